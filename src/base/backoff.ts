@@ -1,0 +1,18 @@
+/** How waiting grows from attempt to attempt; all times in milliseconds. */
+export interface Backoff {
+  readonly firstMs: number;
+  readonly maxMs: number;
+  /** Growth per attempt, > 1. */
+  readonly factor: number;
+  /** Share of the delay that is random, 0 to 1: keeps many clients from coming back in step. */
+  readonly jitter: number;
+}
+
+/**
+ * Delay before attempt number `attempt` (0 is the first retry).
+ * @param random a number from 0 (included) to 1 (excluded); given, not drawn, so that the result is a pure function
+ */
+export function delayMs(backoff: Backoff, attempt: number, random: number): number {
+  const full = Math.min(backoff.maxMs, backoff.firstMs * backoff.factor ** Math.min(attempt, 64));
+  return Math.round(full * (1 - backoff.jitter * random));
+}

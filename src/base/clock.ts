@@ -1,0 +1,36 @@
+import { setTimeout as sleepTimer } from "node:timers/promises";
+
+/** The only reader of time and the only maker of timers; tests bring their own (test/kit/fake-clock.ts). */
+export interface Clock {
+  /** Milliseconds since 1970 (UTC): for time stamps that people or other machines read. May jump. */
+  wallMs(): number;
+  /** Milliseconds from an arbitrary start that never jump back: for durations and deadlines. Does not stop while the process is frozen. */
+  monotonicMs(): number;
+  /** Resolves after `ms`; rejects with the signal's reason when it aborts first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Calls `run` once after `ms`; the returned function cancels. */
+  after(ms: number, run: () => void): () => void;
+}
+
+export const systemClock: Clock = {
+  wallMs: () => Date.now(),
+  // performance.now() is CLOCK_MONOTONIC on Linux: it goes on while the process is stopped by a signal.
+  monotonicMs: () => performance.now(),
+  async sleep(ms, signal) {
+    await sleepTimer(ms, undefined, signal === undefined ? {} : { signal });
+  },
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** RFC 3339 with seconds, as Kubernetes writes `metav1.Time`. */
+export function rfc3339(wallMs: number): string {
+  return new Date(Math.floor(wallMs / 1000) * 1000).toISOString().replace(".000Z", "Z");
+}
+
+/** RFC 3339 with microseconds, as Kubernetes writes `metav1.MicroTime` (leases, events). */
+export function rfc3339Micro(wallMs: number): string {
+  return new Date(wallMs).toISOString().replace("Z", "000Z");
+}

@@ -1,0 +1,64 @@
+/**
+ * Stable codes: they go to metrics, conditions and events; the message is for people.
+ * Who must act is said behind each: the user, the environment (wait, it heals) or us (a bug).
+ */
+export type ErrorCode =
+  /** The API server could not be reached, timed out or is overloaded. Environment. */
+  | "KubeUnavailable"
+  /** The API server answered 429; `retryAfterMs` may be set. Environment. */
+  | "KubeThrottled"
+  /** A precondition (uid, resourceVersion, field ownership) no longer holds: look again. Normal. */
+  | "KubeConflict"
+  /** The object to be created is there already. Normal. */
+  | "KubeAlreadyExists"
+  /** The object is not there. Normal. */
+  | "KubeNotFound"
+  /** Our own rights do not suffice. User (RBAC). */
+  | "KubeForbidden"
+  /** The API server refused the object: schema, CEL, admission or quota. User. */
+  | "KubeInvalid"
+  /** The resourceVersion asked for is too old (HTTP 410): list again. Normal. */
+  | "KubeExpired"
+  /** The member could not be reached in time. A call that changes something may have happened. Environment. */
+  | "EtcdUnavailable"
+  /** The member answered and refused. */
+  | "EtcdRejected"
+  /** The answer came from a cluster other than the recorded one: never believed. User. */
+  | "EtcdWrongCluster"
+  /** What a person wrote cannot be done. User. */
+  | "InvalidSpec"
+  /** Kubeconfig, flags or environment of the operator process are wrong. User. */
+  | "InvalidConfig"
+  /** The deadline of a pass or call passed, or it was cancelled. Environment. */
+  | "Cancelled"
+  /** Something that we hold to be impossible. Us. */
+  | "Bug";
+
+/** The one error class of this project. Foreign errors are translated into it once, at the border, and kept as `cause`. */
+export class OperatorError extends Error {
+  override readonly name = "OperatorError";
+  readonly code: ErrorCode;
+  /** How long the other side asked us to stay away, in milliseconds. Set with `KubeThrottled` only. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
+    super(message, "cause" in options ? { cause: options.cause } : undefined);
+    this.code = code;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+/** Anything that was thrown, as an OperatorError; what we did not translate at a border is a `Bug`. */
+export function asOperatorError(thrown: unknown): OperatorError {
+  if (thrown instanceof OperatorError) return thrown;
+  if (thrown instanceof Error && (thrown.name === "AbortError" || thrown.name === "TimeoutError")) {
+    return new OperatorError("Cancelled", thrown.message, { cause: thrown });
+  }
+  const message = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
+  return new OperatorError("Bug", message, { cause: thrown });
+}
+
+/** Whether `thrown` is an OperatorError with one of these codes. */
+export function hasCode(thrown: unknown, ...codes: readonly ErrorCode[]): thrown is OperatorError {
+  return thrown instanceof OperatorError && codes.includes(thrown.code);
+}

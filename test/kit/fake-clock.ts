@@ -1,0 +1,59 @@
+import type { Clock } from "#base/clock.ts";
+
+/** A clock that moves only when told to. `advance` runs the timers that become due, in order. */
+export class FakeClock implements Clock {
+  #nowMs: number;
+  #timers: { dueMs: number; run: () => void }[] = [];
+
+  constructor(startMs = Date.UTC(2026, 0, 1)) {
+    this.#nowMs = startMs;
+  }
+
+  wallMs(): number {
+    return this.#nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason);
+      const cancel = this.after(ms, resolve);
+      signal?.addEventListener("abort", () => {
+        cancel();
+        reject(signal.reason);
+      });
+      return undefined;
+    });
+  }
+
+  after(ms: number, run: () => void): () => void {
+    const timer = { dueMs: this.#nowMs + ms, run };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  /** Moves time forward; lets promises settle between timers. */
+  async advance(ms: number): Promise<void> {
+    const endMs = this.#nowMs + ms;
+    for (;;) {
+      await settle();
+      const next = this.#timers.filter((timer) => timer.dueMs <= endMs).sort((a, b) => a.dueMs - b.dueMs)[0];
+      if (next === undefined) break;
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      this.#nowMs = Math.max(this.#nowMs, next.dueMs);
+      next.run();
+    }
+    this.#nowMs = endMs;
+    await settle();
+  }
+}
+
+/** Lets every promise that can settle now do so. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
