@@ -16,6 +16,6 @@ export function unknown(why: string): Observed<never> {
 }
 
 /** The value if it is present; `undefined` says neither "absent" nor "unknown", so use it only where both mean the same. */
-export function valueOf<T>(observed: Observed<T>): T | undefined {
+export function valueIfPresent<T>(observed: Observed<T>): T | undefined {
   return observed.is === "present" ? observed.value : undefined;
 }
