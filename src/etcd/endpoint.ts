@@ -1,0 +1,18 @@
+/** What a connection over TLS needs to know; all of it PEM text. */
+export interface TlsIdentity {
+  /** Whom to trust: one certificate or several, during a rotation of the CA. */
+  readonly ca: string;
+  /** Our own certificate, with its chain. */
+  readonly cert: string;
+  readonly key: string;
+  /** The DNS name that the member's certificate must carry: we connect to IP addresses. Also sent as SNI. */
+  readonly serverName: string;
+}
+
+/** Where to reach one member. */
+export interface Endpoint {
+  /** Host and port of the client URL; IPv6 addresses in brackets. Example: `10.88.1.5:2379`. */
+  readonly address: string;
+  /** Undefined: plain HTTP/2 (h2c). */
+  readonly tls?: TlsIdentity | undefined;
+}

@@ -1,0 +1,148 @@
+import { OperatorError } from "#base/error.ts";
+
+/** Identifies a member for its whole life: uint64, never 0. Also called node ID in etcd's logs. */
+export type MemberId = bigint & { readonly brand: "MemberId" };
+
+/** Identifies a cluster for its whole life: uint64, never 0. Every answer of etcd carries it. */
+export type ClusterId = bigint & { readonly brand: "ClusterId" };
+
+const UINT64_MAX = 2n ** 64n - 1n;
+
+/**
+ * Checks a member ID.
+ * @param value 1 to 2^64 - 1; etcd uses 0 for "no member"
+ * @throws OperatorError Bug when out of range
+ */
+export function memberId(value: bigint): MemberId {
+  return uint64(value, "member ID") as MemberId;
+}
+
+/**
+ * Checks a cluster ID.
+ * @param value 1 to 2^64 - 1; etcd uses 0 for "none"
+ * @throws OperatorError Bug when out of range
+ */
+export function clusterId(value: bigint): ClusterId {
+  return uint64(value, "cluster ID") as ClusterId;
+}
+
+function uint64(value: bigint, what: string): bigint {
+  if (value < 1n || value > UINT64_MAX) {
+    throw new OperatorError("Bug", `${what} is ${value}; it must be from 1 to ${UINT64_MAX}`);
+  }
+  return value;
+}
+
+/** The ID as etcdctl and etcd's logs print it: lower-case hexadecimal without padding. Example: `8e9e05c52164694d`. */
+export function hexOf(id: MemberId | ClusterId): string {
+  return id.toString(16);
+}
+
+/**
+ * Reads what `hexOf` writes, and nothing else: one ID has one text, so that texts can be compared.
+ * @throws OperatorError InvalidSpec when the text is not 1 to 16 lower-case hexadecimal digits without a leading zero
+ */
+export function memberIdFromHex(text: string): MemberId {
+  return fromHex(text, "member ID") as MemberId;
+}
+
+/**
+ * Reads what `hexOf` writes, and nothing else.
+ * @throws OperatorError InvalidSpec when the text is not 1 to 16 lower-case hexadecimal digits without a leading zero
+ */
+export function clusterIdFromHex(text: string): ClusterId {
+  return fromHex(text, "cluster ID") as ClusterId;
+}
+
+function fromHex(text: string, what: string): bigint {
+  if (!/^[1-9a-f][0-9a-f]{0,15}$/.test(text)) {
+    throw new OperatorError(
+      "InvalidSpec",
+      `${what} is ${JSON.stringify(text)}; it must be 1 to 16 lower-case hexadecimal digits without a leading zero`,
+    );
+  }
+  return BigInt(`0x${text}`);
+}
+
+/** A member as the cluster's own list has it. */
+export interface Member {
+  readonly id: MemberId;
+  /** "" until the member has started for the first time: it brings its name with it. */
+  readonly name: string;
+  /** Where the other members reach it, sorted. */
+  readonly peerUrls: readonly string[];
+  /** Where clients reach it, sorted; none until it has started. */
+  readonly clientUrls: readonly string[];
+  /** A learner receives the data and has no vote. */
+  readonly isLearner: boolean;
+}
+
+/** The member list, as one member told it. */
+export interface MemberList {
+  readonly clusterId: ClusterId;
+  /** In the order of etcd's answer. */
+  readonly members: readonly Member[];
+  readonly answeredBy: MemberId;
+  /** The raft term in which the answer was given; grows with every election. */
+  readonly raftTerm: number;
+}
+
+/**
+ * What one member says of itself. It answers without asking the others, so also when there is no quorum.
+ * Numbers are exact below 2^53. Source: `StatusResponse` in etcd's api/etcdserverpb/rpc.proto.
+ */
+export interface EndpointStatus {
+  readonly clusterId: ClusterId;
+  readonly memberId: MemberId;
+  /** The version of the binary, as etcd writes it: "3.6.16". */
+  readonly version: string;
+  /** Size of the database file, free pages included. */
+  readonly dbSizeBytes: number;
+  /** What of it is in use; the rest comes back by defragmentation. */
+  readonly dbSizeInUseBytes: number;
+  /** `--quota-backend-bytes`; undefined before etcd 3.6. */
+  readonly dbSizeQuotaBytes: number | undefined;
+  /** The version of the storage schema ("3.6.0"); undefined before etcd 3.6 and until it is first written. */
+  readonly storageVersion: string | undefined;
+  /** Whom this member holds to be the leader; undefined when it knows none, so that it has no quorum. */
+  readonly leaderId: MemberId | undefined;
+  /** The last committed entry that this member knows of. */
+  readonly raftIndex: number;
+  /** The last entry that this member has applied to its database. */
+  readonly raftAppliedIndex: number;
+  readonly raftTerm: number;
+  readonly isLearner: boolean;
+  /** The minor version to which a downgrade is under way ("3.5.0"); undefined when none is, and before etcd 3.6. */
+  readonly downgradeTo: string | undefined;
+  /** Complaints in etcd's words, such as "etcdserver: no leader" or "memberID:1 alarm:NOSPACE". Empty when all is well. */
+  readonly errors: readonly string[];
+}
+
+/** `NOSPACE`: the quota is used up, writes are refused. `CORRUPT`: a member's data differs from the others'. */
+export type AlarmType = "NOSPACE" | "CORRUPT";
+
+/** An alarm stays raised until it is disarmed, even when its cause is gone. */
+export interface Alarm {
+  readonly memberId: MemberId;
+  readonly type: AlarmType;
+}
+
+/** A key with its value. */
+export interface KeyValue {
+  readonly key: Uint8Array;
+  readonly value: Uint8Array;
+  /** The revision of the last change of this key. */
+  readonly modRevision: number;
+  /** 1 when the key was created, one more with each change. */
+  readonly version: number;
+}
+
+/** A hash over all keys up to a revision: equal on every member whose data is right. */
+export interface KvHash {
+  readonly memberId: MemberId;
+  readonly hash: number;
+  /** The revision up to which was hashed; undefined before etcd 3.6. */
+  readonly hashRevision: number | undefined;
+  /** The compacted revision from which was hashed. Hashes are comparable only when both revisions are equal. */
+  readonly compactRevision: number;
+}
