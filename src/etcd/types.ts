@@ -118,8 +118,11 @@ export interface EndpointStatus {
   readonly errors: readonly string[];
 }
 
-/** `NOSPACE`: the quota is used up, writes are refused. `CORRUPT`: a member's data differs from the others'. */
-export type AlarmType = "NOSPACE" | "CORRUPT";
+/**
+ * `NOSPACE`: the quota is used up, writes are refused. `CORRUPT`: a member's data differs from the others'.
+ * `UNKNOWN`: raised by an etcd that is newer than this client.
+ */
+export type AlarmType = "NOSPACE" | "CORRUPT" | "UNKNOWN";
 
 /** An alarm stays raised until it is disarmed, even when its cause is gone. */
 export interface Alarm {

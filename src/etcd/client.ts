@@ -1,0 +1,96 @@
+import type { Clock } from "#base/clock.ts";
+import type { ErrorCode } from "#base/error.ts";
+import type { Observed } from "#base/observed.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { GrpcClient } from "./grpc-client.ts";
+import type { TransportPool } from "./transport.ts";
+import type { Alarm, ClusterId, EndpointStatus, KeyValue, KvHash, Member, MemberId, MemberList } from "./types.ts";
+
+/** What every call needs. */
+export interface CallOptions {
+  /** Ends the call with `Cancelled`. */
+  readonly signal: AbortSignal;
+  /** For the whole call, connecting included, in milliseconds; when undefined: DEFAULT_DEADLINE_MS in grpc-client.ts. */
+  readonly deadlineMs?: number | undefined;
+  /**
+   * The cluster that must answer. Calls that change something ask for it before they act, all others check their answer.
+   * Undefined only where the cluster is not known yet.
+   */
+  readonly expectedClusterId?: ClusterId | undefined;
+}
+
+/** One call that ended, for metrics. */
+export interface CallReport {
+  /** etcd's name of it. Example: `MemberList` */
+  readonly method: string;
+  readonly code: "OK" | ErrorCode;
+  readonly durationMs: number;
+  readonly address: string;
+}
+
+/** A new member, and the list with it. */
+export interface AddedMember {
+  readonly member: Member;
+  readonly memberList: MemberList;
+}
+
+/**
+ * Talks to single members. Every method fails with an OperatorError: `EtcdUnavailable` (no answer in time; a change may have
+ * happened), `EtcdRejected` (see `refusalOf` in error.ts), `EtcdWrongCluster` (nothing was changed) or `Cancelled`.
+ */
+export interface EtcdClient {
+  /** What the member says of itself; needs no quorum, answered by learners too. */
+  status(endpoint: Endpoint, options: CallOptions): Promise<EndpointStatus>;
+  /** Like `status`, for looking around: whatever went wrong is `unknown`. Fails with `Cancelled` only. Never `absent`. */
+  probe(endpoint: Endpoint, options: CallOptions): Promise<Observed<EndpointStatus>>;
+  /**
+   * The members of the cluster.
+   * @param options.linearizable true: confirmed by a quorum, as every decision about membership needs it. false: what this
+   *   member happens to know, possibly old, without a quorum.
+   */
+  memberList(endpoint: Endpoint, options: CallOptions & { readonly linearizable: boolean }): Promise<MemberList>;
+  /** Adds a member without a vote. @param peerUrls where the others will reach it: scheme, host and port */
+  addLearner(endpoint: Endpoint, peerUrls: readonly string[], options: CallOptions): Promise<AddedMember>;
+  /** Gives a learner its vote. Refused with `LearnerNotReady` until it has caught up. */
+  promote(endpoint: Endpoint, id: MemberId, options: CallOptions): Promise<MemberList>;
+  /** Takes a member out of the cluster for good; its process ends by itself. */
+  removeMember(endpoint: Endpoint, id: MemberId, options: CallOptions): Promise<MemberList>;
+  /** Hands leadership to another voter. @param endpoint the present leader; others refuse with `NotLeader` */
+  moveLeader(endpoint: Endpoint, target: MemberId, options: CallOptions): Promise<void>;
+  /** All alarms that are raised in the cluster. */
+  alarms(endpoint: Endpoint, options: CallOptions): Promise<readonly Alarm[]>;
+  /** Lowers one alarm; etcd raises it again when its cause is still there. */
+  disarmAlarm(endpoint: Endpoint, alarm: Alarm, options: CallOptions): Promise<void>;
+  /** Writes a key. @returns the revision that the write made */
+  put(endpoint: Endpoint, key: Bytes, value: Bytes, options: CallOptions): Promise<number>;
+  /** Reads one key; undefined when it is not there. @param options.serializable true: what this member has, without a quorum */
+  get(
+    endpoint: Endpoint,
+    key: Bytes,
+    options: CallOptions & { readonly serializable?: boolean | undefined },
+  ): Promise<KeyValue | undefined>;
+  /** Deletes one key, or all from `key` up to `rangeEnd` (excluded). @returns how many keys it deleted */
+  deleteRange(
+    endpoint: Endpoint,
+    key: Bytes,
+    options: CallOptions & { readonly rangeEnd?: Bytes | undefined },
+  ): Promise<number>;
+  /** The hash of the member's keys. @param options.revision up to which; undefined: all */
+  hashKv(endpoint: Endpoint, options: CallOptions & { readonly revision?: number | undefined }): Promise<KvHash>;
+}
+
+/** Text is sent as UTF-8. */
+export type Bytes = string | Uint8Array;
+
+/** What the client is made of. */
+export interface EtcdClientParts {
+  readonly pool: TransportPool;
+  readonly clock: Clock;
+  /** Called once per call on the wire, when it has ended; must not throw. */
+  readonly onCall?: ((report: CallReport) => void) | undefined;
+}
+
+/** A client over gRPC. */
+export function createEtcdClient(parts: EtcdClientParts): EtcdClient {
+  return new GrpcClient(parts);
+}

@@ -1,0 +1,88 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { OperatorError } from "#base/error.ts";
+
+/**
+ * The refusals that change what we do next, in etcd's own words (its error `ErrGRPCLearnerNotReady` is `LearnerNotReady` here).
+ * etcd's API has no code for them: the text is the stable part, and this table is the only place that knows it.
+ * Source: api/v3rpc/rpctypes/error.go in etcd's repository; the texts are the same in 3.5, 3.6 and 3.7.
+ */
+export const REFUSAL_TEXTS = {
+  /** No member has this ID: removed before, or never there. */
+  MemberNotFound: "etcdserver: member not found",
+  /** A member has this ID already. */
+  MemberExist: "etcdserver: member ID already exist",
+  /** A member has this peer URL already. */
+  PeerURLExist: "etcdserver: Peer URLs already exists",
+  /** The change would leave too few started members for a quorum. */
+  MemberNotEnoughStarted: "etcdserver: re-configuration failed due to not enough started members",
+  /** It is a voter already. */
+  MemberNotLearner: "etcdserver: can only promote a learner member",
+  /** The learner has not caught up with the leader, or has not started. */
+  LearnerNotReady: "etcdserver: can only promote a learner member which is in sync with leader",
+  /** There is a learner already; etcd allows one by default (`--max-learners`). */
+  TooManyLearners: "etcdserver: too many learner members in cluster",
+  /** Not all members have been connected for long enough for the change to be safe (`--strict-reconfig-check`). */
+  Unhealthy: "etcdserver: unhealthy cluster",
+  /** The member knows no leader: no quorum, as far as it can see. */
+  NoLeader: "etcdserver: no leader",
+  /** Only the leader answers this call. */
+  NotLeader: "etcdserver: not leader",
+  /** Leadership cannot go to this member: a learner, or no member. */
+  BadLeaderTransferee: "etcdserver: bad leader transferee",
+  /** A learner answers few calls: status, and serializable reads. */
+  NotSupportedForLearner: "etcdserver: rpc not supported for learner",
+  /** The alarm CORRUPT is raised. */
+  Corrupt: "etcdserver: corrupt cluster",
+  /** The alarm NOSPACE is raised. */
+  NoSpace: "etcdserver: mvcc: database space exceeded",
+} as const;
+
+/** One of the refusals that change what we do next. */
+export type EtcdRefusal = keyof typeof REFUSAL_TEXTS;
+
+const REFUSALS: ReadonlyMap<string, EtcdRefusal> = new Map(
+  Object.entries(REFUSAL_TEXTS).map(([refusal, text]) => [text, refusal as EtcdRefusal]),
+);
+
+/** Which of the known refusals an error of the client tells of; undefined for every other one. */
+export function refusalOf(thrown: unknown): EtcdRefusal | undefined {
+  if (!(thrown instanceof OperatorError) || !(thrown.cause instanceof ConnectError)) return undefined;
+  return REFUSALS.get(thrown.cause.rawMessage);
+}
+
+/** A call that failed. */
+export interface FailedCall {
+  /** etcd's name of it. Example: `MemberList` */
+  readonly method: string;
+  readonly address: string;
+  /** The caller's own signal, without the deadline. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Whatever the transport threw, as our error:
+ * our own signal → `Cancelled`; a refusal by the member → `EtcdRejected`; everything else means that there was no answer, or
+ * only one that says "later" → `EtcdUnavailable`. Then a change may have happened or not.
+ */
+export function translateError(call: FailedCall, thrown: unknown): OperatorError {
+  const failure = ConnectError.from(thrown);
+  const message = `${call.method} at ${call.address}: ${failure.rawMessage}`;
+  if (call.signal.aborted) return new OperatorError("Cancelled", message, { cause: failure });
+  return new OperatorError(isRefusal(failure) ? "EtcdRejected" : "EtcdUnavailable", message, { cause: failure });
+}
+
+/** Whether the call ended because its own deadline passed here. */
+export function isDeadline(error: OperatorError): boolean {
+  return error.cause instanceof ConnectError && error.cause.code === Code.DeadlineExceeded && !isAnswer(error.cause);
+}
+
+function isRefusal(failure: ConnectError): boolean {
+  if (!isAnswer(failure)) return false;
+  // A member that is stopping answers Canceled; it refuses nothing.
+  return ![Code.Unavailable, Code.DeadlineExceeded, Code.Canceled].includes(failure.code);
+}
+
+/** Whether the member itself sent the error; a connection or TLS handshake that failed has no gRPC status. */
+function isAnswer(failure: ConnectError): boolean {
+  return failure.metadata.has("grpc-status");
+}

@@ -1,0 +1,210 @@
+import type { CallOptions as RpcOptions } from "@connectrpc/connect";
+import { hasCode, OperatorError } from "#base/error.ts";
+import { type Observed, present, unknown } from "#base/observed.ts";
+import { alarmOf, keyValueOf, kvHashOf, memberListOf, memberOf, statusOf } from "./answers.ts";
+import type { AddedMember, Bytes, CallOptions, CallReport, EtcdClient, EtcdClientParts } from "./client.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { isDeadline, translateError } from "./error.ts";
+import {
+  AlarmRequest_AlarmAction as AlarmAction,
+  AlarmType as AlarmNumber,
+  type ResponseHeader,
+} from "./proto/etcdserverpb/rpc_pb.js";
+import type { MemberServices } from "./transport.ts";
+import {
+  type Alarm,
+  type EndpointStatus,
+  hexOf,
+  type KeyValue,
+  type KvHash,
+  type MemberId,
+  type MemberList,
+} from "./types.ts";
+
+/** How long a call may take when the caller does not say, in milliseconds. etcd answers in a few; an election takes about 1 s. */
+export const DEFAULT_DEADLINE_MS = 2_000;
+
+interface Answer {
+  readonly header?: ResponseHeader | undefined;
+}
+type Answered<T extends Answer> = T & { readonly header: ResponseHeader };
+type Send<T extends Answer> = (services: MemberServices, options: RpcOptions) => Promise<T>;
+
+/** The client that `createEtcdClient` gives. */
+export class GrpcClient implements EtcdClient {
+  readonly #parts: EtcdClientParts;
+
+  constructor(parts: EtcdClientParts) {
+    this.#parts = parts;
+  }
+
+  async status(endpoint: Endpoint, options: CallOptions): Promise<EndpointStatus> {
+    const answer = await this.#ask("Status", endpoint, options, (member, rpc) => member.maintenance.status({}, rpc));
+    return statusOf(answer.header, answer);
+  }
+
+  async probe(endpoint: Endpoint, options: CallOptions): Promise<Observed<EndpointStatus>> {
+    try {
+      return present(await this.status(endpoint, options));
+    } catch (thrown) {
+      if (hasCode(thrown, "EtcdUnavailable", "EtcdRejected", "EtcdWrongCluster")) return unknown(thrown.message);
+      throw thrown;
+    }
+  }
+
+  async memberList(endpoint: Endpoint, options: CallOptions & { linearizable: boolean }): Promise<MemberList> {
+    const { linearizable } = options;
+    const answer = await this.#ask("MemberList", endpoint, options, (member, rpc) =>
+      member.cluster.memberList({ linearizable }, rpc),
+    );
+    return memberListOf(answer.header, answer.members);
+  }
+
+  async addLearner(endpoint: Endpoint, peerUrls: readonly string[], options: CallOptions): Promise<AddedMember> {
+    const answer = await this.#change("MemberAdd", endpoint, options, (member, rpc) =>
+      member.cluster.memberAdd({ peerURLs: [...peerUrls], isLearner: true }, rpc),
+    );
+    if (answer.member === undefined) throw incomplete("MemberAdd", endpoint, "member");
+    return { member: memberOf(answer.member), memberList: memberListOf(answer.header, answer.members) };
+  }
+
+  async promote(endpoint: Endpoint, id: MemberId, options: CallOptions): Promise<MemberList> {
+    const answer = await this.#change("MemberPromote", endpoint, options, (member, rpc) =>
+      member.cluster.memberPromote({ ID: id }, rpc),
+    );
+    return memberListOf(answer.header, answer.members);
+  }
+
+  async removeMember(endpoint: Endpoint, id: MemberId, options: CallOptions): Promise<MemberList> {
+    const answer = await this.#change("MemberRemove", endpoint, options, (member, rpc) =>
+      member.cluster.memberRemove({ ID: id }, rpc),
+    );
+    return memberListOf(answer.header, answer.members);
+  }
+
+  async moveLeader(endpoint: Endpoint, target: MemberId, options: CallOptions): Promise<void> {
+    await this.#change("MoveLeader", endpoint, options, (member, rpc) =>
+      member.maintenance.moveLeader({ targetID: target }, rpc),
+    );
+  }
+
+  async alarms(endpoint: Endpoint, options: CallOptions): Promise<readonly Alarm[]> {
+    const answer = await this.#ask("Alarm", endpoint, options, (member, rpc) =>
+      member.maintenance.alarm({ action: AlarmAction.GET }, rpc),
+    );
+    return answer.alarms.map(alarmOf);
+  }
+
+  async disarmAlarm(endpoint: Endpoint, alarm: Alarm, options: CallOptions): Promise<void> {
+    if (alarm.type === "UNKNOWN") throw new OperatorError("Bug", "an alarm of unknown type cannot be disarmed");
+    const request = { action: AlarmAction.DEACTIVATE, memberID: alarm.memberId, alarm: AlarmNumber[alarm.type] };
+    await this.#change("Alarm", endpoint, options, (member, rpc) => member.maintenance.alarm(request, rpc));
+  }
+
+  async put(endpoint: Endpoint, key: Bytes, value: Bytes, options: CallOptions): Promise<number> {
+    const request = { key: bytesOf(key), value: bytesOf(value) };
+    const answer = await this.#change("Put", endpoint, options, (member, rpc) => member.kv.put(request, rpc));
+    return Number(answer.header.revision);
+  }
+
+  async get(
+    endpoint: Endpoint,
+    key: Bytes,
+    options: CallOptions & { serializable?: boolean | undefined },
+  ): Promise<KeyValue | undefined> {
+    const request = { key: bytesOf(key), serializable: options.serializable ?? false };
+    const answer = await this.#ask("Range", endpoint, options, (member, rpc) => member.kv.range(request, rpc));
+    const found = answer.kvs[0];
+    return found === undefined ? undefined : keyValueOf(found);
+  }
+
+  async deleteRange(
+    endpoint: Endpoint,
+    key: Bytes,
+    options: CallOptions & { rangeEnd?: Bytes | undefined },
+  ): Promise<number> {
+    const request = { key: bytesOf(key), rangeEnd: bytesOf(options.rangeEnd ?? "") };
+    const answer = await this.#change("DeleteRange", endpoint, options, (member, rpc) =>
+      member.kv.deleteRange(request, rpc),
+    );
+    return Number(answer.deleted);
+  }
+
+  async hashKv(endpoint: Endpoint, options: CallOptions & { revision?: number | undefined }): Promise<KvHash> {
+    const request = { revision: BigInt(options.revision ?? 0) };
+    const answer = await this.#ask("HashKV", endpoint, options, (member, rpc) =>
+      member.maintenance.hashKV(request, rpc),
+    );
+    return kvHashOf(answer.header, answer);
+  }
+
+  /** A change cannot be taken back when its answer turns out to come from a stranger: so the stranger is asked first. */
+  async #change<T extends Answer>(
+    method: string,
+    endpoint: Endpoint,
+    options: CallOptions,
+    send: Send<T>,
+  ): Promise<Answered<T>> {
+    if (options.expectedClusterId === undefined) return await this.#ask(method, endpoint, options, send);
+    const startedAtMs = this.#parts.clock.monotonicMs();
+    await this.status(endpoint, options);
+    const elapsedMs = this.#parts.clock.monotonicMs() - startedAtMs;
+    const leftMs = (options.deadlineMs ?? DEFAULT_DEADLINE_MS) - elapsedMs;
+    return await this.#ask(method, endpoint, { ...options, deadlineMs: leftMs }, send);
+  }
+
+  async #ask<T extends Answer>(
+    method: string,
+    endpoint: Endpoint,
+    options: CallOptions,
+    send: Send<T>,
+  ): Promise<Answered<T>> {
+    const { pool, clock, onCall } = this.#parts;
+    const startedAtMs = clock.monotonicMs();
+    const report = (code: CallReport["code"]) =>
+      onCall?.({ method, code, durationMs: clock.monotonicMs() - startedAtMs, address: endpoint.address });
+    try {
+      const answer = await this.#send(method, endpoint, options, send);
+      report("OK");
+      return answer;
+    } catch (thrown) {
+      const error =
+        thrown instanceof OperatorError
+          ? thrown
+          : translateError({ method, address: endpoint.address, signal: options.signal }, thrown);
+      if (isDeadline(error)) pool.renew(endpoint);
+      report(error.code);
+      throw error;
+    }
+  }
+
+  async #send<T extends Answer>(
+    method: string,
+    endpoint: Endpoint,
+    options: CallOptions,
+    send: Send<T>,
+  ): Promise<Answered<T>> {
+    const { signal, deadlineMs = DEFAULT_DEADLINE_MS, expectedClusterId } = options;
+    // The transport takes 0 and less for "no deadline".
+    if (deadlineMs <= 0) {
+      throw new OperatorError("EtcdUnavailable", `${method} at ${endpoint.address}: no time left before the call`);
+    }
+    const answer = await send(this.#parts.pool.servicesOf(endpoint), { signal, timeoutMs: deadlineMs });
+    if (answer.header === undefined) throw incomplete(method, endpoint, "header");
+    if (expectedClusterId !== undefined && answer.header.clusterId !== expectedClusterId) {
+      throw new OperatorError(
+        "EtcdWrongCluster",
+        `${method} at ${endpoint.address}: answered by cluster ${answer.header.clusterId.toString(16)}, expected ${hexOf(expectedClusterId)}`,
+      );
+    }
+    return answer as Answered<T>;
+  }
+}
+
+function incomplete(method: string, endpoint: Endpoint, field: string): OperatorError {
+  return new OperatorError("EtcdRejected", `${method} at ${endpoint.address}: the answer has no ${field}`);
+}
+
+function bytesOf(bytes: Bytes): Uint8Array {
+  return typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes;
+}
