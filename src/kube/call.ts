@@ -1,0 +1,199 @@
+import { type Backoff, delayMs } from "#base/backoff.ts";
+import type { Clock } from "#base/clock.ts";
+import { OperatorError } from "#base/error.ts";
+import { fromRefusal, parseStatus, retryAfterMs } from "./error.ts";
+import type { TokenBucket } from "./rate.ts";
+import { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "./transport.ts";
+
+/**
+ * When a call may be repeated, always within its deadline:
+ * - `read`: after no answer, 5xx and 429.
+ * - `guarded`: only when certainly nothing was sent, or the server said 429 with Retry-After. The call carries a uid or
+ *   resourceVersion, or is idempotent.
+ * - `once`: only when certainly nothing was sent.
+ */
+export type Repeat = "read" | "guarded" | "once";
+
+export interface Call {
+  readonly verb: string;
+  /** `pods`, `leases.coordination.k8s.io`; empty for paths that are no resource. */
+  readonly resource: string;
+  /** "get pods default/x": the start of every message. */
+  readonly text: string;
+  readonly request: Omit<HttpRequest, "signal" | "freshCredentials">;
+  readonly repeat: Repeat;
+  readonly signal: AbortSignal;
+  readonly deadlineMs: number;
+}
+
+/** One HTTP request that ended, for metrics. */
+export interface Observation {
+  readonly verb: string;
+  readonly resource: string;
+  /** HTTP status in digits; or `unsent`, `broken` (sent, no answer), `timeout`, `cancelled`. */
+  readonly code: string;
+  readonly durationMs: number;
+}
+
+export interface Line {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly bucket: TokenBucket;
+  readonly random: () => number;
+  readonly observe: (observation: Observation) => void;
+}
+
+/** Between two attempts of one call. Short: a call has seconds, and who called has a slower back-off of its own. */
+const RETRY: Backoff = { firstMs: 100, maxMs: 2_000, factor: 2, jitter: 0.5 };
+
+/** Reason of an abort by our own deadline, to be told from the caller's. */
+const DEADLINE = Symbol("deadline");
+
+/**
+ * Makes a call: waits for the rate limit, sends, repeats where that is safe, and hands the answer to `use` while the
+ * deadline still runs.
+ * @throws OperatorError by the table of `fromRefusal`; KubeUnavailable without answer; Cancelled by the caller's signal
+ */
+export async function make<R>(line: Line, call: Call, use: Use<R>): Promise<R> {
+  const bound = withDeadline(line.clock, call);
+  try {
+    return await attempts(line, bound.call, use);
+  } finally {
+    bound.release();
+  }
+}
+
+/**
+ * Makes a call whose answer is a stream: the deadline ends with the head, the caller's signal goes on to end the stream.
+ * Who reads the stream calls `release` at its end.
+ */
+export async function open(line: Line, call: Call): Promise<{ answer: HttpAnswer; release: () => void }> {
+  const bound = withDeadline(line.clock, call);
+  try {
+    const answer = await attempts(line, bound.call, (head) => Promise.resolve(head));
+    bound.stopTimer();
+    return { answer, release: bound.release };
+  } catch (thrown) {
+    bound.release();
+    throw thrown;
+  }
+}
+
+/** What is done with a good answer while the deadline still runs. */
+type Use<R> = (answer: HttpAnswer) => Promise<R>;
+
+function withDeadline(clock: Clock, call: Call): { call: Call; stopTimer: () => void; release: () => void } {
+  const either = new AbortController();
+  const cancel = (): void => either.abort(call.signal.reason);
+  const stopTimer = clock.after(call.deadlineMs, () => either.abort(DEADLINE));
+  call.signal.addEventListener("abort", cancel, { once: true });
+  if (call.signal.aborted) cancel();
+  const release = (): void => {
+    stopTimer();
+    call.signal.removeEventListener("abort", cancel);
+  };
+  return { call: { ...call, signal: either.signal }, stopTimer, release };
+}
+
+async function attempts<R>(line: Line, call: Call, use: Use<R>): Promise<R> {
+  let fresh = false;
+  let refusedBefore = false;
+  let last: Failure | undefined;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await takeTurn(line, call);
+      const outcome: Outcome<R> = await attemptOnce(line, call, fresh, use);
+      if (outcome.is === "done") return outcome.result;
+      last = outcome;
+      fresh = wantsFreshCredentials(outcome) && !refusedBefore;
+      refusedBefore ||= fresh;
+      if (!fresh) {
+        if (!mayRepeat(call.repeat, outcome)) throw outcome.error;
+        await line.clock.sleep(outcome.error.retryAfterMs ?? delayMs(RETRY, attempt, line.random()), call.signal);
+      }
+    } catch (thrown) {
+      throw call.signal.aborted ? ended(line, call, last) : thrown;
+    }
+  }
+}
+
+async function takeTurn(line: Line, call: Call): Promise<void> {
+  call.signal.throwIfAborted();
+  if (call.request.lane === "urgent") line.bucket.takeHigh();
+  else await line.bucket.take(call.signal);
+}
+
+interface Failure {
+  readonly is: "failure";
+  readonly error: OperatorError;
+  /** HTTP status; 0 without answer. */
+  readonly status: number;
+  /** False when certainly nothing was sent. */
+  readonly sent: boolean;
+  readonly tls: boolean;
+}
+type Outcome<R> = { readonly is: "done"; readonly result: R } | Failure;
+
+async function attemptOnce<R>(line: Line, call: Call, fresh: boolean, use: Use<R>): Promise<Outcome<R>> {
+  const startMs = line.clock.monotonicMs();
+  let code = "broken";
+  try {
+    const answer = await line.transport.send({ ...call.request, signal: call.signal, freshCredentials: fresh });
+    code = String(answer.status);
+    if (answer.status >= 200 && answer.status < 300) return { is: "done", result: await use(answer) };
+    return await refusal(call, answer);
+  } catch (thrown) {
+    if (call.signal.aborted) {
+      code = call.signal.reason === DEADLINE ? "timeout" : "cancelled";
+      throw thrown;
+    }
+    if (!(thrown instanceof TransportError)) throw thrown;
+    if (!thrown.sent) code = "unsent";
+    const error = new OperatorError("KubeUnavailable", `${call.text}: ${thrown.message}`, { cause: thrown });
+    return { is: "failure", error, status: 0, sent: thrown.sent, tls: thrown.tls };
+  } finally {
+    const { verb, resource } = call;
+    line.observe({ verb, resource, code, durationMs: line.clock.monotonicMs() - startMs });
+  }
+}
+
+async function refusal(call: Call, answer: HttpAnswer): Promise<Failure> {
+  const body = await answer.text();
+  const after = retryAfterMs(answer.header("retry-after"));
+  const error = fromRefusal({
+    call: call.text,
+    httpCode: answer.status,
+    status: parseStatus(body),
+    text: body.slice(0, 200),
+    ...(after === undefined ? {} : { retryAfterMs: after }),
+  });
+  return { is: "failure", error, status: answer.status, sent: true, tls: false };
+}
+
+function mayRepeat(repeat: Repeat, { error, status, sent }: Failure): boolean {
+  if (!sent) return true;
+  switch (repeat) {
+    case "read":
+      return status === 0 || status === 429 || status >= 500;
+    case "guarded":
+      return status === 429 && error.retryAfterMs !== undefined;
+    case "once":
+      return false;
+  }
+}
+
+/** A 401 is refused before anything is done, so every call may be repeated once with credentials read anew. */
+function wantsFreshCredentials({ status, tls }: Failure): boolean {
+  return status === 401 || tls;
+}
+
+/** The error for a call that was aborted, by its deadline or its caller. */
+function ended(line: Line, call: Call, last: Failure | undefined): OperatorError {
+  const before = last === undefined ? "" : `; before that: ${last.error.message}`;
+  if (call.signal.reason !== DEADLINE) {
+    return new OperatorError("Cancelled", `${call.text}: cancelled${before}`, { cause: call.signal.reason });
+  }
+  // The link may be frozen, and with it the idle connections of the pool: nobody else shall find out the same slow way.
+  line.transport.renewConnections();
+  return new OperatorError("KubeUnavailable", `${call.text}: no answer within ${call.deadlineMs} ms${before}`);
+}

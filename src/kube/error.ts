@@ -1,0 +1,129 @@
+import { type ErrorCode, OperatorError } from "#base/error.ts";
+
+/** https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/ */
+export interface Status {
+  readonly kind: "Status";
+  readonly code?: number;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly details?: {
+    readonly name?: string;
+    readonly kind?: string;
+    readonly retryAfterSeconds?: number;
+    readonly causes?: readonly { readonly reason?: string; readonly field?: string; readonly message?: string }[];
+  };
+}
+
+/** What the server said no with. */
+export interface Refusal {
+  /** "delete pods default/x": what we wanted. */
+  readonly call: string;
+  readonly httpCode: number;
+  /** Absent when the body was not a Status: a proxy or a wrong path answered. */
+  readonly status: Status | undefined;
+  /** The start of the body when there is no Status. */
+  readonly text?: string;
+  /** From the Retry-After header, in milliseconds. */
+  readonly retryAfterMs?: number;
+}
+
+/**
+ * HTTP answer → our code.
+ *
+ * | HTTP | reason | code |
+ * | --- | --- | --- |
+ * | 400, 405, 406, 413, 415, 422 | any | KubeInvalid, but KubeConflict when the server refused another metadata.uid |
+ * | 401 | any | KubeForbidden: credentials were read again before |
+ * | 403 | authorizer | KubeForbidden |
+ * | 403 | admission: quota, pod security, namespace going away | KubeInvalid |
+ * | 404 | NotFound | KubeNotFound |
+ * | 404 | none | KubeUnavailable: the kind is not served, so nothing is known about the object |
+ * | 409 | AlreadyExists | KubeAlreadyExists |
+ * | 409 | any other | KubeConflict |
+ * | 410 | any | KubeExpired |
+ * | 429 | any | KubeThrottled |
+ * | 5xx and what is left | any | KubeUnavailable |
+ *
+ * https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#http-status-codes
+ */
+export function fromRefusal(refusal: Refusal): OperatorError {
+  const code = codeOf(refusal);
+  const retryAfterMs = refusal.retryAfterMs ?? secondsToMs(refusal.status?.details?.retryAfterSeconds);
+  return new OperatorError(code, messageOf(refusal), {
+    cause: refusal.status,
+    ...(code === "KubeThrottled" && retryAfterMs !== undefined ? { retryAfterMs } : {}),
+  });
+}
+
+function codeOf({ httpCode, status }: Refusal): ErrorCode {
+  switch (httpCode) {
+    case 400:
+    case 405:
+    case 406:
+    case 413:
+    case 415:
+    case 422:
+      return isUidMismatch(status) ? "KubeConflict" : "KubeInvalid";
+    case 401:
+      return "KubeForbidden";
+    case 403:
+      return isAdmission(status) ? "KubeInvalid" : "KubeForbidden";
+    case 404:
+      return status?.reason === "NotFound" && status.details?.name !== undefined ? "KubeNotFound" : "KubeUnavailable";
+    case 409:
+      return status?.reason === "AlreadyExists" ? "KubeAlreadyExists" : "KubeConflict";
+    case 410:
+      return "KubeExpired";
+    case 429:
+      return "KubeThrottled";
+    default:
+      return "KubeUnavailable";
+  }
+}
+
+/**
+ * Authorizer and admission both answer 403 with reason Forbidden; only the words differ. The authorizer always says
+ * `User "x" cannot …`, so everything else with a Status came from admission (quota, pod security) and is about the object.
+ * This is the one place that decides by text: a wrong guess changes who is asked to act, nothing else.
+ * https://github.com/kubernetes/apiserver/blob/master/pkg/endpoints/handlers/responsewriters/errors.go
+ */
+function isAdmission(status: Status | undefined): boolean {
+  return status?.reason === "Forbidden" && !/User "[^"]*" cannot /.test(status.message ?? "");
+}
+
+/** A patch that carries another metadata.uid is refused as a change of an immutable field: for us a failed precondition. */
+function isUidMismatch(status: Status | undefined): boolean {
+  return status?.details?.causes?.some((cause) => cause.field === "metadata.uid") === true;
+}
+
+function messageOf({ call, httpCode, status, text }: Refusal): string {
+  const said = status?.message ?? (text === undefined || text.trim() === "" ? "no explanation" : text.trim());
+  const reason = status?.reason === undefined || status.reason === "" ? "" : ` ${status.reason}`;
+  return `${call}: ${said} (HTTP ${httpCode}${reason})`;
+}
+
+/** The Status in a body, or undefined when the body is something else. */
+export function parseStatus(body: string): Status | undefined {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    return isStatus(parsed) ? parsed : undefined;
+  } catch {
+    return undefined; // not JSON: proxies answer in HTML, the server itself says "404 page not found"; the text is kept
+  }
+}
+
+export function isStatus(value: unknown): value is Status {
+  return typeof value === "object" && value !== null && (value as { kind?: unknown }).kind === "Status";
+}
+
+function secondsToMs(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1000;
+}
+
+/**
+ * A Retry-After header in milliseconds; dates and nonsense give undefined, since the API server sends seconds.
+ * https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
+ */
+export function retryAfterMs(header: string | undefined): number | undefined {
+  return header !== undefined && /^[0-9]{1,6}$/.test(header) ? Number(header) * 1000 : undefined;
+}

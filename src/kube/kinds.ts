@@ -1,0 +1,210 @@
+import type { ICustomResourceDefinition } from "kubernetes-models/apiextensions.k8s.io/v1";
+import type { IReplicaSet } from "kubernetes-models/apps/v1";
+import type { ILease } from "kubernetes-models/coordination.k8s.io/v1";
+import type { IEvent } from "kubernetes-models/events.k8s.io/v1";
+import type { IPodDisruptionBudget } from "kubernetes-models/policy/v1";
+import type {
+  INamespace,
+  INode,
+  IPersistentVolume,
+  IPersistentVolumeClaim,
+  IPod,
+  ISecret,
+  IService,
+} from "kubernetes-models/v1";
+
+/** https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/#OwnerReference */
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  /** True on the one owner that manages the object. */
+  readonly controller?: boolean;
+  readonly blockOwnerDeletion?: boolean;
+}
+
+/**
+ * Metadata of an object that was read from the server, so its identity is always there.
+ * https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/
+ */
+export interface ObjectMeta {
+  readonly name: string;
+  /** Absent exactly on cluster-scoped objects. */
+  readonly namespace?: string;
+  /** Differs between two objects that had the same name one after the other. */
+  readonly uid: string;
+  /** Decimal digits; since Kubernetes 1.35 comparable as a number within one resource. */
+  readonly resourceVersion: string;
+  /** Counts changes of the spec, where the kind keeps such a count. */
+  readonly generation?: number;
+  /** RFC 3339. */
+  readonly creationTimestamp?: string;
+  /** RFC 3339; set once deletion was asked for. */
+  readonly deletionTimestamp?: string;
+  readonly deletionGracePeriodSeconds?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly finalizers?: readonly string[];
+  readonly ownerReferences?: readonly OwnerReference[];
+}
+
+/** Metadata of an object that lives in a namespace. */
+export interface NamespacedMeta extends ObjectMeta {
+  readonly namespace: string;
+}
+
+/** Metadata that we send: identity is a precondition there, not a fact. */
+export interface DraftMeta extends Partial<Omit<ObjectMeta, "name">> {
+  readonly name: string;
+}
+
+export interface KubeObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+}
+
+/** An object on its way to the server. For server-side apply it may hold the owned fields only. */
+export type Draft<T extends KubeObject> = Pick<T, "apiVersion" | "kind"> & { readonly metadata: DraftMeta } & Partial<
+    Omit<T, "apiVersion" | "kind" | "metadata">
+  >;
+
+/** The answer to a list. Items of built-in kinds come without apiVersion and kind; the client puts them back. */
+export interface KubeList<T extends KubeObject> {
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  readonly items: readonly T[];
+}
+
+/** Where an object is; `namespace` is absent exactly for cluster-scoped kinds. */
+export interface Ref {
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** How the API server calls a kind. `T` is carried along for the compiler only. */
+export interface Resource<T extends KubeObject> {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** As in the path: lower case. */
+  readonly plural: string;
+  readonly namespaced: boolean;
+  /** Never set: ties the descriptor to its type. */
+  readonly objectType?: T;
+}
+
+/** A kind, whichever; for what does not look into the object. */
+export type AnyResource = Resource<KubeObject>;
+
+/** Describes a kind, our own ones included. */
+export function resource<T extends KubeObject>(names: Omit<Resource<T>, "objectType">): Resource<T> {
+  return names;
+}
+
+/** `group/version`, or only the version in the core group. */
+export function apiVersionOf(resource: AnyResource): string {
+  return resource.group === "" ? resource.version : `${resource.group}/${resource.version}`;
+}
+
+/** `plural.group`, as kubectl and error messages name it. */
+export function resourceName(resource: AnyResource): string {
+  return resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
+}
+
+/** The name of an object within its kind: `namespace/name`, or `name` when cluster-scoped. Accepts an object or a Ref. */
+export function keyOf(of: Ref | { readonly metadata: Ref }): string {
+  const ref = "metadata" in of ? of.metadata : of;
+  return ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
+}
+
+/** The Ref behind a key of `keyOf`; names and namespaces never hold a slash. */
+export function refOf(key: string): Ref {
+  const slash = key.indexOf("/");
+  return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/** The owner that manages the object, if there is one. */
+export function controllerOf(object: KubeObject): OwnerReference | undefined {
+  return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
+}
+
+/**
+ * A resourceVersion as a number to compare within one resource.
+ * @returns undefined when it is not made of digits: comparing is then not allowed, only equality
+ * https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions
+ */
+export function versionOf(resourceVersion: string): bigint | undefined {
+  return /^[0-9]{1,40}$/.test(resourceVersion) ? BigInt(resourceVersion) : undefined;
+}
+
+type Read<T, Meta extends ObjectMeta> = Omit<T, "metadata" | "apiVersion" | "kind"> &
+  KubeObject & { readonly metadata: Meta };
+
+export type Pod = Read<IPod, NamespacedMeta>;
+export type Service = Read<IService, NamespacedMeta>;
+export type PersistentVolumeClaim = Read<IPersistentVolumeClaim, NamespacedMeta>;
+export type ReplicaSet = Read<IReplicaSet, NamespacedMeta>;
+export type PodDisruptionBudget = Read<IPodDisruptionBudget, NamespacedMeta>;
+export type Event = Read<IEvent, NamespacedMeta>;
+export type Lease = Read<ILease, NamespacedMeta>;
+export type Secret = Read<ISecret, NamespacedMeta>;
+export type Node = Read<INode, ObjectMeta>;
+export type Namespace = Read<INamespace, ObjectMeta>;
+export type PersistentVolume = Read<IPersistentVolume, ObjectMeta>;
+export type CustomResourceDefinition = Read<ICustomResourceDefinition, ObjectMeta>;
+
+const core = { group: "", version: "v1" };
+export const PODS = resource<Pod>({ ...core, kind: "Pod", plural: "pods", namespaced: true });
+export const SERVICES = resource<Service>({ ...core, kind: "Service", plural: "services", namespaced: true });
+export const PERSISTENT_VOLUME_CLAIMS = resource<PersistentVolumeClaim>({
+  ...core,
+  kind: "PersistentVolumeClaim",
+  plural: "persistentvolumeclaims",
+  namespaced: true,
+});
+export const SECRETS = resource<Secret>({ ...core, kind: "Secret", plural: "secrets", namespaced: true });
+export const NODES = resource<Node>({ ...core, kind: "Node", plural: "nodes", namespaced: false });
+export const NAMESPACES = resource<Namespace>({ ...core, kind: "Namespace", plural: "namespaces", namespaced: false });
+export const PERSISTENT_VOLUMES = resource<PersistentVolume>({
+  ...core,
+  kind: "PersistentVolume",
+  plural: "persistentvolumes",
+  namespaced: false,
+});
+export const REPLICA_SETS = resource<ReplicaSet>({
+  group: "apps",
+  version: "v1",
+  kind: "ReplicaSet",
+  plural: "replicasets",
+  namespaced: true,
+});
+export const POD_DISRUPTION_BUDGETS = resource<PodDisruptionBudget>({
+  group: "policy",
+  version: "v1",
+  kind: "PodDisruptionBudget",
+  plural: "poddisruptionbudgets",
+  namespaced: true,
+});
+export const EVENTS = resource<Event>({
+  group: "events.k8s.io",
+  version: "v1",
+  kind: "Event",
+  plural: "events",
+  namespaced: true,
+});
+export const LEASES = resource<Lease>({
+  group: "coordination.k8s.io",
+  version: "v1",
+  kind: "Lease",
+  plural: "leases",
+  namespaced: true,
+});
+export const CUSTOM_RESOURCE_DEFINITIONS = resource<CustomResourceDefinition>({
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+});

@@ -1,0 +1,232 @@
+import { readFile } from "node:fs/promises";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { parse } from "yaml";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { OperatorError } from "#base/error.ts";
+import { type Credentials, type KubeConfig, kept, type TlsMaterial } from "./credentials.ts";
+
+// https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One context of a kubeconfig file, with the place of every part for messages. */
+interface Chosen {
+  readonly path: string;
+  readonly context: Part;
+  readonly cluster: Part;
+  readonly user: Part;
+}
+
+class Part {
+  readonly path: string;
+  readonly where: string;
+  readonly fields: Fields;
+
+  constructor(path: string, where: string, fields: Fields) {
+    this.path = path;
+    this.where = where;
+    this.fields = fields;
+  }
+
+  /** A field that is a string; undefined when absent or empty. */
+  text(field: string): string | undefined {
+    const value = this.fields[field];
+    if (value === undefined || value === null || value === "") return undefined;
+    if (typeof value !== "string") throw this.wrong(field, `is ${JSON.stringify(value)}; it must be a string`);
+    return value;
+  }
+
+  wrong(field: string, sentence: string, cause?: unknown): OperatorError {
+    return new OperatorError("InvalidConfig", `${this.path}: ${this.where}.${field} ${sentence}`, { cause });
+  }
+}
+
+/**
+ * One context of a kubeconfig file. Certificates, keys and tokens that are files are read again when a minute old.
+ * Exec plugins and auth providers work through `@kubernetes/client-node`, which is loaded only then.
+ * @param contextName another than `current-context`
+ * @throws OperatorError InvalidConfig naming file and field
+ */
+export async function kubeconfigFile(
+  path: string,
+  contextName?: string,
+  clock: Clock = systemClock,
+): Promise<KubeConfig> {
+  const chosen = choose(path, await readYaml(path), contextName);
+  refuseUnsupported(chosen);
+  const usesPlugin = chosen.user.fields.exec !== undefined || chosen.user.fields["auth-provider"] !== undefined;
+  const credentials = kept(clock, usesPlugin ? pluginReader(chosen) : () => readCredentials(chosen));
+  await credentials(false);
+  return {
+    server: serverOf(chosen.cluster),
+    namespace: chosen.context.text("namespace") ?? "default",
+    origin: path,
+    credentials,
+  };
+}
+
+async function readYaml(path: string): Promise<Fields> {
+  try {
+    const parsed: unknown = parse(await readFile(path, "utf8"));
+    if (isFields(parsed)) return parsed;
+  } catch (thrown) {
+    throw new OperatorError("InvalidConfig", `${path}: ${(thrown as Error).message}`, { cause: thrown });
+  }
+  throw new OperatorError("InvalidConfig", `${path}: is not a kubeconfig: the top level must be a mapping`);
+}
+
+function choose(path: string, document: Fields, contextName: string | undefined): Chosen {
+  const top = new Part(path, "kubeconfig", document);
+  const name = contextName ?? top.text("current-context");
+  if (name === undefined) throw top.wrong("current-context", "is not set, and no context was asked for");
+  const context = named(path, document, "contexts", "context", name);
+  const clusterName = context.text("cluster");
+  if (clusterName === undefined) throw context.wrong("cluster", "is not set");
+  const userName = context.text("user");
+  const user = userName === undefined ? new Part(path, "users", {}) : named(path, document, "users", "user", userName);
+  return { path, context, cluster: named(path, document, "clusters", "cluster", clusterName), user };
+}
+
+/** Entry `name` of one of the lists `{name, <inner>: {…}}`. */
+function named(path: string, document: Fields, list: string, inner: string, name: string): Part {
+  const entries = document[list];
+  const entry = Array.isArray(entries)
+    ? entries.find((each: unknown) => isFields(each) && each.name === name)
+    : undefined;
+  const fields = isFields(entry) ? entry[inner] : undefined;
+  if (!isFields(fields)) throw new OperatorError("InvalidConfig", `${path}: ${list} has no entry named "${name}"`);
+  return new Part(path, `${list}["${name}"].${inner}`, fields);
+}
+
+function refuseUnsupported({ cluster, user }: Chosen): void {
+  if (cluster.text("proxy-url") !== undefined) throw cluster.wrong("proxy-url", "is set; proxies are not supported");
+  for (const field of ["username", "password"]) {
+    if (user.text(field) !== undefined)
+      throw user.wrong(field, "is set; basic authentication is no longer in Kubernetes");
+  }
+  for (const field of ["as", "as-uid", "as-groups"]) {
+    if (user.fields[field] !== undefined) throw user.wrong(field, "is set; impersonation is not supported");
+  }
+}
+
+function serverOf(cluster: Part): string {
+  const server = cluster.text("server");
+  const url = server === undefined ? null : URL.parse(server);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw cluster.wrong("server", `is ${server ?? "not set"}; it must be an http or https URL`);
+  }
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+}
+
+async function readCredentials({ cluster, user }: Chosen): Promise<Credentials> {
+  const tls = await readTls(cluster, user);
+  const token = await readToken(user);
+  return token === undefined ? { tls } : { tls, token };
+}
+
+async function readTls(cluster: Part, user: Part): Promise<TlsMaterial> {
+  const skip = cluster.fields["insecure-skip-tls-verify"] ?? false;
+  if (typeof skip !== "boolean") throw cluster.wrong("insecure-skip-tls-verify", "must be true or false");
+  const serverName = cluster.text("tls-server-name");
+  const [ca, cert, key] = await Promise.all([
+    readPem(cluster, "certificate-authority"),
+    readPem(user, "client-certificate"),
+    readPem(user, "client-key"),
+  ]);
+  if (skip && ca !== undefined) {
+    throw cluster.wrong(
+      "insecure-skip-tls-verify",
+      "is true although certificate-authority is set; one of them must go",
+    );
+  }
+  if (cert !== undefined && key === undefined)
+    throw user.wrong("client-key", "is not set although client-certificate is");
+  if (cert === undefined && key !== undefined)
+    throw user.wrong("client-certificate", "is not set although client-key is");
+  return {
+    verify: !skip,
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    ...(serverName === undefined ? {} : { serverName }),
+  };
+}
+
+/** A PEM text from `<field>-data` (base64) or from the file in `<field>`; the data win, as in client-go. */
+async function readPem(part: Part, field: string): Promise<string | undefined> {
+  const data = part.text(`${field}-data`);
+  if (data !== undefined) return checkPem(part, `${field}-data`, Buffer.from(data, "base64").toString("utf8"));
+  const file = part.text(field);
+  return file === undefined ? undefined : checkPem(part, field, await readBeside(part, field, file));
+}
+
+function checkPem(part: Part, field: string, text: string): string {
+  if (!text.includes("-----BEGIN ")) throw part.wrong(field, "holds no PEM block");
+  return text;
+}
+
+/** As in client-go, the file wins over the inline token when both are there. */
+async function readToken(user: Part): Promise<string | undefined> {
+  const file = user.text("tokenFile");
+  if (file === undefined) return user.text("token");
+  const token = (await readBeside(user, "tokenFile", file)).trim();
+  if (token === "") throw user.wrong("tokenFile", `names ${file}, which is empty`);
+  return token;
+}
+
+/** Relative paths are relative to the kubeconfig file. */
+async function readBeside(part: Part, field: string, file: string): Promise<string> {
+  const path = resolve(dirname(part.path), file);
+  return await readFile(path, "utf8").catch((thrown: Error) => {
+    throw part.wrong(field, `names a file that cannot be read: ${thrown.message}`, thrown);
+  });
+}
+
+/** Credentials from an exec plugin or an auth provider. */
+function pluginReader(chosen: Chosen): (fresh: boolean) => Promise<Credentials> {
+  let serial = 0;
+  return async (fresh) => {
+    const tls = await readTls(chosen.cluster, chosen.user);
+    const { KubeConfig: ForeignConfig } = await import("@kubernetes/client-node");
+    if (fresh) serial += 1; // the library keeps tokens by user name for the life of the process; another name asks again
+    const foreign = new ForeignConfig();
+    foreign.loadFromString(JSON.stringify(singleContext(chosen, `user-${serial}`)));
+    const options: { headers?: unknown; cert?: unknown; key?: unknown } = {};
+    try {
+      await foreign.applyToHTTPSOptions(options as Parameters<typeof foreign.applyToHTTPSOptions>[0]);
+    } catch (thrown) {
+      throw chosen.user.wrong("exec", `failed: ${(thrown as Error).message}`, thrown);
+    }
+    return fromForeign(tls, options);
+  };
+}
+
+function fromForeign(tls: TlsMaterial, options: { headers?: unknown; cert?: unknown; key?: unknown }): Credentials {
+  const header = isFields(options.headers) ? options.headers.Authorization : undefined;
+  const token = typeof header === "string" && header.startsWith("Bearer ") ? header.slice("Bearer ".length) : undefined;
+  const { cert, key } = options;
+  const pair = cert === undefined || key === undefined ? {} : { cert: String(cert), key: String(key) };
+  return { tls: { ...tls, ...pair }, ...(token === undefined ? {} : { token }) };
+}
+
+/** A kubeconfig with one context; the TLS parts are read by ourselves and left out. */
+function singleContext({ path, cluster, user }: Chosen, userName: string): Fields {
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "only",
+    contexts: [{ name: "only", context: { cluster: "only", user: userName } }],
+    clusters: [{ name: "only", cluster: { server: cluster.text("server") } }],
+    users: [{ name: userName, user: { ...user.fields, exec: withAbsoluteCommand(path, user.fields.exec) } }],
+  };
+}
+
+/** A command with a slash in it is relative to the kubeconfig file; one without is looked up in PATH. */
+function withAbsoluteCommand(path: string, exec: unknown): unknown {
+  if (!isFields(exec) || typeof exec.command !== "string") return exec;
+  const relative = exec.command.includes("/") && !isAbsolute(exec.command);
+  return relative ? { ...exec, command: join(dirname(resolve(path)), exec.command) } : exec;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

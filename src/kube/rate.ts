@@ -1,0 +1,74 @@
+import type { Clock } from "#base/clock.ts";
+
+export interface RateLimits {
+  /** Calls per second in the long run. */
+  readonly qps: number;
+  /** Calls that may be made at once after a quiet time. */
+  readonly burst: number;
+}
+
+/**
+ * Controllers of one operator share this much of the API server. A guess between client-go's old 5/10 and the 20/30 of
+ * controller-runtime on one side and no limit on the other: large enough for a thousand clusters in steady state, small
+ * enough that a loop gone wild is a nuisance and no outage.
+ */
+export const DEFAULT_LIMITS: RateLimits = { qps: 50, burst: 100 };
+
+/**
+ * A token bucket with two lanes. The high lane never waits: it takes its token even when none is left, and the normal
+ * lane waits longer for it. Only the lease may use it; a lease that queues behind a thousand writes is a lost lease.
+ */
+export class TokenBucket {
+  readonly #clock: Clock;
+  readonly #limits: RateLimits;
+  #tokens: number;
+  #filledAtMs: number;
+  /** The normal lane goes one by one, in order of arrival. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(clock: Clock, limits: RateLimits) {
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#tokens = limits.burst;
+    this.#filledAtMs = clock.monotonicMs();
+  }
+
+  takeHigh(): void {
+    this.#fill();
+    this.#tokens -= 1;
+  }
+
+  /** Resolves when it is this call's turn; rejects with the signal's reason, and then takes no token. */
+  take(signal: AbortSignal): Promise<void> {
+    const turn = this.#last.then(() => this.#takeNext(signal));
+    this.#last = turn.catch(() => undefined); // the one who waits hears of it; the next in line must go on
+    return unlessAborted(turn, signal);
+  }
+
+  async #takeNext(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    for (this.#fill(); this.#tokens < 1; this.#fill()) {
+      await this.#clock.sleep(Math.ceil(((1 - this.#tokens) / this.#limits.qps) * 1000), signal);
+    }
+    this.#tokens -= 1;
+  }
+
+  #fill(): void {
+    const nowMs = this.#clock.monotonicMs();
+    const gained = ((nowMs - this.#filledAtMs) / 1000) * this.#limits.qps;
+    this.#tokens = Math.min(this.#limits.burst, this.#tokens + gained);
+    this.#filledAtMs = nowMs;
+  }
+}
+
+/** The one who gave up hears so at once, not when its turn comes. */
+async function unlessAborted(turn: Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const giveUp = (): void => reject(signal.reason);
+  signal.addEventListener("abort", giveUp, { once: true });
+  try {
+    await Promise.race([turn, aborted]);
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+  }
+}
