@@ -1,0 +1,215 @@
+import { type Backoff, delayMs } from "#base/backoff.ts";
+import type { Clock } from "#base/clock.ts";
+import { asOperatorError, type ErrorCode, OperatorError } from "#base/error.ts";
+import type { Log } from "#base/log.ts";
+import type { Reader, Selection, WatchEvent } from "./client.ts";
+import { type KubeObject, keyOf, type Resource, resourceName, versionOf } from "./kinds.ts";
+
+// How does a copy of the server's objects stay right?
+//   A watch delivers every change after a resourceVersion, in order. So: get the state once, remember its version, go on from
+//   there; after a broken stream go on from the last version seen. Only when the server no longer knows that version (410), or
+//   something came that cannot be trusted, is the whole state read again and compared.
+// How does the state come? As a watch as well (WatchList: the state as ADDED events, then a bookmark), which is cheap for the
+//   server; as a paged list where the server refuses that.
+// What if the stream is silent? The server sends a bookmark about every 60 s. Silence for IDLE_MS means a dead connection.
+// What if versions go back? The server's etcd was restored from a backup: what we hold never was, so read all of it again.
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
+
+/** Longer than the 60 s between two bookmarks, measured on 1.36; shorter and quiet kinds are watched anew for nothing. */
+export const IDLE_MS = 90_000;
+/** For the state as a stream. A server that knows nothing of WatchList streams without ever saying that it is through. */
+const SYNC_MS = 60_000;
+/** The server ends a watch after a random time in this range, so that watches spread over the replicas of the API server. */
+const WATCH_SECONDS = { min: 300, max: 600 };
+/** After this many rounds that brought nothing (an outage of about two minutes) the position itself is suspect. */
+const POSITION_ATTEMPTS = 10;
+/** A round that brought something starts again at `firstMs`. */
+const RESTART: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
+
+/** Why a stream had to be opened again; `ended` is the server's normal end. */
+export type RestartReason = "ended" | "idle" | "rewound" | "slow-sync" | "watchlist-refused" | ErrorCode;
+
+/** Where the reflector puts what it learns. None of these may throw. */
+export interface ReflectorTarget<T> {
+  /** The whole state as of `resourceVersion`. */
+  replace(objects: readonly T[], resourceVersion: string): void;
+  put(object: T): void;
+  remove(object: T): void;
+  /** Everything up to this version is known. Follows each of the others as well. */
+  advance(resourceVersion: string): void;
+  restarted(reason: RestartReason): void;
+}
+
+export interface ReflectorOptions<T extends KubeObject> {
+  readonly reader: Reader;
+  readonly resource: Resource<T>;
+  readonly selection: Selection;
+  readonly target: ReflectorTarget<T>;
+  /** Reduces an object to what is kept, as soon as it arrives. */
+  readonly keep: (object: T) => T;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** 0 to 1, for jitter. */
+  readonly random: () => number;
+}
+
+/** Reasons of an abort of our own. */
+const IDLE = new OperatorError("KubeUnavailable", `nothing came for ${IDLE_MS / 1000} s, not even a bookmark`);
+const SLOW_SYNC = new OperatorError("KubeUnavailable", `the state was not complete after ${SYNC_MS / 1000} s`);
+const REWOUND = new OperatorError("KubeExpired", "the server's resourceVersion went back");
+
+export class Reflector<T extends KubeObject> {
+  readonly #options: ReflectorOptions<T>;
+  /** Version up to which all changes were delivered; undefined: the whole state must be read. */
+  #position: string | undefined;
+  /** How the state is read next: `list` for good once the server refused the stream. */
+  #stateBy: "stream" | "list-once" | "list" = "stream";
+  /** Counts everything that came, to tell a round that brought something. */
+  #arrivals = 0;
+
+  constructor(options: ReflectorOptions<T>) {
+    this.#options = options;
+  }
+
+  /** Follows the server until the signal aborts; never throws, never has two streams open. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, random, target } = this.#options;
+    for (let failures = 0; !signal.aborted; ) {
+      const before = this.#arrivals;
+      const reason = await this.#round(signal);
+      if (signal.aborted) return;
+      target.restarted(reason);
+      const brought = this.#arrivals > before;
+      failures = brought ? 0 : failures + 1;
+      if (failures >= POSITION_ATTEMPTS) this.#position = undefined;
+      if (brought && (reason === "ended" || reason === "watchlist-refused")) continue;
+      await clock.sleep(delayMs(RESTART, Math.max(0, failures - 1), random()), signal).catch(() => undefined); // the loop looks at the signal
+    }
+  }
+
+  /** One list and/or one stream, to its end. */
+  async #round(signal: AbortSignal): Promise<RestartReason> {
+    const wantsState = this.#position === undefined;
+    try {
+      if (wantsState && this.#stateBy !== "stream") await this.#list(signal);
+      await this.#stream(signal);
+      return "ended";
+    } catch (thrown) {
+      return signal.aborted ? "Cancelled" : this.#judge(thrown, wantsState);
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { reader, resource, selection, keep, target } = this.#options;
+    const { items, resourceVersion } = await reader.list(resource, selection, { signal });
+    this.#arrivals += 1;
+    if (this.#stateBy === "list-once") this.#stateBy = "stream";
+    this.#position = resourceVersion;
+    target.replace(items.map(keep), resourceVersion);
+    target.advance(resourceVersion);
+  }
+
+  /** Reads one stream to its end; while there is no position, its first part is the state. */
+  async #stream(signal: AbortSignal): Promise<void> {
+    const { reader, resource, selection, clock } = this.#options;
+    const stop = new AbortController();
+    const cancel = (): void => stop.abort(signal.reason);
+    signal.addEventListener("abort", cancel, { once: true });
+    if (signal.aborted) cancel();
+    const state = this.#position === undefined ? new Map<string, T>() : undefined;
+    const stopSync = state === undefined ? () => undefined : clock.after(SYNC_MS, () => stop.abort(SLOW_SYNC));
+    let stopIdle = clock.after(IDLE_MS, () => stop.abort(IDLE));
+    try {
+      for await (const event of reader.watch(resource, { ...selection, ...this.#from() }, { signal: stop.signal })) {
+        stopIdle();
+        stopIdle = clock.after(IDLE_MS, () => stop.abort(IDLE));
+        if (state !== undefined && this.#position === undefined) this.#takeState(state, event, stopSync);
+        else this.#takeChange(event);
+      }
+      if (this.#position === undefined) throw new OperatorError("KubeUnavailable", "the stream ended within the state");
+    } catch (thrown) {
+      throw stop.signal.aborted ? stop.signal.reason : thrown;
+    } finally {
+      stopIdle();
+      stopSync();
+      signal.removeEventListener("abort", cancel);
+    }
+  }
+
+  #from(): { resourceVersion?: string; initialEvents?: boolean; timeoutSeconds: number } {
+    const { min, max } = WATCH_SECONDS;
+    const timeoutSeconds = Math.round(min + (max - min) * this.#options.random());
+    return this.#position === undefined
+      ? { initialEvents: true, timeoutSeconds }
+      : { resourceVersion: this.#position, timeoutSeconds };
+  }
+
+  #takeState(state: Map<string, T>, event: WatchEvent<T>, complete: () => void): void {
+    const { keep, target } = this.#options;
+    if (event.type === "DELETED") {
+      state.delete(keyOf(event.object));
+    } else if (event.type !== "BOOKMARK") {
+      state.set(keyOf(event.object), keep(event.object));
+    } else if (event.initialEventsEnd) {
+      complete();
+      this.#arrivals += 1;
+      this.#position = event.resourceVersion;
+      target.replace([...state.values()], event.resourceVersion);
+      target.advance(event.resourceVersion);
+      state.clear();
+    }
+  }
+
+  #takeChange(event: WatchEvent<T>): void {
+    const { keep, target } = this.#options;
+    const version = event.type === "BOOKMARK" ? event.resourceVersion : event.object.metadata.resourceVersion;
+    if (isBefore(version, this.#position)) throw REWOUND;
+    this.#arrivals += 1;
+    this.#position = version;
+    if (event.type === "DELETED") target.remove(keep(event.object));
+    else if (event.type !== "BOOKMARK") target.put(keep(event.object));
+    target.advance(version);
+  }
+
+  /** Decides from what a round ended with whether the position can still be trusted. */
+  #judge(thrown: unknown, wantsState: boolean): RestartReason {
+    const error = asOperatorError(thrown);
+    const reason = this.#reasonOf(error, thrown, wantsState);
+    const { log, resource } = this.#options;
+    const fields = { resource: resourceName(resource), code: error.code, outcome: reason, error: error.message };
+    if (reason === "Bug") log.error(fields, "a watch ended by a fault of our own");
+    else log.info(fields, "a watch is opened again");
+    return reason;
+  }
+
+  #reasonOf(error: OperatorError, thrown: unknown, wantsState: boolean): RestartReason {
+    if (thrown === IDLE) return "idle";
+    if (thrown === SLOW_SYNC) {
+      this.#stateBy = "list-once";
+      return "slow-sync";
+    }
+    switch (error.code) {
+      case "KubeUnavailable":
+      case "KubeThrottled":
+      case "KubeForbidden":
+        return error.code; // says nothing about what we have: go on from there
+      case "KubeInvalid":
+        if (wantsState && this.#position === undefined && this.#stateBy === "stream") {
+          this.#stateBy = "list";
+          this.#arrivals += 1; // the server has spoken: list without waiting
+          return "watchlist-refused";
+        }
+        break;
+      default:
+        break;
+    }
+    this.#position = undefined;
+    return thrown === REWOUND ? "rewound" : error.code;
+  }
+}
+
+/** Whether `version` is certainly older than `position`. */
+function isBefore(version: string, position: string | undefined): boolean {
+  const [a, b] = [versionOf(version), position === undefined ? undefined : versionOf(position)];
+  return a !== undefined && b !== undefined && a < b;
+}
