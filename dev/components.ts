@@ -1,0 +1,141 @@
+import { spawn } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { cacheRoot } from "./cache.ts";
+import { Failure } from "./failure.ts";
+import { withLock } from "./lock.ts";
+import { ensureBuildPackages } from "./packages.ts";
+import type { Note, Step } from "./progress.ts";
+import { type ComponentName, goBinaryName, RECIPES, type Recipe } from "./recipes.ts";
+
+const GO_FOLDER = join(import.meta.dirname, "go");
+
+/** Lines of a failed build's output that are shown. */
+const SHOWN_LINES = 15;
+
+/** Where the binaries of all components lie, one folder per component, version and way to build it. */
+export function componentsRoot(): string {
+  return join(cacheRoot(), "bin");
+}
+
+/**
+ * Builds what is missing; takes milliseconds when all is there. Several processes may call it at once.
+ * @returns for each name the absolute path of its main binary; its other binaries lie in the same folder
+ * @throws Failure when Go is missing or a build fails, with the compiler's last lines
+ */
+export async function ensureComponents<N extends ComponentName>(
+  names: readonly N[],
+  step: Step,
+): Promise<Record<N, string>> {
+  for (const group of groupsOf(names.filter((name) => !existsSync(mainBinary(name))))) {
+    await step(`${group.join(", ")} built`, async (note) => {
+      await withLock(
+        join(cacheRoot(), `build-${RECIPES[group[0] as ComponentName].module}.lock`),
+        async () => {
+          const missing = group.filter((name) => !existsSync(mainBinary(name)));
+          if (missing.length > 0) await build(missing, note);
+        },
+        { onWait: (pid) => note(`process ${pid} is building it`) },
+      );
+    });
+  }
+  return Object.fromEntries(names.map((name) => [name, mainBinary(name)])) as Record<N, string>;
+}
+
+/** Absolute path of the component's main binary, whether or not it was built yet. */
+export function mainBinary(name: ComponentName): string {
+  return join(folderOf(name), Object.keys(RECIPES[name].binaries)[0] ?? name);
+}
+
+function folderOf(name: ComponentName): string {
+  const recipe: Recipe = RECIPES[name];
+  const stem = name.endsWith(`-${recipe.version}`) ? name : `${name}-${recipe.version}`;
+  return join(componentsRoot(), `${stem}-${fingerprint(recipe)}`);
+}
+
+/** Changes with everything that the binary depends on, so that a folder's content never has to change. */
+function fingerprint(recipe: Recipe): string {
+  const folder = join(GO_FOLDER, recipe.module);
+  const hash = createHash("sha256");
+  for (const file of readdirSync(folder).sort()) hash.update(file).update(readFileSync(join(folder, file)));
+  return hash
+    .update(JSON.stringify([recipe, process.arch]))
+    .digest("hex")
+    .slice(0, 12);
+}
+
+/** Components that one call of the compiler can build together: it then compiles what they share only once. */
+function groupsOf<N extends ComponentName>(names: readonly N[]): N[][] {
+  return [...Map.groupBy(names, (name) => RECIPES[name].module).values()];
+}
+
+async function build(names: readonly ComponentName[], note: Note): Promise<void> {
+  const recipes = names.map((name): Recipe => RECIPES[name]);
+  const [recipe] = recipes;
+  if (recipe === undefined) return;
+  await ensureBuildPackages(recipe.cgo === "1", note);
+  const draft = join(componentsRoot(), `.draft-${randomUUID()}`);
+  mkdirSync(draft, { recursive: true });
+  try {
+    await compile(
+      recipe,
+      recipes.flatMap((each) => Object.values(each.binaries)),
+      draft,
+      note,
+    );
+    for (const name of names) publish(name, draft);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+/** Moves a component's binaries from the draft to their folder, which appears complete or not at all. */
+function publish(name: ComponentName, draft: string): void {
+  const recipe: Recipe = RECIPES[name];
+  const complete = join(draft, `complete-${name}`);
+  mkdirSync(complete);
+  for (const [binary, goPackage] of Object.entries(recipe.binaries)) {
+    renameSync(join(draft, goBinaryName(goPackage, recipe.module)), join(complete, binary));
+  }
+  rmSync(folderOf(name), { recursive: true, force: true });
+  renameSync(complete, folderOf(name));
+}
+
+async function compile(recipe: Recipe, packages: readonly string[], out: string, note: Note): Promise<void> {
+  const args = [
+    "build",
+    "-tags",
+    recipe.tags.join(","),
+    "-ldflags",
+    recipe.ldflags.join(" "),
+    "-o",
+    `${out}/`,
+    ...packages,
+  ];
+  const env = {
+    ...process.env,
+    GOFLAGS: "-mod=readonly -buildvcs=false",
+    ...(recipe.cgo === "auto" ? {} : { CGO_ENABLED: recipe.cgo }),
+  };
+  note(recipe.module === "kubernetes" ? "the first time takes about five minutes" : "compiling");
+  const lines: string[] = [];
+  const code = await new Promise<number | null>((resolve, reject) => {
+    const go = spawn("go", args, { cwd: join(GO_FOLDER, recipe.module), env, stdio: ["ignore", "ignore", "pipe"] });
+    go.stderr.setEncoding("utf8").on("data", (text: string) => {
+      for (const line of text.split("\n").filter(Boolean)) {
+        if (line.startsWith("go: downloading")) note(line.slice("go: ".length));
+        else lines.push(line);
+      }
+    });
+    go.on("error", (cause) =>
+      reject(new Failure(`go, which builds ${recipe.module}, did not start: ${cause.message}`, { cause })),
+    );
+    go.on("close", resolve);
+  });
+  if (code !== 0) {
+    throw new Failure(
+      `go build of ${recipe.module} failed (exit code ${code}):\n${lines.slice(-SHOWN_LINES).join("\n")}`,
+    );
+  }
+}

@@ -1,0 +1,3 @@
+module etcd-cluster-operator.dev/tools/pause
+
+go 1.26.0

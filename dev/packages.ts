@@ -1,0 +1,74 @@
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { Failure } from "./failure.ts";
+import type { Note, Step } from "./progress.ts";
+import { run } from "./run.ts";
+
+/** A Debian package and how to see without dpkg that it, or another system's equal of it, is there. */
+interface Package {
+  readonly name: string;
+  readonly isThere: () => boolean;
+}
+
+const RUN_TIME: readonly Package[] = [
+  { name: "nftables", isThere: () => isOnPath("nft") },
+  { name: "iproute2", isThere: () => isOnPath("ip") },
+  { name: "util-linux", isThere: () => isOnPath("nsenter") && isOnPath("unshare") },
+  { name: "mount", isThere: () => isOnPath("mount") },
+  { name: "libseccomp2", isThere: () => hasLibrary("libseccomp.so.2") },
+];
+
+const BUILD: readonly Package[] = [
+  { name: "gcc", isThere: () => isOnPath("gcc") },
+  { name: "libc6-dev", isThere: () => existsSync("/usr/include/stdlib.h") },
+  { name: "pkg-config", isThere: () => isOnPath("pkg-config") },
+  { name: "libseccomp-dev", isThere: () => existsSync("/usr/include/seccomp.h") },
+];
+
+/** Installs what the environment runs with. @throws Failure when something is missing and cannot be installed */
+export async function ensureRunPackages(step: Step): Promise<void> {
+  const missing = RUN_TIME.filter((each) => !each.isThere());
+  if (missing.length > 0) await step(`${namesOf(missing)} installed`, (note) => install(missing, note));
+}
+
+/** Installs what a build needs. @param withC whether C code is compiled @throws Failure as above */
+export async function ensureBuildPackages(withC: boolean, note: Note): Promise<void> {
+  if (!isOnPath("go"))
+    throw new Failure("Go 1.26 or later is needed to build the local Kubernetes; it is not on the PATH");
+  const missing = withC ? BUILD.filter((each) => !each.isThere()) : [];
+  if (missing.length > 0) await install(missing, note);
+}
+
+async function install(missing: readonly Package[], note: Note): Promise<void> {
+  if (!isOnPath("apt-get")) {
+    throw new Failure(
+      `missing on this machine: what Debian calls ${namesOf(missing)}; install it with your package manager`,
+    );
+  }
+  const args = ["install", "-y", "--no-install-recommends", ...missing.map((each) => each.name)];
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  note(`apt-get install ${namesOf(missing)}`);
+  const first = await run("apt-get", args, { env, mayFail: true });
+  if (first.code !== 0) {
+    // The usual reason is a machine whose package lists are old or were deleted to save space.
+    await run("apt-get", ["update"], { env });
+    await run("apt-get", args, { env });
+  }
+}
+
+function namesOf(packages: readonly Package[]): string {
+  return packages.map((each) => each.name).join(", ");
+}
+
+export function isOnPath(program: string): boolean {
+  // A non-login root shell of Debian may lack the sbin folders, where these programs live.
+  const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/sbin"];
+  return folders.some((folder) => folder !== "" && existsSync(join(folder, program)));
+}
+
+function hasLibrary(name: string): boolean {
+  const triple = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
+  return [`/lib/${triple}`, `/usr/lib/${triple}`, "/lib64", "/usr/lib64", "/usr/lib", "/lib"].some((folder) =>
+    existsSync(join(folder, name)),
+  );
+}

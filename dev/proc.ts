@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+/** A process, told apart from a later one with the same number by its start time (clock ticks since boot). */
+export interface ProcessId {
+  readonly pid: number;
+  readonly startTicks: string;
+}
+
+/** State letter and start time from the text of /proc/PID/stat; the name in it may hold spaces and parentheses. */
+export function parseStat(stat: string): { state: string; startTicks: string } {
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { state: fields[0] ?? "", startTicks: fields[19] ?? "" };
+}
+
+/** The running process with this number; undefined when there is none or only its zombie is left. */
+export function identify(pid: number): ProcessId | undefined {
+  const stat = readIfThere(`/proc/${pid}/stat`);
+  if (stat === undefined) return undefined;
+  const { state, startTicks } = parseStat(stat);
+  return state === "Z" || state === "X" ? undefined : { pid, startTicks };
+}
+
+export function isAlive(process: ProcessId): boolean {
+  return identify(process.pid)?.startTicks === process.startTicks;
+}
+
+/** Sends a signal to exactly this process; does nothing when it has ended, even if its number lives on in another one. */
+export function signal(target: ProcessId, name: NodeJS.Signals): void {
+  if (!isAlive(target)) return;
+  try {
+    process.kill(target.pid, name);
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== "ESRCH") throw thrown;
+  }
+}
+
+/** Numbers of the children of a process. */
+export function childrenOf(pid: number): number[] {
+  const text = readIfThere(`/proc/${pid}/task/${pid}/children`) ?? "";
+  return text.split(" ").filter(Boolean).map(Number);
+}
+
+/** Every process whose first environment holds `NAME=value`: how we know our own, whoever their parent is by now. */
+export function withEnvironment(name: string, value: string): ProcessId[] {
+  const entry = `${name}=${value}`;
+  return allPids()
+    .filter((pid) => readIfThere(`/proc/${pid}/environ`)?.split("\0").includes(entry))
+    .flatMap((pid) => identify(pid) ?? []);
+}
+
+/** Every process that lives in the network namespace with this inode number. */
+export function insideNetwork(inode: number): ProcessId[] {
+  return allPids()
+    .filter((pid) => networkOf(pid) === `net:[${inode}]`)
+    .flatMap((pid) => identify(pid) ?? []);
+}
+
+function networkOf(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/net`);
+  } catch {
+    return undefined; // ended while we looked: it is in no namespace any more
+  }
+}
+
+function allPids(): number[] {
+  return readdirSync("/proc").map(Number).filter(Number.isInteger);
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined; // a process that ended while we looked is one that is not there
+  }
+}

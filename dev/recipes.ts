@@ -1,0 +1,127 @@
+import {
+  CNI_PLUGINS_VERSION,
+  CONTAINERD_VERSION,
+  COREDNS_VERSION,
+  ETCD_VERSIONS,
+  KUBERNETES_VERSION,
+  PAUSE_VERSION,
+  RUNC_VERSION,
+} from "./versions.ts";
+
+/** How a component is built from a Go module below dev/go/. */
+export interface Recipe {
+  readonly version: string;
+  /** Folder below dev/go/ with go.mod and go.sum. */
+  readonly module: string;
+  /** Name of the binary → Go package. The first is the component's main binary. */
+  readonly binaries: Readonly<Record<string, string>>;
+  readonly tags: readonly string[];
+  readonly ldflags: readonly string[];
+  /** Whether C code is linked; "auto": when a compiler is there, as Go decides by itself. */
+  readonly cgo: "0" | "1" | "auto";
+}
+
+// No symbol table: it halves what lies on the disk, and nobody debugs these.
+const STRIPPED = ["-s", "-w"];
+
+const KUBERNETES_LDFLAGS = [
+  ...STRIPPED,
+  ...["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"].flatMap((pkg) => [
+    `-X=${pkg}.gitVersion=v${KUBERNETES_VERSION}`,
+    `-X=${pkg}.gitMajor=${KUBERNETES_VERSION.split(".")[0]}`,
+    `-X=${pkg}.gitMinor=${KUBERNETES_VERSION.split(".")[1]}`,
+    `-X=${pkg}.gitTreeState=clean`,
+  ]),
+];
+
+function kubernetes(binary: string): Recipe {
+  return {
+    version: KUBERNETES_VERSION,
+    module: "kubernetes",
+    binaries: { [binary]: `k8s.io/kubernetes/cmd/${binary}` },
+    tags: [],
+    ldflags: KUBERNETES_LDFLAGS,
+    cgo: "auto",
+  };
+}
+
+function etcd(version: string): Recipe {
+  return {
+    version,
+    module: `etcd-${version}`,
+    binaries: {
+      etcd: "go.etcd.io/etcd/server/v3",
+      etcdctl: "go.etcd.io/etcd/etcdctl/v3",
+      etcdutl: "go.etcd.io/etcd/etcdutl/v3",
+    },
+    tags: [],
+    ldflags: STRIPPED,
+    cgo: "0",
+  };
+}
+
+const CONTAINERD = "github.com/containerd/containerd/v2/cmd";
+const CNI = "github.com/containernetworking/plugins/plugins";
+
+export const RECIPES = {
+  "kube-apiserver": kubernetes("kube-apiserver"),
+  "kube-controller-manager": kubernetes("kube-controller-manager"),
+  "kube-scheduler": kubernetes("kube-scheduler"),
+  kubelet: kubernetes("kubelet"),
+  "kube-proxy": kubernetes("kube-proxy"),
+  kubectl: kubernetes("kubectl"),
+  "etcd-3.5.35": etcd(ETCD_VERSIONS[0]),
+  "etcd-3.6.16": etcd(ETCD_VERSIONS[1]),
+  "etcd-3.7.3": etcd(ETCD_VERSIONS[2]),
+  containerd: {
+    version: CONTAINERD_VERSION,
+    module: "containerd",
+    binaries: {
+      containerd: `${CONTAINERD}/containerd`,
+      ctr: `${CONTAINERD}/ctr`,
+      "containerd-shim-runc-v2": `${CONTAINERD}/containerd-shim-runc-v2`,
+    },
+    tags: ["no_btrfs", "no_zfs", "no_devmapper", "no_tracing"],
+    ldflags: STRIPPED,
+    cgo: "0",
+  },
+  runc: {
+    version: RUNC_VERSION,
+    module: "runc",
+    binaries: { runc: "github.com/opencontainers/runc" },
+    // Without it every pod fails with "seccomp not supported".
+    tags: ["seccomp"],
+    ldflags: STRIPPED,
+    cgo: "1",
+  },
+  cni: {
+    version: CNI_PLUGINS_VERSION,
+    module: "cni",
+    binaries: {
+      bridge: `${CNI}/main/bridge`,
+      "host-local": `${CNI}/ipam/host-local`,
+      loopback: `${CNI}/main/loopback`,
+    },
+    tags: [],
+    ldflags: STRIPPED,
+    cgo: "0",
+  },
+  coredns: {
+    version: COREDNS_VERSION,
+    module: "coredns",
+    binaries: { coredns: "." },
+    tags: [],
+    ldflags: STRIPPED,
+    cgo: "0",
+  },
+  pause: { version: PAUSE_VERSION, module: "pause", binaries: { pause: "." }, tags: [], ldflags: STRIPPED, cgo: "0" },
+} as const satisfies Record<string, Recipe>;
+
+export type ComponentName = keyof typeof RECIPES;
+
+/** Name that `go build -o FOLDER/` gives to the binary of a package: the last path element that is not a major version. */
+export function goBinaryName(goPackage: string, module: string): string {
+  const elements = (goPackage === "." ? module : goPackage).split("/");
+  const last = elements.at(-1) ?? "";
+  return /^v\d+$/.test(last) ? (elements.at(-2) ?? last) : last;
+}

@@ -1,0 +1,51 @@
+import { spawn } from "node:child_process";
+import { createReadStream } from "node:fs";
+import { Failure } from "./failure.ts";
+
+export interface RunOptions {
+  /** Text for standard input. */
+  readonly input?: string;
+  /** File for standard input. */
+  readonly inputFile?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Return the exit code instead of throwing when it is not 0. */
+  readonly mayFail?: boolean;
+}
+
+export interface RunResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/**
+ * Runs a program to its end.
+ * @throws Failure with the command and what it said, when it cannot start or, without `mayFail`, ends with another code than 0
+ */
+export function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"], env: withSbin(options.env ?? process.env) });
+    let stdout = "";
+    let stderr = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      stdout += text;
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      stderr += text;
+    });
+    child.stdin.on("error", () => {}); // the program ended without reading its input: its exit code tells
+    child.on("error", (cause) => reject(new Failure(`${program} did not start: ${cause.message}`, { cause })));
+    child.on("close", (code, signal) => {
+      if (code === 0 || (options.mayFail && code !== null)) return resolve({ code, stdout, stderr });
+      const how = code === null ? `signal ${signal}` : `exit code ${code}`;
+      reject(new Failure(`${[program, ...args].join(" ")} failed (${how}): ${(stderr || stdout).trim()}`));
+    });
+    if (options.inputFile !== undefined) createReadStream(options.inputFile).pipe(child.stdin);
+    else child.stdin.end(options.input ?? "");
+  });
+}
+
+/** A non-login root shell of Debian may lack the sbin folders, where ip and nft live. */
+export function withSbin(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { ...env, PATH: `${env.PATH ?? "/usr/bin:/bin"}:/usr/sbin:/sbin` };
+}
