@@ -59,6 +59,9 @@ export function asOperatorError(thrown: unknown): OperatorError {
 }
 
 /** Whether `thrown` is an OperatorError with one of these codes. */
-export function hasCode(thrown: unknown, ...codes: readonly ErrorCode[]): thrown is OperatorError {
-  return thrown instanceof OperatorError && codes.includes(thrown.code);
+export function hasCode<Code extends ErrorCode>(
+  thrown: unknown,
+  ...codes: readonly Code[]
+): thrown is OperatorError & { readonly code: Code } {
+  return thrown instanceof OperatorError && (codes as readonly ErrorCode[]).includes(thrown.code);
 }

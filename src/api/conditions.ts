@@ -1,0 +1,36 @@
+/** Every condition type that the operator sets, with the question that it answers. */
+export const CONDITION_TYPES = {
+  Ready: "Is everything that the spec asks for there and healthy?",
+  Available: "Do linearizable reads and writes succeed?",
+  Progressing: "Is the operator changing something, or waiting to?",
+  Degraded: "Is the cluster working with less than the spec asks for?",
+  ClusterIDMismatch: "Does a member answer with the ID of another cluster?",
+} as const;
+
+/** Every reason that a condition may have, with the one sentence that is also its documentation. */
+export const REASONS = {
+  AllMembersHealthy: "Every wanted member is a voter, answers, and follows a leader.",
+  Forming: "The cluster is being created; members of its first, frozen list are still to join.",
+  MembersUnhealthy: "Some members do not answer or have no leader; the message names them.",
+  QuorumAvailable: "A linearizable read succeeded.",
+  QuorumLost: "Fewer members answer than a majority; the operator touches nothing until enough of them return.",
+  MembersUnreachable: "No member could be asked; it is not known whether the cluster works.",
+  Settled: "There is nothing to do.",
+  Acting: "The operator is about to make the change that the message names.",
+  Waiting: "The operator waits; the message says for what and which rule or guard holds it.",
+  ScalingNotSupported: "spec.replicas was changed; this version of the operator does not change the number of members.",
+  UpgradeNotSupported: "spec.version was changed; this version of the operator does not change the version of members.",
+  NameTaken: "An object that the operator needs exists already and belongs to somebody else; it is never taken over.",
+  ClaimTaken: "A claim of the name that a member needs holds the data of another cluster; it is never overwritten.",
+  Deleting: "The object is being deleted; claims are kept.",
+  OtherClusterAnswered: "A member answered with the ID of another cluster; it is not believed.",
+  SameCluster: "Every member that answers has the recorded cluster ID.",
+  FullStrength: "No member is missing.",
+  PodPending: "The member's pod does not run yet; the message says why.",
+  MemberHealthy: "The member answers and follows a leader.",
+  MemberUnreachable: "The member's pod runs, but the member does not answer.",
+  Starting: "The member's objects are being made.",
+} as const;
+
+export type ConditionType = keyof typeof CONDITION_TYPES;
+export type Reason = keyof typeof REASONS;

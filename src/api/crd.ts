@@ -1,0 +1,138 @@
+import type { z } from "zod";
+import { CONDITION_TYPES } from "#api/conditions.ts";
+import { GROUP, MAX_CLUSTER_NAME_LENGTH } from "#api/names.ts";
+import { type JsonSchema, structural } from "#api/structural.ts";
+import { clusterSpecSchema, clusterStatusSchema, ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS, peerSpecSchema, peerStatusSchema } from "#api/v1alpha1/peer.ts";
+import type { KubeObject, Resource } from "#kube/kinds.ts";
+
+interface Column {
+  name: string;
+  type: "string" | "integer" | "date";
+  jsonPath: string;
+  description?: string;
+  priority?: number;
+}
+
+interface Definition {
+  resource: Resource<KubeObject>;
+  description: string;
+  shortNames: string[];
+  spec: z.ZodType;
+  status: z.ZodType;
+  columns: Column[];
+  scale?: Record<string, string>;
+  /** CEL rules on the whole object; they alone may look at `metadata.name`. */
+  rules?: { rule: string; message: string; messageExpression?: string }[];
+}
+
+const AGE: Column = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
+
+function conditionReason(type: keyof typeof CONDITION_TYPES): string {
+  return `.status.conditions[?(@.type=="${type}")].reason`;
+}
+
+const DEFINITIONS: readonly Definition[] = [
+  {
+    resource: ETCD_CLUSTERS,
+    description: "An etcd cluster: declare how many members it has, and the operator makes it so and keeps it so.",
+    shortNames: ["etcd"],
+    spec: clusterSpecSchema,
+    status: clusterStatusSchema,
+    columns: [
+      { name: "Ready", type: "string", jsonPath: ".status.ready", description: "Healthy voters / wanted voters" },
+      {
+        name: "Version",
+        type: "string",
+        jsonPath: ".status.version",
+        description: "Oldest release that a member runs",
+      },
+      { name: "Leader", type: "string", jsonPath: ".status.leader" },
+      { name: "Status", type: "string", jsonPath: conditionReason("Ready"), description: CONDITION_TYPES.Ready },
+      { name: "Cluster ID", type: "string", jsonPath: ".status.identity.clusterID", priority: 1 },
+      AGE,
+    ],
+    scale: {
+      specReplicasPath: ".spec.replicas",
+      statusReplicasPath: ".status.replicas",
+      labelSelectorPath: ".status.selector",
+    },
+    rules: [
+      {
+        rule: `size(self.metadata.name) <= ${MAX_CLUSTER_NAME_LENGTH}`,
+        messageExpression: `'metadata.name has ' + string(size(self.metadata.name)) + ' characters; it may have at most ${MAX_CLUSTER_NAME_LENGTH}, because NAME-client and NAME-0 must be DNS labels'`,
+        message: `metadata.name may have at most ${MAX_CLUSTER_NAME_LENGTH} characters`,
+      },
+      {
+        rule: "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+        messageExpression:
+          "'metadata.name is ' + self.metadata.name + '; it must begin with a letter and hold only a-z, 0-9 and -, because Services are named after it'",
+        message: "metadata.name must begin with a letter and hold only a-z, 0-9 and -",
+      },
+    ],
+  },
+  {
+    resource: ETCD_PEERS,
+    description: "One member of an etcd cluster. Made by the operator for each member of an EtcdCluster.",
+    shortNames: ["etcdp"],
+    spec: peerSpecSchema,
+    status: peerStatusSchema,
+    columns: [
+      { name: "Cluster", type: "string", jsonPath: ".spec.clusterName" },
+      { name: "Version", type: "string", jsonPath: ".status.serverVersion" },
+      { name: "Member ID", type: "string", jsonPath: ".spec.memberID" },
+      { name: "Status", type: "string", jsonPath: conditionReason("Ready") },
+      AGE,
+    ],
+  },
+];
+
+/** Every CustomResourceDefinition of the operator, ready to be applied or written as a file. */
+export function customResourceDefinitions(): readonly KubeObject[] {
+  return DEFINITIONS.map(definitionOf);
+}
+
+function definitionOf(definition: Definition): KubeObject {
+  const { resource } = definition;
+  const schema: JsonSchema = {
+    type: "object",
+    description: definition.description,
+    required: ["spec"],
+    properties: {
+      apiVersion: { type: "string" },
+      kind: { type: "string" },
+      metadata: { type: "object" },
+      spec: structural(definition.spec),
+      status: structural(definition.status),
+    },
+    ...(definition.rules === undefined ? {} : { "x-kubernetes-validations": definition.rules }),
+  };
+  const object = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${resource.plural}.${GROUP}` },
+    spec: {
+      group: GROUP,
+      scope: "Namespaced",
+      names: {
+        kind: resource.kind,
+        listKind: `${resource.kind}List`,
+        plural: resource.plural,
+        singular: resource.kind.toLowerCase(),
+        shortNames: definition.shortNames,
+        categories: ["all"],
+      },
+      versions: [
+        {
+          name: resource.version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: schema },
+          subresources: { status: {}, ...(definition.scale === undefined ? {} : { scale: definition.scale }) },
+          additionalPrinterColumns: definition.columns,
+        },
+      ],
+    },
+  };
+  return object as unknown as KubeObject;
+}

@@ -1,0 +1,103 @@
+/**
+ * Every name, label and annotation that the operator makes, in one place: they are a contract with users,
+ * with the 2020 operator of the same API group, and between the controller rooms.
+ */
+
+export const GROUP = "etcd.improbable.io";
+/** What the operator, its image, its Deployment and its field manager are called. */
+export const OPERATOR = "etcd-cluster-operator";
+
+export const CLIENT_PORT = 2379;
+export const PEER_PORT = 2380;
+/** Plain HTTP for `/metrics`, `/livez` and `/readyz`; never carries data. */
+export const METRICS_PORT = 2381;
+/** Port names are a contract: `_etcd-client._tcp.NAME` is how `etcdctl --discovery-srv NAME` finds a cluster. */
+export const CLIENT_PORT_NAME = "etcd-client";
+export const PEER_PORT_NAME = "etcd-peer";
+export const METRICS_PORT_NAME = "etcd-metrics";
+
+export const NAME_LABEL = "app.kubernetes.io/name";
+export const NAME_LABEL_VALUE = "etcd";
+export const MANAGED_BY_LABEL = "app.kubernetes.io/managed-by";
+export const COMPONENT_LABEL = "app.kubernetes.io/component";
+/** Marks pods that are members, as opposed to the pods of backups and restores: budgets and Services select by it. */
+export const MEMBER_COMPONENT = "member";
+export const CLUSTER_LABEL = `${GROUP}/cluster-name`;
+export const PEER_LABEL = `${GROUP}/peer-name`;
+
+/** Hash of the object as we last applied it: nothing is written while it equals the hash of what is wanted. */
+export const APPLIED_HASH_ANNOTATION = `${GROUP}/applied-hash`;
+/** On claims: whose data this is. A claim outlives every other object of its member. */
+export const CLAIM_CLUSTER_ID_ANNOTATION = `${GROUP}/cluster-id`;
+export const CLAIM_CLUSTER_TOKEN_ANNOTATION = `${GROUP}/cluster-token`;
+export const CLAIM_MEMBER_ID_ANNOTATION = `${GROUP}/member-id`;
+
+/** The longest cluster name: `NAME-client` and `NAME-12345` must be DNS labels and label values, which end at 63. */
+export const MAX_CLUSTER_NAME_LENGTH = 52;
+
+/** Name of the EtcdPeer, ReplicaSet, claim and host of the member with this ordinal (0 or more). */
+export function peerName(cluster: string, ordinal: number): string {
+  return `${cluster}-${ordinal}`;
+}
+
+/** The ordinal at the end of a peer's name; `undefined` when the name is not one of this cluster's. */
+export function ordinalOf(cluster: string, peer: string): number | undefined {
+  if (!peer.startsWith(`${cluster}-`)) return undefined;
+  const digits = peer.slice(cluster.length + 1);
+  return /^(0|[1-9]\d{0,8})$/.test(digits) ? Number(digits) : undefined;
+}
+
+export function headlessServiceName(cluster: string): string {
+  return cluster;
+}
+
+export function clientServiceName(cluster: string): string {
+  return `${cluster}-client`;
+}
+
+export function disruptionBudgetName(cluster: string): string {
+  return cluster;
+}
+
+/** Stable DNS name of a member: it stays while pods and their addresses come and go. */
+export function peerHost(namespace: string, cluster: string, peer: string): string {
+  return `${peer}.${cluster}.${namespace}.svc`;
+}
+
+export function peerUrl(host: string): string {
+  return `http://${host}:${PEER_PORT}`;
+}
+
+export function clientUrl(host: string): string {
+  return `http://${host}:${CLIENT_PORT}`;
+}
+
+/**
+ * etcd's `--initial-cluster-token`. The uid makes it unlike that of every earlier cluster of the same name, so that
+ * a member of one can never be taken for a member of the other.
+ */
+export function clusterToken(namespace: string, cluster: string, uid: string): string {
+  return `${namespace}/${cluster}/${uid}`;
+}
+
+/** Labels on every object of a cluster. */
+export function clusterLabels(cluster: string): Readonly<Record<string, string>> {
+  return { [NAME_LABEL]: NAME_LABEL_VALUE, [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: cluster };
+}
+
+/** Labels on every object of one member, its claim included. */
+export function memberLabels(cluster: string, peer: string): Readonly<Record<string, string>> {
+  return { ...clusterLabels(cluster), [COMPONENT_LABEL]: MEMBER_COMPONENT, [PEER_LABEL]: peer };
+}
+
+/** What selects the member pods of a cluster and nothing else. */
+export function memberSelector(cluster: string): Readonly<Record<string, string>> {
+  return { [NAME_LABEL]: NAME_LABEL_VALUE, [CLUSTER_LABEL]: cluster, [COMPONENT_LABEL]: MEMBER_COMPONENT };
+}
+
+/** `key=value,…`, as `kubectl --selector` and the scale subresource write it. */
+export function selectorText(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(",");
+}

@@ -1,0 +1,139 @@
+import { z } from "zod";
+
+/** A quantity of bytes as Kubernetes writes it, such as `8Gi`. */
+const QUANTITY_PATTERN = /^(\d+|\d*\.\d+)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?\d+)?$/;
+
+const quantity = z.union([z.number().int(), z.string().regex(QUANTITY_PATTERN)]).meta({ intOrString: true });
+
+/** Enough for etcd's default quota of 2 GiB, a second copy while defragmenting, a third while receiving a snapshot, and the WAL. */
+export const DEFAULT_STORAGE = "8Gi";
+/** The newest patch of the middle one of the three supported minors. */
+export const DEFAULT_VERSION = "3.6.16";
+/** etcd advises at most seven voters: every write waits for a majority of them. */
+export const MAX_REPLICAS = 7;
+
+export const versionSchema = z
+  .string()
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "self.matches('^3[.](5[.](1[1-9]|[2-9][0-9]|[1-9][0-9][0-9]+)|6[.](0|[1-9][0-9]*)|7[.](0|[1-9][0-9]*))$')",
+        messageExpression:
+          "'version is ' + self + '; it must be an etcd release without a leading v: 3.5.11 or later, 3.6.x or 3.7.x'",
+        message: "version must be an etcd release without a leading v: 3.5.11 or later, 3.6.x or 3.7.x",
+      },
+    ],
+    maxLength: 32,
+  })
+  .describe("The etcd release that members run, such as 3.6.16.");
+
+const resourcesSchema = z
+  .object({
+    limits: z.record(z.string(), quantity).optional(),
+    requests: z.record(z.string(), quantity).optional(),
+  })
+  .describe("Compute resources of the etcd container, as in a Pod.");
+
+const claimSchema = z
+  .object({
+    accessModes: z
+      .array(z.enum(["ReadWriteOnce", "ReadWriteOncePod"]))
+      .min(1)
+      .max(1)
+      .default(["ReadWriteOnce"])
+      .describe("One mode; a volume belongs to one member, so shared modes are not accepted."),
+    storageClassName: z
+      .string()
+      .optional()
+      .describe("Storage class; without it the default class of the Kubernetes cluster is used."),
+    volumeMode: z.enum(["Filesystem"]).default("Filesystem"),
+    volumeAttributesClassName: z.string().optional(),
+    selector: z
+      .looseObject({})
+      .optional()
+      .describe("Label selector for existing volumes, as in a PersistentVolumeClaim."),
+    resources: z
+      .object({
+        requests: z
+          .object({ storage: quantity.default(DEFAULT_STORAGE).describe("Size of each member's volume.") })
+          .default({ storage: DEFAULT_STORAGE }),
+      })
+      .default({ requests: { storage: DEFAULT_STORAGE } })
+      .meta({
+        "x-kubernetes-validations": [
+          {
+            rule: "quantity(string(self.requests.storage)).isGreaterThan(quantity('0'))",
+            message: "requests.storage is zero or less; it must be a positive size such as 8Gi",
+          },
+        ],
+      }),
+  })
+  .describe("The claim made for each member, as the spec of a PersistentVolumeClaim.");
+
+export const DEFAULT_CLAIM = {
+  accessModes: ["ReadWriteOnce" as const],
+  volumeMode: "Filesystem" as const,
+  resources: { requests: { storage: DEFAULT_STORAGE } },
+};
+
+export const storageSchema = z
+  .object({ volumeClaimTemplate: claimSchema.default(DEFAULT_CLAIM) })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "self == oldSelf",
+        message: "storage cannot be changed after creation; make a new cluster to use other volumes",
+      },
+    ],
+  })
+  .describe("Where members keep their data. Claims outlive the cluster: deleting it keeps them.");
+
+export const podTemplateSchema = z
+  .object({
+    metadata: z
+      .object({
+        annotations: z
+          .record(z.string(), z.string())
+          .optional()
+          .meta({
+            "x-kubernetes-validations": [
+              {
+                rule: "self.all(key, !key.startsWith('etcd.improbable.io/'))",
+                message: "annotations may not start with etcd.improbable.io/: these are the operator's own",
+              },
+            ],
+            maxProperties: 64,
+          })
+          .describe("Annotations for each member's pod."),
+      })
+      .optional(),
+    resources: resourcesSchema.optional(),
+    affinity: z
+      .looseObject({})
+      .optional()
+      .describe(
+        "Scheduling constraints as in a Pod. They replace the default, which spreads members over nodes and zones.",
+      ),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "self == oldSelf",
+        message: "podTemplate cannot be changed after creation by this version of the operator",
+      },
+    ],
+  })
+  .describe("What the pods of members look like, beyond what the operator sets.");
+
+export const conditionSchema = z.object({
+  type: z.string(),
+  status: z.enum(["True", "False", "Unknown"]),
+  reason: z.string(),
+  message: z.string(),
+  observedGeneration: z.number().int(),
+  lastTransitionTime: z.string().meta({ format: "date-time" }),
+});
+
+export const conditionsSchema = z
+  .array(conditionSchema)
+  .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] });

@@ -1,0 +1,47 @@
+import { CLUSTER_LABEL } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
+import { fingerprint } from "#base/hash.ts";
+import { actOnCluster, writeStatus } from "#cluster/act.ts";
+import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
+import { type ClusterStep, planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
+import type { Controller, Key } from "#runtime/controller.ts";
+
+/** A settled cluster's members are asked how they are this often, in milliseconds; the API server is not asked at all. */
+const HEALTH_EVERY_MS = 10_000;
+
+/** The room of EtcdCluster: observe, plan, act and status joined. */
+export function clusterController(
+  kube: KubeClient,
+  reads: ClusterReads,
+): Controller<ClusterSnapshot, ClusterStep, EtcdClusterStatus> {
+  return {
+    name: "cluster",
+    restMs: HEALTH_EVERY_MS,
+    observe: (key, signal) => observeCluster(reads, key, signal),
+    plan: planCluster,
+    act: (step, snapshot, signal) => actOnCluster(kube, step, snapshot, signal),
+    status: clusterStatus,
+    writeStatus: (snapshot, status, signal) => {
+      const isSame = fingerprint(status) === fingerprint(snapshot.cluster.status ?? {});
+      return isSame ? Promise.resolve(undefined) : writeStatus(kube, snapshot, status, signal);
+    },
+    subject: ({ cluster }) => ({
+      apiVersion: apiVersionOf(ETCD_CLUSTERS),
+      kind: ETCD_CLUSTERS.kind,
+      namespace: cluster.metadata.namespace,
+      name: cluster.metadata.name,
+      uid: cluster.metadata.uid,
+    }),
+  };
+}
+
+/** The cluster that a labelled object belongs to: peers, claims, pods, Services and budgets all carry the label. */
+export function clusterKeysFor(object: KubeObject): readonly Key[] {
+  const name = object.metadata.labels?.[CLUSTER_LABEL];
+  const { namespace } = object.metadata;
+  return name === undefined || namespace === undefined ? [] : [{ namespace, name }];
+}

@@ -1,0 +1,28 @@
+import { withHash } from "#api/applied-hash.ts";
+import { clusterLabels, disruptionBudgetName, memberSelector } from "#api/names.ts";
+import { ownedBy } from "#cluster/desired/owned.ts";
+import { type ClusterSnapshot, knownMembers } from "#cluster/snapshot.ts";
+import { quorumOf } from "#etcd/quorum.ts";
+import type { Draft, PodDisruptionBudget } from "#kube/kinds.ts";
+
+/**
+ * Lets drains and autoscalers evict members one after another, never below quorum.
+ * `minAvailable`, not `maxUnavailable`: the latter is counted from the pods that happen to exist, so that it permits more
+ * and more evictions while pods are missing.
+ */
+export function disruptionBudget(snapshot: ClusterSnapshot): Draft<PodDisruptionBudget> {
+  const { namespace, name } = snapshot.cluster.metadata;
+  const voters = knownMembers(snapshot).filter((member) => !member.isLearner).length;
+  const minAvailable = quorumOf(Math.max(voters, 1));
+  return withHash<PodDisruptionBudget>({
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: {
+      namespace,
+      name: disruptionBudgetName(name),
+      labels: clusterLabels(name),
+      ownerReferences: [ownedBy(snapshot)],
+    },
+    spec: { minAvailable, selector: { matchLabels: memberSelector(name) } },
+  });
+}

@@ -1,0 +1,52 @@
+import { withHash } from "#api/applied-hash.ts";
+import {
+  CLIENT_PORT,
+  CLIENT_PORT_NAME,
+  clientServiceName,
+  clusterLabels,
+  headlessServiceName,
+  memberSelector,
+  PEER_PORT,
+  PEER_PORT_NAME,
+} from "#api/names.ts";
+import { ownedBy } from "#cluster/desired/owned.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { Draft, Service } from "#kube/kinds.ts";
+
+const CLIENT = { name: CLIENT_PORT_NAME, port: CLIENT_PORT, targetPort: CLIENT_PORT, protocol: "TCP" as const };
+const PEER = { name: PEER_PORT_NAME, port: PEER_PORT, targetPort: PEER_PORT, protocol: "TCP" as const };
+
+/**
+ * Gives every member a DNS name that outlives its pod. Names resolve before members are ready, because members must find
+ * each other to become ready.
+ */
+export function headlessService(snapshot: ClusterSnapshot): Draft<Service> {
+  const { namespace, name } = snapshot.cluster.metadata;
+  return withHash<Service>({
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: {
+      namespace,
+      name: headlessServiceName(name),
+      labels: clusterLabels(name),
+      ownerReferences: [ownedBy(snapshot)],
+    },
+    spec: { clusterIP: "None", publishNotReadyAddresses: true, selector: memberSelector(name), ports: [CLIENT, PEER] },
+  });
+}
+
+/** One address for clients; leads only to members that answer linearizable reads. */
+export function clientService(snapshot: ClusterSnapshot): Draft<Service> {
+  const { namespace, name } = snapshot.cluster.metadata;
+  return withHash<Service>({
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: {
+      namespace,
+      name: clientServiceName(name),
+      labels: clusterLabels(name),
+      ownerReferences: [ownedBy(snapshot)],
+    },
+    spec: { type: "ClusterIP", selector: memberSelector(name), ports: [CLIENT] },
+  });
+}

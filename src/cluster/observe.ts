@@ -1,0 +1,126 @@
+import { CLIENT_PORT, clientServiceName, disruptionBudgetName, headlessServiceName } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { Clock } from "#base/clock.ts";
+import { asOperatorError } from "#base/error.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
+import { type ClusterId, clusterIdFromHex, type EndpointStatus, hexOf, type MemberList } from "#etcd/types.ts";
+import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
+import { currentPod, dialAddress } from "#kube/pod.ts";
+import type { CacheView, Key } from "#runtime/controller.ts";
+
+/** By cluster: `namespace/name` of the EtcdCluster. */
+export const CLUSTER_INDEX = "cluster";
+
+export interface ClusterReads {
+  readonly clusters: CacheView<EtcdCluster>;
+  readonly peers: CacheView<EtcdPeer>;
+  readonly services: CacheView<Service>;
+  readonly budgets: CacheView<PodDisruptionBudget>;
+  readonly claims: CacheView<PersistentVolumeClaim>;
+  readonly pods: CacheView<Pod>;
+  readonly etcd: EtcdClient;
+  readonly clock: Clock;
+}
+
+/** Longest that one member may take to answer, in milliseconds: a dead one must not hold up what the others say. */
+const MEMBER_DEADLINE_MS = 1_000;
+/** How many members are asked for the list before it counts as unknown: one may have lost its leader this very moment. */
+const LIST_ATTEMPTS = 2;
+
+/** Everything that one decision may use, read side by side. Cached objects cost nothing; members are asked live. */
+export async function observeCluster(
+  reads: ClusterReads,
+  key: Key,
+  signal: AbortSignal,
+): Promise<Observed<ClusterSnapshot>> {
+  const cluster = reads.clusters.get(key);
+  if (cluster === undefined) return absent;
+  const index = `${key.namespace}/${key.name}`;
+  const { namespace } = key;
+  const pods = podsByPeer(reads, index);
+  const endpoints = await askEach(reads, pods, signal);
+  return present({
+    takenAtMs: reads.clock.wallMs(),
+    cluster,
+    headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),
+    clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),
+    budget: reads.budgets.get({ namespace, name: disruptionBudgetName(key.name) }),
+    peers: reads.peers.byIndex(CLUSTER_INDEX, index),
+    claims: reads.claims.byIndex(CLUSTER_INDEX, index),
+    pods,
+    endpoints,
+    members: await askForList(reads, cluster, pods, endpoints, signal),
+  });
+}
+
+function podsByPeer(reads: ClusterReads, index: string): ReadonlyMap<string, Pod> {
+  const all = Map.groupBy(reads.pods.byIndex(CLUSTER_INDEX, index), (pod) => pod.spec?.hostname ?? pod.metadata.name);
+  const current = new Map<string, Pod>();
+  for (const [peer, pods] of all) {
+    const pod = currentPod(pods);
+    if (pod !== undefined) current.set(peer, pod);
+  }
+  return current;
+}
+
+/** Members are reached at their pods' addresses: no DNS has to work, and none can lie. */
+function endpointOf(pod: Pod): Endpoint | undefined {
+  const address = dialAddress(pod, CLIENT_PORT);
+  return address === undefined ? undefined : { address };
+}
+
+async function askEach(
+  reads: ClusterReads,
+  pods: ReadonlyMap<string, Pod>,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Observed<EndpointStatus>>> {
+  const answers = await Promise.all(
+    [...pods].map(async ([peer, pod]) => {
+      const endpoint = endpointOf(pod);
+      if (endpoint === undefined) return undefined;
+      return [peer, await reads.etcd.probe(endpoint, { signal, deadlineMs: MEMBER_DEADLINE_MS })] as const;
+    }),
+  );
+  return new Map(answers.filter((answer) => answer !== undefined));
+}
+
+/** Read live and linearizably in every pass; a member of another cluster is not asked. */
+async function askForList(
+  reads: ClusterReads,
+  cluster: EtcdCluster,
+  pods: ReadonlyMap<string, Pod>,
+  endpoints: ReadonlyMap<string, Observed<EndpointStatus>>,
+  signal: AbortSignal,
+): Promise<Observed<MemberList>> {
+  const recorded = cluster.status?.identity?.clusterID;
+  if (recorded === undefined) return unknown("the cluster has no identity yet");
+  const expectedClusterId = clusterIdFromHex(recorded);
+  let why = "no member with a leader answers";
+  for (const peer of candidates(endpoints, expectedClusterId).slice(0, LIST_ATTEMPTS)) {
+    const pod = pods.get(peer);
+    const endpoint = pod === undefined ? undefined : endpointOf(pod);
+    if (endpoint === undefined) continue;
+    try {
+      const options = { signal, deadlineMs: MEMBER_DEADLINE_MS, linearizable: true, expectedClusterId };
+      return present(await reads.etcd.memberList(endpoint, options));
+    } catch (thrown) {
+      why = asOperatorError(thrown).message;
+    }
+  }
+  return unknown(why);
+}
+
+/** Members of our cluster that follow a leader, voters only; the leader first, since it need not ask another one. */
+function candidates(endpoints: ReadonlyMap<string, Observed<EndpointStatus>>, clusterId: ClusterId): readonly string[] {
+  const able: { peer: string; leads: boolean }[] = [];
+  for (const [peer, answer] of endpoints) {
+    if (answer.is !== "present" || hexOf(answer.value.clusterId) !== hexOf(clusterId)) continue;
+    const { leaderId, memberId, isLearner } = answer.value;
+    if (leaderId !== undefined && !isLearner) able.push({ peer, leads: leaderId === memberId });
+  }
+  return able.sort((a, b) => Number(b.leads) - Number(a.leads)).map(({ peer }) => peer);
+}

@@ -1,0 +1,61 @@
+import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { CLUSTER_GUARDS } from "#cluster/guards.ts";
+import { awaitHealth } from "#cluster/rules/await-health.ts";
+import { awaitMembers } from "#cluster/rules/await-members.ts";
+import { awaitQuorum } from "#cluster/rules/await-quorum.ts";
+import { bootstrap } from "#cluster/rules/bootstrap.ts";
+import { claimTaken } from "#cluster/rules/claim-taken.ts";
+import { clientServiceRule } from "#cluster/rules/client-service.ts";
+import { deleting } from "#cluster/rules/deleting.ts";
+import { disruptionBudgetRule } from "#cluster/rules/disruption-budget.ts";
+import { fence } from "#cluster/rules/fence.ts";
+import { headlessServiceRule } from "#cluster/rules/headless-service.ts";
+import { nameTaken } from "#cluster/rules/name-taken.ts";
+import { recordIdentity } from "#cluster/rules/record-identity.ts";
+import { recordJoined } from "#cluster/rules/record-joined.ts";
+import { refuseScaling } from "#cluster/rules/refuse-scaling.ts";
+import { refuseUpgrade } from "#cluster/rules/refuse-upgrade.ts";
+import { restorePeer } from "#cluster/rules/restore-peer.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { Draft, PodDisruptionBudget, Service } from "#kube/kinds.ts";
+import { decide, type Guard, type Plan, type Rule } from "#runtime/decide.ts";
+
+/** Everything that this room can do to the world: one write each. */
+export type ClusterStep =
+  | { readonly do: "recordIdentity"; readonly identity: ClusterIdentity }
+  | { readonly do: "recordJoined"; readonly names: readonly string[] }
+  | { readonly do: "createService"; readonly service: Draft<Service> }
+  | { readonly do: "replaceService"; readonly live: Service; readonly service: Draft<Service> }
+  | { readonly do: "createBudget"; readonly budget: Draft<PodDisruptionBudget> }
+  | { readonly do: "replaceBudget"; readonly live: PodDisruptionBudget; readonly budget: Draft<PodDisruptionBudget> }
+  | { readonly do: "createPeer"; readonly peer: Draft<EtcdPeer> }
+  | { readonly do: "replacePeer"; readonly live: EtcdPeer; readonly peer: Draft<EtcdPeer> };
+
+export type ClusterRule = Rule<ClusterSnapshot, ClusterStep>;
+export type ClusterGuard = Guard<ClusterSnapshot, ClusterStep>;
+
+/** THE behaviour of a cluster: the first rule with an opinion wins, so the place in this list is part of each rule. */
+export const CLUSTER_RULES: readonly ClusterRule[] = [
+  deleting, // first: a cluster that goes is left to go
+  nameTaken, // before anything is made: nothing half-done stays behind when a name is not ours
+  claimTaken, // before an identity exists: afterwards the claims are our own
+  recordIdentity, // before anything of the cluster exists
+  recordJoined, // before anything that looks at who has joined
+  fence, // at once after joining: every moment before is one in which an emptied member could vote
+  headlessServiceRule, // before members, which look each other up by its names
+  bootstrap, // all members at once: they start side by side
+  restorePeer, // needs no quorum: it gives a member its own data back
+  clientServiceRule, // after the members: nobody waits for it while they start
+  disruptionBudgetRule, // likewise
+  awaitMembers, // everything below is for a cluster that has formed
+  awaitQuorum, // everything below needs the member list
+  refuseScaling, // tells even while a member is sick
+  refuseUpgrade, // likewise
+  awaitHealth,
+];
+
+/** What is to be done about this snapshot. Pure and total. */
+export function planCluster(snapshot: ClusterSnapshot): Plan<ClusterStep> {
+  return decide(CLUSTER_RULES, CLUSTER_GUARDS, snapshot);
+}

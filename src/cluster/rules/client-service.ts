@@ -1,0 +1,25 @@
+import { isStale } from "#api/applied-hash.ts";
+import { clientService } from "#cluster/desired/services.ts";
+import type { ClusterRule } from "#cluster/plan.ts";
+import { step } from "#runtime/decide.ts";
+
+/** The Service that clients use. */
+export const clientServiceRule: ClusterRule = {
+  name: "client-service",
+  decide(snapshot) {
+    const wanted = clientService(snapshot);
+    const live = snapshot.clientService;
+    if (live === undefined) {
+      return step("client-service", `Service ${wanted.metadata.name} is the address for clients`, {
+        do: "createService",
+        service: wanted,
+      });
+    }
+    if (!isStale(live, wanted)) return undefined;
+    return step("client-service", `Service ${wanted.metadata.name} differs from what is wanted`, {
+      do: "replaceService",
+      live,
+      service: wanted,
+    });
+  },
+};

@@ -1,0 +1,16 @@
+import type { ClusterRule } from "#cluster/plan.ts";
+import { healthOf, identityOf } from "#cluster/snapshot.ts";
+import { step } from "#runtime/decide.ts";
+
+/** A member that has answered as part of this cluster has data on its volume: it may never bootstrap again. */
+export const recordJoined: ClusterRule = {
+  name: "record-joined",
+  decide(snapshot) {
+    const waiting = identityOf(snapshot)?.initialMembers.filter((member) => !member.joined) ?? [];
+    const names = waiting
+      .filter((member) => healthOf(snapshot, member.name, member.id).is === "healthy")
+      .map((member) => member.name);
+    if (names.length === 0) return undefined;
+    return step("record-joined", `${names.join(", ")} joined the cluster`, { do: "recordJoined", names });
+  },
+};

@@ -1,0 +1,140 @@
+import { ordinalOf, peerHost, peerName, peerUrl } from "#api/names.ts";
+import type { ClusterIdentity, EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { Observed } from "#base/observed.ts";
+import { type EndpointStatus, hexOf, type Member, type MemberList } from "#etcd/types.ts";
+import {
+  controllerOf,
+  type KubeObject,
+  type PersistentVolumeClaim,
+  type Pod,
+  type PodDisruptionBudget,
+  type Service,
+} from "#kube/kinds.ts";
+
+/**
+ * All that one decision about an EtcdCluster may use. Built by observe.ts, read-only ever after.
+ * What comes from caches is there or not there; what was asked of etcd may also be unknown.
+ */
+export interface ClusterSnapshot {
+  /** Milliseconds since 1970: the only "now" that a rule knows. */
+  readonly takenAtMs: number;
+  readonly cluster: EtcdCluster;
+  readonly headlessService: Service | undefined;
+  readonly clientService: Service | undefined;
+  readonly budget: PodDisruptionBudget | undefined;
+  /** Every EtcdPeer that names this cluster, whoever owns it. */
+  readonly peers: readonly EtcdPeer[];
+  /** Every claim that carries this cluster's label, whoever made it. */
+  readonly claims: readonly PersistentVolumeClaim[];
+  /** The current pod of each member that has one, by peer name. */
+  readonly pods: ReadonlyMap<string, Pod>;
+  /** What each member that could be dialled said of itself, by peer name. */
+  readonly endpoints: ReadonlyMap<string, Observed<EndpointStatus>>;
+  /** The linearizable member list; `unknown` without quorum. Never `absent`. */
+  readonly members: Observed<MemberList>;
+}
+
+export function identityOf(snapshot: ClusterSnapshot): ClusterIdentity | undefined {
+  return snapshot.cluster.status?.identity;
+}
+
+/** Still being formed: some member of the frozen list has not joined. Only then may anything bootstrap. */
+export function isForming(snapshot: ClusterSnapshot): boolean {
+  const identity = identityOf(snapshot);
+  return identity === undefined || identity.initialMembers.some((member) => !member.joined);
+}
+
+/** Whether this very cluster, not an earlier one of the same name, manages the object. */
+export function isOwned(snapshot: ClusterSnapshot, object: KubeObject): boolean {
+  return controllerOf(object)?.uid === snapshot.cluster.metadata.uid;
+}
+
+export function peerNamed(snapshot: ClusterSnapshot, name: string): EtcdPeer | undefined {
+  return snapshot.peers.find((peer) => peer.metadata.name === name);
+}
+
+export function hostOf(snapshot: ClusterSnapshot, peer: string): string {
+  const { namespace, name } = snapshot.cluster.metadata;
+  return peerHost(namespace, name, peer);
+}
+
+export function urlOf(snapshot: ClusterSnapshot, peer: string): string {
+  return peerUrl(hostOf(snapshot, peer));
+}
+
+/** Names of the first `count` members: ordinals 0, 1, 2, … */
+export function initialPeerNames(snapshot: ClusterSnapshot, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, ordinal) => peerName(snapshot.cluster.metadata.name, ordinal));
+}
+
+/** Numerically, so that -10 comes after -9; foreign names last. */
+export function byOrdinal(snapshot: ClusterSnapshot): (a: string, b: string) => number {
+  const ordinal = (name: string) => ordinalOf(snapshot.cluster.metadata.name, name) ?? Number.MAX_SAFE_INTEGER;
+  return (a, b) => ordinal(a) - ordinal(b);
+}
+
+/** What a member's answer is worth. */
+export type MemberHealth =
+  | { readonly is: "healthy"; readonly status: EndpointStatus }
+  | { readonly is: "unhealthy"; readonly why: string; readonly status: EndpointStatus | undefined }
+  /** It answers, but as part of another cluster, or as another member: never believed. */
+  | { readonly is: "stranger"; readonly why: string };
+
+/**
+ * Healthy is a member that answers as who it must be and follows a leader.
+ * @param id the member's recorded ID in hexadecimal
+ */
+export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): MemberHealth {
+  const clusterID = identityOf(snapshot)?.clusterID;
+  const answer = snapshot.endpoints.get(peer);
+  if (answer === undefined) return { is: "unhealthy", why: "it has no running pod", status: undefined };
+  if (answer.is === "absent") return { is: "unhealthy", why: "it gave no answer", status: undefined };
+  if (answer.is === "unknown") return { is: "unhealthy", why: answer.why, status: undefined };
+  const status = answer.value;
+  if (hexOf(status.clusterId) !== clusterID) {
+    return { is: "stranger", why: `it answers as part of cluster ${hexOf(status.clusterId)} instead of ${clusterID}` };
+  }
+  if (hexOf(status.memberId) !== id) {
+    return { is: "stranger", why: `it answers as member ${hexOf(status.memberId)} instead of ${id}` };
+  }
+  if (status.leaderId === undefined) return { is: "unhealthy", why: "it has no leader", status };
+  return { is: "healthy", status };
+}
+
+/** A member that etcd lists or will list, with the peer that it lives in. */
+export interface KnownMember {
+  readonly name: string;
+  /** In hexadecimal. */
+  readonly id: string;
+  readonly isLearner: boolean;
+}
+
+/**
+ * The members of the cluster: what etcd lists when it could be asked, else what is on record.
+ * An unstarted member has no name of its own yet; the host in its peer URL tells which peer it is to be.
+ */
+export function knownMembers(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  if (snapshot.members.is === "present") {
+    return snapshot.members.value.members.map((member) => ({
+      name: nameOf(snapshot, member),
+      id: hexOf(member.id),
+      isLearner: member.isLearner,
+    }));
+  }
+  const recorded = snapshot.cluster.status?.members ?? [];
+  if (!isForming(snapshot) && recorded.length > 0) {
+    return recorded.map(({ name, id, learner }) => ({ name, id, isLearner: learner }));
+  }
+  return (identityOf(snapshot)?.initialMembers ?? []).map(({ name, id }) => ({ name, id, isLearner: false }));
+}
+
+function nameOf(snapshot: ClusterSnapshot, member: Member): string {
+  if (member.name !== "") return member.name;
+  const peer = snapshot.peers.find(({ metadata }) => member.peerUrls.includes(urlOf(snapshot, metadata.name)));
+  return peer?.metadata.name ?? new URL(member.peerUrls[0] ?? "http://unnamed").hostname.split(".")[0] ?? "";
+}
+
+export function isHealthy(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return healthOf(snapshot, member.name, member.id).is === "healthy";
+}

@@ -1,0 +1,243 @@
+import type { ConditionType, Reason } from "#api/conditions.ts";
+import { memberSelector, selectorText } from "#api/names.ts";
+import type { EtcdClusterStatus, MemberStatus } from "#api/v1alpha1/cluster.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import type { ClusterStep } from "#cluster/plan.ts";
+import {
+  byOrdinal,
+  type ClusterSnapshot,
+  healthOf,
+  identityOf,
+  isForming,
+  type KnownMember,
+  knownMembers,
+} from "#cluster/snapshot.ts";
+import { quorumOf } from "#etcd/quorum.ts";
+import { compareVersions, parseVersion } from "#etcd/version.ts";
+import { isReady, whyNotRunning } from "#kube/pod.ts";
+import { withCondition } from "#runtime/conditions.ts";
+import type { Outcome } from "#runtime/controller.ts";
+import type { Plan } from "#runtime/decide.ts";
+
+interface Verdict {
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+/** A cluster younger than this gets no word on each pod's progress: the words would be old before they are read. */
+const QUIET_MS = 5_000;
+
+/** What was seen, meant and done, for people and for other software. Pure. */
+export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>, outcome: Outcome): EtcdClusterStatus {
+  const { cluster } = snapshot;
+  const members = memberStatuses(snapshot);
+  const voters = members.filter((member) => !member.learner);
+  const healthy = voters.filter((member) => member.healthy);
+  const leader = members.find((member) => member.leader)?.name;
+  const version = oldestVersion(members);
+  const identity = identityOf(snapshot);
+  return {
+    observedGeneration: cluster.metadata.generation ?? 0,
+    replicas: snapshot.peers.length,
+    readyReplicas: healthy.length,
+    ready: `${healthy.length}/${cluster.spec.replicas}`,
+    selector: selectorText(memberSelector(cluster.metadata.name)),
+    ...(leader === undefined ? {} : { leader }),
+    ...(version === undefined ? {} : { version, clusterVersion: minorOf(version) }),
+    ...(identity === undefined ? {} : { identity }),
+    members,
+    conditions: conditions(snapshot, plan, outcome, members),
+  };
+}
+
+function memberStatuses(snapshot: ClusterSnapshot): MemberStatus[] {
+  const order = byOrdinal(snapshot);
+  return [...knownMembers(snapshot)]
+    .sort((a, b) => order(a.name, b.name))
+    .map((member) => memberStatus(snapshot, member));
+}
+
+function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner }: KnownMember): MemberStatus {
+  const health = healthOf(snapshot, name, id);
+  const status = health.is === "stranger" ? undefined : health.status;
+  const message = health.is === "healthy" || isQuiet(snapshot) ? undefined : whyUnhealthy(snapshot, name, health.why);
+  return {
+    name,
+    id,
+    healthy: health.is === "healthy",
+    leader: status !== undefined && status.leaderId === status.memberId,
+    learner: isLearner,
+    ...(status === undefined ? {} : { version: status.version }),
+    ...(message === undefined ? {} : { message }),
+  };
+}
+
+/** What Kubernetes says of the pod explains more than "no answer" does. */
+function whyUnhealthy(snapshot: ClusterSnapshot, name: string, why: string): string {
+  const pod = snapshot.pods.get(name);
+  return (pod === undefined ? undefined : whyNotRunning(pod)) ?? why;
+}
+
+function isQuiet(snapshot: ClusterSnapshot): boolean {
+  const created = Date.parse(snapshot.cluster.metadata.creationTimestamp ?? "");
+  return isForming(snapshot) && snapshot.takenAtMs - created < QUIET_MS;
+}
+
+/** etcd's cluster version is the oldest member's minor with patch 0. */
+function minorOf(version: string): string {
+  return version.replace(/\.\d+$/, ".0");
+}
+
+function oldestVersion(members: readonly MemberStatus[]): string | undefined {
+  // A build of somebody's own may call itself anything; it is shown with its member but not compared.
+  const versions = members.flatMap(({ version }) =>
+    version !== undefined && /^\d+\.\d+\.\d+$/.test(version) ? [version] : [],
+  );
+  return versions.sort((a, b) => compareVersions(parseVersion(a), parseVersion(b)))[0];
+}
+
+function conditions(
+  snapshot: ClusterSnapshot,
+  plan: Plan<ClusterStep>,
+  outcome: Outcome,
+  members: readonly MemberStatus[],
+) {
+  const verdicts: Partial<Record<ConditionType, Verdict>> = {
+    Available: available(snapshot, members),
+    Degraded: degraded(snapshot, members),
+    Progressing: progressing(snapshot, plan, outcome),
+    Ready: ready(snapshot, plan, outcome, members),
+  };
+  const mismatch = clusterIdMismatch(snapshot);
+  if (mismatch !== undefined) verdicts.ClusterIDMismatch = mismatch;
+  const now = rfc3339(snapshot.takenAtMs);
+  const observedGeneration = snapshot.cluster.metadata.generation ?? 0;
+  return Object.entries(verdicts).reduce(
+    (all, [type, verdict]) => withCondition(all, { type, ...verdict, observedGeneration }, now),
+    snapshot.cluster.status?.conditions ?? [],
+  );
+}
+
+function available(snapshot: ClusterSnapshot, members: readonly MemberStatus[]): Verdict {
+  const voters = members.filter((member) => !member.learner);
+  const missing = voters.filter((member) => !member.healthy);
+  if (snapshot.members.is === "present") {
+    return {
+      status: "True",
+      reason: "QuorumAvailable",
+      message: `${voters.length - missing.length} of ${voters.length} voters are healthy`,
+    };
+  }
+  if (isForming(snapshot))
+    return { status: "False", reason: "Forming", message: "no majority of the first members has joined yet" };
+  const needed = quorumOf(voters.length);
+  const readyPods = [...snapshot.pods.values()].filter(isReady).length;
+  if (readyPods >= needed) {
+    const why = snapshot.members.is === "unknown" ? snapshot.members.why : "";
+    return {
+      status: "Unknown",
+      reason: "MembersUnreachable",
+      message: `${readyPods} pods are ready, but the operator cannot ask them: ${why}`,
+    };
+  }
+  const names = missing.map((member) => `${member.name} (${member.message ?? "no answer"})`).join(", ");
+  return {
+    status: "False",
+    reason: "QuorumLost",
+    message: `${needed} of ${voters.length} voters are needed; missing: ${names}`,
+  };
+}
+
+function degraded(snapshot: ClusterSnapshot, members: readonly MemberStatus[]): Verdict {
+  const sick = members.filter((member) => !member.healthy);
+  if (isForming(snapshot)) return { status: "False", reason: "Forming", message: "the cluster is being created" };
+  if (sick.length === 0)
+    return { status: "False", reason: "FullStrength", message: `all ${members.length} members are healthy` };
+  return { status: "True", reason: "MembersUnhealthy", message: sickText(sick) };
+}
+
+function sickText(sick: readonly MemberStatus[]): string {
+  return sick.map((member) => `${member.name}: ${member.message ?? "not healthy"}`).join("; ");
+}
+
+/** Waits that last until a person changes something: saying "progressing" would be a lie. */
+const BLOCKED: Readonly<Record<string, Reason>> = {
+  "name-taken": "NameTaken",
+  "claim-taken": "ClaimTaken",
+  "refuse-scaling": "ScalingNotSupported",
+  "refuse-upgrade": "UpgradeNotSupported",
+};
+
+function progressing(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>, outcome: Outcome): Verdict {
+  if (snapshot.cluster.metadata.deletionTimestamp !== undefined) {
+    return { status: "True", reason: "Deleting", message: "members are being stopped; claims are kept" };
+  }
+  const blocked = blockedBy(plan, outcome);
+  if (blocked !== undefined) return { status: "False", ...blocked };
+  if (plan.next === "settled") return { status: "False", reason: "Settled", message: "there is nothing to do" };
+  if (plan.next === "step") {
+    const failed = outcome.is === "failed" ? `; it failed and is tried again: ${outcome.why}` : "";
+    return { status: "True", reason: "Acting", message: `${plan.rule}: ${plan.because}${failed}` };
+  }
+  if (isQuiet(snapshot)) return { status: "True", reason: "Forming", message: "members are starting" };
+  return {
+    status: "True",
+    reason: isForming(snapshot) ? "Forming" : "Waiting",
+    message: `${plan.rule}: ${plan.because}`,
+  };
+}
+
+function blockedBy(plan: Plan<ClusterStep>, outcome: Outcome): { reason: Reason; message: string } | undefined {
+  if (outcome.is === "failed" && outcome.code === "KubeAlreadyExists")
+    return { reason: "NameTaken", message: outcome.why };
+  if (plan.next !== "wait") return undefined;
+  const reason = BLOCKED[plan.rule];
+  return reason === undefined ? undefined : { reason, message: plan.because };
+}
+
+function ready(
+  snapshot: ClusterSnapshot,
+  plan: Plan<ClusterStep>,
+  outcome: Outcome,
+  members: readonly MemberStatus[],
+): Verdict {
+  if (snapshot.cluster.metadata.deletionTimestamp !== undefined) {
+    return { status: "False", reason: "Deleting", message: "the cluster is being deleted" };
+  }
+  const blocked = blockedBy(plan, outcome);
+  if (blocked !== undefined) return { status: "False", ...blocked };
+  const healthy = members.filter((member) => member.healthy && !member.learner).length;
+  if (isForming(snapshot)) {
+    return {
+      status: "False",
+      reason: "Forming",
+      message: `${healthy} of ${snapshot.cluster.spec.replicas} members have joined`,
+    };
+  }
+  if (snapshot.members.is !== "present") {
+    const { reason, message } = available(snapshot, members);
+    return { status: "False", reason, message };
+  }
+  const sick = members.filter((member) => !member.healthy);
+  if (sick.length > 0) return { status: "False", reason: "MembersUnhealthy", message: sickText(sick) };
+  return {
+    status: "True",
+    reason: "AllMembersHealthy",
+    message: `${healthy} of ${snapshot.cluster.spec.replicas} members are healthy voters`,
+  };
+}
+
+/** Told while it lasts, and afterwards that it is over. */
+function clusterIdMismatch(snapshot: ClusterSnapshot): Verdict | undefined {
+  const strangers = knownMembers(snapshot).flatMap(({ name, id }) => {
+    const health = healthOf(snapshot, name, id);
+    return health.is === "stranger" ? [`${name}: ${health.why}`] : [];
+  });
+  if (strangers.length > 0) return { status: "True", reason: "OtherClusterAnswered", message: strangers.join("; ") };
+  const toldBefore =
+    snapshot.cluster.status?.conditions?.some((condition) => condition.type === "ClusterIDMismatch") ?? false;
+  return toldBefore
+    ? { status: "False", reason: "SameCluster", message: "every member that answers has the recorded cluster ID" }
+    : undefined;
+}

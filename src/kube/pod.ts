@@ -1,0 +1,72 @@
+import type { Pod } from "#kube/kinds.ts";
+
+/** The newest pod that is not on its way out; else the newest one at all. */
+export function currentPod(pods: readonly Pod[]): Pod | undefined {
+  const newestFirst = [...pods].sort((a, b) => (createdAt(a) < createdAt(b) ? 1 : -1));
+  return newestFirst.find((pod) => pod.metadata.deletionTimestamp === undefined && !isOver(pod)) ?? newestFirst[0];
+}
+
+function createdAt(pod: Pod): string {
+  return pod.metadata.creationTimestamp ?? "";
+}
+
+function isOver(pod: Pod): boolean {
+  return pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded";
+}
+
+/** The pod's address, before it has ended and once it runs. */
+function addressOf(pod: Pod): string | undefined {
+  return isOver(pod) || pod.status?.phase === "Pending" ? undefined : pod.status?.podIP;
+}
+
+/** Host and port to dial; `undefined` while the pod has no address. */
+export function dialAddress(pod: Pod, port: number): string | undefined {
+  const address = addressOf(pod);
+  if (address === undefined) return undefined;
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+export function isReady(pod: Pod): boolean {
+  return (
+    pod.status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false
+  );
+}
+
+/**
+ * Why the pod does not do its work, in one sentence for people; `undefined` when all its containers run.
+ * The words are Kubernetes' own, so that they can be looked up.
+ */
+export function whyNotRunning(pod: Pod): string | undefined {
+  const status = pod.status;
+  if (pod.metadata.deletionTimestamp !== undefined) return `pod ${pod.metadata.name} is being deleted`;
+  const unscheduled = status?.conditions?.find(
+    (condition) => condition.type === "PodScheduled" && condition.status === "False",
+  );
+  if (unscheduled !== undefined)
+    return `pod cannot be scheduled: ${unscheduled.message ?? unscheduled.reason ?? "no reason given"}`;
+  for (const container of status?.containerStatuses ?? []) {
+    const { waiting, terminated } = container.state ?? {};
+    if (waiting !== undefined) return `container ${container.name} waits: ${because(waiting)}${lastEnd(container)}`;
+    if (terminated !== undefined) return `container ${container.name} ended: ${because(terminated)}`;
+  }
+  if (isOver(pod)) return `pod is ${status?.phase}: ${status?.message ?? status?.reason ?? "no reason given"}`;
+  if (status?.phase !== "Running") return `pod is ${status?.phase ?? "not started"}`;
+  return undefined;
+}
+
+function because(state: {
+  reason?: string | undefined;
+  message?: string | undefined;
+  exitCode?: number | undefined;
+}): string {
+  const code = state.exitCode === undefined ? "" : ` with exit code ${state.exitCode}`;
+  const message = state.message === undefined ? "" : ` (${state.message})`;
+  return `${state.reason ?? "no reason given"}${code}${message}`;
+}
+
+function lastEnd(container: { lastState?: { terminated?: { exitCode?: number; reason?: string } } }): string {
+  const last = container.lastState?.terminated;
+  return last === undefined
+    ? ""
+    : `; it ended before with exit code ${last.exitCode} (${last.reason ?? "no reason given"})`;
+}

@@ -1,0 +1,44 @@
+import { PEER_LABEL } from "#api/names.ts";
+import { ETCD_PEERS, type EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
+import { fingerprint } from "#base/hash.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
+import { actOnPeer, writeStatus } from "#peer/act.ts";
+import { observePeer, type PeerReads } from "#peer/observe.ts";
+import { type PeerStep, planPeer } from "#peer/plan.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { peerStatus } from "#peer/status.ts";
+import type { Controller, Key } from "#runtime/controller.ts";
+
+/** The pod's readiness, which the kubelet watches, wakes this room; the rest is a slow second look, in milliseconds. */
+const REST_MS = 5 * 60_000;
+
+/** The room of EtcdPeer: observe, plan, act and status joined. */
+export function peerController(kube: KubeClient, reads: PeerReads): Controller<PeerSnapshot, PeerStep, EtcdPeerStatus> {
+  return {
+    name: "peer",
+    restMs: REST_MS,
+    observe: (key, signal) => observePeer(reads, key, signal),
+    plan: planPeer,
+    act: (step, _snapshot, signal) => actOnPeer(kube, step, signal),
+    status: peerStatus,
+    writeStatus: (snapshot, status, signal) => {
+      const isSame = fingerprint(status) === fingerprint(snapshot.peer.status ?? {});
+      return isSame ? Promise.resolve(undefined) : writeStatus(kube, snapshot, status, signal);
+    },
+    subject: ({ peer }) => ({
+      apiVersion: apiVersionOf(ETCD_PEERS),
+      kind: ETCD_PEERS.kind,
+      namespace: peer.metadata.namespace,
+      name: peer.metadata.name,
+      uid: peer.metadata.uid,
+    }),
+  };
+}
+
+/** The peer that a labelled object belongs to: claims, ReplicaSets and pods all carry the label. */
+export function peerKeysFor(object: KubeObject): readonly Key[] {
+  const name = object.metadata.labels?.[PEER_LABEL];
+  const { namespace } = object.metadata;
+  return name === undefined || namespace === undefined ? [] : [{ namespace, name }];
+}

@@ -1,0 +1,39 @@
+import { CLIENT_PORT, clientUrl, METRICS_PORT, PEER_PORT, peerHost, peerUrl } from "#api/names.ts";
+import { goMaxProcs } from "#peer/desired/cpu.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+
+/** Where the volume is mounted. The data is one folder below, so that file systems may keep things of their own beside it. */
+export const VOLUME_PATH = "/var/lib/etcd";
+const DATA_DIR = `${VOLUME_PATH}/data`;
+
+// How does the fence work?
+//   etcd looks at --initial-cluster only when its data directory holds no WAL. A list that does not name the member itself
+//   then ends it at once: "couldn't find local name … in the initial cluster configuration". With a WAL it is ignored.
+//   So these flags can restart a member, and can never bootstrap one (checked against 3.5, 3.6 and 3.7 in test/etcd).
+/** An initial cluster without the member itself. The name says why to whoever reads it in a log. */
+export const FENCE = "fenced-because-joined=http://fenced.invalid:2380";
+
+/** etcd's configuration as environment variables, in a stable order. */
+export function etcdEnvironment({ peer }: PeerSnapshot): { name: string; value: string }[] {
+  const { namespace, name } = peer.metadata;
+  const { clusterName, bootstrap, podTemplate } = peer.spec;
+  const host = peerHost(namespace, clusterName, name);
+  const initialCluster = bootstrap?.static.initialCluster
+    .map((member) => `${member.name}=${peerUrl(member.host)}`)
+    .join(",");
+  const threads = goMaxProcs(podTemplate.resources?.limits?.cpu);
+  const variables: Record<string, string> = {
+    ETCD_NAME: name,
+    ETCD_DATA_DIR: DATA_DIR,
+    ETCD_LISTEN_PEER_URLS: `http://0.0.0.0:${PEER_PORT}`,
+    ETCD_LISTEN_CLIENT_URLS: `http://0.0.0.0:${CLIENT_PORT}`,
+    ETCD_LISTEN_METRICS_URLS: `http://0.0.0.0:${METRICS_PORT}`,
+    ETCD_INITIAL_ADVERTISE_PEER_URLS: peerUrl(host),
+    ETCD_ADVERTISE_CLIENT_URLS: clientUrl(host),
+    ETCD_INITIAL_CLUSTER: initialCluster ?? FENCE,
+    ETCD_INITIAL_CLUSTER_STATE: bootstrap?.initialClusterState === "New" ? "new" : "existing",
+    ETCD_INITIAL_CLUSTER_TOKEN: bootstrap?.clusterToken ?? clusterName,
+    ...(threads === undefined ? {} : { GOMAXPROCS: String(threads) }),
+  };
+  return Object.entries(variables).map(([key, value]) => ({ name: key, value }));
+}

@@ -1,0 +1,95 @@
+import {
+  CLIENT_PORT,
+  CLIENT_PORT_NAME,
+  METRICS_PORT,
+  METRICS_PORT_NAME,
+  memberLabels,
+  memberSelector,
+  PEER_PORT,
+  PEER_PORT_NAME,
+} from "#api/names.ts";
+import type { Pod } from "#kube/kinds.ts";
+import { etcdEnvironment, VOLUME_PATH } from "#peer/desired/etcd-flags.ts";
+import { livenessProbe, readinessProbe, startupProbe } from "#peer/desired/probes.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+
+/** Nobody's user and group: no image has it, so nothing else on a node runs as it. */
+const USER_ID = 65_532;
+/** Time to hand leadership over and to flush, in seconds; etcd needs one or two. */
+const GRACE_SECONDS = 30;
+
+type PodSpec = NonNullable<Pod["spec"]>;
+
+export interface PodTemplate {
+  metadata: { labels: Record<string, string>; annotations?: Record<string, string> };
+  spec: PodSpec;
+}
+
+/** The pod of a member: restricted pod security, one container, one volume, a host name that never changes. */
+export function podTemplate(snapshot: PeerSnapshot): PodTemplate {
+  const { peer } = snapshot;
+  const { clusterName, podTemplate: wanted, version } = peer.spec;
+  const { name } = peer.metadata;
+  const annotations = wanted.metadata?.annotations;
+  return {
+    metadata: { labels: { ...memberLabels(clusterName, name) }, ...(annotations === undefined ? {} : { annotations }) },
+    spec: {
+      hostname: name,
+      subdomain: clusterName,
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      terminationGracePeriodSeconds: GRACE_SECONDS,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: USER_ID,
+        runAsGroup: USER_ID,
+        fsGroup: USER_ID,
+        fsGroupChangePolicy: "OnRootMismatch",
+        seccompProfile: { type: "RuntimeDefault" },
+      },
+      ...placement(wanted.affinity, clusterName),
+      containers: [etcdContainer(snapshot, `${snapshot.imageRepository}:v${version}`)],
+      volumes: [{ name: "etcd-data", persistentVolumeClaim: { claimName: name } }],
+    } as PodSpec,
+  };
+}
+
+function etcdContainer(snapshot: PeerSnapshot, image: string) {
+  const { resources } = snapshot.peer.spec.podTemplate;
+  return {
+    name: "etcd",
+    image,
+    imagePullPolicy: "IfNotPresent",
+    command: ["etcd"],
+    env: etcdEnvironment(snapshot),
+    ports: [
+      { name: CLIENT_PORT_NAME, containerPort: CLIENT_PORT, protocol: "TCP" },
+      { name: PEER_PORT_NAME, containerPort: PEER_PORT, protocol: "TCP" },
+      { name: METRICS_PORT_NAME, containerPort: METRICS_PORT, protocol: "TCP" },
+    ],
+    startupProbe,
+    livenessProbe,
+    readinessProbe,
+    ...(resources === undefined ? {} : { resources }),
+    securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
+    volumeMounts: [{ name: "etcd-data", mountPath: VOLUME_PATH }],
+  };
+}
+
+/**
+ * Spread over nodes and zones as well as can be. Not at any price: on a cluster with fewer nodes than members all of them
+ * still start. Who gives an affinity of their own takes placement over.
+ */
+function placement(
+  affinity: object | undefined,
+  clusterName: string,
+): Pick<PodSpec, "affinity" | "topologySpreadConstraints"> {
+  if (affinity !== undefined) return { affinity };
+  const over = (topologyKey: string) => ({
+    topologyKey,
+    maxSkew: 1,
+    whenUnsatisfiable: "ScheduleAnyway" as const,
+    labelSelector: { matchLabels: { ...memberSelector(clusterName) } },
+  });
+  return { topologySpreadConstraints: [over("topology.kubernetes.io/zone"), over("kubernetes.io/hostname")] };
+}

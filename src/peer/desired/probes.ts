@@ -1,0 +1,35 @@
+import { METRICS_PORT } from "#api/names.ts";
+
+// Which question does each probe ask, and what would a wrong one do?
+//   Startup and liveness ask `/livez`: does the process serve its own data? It needs no quorum, so a member that waits for
+//   the others is never killed for it. A liveness probe that needed a quorum would kill every member during an outage.
+//   Readiness asks `/readyz`: does a linearizable read succeed? Only then may clients be led here.
+//   A member that receives a snapshot or replays a long WAL may take many minutes: killing it would start that over and
+//   fill the disk with unfinished copies, so startup has half an hour.
+// Sources: https://etcd.io/docs/v3.6/op-guide/monitoring/#health-check (both paths exist since etcd 3.5.11).
+
+const STARTUP_PERIOD_SECONDS = 1;
+const STARTUP_LIMIT_SECONDS = 30 * 60;
+
+export const startupProbe = {
+  httpGet: { path: "/livez", port: METRICS_PORT, scheme: "HTTP" },
+  periodSeconds: STARTUP_PERIOD_SECONDS,
+  timeoutSeconds: 5,
+  failureThreshold: STARTUP_LIMIT_SECONDS / STARTUP_PERIOD_SECONDS,
+} as const;
+
+/** Two minutes of silence, at 5 s a try: a disk that stalls for a minute is no reason to restart. */
+export const livenessProbe = {
+  httpGet: { path: "/livez", port: METRICS_PORT, scheme: "HTTP" },
+  periodSeconds: 10,
+  timeoutSeconds: 5,
+  failureThreshold: 12,
+} as const;
+
+/** An election takes one to two seconds: a member must not leave the Service for each. */
+export const readinessProbe = {
+  httpGet: { path: "/readyz", port: METRICS_PORT, scheme: "HTTP" },
+  periodSeconds: 3,
+  timeoutSeconds: 5,
+  failureThreshold: 3,
+} as const;

@@ -1,0 +1,23 @@
+import { withHash } from "#api/applied-hash.ts";
+import { memberLabels } from "#api/names.ts";
+import type { Draft, ReplicaSet } from "#kube/kinds.ts";
+import { ownedBy } from "#peer/desired/owned.ts";
+import { podTemplate } from "#peer/desired/pod.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+
+// Why a ReplicaSet of one, and not a StatefulSet or a bare pod?
+//   Its template can change without touching the running pod. "What the next pod must look like" and "restart this member
+//   now" are two separate steps, each with its own guards.
+
+/** Keeps one pod of the member running. */
+export function replicaSet(snapshot: PeerSnapshot): Draft<ReplicaSet> {
+  const { namespace, name } = snapshot.peer.metadata;
+  const { clusterName } = snapshot.peer.spec;
+  const labels = memberLabels(clusterName, name);
+  return withHash<ReplicaSet>({
+    apiVersion: "apps/v1",
+    kind: "ReplicaSet",
+    metadata: { namespace, name, labels, ownerReferences: [ownedBy(snapshot)] },
+    spec: { replicas: 1, selector: { matchLabels: { ...labels } }, template: podTemplate(snapshot) },
+  });
+}

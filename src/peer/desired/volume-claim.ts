@@ -1,0 +1,32 @@
+import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  CLAIM_CLUSTER_TOKEN_ANNOTATION,
+  CLAIM_MEMBER_ID_ANNOTATION,
+  memberLabels,
+} from "#api/names.ts";
+import type { Draft, PersistentVolumeClaim } from "#kube/kinds.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+
+/**
+ * The member's claim. It has no owner: nothing that is deleted takes the data with it. It says whose data it holds, so that
+ * no other cluster starts over it.
+ */
+export function volumeClaim({ peer }: PeerSnapshot): Draft<PersistentVolumeClaim> {
+  const { namespace, name } = peer.metadata;
+  const { clusterName, clusterID, memberID, bootstrap, storage } = peer.spec;
+  const identity = {
+    [CLAIM_CLUSTER_ID_ANNOTATION]: clusterID,
+    [CLAIM_CLUSTER_TOKEN_ANNOTATION]: bootstrap?.clusterToken,
+    [CLAIM_MEMBER_ID_ANNOTATION]: memberID,
+  };
+  const annotations = Object.fromEntries(
+    Object.entries(identity).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { namespace, name, labels: memberLabels(clusterName, name), annotations },
+    // The schema of the CRD took this part over from PersistentVolumeClaim field by field.
+    spec: storage.volumeClaimTemplate as NonNullable<PersistentVolumeClaim["spec"]>,
+  };
+}

@@ -1,0 +1,43 @@
+import type { Draft, ReplicaSet } from "#kube/kinds.ts";
+import { FENCE } from "#peer/desired/etcd-flags.ts";
+import type { PeerGuard } from "#peer/plan.ts";
+import { hasJoined, isOwnClaim, isOwned } from "#peer/snapshot.ts";
+
+/** No pod is asked for before the claim that holds, or will hold, this very member's data. */
+export const claimFirst: PeerGuard = {
+  name: "claim-first",
+  forbids(snapshot, step) {
+    if (step.do !== "createReplicaSet") return undefined;
+    if (snapshot.claim === undefined) return "its claim is not there";
+    return isOwnClaim(snapshot, snapshot.claim) ? undefined : "its claim holds the data of another cluster";
+  },
+};
+
+/** A member that has joined gets no flags that could bootstrap it, and no empty claim to bootstrap on. */
+export const neverTwice: PeerGuard = {
+  name: "never-twice",
+  forbids(snapshot, step) {
+    if (!hasJoined(snapshot)) return undefined;
+    if (step.do === "createClaim") return "the member has joined: an empty volume is not its data";
+    return initialClusterOf(step.replicaSet) === FENCE
+      ? undefined
+      : "the member has joined: its pods must not be able to bootstrap";
+  },
+};
+
+/** What another owner manages is never changed. */
+export const ownOnly: PeerGuard = {
+  name: "own-only",
+  forbids(snapshot, step) {
+    if (!("live" in step) || isOwned(snapshot, step.live)) return undefined;
+    return `ReplicaSet ${step.live.metadata.name} is not this peer's`;
+  },
+};
+
+function initialClusterOf(replicaSet: Draft<ReplicaSet>): string | undefined {
+  const container = replicaSet.spec?.template?.spec?.containers.find(({ name }) => name === "etcd");
+  return container?.env?.find(({ name }) => name === "ETCD_INITIAL_CLUSTER")?.value;
+}
+
+/** THE invariants of a member's objects. Each may hold back a step of any rule. */
+export const PEER_GUARDS: readonly PeerGuard[] = [claimFirst, neverTwice, ownOnly];

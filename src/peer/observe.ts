@@ -1,0 +1,51 @@
+import { CLIENT_PORT } from "#api/names.ts";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { Clock } from "#base/clock.ts";
+import { absent, type Observed, present } from "#base/observed.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import type { EndpointStatus } from "#etcd/types.ts";
+import type { PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
+import { currentPod, dialAddress, isReady } from "#kube/pod.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import type { CacheView, Key } from "#runtime/controller.ts";
+
+/** By peer: `namespace/name` of the EtcdPeer. */
+export const PEER_INDEX = "peer";
+
+export interface PeerReads {
+  readonly peers: CacheView<EtcdPeer>;
+  readonly claims: CacheView<PersistentVolumeClaim>;
+  readonly replicaSets: CacheView<ReplicaSet>;
+  readonly pods: CacheView<Pod>;
+  readonly etcd: EtcdClient;
+  readonly clock: Clock;
+  readonly imageRepository: string;
+}
+
+const MEMBER_DEADLINE_MS = 1_000;
+
+/** Everything that one decision may use. Cached objects cost nothing; the member itself is asked only when its pod is ready. */
+export async function observePeer(reads: PeerReads, key: Key, signal: AbortSignal): Promise<Observed<PeerSnapshot>> {
+  const peer = reads.peers.get(key);
+  if (peer === undefined) return absent;
+  const pod = currentPod(reads.pods.byIndex(PEER_INDEX, `${key.namespace}/${key.name}`));
+  return present({
+    takenAtMs: reads.clock.wallMs(),
+    peer,
+    imageRepository: reads.imageRepository,
+    claim: reads.claims.get(key),
+    replicaSet: reads.replicaSets.get(key),
+    pod,
+    endpoint: await ask(reads.etcd, pod, signal),
+  });
+}
+
+async function ask(
+  etcd: EtcdClient,
+  pod: Pod | undefined,
+  signal: AbortSignal,
+): Promise<Observed<EndpointStatus> | undefined> {
+  const address = pod === undefined || !isReady(pod) ? undefined : dialAddress(pod, CLIENT_PORT);
+  if (address === undefined) return undefined;
+  return await etcd.probe({ address }, { signal, deadlineMs: MEMBER_DEADLINE_MS });
+}

@@ -1,0 +1,36 @@
+import type { Draft, PersistentVolumeClaim, ReplicaSet } from "#kube/kinds.ts";
+import { PEER_GUARDS } from "#peer/guards.ts";
+import { awaitPod } from "#peer/rules/await-pod.ts";
+import { claimLost } from "#peer/rules/claim-lost.ts";
+import { claimTaken } from "#peer/rules/claim-taken.ts";
+import { createClaim } from "#peer/rules/create-claim.ts";
+import { deleting } from "#peer/rules/deleting.ts";
+import { replicaSetRule } from "#peer/rules/replica-set.ts";
+import { replicaSetTaken } from "#peer/rules/replica-set-taken.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { decide, type Guard, type Plan, type Rule } from "#runtime/decide.ts";
+
+/** Everything that this room can do to the world: one write each. */
+export type PeerStep =
+  | { readonly do: "createClaim"; readonly claim: Draft<PersistentVolumeClaim> }
+  | { readonly do: "createReplicaSet"; readonly replicaSet: Draft<ReplicaSet> }
+  | { readonly do: "replaceReplicaSet"; readonly live: ReplicaSet; readonly replicaSet: Draft<ReplicaSet> };
+
+export type PeerRule = Rule<PeerSnapshot, PeerStep>;
+export type PeerGuard = Guard<PeerSnapshot, PeerStep>;
+
+/** THE behaviour of a member's objects: the first rule with an opinion wins, so the place in this list is part of each rule. */
+export const PEER_RULES: readonly PeerRule[] = [
+  deleting, // first: a peer that goes is left to go
+  claimTaken, // before anything that would start etcd over somebody's data
+  claimLost, // before a claim is made: an empty one must not look like the lost one
+  createClaim, // before the pod that uses it
+  replicaSetTaken, // before ours is made or changed
+  replicaSetRule,
+  awaitPod,
+];
+
+/** What is to be done about this snapshot. Pure and total. */
+export function planPeer(snapshot: PeerSnapshot): Plan<PeerStep> {
+  return decide(PEER_RULES, PEER_GUARDS, snapshot);
+}

@@ -1,0 +1,64 @@
+import type { Reason } from "#api/conditions.ts";
+import type { EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { hexOf } from "#etcd/types.ts";
+import { isReady, whyNotRunning } from "#kube/pod.ts";
+import type { PeerStep } from "#peer/plan.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { withCondition } from "#runtime/conditions.ts";
+import type { Outcome } from "#runtime/controller.ts";
+import type { Plan } from "#runtime/decide.ts";
+
+/** A peer younger than this gets no word on its pod's progress: it would be old before it is read. */
+const QUIET_MS = 5_000;
+
+/** What was seen, meant and done, for people and for other software. Pure. */
+export function peerStatus(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome: Outcome): EtcdPeerStatus {
+  const { peer, endpoint } = snapshot;
+  const answer = endpoint?.is === "present" ? endpoint.value : undefined;
+  const observedGeneration = peer.metadata.generation ?? 0;
+  const verdict = ready(snapshot, plan, outcome);
+  const now = rfc3339(snapshot.takenAtMs);
+  return {
+    observedGeneration,
+    ...(answer === undefined
+      ? {}
+      : { serverVersion: answer.version, memberID: hexOf(answer.memberId), clusterID: hexOf(answer.clusterId) }),
+    conditions: withCondition(peer.status?.conditions ?? [], { type: "Ready", ...verdict, observedGeneration }, now),
+  };
+}
+
+interface Verdict {
+  readonly status: "True" | "False";
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome: Outcome): Verdict {
+  const { peer, pod, endpoint } = snapshot;
+  if (peer.metadata.deletionTimestamp !== undefined)
+    return no("Deleting", "the member's pod is being stopped; its claim is kept");
+  if (outcome.is === "failed") {
+    const rule = plan.next === "settled" ? "" : `${plan.rule}: `;
+    return no(outcome.code === "KubeAlreadyExists" ? "NameTaken" : "Starting", `${rule}${outcome.why}`);
+  }
+  if (plan.next === "wait" && plan.rule !== "await-pod") return no(plan.warn ? "NameTaken" : "Waiting", plan.because);
+  if (pod === undefined || !isReady(pod)) {
+    return no("PodPending", isQuiet(snapshot) ? "its pod is starting" : pendingBecause(snapshot));
+  }
+  if (endpoint?.is !== "present")
+    return no("MemberUnreachable", endpoint?.is === "unknown" ? endpoint.why : "it was not asked yet");
+  return { status: "True", reason: "MemberHealthy", message: "the member answers" };
+}
+
+function no(reason: Reason, message: string): Verdict {
+  return { status: "False", reason, message };
+}
+
+function pendingBecause({ pod }: PeerSnapshot): string {
+  return pod === undefined ? "its pod is not created yet" : (whyNotRunning(pod) ?? "its pod runs but is not ready yet");
+}
+
+function isQuiet({ peer, takenAtMs }: PeerSnapshot): boolean {
+  return takenAtMs - Date.parse(peer.metadata.creationTimestamp ?? "") < QUIET_MS;
+}

@@ -1,0 +1,63 @@
+import type { Observed } from "#base/observed.ts";
+import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
+import type { Plan } from "#runtime/decide.ts";
+
+/** The object that a pass is about. */
+export interface Key {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export function keyText(key: Key): string {
+  return `${key.namespace}/${key.name}`;
+}
+
+/**
+ * What a write of ours changed, as the API server answered it. The next pass of the key waits until the cache shows it.
+ * `external` marks a change outside the API server (an etcd call): there is no cache to wait for.
+ */
+export type Written =
+  | { readonly kind: "stored"; readonly resource: Resource<KubeObject>; readonly object: KubeObject }
+  | { readonly kind: "deleted"; readonly resource: Resource<KubeObject>; readonly ref: Ref; readonly uid: string }
+  | { readonly kind: "external" };
+
+/** A cache, as far as observing needs it. */
+export interface CacheView<T> {
+  get(ref: Ref): T | undefined;
+  byIndex(index: string, value: string): readonly T[];
+}
+
+/** How the step ended. `conflict` is normal: the world moved since the snapshot. */
+export type Outcome =
+  | { readonly is: "notTried" }
+  | { readonly is: "done" }
+  | { readonly is: "conflict"; readonly why: string }
+  | { readonly is: "failed"; readonly code: string; readonly why: string };
+
+/** What an event is about: the object that the user looks at. */
+export interface Subject {
+  apiVersion: string;
+  kind: string;
+  namespace: string;
+  name: string;
+  uid: string;
+}
+
+/**
+ * One room. `observe`, `act` and `writeStatus` touch the world; `plan` and `status` never do.
+ * The pass (pass.ts) is the only caller.
+ */
+export interface Controller<Snapshot, Step extends { readonly do: string }, Status> {
+  readonly name: string;
+  /** Reads only. `absent`: the object is gone, nothing to do. `unknown`: could not look, try again later. */
+  observe(key: Key, signal: AbortSignal): Promise<Observed<Snapshot>>;
+  plan(snapshot: Snapshot): Plan<Step>;
+  /** Exactly one write, with its precondition. */
+  act(step: Step, snapshot: Snapshot, signal: AbortSignal): Promise<Written>;
+  status(snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): Status;
+  /** Writes the status if it differs from what is stored; `undefined` when nothing had to be written. */
+  writeStatus(snapshot: Snapshot, status: Status, signal: AbortSignal): Promise<Written | undefined>;
+  subject(snapshot: Snapshot): Subject;
+  /** How long a settled object is left alone when no event comes, in milliseconds. */
+  readonly restMs: number;
+}

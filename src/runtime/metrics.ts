@@ -1,0 +1,85 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+const PREFIX = "etcd_operator_";
+/** From one pass of milliseconds to one that ran into its deadline. */
+const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Every metric of the operator. Labels hold names from closed lists only, never names of users' objects. */
+export type Metrics = ReturnType<typeof createMetrics>;
+
+export function createMetrics(registry: Registry = new Registry()) {
+  const registers = [registry];
+  return {
+    registry,
+    /** Memory, CPU, event loop lag and garbage collection of the process. Called once, at start. */
+    collectProcess: () => collectDefaultMetrics({ register: registry }),
+    passes: new Counter({
+      name: `${PREFIX}passes_total`,
+      help: "Passes, by how they ended.",
+      labelNames: ["controller", "result"],
+      registers,
+    }),
+    passSeconds: new Histogram({
+      name: `${PREFIX}pass_seconds`,
+      help: "How long passes took.",
+      labelNames: ["controller"],
+      buckets: SECONDS_BUCKETS,
+      registers,
+    }),
+    steps: new Counter({
+      name: `${PREFIX}steps_total`,
+      help: "Steps, by the rule that decided and how they ended.",
+      labelNames: ["controller", "rule", "outcome"],
+      registers,
+    }),
+    waits: new Counter({
+      name: `${PREFIX}waits_total`,
+      help: "Passes that decided to wait, by the rule or guard that held.",
+      labelNames: ["controller", "rule"],
+      registers,
+    }),
+    queueDepth: new Gauge({
+      name: `${PREFIX}queue_depth`,
+      help: "Keys that wait for a worker.",
+      labelNames: ["controller"],
+      registers,
+    }),
+    queueAgeSeconds: new Gauge({
+      name: `${PREFIX}queue_age_seconds`,
+      help: "How long the oldest waiting key has waited.",
+      labelNames: ["controller"],
+      registers,
+    }),
+    queueWaitSeconds: new Histogram({
+      name: `${PREFIX}queue_wait_seconds`,
+      help: "From the event that made a key ready to the start of its pass.",
+      labelNames: ["controller"],
+      buckets: SECONDS_BUCKETS,
+      registers,
+    }),
+    expectationsLost: new Counter({
+      name: `${PREFIX}expectations_lost_total`,
+      help: "Writes of our own that a cache did not show in time.",
+      registers,
+    }),
+    kubeRequests: new Counter({
+      name: `${PREFIX}kube_requests_total`,
+      help: "Requests to the API server.",
+      labelNames: ["verb", "resource", "code"],
+      registers,
+    }),
+    etcdRequests: new Counter({
+      name: `${PREFIX}etcd_requests_total`,
+      help: "Requests to etcd members.",
+      labelNames: ["method", "code"],
+      registers,
+    }),
+    watchRestarts: new Gauge({
+      name: `${PREFIX}watch_restarts`,
+      help: "How often each cache had to start its watch again, by reason.",
+      labelNames: ["resource", "reason"],
+      registers,
+    }),
+    leading: new Gauge({ name: `${PREFIX}leading`, help: "1 while this process holds the lease.", registers }),
+  };
+}

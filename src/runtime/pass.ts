@@ -1,0 +1,175 @@
+import type { Clock } from "#base/clock.ts";
+import { asOperatorError, hasCode } from "#base/error.ts";
+import type { Log } from "#base/log.ts";
+import { type Controller, type Key, keyText, type Outcome, type Subject } from "#runtime/controller.ts";
+import type { Plan } from "#runtime/decide.ts";
+import type { Expectations } from "#runtime/expectations.ts";
+import type { Metrics } from "#runtime/metrics.ts";
+
+/** When the key is to be looked at again, if no event comes first. */
+export type Requeue =
+  | { readonly is: "after"; readonly ms: number }
+  | { readonly is: "withBackoff" }
+  | { readonly is: "never" };
+
+/** Longest that one pass may take, in milliseconds: several etcd calls of 2 s side by side, a write and a status write. */
+export const PASS_DEADLINE_MS = 20_000;
+
+/** How soon to look again for a write of ours that the cache does not show yet; its event usually comes within 10 ms. */
+const UNSEEN_RECHECK_MS = 500;
+
+/**
+ * A pass that has made a step leaves the status to the pass after it, which comes at once and knows more: ten steps
+ * in a row then cost one status write. Not for ever, or steps that lead nowhere would never be told.
+ */
+const STEPS_WITHOUT_STATUS = 8;
+
+export type Tell = (
+  subject: Subject,
+  event: { type: "Normal" | "Warning"; reason: string; action: string; note: string },
+) => void;
+
+export interface PassTools {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly expectations: Expectations;
+  readonly tell: Tell;
+  /** Whether this process holds the lease, now. Asked right before each write. */
+  readonly mayAct: () => boolean;
+}
+
+/**
+ * The one way in which anything is decided and done: observe, plan (rules, then guards), act, status.
+ * At most one write besides the status. Never throws: what failed is logged, counted and tried again later.
+ */
+export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
+  readonly #controller: Controller<Snapshot, Step, Status>;
+  readonly #tools: PassTools;
+  /** Steps made since the status was last looked after, by key. */
+  readonly #stepsInARow = new Map<string, number>();
+
+  constructor(controller: Controller<Snapshot, Step, Status>, tools: PassTools) {
+    this.#controller = controller;
+    this.#tools = tools;
+  }
+
+  async run(key: Key, stop: AbortSignal): Promise<Requeue> {
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(PASS_DEADLINE_MS)]);
+    const { clock, metrics } = this.#tools;
+    const startedAtMs = clock.monotonicMs();
+    let result = "error";
+    try {
+      const requeue = await this.#pass(key, signal);
+      result = requeue.is === "withBackoff" ? "failed" : "ok";
+      return requeue;
+    } catch (thrown) {
+      const error = asOperatorError(thrown);
+      const fields = { namespace: key.namespace, name: key.name, code: error.code, error: error.message };
+      if (hasCode(error, "KubeConflict", "KubeNotFound"))
+        this.#tools.log.debug(fields, "the world moved during the pass");
+      else if (!stop.aborted) this.#tools.log.error(fields, "pass failed");
+      return { is: "withBackoff" };
+    } finally {
+      metrics.passes.inc({ controller: this.#controller.name, result });
+      metrics.passSeconds.observe({ controller: this.#controller.name }, (clock.monotonicMs() - startedAtMs) / 1000);
+    }
+  }
+
+  async #pass(key: Key, signal: AbortSignal): Promise<Requeue> {
+    const { expectations } = this.#tools;
+    const text = keyText(key);
+    if (expectations.unmet(key) !== undefined) return { is: "after", ms: UNSEEN_RECHECK_MS };
+
+    const seen = await this.#controller.observe(key, signal);
+    if (seen.is === "absent") {
+      this.#stepsInARow.delete(text);
+      return { is: "never" };
+    }
+    if (seen.is === "unknown") {
+      this.#tools.log.warn({ namespace: key.namespace, name: key.name, error: seen.why }, "could not look");
+      return { is: "withBackoff" };
+    }
+
+    const plan = this.#controller.plan(seen.value);
+    const outcome = await this.#act(key, seen.value, plan, signal);
+    this.#report(key, seen.value, plan, outcome);
+
+    const steps = outcome.is === "done" ? (this.#stepsInARow.get(text) ?? 0) + 1 : 0;
+    this.#stepsInARow.set(text, steps % STEPS_WITHOUT_STATUS);
+    const leftToNext = outcome.is === "conflict" || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);
+    if (!leftToNext) await this.#writeStatus(key, seen.value, plan, outcome, signal);
+    return this.#requeue(plan, outcome);
+  }
+
+  async #act(key: Key, snapshot: Snapshot, plan: Plan<Step>, signal: AbortSignal): Promise<Outcome> {
+    if (plan.next !== "step") return { is: "notTried" };
+    if (!this.#tools.mayAct()) return { is: "failed", code: "LeaseLost", why: "this process does not hold the lease" };
+    try {
+      this.#tools.expectations.expect(key, await this.#controller.act(plan.step, snapshot, signal));
+      return { is: "done" };
+    } catch (thrown) {
+      const error = asOperatorError(thrown);
+      if (hasCode(error, "KubeConflict", "KubeAlreadyExists", "KubeNotFound"))
+        return { is: "conflict", why: error.message };
+      return { is: "failed", code: error.code, why: error.message };
+    }
+  }
+
+  async #writeStatus(
+    key: Key,
+    snapshot: Snapshot,
+    plan: Plan<Step>,
+    outcome: Outcome,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (!this.#tools.mayAct()) return;
+    const status = this.#controller.status(snapshot, plan, outcome);
+    const written = await this.#controller.writeStatus(snapshot, status, signal);
+    if (written !== undefined) this.#tools.expectations.expect(key, written);
+  }
+
+  /** The decision, to log, metrics and events, under the name of the rule or guard that made it. */
+  #report(key: Key, snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): void {
+    const { log, metrics, tell } = this.#tools;
+    const controller = this.#controller.name;
+    if (plan.next === "settled") return;
+    const fields = { controller, namespace: key.namespace, name: key.name, rule: plan.rule, because: plan.because };
+    if (plan.next === "wait") {
+      metrics.waits.inc({ controller, rule: plan.rule });
+      log.debug(fields, "waiting");
+      if (plan.warn) {
+        tell(this.#controller.subject(snapshot), {
+          type: "Warning",
+          reason: plan.rule,
+          action: "Wait",
+          note: plan.because,
+        });
+      }
+      return;
+    }
+    const step = plan.step.do;
+    metrics.steps.inc({ controller, rule: plan.rule, outcome: outcome.is });
+    if (outcome.is === "done") {
+      log.info({ ...fields, step }, "step done");
+      tell(this.#controller.subject(snapshot), { type: "Normal", reason: plan.rule, action: step, note: plan.because });
+    } else if (outcome.is === "failed") {
+      log.warn({ ...fields, step, code: outcome.code, error: outcome.why }, "step failed");
+      const note = `${step} failed: ${outcome.why}`;
+      tell(this.#controller.subject(snapshot), { type: "Warning", reason: plan.rule, action: step, note });
+    } else if (outcome.is === "conflict") {
+      log.debug({ ...fields, step, error: outcome.why }, "the world moved; looking again");
+    }
+  }
+
+  #requeue(plan: Plan<Step>, outcome: Outcome): Requeue {
+    switch (plan.next) {
+      case "settled":
+        return { is: "after", ms: this.#controller.restMs };
+      case "wait":
+        return { is: "after", ms: plan.recheckAfterMs };
+      case "step":
+        return outcome.is === "done" ? { is: "after", ms: 0 } : { is: "withBackoff" };
+    }
+  }
+}
