@@ -78,6 +78,8 @@ export function isDeadline(error: OperatorError): boolean {
 
 function isRefusal(failure: ConnectError): boolean {
   if (!isAnswer(failure)) return false;
+  // etcd sends some refusals as Unavailable, and not the same ones in all versions; the text says that nothing was done.
+  if (REFUSALS.has(failure.rawMessage)) return true;
   // A member that is stopping answers Canceled; it refuses nothing.
   return ![Code.Unavailable, Code.DeadlineExceeded, Code.Canceled].includes(failure.code);
 }

@@ -185,12 +185,16 @@ export class GrpcClient implements EtcdClient {
     send: Send<T>,
   ): Promise<Answered<T>> {
     const { signal, deadlineMs = DEFAULT_DEADLINE_MS, expectedClusterId } = options;
-    // The transport takes 0 and less for "no deadline".
-    if (deadlineMs <= 0) {
+    // The header grpc-timeout holds whole numbers only, and the transport takes 0 and less for "no deadline".
+    const timeoutMs = Math.ceil(deadlineMs);
+    if (timeoutMs <= 0) {
       throw new OperatorError("EtcdUnavailable", `${method} at ${endpoint.address}: no time left before the call`);
     }
-    const answer = await send(this.#parts.pool.servicesOf(endpoint), { signal, timeoutMs: deadlineMs });
-    if (answer.header === undefined) throw incomplete(method, endpoint, "header");
+    const answer = await send(this.#parts.pool.servicesOf(endpoint), { signal, timeoutMs });
+    if (answer.header === undefined) {
+      if (method === "MoveLeader") return answer as Answered<T>; // etcd sends none with this one; nobody reads it
+      throw incomplete(method, endpoint, "header");
+    }
     if (expectedClusterId !== undefined && answer.header.clusterId !== expectedClusterId) {
       throw new OperatorError(
         "EtcdWrongCluster",

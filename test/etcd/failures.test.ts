@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { hasCode } from "#base/error.ts";
+import type { CallOptions } from "#etcd/client.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
+import { refusalOf } from "#etcd/error.ts";
+import { ETCD_VERSIONS, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd.ts";
+
+const options: CallOptions = { signal: neverAborted };
+const unavailable = (thrown: unknown) => hasCode(thrown, "EtcdUnavailable");
+
+describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
+  let etcd: RunningEtcd;
+  beforeAll(async () => {
+    // 16 MiB is the least in which one value of 1 MiB fits more than once.
+    etcd = await startEtcd({ version, members: 1, extraArgs: ["--quota-backend-bytes=16777216"] });
+  });
+  afterAll(() => etcd.stop());
+  const only = () => etcd.members[0]!;
+
+  test("a frozen member fails the call at its deadline and answers as soon as it is thawed", async () => {
+    await etcd.client.status(only().endpoint, options);
+    only().signal("SIGSTOP");
+    try {
+      const startedAtMs = performance.now();
+      await assert.rejects(etcd.client.status(only().endpoint, { ...options, deadlineMs: 500 }), unavailable);
+      const tookMs = performance.now() - startedAtMs;
+      assert.ok(tookMs >= 490 && tookMs < 1_500, `took ${tookMs} ms of 500`);
+      // The frozen process still takes connections: a new one must not hang longer than the old one did.
+      await assert.rejects(etcd.client.status(only().endpoint, { ...options, deadlineMs: 200 }), unavailable);
+      const seen = await etcd.client.probe(only().endpoint, { ...options, deadlineMs: 200 });
+      assert.ok(seen.is === "unknown" && seen.why.startsWith("Status at 127.0.0.1:"));
+    } finally {
+      only().signal("SIGCONT");
+    }
+    await etcd.client.status(only().endpoint, options);
+  });
+
+  test("our own signal ends the call at once, as cancelled", async () => {
+    only().signal("SIGSTOP");
+    try {
+      const startedAtMs = performance.now();
+      const signal = AbortSignal.timeout(100);
+      await assert.rejects(etcd.client.probe(only().endpoint, { signal, deadlineMs: 5_000 }), (thrown) =>
+        hasCode(thrown, "Cancelled"),
+      );
+      assert.ok(performance.now() - startedAtMs < 1_500);
+    } finally {
+      only().signal("SIGCONT");
+    }
+  });
+
+  test("a port where nobody listens is unavailable at once", async () => {
+    const nobody: Endpoint = { address: `127.0.0.1:${(await etcd.spare("nobody")).plan.clientPort}` };
+    const startedAtMs = performance.now();
+    await assert.rejects(etcd.client.status(nobody, options), unavailable);
+    assert.ok(performance.now() - startedAtMs < 1_000);
+  });
+
+  test("a port that speaks something else is unavailable", async () => {
+    const metrics: Endpoint = { address: `127.0.0.1:${only().plan.metricsPort}` };
+    await assert.rejects(etcd.client.status(metrics, options), unavailable);
+  });
+
+  test("a deadline that has passed fails before anything is sent", async () => {
+    await assert.rejects(etcd.client.put(only().endpoint, "late", "x", { ...options, deadlineMs: 0 }), unavailable);
+    assert.equal(await etcd.client.get(only().endpoint, "late", options), undefined);
+  });
+
+  test("a connection that went silent is replaced after one deadline", async () => {
+    const silencer = await startSilencer(only().plan.clientPort);
+    const endpoint: Endpoint = { address: `127.0.0.1:${silencer.port}` };
+    try {
+      await etcd.client.status(endpoint, options);
+      silencer.silence();
+      await assert.rejects(etcd.client.status(endpoint, { ...options, deadlineMs: 300 }), unavailable);
+      await etcd.client.status(endpoint, { ...options, deadlineMs: 300 });
+    } finally {
+      etcd.pool.close(endpoint.address);
+      silencer.stop();
+    }
+  });
+
+  test("a call that is open when its member's connections are closed is unavailable", async () => {
+    only().signal("SIGSTOP");
+    try {
+      const open = etcd.client.status(only().endpoint, { ...options, deadlineMs: 5_000 });
+      const failed = assert.rejects(open, unavailable);
+      setTimeout(() => etcd.pool.close(only().endpoint.address), 100);
+      const startedAtMs = performance.now();
+      await failed;
+      assert.ok(performance.now() - startedAtMs < 1_500);
+    } finally {
+      only().signal("SIGCONT");
+    }
+  });
+
+  test("a member that was killed and started again is reached again", async () => {
+    await etcd.client.put(only().endpoint, "kept", "yes", options);
+    await only().kill();
+    await assert.rejects(etcd.client.status(only().endpoint, options), unavailable);
+    await only().start({ initialCluster: etcd.initialCluster, state: "new" }, ["--quota-backend-bytes=16777216"]);
+    await until("the key is read again", async () => {
+      try {
+        return (await etcd.client.get(only().endpoint, "kept", options)) !== undefined;
+      } catch {
+        return false; // not up yet
+      }
+    });
+  });
+
+  test("a full database refuses writes, raises an alarm, and the alarm can be lowered", async () => {
+    const value = new Uint8Array(1024 ** 2);
+    let refused: unknown;
+    for (let written = 0; written < 64 && refused === undefined; written++) {
+      refused = await etcd.client.put(only().endpoint, `fill/${written}`, value, options).then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+    }
+    assert.ok(hasCode(refused, "EtcdRejected"));
+    assert.equal(refusalOf(refused), "NoSpace");
+    const status = await etcd.client.status(only().endpoint, options);
+    assert.ok(status.errors.length > 0);
+    const alarms = await etcd.client.alarms(only().endpoint, options);
+    assert.deepEqual(alarms, [{ memberId: status.memberId, type: "NOSPACE" }]);
+    await etcd.client.disarmAlarm(only().endpoint, alarms[0]!, options);
+    assert.deepEqual(await etcd.client.alarms(only().endpoint, options), []);
+  });
+});
+
+interface Silencer {
+  readonly port: number;
+  /** From now on nothing passes on the connections that are open; new ones work. */
+  silence(): void;
+  stop(): void;
+}
+
+/** Passes connections on to a local port, like a network that can lose the packets of some of them. */
+async function startSilencer(targetPort: number): Promise<Silencer> {
+  const pairs: Socket[][] = [];
+  const server: Server = createServer((near) => {
+    const far = connect(targetPort, "127.0.0.1");
+    near.pipe(far).pipe(near);
+    for (const socket of [near, far]) socket.on("error", () => socket.destroy());
+    pairs.push([near, far]);
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
+  return {
+    port: address.port,
+    silence() {
+      for (const socket of pairs.flat()) socket.unpipe().pause();
+    },
+    stop() {
+      for (const socket of pairs.flat()) socket.destroy();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,240 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { ensureComponents } from "#dev/components.ts";
+import { createEtcdClient, type EtcdClient } from "#etcd/client.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
+import { TransportPool } from "#etcd/transport.ts";
+
+/** The releases that the tests run against: the newest of each minor that the operator supports. */
+export const ETCD_VERSIONS = ["3.5.35", "3.6.16", "3.7.3"] as const;
+export type EtcdVersionText = (typeof ETCD_VERSIONS)[number];
+
+/** How long a cluster may take to come up; a busy machine needs several seconds. */
+const READY_WITHIN_MS = 30_000;
+
+/** Everything that one process is started with; ports are free ones on loopback. */
+export interface MemberPlan {
+  readonly version: EtcdVersionText;
+  readonly name: string;
+  readonly dir: string;
+  readonly clientPort: number;
+  readonly peerPort: number;
+  readonly metricsPort: number;
+  readonly token: string;
+}
+
+/** A real etcd process that can be stopped, frozen and started again on the same ports. */
+export class EtcdMember {
+  readonly plan: MemberPlan;
+  #process: ChildProcess | undefined;
+  #log = "";
+
+  constructor(plan: MemberPlan) {
+    this.plan = plan;
+  }
+
+  get peerUrl(): string {
+    return `http://127.0.0.1:${this.plan.peerPort}`;
+  }
+
+  get endpoint(): Endpoint {
+    return { address: `127.0.0.1:${this.plan.clientPort}` };
+  }
+
+  /** What the process has written since it was last started, the last megabyte of it. */
+  get log(): string {
+    return this.#log;
+  }
+
+  /**
+   * Starts the process and does not wait for it.
+   * @param bootstrap `--initial-cluster` and `--initial-cluster-state`
+   */
+  async start(
+    bootstrap: { initialCluster: string; state: "new" | "existing" },
+    extraArgs: readonly string[] = [],
+  ): Promise<void> {
+    const binary = await etcdBinary(this.plan.version);
+    const { name, dir, clientPort, metricsPort, token } = this.plan;
+    const clientUrl = `http://127.0.0.1:${clientPort}`;
+    this.#log = "";
+    this.#process = spawn(
+      binary,
+      [
+        `--name=${name}`,
+        `--data-dir=${dir}`,
+        `--listen-client-urls=${clientUrl}`,
+        `--advertise-client-urls=${clientUrl}`,
+        `--listen-peer-urls=${this.peerUrl}`,
+        `--initial-advertise-peer-urls=${this.peerUrl}`,
+        `--listen-metrics-urls=http://127.0.0.1:${metricsPort}`,
+        `--initial-cluster=${bootstrap.initialCluster}`,
+        `--initial-cluster-state=${bootstrap.state}`,
+        `--initial-cluster-token=${token}`,
+        // The data lives only as long as the test.
+        "--unsafe-no-fsync",
+        ...extraArgs,
+      ],
+      { stdio: ["ignore", "ignore", "pipe"], env: {} },
+    );
+    running.add(this.#process);
+    this.#process.stderr?.on("data", (bytes: Buffer) => {
+      this.#log = (this.#log + bytes.toString()).slice(-(1024 ** 2));
+    });
+  }
+
+  /** Sends a signal: SIGSTOP freezes the process, SIGCONT lets it go on. */
+  signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    this.#process?.kill(signal);
+  }
+
+  /** Resolves with the exit code when the process has ended by itself; null when a signal ended it. */
+  async exited(): Promise<number | null> {
+    const process = this.#process;
+    if (process === undefined) throw new Error(`${this.plan.name} was never started`);
+    if (process.exitCode === null && process.signalCode === null) {
+      await new Promise((resolve) => process.once("exit", resolve));
+    }
+    running.delete(process);
+    return process.exitCode;
+  }
+
+  /** Kills the process, as a power cut would, and waits until it is gone. */
+  async kill(): Promise<void> {
+    if (this.#process === undefined) return;
+    this.#process.kill("SIGKILL");
+    await this.exited();
+  }
+
+  /** The HTTP status of a path at the metrics URL; undefined when nothing listens there. */
+  async httpStatus(path: "/livez" | "/readyz" | "/health"): Promise<number | undefined> {
+    try {
+      const url = `http://127.0.0.1:${this.plan.metricsPort}${path}`;
+      const answer = await fetch(url, { signal: AbortSignal.timeout(5_000) });
+      await answer.arrayBuffer();
+      return answer.status;
+    } catch {
+      return undefined; // "nothing listens" and "no answer in time" are both what the callers wait out
+    }
+  }
+}
+
+/** A cluster of real processes on loopback, with a client of its own. */
+export interface RunningEtcd {
+  readonly version: EtcdVersionText;
+  readonly token: string;
+  readonly initialCluster: string;
+  readonly members: readonly EtcdMember[];
+  readonly client: EtcdClient;
+  readonly pool: TransportPool;
+  /** One more member, with ports and a directory of its own, that belongs to no list yet and does not run. */
+  spare(name: string): Promise<EtcdMember>;
+  /** Kills what still runs and deletes the data. */
+  stop(): Promise<void>;
+}
+
+/** Starts a cluster and waits until every member knows the leader. */
+export async function startEtcd(options: {
+  version: EtcdVersionText;
+  members: 1 | 3;
+  token?: string;
+  extraArgs?: readonly string[];
+}): Promise<RunningEtcd> {
+  const etcd = await planEtcd(options);
+  try {
+    for (const member of etcd.members) {
+      await member.start({ initialCluster: etcd.initialCluster, state: "new" }, options.extraArgs);
+    }
+    await Promise.all(etcd.members.map((member) => untilLed(etcd.client, member)));
+  } catch (thrown) {
+    await etcd.stop();
+    throw thrown;
+  }
+  return etcd;
+}
+
+/** A cluster of which nothing runs yet. */
+export async function planEtcd(options: {
+  version: EtcdVersionText;
+  members: 1 | 3;
+  token?: string;
+}): Promise<RunningEtcd> {
+  const { version, token = `test-${process.pid}` } = options;
+  const root = mkdtempSync(join(tmpdir(), `etcd-${version}-`));
+  const all: EtcdMember[] = [];
+  const plan = async (name: string) => {
+    const [clientPort, peerPort, metricsPort] = await freePorts();
+    const member = new EtcdMember({ version, name, token, dir: join(root, name), clientPort, peerPort, metricsPort });
+    all.push(member);
+    return member;
+  };
+  for (let ordinal = 0; ordinal < options.members; ordinal++) await plan(`m${ordinal}`);
+  const members = [...all];
+  const pool = new TransportPool(systemClock);
+  return {
+    version,
+    token,
+    initialCluster: members.map((member) => `${member.plan.name}=${member.peerUrl}`).join(","),
+    members,
+    client: createEtcdClient({ pool, clock: systemClock }),
+    pool,
+    spare: plan,
+    async stop() {
+      pool.closeAll();
+      await Promise.all(all.map((member) => member.kill()));
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Waits until the member answers and knows a leader. */
+export async function untilLed(client: EtcdClient, member: EtcdMember): Promise<void> {
+  await until(`${member.plan.name} knows a leader`, async () => {
+    const seen = await client.probe(member.endpoint, { signal: neverAborted, deadlineMs: 1_000 });
+    return seen.is === "present" && seen.value.leaderId !== undefined;
+  }).catch((thrown: Error) => {
+    throw new Error(`${thrown.message}; its log ends with:\n${member.log.slice(-2_000)}`);
+  });
+}
+
+/** Waits until `holds` says so. @throws Error when it does not within 30 s */
+export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  const endMs = systemClock.monotonicMs() + READY_WITHIN_MS;
+  while (!(await holds())) {
+    if (systemClock.monotonicMs() > endMs) throw new Error(`not within ${READY_WITHIN_MS} ms: ${what}`);
+    await systemClock.sleep(50);
+  }
+}
+
+/** For calls that only their deadline ends. */
+export const neverAborted: AbortSignal = new AbortController().signal;
+
+async function etcdBinary(version: EtcdVersionText): Promise<string> {
+  const component = `etcd-${version}` as const;
+  const binaries = await ensureComponents([component], (_sentence, work) => work(() => {}));
+  return binaries[component];
+}
+
+/** Three ports that nobody listens on at this moment. */
+async function freePorts(): Promise<[number, number, number]> {
+  const servers = [createServer(), createServer(), createServer()] as const;
+  // All three listen at once, so that they differ.
+  await Promise.all(servers.map((server) => new Promise<void>((done) => server.listen(0, "127.0.0.1", done))));
+  const [a, b, c] = servers.map((server) => {
+    const address = server.address();
+    if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
+    return address.port;
+  });
+  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  return [a ?? 0, b ?? 0, c ?? 0];
+}
+
+/** Processes must not outlive the test run, whatever ends it. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
