@@ -1,0 +1,315 @@
+import { type Clock, systemClock } from "#base/clock.ts";
+import { asOperatorError, hasCode, OperatorError } from "#base/error.ts";
+import { invariant } from "#base/invariant.ts";
+import { type Log, silentLog } from "#base/log.ts";
+import { rfc3339Micro } from "#base/timestamp.ts";
+import type { CallOptions, KubeClient } from "./client.ts";
+import { type Draft, LEASES, type Lease } from "./kinds.ts";
+
+// Why may two processes never believe that they lead?
+//   A candidate takes a lease only when it has not seen it change for `durationMs`, by its own clock, from the moment it read it.
+//   The leader believes only for `renewDeadlineMs`, which is shorter, from the moment it SENT a renewal that succeeded. Sending is
+//   before landing, landing before being read: so the leader stops believing at least `durationMs - renewDeadlineMs` before anyone
+//   can take over, however slow replies are and however wrong the wall clocks.
+// What if the leader's process was frozen? `mayAct` compares with the monotonic clock, which goes on meanwhile.
+// What if two candidates take it at once? Every write carries the resourceVersion that was read: one of them gets a conflict.
+// What if somebody deletes the lease? A candidate that has seen it waits as if it were still there. One that has just started does
+//   not know of it; do not delete the lease of a running operator.
+// What else is not covered? A write that was sent in time and arrives late; it carries its own precondition. And clocks that differ in
+//   pace by more than a third.
+
+/** How the times must lie: renewEvery < renewDeadline < duration. */
+export interface LeaseDurations {
+  /** How long a candidate waits after the last change that it saw. */
+  readonly durationMs: number;
+  /** How long the leader believes after sending a renewal that succeeded. */
+  readonly renewDeadlineMs: number;
+  readonly renewEveryMs: number;
+  /** How often a candidate looks. */
+  readonly lookEveryMs: number;
+}
+
+/** As client-go's defaults; candidates look more often, so that a released lease is taken within about a second. */
+export const LEASE_DURATIONS: LeaseDurations = {
+  durationMs: 15_000,
+  renewDeadlineMs: 10_000,
+  renewEveryMs: 2_000,
+  lookEveryMs: 1_000,
+};
+
+/** One call for the lease may take this long, so that several fit before the renew deadline. */
+const CALL_MS = 3_000;
+
+/** The part of the client that an election needs. */
+export type LeaseClient = Pick<KubeClient, "get" | "create" | "replace">;
+
+export interface ElectionOptions {
+  readonly client: LeaseClient;
+  readonly namespace: string;
+  readonly name: string;
+  /** Must differ between any two processes: pod name and something random. */
+  readonly identity: string;
+  readonly clock?: Clock;
+  readonly log?: Log;
+  readonly durations?: LeaseDurations;
+}
+
+export interface Term {
+  /**
+   * Called when a term begins. The signal aborts when it ends. A promise that it returns must settle only when all work has
+   * stopped: only then the lease is given back, or asked for again.
+   */
+  onStarted(signal: AbortSignal): Promise<void> | void;
+  /** Called when a term has ended and its work has stopped. */
+  onStopped?(): void;
+}
+
+/** A lease as it was read or written, and when. */
+interface Seen {
+  readonly lease: Lease;
+  /** Monotonic; when this resourceVersion was first seen here. */
+  readonly sinceMs: number;
+  /** Somebody has deleted it since. Its time runs on: its holder does not know yet. */
+  readonly isGone: boolean;
+}
+
+export class Election {
+  readonly #client: LeaseClient;
+  readonly #namespace: string;
+  readonly #name: string;
+  readonly #identity: string;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #durations: LeaseDurations;
+  #seen: Seen | undefined;
+  /** Monotonic; until then nobody else can have the lease. */
+  #mayActUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: ElectionOptions) {
+    this.#client = options.client;
+    this.#namespace = options.namespace;
+    this.#name = options.name;
+    this.#identity = options.identity;
+    this.#clock = options.clock ?? systemClock;
+    this.#log = (options.log ?? silentLog).with({ namespace: options.namespace, name: options.name });
+    this.#durations = options.durations ?? LEASE_DURATIONS;
+    const { renewEveryMs, renewDeadlineMs, durationMs } = this.#durations;
+    invariant(renewEveryMs < renewDeadlineMs && renewDeadlineMs < durationMs, "renewEvery < renewDeadline < duration");
+    invariant(options.identity !== "", "a candidate has an identity");
+  }
+
+  /** Whether nobody else can be leading at this moment. Ask right before every change. */
+  mayAct(): boolean {
+    return this.#clock.monotonicMs() < this.#mayActUntilMs;
+  }
+
+  /** Who held the lease when it was last looked at; undefined when nobody did. */
+  get holder(): string | undefined {
+    const holder = this.#seen?.lease.spec?.holderIdentity;
+    return holder === "" ? undefined : holder;
+  }
+
+  /**
+   * Stands for election until the signal aborts, term after term; then gives the lease back.
+   * @throws what `onStarted` threw, after giving the lease back
+   */
+  async run(signal: AbortSignal, term: Term): Promise<void> {
+    while (!signal.aborted) {
+      if (await this.#tryAcquire(signal)) await this.#lead(signal, term);
+      if (!signal.aborted) await this.#pause(this.#durations.lookEveryMs, signal);
+    }
+  }
+
+  async #tryAcquire(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#look(signal, CALL_MS);
+      if (!this.#isFree()) return false;
+      await this.#write(signal, this.#durations.renewDeadlineMs);
+    } catch (thrown) {
+      this.#tellFailure(thrown, "the lease could not be taken");
+      return false;
+    }
+    this.#log.info({}, "this process leads");
+    return true;
+  }
+
+  async #look(signal: AbortSignal, withinMs: number): Promise<void> {
+    const ref = { namespace: this.#namespace, name: this.#name };
+    const lease = await this.#client.get(LEASES, ref, this.#options(signal, withinMs)).catch((thrown: unknown) => {
+      if (hasCode(thrown, "KubeNotFound")) return undefined;
+      throw thrown;
+    });
+    if (lease !== undefined) this.#note(lease);
+    else if (this.#seen !== undefined) this.#seen = { ...this.#seen, isGone: true };
+  }
+
+  /** Remembers a lease; its time runs from when this version of it was first seen. */
+  #note(lease: Lease): void {
+    if (!isSame(lease, this.#seen?.lease)) this.#seen = { lease, sinceMs: this.#clock.monotonicMs(), isGone: false };
+  }
+
+  /** The lease to be replaced; undefined when there is none and one is to be made. */
+  get #current(): Lease | undefined {
+    return this.#seen?.isGone === false ? this.#seen.lease : undefined;
+  }
+
+  #isFree(): boolean {
+    if (this.#seen === undefined) return true;
+    const { lease, sinceMs } = this.#seen;
+    const holder = lease.spec?.holderIdentity ?? "";
+    if (holder === "" || holder === this.#identity) return true;
+    const theirsMs = (lease.spec?.leaseDurationSeconds ?? 0) * 1000;
+    return this.#clock.monotonicMs() >= sinceMs + Math.max(theirsMs, this.#durations.durationMs);
+  }
+
+  /** One term: renews until that fails for too long, the lease is lost or the signal aborts; then waits for the work to stop. */
+  async #lead(signal: AbortSignal, term: Term): Promise<void> {
+    const ending = new AbortController();
+    const work = startWork(term, ending.signal);
+    const failed = new AbortController(); // ends renewing when the work itself fails
+    void work.then(({ thrown }) => thrown === undefined || failed.abort());
+    await this.#renewUntil(AbortSignal.any([signal, failed.signal]));
+    ending.abort(new OperatorError("Cancelled", "this process no longer leads"));
+    const { thrown } = await this.#drained(work);
+    await this.#release();
+    this.#log.info({}, "this process no longer leads");
+    term.onStopped?.();
+    if (thrown !== undefined) throw thrown;
+  }
+
+  /** Returns when the term is over; right away when the deadline passes, also while a renewal hangs. */
+  async #renewUntil(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && this.mayAct()) {
+      await this.#pause(Math.min(this.#durations.renewEveryMs, this.#leftMs()), signal);
+      if (signal.aborted || !this.mayAct()) return;
+      if (!(await this.#renew(signal))) return;
+    }
+  }
+
+  /** @returns false when the lease is certainly lost */
+  async #renew(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#write(signal, this.#leftMs());
+      return true;
+    } catch (thrown) {
+      if (signal.aborted) return true;
+      this.#tellFailure(thrown, "the lease was not renewed");
+      if (!hasCode(thrown, "KubeConflict", "KubeNotFound", "KubeAlreadyExists")) return true;
+    }
+    return await this.#isStillOurs(signal);
+  }
+
+  /** After a conflict: an earlier renewal may have landed although its reply was lost. */
+  async #isStillOurs(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#look(signal, this.#leftMs());
+    } catch (thrown) {
+      this.#tellFailure(thrown, "the lease could not be read");
+      return true; // not known: the renew deadline decides
+    }
+    if (this.#current?.spec?.holderIdentity === this.#identity) return true;
+    this.#mayActUntilMs = Number.NEGATIVE_INFINITY;
+    return false;
+  }
+
+  /** Writes ourselves as the holder; on success `mayAct` holds for renewDeadlineMs from before sending. */
+  async #write(signal: AbortSignal, withinMs: number): Promise<void> {
+    const current = this.#current;
+    const sentMs = this.#clock.monotonicMs();
+    const options = this.#options(signal, withinMs);
+    const draft = this.#draft(current);
+    const written =
+      current === undefined
+        ? await this.#client.create(LEASES, draft, options)
+        : await this.#client.replace(LEASES, draft, options);
+    this.#note(written);
+    this.#mayActUntilMs = sentMs + this.#durations.renewDeadlineMs;
+  }
+
+  #draft(current: Lease | undefined): Draft<Lease> {
+    const now = rfc3339Micro(this.#clock.wallMs());
+    const before = current?.spec;
+    const isRenewal = before?.holderIdentity === this.#identity;
+    return {
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: current?.metadata ?? { namespace: this.#namespace, name: this.#name },
+      spec: {
+        ...before,
+        holderIdentity: this.#identity,
+        leaseDurationSeconds: Math.ceil(this.#durations.durationMs / 1000),
+        acquireTime: isRenewal ? (before.acquireTime ?? now) : now,
+        renewTime: now,
+        leaseTransitions: current === undefined ? 0 : (before?.leaseTransitions ?? 0) + (isRenewal ? 0 : 1),
+      },
+    };
+  }
+
+  /** Waits for the work to stop, and renews meanwhile so that nobody else begins before. Bounded by one lease duration. */
+  async #drained(work: Promise<Outcome>): Promise<Outcome> {
+    const stop = new AbortController();
+    const giveUp = this.#clock.after(this.#durations.durationMs, () => stop.abort());
+    const drained = work.finally(() => stop.abort());
+    await this.#renewUntil(stop.signal);
+    giveUp();
+    return await drained;
+  }
+
+  /** Gives the lease back, so that the next one need not wait. Only while it is ours; failing to is no harm: it expires. */
+  async #release(): Promise<void> {
+    const current = this.#current;
+    const mayRelease = this.mayAct() && current !== undefined && this.holder === this.#identity;
+    this.#mayActUntilMs = Number.NEGATIVE_INFINITY; // before it is given back, not after
+    if (!mayRelease) return;
+    const spec = {
+      ...current.spec,
+      holderIdentity: "",
+      leaseDurationSeconds: 1,
+      renewTime: rfc3339Micro(this.#clock.wallMs()),
+    };
+    const options = this.#options(new AbortController().signal, CALL_MS);
+    await this.#client
+      .replace(LEASES, { ...current, spec }, options)
+      .then((lease) => this.#note(lease))
+      .catch((thrown: unknown) => this.#tellFailure(thrown, "the lease was not given back"));
+  }
+
+  #leftMs(): number {
+    return Math.max(1, this.#mayActUntilMs - this.#clock.monotonicMs());
+  }
+
+  #options(signal: AbortSignal, withinMs: number): CallOptions {
+    return { signal, deadlineMs: Math.max(1, Math.ceil(Math.min(CALL_MS, withinMs))), priority: "high" };
+  }
+
+  /** Sleeps; returns early when the signal aborts, which callers look at themselves. */
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    await this.#clock.sleep(ms, signal).catch(() => undefined);
+  }
+
+  #tellFailure(thrown: unknown, sentence: string): void {
+    const { code, message } = asOperatorError(thrown);
+    if (code === "Cancelled") return;
+    if (code === "Bug") this.#log.error({ code, error: message }, sentence);
+    else this.#log.warn({ code, error: message }, sentence);
+  }
+}
+
+/** How the work of a term ended. */
+interface Outcome {
+  readonly thrown?: unknown;
+}
+
+/** Never rejects: what was thrown is told when the term is over. */
+async function startWork(term: Term, signal: AbortSignal): Promise<Outcome> {
+  try {
+    await term.onStarted(signal);
+    return {};
+  } catch (thrown) {
+    return signal.aborted ? {} : { thrown };
+  }
+}
+
+function isSame(a: Lease, b: Lease | undefined): boolean {
+  return a.metadata.uid === b?.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
+}
