@@ -51,13 +51,18 @@ export function withEnvironment(name: string, value: string): ProcessId[] {
 /** Every process that lives in the network namespace with this inode number. */
 export function insideNetwork(inode: number): ProcessId[] {
   return allPids()
-    .filter((pid) => networkOf(pid) === `net:[${inode}]`)
+    .filter((pid) => namespaceOf(pid, "net") === `net:[${inode}]`)
     .flatMap((pid) => identify(pid) ?? []);
 }
 
-function networkOf(pid: number): string | undefined {
+/** Whether the process lives in our own process namespace and not in one below it. */
+export function sharesOurProcessNumbers(pid: number): boolean {
+  return namespaceOf(pid, "pid") === namespaceOf(process.pid, "pid");
+}
+
+function namespaceOf(pid: number, kind: "net" | "pid"): string | undefined {
   try {
-    return readlinkSync(`/proc/${pid}/ns/net`);
+    return readlinkSync(`/proc/${pid}/ns/${kind}`);
   } catch {
     return undefined; // ended while we looked: it is in no namespace any more
   }

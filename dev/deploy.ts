@@ -1,0 +1,106 @@
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parse } from "yaml";
+import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../scripts/manifests.ts";
+import { Failure } from "./failure.ts";
+import type { Kubectl } from "./kubectl.ts";
+import type { Note, Step } from "./progress.ts";
+
+/** Longest for a pod of the operator to be ready, in seconds: pulling its image included. */
+const ROLLOUT_SECONDS = 180;
+
+/** Installs the operator, or brings an installed one up to this image, and waits until it is ready. */
+export async function deployOperator(kubectl: Kubectl, image: string, step: Step): Promise<void> {
+  await step("operator deployed", async (note) => {
+    note("custom resources");
+    const crds = crdManifests();
+    await kubectl.apply(crds);
+    const names = crds.map(({ metadata }) => `crd/${metadata.name}`);
+    await kubectl.run(["wait", "--for=condition=Established", "--timeout=30s", ...names]);
+    note("rights and Deployment");
+    const [namespace, ...rest] = operatorManifests(image);
+    await kubectl.apply([namespace as object]);
+    await kubectl.apply(rest);
+    note("waiting for its pod");
+    const rollout = [
+      "rollout",
+      "status",
+      "deployment/etcd-cluster-operator",
+      "-n",
+      OPERATOR_NAMESPACE,
+      `--timeout=${ROLLOUT_SECONDS}s`,
+    ];
+    const { code } = await kubectl.run(rollout, { mayFail: true });
+    if (code !== 0) throw new Failure(await whyNotRolledOut(kubectl));
+  });
+}
+
+async function whyNotRolledOut(kubectl: Kubectl): Promise<string> {
+  const where = ["-n", OPERATOR_NAMESPACE];
+  const pods = await kubectl.run(["get", "pods", ...where, "-o", "wide"], { mayFail: true });
+  const logs = await kubectl.run(["logs", "deployment/etcd-cluster-operator", ...where, "--tail=15"], {
+    mayFail: true,
+  });
+  return `the operator did not become ready within ${ROLLOUT_SECONDS} s\n${pods.stdout}${logs.stdout}${logs.stderr}`;
+}
+
+/** The part of an EtcdCluster that the demonstration shows. */
+interface ShownCluster {
+  status?: {
+    ready?: string;
+    leader?: string;
+    conditions?: readonly { type: string; status: string; message: string }[];
+  };
+}
+
+/** Applies a manifest of one EtcdCluster and waits until its condition Ready is True. @returns the cluster's name */
+export async function createCluster(kubectl: Kubectl, file: string, step: Step, deadlineMs = 180_000): Promise<string> {
+  const manifest = parse(await readFile(file, "utf8")) as { metadata: { name: string } };
+  const { name } = manifest.metadata;
+  await kubectl.run(["apply", "-f", file]);
+  await step(`EtcdCluster ${name}: every member is a healthy voter`, (note) =>
+    waitReady(kubectl, name, deadlineMs, note),
+  );
+  return name;
+}
+
+async function waitReady(kubectl: Kubectl, name: string, deadlineMs: number, note: Note): Promise<void> {
+  const until = performance.now() + deadlineMs;
+  for (;;) {
+    const { status } = await kubectl.json<ShownCluster>(["get", "etcdcluster", name]);
+    const ready = status?.conditions?.find(({ type }) => type === "Ready");
+    if (ready?.status === "True") return;
+    note(ready?.message ?? "the operator has not seen it yet");
+    if (performance.now() > until) {
+      throw new Failure(
+        `EtcdCluster ${name} is not ready after ${deadlineMs / 1000} s: ${ready?.message ?? "it has no status"}`,
+      );
+    }
+    await sleep(200);
+  }
+}
+
+/** Writes a key through the cluster's client Service and reads it back from another member. @returns what was read */
+export async function writeAndRead(kubectl: Kubectl, name: string): Promise<string> {
+  const { stdout } = await kubectl.run(["get", "pods", "-l", `etcd.improbable.io/cluster-name=${name}`, "-o", "name"]);
+  const pods = stdout.trim().split("\n");
+  const [writer, reader] = [pods[0], pods.at(-1)];
+  if (writer === undefined || reader === undefined) throw new Failure(`EtcdCluster ${name} has no pods`);
+  const endpoints = `--endpoints=http://${name}-client:2379`;
+  const value = `hello at ${new Date().toISOString()}`;
+  await kubectl.run(["exec", writer, "-c", "etcd", "--", "etcdctl", endpoints, "put", "greeting", value]);
+  const read = await kubectl.run([
+    "exec",
+    reader,
+    "-c",
+    "etcd",
+    "--",
+    "etcdctl",
+    "--endpoints=http://localhost:2379",
+    "get",
+    "greeting",
+    "--print-value-only",
+  ]);
+  if (read.stdout.trim() !== value) throw new Failure(`wrote "${value}", but read "${read.stdout.trim()}"`);
+  return value;
+}

@@ -1,0 +1,71 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { cacheRoot } from "./cache.ts";
+import { ensureComponents } from "./components.ts";
+import { type ImageSpec, writeImage } from "./image.ts";
+import type { Step } from "./progress.ts";
+import type { ComponentName } from "./recipes.ts";
+import { ETCD_VERSIONS, PAUSE_VERSION } from "./versions.ts";
+
+export const PAUSE_IMAGE = `localhost/pause:${PAUSE_VERSION}`;
+
+/** The operator's default image of an etcd version. */
+export function etcdImage(version: string): string {
+  return `gcr.io/etcd-development/etcd:v${version}`;
+}
+
+/** An image as a file that `ctr images import` reads. */
+export interface ImageArchive {
+  readonly name: string;
+  readonly file: string;
+}
+
+/** Makes the archives of the pause image and of one etcd image per version, unless they are in the cache. */
+export async function ensureImages(step: Step): Promise<ImageArchive[]> {
+  const etcds = ETCD_VERSIONS.map((version) => `etcd-${version}` as const);
+  const binaries = await ensureComponents(["pause", ...etcds], step);
+  const specs: [ComponentName, ImageSpec][] = [
+    ["pause", pauseSpec(binaries.pause)],
+    ...etcds.map((name, index): [ComponentName, ImageSpec] => [
+      name,
+      etcdSpec(ETCD_VERSIONS[index] ?? "", binaries[name]),
+    ]),
+  ];
+  const archives = specs.map(([component, spec]) => ({ spec, name: spec.name, file: archiveFile(component, spec) }));
+  const missing = archives.filter((archive) => !existsSync(archive.file));
+  if (missing.length > 0) {
+    await step(`${missing.length} images written`, async (note) => {
+      for (const { spec, file } of missing) {
+        note(spec.name);
+        mkdirSync(dirname(file), { recursive: true });
+        await writeImage(file, spec);
+      }
+    });
+  }
+  return archives.map(({ name, file }) => ({ name, file }));
+}
+
+function pauseSpec(binary: string): ImageSpec {
+  return {
+    name: PAUSE_IMAGE,
+    layers: [{ files: [{ from: binary, to: "/pause", mode: 0o755 }] }],
+    entrypoint: ["/pause"],
+  };
+}
+
+function etcdSpec(version: string, binary: string): ImageSpec {
+  const files = ["etcd", "etcdctl", "etcdutl"].map((name) => ({
+    from: join(dirname(binary), name),
+    to: `/usr/local/bin/${name}`,
+    mode: 0o755,
+  }));
+  // As the project's own images: no entrypoint, etcd as the command.
+  return { name: etcdImage(version), layers: [{ files }], entrypoint: [], cmd: ["/usr/local/bin/etcd"] };
+}
+
+/** The binaries' folder names carry what they were built from; with the spec that is all that the content depends on. */
+function archiveFile(component: ComponentName, spec: ImageSpec): string {
+  const fingerprint = createHash("sha256").update(JSON.stringify(spec)).digest("hex").slice(0, 12);
+  return join(cacheRoot(), "images", basename(`${component}-${fingerprint}.tar`));
+}

@@ -1,0 +1,124 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ensureComponents } from "./components.ts";
+import { deployOperator } from "./deploy.ts";
+import { Kubectl } from "./kubectl.ts";
+import { down, up } from "./local/cluster.ts";
+import { execInside } from "./local/exec.ts";
+import type { Instance } from "./local/instance.ts";
+import { loadArchive } from "./local/nodes.ts";
+import { ensureOperatorImage } from "./operator-image.ts";
+import type { Step } from "./progress.ts";
+
+/** From fastest to slowest. */
+export const LEVELS = ["unit", "apiserver", "etcd", "e2e"] as const;
+export type Level = (typeof LEVELS)[number];
+
+/** A local Kubernetes of the tests' own, beside the demonstration's. */
+export const TEST_INSTANCE = "test";
+
+export interface Count {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+export interface LevelOptions {
+  /** Passed on to vitest: file names, `-t NAME`. */
+  readonly filters: readonly string[];
+  /** Leave the local Kubernetes of the e2e level running. */
+  readonly keep: boolean;
+}
+
+/** Prepares what the level needs, runs its tests, and leaves nothing running. */
+export async function runLevel(root: string, level: Level, options: LevelOptions, step: Step): Promise<Count> {
+  const vitest = [
+    process.execPath,
+    join(root, "node_modules/vitest/vitest.mjs"),
+    "run",
+    "--project",
+    level,
+    ...options.filters,
+  ];
+  switch (level) {
+    case "unit":
+      return await counted(vitest, (argv) => ended(spawnHere(argv)));
+    case "apiserver":
+      await ensureComponents(["kube-apiserver", "etcd-3.6.16"], step);
+      return await counted(vitest, (argv) => ended(spawnHere(argv)));
+    case "etcd":
+      await ensureComponents(["etcd-3.5.35", "etcd-3.6.16", "etcd-3.7.3"], step);
+      return await counted(vitest, (argv) => ended(spawnHere(argv)));
+    case "e2e":
+      return await withTestInstance(root, options.keep, step, (instance) =>
+        counted(vitest, (argv) => ended(execInside(instance, argv, { cwd: root }))),
+      );
+  }
+}
+
+/** A local Kubernetes with the operator in it, for as long as `work` takes. */
+export async function withTestInstance<T>(
+  root: string,
+  keep: boolean,
+  step: Step,
+  work: (instance: Instance) => Promise<T>,
+): Promise<T> {
+  const interrupted = takeDownOn(["SIGINT", "SIGTERM"], step);
+  try {
+    const instance = await up(TEST_INSTANCE, undefined, step);
+    const image = await ensureOperatorImage(root, step);
+    await loadArchive(TEST_INSTANCE, image.file, step);
+    const { kubectl } = await ensureComponents(["kubectl"], step);
+    await deployOperator(new Kubectl(kubectl, instance.kubeconfig), image.name, step);
+    return await work(instance);
+  } finally {
+    interrupted.dispose();
+    if (!keep) await down(TEST_INSTANCE, false, step);
+  }
+}
+
+/** Who stops the tests in the middle should not find a Kubernetes left over. */
+function takeDownOn(signals: readonly NodeJS.Signals[], step: Step) {
+  const stop = (): void => {
+    void down(TEST_INSTANCE, false, step).finally(() => process.exit(130));
+  };
+  for (const signal of signals) process.once(signal, stop);
+  return { dispose: () => signals.forEach((signal) => void process.off(signal, stop)) };
+}
+
+function spawnHere(argv: readonly string[]) {
+  const [program = "", ...args] = argv;
+  return spawn(program, args, { stdio: "inherit" });
+}
+
+function ended(child: ReturnType<typeof spawn>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => resolve(code ?? 1));
+  });
+}
+
+/** Runs vitest and reads its own report; a run that failed without a failed test counts as one failure. */
+async function counted(vitest: readonly string[], start: (argv: readonly string[]) => Promise<number>): Promise<Count> {
+  const folder = await mkdtemp(join(tmpdir(), "vitest-"));
+  const file = join(folder, "report.json");
+  try {
+    const code = await start([...vitest, "--reporter=default", "--reporter=json", `--outputFile.json=${file}`]);
+    const report = await readFile(file, "utf8").catch(() => undefined); // vitest died before it could write one
+    if (report === undefined) return { passed: 0, failed: 1, skipped: 0 };
+    const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(report) as Record<
+      string,
+      number
+    >;
+    const failed = numFailedTests ?? 0;
+    return {
+      passed: numPassedTests ?? 0,
+      failed: failed === 0 && code !== 0 ? 1 : failed,
+      skipped: (numPendingTests ?? 0) + (numTodoTests ?? 0),
+    };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,122 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { identify, type ProcessId } from "../proc.ts";
+import { currentMounts, type Mount } from "./mounts.ts";
+
+/** How long the kernel may take to let go of a cgroup whose processes ended, in milliseconds. */
+const RELEASE_MS = 10_000;
+
+/** Path, in every hierarchy, below which all cgroups of an instance lie. */
+export function instanceCgroup(slot: number): string {
+  return `/eco-${slot}`;
+}
+
+/** The kubelet's `cgroupRoot`. */
+export function nodeCgroup(slot: number, node: number): string {
+  return `${instanceCgroup(slot)}/node-${node}`;
+}
+
+/** Path, in the cgroup v2 hierarchy only, of the cgroup that lets the firewall tell a node's kubelet from other processes. */
+export function kubeletCgroup(slot: number, node: number): string {
+  return `${instanceCgroup(slot)}/kubelet-${node}`;
+}
+
+/** Mount points of the cgroup hierarchies: one with cgroup v2, one per set of controllers with v1, both on hybrid systems. */
+export function hierarchies(mounts: readonly Mount[]): string[] {
+  return mounts.filter((mount) => mount.type === "cgroup" || mount.type === "cgroup2").map((mount) => mount.point);
+}
+
+/** Mount point of the cgroup v2 hierarchy; undefined on a system without. */
+export function unifiedHierarchy(mounts: readonly Mount[]): string | undefined {
+  return mounts.find((mount) => mount.type === "cgroup2")?.point;
+}
+
+/** Whether cgroup v2 alone manages resources: then controllers must be handed down level by level. */
+function isUnifiedOnly(mounts: readonly Mount[]): boolean {
+  return !mounts.some((mount) => mount.type === "cgroup");
+}
+
+/** Makes the cgroup in every hierarchy. The kubelet demands that its root is there before it starts. */
+export function ensureCgroup(path: string): void {
+  const mounts = currentMounts();
+  for (const hierarchy of hierarchies(mounts)) {
+    let folder = hierarchy;
+    for (const part of path.split("/").filter(Boolean)) {
+      if (isUnifiedOnly(mounts)) handDownControllers(folder);
+      folder = join(folder, part);
+      if (existsSync(folder)) continue;
+      mkdirSync(folder);
+      inheritCpuset(folder);
+    }
+  }
+}
+
+function handDownControllers(folder: string): void {
+  const controllers = readFileSync(join(folder, "cgroup.controllers"), "utf8").trim().split(" ").filter(Boolean);
+  writeFileSync(join(folder, "cgroup.subtree_control"), controllers.map((name) => `+${name}`).join(" "));
+}
+
+/** With cgroup v1 a new cpuset has no processors and no memory until it is told, and nothing can live in it. */
+function inheritCpuset(folder: string): void {
+  for (const file of ["cpuset.cpus", "cpuset.mems"]) {
+    const own = join(folder, file);
+    if (existsSync(own)) writeFileSync(own, readFileSync(join(folder, "..", file)));
+  }
+}
+
+/** Puts the process into the cgroup of the v2 hierarchy. @returns false on a system without that hierarchy */
+export function enterUnifiedCgroup(path: string, pid: number): boolean {
+  const unified = unifiedHierarchy(currentMounts());
+  if (unified === undefined) return false;
+  mkdirSync(join(unified, path), { recursive: true });
+  writeFileSync(join(unified, path, "cgroup.procs"), String(pid));
+  return true;
+}
+
+/** Every process in the cgroup and below, in any hierarchy. */
+export function processesIn(path: string): ProcessId[] {
+  const pids = existingFolders(path).flatMap(withDescendants).flatMap(pidsIn);
+  return [...new Set(pids)].flatMap((pid) => identify(pid) ?? []);
+}
+
+/** Takes the cgroup and all below it away, in every hierarchy. Its processes must have been ended. */
+export async function removeCgroup(path: string): Promise<void> {
+  const deadlineMs = performance.now() + RELEASE_MS;
+  for (const root of existingFolders(path)) {
+    for (const folder of withDescendants(root).reverse()) {
+      while (!tryToRemove(folder) && performance.now() < deadlineMs) await sleep(20);
+    }
+  }
+}
+
+function tryToRemove(folder: string): boolean {
+  try {
+    rmdirSync(folder);
+    return true;
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return true;
+    if ((thrown as NodeJS.ErrnoException).code === "EBUSY") return false;
+    throw thrown;
+  }
+}
+
+function existingFolders(path: string): string[] {
+  return hierarchies(currentMounts())
+    .map((hierarchy) => join(hierarchy, path))
+    .filter((folder) => existsSync(folder));
+}
+
+/** The folder and all below it, parents before children. */
+function withDescendants(folder: string): string[] {
+  const children = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return [folder, ...children.flatMap((entry) => withDescendants(join(folder, entry.name)))];
+}
+
+function pidsIn(folder: string): number[] {
+  try {
+    return readFileSync(join(folder, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number);
+  } catch {
+    return []; // removed while we looked, or a v2 cgroup that can hold no processes
+  }
+}

@@ -1,0 +1,21 @@
+import { Agent, request } from "undici";
+
+// Health endpoints of the components have certificates that they made themselves; no secret is sent there.
+const agent = new Agent({ connect: { rejectUnauthorized: false }, allowH2: false });
+const ANSWER_MS = 2_000;
+
+/** What is missing until the URL answers with 200, as one clause; undefined when it does. */
+export async function httpMissing(url: string): Promise<string | undefined> {
+  try {
+    const answer = await request(url, { dispatcher: agent, signal: AbortSignal.timeout(ANSWER_MS) });
+    const text = await answer.body.text();
+    return answer.statusCode === 200 ? undefined : `${url} answers ${answer.statusCode} ${text.trim().slice(0, 200)}`;
+  } catch (thrown) {
+    return `${url} does not answer (${thrown instanceof Error ? thrown.message : thrown})`;
+  }
+}
+
+/** Closes the connections, so that the process can end. */
+export async function closeHealthConnections(): Promise<void> {
+  await agent.destroy();
+}

@@ -1,0 +1,74 @@
+// What can be done to one node of a running environment.
+
+import { existsSync } from "node:fs";
+import { Failure } from "../failure.ts";
+import { ensureImages } from "../images.ts";
+import { type Step, silentStep } from "../progress.ts";
+import { Api } from "./api.ts";
+import { type Binaries, ensureBinaries, ensureNode, environmentKubeconfig, tableOf } from "./cluster.ts";
+import { type Instance, needInstance, recordedNodes, withInstanceLock } from "./instance.ts";
+import { cutPower, ensureRuntime, loadImage, nodeName } from "./node.ts";
+import { heal, partition } from "./partition.ts";
+
+/** Cuts the node's power: kubelet, runtime and containers end at once and tell nobody. Its volumes stay. */
+export async function stopNode(name: string, node: number, step: Step): Promise<void> {
+  await onNode(name, node, async (instance) => {
+    await step(`${nodeName(node)} stopped`, () => cutPower(instance, tableOf(instance), node));
+  });
+}
+
+/** Boots a stopped node and waits until it is Ready. Does nothing to one that runs. */
+export async function startNode(name: string, node: number, step: Step): Promise<void> {
+  const binaries = await ensureBinaries(step);
+  const images = await ensureImages(step);
+  await onNode(name, node, async (instance) => {
+    const api = new Api(environmentKubeconfig(instance));
+    try {
+      await step(`${nodeName(node)} ready`, async () => {
+        const table = tableOf(instance);
+        await ensureRuntime(instance, table, binaries, node, images);
+        await ensureNode(instance, table, binaries, node, api);
+      });
+    } finally {
+      await api.close();
+    }
+  });
+}
+
+/** Cuts the node off from everything else (partition.ts says what that is). */
+export async function partitionNode(name: string, node: number, step: Step): Promise<void> {
+  await onNode(name, node, async (instance) => {
+    await step(`${nodeName(node)} cut off`, () => partition(instance, node));
+  });
+}
+
+/** Ends the partition of the node. */
+export async function healNode(name: string, node: number, step: Step): Promise<void> {
+  await onNode(name, node, async (instance) => {
+    await step(`${nodeName(node)} connected`, () => heal(instance, node));
+  });
+}
+
+/** Loads an image archive (OCI or Docker) into every node that runs. */
+export async function loadArchive(name: string, archive: string, step: Step): Promise<void> {
+  if (!existsSync(archive)) throw new Failure(`there is no file ${archive}`);
+  const binaries: Binaries = await ensureBinaries(silentStep);
+  const instance = needInstance(name);
+  const table = tableOf(instance);
+  const nodes = nodesOf(instance).filter((node) => table.running(nodeName(node)) !== undefined);
+  await step(`${archive} loaded into ${nodes.length} nodes`, async () => {
+    await Promise.all(nodes.map((node) => loadImage(table, binaries, node, archive)));
+  });
+}
+
+/** Numbers of the environment's nodes. */
+export function nodesOf(instance: Instance): number[] {
+  return Array.from({ length: recordedNodes(instance.folder) ?? 0 }, (_, index) => index + 1);
+}
+
+async function onNode(name: string, node: number, work: (instance: Instance) => Promise<void>): Promise<void> {
+  const instance = needInstance(name);
+  const nodes = nodesOf(instance);
+  if (!nodes.includes(node)) throw new Failure(`there is no node ${node}; the environment has 1 to ${nodes.length}`);
+  await withInstanceLock(name, () => work(instance));
+}

@@ -1,0 +1,188 @@
+import { spawn } from "node:child_process";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Failure } from "../failure.ts";
+import {
+  childrenOf,
+  identify,
+  isAlive,
+  type ProcessId,
+  sharesOurProcessNumbers,
+  signal,
+  withEnvironment,
+} from "../proc.ts";
+import { withSbin } from "../run.ts";
+import { TOKEN_VARIABLE } from "./slots.ts";
+
+/** Lines of its log that an error about a component shows. */
+const SHOWN_LINES = 15;
+/** How often readiness is asked for, in milliseconds. */
+const ASK_AGAIN_MS = 50;
+/** How long a killed process may take to be gone, in milliseconds. */
+const END_MS = 10_000;
+/** How long nsenter may take to start the program inside, in milliseconds. */
+const ENTER_MS = 5_000;
+
+export interface Component extends ProcessId {
+  readonly name: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly argv: readonly string[];
+  readonly log: string;
+}
+
+export interface StartOptions {
+  /** The program that argv starts is the one child of argv's first process, which waits for it. */
+  readonly isChild?: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** The processes of one instance, on disk so that every command knows them. Only the holder of the instance's lock writes. */
+export class ProcessTable {
+  readonly #file: string;
+  readonly #logs: string;
+  readonly #token: string;
+  readonly #components: Map<string, Component>;
+
+  constructor(folder: string, logs: string, token: string) {
+    this.#file = join(folder, "processes.json");
+    this.#logs = logs;
+    this.#token = token;
+    const known = existsSync(this.#file) ? (JSON.parse(readFileSync(this.#file, "utf8")) as Component[]) : [];
+    this.#components = new Map(known.map((component) => [component.name, component]));
+  }
+
+  all(): Component[] {
+    return [...this.#components.values()];
+  }
+
+  /** The component if it runs. */
+  running(name: string): Component | undefined {
+    const component = this.#components.get(name);
+    return component !== undefined && isAlive(component) ? component : undefined;
+  }
+
+  /** Starts the component unless it runs with just these arguments. */
+  async ensure(name: string, argv: readonly string[], options: StartOptions = {}): Promise<Component> {
+    const current = this.running(name);
+    if (current !== undefined) {
+      if (current.argv.join("\0") === argv.join("\0")) return current;
+      await this.stop(name);
+    }
+    return this.#start(name, argv, options);
+  }
+
+  /**
+   * Ends processes with our token that no entry knows: those that a command started just before it was killed itself.
+   * Processes inside a node are left to the node.
+   */
+  async endUnrecorded(): Promise<void> {
+    const recorded = new Set(this.all().map((component) => component.pid));
+    const unrecorded = withEnvironment(TOKEN_VARIABLE, this.#token)
+      .filter(({ pid }) => !recorded.has(pid) && sharesOurProcessNumbers(pid))
+      .map((parent) => ({ parent, children: childrenOf(parent.pid) }))
+      .filter(({ children }) => !children.some((pid) => recorded.has(pid)));
+    await kill(
+      unrecorded.flatMap(({ parent, children }) => [parent, ...children.flatMap((pid) => identify(pid) ?? [])]),
+    );
+  }
+
+  async #start(name: string, argv: readonly string[], options: StartOptions): Promise<Component> {
+    mkdirSync(this.#logs, { recursive: true });
+    const log = join(this.#logs, `${name}.log`);
+    const output = openSync(log, "a");
+    const [program = "", ...args] = argv;
+    const env = withSbin({
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      ...options.env,
+      [TOKEN_VARIABLE]: this.#token,
+    });
+    // Detached: a group of its own, so that Ctrl-C in the terminal reaches only the command.
+    const child = spawn(program, args, { detached: true, stdio: ["ignore", output, output], env, cwd: "/" });
+    closeSync(output);
+    await new Promise<void>((resolve, reject) => {
+      child.once("spawn", resolve);
+      child.once("error", (cause) => reject(new Failure(`${name} did not start: ${cause.message}`, { cause })));
+    });
+    child.unref();
+    const pid = options.isChild ? await onlyChild(child.pid ?? 0) : child.pid;
+    const id = pid === undefined ? undefined : identify(pid);
+    if (id === undefined) throw new Failure(`${name} ended at once; ${lastLines(log)}`);
+    const component: Component = { ...id, name, startedAt: Date.now(), argv, log };
+    this.#components.set(name, component);
+    this.#save();
+    return component;
+  }
+
+  /** Kills the component and waits until it is gone. */
+  async stop(name: string): Promise<void> {
+    const component = this.#components.get(name);
+    if (component !== undefined) await kill([component]);
+    this.forget(name);
+  }
+
+  forget(name: string): void {
+    this.#components.delete(name);
+    this.#save();
+  }
+
+  #save(): void {
+    mkdirSync(dirname(this.#file), { recursive: true });
+    writeFileSync(`${this.#file}.draft`, JSON.stringify(this.all(), undefined, 1));
+    renameSync(`${this.#file}.draft`, this.#file);
+  }
+}
+
+async function onlyChild(parent: number): Promise<number | undefined> {
+  const deadlineMs = performance.now() + ENTER_MS;
+  while (performance.now() < deadlineMs && identify(parent) !== undefined) {
+    const [child] = childrenOf(parent);
+    if (child !== undefined) return child;
+    await sleep(5);
+  }
+  return undefined;
+}
+
+/** Kills the processes and waits until they are gone. @throws Failure when the kernel does not let one of them end */
+export async function kill(targets: readonly ProcessId[]): Promise<void> {
+  for (const target of targets) signal(target, "SIGKILL");
+  const deadlineMs = performance.now() + END_MS;
+  for (const target of targets) {
+    while (isAlive(target)) {
+      if (performance.now() > deadlineMs)
+        throw new Failure(`process ${target.pid} does not end although it was killed`);
+      await sleep(5);
+    }
+  }
+}
+
+/**
+ * Waits until `missing` returns undefined. It returns a clause otherwise: what is not there yet.
+ * @param component whose end, too, ends the wait
+ * @throws Failure that names the component, what was waited for, and its last log lines
+ */
+export async function waitReady(
+  component: Component,
+  missing: () => Promise<string | undefined> | string | undefined,
+  deadlineMs = 60_000,
+): Promise<void> {
+  const sinceMs = performance.now();
+  for (;;) {
+    const clause = await missing();
+    if (clause === undefined) return;
+    if (!isAlive(component))
+      throw new Failure(`${component.name} ended before it was ready; ${lastLines(component.log)}`);
+    if (performance.now() - sinceMs > deadlineMs) {
+      const waited = `waited ${Math.round(deadlineMs / 1000)} s`;
+      throw new Failure(`${component.name} is not ready (${waited}): ${clause}; ${lastLines(component.log)}`);
+    }
+    await sleep(ASK_AGAIN_MS);
+  }
+}
+
+function lastLines(log: string): string {
+  const lines = existsSync(log) ? readFileSync(log, "utf8").trimEnd().split("\n").slice(-SHOWN_LINES) : [];
+  return `the last lines of ${log}:\n${lines.map((line) => `    ${line}`).join("\n")}`;
+}
