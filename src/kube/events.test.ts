@@ -1,0 +1,187 @@
+import { describe, expect, test } from "vitest";
+import { type ErrorCode, OperatorError } from "#base/error.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { cutBytes, EventRecorder, type Note, type Regarding } from "./events.ts";
+import type { Draft, Event, KubeObject } from "./kinds.ts";
+
+const DB: Regarding = {
+  apiVersion: "etcd.improbable.io/v1",
+  kind: "EtcdCluster",
+  namespace: "prod",
+  name: "db",
+  uid: "u1",
+};
+const REMOVED: Note = { type: "Normal", reason: "replace-dead", action: "RemoveMember", note: "db-1 is gone" };
+const never = new AbortController().signal;
+
+/** A server that keeps events, and answers the next calls with the given errors. */
+class EventServer {
+  readonly events = new Map<string, Draft<Event> & { series?: { count: number; lastObservedTime: string } }>();
+  calls = 0;
+  failures: ErrorCode[] = [];
+  hangs = false;
+
+  create = <T extends KubeObject>(_resource: unknown, draft: Draft<T>, options: { signal: AbortSignal }): Promise<T> =>
+    this.#call(options.signal, () => {
+      this.events.set(draft.metadata.name, draft as unknown as Draft<Event>);
+      return draft as unknown as T;
+    });
+
+  patch = <T extends KubeObject>(
+    _resource: unknown,
+    ref: { name: string },
+    patch: object,
+    options: { signal: AbortSignal },
+  ): Promise<T> =>
+    this.#call(options.signal, () => {
+      const event = this.events.get(ref.name);
+      if (event === undefined) throw new OperatorError("KubeNotFound", "gone");
+      Object.assign(event, patch);
+      return event as unknown as T;
+    });
+
+  get told(): Draft<Event>[] {
+    return [...this.events.values()];
+  }
+
+  async #call<T>(signal: AbortSignal, work: () => T): Promise<T> {
+    this.calls += 1;
+    const code = this.failures.shift();
+    if (code !== undefined) throw new OperatorError(code, code);
+    if (this.hangs) await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    return work();
+  }
+}
+
+function setUp() {
+  const [clock, server] = [new FakeClock(), new EventServer()];
+  const recorder = new EventRecorder({ client: server, instance: "operator-0", clock });
+  return { clock, server, recorder };
+}
+
+describe("event recorder", () => {
+  test("writes what the events API asks for", async () => {
+    const { clock, server, recorder } = setUp();
+    recorder.record(DB, REMOVED);
+    await clock.advance(0);
+    expect(server.told).toEqual([
+      {
+        apiVersion: "events.k8s.io/v1",
+        kind: "Event",
+        metadata: { namespace: "prod", name: expect.stringMatching(/^db\.[0-9a-f]{12,}$/) },
+        eventTime: "2026-01-01T00:00:00.000000Z",
+        regarding: DB,
+        type: "Normal",
+        reason: "replace-dead",
+        action: "RemoveMember",
+        note: "db-1 is gone",
+        reportingController: "etcd-cluster-operator",
+        reportingInstance: "operator-0",
+      },
+    ]);
+  });
+
+  test("counts repetitions on one event, and writes the count at most every 30 s", async () => {
+    const { clock, server, recorder } = setUp();
+    for (let n = 0; n < 100; n++) {
+      recorder.record(DB, REMOVED);
+      await clock.advance(1_000);
+    }
+    await clock.advance(30_000);
+    expect(server.told).toHaveLength(1);
+    expect(server.told[0]?.series).toEqual({ count: 100, lastObservedTime: "2026-01-01T00:01:39.000000Z" });
+    expect(server.calls).toBeLessThanOrEqual(1 + 5);
+  });
+
+  test("begins a new event when the old one has been quiet for ten minutes", async () => {
+    const { clock, server, recorder } = setUp();
+    recorder.record(DB, REMOVED);
+    await clock.advance(10 * 60_000);
+    recorder.record(DB, REMOVED);
+    await clock.advance(60_000);
+    expect(server.told).toHaveLength(2);
+  });
+
+  test("tells different notes, reasons and objects apart", async () => {
+    const { clock, server, recorder } = setUp();
+    recorder.record(DB, REMOVED);
+    recorder.record(DB, { ...REMOVED, note: "db-2 is gone" });
+    recorder.record(DB, { ...REMOVED, reason: "other" });
+    recorder.record({ ...DB, uid: "u2" }, REMOVED);
+    await clock.advance(0);
+    expect(server.told).toHaveLength(4);
+  });
+
+  test("one noisy object has 25 events and then one per five minutes; others are not affected", async () => {
+    const { clock, server, recorder } = setUp();
+    for (let n = 0; n < 100; n++) recorder.record(DB, { ...REMOVED, note: `note ${n}` });
+    recorder.record({ ...DB, uid: "quiet" }, REMOVED);
+    await clock.advance(0);
+    expect(server.told).toHaveLength(26);
+    expect(recorder.stats).toEqual({ created: 26, updated: 0, dropped: 75 });
+    await clock.advance(5 * 60_000);
+    for (let n = 0; n < 5; n++) recorder.record(DB, { ...REMOVED, note: `later ${n}` });
+    await clock.advance(0);
+    expect(server.told).toHaveLength(27);
+  });
+
+  test("repeats what did not arrive, and counts what the server refuses", async () => {
+    const { clock, server, recorder } = setUp();
+    server.failures = ["KubeUnavailable", "KubeThrottled", "KubeAlreadyExists", "KubeForbidden"];
+    recorder.record(DB, REMOVED);
+    await clock.advance(20_000);
+    expect(recorder.stats).toEqual({ created: 1, updated: 0, dropped: 0 });
+    recorder.record(DB, { ...REMOVED, note: "refused" });
+    await clock.advance(20_000);
+    expect(recorder.stats).toEqual({ created: 1, updated: 0, dropped: 1 });
+  });
+
+  test("makes an event anew that has expired on the server", async () => {
+    const { clock, server, recorder } = setUp();
+    recorder.record(DB, REMOVED);
+    await clock.advance(60_000);
+    server.events.clear();
+    recorder.record(DB, REMOVED);
+    await clock.advance(60_000);
+    expect(server.told[0]?.series).toMatchObject({ count: 2 });
+  });
+
+  test("never grows: with a server that hangs it drops from a thousand on", async () => {
+    const { clock, server, recorder } = setUp();
+    server.hangs = true;
+    for (let n = 0; n < 1_500; n++) recorder.record({ ...DB, uid: `u${n}` }, REMOVED);
+    await clock.advance(0);
+    expect(recorder.stats.dropped).toBe(499);
+  });
+
+  test("flush writes what waits, the last counts included, and ends recording", async () => {
+    const { server, recorder } = setUp();
+    recorder.record(DB, REMOVED);
+    recorder.record(DB, REMOVED);
+    recorder.record(DB, { ...REMOVED, note: "other" });
+    await recorder.flush(never);
+    expect(server.told.map((event) => event.series?.count)).toEqual([2, undefined]);
+    recorder.record(DB, { ...REMOVED, note: "too late" });
+    expect(recorder.stats.dropped).toBe(1);
+  });
+
+  test("flush gives up when told to, also while the server hangs", async () => {
+    const { server, recorder } = setUp();
+    server.hangs = true;
+    recorder.record(DB, REMOVED);
+    const stop = new AbortController();
+    const flushed = recorder.flush(stop.signal);
+    stop.abort();
+    await flushed;
+    expect(recorder.stats).toEqual({ created: 0, updated: 0, dropped: 1 });
+  });
+});
+
+const cuts = [
+  { name: "leaves a short text alone", text: "äö", max: 4, expect: "äö" },
+  { name: "cuts between characters", text: "äö", max: 3, expect: "ä" },
+  { name: "never splits a character of four bytes", text: "a😀b", max: 4, expect: "a" },
+];
+for (const { name, text, max, expect: cut } of cuts) {
+  test(`cutBytes: ${name}`, () => expect(cutBytes(text, max)).toBe(cut));
+}
