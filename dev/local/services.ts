@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { CLUSTER_DOMAIN, DNS_ADDRESS, POD_NETWORK } from "./addresses.ts";
@@ -20,7 +20,9 @@ const AGAIN_AND_AGAIN = 'while :; do since=$(date +%s); "$@"; [ $(( $(date +%s) 
  */
 export async function ensureProxy(instance: Instance, table: ProcessTable, binary: string): Promise<void> {
   const file = join(instance.config, "kube-proxy.yaml");
-  writeFileSync(file, stringify(proxyConfig(instance)));
+  const config = stringify(proxyConfig(instance));
+  // kube-proxy watches its file and ends when it is written, even with the same content.
+  if (!existsSync(file) || readFileSync(file, "utf8") !== config) writeFileSync(file, config);
   const proxy = await table.ensure(
     "kube-proxy",
     inside(instance, [

@@ -134,7 +134,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     const { log, metrics, tell } = this.#tools;
     const controller = this.#controller.name;
     if (plan.next === "settled") return;
-    const fields = { controller, namespace: key.namespace, name: key.name, rule: plan.rule, because: plan.because };
+    const fields = { namespace: key.namespace, name: key.name, rule: plan.rule, because: plan.because };
     if (plan.next === "wait") {
       metrics.waits.inc({ controller, rule: plan.rule });
       log.debug(fields, "waiting");

@@ -1,0 +1,109 @@
+import { dirname, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import pc from "picocolors";
+import { mainBinary } from "../components.ts";
+import { createCluster, deployOperator, writeAndRead } from "../deploy.ts";
+import { Failure } from "../failure.ts";
+import { Kubectl, needKubectl, onPath } from "../kubectl.ts";
+import { up } from "../local/cluster.ts";
+import { DEFAULT_INSTANCE } from "../local/instance.ts";
+import { loadArchive } from "../local/nodes.ts";
+import { ensureOperatorImage } from "../operator-image.ts";
+import { seconds, step } from "../progress.ts";
+import { run } from "../run.ts";
+
+const USAGE = `From nothing to a healthy etcd cluster.
+
+  npm start                                       a Kubernetes of its own on this machine, the operator, and examples/quickstart.yaml
+  npm start -- --kubeconfig FILE                  the same on a cluster that is there already
+  npm start -- --kubeconfig FILE --image IMAGE    with an image that the cluster can pull, instead of one built here`;
+
+const EXAMPLE = "examples/quickstart.yaml";
+
+async function main(argv: readonly string[]): Promise<void> {
+  const { values } = parse(argv);
+  if (values.help) {
+    console.log(USAGE);
+    return;
+  }
+  const sinceMs = performance.now();
+  const { kubectl, kubeconfig, image, program } =
+    values.kubeconfig === undefined ? await onLocal() : await onGiven(resolve(values.kubeconfig), values.image);
+  await deployOperator(kubectl, image, step);
+  const cluster = await createCluster(kubectl, EXAMPLE, step);
+  const value = await step("a key written and read through the cluster", () => writeAndRead(kubectl, cluster));
+  const { stdout } = await kubectl.run(["get", "etcdcluster", cluster]);
+  console.log(
+    `\n${stdout.trim()}\n\netcd says: ${value}\n${pc.dim(`all of it took ${seconds(performance.now() - sinceMs)}`)}`,
+  );
+  console.log(whatNext(kubeconfig, program, cluster, values.kubeconfig === undefined));
+}
+
+/** A Kubernetes of our own, with the image loaded into its nodes. */
+async function onLocal() {
+  const instance = await up(DEFAULT_INSTANCE, undefined, step);
+  const archive = await ensureOperatorImage(process.cwd(), step);
+  await loadArchive(DEFAULT_INSTANCE, archive.file, step);
+  const program = mainBinary("kubectl");
+  return {
+    kubectl: new Kubectl(program, instance.kubeconfig),
+    kubeconfig: instance.kubeconfig,
+    image: archive.name,
+    program,
+  };
+}
+
+/** A cluster that is there. Without an image to pull, one is built and given to kind, if it is a cluster of kind's. */
+async function onGiven(kubeconfig: string, image: string | undefined) {
+  const program = needKubectl();
+  const kubectl = new Kubectl(program, kubeconfig);
+  const { stdout } = await kubectl.run(["config", "current-context"]);
+  return { kubectl, kubeconfig, program, image: image ?? (await giveToKind(stdout.trim())) };
+}
+
+async function giveToKind(context: string): Promise<string> {
+  const cluster = /^kind-(.+)$/.exec(context)?.[1];
+  const kind = onPath("kind");
+  if (cluster === undefined || kind === undefined) {
+    throw new Failure(
+      `the cluster of context "${context}" has to get the operator's image from somewhere: push one to a registry that it can pull from and name it with --image (images are built and loaded by themselves only for kind)`,
+    );
+  }
+  const archive = await ensureOperatorImage(process.cwd(), step);
+  await step(`image loaded into kind cluster ${cluster}`, () =>
+    run(kind, ["load", "image-archive", archive.file, "--name", cluster]),
+  );
+  return archive.name;
+}
+
+function whatNext(kubeconfig: string, program: string, cluster: string, isLocal: boolean): string {
+  const path = onPath("kubectl") === undefined ? `export PATH="${dirname(program)}:$PATH"\n  ` : "";
+  const lines = [
+    `${path}export KUBECONFIG=${kubeconfig}`,
+    `kubectl get etcdcluster,etcdpeer,pods,pvc`,
+    `kubectl delete pod -l etcd.improbable.io/peer-name=${cluster}-0     # and watch it come back with its data:`,
+    `kubectl get etcdcluster ${cluster} --watch`,
+    `kubectl describe etcdcluster ${cluster}     # what the operator did, and why`,
+  ];
+  const end = isLocal ? "\nnpm run local -- down takes all of it away again." : "";
+  return `\nTry next:\n\n  ${lines.join("\n  ")}\n${end}`;
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      options: { help: { type: "boolean" }, kubeconfig: { type: "string" }, image: { type: "string" } },
+    });
+  } catch (thrown) {
+    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
+  }
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (thrown) {
+  // A Failure says all that helps; anything else is a defect of ours, and its stack is wanted.
+  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
+  process.exitCode = 1;
+}

@@ -1,0 +1,71 @@
+import { parseArgs } from "node:util";
+import { runChecks } from "../checks.ts";
+import { Failure } from "../failure.ts";
+import { type Count, LEVELS, type Level, runLevel } from "../levels.ts";
+import { step } from "../progress.ts";
+
+const USAGE = `Tests, from fast to slow: ${LEVELS.join(", ")}.
+
+  npm test                            checks and every level
+  npm run test:unit                   one level; likewise test:apiserver, test:etcd, test:e2e
+  npm run test:e2e -- FILE -t NAME    what follows goes to vitest
+  npm run test:e2e -- --keep          leave the local Kubernetes of the tests running (npm run local -- down --instance test)`;
+
+async function main(argv: readonly string[]): Promise<Count> {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      keep: { type: "boolean", default: false },
+      t: { type: "string", short: "t" },
+      help: { type: "boolean" },
+    },
+  });
+  if (values.help) throw new Failure(USAGE);
+  const [first, ...files] = positionals;
+  const level = LEVELS.find((known) => known === first);
+  if (first !== undefined && level === undefined) throw new Failure(`there is no level "${first}"\n\n${USAGE}`);
+  const filters = [...files, ...(values.t === undefined ? [] : ["-t", values.t])];
+  return level === undefined ? await everything(values.keep) : await tested(level, filters, values.keep);
+}
+
+async function everything(keep: boolean): Promise<Count> {
+  let total: Count = (await holds(() => runChecks(process.cwd(), step))) ? NONE : { ...NONE, failed: 1 };
+  for (const level of LEVELS) total = sum(total, await tested(level, [], keep));
+  return total;
+}
+
+const NONE: Count = { passed: 0, failed: 0, skipped: 0 };
+
+function sum(a: Count, b: Count): Count {
+  return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };
+}
+
+/** One level; what goes wrong around its tests counts as one failure, and the next level still runs. */
+async function tested(level: Level, filters: readonly string[], keep: boolean): Promise<Count> {
+  let count = { ...NONE, failed: 1 };
+  await holds(async () => {
+    count = await runLevel(process.cwd(), level, { filters, keep }, step);
+  });
+  return count;
+}
+
+async function holds(work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (thrown) {
+    // A Failure says all that helps; anything else is a defect of ours, and its stack is wanted.
+    console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
+    return false;
+  }
+}
+
+try {
+  const { passed, failed, skipped } = await main(process.argv.slice(2));
+  console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
+  process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+} catch (thrown) {
+  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
+  process.exitCode = 1;
+}

@@ -1,0 +1,73 @@
+import { CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, PEER_LABEL } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { Clock } from "#base/clock.ts";
+import type { Log } from "#base/log.ts";
+import { CLUSTER_INDEX } from "#cluster/observe.ts";
+import { Cache } from "#kube/cache.ts";
+import type { KubeClient } from "#kube/client.ts";
+import {
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  POD_DISRUPTION_BUDGETS,
+  PODS,
+  type Pod,
+  REPLICA_SETS,
+  type ReplicaSet,
+  SERVICES,
+} from "#kube/kinds.ts";
+import { PEER_INDEX } from "#peer/observe.ts";
+
+/** The operator's picture of the API server: what it reads, and what wakes it. Owned objects are selected by label. */
+export type Caches = ReturnType<typeof createCaches>;
+
+export function createCaches(client: KubeClient, clock: Clock, log: Log) {
+  const ours = { client, clock, log, labelSelector: `${MANAGED_BY_LABEL}=${OPERATOR}` };
+  return {
+    clusters: new Cache<EtcdCluster>({ client, clock, log, resource: ETCD_CLUSTERS }),
+    peers: new Cache<EtcdPeer>({
+      client,
+      clock,
+      log,
+      resource: ETCD_PEERS,
+      indexes: { [CLUSTER_INDEX]: clusterOfPeer },
+    }),
+    services: new Cache({ ...ours, resource: SERVICES }),
+    budgets: new Cache({ ...ours, resource: POD_DISRUPTION_BUDGETS }),
+    claims: new Cache({
+      ...ours,
+      resource: PERSISTENT_VOLUME_CLAIMS,
+      indexes: { [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL) },
+    }),
+    replicaSets: new Cache({ ...ours, resource: REPLICA_SETS, keep: withoutTemplate }),
+    pods: new Cache({
+      ...ours,
+      resource: PODS,
+      keep: whatMatters,
+      indexes: { [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL), [PEER_INDEX]: byLabel(PEER_LABEL) },
+    }),
+  };
+}
+
+function byLabel(label: string): (object: KubeObject) => readonly string[] {
+  return ({ metadata }) => {
+    const value = metadata.labels?.[label];
+    return value === undefined ? [] : [`${metadata.namespace}/${value}`];
+  };
+}
+
+/** By the spec, not by a label: a peer that lost its labels is still in the way of its name. */
+function clusterOfPeer(peer: EtcdPeer): readonly string[] {
+  return [`${peer.metadata.namespace}/${peer.spec.clusterName}`];
+}
+
+/** The template is compared by its hash, in the annotations. */
+function withoutTemplate({ apiVersion, kind, metadata, status }: ReplicaSet): ReplicaSet {
+  return { apiVersion, kind, metadata, ...(status === undefined ? {} : { status }) } as ReplicaSet;
+}
+
+/** A pod's containers and volumes are the ReplicaSet's business; which member it is and how it fares is ours. */
+function whatMatters({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
+  const kept = { hostname: spec?.hostname, nodeName: spec?.nodeName };
+  return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status }) } as Pod;
+}

@@ -1,0 +1,86 @@
+import { hostname } from "node:os";
+import { parseArgs } from "node:util";
+import { OperatorError } from "#base/error.ts";
+import { LOG_LEVELS, type LogLevel } from "#base/log.ts";
+
+/** What the process was told. */
+export interface Flags {
+  readonly help: boolean;
+  readonly kubeconfig: string | undefined;
+  /** Where the lease lies. */
+  readonly namespace: string;
+  /** Who we are in the lease: unique among all operators. */
+  readonly identity: string;
+  readonly imageRepository: string;
+  readonly httpPort: number;
+  readonly logLevel: LogLevel;
+  /** Passes side by side, for each controller. */
+  readonly workers: number;
+}
+
+/** Where etcd's own releases are published (https://github.com/etcd-io/etcd/releases). */
+const DEFAULT_IMAGE_REPOSITORY = "gcr.io/etcd-development/etcd";
+
+export const USAGE = `Usage: operator [flags]
+
+  --kubeconfig FILE         reach the cluster by this file; without it: the pod's service account, or ~/.kube/config
+  --namespace NAME          where the lease lies; default: POD_NAMESPACE, or etcd-operator-system
+  --etcd-repository IMAGE   etcd's image without tag; default: ${DEFAULT_IMAGE_REPOSITORY}
+  --http-port PORT          /metrics, /healthz and /readyz; default: 8080; 0 takes a free one
+  --workers N               passes side by side per controller, 1 to 100; default: 10
+  --log-level LEVEL         ${LOG_LEVELS.join(", ")}; default: info
+  --help
+`;
+
+/**
+ * Reads the command line.
+ * @throws OperatorError InvalidConfig naming the flag, what it is and what it may be
+ */
+export function readFlags(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Flags {
+  const { values } = parse(args);
+  return {
+    help: values.help ?? false,
+    kubeconfig: values.kubeconfig,
+    namespace: values.namespace ?? env.POD_NAMESPACE ?? "etcd-operator-system",
+    identity: `${hostname()}_${process.pid}_${Math.random().toString(36).slice(2, 10)}`,
+    imageRepository: values["etcd-repository"] ?? DEFAULT_IMAGE_REPOSITORY,
+    httpPort: wholeNumber("--http-port", values["http-port"], 8080, 0, 65_535),
+    workers: wholeNumber("--workers", values.workers, 10, 1, 100),
+    logLevel: oneOf("--log-level", values["log-level"], "info"),
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        help: { type: "boolean" },
+        kubeconfig: { type: "string" },
+        namespace: { type: "string" },
+        "etcd-repository": { type: "string" },
+        "http-port": { type: "string" },
+        workers: { type: "string" },
+        "log-level": { type: "string" },
+      },
+    });
+  } catch (thrown) {
+    throw new OperatorError("InvalidConfig", `${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`, {
+      cause: thrown,
+    });
+  }
+}
+
+function wholeNumber(flag: string, text: string | undefined, otherwise: number, min: number, max: number): number {
+  if (text === undefined) return otherwise;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+  throw new OperatorError("InvalidConfig", `${flag} is ${text}; it must be a whole number from ${min} to ${max}`);
+}
+
+function oneOf(flag: string, text: string | undefined, otherwise: LogLevel): LogLevel {
+  if (text === undefined) return otherwise;
+  const level = LOG_LEVELS.find((known) => known === text);
+  if (level !== undefined) return level;
+  throw new OperatorError("InvalidConfig", `${flag} is ${text}; it must be one of ${LOG_LEVELS.join(", ")}`);
+}

@@ -1,0 +1,40 @@
+/** A rule of a ClusterRole (rbac.authorization.k8s.io/v1). */
+export interface Permission {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+const READ = ["get", "list", "watch"] as const;
+
+/**
+ * What the operator may do, and no more: each line is a read of caches.ts or a write of an `act.ts`.
+ * `config/operator.yaml` is generated from it; the end-to-end tests run with exactly these rights.
+ */
+export const PERMISSIONS: readonly Permission[] = [
+  // cluster: watches what people write, records identity and status
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdclusters"], verbs: READ },
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdclusters/status"], verbs: ["update"] },
+  // Owner references that block deletion may only be set by who may change the owner's finalizers.
+  {
+    apiGroups: ["etcd.improbable.io"],
+    resources: ["etcdclusters/finalizers", "etcdpeers/finalizers"],
+    verbs: ["update"],
+  },
+  // cluster: one EtcdPeer per member; peer: its status
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdpeers"], verbs: [...READ, "create", "update"] },
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdpeers/status"], verbs: ["update"] },
+  // cluster: Services and budget; peer: ReplicaSet and claim. Nothing is ever deleted but by the garbage collector.
+  { apiGroups: [""], resources: ["services"], verbs: [...READ, "create", "update"] },
+  { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: [...READ, "create", "update"] },
+  { apiGroups: ["apps"], resources: ["replicasets"], verbs: [...READ, "create", "update"] },
+  { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: [...READ, "create"] },
+  { apiGroups: [""], resources: ["pods"], verbs: READ },
+  // events, for people
+  { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch", "update"] },
+];
+
+/** In the operator's own namespace only: the lease by which one of several operators acts. */
+export const LEASE_PERMISSIONS: readonly Permission[] = [
+  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: [...READ, "create", "update", "patch"] },
+];

@@ -1,0 +1,185 @@
+import { OPERATOR } from "#api/names.ts";
+import { systemClock } from "#base/clock.ts";
+import { createLog, type Log } from "#base/log.ts";
+import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
+import { createEtcdClient, type EtcdClient } from "#etcd/client.ts";
+import { TransportPool } from "#etcd/transport.ts";
+import { KubeClient } from "#kube/client.ts";
+import { defaultConfig, kubeconfigFile } from "#kube/config.ts";
+import { EventRecorder } from "#kube/events.ts";
+import type { KubeObject, Resource } from "#kube/kinds.ts";
+import { Election } from "#kube/lease.ts";
+import { peerController, peerKeysFor } from "#peer/controller.ts";
+import type { Key } from "#runtime/controller.ts";
+import { Expectations } from "#runtime/expectations.ts";
+import { type Check, serveHealth } from "#runtime/health.ts";
+import { Room } from "#runtime/manager.ts";
+import { createMetrics, type Metrics } from "#runtime/metrics.ts";
+import type { PassTools } from "#runtime/pass.ts";
+import { type Caches, createCaches } from "./caches.ts";
+import type { Flags } from "./flags.ts";
+
+/** What is left of the ten seconds of a graceful stop for passes to end, in milliseconds. */
+const DRAIN_MS = 5_000;
+const clock = systemClock;
+
+/**
+ * Runs until `stop` aborts or the lease is lost.
+ * Order: caches first, so that a standby takes over without a delay; then the lease; then the rooms.
+ * @returns the exit code
+ */
+export async function runOperator(flags: Flags, stop: AbortSignal): Promise<number> {
+  const log = createLog(flags.logLevel);
+  const metrics = createMetrics();
+  metrics.collectProcess();
+  const config = flags.kubeconfig === undefined ? await defaultConfig() : await kubeconfigFile(flags.kubeconfig);
+  const kube = new KubeClient({
+    config,
+    userAgent: OPERATOR,
+    clock,
+    log,
+    observer: ({ verb, resource, code }) => metrics.kubeRequests.inc({ verb, resource, code }),
+  });
+  const pool = new TransportPool(clock);
+  const etcd = createEtcdClient({
+    pool,
+    clock,
+    onCall: ({ method, code }) => metrics.etcdRequests.inc({ method, code }),
+  });
+  const events = new EventRecorder({ client: kube, clock, log, instance: flags.identity });
+  const caches = createCaches(kube, clock, log);
+  const election = new Election({
+    client: kube,
+    namespace: flags.namespace,
+    name: OPERATOR,
+    identity: flags.identity,
+    clock,
+    log,
+  });
+  const tools: PassTools = {
+    clock,
+    log,
+    metrics,
+    expectations: expectationsOf(caches, metrics, log),
+    tell: (subject, event) => events.record(subject, event),
+    mayAct: () => election.mayAct(),
+  };
+  const rooms = roomsOf(caches, kube, etcd, flags, tools);
+  const server = await serveHealth({
+    port: flags.httpPort,
+    registry: metrics.registry,
+    alive: rooms.map((room) => room.check()),
+    ready: Object.entries(caches).map(([name, cache]) => synced(name, cache)),
+  });
+  measureWhenRead(metrics, caches, rooms, election);
+  log.info({ address: `:${server.port}`, name: flags.identity }, "started");
+
+  const running = new AbortController();
+  stop.addEventListener("abort", () => running.abort(), { once: true });
+  if (stop.aborted) running.abort();
+  for (const cache of Object.values(caches)) cache.start(running.signal);
+  try {
+    await Promise.all(Object.values(caches).map((cache) => cache.whenSynced(running.signal)));
+    const lost = new AbortController();
+    await election.run(AbortSignal.any([stop, lost.signal]), {
+      onStarted: async (leading) => {
+        log.info({}, "this process leads: at work");
+        await Promise.race([
+          Promise.all(rooms.map((room) => room.run(leading, flags.workers))),
+          aborted(leading, DRAIN_MS),
+        ]);
+      },
+      onStopped: () => {
+        log.info({}, "this process leads no more");
+        lost.abort();
+      },
+    });
+  } finally {
+    await events.flush(AbortSignal.timeout(DRAIN_MS)).catch(() => undefined); // an event that is not told is not worth a late exit
+    running.abort();
+    pool.closeAll();
+    await Promise.all([server.close(), kube.close()]);
+  }
+  // Without the lease another process acts; only a new start may ask for it again, with nothing of the old term in memory.
+  return stop.aborted ? 0 : 1;
+}
+
+function expectationsOf(caches: Caches, metrics: Metrics, log: Log): Expectations {
+  const byPlural = new Map<string, Caches[keyof Caches]>();
+  for (const cache of Object.values(caches)) byPlural.set(cache.resource.plural, cache);
+  return new Expectations(
+    clock,
+    (resource: Resource<KubeObject>) => byPlural.get(resource.plural),
+    (what) => {
+      metrics.expectationsLost.inc();
+      log.error({ resource: what }, "a cache did not show a write of ours in time");
+    },
+  );
+}
+
+function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flags, tools: PassTools) {
+  const reads = { ...caches, etcd, clock, imageRepository: flags.imageRepository };
+  const keysOf = (objects: readonly KubeObject[]): readonly Key[] => objects.flatMap(ownKey);
+  const byCluster = { keysFor: clusterKeysFor };
+  const byPeer = { keysFor: peerKeysFor };
+  return [
+    new Room({
+      controller: clusterController(kube, reads),
+      watches: [
+        { cache: caches.clusters, keysFor: ownKey },
+        ...[caches.peers, caches.services, caches.budgets, caches.claims, caches.pods].map((cache) => ({
+          cache,
+          ...byCluster,
+        })),
+      ],
+      allKeys: () => keysOf(caches.clusters.list()),
+      tools,
+    }),
+    new Room({
+      controller: peerController(kube, reads),
+      watches: [
+        { cache: caches.peers, keysFor: ownKey },
+        ...[caches.claims, caches.replicaSets, caches.pods].map((cache) => ({ cache, ...byPeer })),
+      ],
+      allKeys: () => keysOf(caches.peers.list()),
+      tools,
+    }),
+  ] as const;
+}
+
+function ownKey({ metadata }: KubeObject): readonly Key[] {
+  return metadata.namespace === undefined ? [] : [{ namespace: metadata.namespace, name: metadata.name }];
+}
+
+function synced(name: string, cache: { readonly synced: boolean }): Check {
+  return { name: `cache-${name}`, fault: () => (cache.synced ? undefined : "has not read the whole state yet") };
+}
+
+/** Gauges of things that have a state of their own are brought up to date when somebody looks. */
+function measureWhenRead(
+  metrics: Metrics,
+  caches: Caches,
+  rooms: ReturnType<typeof roomsOf>,
+  election: Election,
+): void {
+  const { watchRestarts, leading } = metrics;
+  const collect = (): void => {
+    for (const room of rooms) room.measure();
+    leading.set(election.mayAct() ? 1 : 0);
+    for (const [resource, cache] of Object.entries(caches)) {
+      for (const [reason, count] of Object.entries(cache.stats.restarts))
+        watchRestarts.set({ resource, reason }, count);
+    }
+  };
+  // prom-client asks each metric to collect itself; one of ours does it for all.
+  Object.assign(leading, { collect });
+}
+
+/** Resolves `afterMs` after the signal aborted. */
+function aborted(signal: AbortSignal, afterMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const wait = (): void => void clock.after(afterMs, resolve);
+    if (signal.aborted) wait();
+    else signal.addEventListener("abort", wait, { once: true });
+  });
+}
