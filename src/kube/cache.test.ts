@@ -1,0 +1,292 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { contentsOf, type Fault, ModelServer, THINGS, type Thing } from "#kit/kube-model.ts";
+import { Cache, type CacheOptions, type Change } from "./cache.ts";
+
+const never = new AbortController().signal;
+
+/** A cache of the model's things, and what its changes tell. */
+function follow(server: ModelServer, options: Partial<CacheOptions<Thing>> = {}) {
+  const clock = new FakeClock();
+  const cache = new Cache<Thing>({ client: server, resource: THINGS, clock, random: () => 0, ...options });
+  const told = new Map<string, Thing>();
+  const changes: string[] = [];
+  cache.onChange((change) => {
+    changes.push(`${change.type} ${change.object.metadata.name}`);
+    replay(told, change);
+  });
+  return { cache, clock, told, changes };
+}
+
+/** A change that does not fit what was told before is a fault. */
+function replay(told: Map<string, Thing>, { type, object, previous }: Change<Thing>): void {
+  const { name, uid } = object.metadata;
+  const known = told.get(name);
+  if (type === "added") expect(known).toBeUndefined();
+  else expect(known?.metadata.uid).toBe(uid);
+  expect(previous).toBe(type === "modified" ? known : undefined);
+  if (type === "deleted") told.delete(name);
+  else told.set(name, object);
+}
+
+async function started(server: ModelServer, options: Partial<CacheOptions<Thing>> = {}) {
+  const followed = follow(server, options);
+  followed.cache.start(never);
+  await followed.clock.advance(0);
+  return followed;
+}
+
+describe("a cache", () => {
+  test("shows nothing before the state is complete, and all of it afterwards", async () => {
+    const server = new ModelServer();
+    server.put("a", 1);
+    server.put("b", 2);
+    server.faults.push({ does: "hang", after: 1 });
+    const { cache, clock, changes } = await started(server);
+    expect([cache.synced, cache.list(), cache.seenVersion]).toEqual([false, [], 0n]);
+    await clock.advance(91_000);
+    expect([cache.synced, changes]).toEqual([true, ["added a", "added b"]]);
+    expect(cache.seenVersion).toBe(BigInt(server.version));
+    await cache.stop();
+  });
+
+  test("follows changes, and bookmarks move its version", async () => {
+    const server = new ModelServer();
+    const { cache, clock, changes } = await started(server);
+    server.put("a", 1);
+    server.put("a", 2);
+    server.remove("a");
+    await clock.advance(0);
+    expect(changes).toEqual(["added a", "modified a", "deleted a"]);
+    server.bookmark();
+    await clock.advance(0);
+    expect(cache.seenVersion).toBe(BigInt(server.version));
+    await cache.stop();
+  });
+
+  test("tells another uid under one name as deleted and added, live and after a new list", async () => {
+    const server = new ModelServer();
+    server.put("a", 1);
+    server.faults.push({ does: "end", after: 2 }, { does: "fail", after: 0, code: "KubeExpired" });
+    const { cache, clock, changes, told } = await started(server);
+    server.remove("a");
+    server.put("a", 2);
+    await clock.advance(60_000);
+    expect(changes).toEqual(["added a", "deleted a", "added a"]);
+    expect(told.get("a")?.value).toBe(2);
+    await cache.stop();
+  });
+
+  test("goes on from the last version after a normal end, without reading the state again", async () => {
+    const server = new ModelServer();
+    server.put("a", 1);
+    server.faults.push({ does: "end", after: 2 });
+    const { cache, clock } = await started(server);
+    await clock.advance(0);
+    expect(server.asked).toEqual(["watch-list", `watch ${server.version}`]);
+    expect(cache.stats).toMatchObject({ syncs: 1, restarts: { ended: 1 } });
+    await cache.stop();
+  });
+
+  test("reads the state again when its version is too old", async () => {
+    const server = new ModelServer();
+    server.put("a", 1);
+    server.faults.push({ does: "fail", after: 2, code: "KubeUnavailable" });
+    const { cache, clock, told } = await started(server);
+    server.remove("a");
+    server.put("b", 1);
+    server.compact();
+    await clock.advance(5_000);
+    expect(contentsOf([...told.values()])).toEqual(server.contents());
+    expect(cache.stats).toMatchObject({ syncs: 2, restarts: { KubeUnavailable: 1, KubeExpired: 1 } });
+    await cache.stop();
+  });
+
+  test("reads the state again after a line that is no event", async () => {
+    const server = new ModelServer();
+    server.faults.push({ does: "fail", after: 2, code: "KubeInvalid" });
+    const { cache, clock } = await started(server);
+    server.put("a", 1);
+    await clock.advance(5_000);
+    expect(cache.stats).toMatchObject({ syncs: 2, restarts: { KubeInvalid: 1 } });
+    await cache.stop();
+  });
+
+  test("reads the state again when the server's versions go back", async () => {
+    const server = new ModelServer();
+    server.put("a", 1);
+    server.put("b", 1);
+    const { cache, clock, told } = await started(server);
+    server.rewind(50);
+    server.bookmark();
+    await clock.advance(5_000);
+    expect(cache.stats.restarts).toEqual({ rewound: 1 });
+    expect(cache.seenVersion).toBe(BigInt(server.version));
+    expect(contentsOf([...told.values()])).toEqual(server.contents());
+    await cache.stop();
+  });
+
+  test("lists for good where the stream of the state is refused", async () => {
+    const server = new ModelServer();
+    server.watchList = "refused";
+    server.put("a", 1);
+    const { cache, clock } = await started(server);
+    expect(cache.synced).toBe(true);
+    server.faults.push({ does: "fail", after: 0, code: "KubeExpired" });
+    server.put("b", 1);
+    await clock.advance(60_000);
+    expect(server.asked.filter((each) => each === "watch-list")).toHaveLength(1);
+    expect(contentsOf(cache.list())).toEqual(server.contents());
+    await cache.stop();
+  });
+
+  test("lists when the stream never says that the state is complete", async () => {
+    const server = new ModelServer();
+    server.watchList = "silent";
+    server.put("a", 1);
+    const { cache, clock } = await started(server);
+    await clock.advance(59_000);
+    expect(cache.synced).toBe(false);
+    await clock.advance(3_000);
+    expect([cache.synced, cache.stats.restarts]).toEqual([true, { "slow-sync": 1 }]);
+    await cache.stop();
+  });
+
+  test("opens a silent stream again after 90 s, and not while bookmarks come", async () => {
+    const server = new ModelServer();
+    server.faults.push({ does: "hang", after: 3 });
+    const { cache, clock } = await started(server);
+    for (let n = 0; n < 2; n++) {
+      await clock.advance(60_000);
+      server.bookmark();
+    }
+    await clock.advance(89_000);
+    expect(cache.stats.restarts).toEqual({});
+    await clock.advance(2_000);
+    expect(cache.stats.restarts).toEqual({ idle: 1 });
+    await cache.stop();
+  });
+
+  test("waits longer and longer while the server is away, and not at all once it is back", async () => {
+    const server = new ModelServer();
+    server.faults.push(
+      ...Array.from({ length: 8 }, (): Fault => ({ does: "fail", after: 0, code: "KubeUnavailable" })),
+    );
+    const { cache, clock } = await started(server);
+    const asked: number[] = [];
+    for (let n = 0; n < 6; n++) {
+      asked.push(server.asked.length);
+      await clock.advance(1_000);
+    }
+    expect(asked).toEqual([1, 2, 3, 3, 4, 4]);
+    await clock.advance(200_000);
+    expect(cache.synced).toBe(true);
+    await cache.stop();
+  });
+
+  test("survives listeners that throw, and tells the others", async () => {
+    const server = new ModelServer();
+    const { cache, clock, changes } = follow(server);
+    const names: string[] = [];
+    cache.onChange(() => {
+      throw new Error("a bad listener");
+    });
+    const stop = cache.onChange(({ object }) => names.push(object.metadata.name));
+    cache.start(never);
+    await clock.advance(0);
+    server.put("a", 1);
+    await clock.advance(0);
+    stop();
+    server.put("b", 1);
+    await clock.advance(0);
+    expect([changes, names, cache.stats.listenerFailures]).toEqual([["added a", "added b"], ["a"], 2]);
+    expect(cache.stats.restarts).toEqual({});
+    await cache.stop();
+  });
+
+  test("stops whenever it is told to, more than once, and leaves no stream", async () => {
+    const server = new ModelServer();
+    const early = follow(server).cache;
+    await early.stop();
+    const { cache } = await started(server);
+    await Promise.all([cache.stop(), cache.stop()]);
+    await cache.stop();
+    expect(server.openStreams).toBe(0);
+    await expect(follow(server).cache.whenSynced(AbortSignal.abort())).rejects.toMatchObject({ code: "Cancelled" });
+  });
+
+  test("whoever waits for the state of a stopped cache hears of it", async () => {
+    const server = new ModelServer();
+    server.faults.push({ does: "hang", after: 0 });
+    const { cache } = await started(server);
+    const waiting = expect(cache.whenSynced(never)).rejects.toMatchObject({ code: "Cancelled" });
+    await cache.stop();
+    await waiting;
+  });
+
+  test("finds by index, also after the value has changed", async () => {
+    const server = new ModelServer();
+    const { cache, clock } = await started(server, { indexes: { value: ({ value }) => [String(value)] } });
+    for (const name of ["c", "a", "b"]) server.put(name, 1);
+    server.put("b", 2);
+    await clock.advance(0);
+    const names = (value: string) => cache.byIndex("value", value).map(({ metadata }) => metadata.name);
+    expect([names("1"), names("2"), names("3")]).toEqual([["a", "c"], ["b"], []]);
+    expect(() => cache.byIndex("colour", "red")).toThrow(/no index "colour"/);
+    await cache.stop();
+  });
+});
+
+const name = fc.constantFrom("a", "b", "c", "d");
+const after = fc.integer({ min: 0, max: 6 });
+const code = fc.constantFrom("KubeUnavailable", "KubeExpired", "KubeThrottled", "KubeInvalid", "KubeForbidden", "Bug");
+const fault = fc.oneof(
+  fc.record({ does: fc.constant("fail" as const), after, code }),
+  fc.record({ does: fc.constantFrom("end" as const, "hang" as const), after }),
+);
+const happening = fc.oneof(
+  fc.record({ put: name, value: fc.nat(9) }),
+  fc.record({ remove: name }),
+  fc.record({ replace: name }),
+  fc.record({ waitMs: fc.integer({ min: 0, max: 20_000 }) }),
+  fc.record({ fault }),
+  fc.constant("compact" as const),
+  fc.constant("bookmark" as const),
+  fc.constant("list fails" as const),
+);
+
+test("whatever happens to streams and lists, the cache ends up as the server, and its changes tell the same", async () => {
+  const watchList = fc.constantFrom("served" as const, "refused" as const, "silent" as const);
+  await fc.assert(
+    fc.asyncProperty(watchList, fc.array(happening, { maxLength: 40 }), async (served, happenings) => {
+      const server = new ModelServer();
+      server.watchList = served;
+      const { cache, clock, told } = await started(server, { indexes: { value: ({ value }) => [String(value)] } });
+      for (const each of happenings) {
+        if (each === "compact") server.compact();
+        else if (each === "bookmark") server.bookmark();
+        else if (each === "list fails") server.listFailures.push("KubeUnavailable");
+        else if ("waitMs" in each) await clock.advance(each.waitMs);
+        else if ("fault" in each) server.faults.push(each.fault);
+        else if ("put" in each) server.put(each.put, each.value);
+        else if ("remove" in each) server.remove(each.remove);
+        else {
+          server.remove(each.replace);
+          server.put(each.replace, 1);
+        }
+      }
+      server.faults.length = 0;
+      await clock.advance(400_000);
+      expect(contentsOf(cache.list())).toEqual(server.contents());
+      expect(contentsOf([...told.values()])).toEqual(server.contents());
+      expect(cache.seenVersion).toBe(BigInt(server.version));
+      for (const object of cache.list()) expect(cache.byIndex("value", String(object.value))).toContain(object);
+      expect(cache.stats.listenerFailures).toBe(0);
+      expect(server.mostOpenStreams).toBe(1);
+      await cache.stop();
+      expect(server.openStreams).toBe(0);
+    }),
+    { numRuns: 200 },
+  );
+}, 60_000);
