@@ -21,7 +21,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
 
   test("a frozen member fails the call at its deadline and answers as soon as it is thawed", async () => {
     await etcd.client.status(only().endpoint, options);
-    only().signal("SIGSTOP");
+    await only().freeze();
     try {
       const startedAtMs = performance.now();
       await assert.rejects(etcd.client.status(only().endpoint, { ...options, deadlineMs: 500 }), unavailable);
@@ -32,13 +32,13 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
       const seen = await etcd.client.probe(only().endpoint, { ...options, deadlineMs: 200 });
       assert.ok(seen.is === "unknown" && seen.why.startsWith("Status at 127.0.0.1:"));
     } finally {
-      only().signal("SIGCONT");
+      only().thaw();
     }
     await etcd.client.status(only().endpoint, options);
   });
 
   test("our own signal ends the call at once, as cancelled", async () => {
-    only().signal("SIGSTOP");
+    await only().freeze();
     try {
       const startedAtMs = performance.now();
       const signal = AbortSignal.timeout(100);
@@ -47,7 +47,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
       );
       assert.ok(performance.now() - startedAtMs < 1_500);
     } finally {
-      only().signal("SIGCONT");
+      only().thaw();
     }
   });
 
@@ -83,7 +83,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
   });
 
   test("a call that is open when its member's connections are closed is unavailable", async () => {
-    only().signal("SIGSTOP");
+    await only().freeze();
     try {
       const open = etcd.client.status(only().endpoint, { ...options, deadlineMs: 5_000 });
       const failed = assert.rejects(open, unavailable);
@@ -92,7 +92,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
       await failed;
       assert.ok(performance.now() - startedAtMs < 1_500);
     } finally {
-      only().signal("SIGCONT");
+      only().thaw();
     }
   });
 

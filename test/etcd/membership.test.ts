@@ -55,7 +55,7 @@ describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
     await assert.rejects(etcd.client.promote(first(), voter.id, options), refusedWith("MemberNotLearner"));
   });
 
-  test("started, it says that it is a learner and answers little else", async () => {
+  test("started, it says that it is a learner, answers little else, and is alive but not ready", async () => {
     await learner.start({
       initialCluster: `${etcd.initialCluster},${learner.plan.name}=${learner.peerUrl}`,
       state: "existing",
@@ -67,6 +67,8 @@ describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
     assert.equal((await etcd.client.status(learner.endpoint, options)).isLearner, true);
     const asked = etcd.client.memberList(learner.endpoint, { ...options, linearizable: true });
     await assert.rejects(asked, refusedWith("NotSupportedForLearner"));
+    assert.equal(await learner.httpStatus("/livez"), 200);
+    assert.equal(await learner.httpStatus("/readyz"), 503);
   });
 
   test("leadership cannot go to a learner, and only the leader gives it away", async () => {
@@ -88,6 +90,7 @@ describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
     const after = await eventually("LearnerNotReady", () => etcd.client.promote(first(), id, options));
     assert.equal(after.members.find((member) => member.id === id)?.isLearner, false);
     assert.equal((await listed()).name, learner.plan.name);
+    await until("it is ready", async () => (await learner.httpStatus("/readyz")) === 200);
   });
 
   test("removed, it is gone from the list and its process ends", async () => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -87,9 +88,22 @@ export class EtcdMember {
     });
   }
 
-  /** Sends a signal: SIGSTOP freezes the process, SIGCONT lets it go on. */
-  signal(signal: "SIGSTOP" | "SIGCONT"): void {
-    this.#process?.kill(signal);
+  /** Stops the process where it stands, as a hanging disk would: its ports still take connections. */
+  async freeze(): Promise<void> {
+    const pid = this.#process?.pid;
+    if (pid === undefined) throw new Error(`${this.plan.name} does not run`);
+    process.kill(pid, "SIGSTOP");
+    // The signal reaches the threads one by one; one that still runs may answer.
+    await until(`${this.plan.name} stands still`, async () => {
+      const threads = await readdir(`/proc/${pid}/task`);
+      const states = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/stat`, "utf8")));
+      return states.every((state) => state.split(") ")[1]?.startsWith("T"));
+    });
+  }
+
+  /** Lets a frozen process go on. */
+  thaw(): void {
+    this.#process?.kill("SIGCONT");
   }
 
   /** Resolves with the exit code when the process has ended by itself; null when a signal ended it. */
@@ -110,11 +124,11 @@ export class EtcdMember {
     await this.exited();
   }
 
-  /** The HTTP status of a path at the metrics URL; undefined when nothing listens there. */
-  async httpStatus(path: "/livez" | "/readyz" | "/health"): Promise<number | undefined> {
+  /** The HTTP status of a path at the metrics URL; undefined when nothing listens there or no answer comes in time. */
+  async httpStatus(path: "/livez" | "/readyz" | "/health", withinMs = 5_000): Promise<number | undefined> {
     try {
       const url = `http://127.0.0.1:${this.plan.metricsPort}${path}`;
-      const answer = await fetch(url, { signal: AbortSignal.timeout(5_000) });
+      const answer = await fetch(url, { signal: AbortSignal.timeout(withinMs) });
       await answer.arrayBuffer();
       return answer.status;
     } catch {
