@@ -88,7 +88,6 @@ export function kubeletConfig(node: number, cgroupRoot: string): string {
     failSwapOn: false,
     // Without all rights of a real machine's root: errors about its kernel settings are not fatal then.
     featureGates: { KubeletInUserNamespace: true },
-    localStorageCapacityIsolation: false,
     evictionHard: { "memory.available": "50Mi", "nodefs.available": "200Mi", "imagefs.available": "200Mi" },
     // Images come from files; what the kubelet threw away to save space could not be pulled again.
     imageGCHighThresholdPercent: 100,

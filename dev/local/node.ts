@@ -6,7 +6,7 @@ import { type ImageArchive, PAUSE_IMAGE } from "../images.ts";
 import { run } from "../run.ts";
 import { apiServerUrl, nodeAddresses } from "./addresses.ts";
 import { kubeletLeaf, pkiFile } from "./certificates.ts";
-import { ensureCgroup, enterUnifiedCgroup, kubeletCgroup, nodeCgroup, processesIn } from "./cgroups.ts";
+import { ensureCgroup, enterUnifiedCgroup, kubeletCgroup, nodeCgroup, processesIn, removeCgroup } from "./cgroups.ts";
 import type { Instance } from "./instance.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { inside } from "./network.ts";
@@ -62,7 +62,6 @@ export async function ensureRuntime(
   images: readonly ImageArchive[],
 ): Promise<void> {
   writeNodeFiles(instance, node, binaries);
-  ensureCgroup(nodeCgroup(instance.slot, node));
   const holder = await ensureHolder(instance, table, binaries, node);
   const configFile = "/mnt/node/config/containerd.toml";
   const containerd = await table.ensure(
@@ -96,7 +95,13 @@ export async function ensureKubelet(
 export async function cutPower(instance: Instance, table: ProcessTable, node: number): Promise<void> {
   await table.stop(holderName(node));
   for (const name of nodeProcesses(node)) table.forget(name);
+  await clearCgroup(instance, node);
+}
+
+/** A machine boots without cgroups. The kubelet spends seconds on each that it finds and cannot explain. */
+async function clearCgroup(instance: Instance, node: number): Promise<void> {
   await kill(processesIn(nodeCgroup(instance.slot, node)));
+  await removeCgroup(nodeCgroup(instance.slot, node));
 }
 
 /** Loads an image archive into the node, which must be running. */
@@ -124,7 +129,12 @@ async function ensureHolder(
   binaries: NodeBinaries,
   node: number,
 ): Promise<Component> {
-  const before = table.running(holderName(node));
+  if (table.running(holderName(node)) === undefined) {
+    // What ran in the node ended with its holder.
+    for (const name of nodeProcesses(node)) table.forget(name);
+    await clearCgroup(instance, node);
+  }
+  ensureCgroup(nodeCgroup(instance.slot, node));
   const unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
   const script = [
     "sh",
@@ -136,10 +146,6 @@ async function ensureHolder(
     relative(componentsRoot(), binaries.pause),
   ];
   const holder = await table.ensure(holderName(node), inside(instance, [...unshare, ...script]), { isChild: true });
-  if (before?.pid !== holder.pid) {
-    // What ran in the node before ended with its holder.
-    for (const name of nodeProcesses(node).slice(1)) table.forget(name);
-  }
   const mark = `/proc/${holder.pid}/root/run/node-is-set-up`;
   await waitReady(holder, () => (existsSync(mark) ? undefined : "its mounts are not made"));
   return holder;
