@@ -84,7 +84,7 @@ export type Bytes = string | Uint8Array;
 
 /** What the client is made of. */
 export interface EtcdClientParts {
-  readonly pool: TransportPool;
+  readonly pool: Pick<TransportPool, "servicesOf" | "renew">;
   readonly clock: Clock;
   /** Called once per call on the wire, when it has ended; must not throw. */
   readonly onCall?: ((report: CallReport) => void) | undefined;

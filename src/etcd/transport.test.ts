@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { TransportPool } from "./transport.ts";
+
+const address = "10.0.0.1:2379";
+const tls = { ca: "ca", cert: "cert", key: "key", serverName: "db-0.db" };
+
+test("one endpoint keeps its connection, equal TLS identities share one", () => {
+  const pool = new TransportPool(new FakeClock());
+  assert.equal(pool.servicesOf({ address }), pool.servicesOf({ address }));
+  assert.equal(pool.servicesOf({ address, tls }), pool.servicesOf({ address, tls: { ...tls } }));
+  assert.equal(pool.size, 2);
+});
+
+test.each(["ca", "cert", "key", "serverName"] as const)("another %s gets another connection", (field) => {
+  const pool = new TransportPool(new FakeClock());
+  const other = { ...tls, [field]: "other" };
+  assert.notEqual(pool.servicesOf({ address, tls }), pool.servicesOf({ address, tls: other }));
+});
+
+test("TLS fields do not run into each other", () => {
+  const pool = new TransportPool(new FakeClock());
+  const shifted = { ...tls, ca: "c", cert: "acert" };
+  assert.notEqual(pool.servicesOf({ address, tls }), pool.servicesOf({ address, tls: shifted }));
+});
+
+test("a renewed endpoint gets a new connection, others keep theirs", () => {
+  const pool = new TransportPool(new FakeClock());
+  const [before, other] = [pool.servicesOf({ address }), pool.servicesOf({ address: "10.0.0.2:2379" })];
+  pool.renew({ address });
+  assert.notEqual(pool.servicesOf({ address }), before);
+  assert.equal(pool.servicesOf({ address: "10.0.0.2:2379" }), other);
+  assert.equal(pool.size, 2);
+});
+
+test("renewing or closing what was never used does nothing", () => {
+  const pool = new TransportPool(new FakeClock());
+  pool.renew({ address });
+  pool.close(address);
+  assert.equal(pool.size, 0);
+});
+
+test("closing an address drops its connections under every identity", () => {
+  const pool = new TransportPool(new FakeClock());
+  pool.servicesOf({ address });
+  pool.servicesOf({ address, tls });
+  pool.servicesOf({ address: "10.0.0.2:2379" });
+  pool.close(address);
+  assert.equal(pool.size, 1);
+  pool.closeAll();
+  assert.equal(pool.size, 0);
+});
+
+test("members that nobody asks for any more are forgotten", async () => {
+  const clock = new FakeClock();
+  const pool = new TransportPool(clock);
+  for (let host = 0; host < 100; host++) pool.servicesOf({ address: `10.0.1.${host}:2379` });
+  const kept = pool.servicesOf({ address });
+  await clock.advance(100_000);
+  assert.equal(pool.servicesOf({ address }), kept);
+  await clock.advance(30_000);
+  pool.servicesOf({ address: "10.0.0.2:2379" });
+  assert.equal(pool.size, 2);
+  assert.equal(pool.servicesOf({ address }), kept);
+});
