@@ -150,6 +150,21 @@ describe("a cache", () => {
     expect(cache.synced).toBe(false);
     await clock.advance(3_000);
     expect([cache.synced, cache.stats.restarts]).toEqual([true, { "slow-sync": 1 }]);
+    server.breakStream("KubeExpired");
+    await clock.advance(1_000);
+    expect(server.asked.slice(-1)).toEqual(["watch-list"]); // it may have been slow only once
+    await cache.stop();
+  });
+
+  test("does not take a part of the state for the whole when the stream ends early", async () => {
+    const server = new ModelServer();
+    server.put("a", 1);
+    server.put("b", 1);
+    server.faults.push({ does: "end", after: 1 });
+    const { cache, clock } = await started(server);
+    expect([cache.list(), cache.stats.restarts]).toEqual([[], { KubeUnavailable: 1 }]);
+    await clock.advance(1_000);
+    expect(cache.list()).toHaveLength(2);
     await cache.stop();
   });
 
@@ -245,12 +260,13 @@ const fault = fc.oneof(
   fc.record({ does: fc.constant("fail" as const), after, code }),
   fc.record({ does: fc.constantFrom("end" as const, "hang" as const), after }),
 );
+const delayMs = fc.oneof(fc.constant(0), fc.constant(300), fc.integer({ min: 0, max: 20_000 }));
 const happening = fc.oneof(
   fc.record({ put: name, value: fc.nat(9) }),
   fc.record({ remove: name }),
   fc.record({ replace: name }),
-  fc.record({ waitMs: fc.integer({ min: 0, max: 20_000 }) }),
   fc.record({ fault }),
+  fc.record({ breakWith: code }),
   fc.constant("compact" as const),
   fc.constant("bookmark" as const),
   fc.constant("list fails" as const),
@@ -259,34 +275,42 @@ const happening = fc.oneof(
 test("whatever happens to streams and lists, the cache ends up as the server, and its changes tell the same", async () => {
   const watchList = fc.constantFrom("served" as const, "refused" as const, "silent" as const);
   await fc.assert(
-    fc.asyncProperty(watchList, fc.array(happening, { maxLength: 40 }), async (served, happenings) => {
-      const server = new ModelServer();
-      server.watchList = served;
-      const { cache, clock, told } = await started(server, { indexes: { value: ({ value }) => [String(value)] } });
-      for (const each of happenings) {
-        if (each === "compact") server.compact();
-        else if (each === "bookmark") server.bookmark();
-        else if (each === "list fails") server.listFailures.push("KubeUnavailable");
-        else if ("waitMs" in each) await clock.advance(each.waitMs);
-        else if ("fault" in each) server.faults.push(each.fault);
-        else if ("put" in each) server.put(each.put, each.value);
-        else if ("remove" in each) server.remove(each.remove);
-        else {
-          server.remove(each.replace);
-          server.put(each.replace, 1);
+    fc.asyncProperty(
+      watchList,
+      fc.array(fc.tuple(happening, delayMs), { maxLength: 40, size: "max" }),
+      async (served, happenings) => {
+        const server = new ModelServer();
+        server.watchList = served;
+        const { cache, clock, told } = await started(server, { indexes: { value: ({ value }) => [String(value)] } });
+        for (const [each, thenMs] of happenings) {
+          if (each === "compact") server.compact();
+          else if (each === "bookmark") server.bookmark();
+          else if (each === "list fails") server.listFailures.push("KubeUnavailable");
+          else if ("fault" in each) server.faults.push(each.fault);
+          else if ("breakWith" in each) server.breakStream(each.breakWith);
+          else if ("put" in each) server.put(each.put, each.value);
+          else if ("remove" in each) server.remove(each.remove);
+          else {
+            server.remove(each.replace);
+            server.put(each.replace, 1);
+          }
+          await clock.advance(thenMs);
         }
-      }
-      server.faults.length = 0;
-      await clock.advance(400_000);
-      expect(contentsOf(cache.list())).toEqual(server.contents());
-      expect(contentsOf([...told.values()])).toEqual(server.contents());
-      expect(cache.seenVersion).toBe(BigInt(server.version));
-      for (const object of cache.list()) expect(cache.byIndex("value", String(object.value))).toContain(object);
-      expect(cache.stats.listenerFailures).toBe(0);
-      expect(server.mostOpenStreams).toBe(1);
-      await cache.stop();
-      expect(server.openStreams).toBe(0);
-    }),
+        server.faults.length = 0;
+        await clock.advance(400_000);
+        expect(contentsOf(cache.list())).toEqual(server.contents());
+        expect(contentsOf([...told.values()])).toEqual(server.contents());
+        expect(cache.seenVersion).toBe(BigInt(server.version));
+        for (let value = 0; value < 10; value++) {
+          const having = cache.list().filter((object) => object.value === value);
+          expect(contentsOf(cache.byIndex("value", String(value)))).toEqual(contentsOf(having));
+        }
+        expect(cache.stats.listenerFailures).toBe(0);
+        expect(server.mostOpenStreams).toBe(1);
+        await cache.stop();
+        expect(server.openStreams).toBe(0);
+      },
+    ),
     { numRuns: 200 },
   );
 }, 60_000);

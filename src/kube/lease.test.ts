@@ -203,7 +203,7 @@ test("whatever the network and the processes do, no two may act at once", async 
   );
   const event = fc.record({ fault, thenMs: fc.integer({ min: 10, max: 12_000 }) });
   await fc.assert(
-    fc.asyncProperty(fc.array(event, { minLength: 5, maxLength: 30 }), async (events) => {
+    fc.asyncProperty(fc.array(event, { minLength: 5, maxLength: 30, size: "max" }), async (events) => {
       const [clock, server] = [new FakeClock(), new LeaseServer()];
       const processes = [0, 1, 2].map((n) => contender(String(n), server, clock));
       for (const { fault: each, thenMs } of events) {

@@ -37,6 +37,7 @@ export class ModelServer implements Reader {
   #version = 100;
   #forgottenUpTo = 0;
   #wake = Promise.withResolvers<void>();
+  #interrupt = interruptible();
 
   get version(): string {
     return String(this.#version);
@@ -78,6 +79,12 @@ export class ModelServer implements Reader {
     this.#forgottenUpTo = 0;
   }
 
+  /** Breaks the stream that is open now. */
+  breakStream(code: ErrorCode): void {
+    this.#interrupt.reject(new OperatorError(code, "broken"));
+    this.#interrupt = interruptible();
+  }
+
   /** Lets streams hand out a bookmark now. */
   bookmark(): void {
     this.#wake.resolve();
@@ -104,7 +111,7 @@ export class ModelServer implements Reader {
     this.mostOpenStreams = Math.max(this.mostOpenStreams, this.openStreams);
     try {
       if (query.initialEvents === true && this.watchList === "refused") throw new OperatorError("KubeInvalid", "no");
-      yield* spoil(this.#events(query, signal), this.faults.shift(), signal);
+      yield* spoil(this.#events(query, signal), this.faults.shift(), signal, this.#interrupt.promise);
     } finally {
       this.openStreams -= 1;
     }
@@ -160,17 +167,24 @@ async function* spoil<T>(
   events: AsyncGenerator<T, void, undefined>,
   fault: Fault | undefined,
   signal: AbortSignal,
+  interrupt: Promise<never>,
 ): AsyncGenerator<T, void, undefined> {
   for (let delivered = 0; ; delivered++) {
     if (fault !== undefined && delivered === fault.after) {
       if (fault.does === "end") return;
       if (fault.does === "fail") throw new OperatorError(fault.code, "a fault");
-      await untilEither(new Promise<never>(() => undefined), signal);
+      await untilEither(interrupt, signal);
     }
-    const next = await events.next();
+    const next = await Promise.race([events.next(), interrupt]);
     if (next.done === true) return;
     yield next.value;
   }
+}
+
+function interruptible(): PromiseWithResolvers<never> {
+  const interrupt = Promise.withResolvers<never>();
+  interrupt.promise.catch(() => undefined); // there may be no stream to break
+  return interrupt;
 }
 
 async function untilEither(event: Promise<void>, signal: AbortSignal): Promise<void> {
