@@ -6,7 +6,6 @@ import { ensureComponents } from "./components.ts";
 import { deployOperator } from "./deploy.ts";
 import { Kubectl } from "./kubectl.ts";
 import { down, up } from "./local/cluster.ts";
-import { execInside } from "./local/exec.ts";
 import type { Instance } from "./local/instance.ts";
 import { loadArchive } from "./local/nodes.ts";
 import { ensureOperatorImage } from "./operator-image.ts";
@@ -52,9 +51,7 @@ export async function runLevel(root: string, level: Level, options: LevelOptions
       await ensureComponents(["etcd-3.5.35", "etcd-3.6.16", "etcd-3.7.3"], step);
       return await counted(vitest, (argv) => ended(spawnHere(argv)));
     case "e2e":
-      return await withTestInstance(root, options.keep, step, (instance) =>
-        counted(vitest, (argv) => ended(execInside(instance, argv, { cwd: root }))),
-      );
+      return await withTestInstance(root, options.keep, step, () => counted(vitest, (argv) => ended(spawnHere(argv))));
   }
 }
 

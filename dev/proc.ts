@@ -6,10 +6,10 @@ export interface ProcessId {
   readonly startTicks: string;
 }
 
-/** State letter and start time from the text of /proc/PID/stat; the name in it may hold spaces and parentheses. */
-export function parseStat(stat: string): { state: string; startTicks: string } {
+/** State letter, parent and start time from the text of /proc/PID/stat; the name in it may hold spaces and parentheses. */
+export function parseStat(stat: string): { state: string; parent: number; startTicks: string } {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return { state: fields[0] ?? "", startTicks: fields[19] ?? "" };
+  return { state: fields[0] ?? "", parent: Number(fields[1]), startTicks: fields[19] ?? "" };
 }
 
 /** The running process with this number; undefined when there is none or only its zombie is left. */
@@ -38,6 +38,12 @@ export function signal(target: ProcessId, name: NodeJS.Signals): void {
 export function childrenOf(pid: number): number[] {
   const text = readIfThere(`/proc/${pid}/task/${pid}/children`) ?? "";
   return text.split(" ").filter(Boolean).map(Number);
+}
+
+/** Number of the parent; 0 when there is none or the process has ended. */
+export function parentOf(pid: number): number {
+  const stat = readIfThere(`/proc/${pid}/stat`);
+  return stat === undefined ? 0 : parseStat(stat).parent;
 }
 
 /** Every process whose first environment holds `NAME=value`: how we know our own, whoever their parent is by now. */

@@ -8,6 +8,7 @@ import {
   identify,
   isAlive,
   type ProcessId,
+  parentOf,
   sharesOurProcessNumbers,
   signal,
   withEnvironment,
@@ -79,13 +80,15 @@ export class ProcessTable {
    */
   async endUnrecorded(): Promise<void> {
     const recorded = new Set(this.all().map((component) => component.pid));
-    const unrecorded = withEnvironment(TOKEN_VARIABLE, this.#token)
-      .filter(({ pid }) => !recorded.has(pid) && sharesOurProcessNumbers(pid))
-      .map((parent) => ({ parent, children: childrenOf(parent.pid) }))
-      .filter(({ children }) => !children.some((pid) => recorded.has(pid)));
-    await kill(
-      unrecorded.flatMap(({ parent, children }) => [parent, ...children.flatMap((pid) => identify(pid) ?? [])]),
+    const unrecorded = withEnvironment(TOKEN_VARIABLE, this.#token).filter(
+      ({ pid }) =>
+        !recorded.has(pid) &&
+        sharesOurProcessNumbers(pid) &&
+        !recorded.has(parentOf(pid)) && // what a component started itself
+        !childrenOf(pid).some((child) => recorded.has(child)), // what only waits for a component
     );
+    const children = unrecorded.flatMap(({ pid }) => childrenOf(pid)).flatMap((pid) => identify(pid) ?? []);
+    await kill([...unrecorded, ...children]);
   }
 
   async #start(name: string, argv: readonly string[], options: StartOptions): Promise<Component> {
