@@ -61,25 +61,26 @@ export async function withTestInstance<T>(
   keep: boolean,
   step: Step,
   work: (instance: Instance) => Promise<T>,
+  name = TEST_INSTANCE,
 ): Promise<T> {
-  const interrupted = takeDownOn(["SIGINT", "SIGTERM"], step);
+  const interrupted = takeDownOn(["SIGINT", "SIGTERM"], name, step);
   try {
-    const instance = await up(TEST_INSTANCE, undefined, step);
+    const instance = await up(name, undefined, step);
     const image = await ensureOperatorImage(root, step);
-    await loadArchive(TEST_INSTANCE, image.file, step);
+    await loadArchive(name, image.file, step);
     const { kubectl } = await ensureComponents(["kubectl"], step);
     await deployOperator(new Kubectl(kubectl, instance.kubeconfig), image.name, step);
     return await work(instance);
   } finally {
     interrupted.dispose();
-    if (!keep) await down(TEST_INSTANCE, false, step);
+    if (!keep) await down(name, false, step);
   }
 }
 
 /** Who stops the tests in the middle should not find a Kubernetes left over. */
-function takeDownOn(signals: readonly NodeJS.Signals[], step: Step) {
+function takeDownOn(signals: readonly NodeJS.Signals[], name: string, step: Step) {
   const stop = (): void => {
-    void down(TEST_INSTANCE, false, step).finally(() => process.exit(130));
+    void down(name, false, step).finally(() => process.exit(130));
   };
   for (const signal of signals) process.once(signal, stop);
   return { dispose: () => signals.forEach((signal) => void process.off(signal, stop)) };

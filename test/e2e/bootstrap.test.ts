@@ -1,0 +1,129 @@
+import { expect, test } from "vitest";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+
+interface Listed {
+  items: {
+    metadata: {
+      name: string;
+      uid: string;
+      ownerReferences?: { kind: string; name: string }[];
+      labels?: Record<string, string>;
+    };
+  }[];
+}
+
+async function namesOf(cluster: UserCluster, kind: string): Promise<string[]> {
+  const { items } = await cluster.json<Listed>("get", kind, "-l", `etcd.improbable.io/cluster-name=${cluster.name}`);
+  return items.map(({ metadata }) => metadata.name).sort();
+}
+
+test("the talk's manifest becomes three healthy voters, with every object under the talk's names", async () => {
+  await using namespace = await testNamespace("bootstrap");
+  const cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 3 });
+  const { status, spec } = await cluster.untilReady();
+
+  expect(spec).toMatchObject({
+    version: "3.6.16",
+    storage: { volumeClaimTemplate: { accessModes: ["ReadWriteOnce"] } },
+  });
+  expect(status).toMatchObject({
+    ready: "3/3",
+    readyReplicas: 3,
+    replicas: 3,
+    version: "3.6.16",
+    clusterVersion: "3.6.0",
+  });
+  const peers = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+  expect(status?.members?.map(({ name, healthy, learner }) => ({ name, healthy, learner }))).toEqual(
+    peers.map((name) => ({ name, healthy: true, learner: false })),
+  );
+  expect(status?.members?.filter(({ leader }) => leader).map(({ name }) => name)).toEqual([status?.leader]);
+
+  expect(await namesOf(cluster, "etcdpeers")).toEqual(peers);
+  expect(await namesOf(cluster, "replicasets")).toEqual(peers);
+  expect(await namesOf(cluster, "persistentvolumeclaims")).toEqual(peers);
+  expect(await namesOf(cluster, "services")).toEqual(["my-etcd", "my-etcd-client"]);
+  expect(await namesOf(cluster, "poddisruptionbudgets")).toEqual(["my-etcd"]);
+  const claims = await cluster.json<Listed>("get", "pvc");
+  expect(claims.items.filter(({ metadata }) => metadata.ownerReferences !== undefined)).toEqual([]);
+
+  const listed = await cluster.members("my-etcd-0");
+  expect(listed.map(({ id }) => BigInt(id).toString(16))).toEqual(status?.members?.map(({ id }) => id));
+
+  const columns = (await cluster.kubectl("get", "etcd", "my-etcd"))
+    .trim()
+    .split("\n")
+    .map((line) => line.split(/\s{2,}/));
+  expect(columns[0]?.slice(0, 5)).toEqual(["NAME", "READY", "VERSION", "LEADER", "STATUS"]);
+  expect(columns[1]?.slice(0, 5)).toEqual(["my-etcd", "3/3", "3.6.16", status?.leader, "AllMembersHealthy"]);
+});
+
+test("clients reach the cluster by its Services, and SRV records name the members", async () => {
+  await using namespace = await testNamespace("clients");
+  const cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 3 });
+  await cluster.untilReady();
+  await eventually(
+    () => cluster.etcdctl("my-etcd-1", "--endpoints=http://my-etcd-client:2379", "put", "who", "a client"),
+    20_000,
+  );
+  expect(await cluster.read("my-etcd-2", "who")).toBe("a client");
+  const found = await cluster.etcdctl(
+    "my-etcd-0",
+    "--insecure-discovery",
+    `--discovery-srv=my-etcd.${namespace.name}.svc.cluster.local`,
+    "get",
+    "who",
+    "--print-value-only",
+  );
+  expect(found.trim()).toBe("a client");
+});
+
+test("members of a cluster spread over nodes", async () => {
+  await using namespace = await testNamespace("spread");
+  const cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 3 });
+  await cluster.untilReady();
+  const { items } = await cluster.json<{ items: { spec: { nodeName: string } }[] }>("get", "pods");
+  expect(new Set(items.map(({ spec }) => spec.nodeName)).size).toBe(3);
+});
+
+test("an operator that dies while members start leaves one cluster and nothing twice", async () => {
+  await using namespace = await testNamespace("restart");
+  const cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 3 });
+  const recorded = await eventually(async () => {
+    const { status } = await cluster.get();
+    if (status?.identity === undefined) throw new Error("no identity on record yet");
+    return status.identity;
+  });
+  await kubectl.run([
+    "delete",
+    "pod",
+    "-n",
+    "etcd-operator-system",
+    "-l",
+    "app.kubernetes.io/name=etcd-cluster-operator",
+    "--grace-period=0",
+    "--force",
+  ]);
+  const { status } = await cluster.untilReady(120_000);
+  expect(status?.identity?.clusterID).toBe(recorded.clusterID);
+  expect(status?.identity?.token).toBe(recorded.token);
+  expect((await cluster.members("my-etcd-1")).length).toBe(3);
+  expect(await namesOf(cluster, "etcdpeers")).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
+  expect((await namesOf(cluster, "pods")).length).toBe(3);
+});
+
+for (const version of ["3.5.35", "3.7.3"]) {
+  test(`a cluster of one runs etcd ${version}`, async () => {
+    await using namespace = await testNamespace("version");
+    const cluster = new UserCluster(namespace.name, "single");
+    await cluster.create({ replicas: 1, version });
+    const { status } = await cluster.untilReady();
+    expect(status).toMatchObject({ ready: "1/1", version, leader: "single-0" });
+    await cluster.put("single-0", "key", "value");
+    expect(await cluster.read("single-0", "key")).toBe("value");
+  });
+}

@@ -1,0 +1,122 @@
+import { readdir, readFile } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startNode, stopNode } from "#dev/local/nodes.ts";
+import { silentStep } from "#dev/progress.ts";
+import { eventually, instance, testNamespace, UserCluster } from "#kit/e2e.ts";
+
+// Members go away in every way that pods do, and come back as who they were: same member ID, same data.
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+
+beforeAll(async () => {
+  namespace = await testNamespace("return");
+  cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 3 });
+  await cluster.untilReady();
+});
+
+afterAll(async () => {
+  await namespace[Symbol.asyncDispose]();
+});
+
+interface Pod {
+  metadata: { name: string; uid: string };
+  spec: { nodeName: string };
+  status: { containerStatuses?: { restartCount: number; containerID?: string; ready: boolean }[] };
+}
+
+async function pod(peer: string): Promise<Pod> {
+  return await cluster.json<Pod>("get", "pod", await cluster.podOf(peer));
+}
+
+/** Writes a key, lets `goAway` happen to the member, and demands the same member with the same data afterwards. */
+async function returnsAfter(peer: string, key: string, goAway: () => Promise<void>): Promise<void> {
+  const before = await cluster.untilReady();
+  const other = peer === "my-etcd-0" ? "my-etcd-1" : "my-etcd-0";
+  await cluster.put(other, key, `written before ${key}`);
+  const members = await cluster.members(other);
+  await goAway();
+  const after = await cluster.untilReady(150_000);
+  expect(after.status?.identity).toEqual(before.status?.identity);
+  expect(await cluster.members(peer)).toEqual(members);
+  // Serializable: what this member itself has on its disk, without asking the others.
+  const found = await eventually(() => cluster.etcdctl(peer, "get", key, "--consistency=s", "--print-value-only"));
+  expect(found.trim()).toBe(`written before ${key}`);
+}
+
+test("a deleted pod returns with its ID and its data", async () => {
+  const before = await pod("my-etcd-0");
+  await returnsAfter("my-etcd-0", "pod-deleted", async () => {
+    await cluster.kubectl("delete", "pod", before.metadata.name);
+  });
+  expect((await pod("my-etcd-0")).metadata.uid).not.toBe(before.metadata.uid);
+});
+
+test("a killed container returns in the same pod", async () => {
+  const before = await pod("my-etcd-1");
+  await returnsAfter("my-etcd-1", "container-killed", async () => {
+    await killContainer(before);
+    await eventually(async () => {
+      const restarts = (await pod("my-etcd-1")).status.containerStatuses?.[0]?.restartCount ?? 0;
+      if (restarts === 0) throw new Error("the container was not started again yet");
+    });
+  });
+  expect((await pod("my-etcd-1")).metadata.uid).toBe(before.metadata.uid);
+});
+
+test("all three pods deleted at once return without help", async () => {
+  await returnsAfter("my-etcd-2", "all-deleted", async () => {
+    await cluster.kubectl("delete", "pods", "--all", "--wait=false");
+    await eventually(async () => {
+      const { status } = await cluster.get();
+      if (status?.readyReplicas === 3) throw new Error("nobody has noticed yet");
+    }, 20_000).catch(() => undefined); // they may be back before anybody looks
+  });
+});
+
+test("a member on a node that loses power returns when the node does", async () => {
+  const { spec } = await pod("my-etcd-2");
+  const node = Number(spec.nodeName.replace("node-", ""));
+  try {
+    await returnsAfter("my-etcd-2", "node-stopped", async () => {
+      await stopNode(instance.name, node, silentStep);
+      await cluster.untilCondition("Degraded", "True", "MembersUnhealthy", 60_000);
+      await cluster.put("my-etcd-0", "while-down", "the others carry on");
+      await startNode(instance.name, node, silentStep);
+    });
+  } finally {
+    await startNode(instance.name, node, silentStep);
+  }
+  expect(await cluster.read("my-etcd-2", "while-down")).toBe("the others carry on");
+});
+
+test("a member without a quorum is not killed for it, and the status says what is missing", async () => {
+  const survivor = await pod("my-etcd-0");
+  const scaled = ["my-etcd-1", "my-etcd-2"];
+  // By hand, as an accident would do it.
+  for (const peer of scaled)
+    await cluster.kubectl("patch", "replicaset", peer, "--type=merge", "-p", '{"spec":{"replicas":0}}');
+  const { status } = await cluster.untilCondition("Available", "False", "QuorumLost", 60_000);
+  expect(status?.conditions?.find(({ type }) => type === "Available")?.message).toMatch(
+    /2 of 3 voters are needed; missing: .*my-etcd-1.*my-etcd-2/,
+  );
+  await new Promise((resolve) => setTimeout(resolve, 20_000)); // two liveness periods: a probe that needs a quorum would have failed by now
+  const now = await pod("my-etcd-0");
+  expect(now.metadata.uid).toBe(survivor.metadata.uid);
+  expect(now.status.containerStatuses?.[0]?.restartCount).toBe(survivor.status.containerStatuses?.[0]?.restartCount);
+  for (const peer of scaled)
+    await cluster.kubectl("patch", "replicaset", peer, "--type=merge", "-p", '{"spec":{"replicas":1}}');
+  await cluster.untilReady();
+});
+
+/** Ends the container as an out-of-memory kill would: SIGKILL to its process, found by the pod's uid in its cgroup. */
+async function killContainer({ metadata }: Pod): Promise<void> {
+  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+    const [cgroup, name] = await Promise.all([
+      readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => ""), // it ended meanwhile
+      readFile(`/proc/${pid}/comm`, "utf8").catch(() => ""),
+    ]);
+    if (cgroup.includes(metadata.uid) && name.trim() === "etcd") process.kill(Number(pid), "SIGKILL");
+  }
+}

@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EtcdCluster, EtcdClusterSpec } from "#api/v1alpha1/cluster.ts";
+import { mainBinary } from "#dev/components.ts";
+import { Kubectl } from "#dev/kubectl.ts";
+import { TEST_INSTANCE } from "#dev/levels.ts";
+import { needInstance } from "#dev/local/instance.ts";
+
+/** The local Kubernetes of the tests, with the operator in it: `npm run test:e2e` brings it up. */
+export const instance = needInstance(TEST_INSTANCE);
+export const kubectl = new Kubectl(mainBinary("kubectl"), instance.kubeconfig);
+
+/**
+ * Tries until `look` returns without throwing.
+ * @throws what `look` threw last, once the deadline has passed
+ */
+export async function eventually<T>(look: () => Promise<T>, deadlineMs = 60_000): Promise<T> {
+  const until = performance.now() + deadlineMs;
+  for (;;) {
+    try {
+      return await look();
+    } catch (thrown) {
+      if (performance.now() > until) throw thrown;
+      await sleep(200);
+    }
+  }
+}
+
+/** A namespace of the test's own that enforces restricted pod security; `await using` deletes it. */
+export async function testNamespace(prefix: string): Promise<{ name: string } & AsyncDisposable> {
+  const name = `${prefix}-${Math.random().toString(36).slice(2, 8)}`;
+  await kubectl.run(["create", "namespace", name]);
+  await kubectl.run(["label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted"]);
+  return {
+    name,
+    [Symbol.asyncDispose]: async () => {
+      await kubectl.run(["delete", "namespace", name, "--wait=false"]);
+    },
+  };
+}
+
+interface Member {
+  readonly name: string;
+  /** Decimal text, as `etcdctl -w json` prints it beyond what a number holds. */
+  readonly id: string;
+}
+
+/** An EtcdCluster as a user handles it: with kubectl, and with etcdctl inside its pods. */
+export class UserCluster {
+  readonly namespace: string;
+  readonly name: string;
+
+  constructor(namespace: string, name = "my-etcd") {
+    this.namespace = namespace;
+    this.name = name;
+  }
+
+  async create(spec: Partial<EtcdClusterSpec> & { replicas: number }): Promise<void> {
+    const manifest = {
+      apiVersion: "etcd.improbable.io/v1alpha1",
+      kind: "EtcdCluster",
+      metadata: { name: this.name, namespace: this.namespace },
+      spec,
+    };
+    await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(manifest) });
+  }
+
+  async get(): Promise<EtcdCluster> {
+    return await kubectl.json<EtcdCluster>(["get", "etcdcluster", this.name, "-n", this.namespace]);
+  }
+
+  async kubectl(...args: readonly string[]): Promise<string> {
+    return (await kubectl.run(["-n", this.namespace, ...args])).stdout;
+  }
+
+  async json<T>(...args: readonly string[]): Promise<T> {
+    return await kubectl.json<T>(["-n", this.namespace, ...args]);
+  }
+
+  /** Waits until the cluster says that it is ready, with all members. @returns it */
+  async untilReady(deadlineMs = 90_000): Promise<EtcdCluster> {
+    return await this.untilCondition("Ready", "True", "AllMembersHealthy", deadlineMs);
+  }
+
+  async untilCondition(type: string, status: string, reason: string, deadlineMs = 60_000): Promise<EtcdCluster> {
+    return await eventually(async () => {
+      const cluster = await this.get();
+      const condition = cluster.status?.conditions?.find((each) => each.type === type);
+      const isCurrent = condition?.observedGeneration === cluster.metadata.generation;
+      if (isCurrent && condition?.status === status && condition.reason === reason) return cluster;
+      const found =
+        condition === undefined
+          ? "there is none"
+          : `it is ${condition.status}/${condition.reason}: ${condition.message}`;
+      throw new Error(`condition ${type} of ${this.namespace}/${this.name} should be ${status}/${reason}; ${found}`);
+    }, deadlineMs);
+  }
+
+  /** Name of the member's pod that is not on its way out. */
+  async podOf(peer: string): Promise<string> {
+    return await eventually(async () => {
+      const { items } = await this.json<{ items: { metadata: { name: string; deletionTimestamp?: string } }[] }>(
+        "get",
+        "pods",
+        "-l",
+        `etcd.improbable.io/peer-name=${peer}`,
+      );
+      const pod = items.find(({ metadata }) => metadata.deletionTimestamp === undefined);
+      if (pod === undefined) throw new Error(`${peer} has no pod`);
+      return pod.metadata.name;
+    });
+  }
+
+  /** Runs etcdctl in a member's container. */
+  async etcdctl(peer: string, ...args: readonly string[]): Promise<string> {
+    return await this.kubectl("exec", await this.podOf(peer), "-c", "etcd", "--", "etcdctl", ...args);
+  }
+
+  async put(peer: string, key: string, value: string): Promise<void> {
+    await eventually(() => this.etcdctl(peer, "put", key, value), 30_000);
+  }
+
+  /** Reads linearizably through one member. */
+  async read(peer: string, key: string): Promise<string> {
+    return (await this.etcdctl(peer, "get", key, "--print-value-only")).trim();
+  }
+
+  /** The member list, as one member knows it by asking a quorum; sorted by name. */
+  async members(peer: string): Promise<readonly Member[]> {
+    const text = await this.etcdctl(peer, "member", "list", "-w", "json");
+    const members = [...text.matchAll(/"ID":(\d+),"name":"([^"]+)"/g)].map((match) => ({
+      id: match[1] ?? "",
+      name: match[2] ?? "",
+    }));
+    return members.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+}
