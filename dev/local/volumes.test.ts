@@ -1,0 +1,87 @@
+import { expect, test } from "vitest";
+import {
+  type Claim,
+  FINALIZER,
+  fateOf,
+  nodeOf,
+  nodeToProvisionOn,
+  SELECTED_NODE,
+  type Volume,
+  volumeFor,
+} from "./volumes.ts";
+
+function claim(spec: Partial<Claim["spec"]> = {}, metadata: Partial<Claim["metadata"]> = {}): Claim {
+  return {
+    metadata: { name: "data", namespace: "db", uid: "u1", annotations: { [SELECTED_NODE]: "node-2" }, ...metadata },
+    spec: { storageClassName: "local", resources: { requests: { storage: "2Gi" } }, ...spec },
+  };
+}
+
+const claims = [
+  { name: "a claim whose node is selected gets a volume there", given: claim(), expected: "node-2" },
+  { name: "a claim without a node waits for its pod", given: claim({}, { annotations: {} }), expected: undefined },
+  { name: "a bound claim has what it needs", given: claim({ volumeName: "pv" }), expected: undefined },
+  { name: "another class is another provisioner's", given: claim({ storageClassName: "fast" }), expected: undefined },
+  {
+    name: "a claim that goes gets nothing",
+    given: claim({}, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+    expected: undefined,
+  },
+  {
+    name: "a node name cannot be a path",
+    given: claim({}, { annotations: { [SELECTED_NODE]: "../x" } }),
+    expected: undefined,
+  },
+  { name: "block devices are not made", given: claim({ volumeMode: "Block" }), expected: undefined },
+];
+for (const { name, given, expected } of claims) {
+  test(`volumes: ${name}`, () => expect(nodeToProvisionOn(given)).toBe(expected));
+}
+
+test("volumes: a volume belongs to its claim and is tied to its node", () => {
+  const volume = volumeFor(claim(), "node-2");
+  expect(volume.spec.claimRef).toMatchObject({ namespace: "db", name: "data", uid: "u1" });
+  expect(nodeOf(volume)).toBe("node-2");
+});
+
+function volume(phase: string, change: { deleted?: boolean; policy?: string; finalizers?: string[] } = {}): Volume {
+  const made = volumeFor(claim(), "node-1");
+  return {
+    ...made,
+    metadata: {
+      ...made.metadata,
+      finalizers: change.finalizers ?? [FINALIZER],
+      ...(change.deleted ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {}),
+    },
+    spec: { ...made.spec, persistentVolumeReclaimPolicy: change.policy ?? "Delete" },
+    status: { phase },
+  };
+}
+
+const fates = [
+  { name: "a bound volume stays", given: volume("Bound"), expected: "keep" },
+  { name: "a released volume is deleted", given: volume("Released"), expected: "delete" },
+  {
+    name: "a released volume with policy Retain stays",
+    given: volume("Released", { policy: "Retain" }),
+    expected: "keep",
+  },
+  {
+    name: "the data of a deleted volume go before it",
+    given: volume("Released", { deleted: true }),
+    expected: "erase",
+  },
+  {
+    name: "data in use stay, even when their volume is deleted",
+    given: volume("Bound", { deleted: true }),
+    expected: "keep",
+  },
+  {
+    name: "an erased volume is left alone",
+    given: volume("Released", { deleted: true, finalizers: [] }),
+    expected: "keep",
+  },
+] as const;
+for (const { name, given, expected } of fates) {
+  test(`volumes: ${name}`, () => expect(fateOf(given)).toBe(expected));
+}
