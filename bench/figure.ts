@@ -1,0 +1,42 @@
+import { loadavg } from "node:os";
+import { parseArgs } from "node:util";
+
+/** What every bench program is told. */
+export interface BenchOptions {
+  /** Audit log of the API server. */
+  readonly auditLog: string;
+  /** How often to measure; undefined: as the bench likes. */
+  readonly rounds: number | undefined;
+}
+
+export function benchOptions(): BenchOptions {
+  const { values } = parseArgs({ options: { "audit-log": { type: "string" }, rounds: { type: "string" } } });
+  const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
+  if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0)) {
+    throw new Error(`--rounds is ${values.rounds}; it must be a whole number from 1`);
+  }
+  return { auditLog: values["audit-log"] ?? "", rounds };
+}
+
+/** One figure, as the one line on standard output that programs read. */
+export function print(figure: { readonly bench: string } & Readonly<Record<string, unknown>>): void {
+  process.stdout.write(`${JSON.stringify(figure)}\n`);
+}
+
+/** Progress, for people. With the load of the machine: figures taken beside other work are worth less. */
+export function say(text: string): void {
+  process.stderr.write(`  ${text} (load ${loadavg()[0]?.toFixed(1)})\n`);
+}
+
+/** The middle one; of an even number the mean of the two in the middle. @param values one at least */
+export function median(values: readonly number[]): number {
+  if (values.length === 0) throw new Error("there is no median of nothing");
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] as number;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] as number) + upper) / 2;
+}
+
+export function rounded(value: number, digits = 2): number {
+  return Number(value.toFixed(digits));
+}

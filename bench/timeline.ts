@@ -1,0 +1,84 @@
+import { Cache } from "#kube/cache.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { type KubeObject, PODS, type Pod, REPLICA_SETS, type Resource } from "#kube/kinds.ts";
+import { dialAddress } from "#kube/pod.ts";
+import { OPTIONS } from "./kube.ts";
+
+/** Seconds after the creation at which the last of the members got so far; undefined where that does not exist. */
+export interface Stages {
+  /** Its ReplicaSet was made. */
+  readonly replicaSet: number | undefined;
+  /** Its pod was made. */
+  readonly pod: number | undefined;
+  /** Its pod was given to a node. */
+  readonly scheduled: number | undefined;
+  /** Its pod runs and has an address. */
+  readonly running: number | undefined;
+}
+
+/** Follows one namespace and notes when things are first seen; it asks the API server nothing but two watches. */
+export class Timeline {
+  readonly #pods: Cache<Pod>;
+  readonly #caches: readonly Cache<KubeObject>[];
+  /** By stage, the times in milliseconds at which each object got so far. */
+  readonly #seen = new Map<keyof Stages, Map<string, number>>();
+  #startMs = 0;
+
+  constructor(kube: KubeClient, namespace: string) {
+    const follow = <T extends KubeObject>(resource: Resource<T>) =>
+      new Cache<T>({ client: kube, resource, namespace, freeze: false });
+    this.#pods = follow(PODS);
+    const replicaSets = follow(REPLICA_SETS);
+    this.#caches = [this.#pods, replicaSets] as readonly Cache<KubeObject>[];
+    replicaSets.onChange(({ object }) => this.#note("replicaSet", object));
+    this.#pods.onChange(({ object }) => this.#notePod(object));
+  }
+
+  /** Waits until the caches follow; call `start` right before creating anything. */
+  async ready(): Promise<void> {
+    for (const cache of this.#caches) cache.start(OPTIONS.signal);
+    await Promise.all(this.#caches.map((cache) => cache.whenSynced(OPTIONS.signal)));
+  }
+
+  start(): void {
+    this.#startMs = performance.now();
+  }
+
+  elapsedSeconds(): number {
+    return (performance.now() - this.#startMs) / 1000;
+  }
+
+  /** Pods that are not on their way out. */
+  pods(): readonly Pod[] {
+    return this.#pods.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+
+  stages(): Stages {
+    const last = (stage: keyof Stages) => {
+      const times = [...(this.#seen.get(stage)?.values() ?? [])];
+      return times.length === 0 ? undefined : (Math.max(...times) - this.#startMs) / 1000;
+    };
+    return {
+      replicaSet: last("replicaSet"),
+      pod: last("pod"),
+      scheduled: last("scheduled"),
+      running: last("running"),
+    };
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#caches.map((cache) => cache.stop()));
+  }
+
+  #notePod(pod: Pod): void {
+    this.#note("pod", pod);
+    if (pod.spec?.nodeName !== undefined) this.#note("scheduled", pod);
+    if (dialAddress(pod, 0) !== undefined) this.#note("running", pod);
+  }
+
+  #note(stage: keyof Stages, { metadata }: KubeObject): void {
+    const times = this.#seen.get(stage) ?? new Map<string, number>();
+    this.#seen.set(stage, times);
+    if (!times.has(metadata.uid)) times.set(metadata.uid, performance.now());
+  }
+}

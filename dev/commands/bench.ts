@@ -1,0 +1,95 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { Failure } from "../failure.ts";
+import { withTestInstance } from "../levels.ts";
+import { execInside } from "../local/exec.ts";
+import type { Instance } from "../local/instance.ts";
+import { stepsOn } from "../progress.ts";
+
+/** The benches, each a program `bench/NAME.ts`. */
+const BENCHES = {
+  ready: { onKubernetes: true },
+  requests: { onKubernetes: true },
+  footprint: { onKubernetes: true },
+  watch: { onKubernetes: false },
+} as const;
+type Bench = keyof typeof BENCHES;
+
+/** A local Kubernetes of the benches' own, beside the demonstration's and the tests'. */
+const BENCH_INSTANCE = "bench";
+
+const USAGE = `Figures: one JSON line each on standard output, progress on standard error.
+
+  npm run bench -- ready              seconds to three healthy voters, against a hand-written StatefulSet
+  npm run bench -- requests           API requests per cluster and at rest
+  npm run bench -- footprint          memory and CPU of the operator, seconds to its first pass
+  npm run bench -- watch              how the watch cache copes with cuts, how fast it is, what it holds
+  npm run bench -- NAME… [--keep]     several, on one local Kubernetes; --keep leaves it running
+                                      (npm run local -- down --instance ${BENCH_INSTANCE})
+  npm run bench -- ready --rounds N   another number of rounds
+
+docs/performance.md says what the figures mean.`;
+
+async function main(argv: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(argv);
+  if (values.help || positionals.length === 0) throw new Failure(USAGE);
+  const names = positionals.map(known);
+  const rounds = values.rounds === undefined ? [] : ["--rounds", values.rounds];
+  const root = process.cwd();
+  const program = (name: Bench) => [process.execPath, "--expose-gc", join(root, "bench", `${name}.ts`)];
+  const alone = names.filter((name) => !BENCHES[name].onKubernetes);
+  const codes: number[] = [];
+  for (const name of alone) codes.push(await ended(spawnHere(program(name))));
+  const hosted = names.filter((name) => BENCHES[name].onKubernetes);
+  if (hosted.length > 0) {
+    const measure = async (instance: Instance) => {
+      const log = ["--audit-log", join(instance.logs, "audit.log")];
+      for (const name of hosted)
+        codes.push(await ended(execInside(instance, [...program(name), ...log, ...rounds], { cwd: root })));
+    };
+    await withTestInstance(root, values.keep, stepsOn(process.stderr), measure, BENCH_INSTANCE);
+  }
+  return codes.find((code) => code !== 0) ?? 0;
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: {
+        help: { type: "boolean", default: false },
+        keep: { type: "boolean", default: false },
+        rounds: { type: "string" },
+      },
+    });
+  } catch (thrown) {
+    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
+  }
+}
+
+function known(name: string): Bench {
+  if (!Object.hasOwn(BENCHES, name)) throw new Failure(`there is no bench "${name}"\n\n${USAGE}`);
+  return name as Bench;
+}
+
+function spawnHere(argv: readonly string[]) {
+  const [program = "", ...args] = argv;
+  return spawn(program, args, { stdio: "inherit" });
+}
+
+function ended(child: ReturnType<typeof spawn>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => resolve(code ?? 1));
+  });
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (thrown) {
+  // A Failure says all that helps; anything else is a defect of ours, and its stack is wanted.
+  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
+  process.exitCode = 1;
+}
