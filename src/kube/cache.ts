@@ -66,6 +66,11 @@ export class Cache<T extends KubeObject> {
     this.#firstSync.promise.catch(() => undefined); // told to those who wait; it is no failure when nobody does
   }
 
+  /** What is followed. */
+  get resource(): Resource<T> {
+    return this.#options.resource;
+  }
+
   /** Starts following; once. Ends with the signal, or `stop`. */
   start(signal: AbortSignal): void {
     invariant(this.#running === undefined, `the cache of ${this.#options.resource.plural} is started once`);

@@ -11,8 +11,9 @@ import { type HttpAnswer, type HttpRequest, type Transport, TransportError } fro
  * - `guarded`: only when certainly nothing was sent, or the server said 429 with Retry-After. The call carries a uid or
  *   resourceVersion, or is idempotent.
  * - `once`: only when certainly nothing was sent.
+ * - `never`: who called has a better idea; except for a 401, as for all.
  */
-export type Repeat = "read" | "guarded" | "once";
+export type Repeat = "read" | "guarded" | "once" | "never";
 
 export interface Call {
   readonly verb: string;
@@ -171,13 +172,14 @@ async function refusal(call: Call, answer: HttpAnswer): Promise<Failure> {
 }
 
 function mayRepeat(repeat: Repeat, { error, status, sent }: Failure): boolean {
-  if (!sent) return true;
+  if (!sent) return repeat !== "never";
   switch (repeat) {
     case "read":
       return status === 0 || status === 429 || status >= 500;
     case "guarded":
       return status === 429 && error.retryAfterMs !== undefined;
     case "once":
+    case "never":
       return false;
   }
 }

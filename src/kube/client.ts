@@ -325,7 +325,7 @@ export class KubeClient {
       verb: "watch",
       resource: resourceName(resource),
       text,
-      repeat: "once",
+      repeat: "never",
       request: { ...this.#request("GET", path, options), lane: "watch" },
       signal: options.signal,
       deadlineMs: options.deadlineMs ?? WATCH_DEADLINE_MS,

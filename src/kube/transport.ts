@@ -1,4 +1,5 @@
-import { Agent, type Dispatcher } from "undici";
+import { type Dispatcher, Pool } from "undici";
+import { OperatorError } from "#base/error.ts";
 import type { KubeConfig } from "./config.ts";
 import type { TlsMaterial } from "./credentials.ts";
 
@@ -44,7 +45,7 @@ const TLS_CODE = /CERT|SSL|TLS|SIGNATURE|EPROTO/;
 
 /** What the client needs of HTTP; tests bring a scripted one. */
 export interface Transport {
-  /** @throws TransportError, or the signal's reason */
+  /** @throws TransportError, the signal's reason, or OperatorError when there are no credentials or it is closed */
   send(request: HttpRequest): Promise<HttpAnswer>;
   /** Uses new connections from now on; requests under way are not disturbed. */
   renewConnections(): void;
@@ -80,9 +81,9 @@ export function httpTransport(config: KubeConfig): Transport {
 
   async function poolsFor(fresh: boolean): Promise<{ pools: Pools; token: string | undefined }> {
     const { tls, token } = await config.credentials(fresh);
-    if (closed) throw new Error("the client is closed");
+    if (closed) throw new OperatorError("Cancelled", "the client is closed");
     if (pools !== undefined && pools.tls !== tls) retire();
-    pools ??= newPools(tls);
+    pools ??= newPools(origin, tls);
     return { pools, token };
   }
 
@@ -99,7 +100,7 @@ export function httpTransport(config: KubeConfig): Transport {
       const { pools: current, token } = await poolsFor(request.freshCredentials === true);
       const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
       const headers = { ...request.headers, ...authorization };
-      return await dispatch(current[request.lane], origin, prefix, { ...request, headers });
+      return await dispatch(current[request.lane], prefix, { ...request, headers });
     },
     renewConnections: retire,
     async close() {
@@ -111,11 +112,11 @@ export function httpTransport(config: KubeConfig): Transport {
 }
 
 const LANES: readonly Lane[] = ["calls", "urgent", "watch"];
-type Pools = Readonly<Record<Lane, Agent>> & { readonly tls: TlsMaterial };
+type Pools = Readonly<Record<Lane, Pool>> & { readonly tls: TlsMaterial };
 
-function newPools(tls: TlsMaterial): Pools {
-  const agent = (connections: number | null, bodyTimeout: number, maxResponseSize: number): Agent =>
-    new Agent({
+function newPools(origin: string, tls: TlsMaterial): Pools {
+  const pool = (connections: number | null, bodyTimeout: number, maxResponseSize: number): Pool =>
+    new Pool(origin, {
       allowH2: false,
       connections,
       pipelining: 1,
@@ -127,9 +128,9 @@ function newPools(tls: TlsMaterial): Pools {
     });
   return {
     tls,
-    calls: agent(CALL_CONNECTIONS, HEADERS_TIMEOUT_MS, MAX_BODY_BYTES),
-    urgent: agent(2, HEADERS_TIMEOUT_MS, MAX_BODY_BYTES),
-    watch: agent(null, 0, -1),
+    calls: pool(CALL_CONNECTIONS, HEADERS_TIMEOUT_MS, MAX_BODY_BYTES),
+    urgent: pool(2, HEADERS_TIMEOUT_MS, MAX_BODY_BYTES),
+    watch: pool(null, 0, -1),
   };
 }
 
@@ -150,9 +151,9 @@ async function endWhenIdle(pools: Pools): Promise<void> {
   await Promise.allSettled(LANES.map((lane) => pools[lane].close()));
 }
 
-async function dispatch(agent: Agent, origin: string, prefix: string, request: HttpRequest): Promise<HttpAnswer> {
+async function dispatch(pool: Pool, prefix: string, request: HttpRequest): Promise<HttpAnswer> {
   let sent = false;
-  const tracked = agent.compose(
+  const tracked = pool.compose(
     (next) => (options, handler) =>
       next(
         options,
@@ -161,7 +162,6 @@ async function dispatch(agent: Agent, origin: string, prefix: string, request: H
   );
   try {
     const answer = await tracked.request({
-      origin,
       path: prefix + request.path,
       method: request.method,
       headers: request.headers,

@@ -133,6 +133,7 @@ class LocalApiServer implements ApiServer {
 
   kubeconfigFor(user: User, port = this.port): string {
     const path = this.#file(`${user}-${port}.kubeconfig`);
+    if (existsSync(path)) return path; // another test may be reading it
     const config = {
       apiVersion: "v1",
       kind: "Config",

@@ -1,0 +1,340 @@
+import { describe, expect, test } from "vitest";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { allOf } from "#kit/kube-stream.ts";
+import { type Script, ScriptedTransport } from "#kit/kube-transport.ts";
+import { KubeClient, type Observation } from "./client.ts";
+import type { KubeConfig } from "./config.ts";
+import { type Draft, NODES, PODS, type Pod } from "./kinds.ts";
+
+const config: KubeConfig = {
+  server: "https://example.com",
+  namespace: "default",
+  origin: "test",
+  credentials: () => Promise.resolve({ tls: { verify: true } }),
+};
+const ref = { namespace: "default", name: "x" };
+const pod = { apiVersion: "v1", kind: "Pod", metadata: { ...ref, uid: "u1", resourceVersion: "7" } };
+const draft: Draft<Pod> = { apiVersion: "v1", kind: "Pod", metadata: ref };
+const ok: Script = { status: 200, body: pod };
+const unavailable: Script = { status: 503 };
+const throttled: Script = { status: 429, headers: { "retry-after": "1" } };
+const unauthorized: Script = { status: 401, body: { kind: "Status", reason: "Unauthorized" } };
+const never = new AbortController().signal;
+const options = { signal: never };
+
+function setUp(...scripts: readonly Script[]) {
+  const clock = new FakeClock();
+  const transport = new ScriptedTransport(...scripts);
+  const observed: Observation[] = [];
+  const kube = new KubeClient({
+    config,
+    userAgent: "test/1",
+    clock,
+    transport,
+    observer: (each) => observed.push(each),
+  });
+  /** Lets time pass until the call has ended; its result, or the code of its error. */
+  async function end(call: Promise<unknown>): Promise<unknown> {
+    const ended = call.catch((thrown: { code?: string }) => thrown.code ?? thrown);
+    await clock.advance(60_000);
+    return await ended;
+  }
+  return { kube, clock, transport, observed, end };
+}
+
+const guarded = { ...options, preconditions: { uid: "u1", resourceVersion: "7" } };
+const calls: Record<string, (kube: KubeClient) => Promise<unknown>> = {
+  get: (kube) => kube.get(PODS, ref, options),
+  create: (kube) => kube.create(PODS, draft, options),
+  apply: (kube) => kube.apply(PODS, draft, { ...options, force: true }),
+  replace: (kube) => kube.replace(PODS, pod, options),
+  "patch with version": (kube) => kube.patch(PODS, ref, {}, { ...guarded, type: "merge" }),
+  "patch without version": (kube) => kube.patch(PODS, ref, {}, { ...options, type: "merge" }),
+  delete: (kube) => kube.delete(PODS, ref, { ...options, preconditions: { uid: "u1" } }),
+};
+
+// How often each call is sent when the first attempt meets this and the second would succeed.
+const repeats: { verb: string; after: Record<string, number> }[] = [
+  {
+    verb: "get",
+    after: { unsent: 2, broken: 2, unavailable: 2, throttled: 2, "throttled without a time": 2, refused: 1 },
+  },
+  {
+    verb: "create",
+    after: { unsent: 2, broken: 1, unavailable: 1, throttled: 1, "throttled without a time": 1, refused: 1 },
+  },
+  {
+    verb: "apply",
+    after: { unsent: 2, broken: 1, unavailable: 1, throttled: 2, "throttled without a time": 1, refused: 1 },
+  },
+  {
+    verb: "replace",
+    after: { unsent: 2, broken: 1, unavailable: 1, throttled: 2, "throttled without a time": 1, refused: 1 },
+  },
+  {
+    verb: "patch with version",
+    after: { unsent: 2, broken: 1, unavailable: 1, throttled: 2, "throttled without a time": 1, refused: 1 },
+  },
+  {
+    verb: "patch without version",
+    after: { unsent: 2, broken: 1, unavailable: 1, throttled: 1, "throttled without a time": 1, refused: 1 },
+  },
+  {
+    verb: "delete",
+    after: { unsent: 2, broken: 1, unavailable: 1, throttled: 2, "throttled without a time": 1, refused: 1 },
+  },
+];
+const meets: Record<string, Script> = {
+  unsent: "unsent",
+  broken: "broken",
+  unavailable,
+  throttled,
+  "throttled without a time": { status: 429 },
+  refused: { status: 422 },
+};
+for (const { verb, after } of repeats) {
+  for (const [first, times] of Object.entries(after)) {
+    test(`${verb} is sent ${times === 1 ? "once" : "again"} when the first attempt is ${first}`, async () => {
+      const { kube, transport, end } = setUp(meets[first]!, ok);
+      await end(calls[verb]!(kube));
+      expect(transport.requests).toHaveLength(times);
+    });
+  }
+}
+
+describe("a call", () => {
+  test("ends at its deadline, and the connections are made anew since the link may be frozen", async () => {
+    const { kube, clock, transport, observed } = setUp("hangs");
+    const call = expect(kube.get(PODS, ref, { ...options, deadlineMs: 500 })).rejects.toMatchObject({
+      code: "KubeUnavailable",
+      message: "get pods default/x: no answer within 500 ms",
+    });
+    await clock.advance(500);
+    await call;
+    expect([transport.renewals, observed.map(({ code }) => code)]).toEqual([1, ["timeout"]]);
+  });
+
+  test("tells at its deadline what went wrong before", async () => {
+    const { kube, clock } = setUp(...Array<Script>(50).fill(unavailable));
+    const call = expect(kube.get(PODS, ref, options)).rejects.toThrow(
+      /no answer within 10000 ms; before that: .*HTTP 503/,
+    );
+    await clock.advance(10_000);
+    await call;
+  });
+
+  test("that its caller cancels is Cancelled, before it is sent and after", async () => {
+    const { kube, transport, observed } = setUp("hangs");
+    const early = kube.get(PODS, ref, { signal: AbortSignal.abort() });
+    await expect(early).rejects.toMatchObject({ code: "Cancelled" });
+    expect(transport.requests).toHaveLength(0);
+    const stop = new AbortController();
+    const late = expect(kube.get(PODS, ref, { signal: stop.signal })).rejects.toMatchObject({ code: "Cancelled" });
+    await new Promise(setImmediate);
+    stop.abort();
+    await late;
+    expect(observed.map(({ code }) => code)).toEqual(["cancelled"]);
+    expect(transport.renewals).toBe(0);
+  });
+
+  test("waits as long as the server asks for", async () => {
+    const { kube, clock, transport } = setUp({ status: 429, headers: { "retry-after": "7" } }, ok);
+    const call = kube.get(PODS, ref, options);
+    await clock.advance(6_900);
+    expect(transport.requests).toHaveLength(1);
+    await clock.advance(200);
+    expect(await call).toEqual(pod);
+  });
+
+  for (const verb of ["get", "create"]) {
+    test(`${verb} reads the credentials again once after a 401, and then is KubeForbidden`, async () => {
+      const { kube, transport, end } = setUp(unauthorized, unauthorized, ok);
+      expect(await end(calls[verb]!(kube))).toBe("KubeForbidden");
+      expect(transport.requests.map((request) => request.freshCredentials)).toEqual([false, true]);
+    });
+  }
+
+  test("reads the certificates again when the server's was refused", async () => {
+    const { kube, transport, end } = setUp("bad-certificate", ok);
+    expect(await end(calls.create!(kube))).toEqual(pod);
+    expect(transport.requests.map((request) => request.freshCredentials)).toEqual([false, true]);
+  });
+
+  test("is told to the observer, attempt by attempt", async () => {
+    const { kube, observed, end } = setUp("unsent", "broken", unavailable, ok);
+    await end(calls.get!(kube));
+    expect(observed.map(({ verb, resource, code }) => `${verb} ${resource} ${code}`)).toEqual([
+      "get pods unsent",
+      "get pods broken",
+      "get pods 503",
+      "get pods 200",
+    ]);
+  });
+
+  test("whose answer is cut or no object is KubeUnavailable", async () => {
+    for (const body of ['{"kind":"Pod"', "null", { kind: "Pod", metadata: { name: "x" } }]) {
+      const { kube, end } = setUp({ status: 200, body });
+      expect(await end(calls.get!(kube))).toBe("KubeUnavailable");
+    }
+  });
+
+  test("of high priority does not wait for the rate limit", async () => {
+    const clock = new FakeClock();
+    const transport = new ScriptedTransport(ok, ok);
+    const kube = new KubeClient({ config, userAgent: "t", clock, transport, limits: { qps: 1, burst: 1 } });
+    await kube.get(PODS, ref, options);
+    await kube.get(PODS, ref, { ...options, priority: "high" });
+    expect(transport.requests.map((request) => request.lane)).toEqual(["calls", "urgent"]);
+    const third = expect(kube.get(PODS, ref, { ...options, deadlineMs: 500 })).rejects.toMatchObject({
+      code: "KubeUnavailable",
+    });
+    await clock.advance(500);
+    await third;
+    expect(transport.requests).toHaveLength(2);
+  });
+});
+
+describe("requests", () => {
+  const sent: { name: string; call: (kube: KubeClient) => Promise<unknown>; expect: object }[] = [
+    { name: "get", call: calls.get!, expect: { method: "GET", path: "/api/v1/namespaces/default/pods/x" } },
+    {
+      name: "apply of a status",
+      call: (kube) => kube.apply(PODS, draft, { ...options, force: true, subresource: "status" }),
+      expect: {
+        method: "PATCH",
+        path: "/api/v1/namespaces/default/pods/x/status?fieldManager=etcd-cluster-operator&force=true",
+        headers: expect.objectContaining({ "content-type": "application/apply-patch+yaml" }),
+        body: JSON.stringify(draft),
+      },
+    },
+    {
+      name: "a merge patch with preconditions",
+      call: (kube) => kube.patch(PODS, ref, { metadata: { labels: { a: "b" } } }, { ...guarded, type: "merge" }),
+      expect: {
+        path: "/api/v1/namespaces/default/pods/x?fieldManager=etcd-cluster-operator",
+        body: JSON.stringify({ metadata: { labels: { a: "b" }, uid: "u1", resourceVersion: "7" } }),
+      },
+    },
+    {
+      name: "a JSON patch with preconditions",
+      call: (kube) => kube.patch(PODS, ref, [{ op: "remove", path: "/spec" }], { ...guarded, type: "json" }),
+      expect: {
+        body: JSON.stringify([
+          { op: "add", path: "/metadata/uid", value: "u1" },
+          { op: "add", path: "/metadata/resourceVersion", value: "7" },
+          { op: "remove", path: "/spec" },
+        ]),
+      },
+    },
+    {
+      name: "delete",
+      call: calls.delete!,
+      expect: {
+        method: "DELETE",
+        body: JSON.stringify({
+          apiVersion: "v1",
+          kind: "DeleteOptions",
+          preconditions: { uid: "u1" },
+          propagationPolicy: "Background",
+        }),
+      },
+    },
+  ];
+  for (const { name, call, expect: request } of sent) {
+    test(`${name} is sent as the API wants it`, async () => {
+      const { kube, transport, end } = setUp(ok);
+      await end(call(kube));
+      expect(transport.requests[0]).toMatchObject(request);
+    });
+  }
+
+  const bugs: { name: string; call: (kube: KubeClient) => Promise<unknown> }[] = [
+    { name: "a namespaced kind without a namespace", call: (kube) => kube.get(PODS, { name: "x" }, options) },
+    { name: "a cluster-scoped kind with a namespace", call: (kube) => kube.get(NODES, ref, options) },
+    { name: "no name", call: (kube) => kube.get(PODS, { namespace: "default", name: "" }, options) },
+    { name: "a name that is a path", call: (kube) => kube.get(PODS, { namespace: "default", name: ".." }, options) },
+    { name: "a replace without version", call: (kube) => kube.replace(PODS, draft, options) },
+    {
+      name: "a delete with an empty uid",
+      call: (kube) => kube.delete(PODS, ref, { ...options, preconditions: { uid: "" } }),
+    },
+  ];
+  for (const { name, call } of bugs) {
+    test(`${name} is a bug and is never sent`, async () => {
+      const { kube, transport, end } = setUp(ok);
+      expect(await end(call(kube))).toBe("Bug");
+      expect(transport.requests).toHaveLength(0);
+    });
+  }
+
+  test("pages are followed to the end, and a null list is an empty one", async () => {
+    const page = (items: unknown, next: string): Script => ({
+      status: 200,
+      body: { metadata: { resourceVersion: "9", continue: next }, items },
+    });
+    const { kube, transport, end } = setUp(page([pod], "more"), page(null, ""));
+    expect(await end(kube.list(PODS, { labelSelector: "a=b" }, options))).toEqual({
+      items: [pod],
+      resourceVersion: "9",
+    });
+    expect(transport.requests.map((request) => request.path)).toEqual([
+      "/api/v1/pods?labelSelector=a%3Db&limit=500",
+      "/api/v1/pods?labelSelector=a%3Db&limit=500&continue=more",
+    ]);
+  });
+});
+
+describe("find", () => {
+  const cases: { name: string; script: Script; expect: object }[] = [
+    { name: "an object", script: ok, expect: { is: "present", value: pod } },
+    {
+      name: "a plain not found",
+      script: { status: 404, body: { kind: "Status", reason: "NotFound", details: { name: "x" } } },
+      expect: { is: "absent" },
+    },
+    {
+      name: "a kind that is not served",
+      script: { status: 404, body: "404 page not found" },
+      expect: { is: "unknown" },
+    },
+    {
+      name: "missing rights",
+      script: { status: 403 },
+      expect: { is: "unknown", why: expect.stringContaining("HTTP 403") },
+    },
+  ];
+  for (const { name, script, expect: found } of cases) {
+    test(`${name} is ${(found as { is: string }).is}`, async () => {
+      const { kube, end } = setUp(script);
+      expect(await end(kube.find(PODS, ref, options))).toMatchObject(found);
+    });
+  }
+  test("cancelling is neither absent nor unknown", async () => {
+    const { kube } = setUp();
+    await expect(kube.find(PODS, ref, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "Cancelled" });
+  });
+});
+
+describe("watch", () => {
+  test("asks for bookmarks, and for the state when told so", async () => {
+    const { kube, transport } = setUp({ status: 200, body: "" }, { status: 200, body: "" });
+    await allOf(kube.watch(PODS, { initialEvents: true, timeoutSeconds: 300 }, options));
+    await allOf(kube.watch(PODS, { resourceVersion: "7", namespace: "a", timeoutSeconds: 300 }, options));
+    expect(transport.requests.map(({ path, lane }) => `${lane} ${path}`)).toEqual([
+      "watch /api/v1/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+      "watch /api/v1/namespaces/a/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=7",
+    ]);
+  });
+
+  test("is refused by the table of errors, and never tried again by itself", async () => {
+    for (const [script, code] of [
+      [{ status: 410 }, "KubeExpired"],
+      ["unsent", "KubeUnavailable"],
+      [throttled, "KubeThrottled"],
+    ] as const) {
+      const { kube, transport, end } = setUp(script, ok);
+      expect(await end(allOf(kube.watch(PODS, { timeoutSeconds: 1 }, options)))).toBe(code);
+      expect(transport.requests).toHaveLength(1);
+    }
+  });
+});

@@ -1,0 +1,218 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { defaultConfig, inClusterConfig, kubeconfigFile } from "./config.ts";
+
+const PEM = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "kubeconfig-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function write(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** A kubeconfig that is right except for what the test says. */
+function kubeconfig({ cluster = {}, user = {}, context = {}, top = {} }: Record<string, object> = {}): string {
+  const document = {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "main",
+    contexts: [{ name: "main", context: { cluster: "c", user: "u", ...context } }],
+    clusters: [{ name: "c", cluster: { server: "https://example.com:6443/", ...cluster } }],
+    users: [{ name: "u", user: { token: "t", ...user } }],
+    ...top,
+  };
+  return write("config", stringify(document));
+}
+
+describe("kubeconfigFile", () => {
+  test("reads server, namespace and token", async () => {
+    const config = await kubeconfigFile(kubeconfig({ context: { namespace: "team" } }));
+    expect(config).toMatchObject({
+      server: "https://example.com:6443",
+      namespace: "team",
+      origin: join(folder, "config"),
+    });
+    expect(await config.credentials(false)).toEqual({ token: "t", tls: { verify: true } });
+  });
+
+  test("reads certificates from data and from files beside it", async () => {
+    write("client.pem", PEM);
+    const user = { token: undefined, "client-certificate": "client.pem", "client-key-data": base64(PEM) };
+    const cluster = { "certificate-authority-data": base64(PEM), "tls-server-name": "kubernetes" };
+    const config = await kubeconfigFile(kubeconfig({ user, cluster }));
+    expect(await config.credentials(false)).toEqual({
+      tls: { verify: true, ca: PEM, cert: PEM, key: PEM, serverName: "kubernetes" },
+    });
+  });
+
+  test("honours insecure-skip-tls-verify and a server without TLS", async () => {
+    const insecure = await kubeconfigFile(kubeconfig({ cluster: { "insecure-skip-tls-verify": true } }));
+    expect((await insecure.credentials(false)).tls).toEqual({ verify: false });
+    const plain = await kubeconfigFile(kubeconfig({ cluster: { server: "http://127.0.0.1:8001" } }));
+    expect(plain.server).toBe("http://127.0.0.1:8001");
+  });
+
+  test("takes another context when asked", async () => {
+    const contexts = [{ name: "other", context: { cluster: "c", user: "u", namespace: "there" } }];
+    const config = await kubeconfigFile(kubeconfig({ top: { contexts } }), "other");
+    expect(config.namespace).toBe("there");
+  });
+
+  test("reads a token file again after a minute, or at once when the token was refused", async () => {
+    const clock = new FakeClock();
+    write("token", "first\n");
+    const config = await kubeconfigFile(kubeconfig({ user: { tokenFile: "token" } }), undefined, clock);
+    write("token", "second\n");
+    const token = async (fresh: boolean) => (await config.credentials(fresh)).token;
+    expect([await token(false), await token(true)]).toEqual(["first", "second"]);
+    write("token", "third\n");
+    await clock.advance(59_000);
+    expect(await token(false)).toBe("second");
+    await clock.advance(1_000);
+    expect(await token(false)).toBe("third");
+  });
+
+  test("keeps the last token while the file cannot be read", async () => {
+    const path = write("token", "first");
+    const config = await kubeconfigFile(kubeconfig({ user: { tokenFile: "token" } }));
+    rmSync(path);
+    expect((await config.credentials(true)).token).toBe("first");
+  });
+
+  const wrong: { name: string; given: Record<string, object>; expect: RegExp }[] = [
+    {
+      name: "an unknown context",
+      given: { top: { "current-context": "x" } },
+      expect: /contexts has no entry named "x"/,
+    },
+    { name: "no context", given: { top: { "current-context": "" } }, expect: /current-context is not set/ },
+    { name: "an unknown cluster", given: { context: { cluster: "x" } }, expect: /clusters has no entry named "x"/ },
+    { name: "an unknown user", given: { context: { user: "x" } }, expect: /users has no entry named "x"/ },
+    { name: "no server", given: { cluster: { server: "" } }, expect: /clusters\["c"\]\.cluster\.server is not set/ },
+    {
+      name: "a server that is no URL",
+      given: { cluster: { server: "example" } },
+      expect: /server is example; it must be/,
+    },
+    {
+      name: "a proxy",
+      given: { cluster: { "proxy-url": "http://p" } },
+      expect: /proxy-url is set; proxies are not supported/,
+    },
+    { name: "a password", given: { user: { password: "x" } }, expect: /password is set; basic authentication/ },
+    { name: "impersonation", given: { user: { as: "x" } }, expect: /as is set; impersonation is not supported/ },
+    {
+      name: "a missing file",
+      given: { user: { tokenFile: "none" } },
+      expect: /tokenFile names a file that cannot be read/,
+    },
+    {
+      name: "a certificate without key",
+      given: { user: { "client-certificate-data": base64(PEM) } },
+      expect: /client-key is not set/,
+    },
+    {
+      name: "a key without certificate",
+      given: { user: { "client-key-data": base64(PEM) } },
+      expect: /client-certificate is not set/,
+    },
+    {
+      name: "data that is no PEM",
+      given: { cluster: { "certificate-authority-data": "eA==" } },
+      expect: /certificate-authority-data holds no PEM/,
+    },
+    {
+      name: "a token that is no text",
+      given: { user: { token: 1 } },
+      expect: /users\["u"\]\.user\.token is 1; it must be a string/,
+    },
+    {
+      name: "skipping verification with an authority",
+      given: { cluster: { "insecure-skip-tls-verify": true, "certificate-authority-data": base64(PEM) } },
+      expect: /one of them must go/,
+    },
+  ];
+  for (const { name, given, expect: sentence } of wrong) {
+    test(`refuses ${name}, naming file and field`, async () => {
+      const path = kubeconfig(given);
+      const failure = await kubeconfigFile(path).catch((thrown: unknown) => thrown);
+      expect(failure).toMatchObject({ code: "InvalidConfig", message: expect.stringMatching(sentence) });
+      expect((failure as Error).message.startsWith(`${path}: `)).toBe(true);
+    });
+  }
+
+  for (const text of ["", "[]", "a: [", "just text"]) {
+    test(`refuses a file that is not a kubeconfig: ${JSON.stringify(text)}`, async () => {
+      await expect(kubeconfigFile(write("bad", text))).rejects.toMatchObject({ code: "InvalidConfig" });
+    });
+  }
+});
+
+describe("inClusterConfig", () => {
+  const env = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "443" };
+
+  function serviceAccount(): void {
+    write("token", "first\n");
+    write("ca.crt", PEM);
+    write("namespace", "operators");
+  }
+
+  test("reads the service account, and token and authority again after a minute", async () => {
+    const clock = new FakeClock();
+    serviceAccount();
+    const config = await inClusterConfig({ env, clock, serviceAccountDirectory: folder });
+    expect(config).toMatchObject({ server: "https://[fd00::1]:443", namespace: "operators" });
+    const before = await config.credentials(false);
+    expect(before).toEqual({ token: "first", tls: { verify: true, ca: PEM.trim() } });
+    write("token", "second\n");
+    await clock.advance(60_000);
+    const same = await config.credentials(false);
+    expect(same.token).toBe("second");
+    expect(same.tls).toBe(before.tls); // connections are kept
+    write("ca.crt", `${PEM}${PEM}`);
+    await clock.advance(60_000);
+    expect((await config.credentials(false)).tls.ca).toBe(`${PEM}${PEM}`.trim());
+  });
+
+  test("names what is missing", async () => {
+    await expect(inClusterConfig({ env: {}, serviceAccountDirectory: folder })).rejects.toMatchObject({
+      code: "InvalidConfig",
+      message: expect.stringContaining("KUBERNETES_SERVICE_HOST is not set"),
+    });
+    serviceAccount();
+    write("token", "");
+    await expect(inClusterConfig({ env, serviceAccountDirectory: folder })).rejects.toMatchObject({
+      code: "InvalidConfig",
+      message: expect.stringContaining(`${join(folder, "token")} is empty`),
+    });
+  });
+
+  test("is what a pod gets unless KUBECONFIG says otherwise", async () => {
+    serviceAccount();
+    const pod = { ...env, HOME: folder };
+    expect((await defaultConfig({ env: pod, serviceAccountDirectory: folder })).origin).toBe("service account");
+    const named = { ...pod, KUBECONFIG: kubeconfig() };
+    expect((await defaultConfig({ env: named, serviceAccountDirectory: folder })).origin).toBe(join(folder, "config"));
+  });
+});
+
+test("defaultConfig says where it has looked", async () => {
+  await expect(defaultConfig({ env: { HOME: folder } })).rejects.toMatchObject({
+    code: "InvalidConfig",
+    message: expect.stringContaining(join(folder, ".kube", "config")),
+  });
+  const both = `${kubeconfig()}:${write("second", "")}`;
+  await expect(defaultConfig({ env: { KUBECONFIG: both } })).rejects.toThrow(
+    /2 of these files exist; exactly one must/,
+  );
+});

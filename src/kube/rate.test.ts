@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { TokenBucket } from "./rate.ts";
+
+const never = new AbortController().signal;
+
+/** Times in milliseconds after the start at which `count` calls got their turn. */
+async function turns(clock: FakeClock, bucket: TokenBucket, count: number): Promise<number[]> {
+  const startMs = clock.monotonicMs();
+  const times: number[] = [];
+  for (let n = 0; n < count; n++) void bucket.take(never).then(() => times.push(clock.monotonicMs() - startMs));
+  await clock.advance(60_000);
+  return times;
+}
+
+test("a burst goes at once, the rest at the rate, in order", async () => {
+  const clock = new FakeClock();
+  expect(await turns(clock, new TokenBucket(clock, { qps: 10, burst: 3 }), 6)).toEqual([0, 0, 0, 100, 200, 300]);
+});
+
+test("a quiet time fills the bucket up to the burst and no further", async () => {
+  const clock = new FakeClock();
+  const bucket = new TokenBucket(clock, { qps: 10, burst: 2 });
+  await turns(clock, bucket, 2);
+  expect(await turns(clock, bucket, 4)).toEqual([0, 0, 100, 200]);
+});
+
+test("the high lane never waits, and the others wait for it", async () => {
+  const clock = new FakeClock();
+  const bucket = new TokenBucket(clock, { qps: 10, burst: 1 });
+  for (let n = 0; n < 3; n++) bucket.takeHigh();
+  expect(await turns(clock, bucket, 1)).toEqual([300]);
+});
+
+test("whoever gives up hears so at once, and neither takes a token nor stops the others", async () => {
+  const clock = new FakeClock();
+  const bucket = new TokenBucket(clock, { qps: 1, burst: 1 });
+  await bucket.take(never);
+  const stop = new AbortController();
+  const order: string[] = [];
+  void bucket.take(stop.signal).catch(() => order.push("first gave up"));
+  void bucket.take(stop.signal).catch(() => order.push("second gave up"));
+  void bucket.take(never).then(() => order.push("third went"));
+  await clock.advance(100);
+  stop.abort();
+  await clock.advance(0);
+  expect(order.sort()).toEqual(["first gave up", "second gave up"]);
+  await clock.advance(900);
+  expect(order).toContain("third went");
+});

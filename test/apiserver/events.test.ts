@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { EventRecorder, type Regarding } from "#kube/events.ts";
+import { EVENTS, NAMESPACES } from "#kube/kinds.ts";
+
+const { signal } = new AbortController();
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(async () => await server?.stop());
+
+const db: Regarding = {
+  apiVersion: "etcd.improbable.io/v1",
+  kind: "EtcdCluster",
+  namespace: "default",
+  name: "db",
+  uid: "u1",
+};
+
+async function told(reason: string, namespace = "default") {
+  const { items } = await server.client.list(EVENTS, { namespace }, { signal });
+  return items.filter((event) => event.reason === reason);
+}
+
+test("the server takes our events and their counts", async () => {
+  const recorder = new EventRecorder({ client: server.client, instance: "operator-0" });
+  const note = { type: "Warning" as const, reason: "replace-dead", action: "RemoveMember", note: "ö".repeat(2_000) };
+  for (let n = 0; n < 3; n++) recorder.record(db, note);
+  await recorder.flush(signal);
+  expect(recorder.stats.dropped).toBe(0);
+  const [event, ...others] = await told("replace-dead");
+  expect(others).toEqual([]);
+  expect(event).toMatchObject({ type: "Warning", regarding: db, series: { count: 3 }, note: "ö".repeat(512) });
+});
+
+test("events of cluster-scoped objects and of very long names are taken", async () => {
+  const recorder = new EventRecorder({ client: server.client, instance: "operator-0" });
+  const [space] = (await server.client.list(NAMESPACES, {}, { signal })).items;
+  const { name, uid } = space!.metadata;
+  const note = { type: "Normal" as const, reason: "seen", action: "Look", note: "" };
+  recorder.record({ apiVersion: "v1", kind: "Namespace", name, uid }, note);
+  recorder.record({ ...db, name: `${"a".repeat(200)}.b`, uid: "u2" }, note);
+  await recorder.flush(signal);
+  expect(recorder.stats).toMatchObject({ created: 2, dropped: 0 });
+  expect(await told("seen")).toHaveLength(2);
+});
+
+test("an event for a namespace that is gone is dropped, and the next one is written", async () => {
+  const recorder = new EventRecorder({ client: server.client, instance: "operator-0" });
+  const note = { type: "Normal" as const, reason: "after-gone", action: "Look", note: "n" };
+  recorder.record({ ...db, namespace: "gone" }, note);
+  recorder.record({ ...db, uid: "u3" }, note);
+  await recorder.flush(signal);
+  expect(recorder.stats).toMatchObject({ created: 1, dropped: 1 });
+});

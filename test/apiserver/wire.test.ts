@@ -1,0 +1,221 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type FaultProxy, startFaultProxy } from "#kit/fault-proxy.ts";
+import { allOf } from "#kit/kube-stream.ts";
+import { KubeClient, type Observation } from "#kube/client.ts";
+import type { KubeConfig } from "#kube/config.ts";
+import { type Draft, PODS, type Pod } from "#kube/kinds.ts";
+
+// What undici and TCP really do, which a scripted transport only claims.
+
+const { signal } = new AbortController();
+const ref = { namespace: "default", name: "x" };
+const draft: Draft<Pod> = { apiVersion: "v1", kind: "Pod", metadata: ref };
+const pod = { ...draft, metadata: { ...ref, uid: "u", resourceVersion: "7" } };
+type Handler = (request: IncomingMessage, response: ServerResponse, number: number) => void;
+
+let server: Server;
+let proxy: FaultProxy;
+let handle: Handler;
+let requests: number;
+let observed: Observation[];
+let kube: KubeClient;
+
+beforeEach(async () => {
+  requests = 0;
+  observed = [];
+  server = createServer((request, response) => handle(request, response, ++requests));
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  proxy = await startFaultProxy(portOf(server));
+  kube = clientOn(proxy.port);
+});
+afterEach(async () => {
+  await kube.close();
+  await proxy.stop();
+  server.closeAllConnections();
+  await new Promise((done) => server.close(done));
+});
+
+function portOf(of: Server): number {
+  return (of.address() as { port: number }).port;
+}
+
+function clientOn(port: number): KubeClient {
+  const tls = { verify: true };
+  const config: KubeConfig = {
+    server: `http://127.0.0.1:${port}/prefix`,
+    namespace: "default",
+    origin: "test",
+    credentials: () => Promise.resolve({ tls, token: "secret" }),
+  };
+  return new KubeClient({ config, userAgent: "test/1", observer: (each) => observed.push(each) });
+}
+
+const ok: Handler = (_request, response) => void response.end(JSON.stringify(pod));
+const codes = (): string[] => observed.map(({ code }) => code);
+
+describe("calls", () => {
+  test("carry token, agent and the path of the server, and share connections", async () => {
+    const seen: unknown[] = [];
+    handle = (request, response, number) => {
+      seen.push([request.url, request.headers.authorization, request.headers["user-agent"]]);
+      ok(request, response, number);
+    };
+    for (let n = 0; n < 50; n++) await kube.get(PODS, ref, { signal });
+    expect(seen[0]).toEqual(["/prefix/api/v1/namespaces/default/pods/x", "Bearer secret", "test/1"]);
+    expect(proxy.opened).toBeLessThanOrEqual(2);
+  });
+
+  test("use at most sixteen connections", async () => {
+    handle = (request, response, number) => setTimeout(() => ok(request, response, number), 20);
+    await Promise.all(Array.from({ length: 60 }, () => kube.get(PODS, ref, { signal })));
+    expect(proxy.opened).toBeGreaterThan(1);
+    expect(proxy.opened).toBeLessThanOrEqual(16);
+  });
+
+  test("that certainly were not sent are repeated, a create too", async () => {
+    const port = portOf(server);
+    handle = ok;
+    await proxy.stop();
+    await new Promise((done) => server.close(done));
+    const lonely = clientOn(port);
+    const call = lonely.create(PODS, draft, { signal });
+    setTimeout(() => server.listen(port, "127.0.0.1"), 400);
+    expect((await call).metadata.uid).toBe("u");
+    expect(codes().slice(-2)).toEqual(["unsent", "200"]);
+    expect(requests).toBe(1);
+    await lonely.close();
+    proxy = await startFaultProxy(port); // for the tidying up
+  });
+
+  test("whose connection broke after sending are repeated only when they read", async () => {
+    handle = (request, response, number) =>
+      number === 1 ? void request.socket.destroy() : ok(request, response, number);
+    await expect(kube.create(PODS, draft, { signal })).rejects.toMatchObject({ code: "KubeUnavailable" });
+    expect(requests).toBe(1);
+    requests = 0;
+    await kube.get(PODS, ref, { signal });
+    expect(requests).toBe(2);
+    expect(codes()).toEqual(["broken", "broken", "200"]);
+  });
+
+  test("whose answer is cut are broken", async () => {
+    handle = (_request, response) => {
+      response.writeHead(200, { "content-length": "1000" });
+      response.write('{"kind":');
+      setTimeout(() => response.destroy(), 20);
+    };
+    const call = kube.create(PODS, draft, { signal });
+    await expect(call).rejects.toMatchObject({
+      code: "KubeUnavailable",
+      message: expect.stringContaining("create pods"),
+    });
+  });
+
+  test("fail at their deadline on a frozen link, and the next one gets a new connection and works", async () => {
+    handle = ok;
+    await Promise.all([kube.get(PODS, ref, { signal }), kube.get(PODS, ref, { signal })]);
+    const before = proxy.opened;
+    proxy.freeze();
+    const startMs = performance.now();
+    const frozen = kube.get(PODS, ref, { signal, deadlineMs: 300 });
+    await expect(frozen).rejects.toMatchObject({ code: "KubeUnavailable", message: expect.stringContaining("300 ms") });
+    expect(performance.now() - startMs).toBeLessThan(1_000);
+    proxy.thaw();
+    await kube.get(PODS, ref, { signal, deadlineMs: 1_000 });
+    expect(proxy.opened).toBeGreaterThan(before);
+  });
+
+  test("also end at their deadline when the head came and the body does not", async () => {
+    handle = (_request, response) => {
+      response.writeHead(200);
+      response.write("{");
+    };
+    const call = kube.get(PODS, ref, { signal, deadlineMs: 300 });
+    await expect(call).rejects.toMatchObject({ code: "KubeUnavailable", message: expect.stringContaining("300 ms") });
+  });
+
+  test("that are cancelled end at once", async () => {
+    handle = () => undefined;
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 50);
+    await expect(kube.get(PODS, ref, { signal: stop.signal })).rejects.toMatchObject({ code: "Cancelled" });
+  });
+
+  test("fail once the client is closed", async () => {
+    handle = () => undefined;
+    const call = expect(kube.create(PODS, draft, { signal })).rejects.toMatchObject({ code: "KubeUnavailable" });
+    await new Promise((done) => setTimeout(done, 50));
+    const startMs = performance.now();
+    await kube.close();
+    await call;
+    expect(performance.now() - startMs).toBeLessThan(1_000);
+    await expect(kube.get(PODS, ref, { signal, deadlineMs: 500 })).rejects.toMatchObject({ code: "Cancelled" });
+  });
+});
+
+describe("watches", () => {
+  const event = (resourceVersion: string): string =>
+    `${JSON.stringify({ type: "ADDED", object: { ...pod, metadata: { ...pod.metadata, resourceVersion } } })}\n`;
+
+  test("end normally when the server ends them between two events", async () => {
+    handle = (_request, response) => void response.end(event("1") + event("2"));
+    const events = await allOf(kube.watch(PODS, { timeoutSeconds: 5 }, { signal }));
+    expect(events).toHaveLength(2);
+  });
+
+  for (const how of ["end", "destroy"] as const) {
+    test(`are broken when the server ${how}s them within an event, and what came before is told`, async () => {
+      handle = (_request, response) => {
+        response.write(event("1") + event("2").slice(0, 20));
+        setTimeout(() => response[how](), 20);
+      };
+      const told: unknown[] = [];
+      const reading = (async () => {
+        for await (const each of kube.watch(PODS, { timeoutSeconds: 5 }, { signal })) told.push(each);
+      })();
+      await expect(reading).rejects.toMatchObject({ code: "KubeUnavailable" });
+      expect(told).toHaveLength(1);
+    });
+  }
+
+  test("live longer than the deadline of their head, and end at once by their signal", async () => {
+    handle = (_request, response) => {
+      response.write(event("1"));
+      setTimeout(() => response.write(event("2")), 400);
+    };
+    const stop = new AbortController();
+    const watch = kube.watch(PODS, { timeoutSeconds: 5 }, { signal: stop.signal, deadlineMs: 200 });
+    expect((await watch.next()).done).toBe(false);
+    expect((await watch.next()).done).toBe(false);
+    setTimeout(() => stop.abort(), 20);
+    await expect(watch.next()).rejects.toMatchObject({ code: "Cancelled" });
+  });
+
+  test("without a head end at the deadline", async () => {
+    handle = () => undefined;
+    const watch = kube.watch(PODS, { timeoutSeconds: 5 }, { signal, deadlineMs: 200 });
+    await expect(watch.next()).rejects.toMatchObject({ code: "KubeUnavailable" });
+  });
+
+  test("that nobody reads any more close their connection", async () => {
+    const closed = Promise.withResolvers<void>();
+    handle = (request, response) => {
+      request.socket.on("close", () => closed.resolve());
+      response.write(event("1"));
+    };
+    const watch = kube.watch(PODS, { timeoutSeconds: 5 }, { signal });
+    await watch.next();
+    await watch.return();
+    await closed.promise;
+  });
+
+  test("do not take connections from calls", async () => {
+    handle = (request, response, number) =>
+      request.url?.includes("watch=1") ? void response.write(event("1")) : ok(request, response, number);
+    const watches = Array.from({ length: 40 }, () => kube.watch(PODS, { timeoutSeconds: 5 }, { signal }));
+    await Promise.all(watches.map((watch) => watch.next()));
+    expect((await kube.get(PODS, ref, { signal, deadlineMs: 1_000 })).metadata.uid).toBe("u");
+    await Promise.all(watches.map((watch) => watch.return()));
+  });
+});

@@ -1,0 +1,6 @@
+/** Everything that a stream hands out until its end. */
+export async function allOf<T>(stream: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const each of stream) all.push(each);
+  return all;
+}
