@@ -1,0 +1,105 @@
+import { expect, test } from "vitest";
+import { OperatorError } from "#base/error.ts";
+import { absent, unknown } from "#base/observed.ts";
+import { ToyController, toyTools } from "#kit/toy-controller.ts";
+import { step, wait } from "#runtime/decide.ts";
+import { Pass } from "#runtime/pass.ts";
+
+const KEY = { namespace: "foo", name: "toy" };
+const never = new AbortController().signal;
+const paint = step("paint", "it is grey", { do: "paint" });
+
+function toy(overrides: Parameters<typeof toyTools>[0] = {}) {
+  const controller = new ToyController();
+  const rest = toyTools(overrides);
+  return { controller, pass: new Pass(controller, rest.tools), ...rest };
+}
+
+test("pass: a step is made once, told as an event under its rule's name, and followed by another look at once", async () => {
+  const { controller, pass, told } = toy();
+  controller.next = paint;
+  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 0 });
+  expect(controller.asked).toEqual(["observe toy", "paint"]);
+  expect(told).toEqual(["Normal paint: it is grey"]);
+});
+
+test("pass: a settled object gets its status written and rests", async () => {
+  const { controller, pass } = toy();
+  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 60_000 });
+  expect(controller.asked).toEqual(["observe toy", "status: settled notTried"]);
+});
+
+test("pass: a wait comes back when it says, and is told only when a person should hear of it", async () => {
+  const { controller, pass, told } = toy();
+  controller.next = wait("drying", "the paint is wet", 1_234);
+  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 1_234 });
+  expect(told).toEqual([]);
+  controller.next = wait("no-paint", "there is no paint", 1_234, { warn: true });
+  await pass.run(KEY, never);
+  expect(told).toEqual(["Warning no-paint: there is no paint"]);
+});
+
+test("pass: an object that is gone ends its passes", async () => {
+  const { controller, pass } = toy();
+  controller.seen = absent;
+  expect(await pass.run(KEY, never)).toEqual({ is: "never" });
+});
+
+test("pass: what could not be looked at is not acted on", async () => {
+  const { controller, pass } = toy();
+  controller.seen = unknown("the lights are off");
+  controller.next = paint;
+  expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
+  expect(controller.asked).toEqual(["observe toy"]);
+});
+
+test("pass: a conflict is no failure: nothing is told, the status is left to the next look", async () => {
+  const { controller, pass, told } = toy();
+  controller.next = paint;
+  controller.acting = () => Promise.reject(new OperatorError("KubeConflict", "somebody painted it"));
+  expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
+  expect(controller.asked).toEqual(["observe toy", "paint"]);
+  expect(told).toEqual([]);
+});
+
+test("pass: a failed step is told with its reason, and the status says so", async () => {
+  const { controller, pass, told } = toy();
+  controller.next = paint;
+  controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
+  expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
+  expect(controller.asked).toEqual(["observe toy", "paint", "status: step failed"]);
+  expect(told).toEqual(["Warning paint: paint failed: no brush for you"]);
+});
+
+test("pass: who does not hold the lease changes nothing, not even a status", async () => {
+  const { controller, pass } = toy({ mayAct: () => false });
+  controller.next = paint;
+  await pass.run(KEY, never);
+  expect(controller.asked).toEqual(["observe toy"]);
+});
+
+test("pass: the lease is asked for after observing, which may have taken long", async () => {
+  let holds = true;
+  const { controller, pass } = toy({ mayAct: () => holds });
+  controller.next = paint;
+  controller.observing = () => {
+    holds = false;
+    return Promise.resolve();
+  };
+  await pass.run(KEY, never);
+  expect(controller.asked).not.toContain("paint");
+});
+
+test("pass: steps that lead nowhere still get a status now and then", async () => {
+  const { controller, pass } = toy();
+  controller.next = paint;
+  for (let turn = 0; turn < 20; turn++) await pass.run(KEY, never);
+  expect(controller.asked.filter((what) => what.startsWith("status")).length).toBe(2);
+});
+
+test("pass: a defect in a room fails this pass and is counted, and nothing is thrown", async () => {
+  const { controller, pass, metrics } = toy();
+  controller.observing = () => Promise.reject(new TypeError("undefined is not a brush"));
+  expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
+  expect(await metrics.registry.getSingleMetricAsString("etcd_operator_passes_total")).toContain('result="error"} 1');
+});

@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { KeyedQueue } from "#runtime/queue.ts";
+
+function queueOn(clock: FakeClock): KeyedQueue<string> {
+  return new KeyedQueue<string>(clock, (key) => key);
+}
+
+/** Takes what is ready now; "nothing" when the taker would have to wait. The waiting taker stays and gets the next key. */
+async function takeNow(queue: KeyedQueue<string>): Promise<string> {
+  const nothing = new Promise<string>((resolve) => setImmediate(() => resolve("nothing")));
+  return await Promise.race([queue.take().then((item) => item?.key ?? "closed"), nothing]);
+}
+
+test("queue: a key that is added three times is handed out once", async () => {
+  const queue = queueOn(new FakeClock());
+  for (const key of ["a", "a", "b", "a"]) queue.add(key);
+  expect([await takeNow(queue), await takeNow(queue), await takeNow(queue)]).toEqual(["a", "b", "nothing"]);
+});
+
+test("queue: a key is not handed out twice at the same time; added meanwhile, it comes again afterwards", async () => {
+  const queue = queueOn(new FakeClock());
+  queue.add("a");
+  expect(await takeNow(queue)).toBe("a");
+  queue.add("a");
+  expect(queue.depth).toBe(0);
+  queue.done("a");
+  expect(await takeNow(queue)).toBe("a");
+});
+
+test("queue: a delayed key comes at its time, and earlier when it is added", async () => {
+  const clock = new FakeClock();
+  const queue = queueOn(clock);
+  queue.addAfter("a", 1_000);
+  await clock.advance(999);
+  expect(queue.depth).toBe(0);
+  await clock.advance(1);
+  expect(await takeNow(queue)).toBe("a");
+  queue.done("a");
+  queue.addAfter("a", 1_000);
+  queue.add("a");
+  expect(await takeNow(queue)).toBe("a");
+  queue.done("a");
+  await clock.advance(2_000);
+  expect(queue.depth).toBe(0);
+});
+
+test("queue: of two delays the earlier one counts", async () => {
+  const clock = new FakeClock();
+  const queue = queueOn(clock);
+  queue.addAfter("a", 5_000);
+  queue.addAfter("a", 100);
+  queue.addAfter("a", 9_000);
+  await clock.advance(100);
+  expect(queue.depth).toBe(1);
+});
+
+test("queue: the age is that of the key that has waited longest", async () => {
+  const clock = new FakeClock();
+  const queue = queueOn(clock);
+  queue.add("a");
+  await clock.advance(300);
+  queue.add("b");
+  await clock.advance(200);
+  expect(queue.ageMs).toBe(500);
+});
+
+test("queue: closed, it hands out nothing, also to those who wait", async () => {
+  const queue = queueOn(new FakeClock());
+  const waiting = queue.take();
+  queue.close();
+  queue.add("a");
+  expect(await waiting).toBeUndefined();
+  expect(await queue.take()).toBeUndefined();
+});
