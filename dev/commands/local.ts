@@ -1,11 +1,10 @@
 import { parseArgs } from "node:util";
 import { Failure } from "../failure.ts";
-import { down, up } from "../local/cluster.ts";
 import { execInside } from "../local/exec.ts";
 import { DEFAULT_INSTANCE, findInstance, needInstance } from "../local/instance.ts";
-import { healNode, loadArchive, partitionNode, startNode, stopNode } from "../local/nodes.ts";
-import { statusLines } from "../local/status.ts";
 import { seconds, step } from "../progress.ts";
+
+// What a command needs is loaded when it runs: `exec` and `status` are called in loops and should not pay for `up`.
 
 const USAGE = `A real Kubernetes on this machine, without Docker.
 
@@ -29,23 +28,29 @@ async function main(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = positionals;
   switch (command) {
     case "up": {
+      const { up } = await import("../local/cluster.ts");
       const sinceMs = performance.now();
       const instance = await up(name, values.nodes === undefined ? undefined : Number(values.nodes), step);
       console.log(`\nready after ${seconds(performance.now() - sinceMs)}: export KUBECONFIG=${instance.kubeconfig}`);
       return 0;
     }
-    case "down":
+    case "down": {
+      const { down } = await import("../local/cluster.ts");
       if (!(await down(name, values.keep, step))) console.log(`there is no local Kubernetes "${name}"`);
       return 0;
+    }
     case "status": {
+      const { statusLines } = await import("../local/status.ts");
       const instance = findInstance(name);
       if (instance === undefined) console.log(`there is no local Kubernetes "${name}"`);
       else console.log((await statusLines(instance, Date.now())).join("\n"));
       return instance === undefined ? 1 : 0;
     }
-    case "load":
+    case "load": {
+      const { loadArchive } = await import("../local/nodes.ts");
       await loadArchive(name, needOne(rest, "load IMAGE.tar"), step);
       return 0;
+    }
     case "node":
       await onNode(name, rest);
       return 0;
@@ -77,6 +82,7 @@ function parse(argv: readonly string[]) {
 
 async function onNode(name: string, rest: readonly string[]): Promise<void> {
   const [action = "", number] = rest;
+  const { healNode, partitionNode, startNode, stopNode } = await import("../local/nodes.ts");
   const actions = { stop: stopNode, start: startNode, partition: partitionNode, heal: healNode };
   if (!Object.hasOwn(actions, action) || number === undefined) {
     throw new Failure(`it is: node ${Object.keys(actions).join("|")} N`);

@@ -11,7 +11,7 @@ import {
 import { dirname, join } from "node:path";
 import { ensureComponents } from "../components.ts";
 import { Failure } from "../failure.ts";
-import { ensureImages, type ImageArchive } from "../images.ts";
+import { ensureImages } from "../images.ts";
 import { ensureRunPackages } from "../packages.ts";
 import type { Step } from "../progress.ts";
 import { apiServerUrl, MAX_NODES } from "./addresses.ts";
@@ -19,6 +19,7 @@ import { Api } from "./api.ts";
 import { CLIENTS, ensureCertificates } from "./certificates.ts";
 import { ensureApiServer, ensureControllers } from "./control-plane.ts";
 import { closeHealthConnections } from "./health.ts";
+import { ensureImageStore } from "./image-store.ts";
 import {
   DEFAULT_INSTANCE,
   type Instance,
@@ -31,10 +32,10 @@ import {
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { unmountBelow } from "./mounts.ts";
 import { ensureNetwork, resolvConf } from "./network.ts";
-import { ensureKubelet, ensureRuntime, nodeName } from "./node.ts";
+import { ensureKubelet, ensureRuntime, type NodeImages, nodeName } from "./node.ts";
 import { resolvConfText } from "./node-config.ts";
 import { heal, partitioned } from "./partition.ts";
-import { ProcessTable, waitReady } from "./processes.ts";
+import { type ProcessTable, tableOf, waitReady } from "./processes.ts";
 import { ensureStorage } from "./provisioning.ts";
 import { ensureDns, ensureProxy } from "./services.ts";
 import { type SlotRecord, slotFor, takeSlot } from "./slots.ts";
@@ -68,6 +69,12 @@ export async function ensureBinaries(step: Step) {
   return { ...paths, etcd: paths["etcd-3.6.16"] };
 }
 
+/** The images that every node has, made when they are missing. */
+export async function ensureNodeImages(binaries: Binaries, step: Step): Promise<NodeImages> {
+  const archives = await ensureImages(step);
+  return { archives, store: await ensureImageStore(binaries.containerd, archives, step) };
+}
+
 /**
  * Brings a local Kubernetes up, or repairs it: what runs stays, what died is started, stopped nodes boot, partitions heal.
  * @param nodes how many; default: as many as it has, or DEFAULT_NODES
@@ -77,7 +84,7 @@ export async function up(name: string, nodes: number | undefined, step: Step): P
   const folder = stateFolder(name);
   await ensureRunPackages(step);
   const binaries = await ensureBinaries(step);
-  const images = await ensureImages(step);
+  const images = await ensureNodeImages(binaries, step);
   return withInstanceLock(name, async () => {
     const count = wantedNodes(folder, nodes);
     mkdirSync(folder, { recursive: true });
@@ -111,15 +118,11 @@ export function down(name: string, keep: boolean, step: Step): Promise<boolean> 
   });
 }
 
-export function tableOf(instance: Instance): ProcessTable {
-  return new ProcessTable(instance.folder, instance.logs, instance.token);
-}
-
 async function start(
   instance: Instance,
   count: number,
   binaries: Binaries,
-  images: readonly ImageArchive[],
+  images: NodeImages,
   step: Step,
 ): Promise<void> {
   const table = tableOf(instance);

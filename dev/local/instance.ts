@@ -79,6 +79,11 @@ export function recordedNodes(folder: string): number | undefined {
   return Number.isInteger(nodes) && nodes > 0 ? nodes : undefined;
 }
 
+/** Numbers of the instance's nodes. */
+export function nodesOf(instance: Instance): number[] {
+  return Array.from({ length: recordedNodes(instance.folder) ?? 0 }, (_, index) => index + 1);
+}
+
 export function recordNodes(folder: string, nodes: number): void {
   writeFileSync(nodesFile(folder), `${nodes}\n`);
 }

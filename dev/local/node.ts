@@ -1,12 +1,12 @@
-import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { componentsRoot, mainBinary } from "../components.ts";
 import { type ImageArchive, PAUSE_IMAGE } from "../images.ts";
-import { run } from "../run.ts";
 import { apiServerUrl, nodeAddresses } from "./addresses.ts";
 import { kubeletLeaf, pkiFile } from "./certificates.ts";
 import { ensureCgroup, enterUnifiedCgroup, kubeletCgroup, nodeCgroup, processesIn, removeCgroup } from "./cgroups.ts";
+import { imagesIn, importArchive, importImages, socketMissing } from "./containerd.ts";
+import { copyStore } from "./image-store.ts";
 import type { Instance } from "./instance.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { inside } from "./network.ts";
@@ -35,6 +35,13 @@ export interface NodeBinaries {
   readonly pause: string;
 }
 
+/** The images that a node has from its first boot. */
+export interface NodeImages {
+  readonly archives: readonly ImageArchive[];
+  /** Folder that image-store.ts made of them. */
+  readonly store: string;
+}
+
 export function nodeName(node: number): string {
   return `node-${node}`;
 }
@@ -59,9 +66,11 @@ export async function ensureRuntime(
   table: ProcessTable,
   binaries: NodeBinaries,
   node: number,
-  images: readonly ImageArchive[],
+  images: NodeImages,
 ): Promise<void> {
   writeNodeFiles(instance, node, binaries);
+  const disk = join(nodeFolder(instance, node), "containerd");
+  if (readdirSync(disk).length === 0) copyStore(images.store, disk);
   const holder = await ensureHolder(instance, table, binaries, node);
   const configFile = "/mnt/node/config/containerd.toml";
   const containerd = await table.ensure(
@@ -72,7 +81,7 @@ export async function ensureRuntime(
   );
   const socket = socketOf(holder);
   await waitReady(containerd, () => socketMissing(socket));
-  await importImages(socket, binaries, images);
+  await importImages(socket, binaries.containerd, images.archives);
 }
 
 /** Starts the node's kubelet; whether it is Ready is for the API server to say. */
@@ -113,7 +122,7 @@ export async function loadImage(
 ): Promise<void> {
   const holder = table.running(holderName(node));
   if (holder === undefined) throw new Error(`${nodeName(node)} is not running`);
-  await importArchive(socketOf(holder), binaries, archive);
+  await importArchive(socketOf(holder), binaries.containerd, archive);
 }
 
 /** Names of the images in the node; none when it does not run. */
@@ -181,39 +190,4 @@ function insideNode(holder: Component, argv: readonly string[]): string[] {
 /** The runtime's socket, seen from outside the node. */
 function socketOf(holder: Component): string {
   return `/proc/${holder.pid}/root${CONTAINERD_SOCKET}`;
-}
-
-function socketMissing(socket: string): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const client = connect(socket);
-    client.once("connect", () => {
-      client.destroy();
-      resolve(undefined);
-    });
-    client.once("error", () => resolve("its socket does not answer"));
-  });
-}
-
-async function importImages(socket: string, binaries: NodeBinaries, images: readonly ImageArchive[]): Promise<void> {
-  const there = new Set(await imagesIn(socket, binaries.containerd));
-  for (const image of images) {
-    if (!there.has(image.name)) await importArchive(socket, binaries, image.file);
-  }
-}
-
-/** Named images; the runtime also lists each by its digest. */
-async function imagesIn(socket: string, containerd: string): Promise<string[]> {
-  const listed = await ctr(socket, containerd, ["images", "ls", "-q"]);
-  return listed.split("\n").filter((name) => name !== "" && !name.startsWith("sha256:"));
-}
-
-async function importArchive(socket: string, binaries: NodeBinaries, archive: string): Promise<void> {
-  // From standard input: the node need not see the folder where the archive lies.
-  await ctr(socket, binaries.containerd, ["images", "import", "-"], archive);
-}
-
-async function ctr(socket: string, containerd: string, args: readonly string[], inputFile?: string): Promise<string> {
-  const program = join(dirname(containerd), "ctr");
-  const all = ["--address", socket, "--namespace", "k8s.io", ...args];
-  return (await run(program, all, inputFile === undefined ? {} : { inputFile })).stdout;
 }

@@ -2,13 +2,13 @@
 
 import { existsSync } from "node:fs";
 import { Failure } from "../failure.ts";
-import { ensureImages } from "../images.ts";
 import { type Step, silentStep } from "../progress.ts";
 import { Api } from "./api.ts";
-import { type Binaries, ensureBinaries, ensureNode, environmentKubeconfig, tableOf } from "./cluster.ts";
-import { type Instance, needInstance, recordedNodes, withInstanceLock } from "./instance.ts";
+import { type Binaries, ensureBinaries, ensureNode, ensureNodeImages, environmentKubeconfig } from "./cluster.ts";
+import { type Instance, needInstance, nodesOf, withInstanceLock } from "./instance.ts";
 import { cutPower, ensureRuntime, loadImage, nodeName } from "./node.ts";
 import { heal, partition } from "./partition.ts";
+import { tableOf } from "./processes.ts";
 
 /** Cuts the node's power: kubelet, runtime and containers end at once and tell nobody. Its volumes stay. */
 export async function stopNode(name: string, node: number, step: Step): Promise<void> {
@@ -20,7 +20,7 @@ export async function stopNode(name: string, node: number, step: Step): Promise<
 /** Boots a stopped node and waits until it is Ready. Does nothing to one that runs. */
 export async function startNode(name: string, node: number, step: Step): Promise<void> {
   const binaries = await ensureBinaries(step);
-  const images = await ensureImages(step);
+  const images = await ensureNodeImages(binaries, step);
   await onNode(name, node, async (instance) => {
     const api = new Api(environmentKubeconfig(instance));
     try {
@@ -59,11 +59,6 @@ export async function loadArchive(name: string, archive: string, step: Step): Pr
   await step(`${archive} loaded into ${nodes.length} nodes`, async () => {
     await Promise.all(nodes.map((node) => loadImage(table, binaries, node, archive)));
   });
-}
-
-/** Numbers of the environment's nodes. */
-export function nodesOf(instance: Instance): number[] {
-  return Array.from({ length: recordedNodes(instance.folder) ?? 0 }, (_, index) => index + 1);
 }
 
 async function onNode(name: string, node: number, work: (instance: Instance) => Promise<void>): Promise<void> {

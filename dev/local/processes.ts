@@ -14,6 +14,7 @@ import {
   withEnvironment,
 } from "../proc.ts";
 import { withSbin } from "../run.ts";
+import type { Instance } from "./instance.ts";
 import { TOKEN_VARIABLE } from "./slots.ts";
 
 /** Lines of its log that an error about a component shows. */
@@ -93,27 +94,8 @@ export class ProcessTable {
 
   async #start(name: string, argv: readonly string[], options: StartOptions): Promise<Component> {
     mkdirSync(this.#logs, { recursive: true });
-    const log = join(this.#logs, `${name}.log`);
-    const output = openSync(log, "a");
-    const [program = "", ...args] = argv;
-    const env = withSbin({
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      ...options.env,
-      [TOKEN_VARIABLE]: this.#token,
-    });
-    // Detached: a group of its own, so that Ctrl-C in the terminal reaches only the command.
-    const child = spawn(program, args, { detached: true, stdio: ["ignore", output, output], env, cwd: "/" });
-    closeSync(output);
-    await new Promise<void>((resolve, reject) => {
-      child.once("spawn", resolve);
-      child.once("error", (cause) => reject(new Failure(`${name} did not start: ${cause.message}`, { cause })));
-    });
-    child.unref();
-    const pid = options.isChild ? await onlyChild(child.pid ?? 0) : child.pid;
-    const id = pid === undefined ? undefined : identify(pid);
-    if (id === undefined) throw new Failure(`${name} ended at once; ${lastLines(log)}`);
-    const component: Component = { ...id, name, startedAt: Date.now(), argv, log };
+    const env = { ...options.env, [TOKEN_VARIABLE]: this.#token };
+    const component = await spawnLogged(name, argv, join(this.#logs, `${name}.log`), { ...options, env });
     this.#components.set(name, component);
     this.#save();
     return component;
@@ -136,6 +118,37 @@ export class ProcessTable {
     writeFileSync(`${this.#file}.draft`, JSON.stringify(this.all(), undefined, 1));
     renameSync(`${this.#file}.draft`, this.#file);
   }
+}
+
+export function tableOf(instance: Instance): ProcessTable {
+  return new ProcessTable(instance.folder, instance.logs, instance.token);
+}
+
+/**
+ * Starts a program that outlives this one and appends what it says to the log.
+ * @throws Failure when it does not start
+ */
+export async function spawnLogged(
+  name: string,
+  argv: readonly string[],
+  log: string,
+  options: StartOptions = {},
+): Promise<Component> {
+  const output = openSync(log, "a");
+  const [program = "", ...args] = argv;
+  const env = withSbin({ PATH: process.env.PATH, HOME: process.env.HOME, ...options.env });
+  // Detached: a group of its own, so that Ctrl-C in the terminal reaches only the command.
+  const child = spawn(program, args, { detached: true, stdio: ["ignore", output, output], env, cwd: "/" });
+  closeSync(output);
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", (cause) => reject(new Failure(`${name} did not start: ${cause.message}`, { cause })));
+  });
+  child.unref();
+  const pid = options.isChild ? await onlyChild(child.pid ?? 0) : child.pid;
+  const id = pid === undefined ? undefined : identify(pid);
+  if (id === undefined) throw new Failure(`${name} ended at once; ${lastLines(log)}`);
+  return { ...id, name, startedAt: Date.now(), argv, log };
 }
 
 async function onlyChild(parent: number): Promise<number | undefined> {

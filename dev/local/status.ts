@@ -2,12 +2,11 @@ import pc from "picocolors";
 import { isAlive } from "../proc.ts";
 import { seconds } from "../progress.ts";
 import { apiServerUrl } from "./addresses.ts";
-import { tableOf } from "./cluster.ts";
-import type { Instance } from "./instance.ts";
+import { type Instance, nodesOf } from "./instance.ts";
 import { isThere } from "./network.ts";
 import { listImages, nodeProcesses } from "./node.ts";
-import { nodesOf } from "./nodes.ts";
 import { partitioned } from "./partition.ts";
+import { tableOf } from "./processes.ts";
 
 /** What of an environment runs, as lines for people. */
 export async function statusLines(instance: Instance, nowMs: number): Promise<string[]> {
