@@ -6,6 +6,7 @@ import { ensureComponents } from "./components.ts";
 import { deployOperator } from "./deploy.ts";
 import { Kubectl } from "./kubectl.ts";
 import { down, up } from "./local/cluster.ts";
+import { execInside } from "./local/exec.ts";
 import type { Instance } from "./local/instance.ts";
 import { loadArchive } from "./local/nodes.ts";
 import { ensureOperatorImage } from "./operator-image.ts";
@@ -14,6 +15,9 @@ import type { Step } from "./progress.ts";
 /** From fastest to slowest. */
 export const LEVELS = ["unit", "apiserver", "etcd", "e2e"] as const;
 export type Level = (typeof LEVELS)[number];
+
+/** Tells tests, which run inside the instance's network, the mount namespace of the machine: nodes are started there. */
+export const HOST_MOUNTS = "E2E_HOST_MOUNTS";
 
 /** A local Kubernetes of the tests' own, beside the demonstration's. */
 export const TEST_INSTANCE = "test";
@@ -51,7 +55,11 @@ export async function runLevel(root: string, level: Level, options: LevelOptions
       await ensureComponents(["etcd-3.5.35", "etcd-3.6.16", "etcd-3.7.3"], step);
       return await counted(vitest, (argv) => ended(spawnHere(argv)));
     case "e2e":
-      return await withTestInstance(root, options.keep, step, () => counted(vitest, (argv) => ended(spawnHere(argv))));
+      return await withTestInstance(root, options.keep, step, (instance) =>
+        counted(vitest, (argv) =>
+          ended(execInside(instance, argv, { cwd: root, env: { [HOST_MOUNTS]: `/proc/${process.pid}/ns/mnt` } })),
+        ),
+      );
   }
 }
 

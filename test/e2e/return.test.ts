@@ -1,8 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startNode, stopNode } from "#dev/local/nodes.ts";
-import { silentStep } from "#dev/progress.ts";
-import { eventually, instance, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { eventually, node, testNamespace, UserCluster } from "#kit/e2e.ts";
 
 // Members go away in every way that pods do, and come back as who they were: same member ID, same data.
 
@@ -77,16 +75,16 @@ test("all three pods deleted at once return without help", async () => {
 
 test("a member on a node that loses power returns when the node does", async () => {
   const { spec } = await pod("my-etcd-2");
-  const node = Number(spec.nodeName.replace("node-", ""));
+  const number = Number(spec.nodeName.replace("node-", ""));
   try {
     await returnsAfter("my-etcd-2", "node-stopped", async () => {
-      await stopNode(instance.name, node, silentStep);
+      await node("stop", number);
       await cluster.untilCondition("Degraded", "True", "MembersUnhealthy", 60_000);
       await cluster.put("my-etcd-0", "while-down", "the others carry on");
-      await startNode(instance.name, node, silentStep);
+      await node("start", number);
     });
   } finally {
-    await startNode(instance.name, node, silentStep);
+    await node("start", number);
   }
   expect(await cluster.read("my-etcd-2", "while-down")).toBe("the others carry on");
 });

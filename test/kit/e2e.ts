@@ -2,12 +2,33 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EtcdCluster, EtcdClusterSpec } from "#api/v1alpha1/cluster.ts";
 import { mainBinary } from "#dev/components.ts";
 import { Kubectl } from "#dev/kubectl.ts";
-import { TEST_INSTANCE } from "#dev/levels.ts";
+import { HOST_MOUNTS, TEST_INSTANCE } from "#dev/levels.ts";
 import { needInstance } from "#dev/local/instance.ts";
+import { run } from "#dev/run.ts";
 
 /** The local Kubernetes of the tests, with the operator in it: `npm run test:e2e` brings it up. */
 export const instance = needInstance(TEST_INSTANCE);
 export const kubectl = new Kubectl(mainBinary("kubectl"), instance.kubeconfig);
+
+/**
+ * Cuts the power of a node, boots it, cuts it off or connects it again. Done in the machine's own mount namespace: what a
+ * node mounts must not end with the test.
+ * @param node 1 or more
+ */
+export async function node(action: "stop" | "start" | "partition" | "heal", node: number): Promise<void> {
+  const mounts = process.env[HOST_MOUNTS];
+  if (mounts === undefined) throw new Error(`${HOST_MOUNTS} is not set: run npm run test:e2e`);
+  const command = [
+    process.execPath,
+    "dev/commands/local.ts",
+    "node",
+    action,
+    String(node),
+    "--instance",
+    TEST_INSTANCE,
+  ];
+  await run("nsenter", [`--mount=${mounts}`, `--wd=${process.cwd()}`, "--", ...command]);
+}
 
 /**
  * Tries until `look` returns without throwing.
