@@ -39,7 +39,7 @@ export interface AddedMember {
  * happened), `EtcdRejected` (see `refusalOf` in error.ts), `EtcdWrongCluster` (nothing was changed) or `Cancelled`.
  */
 export interface EtcdClient {
-  /** What the member says of itself; needs no quorum, answered by learners too. */
+  /** What the member says of itself; learners answer too. No answer from a member that has started without a quorum. */
   status(endpoint: Endpoint, options: CallOptions): Promise<EndpointStatus>;
   /** Like `status`, for looking around: whatever went wrong is `unknown`. Fails with `Cancelled` only. Never `absent`. */
   probe(endpoint: Endpoint, options: CallOptions): Promise<Observed<EndpointStatus>>;

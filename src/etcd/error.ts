@@ -9,7 +9,7 @@ import { OperatorError } from "#base/error.ts";
 export const REFUSAL_TEXTS = {
   /** No member has this ID: removed before, or never there. */
   MemberNotFound: "etcdserver: member not found",
-  /** A member has this ID already. */
+  /** A member has this ID already: one with the same peer URL was added in the same second, which is part of the ID. */
   MemberExist: "etcdserver: member ID already exist",
   /** A member has this peer URL already. */
   PeerURLExist: "etcdserver: Peer URLs already exists",

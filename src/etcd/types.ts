@@ -88,7 +88,8 @@ export interface MemberList {
 }
 
 /**
- * What one member says of itself. It answers without asking the others, so also when there is no quorum.
+ * What one member says of itself, without asking the others. A member that loses the quorum goes on answering; one that
+ * starts without a quorum does not serve its client port before there is one (test/etcd/probes.test.ts).
  * Numbers are exact below 2^53. Source: `StatusResponse` in etcd's api/etcdserverpb/rpc.proto.
  */
 export interface EndpointStatus {
