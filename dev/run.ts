@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { createReadStream } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { Failure } from "./failure.ts";
 
 export interface RunOptions {
@@ -24,24 +24,27 @@ export interface RunResult {
  */
 export function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"], env: withSbin(options.env ?? process.env) });
+    // The file itself, not a pipe from it: images are large, and copying them through here would take most of the time.
+    const file = options.inputFile === undefined ? undefined : openSync(options.inputFile, "r");
+    const env = withSbin(options.env ?? process.env);
+    const child = spawn(program, args, { stdio: [file ?? "pipe", "pipe", "pipe"], env });
+    if (file !== undefined) closeSync(file);
     let stdout = "";
     let stderr = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       stdout += text;
     });
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
       stderr += text;
     });
-    child.stdin.on("error", () => {}); // the program ended without reading its input: its exit code tells
+    child.stdin?.on("error", () => {}); // the program ended without reading its input: its exit code tells
+    child.stdin?.end(options.input ?? "");
     child.on("error", (cause) => reject(new Failure(`${program} did not start: ${cause.message}`, { cause })));
     child.on("close", (code, signal) => {
       if (code === 0 || (options.mayFail && code !== null)) return resolve({ code, stdout, stderr });
       const how = code === null ? `signal ${signal}` : `exit code ${code}`;
       reject(new Failure(`${[program, ...args].join(" ")} failed (${how}): ${(stderr || stdout).trim()}`));
     });
-    if (options.inputFile !== undefined) createReadStream(options.inputFile).pipe(child.stdin);
-    else child.stdin.end(options.input ?? "");
   });
 }
 

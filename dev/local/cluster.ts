@@ -30,6 +30,7 @@ import {
   withInstanceLock,
 } from "./instance.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
+import { raiseLimits } from "./limits.ts";
 import { unmountBelow } from "./mounts.ts";
 import { ensureNetwork, resolvConf } from "./network.ts";
 import { ensureKubelet, ensureRuntime, type NodeImages, nodeName } from "./node.ts";
@@ -91,6 +92,7 @@ export async function up(name: string, nodes: number | undefined, step: Step): P
     needSpace(folder);
     const instance = instanceOf(name, await takeSlot(folder, reclaim));
     recordNodes(folder, count);
+    raiseLimits();
     await start(instance, count, binaries, images, step);
     linkKubeconfig(instance);
     return instance;

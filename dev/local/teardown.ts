@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type ProcessId, withEnvironment } from "../proc.ts";
 import { linkOf } from "./addresses.ts";
 import { instanceCgroup, processesIn, removeCgroup } from "./cgroups.ts";
+import { restoreLimits } from "./limits.ts";
 import { unmountBelow } from "./mounts.ts";
 import { removeLink } from "./network.ts";
 import { kill } from "./processes.ts";
@@ -22,6 +23,7 @@ export async function tearDown(record: SlotRecord): Promise<void> {
   await removeCgroup(instanceCgroup(record.slot));
   rmSync(runFolder, { recursive: true, force: true });
   releaseSlot(record.slot);
+  restoreLimits();
 }
 
 /** What carries our token, and what lives in our cgroups: the containers, whose environment is their own. */
