@@ -19,8 +19,8 @@ export type Level = (typeof LEVELS)[number];
 /** Tells tests, which run inside the instance's network, the mount namespace of the machine: nodes are started there. */
 export const HOST_MOUNTS = "E2E_HOST_MOUNTS";
 
-/** A local Kubernetes of the tests' own, beside the demonstration's. */
-export const TEST_INSTANCE = "test";
+/** A local Kubernetes of the tests' own, beside the demonstration's. Another name lets two people test side by side. */
+export const TEST_INSTANCE = process.env.E2E_INSTANCE ?? "test";
 
 export interface Count {
   readonly passed: number;
