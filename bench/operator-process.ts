@@ -1,0 +1,131 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { OPERATOR } from "#api/names.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { PODS, type Pod } from "#kube/kinds.ts";
+import { isReady } from "#kube/pod.ts";
+import { median } from "./figure.ts";
+import { DEPLOYMENTS, OPTIONS } from "./kube.ts";
+import { until } from "./until.ts";
+
+const NAMESPACE = "etcd-operator-system";
+const METRICS_PORT = 8080;
+/** Clock ticks per second in /proc: USER_HZ, 100 on every architecture that Linux reports it to. */
+const TICKS_PER_SECOND = 100;
+
+/** What a process uses. */
+export interface Usage {
+  readonly rssMb: number;
+  /** Of it: heaps and stacks, which no other process shares. */
+  readonly anonymousMb: number;
+  /** The most that `rssMb` ever was. */
+  readonly peakMb: number;
+  readonly cpuMillicores: number;
+}
+
+/** Ends the operator and starts it anew. @returns seconds from the start of the process to the end of its first pass */
+export async function restartOperator(kube: KubeClient): Promise<number> {
+  await scale(kube, 0);
+  await until("the operator has ended", async () => (await podsOf(kube)).length === 0 || undefined, { everyMs: 100 });
+  await scale(kube, 1);
+  const pod = await until(
+    "the operator's pod has an address",
+    async () => (await podsOf(kube)).find(({ status }) => status?.podIP !== undefined),
+    { everyMs: 10 },
+  );
+  await until("the operator has made a pass", async () => (await hasMadePass(pod)) || undefined, { everyMs: 10 });
+  return uptimeSeconds() - startedAtSeconds(await processOf(pod));
+}
+
+/** Looks at the operator's process for a while. @param forMs milliseconds; memory is the median of a look per second */
+export async function usage(kube: KubeClient, forMs: number): Promise<Usage> {
+  const pod = await until("the operator is ready", async () => (await podsOf(kube)).find(isReady), { everyMs: 200 });
+  const pid = await processOf(pod);
+  const looks: { rss: number; anonymous: number }[] = [];
+  const startMs = performance.now();
+  const cpuBefore = cpuSeconds(pid);
+  while (performance.now() - startMs < forMs) {
+    looks.push({ rss: memoryMb(pid, "VmRSS"), anonymous: memoryMb(pid, "RssAnon") });
+    await sleep(1_000);
+  }
+  const elapsedSeconds = (performance.now() - startMs) / 1000;
+  return {
+    rssMb: Math.round(median(looks.map(({ rss }) => rss))),
+    anonymousMb: Math.round(median(looks.map(({ anonymous }) => anonymous))),
+    peakMb: Math.round(memoryMb(pid, "VmHWM")),
+    cpuMillicores: Math.round((1000 * (cpuSeconds(pid) - cpuBefore)) / elapsedSeconds),
+  };
+}
+
+async function scale(kube: KubeClient, replicas: number): Promise<void> {
+  const ref = { namespace: NAMESPACE, name: OPERATOR };
+  await kube.patch(DEPLOYMENTS, ref, { spec: { replicas } }, { ...OPTIONS, type: "merge" });
+}
+
+async function podsOf(kube: KubeClient): Promise<readonly Pod[]> {
+  const labelSelector = `app.kubernetes.io/name=${OPERATOR}`;
+  return (await kube.list(PODS, { namespace: NAMESPACE, labelSelector }, OPTIONS)).items;
+}
+
+async function hasMadePass(pod: Pod): Promise<boolean> {
+  try {
+    const answer = await fetch(`http://${pod.status?.podIP}:${METRICS_PORT}/metrics`);
+    return /^etcd_operator_passes_total\{[^}]*\} [1-9]/m.test(await answer.text());
+  } catch {
+    return false; // it does not listen yet
+  }
+}
+
+/** The container's process, by the container's identifier, which is the name of its cgroup. */
+async function processOf(pod: Pod): Promise<number> {
+  const namespace = pod.metadata.namespace;
+  return await until(`pod ${namespace}/${pod.metadata.name} has a process`, () => {
+    const id = pod.status?.containerStatuses?.[0]?.containerID?.replace(/^.*:\/\//, "");
+    return id === undefined ? processInCgroup(pod.metadata.uid, "node") : processInCgroup(id, "node");
+  });
+}
+
+/** The first process whose cgroup's path holds this text, and which runs this program. */
+function processInCgroup(text: string, program: string): number | undefined {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const found = pids.find(
+    (pid) => read(pid, "cgroup").includes(text) && (read(pid, "cmdline").split("\0")[0] ?? "").endsWith(`/${program}`),
+  );
+  return found === undefined ? undefined : Number(found);
+}
+
+/** Empty when the process has ended meanwhile. */
+function read(pid: string | number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    return ""; // ended while we looked
+  }
+}
+
+/** Fields of /proc/PID/stat from the third on: the name before them may hold spaces and parentheses. */
+function statFields(pid: number): string[] {
+  const stat = read(pid, "stat");
+  if (stat === "") throw new Error("the operator's process ended while it was measured");
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+}
+
+function cpuSeconds(pid: number): number {
+  const fields = statFields(pid);
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+function startedAtSeconds(pid: number): number {
+  return Number(statFields(pid)[19]) / TICKS_PER_SECOND;
+}
+
+function uptimeSeconds(): number {
+  return Number(readFileSync("/proc/uptime", "utf8").split(" ")[0]);
+}
+
+/** @param field of /proc/PID/status, in kB there */
+function memoryMb(pid: number, field: string): number {
+  const kilobytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(read(pid, "status"))?.[1];
+  if (kilobytes === undefined) throw new Error(`the operator's process says nothing of its ${field}`);
+  return Number(kilobytes) / 1000;
+}
