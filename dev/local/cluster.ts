@@ -33,7 +33,7 @@ import { writeKubeconfig } from "./kubeconfig.ts";
 import { raiseLimits } from "./limits.ts";
 import { unmountBelow } from "./mounts.ts";
 import { ensureNetwork, resolvConf } from "./network.ts";
-import { ensureKubelet, ensureRuntime, type NodeImages, nodeName } from "./node.ts";
+import { ensureKubelet, ensureRuntime, type NodeImages, nodeName, stopKubelet } from "./node.ts";
 import { resolvConfText } from "./node-config.ts";
 import { heal, partitioned } from "./partition.ts";
 import { type ProcessTable, tableOf, waitReady } from "./processes.ts";
@@ -169,9 +169,12 @@ export async function ensureNode(
   node: number,
   api: Api,
 ): Promise<void> {
+  const path = `/api/v1/nodes/${nodeName(node)}`;
+  // A kubelet registers its node once in its life: when somebody has deleted the object, it takes a new one.
+  if ((await api.call("GET", path)).status === 404) await stopKubelet(table, node);
   const kubelet = await ensureKubelet(instance, table, binaries, node);
   await waitReady(kubelet, async () => {
-    const { status, body } = await api.call("GET", `/api/v1/nodes/${nodeName(node)}`);
+    const { status, body } = await api.call("GET", path);
     if (status !== 200) return "it has not registered the node";
     const { conditions = [] } = (
       body as {

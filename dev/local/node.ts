@@ -100,6 +100,11 @@ export async function ensureKubelet(
   return kubelet;
 }
 
+/** Ends the node's kubelet, if it runs; its containers go on. */
+export async function stopKubelet(table: ProcessTable, node: number): Promise<void> {
+  await table.stop(kubeletName(node));
+}
+
 /** Cuts the node's power: all of its processes end at once, nothing is told to anybody, its disk stays. */
 export async function cutPower(instance: Instance, table: ProcessTable, node: number): Promise<void> {
   await table.stop(holderName(node));
