@@ -5,10 +5,11 @@ import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
 import { createEtcdClient, type EtcdClient } from "#etcd/client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { KubeClient } from "#kube/client.ts";
-import { defaultConfig, kubeconfigFile } from "#kube/config.ts";
+import { defaultConfig, type KubeConfig, kubeconfigFile } from "#kube/config.ts";
 import { EventRecorder } from "#kube/events.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { Election } from "#kube/lease.ts";
+import { httpTransport, type Transport } from "#kube/transport.ts";
 import { peerController, peerKeysFor } from "#peer/controller.ts";
 import type { Key } from "#runtime/controller.ts";
 import { Expectations } from "#runtime/expectations.ts";
@@ -23,12 +24,20 @@ import type { Flags } from "./flags.ts";
 const DRAIN_MS = 5_000;
 const clock = systemClock;
 
+/** The two ways by which the process changes anything outside of itself. Whoever runs it may put something in between. */
+export interface Wires {
+  readonly kube: (config: KubeConfig) => Transport;
+  readonly etcd: (client: EtcdClient) => EtcdClient;
+}
+
+const DIRECT: Wires = { kube: httpTransport, etcd: (client) => client };
+
 /**
  * Runs until `stop` aborts or the lease is lost.
  * Order: caches first, so that a standby takes over without a delay; then the lease; then the rooms.
  * @returns the exit code
  */
-export async function runOperator(flags: Flags, stop: AbortSignal): Promise<number> {
+export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIRECT): Promise<number> {
   const log = createLog(flags.logLevel);
   const metrics = createMetrics();
   metrics.collectProcess();
@@ -36,16 +45,18 @@ export async function runOperator(flags: Flags, stop: AbortSignal): Promise<numb
   const kube = new KubeClient({
     config,
     userAgent: OPERATOR,
+    transport: wires.kube(config),
     clock,
     log,
     observer: ({ verb, resource, code }) => metrics.kubeRequests.inc({ verb, resource, code }),
   });
   const pool = new TransportPool(clock);
-  const etcd = createEtcdClient({
+  const direct = createEtcdClient({
     pool,
     clock,
     onCall: ({ method, code }) => metrics.etcdRequests.inc({ method, code }),
   });
+  const etcd = wires.etcd(direct);
   const events = new EventRecorder({ client: kube, clock, log, instance: flags.identity });
   const caches = createCaches(kube, clock, log);
   const election = new Election({
