@@ -2,9 +2,9 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { asOperatorError, hasCode, OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import { type Log, silentLog } from "#base/log.ts";
-import { rfc3339Micro } from "#base/timestamp.ts";
 import type { CallOptions, KubeClient } from "./client.ts";
-import { type Draft, LEASES, type Lease } from "./kinds.ts";
+import { LEASES, type Lease } from "./kinds.ts";
+import { heldLease, isSameVersion, releasedLease } from "./lease-record.ts";
 
 // Why may two processes never believe that they lead?
 //   A candidate takes a lease only when it has not seen it change for `durationMs`, by its own clock, from the moment it read it.
@@ -145,7 +145,8 @@ export class Election {
 
   /** Remembers a lease; its time runs from when this version of it was first seen. */
   #note(lease: Lease): void {
-    if (!isSame(lease, this.#seen?.lease)) this.#seen = { lease, sinceMs: this.#clock.monotonicMs(), isGone: false };
+    if (!isSameVersion(lease, this.#seen?.lease))
+      this.#seen = { lease, sinceMs: this.#clock.monotonicMs(), isGone: false };
   }
 
   /** The lease to be replaced; undefined when there is none and one is to be made. */
@@ -217,32 +218,14 @@ export class Election {
     const current = this.#current;
     const sentMs = this.#clock.monotonicMs();
     const options = this.#options(signal, withinMs);
-    const draft = this.#draft(current);
+    const holder = { identity: this.#identity, durationMs: this.#durations.durationMs, nowMs: this.#clock.wallMs() };
+    const draft = heldLease(current ?? { namespace: this.#namespace, name: this.#name }, holder);
     const written =
       current === undefined
         ? await this.#client.create(LEASES, draft, options)
         : await this.#client.replace(LEASES, draft, options);
     this.#note(written);
     this.#mayActUntilMs = sentMs + this.#durations.renewDeadlineMs;
-  }
-
-  #draft(current: Lease | undefined): Draft<Lease> {
-    const now = rfc3339Micro(this.#clock.wallMs());
-    const before = current?.spec;
-    const isRenewal = before?.holderIdentity === this.#identity;
-    return {
-      apiVersion: "coordination.k8s.io/v1",
-      kind: "Lease",
-      metadata: current?.metadata ?? { namespace: this.#namespace, name: this.#name },
-      spec: {
-        ...before,
-        holderIdentity: this.#identity,
-        leaseDurationSeconds: Math.ceil(this.#durations.durationMs / 1000),
-        acquireTime: isRenewal ? (before.acquireTime ?? now) : now,
-        renewTime: now,
-        leaseTransitions: current === undefined ? 0 : (before?.leaseTransitions ?? 0) + (isRenewal ? 0 : 1),
-      },
-    };
   }
 
   /** Waits for the work to stop, and renews meanwhile so that nobody else begins before. Bounded by one lease duration. */
@@ -261,15 +244,9 @@ export class Election {
     const mayRelease = this.mayAct() && current !== undefined && this.holder === this.#identity;
     this.#mayActUntilMs = Number.NEGATIVE_INFINITY; // before it is given back, not after
     if (!mayRelease) return;
-    const spec = {
-      ...current.spec,
-      holderIdentity: "",
-      leaseDurationSeconds: 1,
-      renewTime: rfc3339Micro(this.#clock.wallMs()),
-    };
     const options = this.#options(new AbortController().signal, CALL_MS);
     await this.#client
-      .replace(LEASES, { ...current, spec }, options)
+      .replace(LEASES, releasedLease(current, this.#clock.wallMs()), options)
       .then((lease) => this.#note(lease))
       .catch((thrown: unknown) => this.#tellFailure(thrown, "the lease was not given back"));
   }
@@ -308,8 +285,4 @@ async function startWork(term: Term, signal: AbortSignal): Promise<Outcome> {
   } catch (thrown) {
     return signal.aborted ? {} : { thrown };
   }
-}
-
-function isSame(a: Lease, b: Lease | undefined): boolean {
-  return a.metadata.uid === b?.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
 }

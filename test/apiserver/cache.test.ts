@@ -133,21 +133,6 @@ describe("a cache", () => {
     await kube.patch(SECRETS, metadata, { metadata: { labels: { set: "other" } } }, { ...OPTIONS, type: "merge" });
     await vi.waitFor(() => expect(followed.told.size).toBe(0), 5_000);
   });
-
-  test("reads the state page by page where the server refuses the stream", async () => {
-    const set = newSet();
-    for (let n = 0; n < 7; n++) await write(set, `o${n}`, "1");
-    const refusing: KubeClient = Object.create(kube);
-    // The server answers so without the feature; here a query that it refuses for certain stands for that.
-    refusing.watch = (resource, query, options) =>
-      kube.watch(resource, query.initialEvents === true ? { ...query, labelSelector: "=" } : query, options);
-    refusing.list = (resource, query, options) => kube.list(resource, { ...query, limit: 2 }, options);
-    const followed = follow(set, refusing);
-    await followed.cache.whenSynced(signal);
-    expect(followed.cache.stats).toMatchObject({ syncs: 1, restarts: { "watchlist-refused": 1 } });
-    await beBusy(set, 5);
-    await expectSame(set, followed);
-  });
 });
 
 describe("a cache outlives", () => {

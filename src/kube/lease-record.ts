@@ -1,0 +1,44 @@
+import { rfc3339Micro } from "#base/timestamp.ts";
+import type { Draft, Lease, Ref } from "./kinds.ts";
+
+// What a lease says, in the words of client-go, so that kubectl and people read it as any other.
+// https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/lease-v1/
+
+export interface Holder {
+  readonly identity: string;
+  readonly durationMs: number;
+  /** Wall clock; for people only, nobody decides by it. */
+  readonly nowMs: number;
+}
+
+/** The lease as held by `holder`, taken or renewed. @param current what it says now, or where a new one is to be */
+export function heldLease(current: Lease | Ref, { identity, durationMs, nowMs }: Holder): Draft<Lease> {
+  const now = rfc3339Micro(nowMs);
+  const isNew = !("metadata" in current);
+  const before = isNew ? undefined : current.spec;
+  const isRenewal = before?.holderIdentity === identity;
+  return {
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: isNew ? current : current.metadata,
+    spec: {
+      ...before,
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(durationMs / 1000),
+      acquireTime: isRenewal ? (before.acquireTime ?? now) : now,
+      renewTime: now,
+      leaseTransitions: isNew ? 0 : (before?.leaseTransitions ?? 0) + (isRenewal ? 0 : 1),
+    },
+  };
+}
+
+/** The lease as held by nobody; with a duration of a second for candidates that do not know the empty holder. */
+export function releasedLease(current: Lease, nowMs: number): Draft<Lease> {
+  const spec = { ...current.spec, holderIdentity: "", leaseDurationSeconds: 1, renewTime: rfc3339Micro(nowMs) };
+  return { ...current, spec };
+}
+
+/** Whether both are one object, unchanged. */
+export function isSameVersion(a: Lease, b: Lease | undefined): boolean {
+  return a.metadata.uid === b?.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
+}
