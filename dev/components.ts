@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { cacheRoot } from "./cache.ts";
@@ -75,7 +75,9 @@ async function build(names: readonly ComponentName[], note: Note): Promise<void>
   const [recipe] = recipes;
   if (recipe === undefined) return;
   await ensureBuildPackages(recipe.cgo === "1", note);
-  const draft = join(componentsRoot(), `.draft-${randomUUID()}`);
+  // One name per module: the lock keeps others away, and what a killed build left is swept up by the next.
+  const draft = join(componentsRoot(), `.draft-${recipe.module}`);
+  rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true });
   try {
     await compile(

@@ -131,8 +131,17 @@ function directoriesOf(files: readonly ImageFile[]): string[] {
 
 async function writeArchive(out: string, index: Blob, blobs: readonly Blob[]): Promise<void> {
   const draft = `${out}.${randomUUID()}`;
+  try {
+    await writeBlobs(draft, index, blobs);
+    renameSync(draft, out);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+async function writeBlobs(file: string, index: Blob, blobs: readonly Blob[]): Promise<void> {
   const tar = pack();
-  const written = pipeline(tar, createWriteStream(draft));
+  const written = pipeline(tar, createWriteStream(file));
   await addFile(tar, "oci-layout", 0o644, Buffer.from('{"imageLayoutVersion":"1.0.0"}'), 30);
   await addFile(tar, "index.json", 0o644, index.content, index.size);
   const unique = new Map(blobs.map((blob) => [blob.digest, blob]));
@@ -141,7 +150,6 @@ async function writeArchive(out: string, index: Blob, blobs: readonly Blob[]): P
   }
   tar.finalize();
   await written;
-  renameSync(draft, out);
 }
 
 // Same owner and time in every entry: the archive is a function of the content.

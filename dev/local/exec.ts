@@ -12,7 +12,7 @@ import { inside, resolvConf } from "./network.ts";
  */
 export function execInside(instance: Instance, argv: readonly string[], options: SpawnOptions = {}): ChildProcess {
   // A mount namespace for one file: /etc/resolv.conf. exec, so that the program has the number that spawn returned.
-  const withDns = 'mount --bind "$0" "$(readlink -f /etc/resolv.conf)" && exec "$@"';
+  const withDns = '[ ! -e /etc/resolv.conf ] || mount --bind "$0" "$(readlink -f /etc/resolv.conf)"; exec "$@"';
   const wrapped = ["unshare", "--mount", "sh", "-c", withDns, resolvConf(instance), ...argv];
   const [program = "", ...args] = inside(instance, wrapped);
   const env = withSbin({ ...process.env, KUBECONFIG: instance.kubeconfig, ...options.env });
