@@ -127,6 +127,30 @@ describe("a cache", () => {
     await cache.stop();
   });
 
+  test("reads the state again after two streams that brought nothing at all: the server may be behind us", async () => {
+    const server = new ModelServer();
+    server.put("a", 1);
+    const { cache, clock, told } = await started(server);
+    server.rewind(50);
+    await clock.advance(190_000);
+    expect(cache.stats).toMatchObject({ syncs: 1, restarts: { idle: 2 } }); // the first of them brought the state
+    await clock.advance(95_000);
+    expect(cache.stats).toMatchObject({ syncs: 2, restarts: { idle: 3 } });
+    expect(contentsOf([...told.values()])).toEqual(server.contents());
+    await cache.stop();
+  });
+
+  test("stays away as long as the server asks for", async () => {
+    const server = new ModelServer();
+    server.faults.push({ does: "fail", after: 0, code: "KubeThrottled", retryAfterMs: 20_000 });
+    const { cache, clock } = await started(server);
+    await clock.advance(19_000);
+    expect(server.asked).toHaveLength(1);
+    await clock.advance(2_000);
+    expect(cache.synced).toBe(true);
+    await cache.stop();
+  });
+
   test("lists for good where the stream of the state is refused", async () => {
     const server = new ModelServer();
     server.watchList = "refused";
@@ -228,6 +252,7 @@ describe("a cache", () => {
     await Promise.all([cache.stop(), cache.stop()]);
     await cache.stop();
     expect(server.openStreams).toBe(0);
+    await expect(early.whenSynced(never)).rejects.toMatchObject({ code: "Cancelled" });
     await expect(follow(server).cache.whenSynced(AbortSignal.abort())).rejects.toMatchObject({ code: "Cancelled" });
   });
 

@@ -92,6 +92,12 @@ export class Cache<T extends KubeObject> {
   async stop(): Promise<void> {
     this.#stopped.abort(new OperatorError("Cancelled", "stopped"));
     await this.#running;
+    this.#giveUpSync();
+  }
+
+  /** Tells those who wait for the first state that it will not come; nothing when it has. */
+  #giveUpSync(): void {
+    this.#firstSync.reject(new OperatorError("Cancelled", `the cache of ${this.#options.resource.plural} was stopped`));
   }
 
   get(ref: Ref): T | undefined {

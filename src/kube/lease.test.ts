@@ -128,11 +128,9 @@ describe("election", () => {
     await clock.advance(0);
     const thief = server.client(() => "arrives", onTime);
     const lease = server.lease!;
-    await thief.replace(
-      {} as never,
-      { ...lease, spec: { ...lease.spec, holderIdentity: "thief" } } as never,
-      {} as never,
-    );
+    await thief.replace({} as never, { ...lease, spec: { ...lease.spec, holderIdentity: "thief" } } as never, {
+      signal: a.stop.signal,
+    });
     await clock.advance(2_000);
     expect([a.election.mayAct(), a.work.running, a.election.holder]).toEqual([false, false, "thief"]);
     await end(clock, a);
@@ -175,6 +173,23 @@ describe("election", () => {
     await clock.advance(100);
     expect(server.lease?.spec?.holderIdentity).toBe("");
     expect(election.mayAct()).toBe(false);
+    await done;
+  });
+
+  test("a stop in the middle of a renewal still gives the lease back", async () => {
+    const [clock, server] = [new FakeClock(), new LeaseServer()];
+    const client = server.client(
+      () => "arrives",
+      () => clock.sleep(100),
+    );
+    const election = new Election({ client, namespace: "default", name: "operator", identity: "a", clock });
+    const stop = new AbortController();
+    const done = election.run(stop.signal, { onStarted: untilAborted });
+    await clock.advance(2_450); // written at 300 ms; the renewal arrives at 2 400 ms and its reply at 2 500 ms
+    expect(server.lease?.metadata.resourceVersion).toBe("2");
+    stop.abort();
+    await clock.advance(2_000);
+    expect(server.lease?.spec?.holderIdentity).toBe("");
     await done;
   });
 

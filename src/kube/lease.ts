@@ -238,17 +238,20 @@ export class Election {
     return await drained;
   }
 
-  /** Gives the lease back, so that the next one need not wait. Only while it is ours; failing to is no harm: it expires. */
+  /** Gives the lease back, so that the next one need not wait; nobody here acts any more. Failing is no harm: it expires. */
   async #release(): Promise<void> {
-    const current = this.#current;
-    const mayRelease = this.mayAct() && current !== undefined && this.holder === this.#identity;
     this.#mayActUntilMs = Number.NEGATIVE_INFINITY; // before it is given back, not after
-    if (!mayRelease) return;
     const options = this.#options(new AbortController().signal, CALL_MS);
-    await this.#client
-      .replace(LEASES, releasedLease(current, this.#clock.wallMs()), options)
-      .then((lease) => this.#note(lease))
-      .catch((thrown: unknown) => this.#tellFailure(thrown, "the lease was not given back"));
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const current = this.#current;
+      if (current?.spec?.holderIdentity !== this.#identity) return;
+      try {
+        this.#note(await this.#client.replace(LEASES, releasedLease(current, this.#clock.wallMs()), options));
+      } catch (thrown) {
+        this.#tellFailure(thrown, "the lease was not given back");
+        if (!hasCode(thrown, "KubeConflict") || !(await this.#isStillOurs(options.signal))) return;
+      }
+    }
   }
 
   #leftMs(): number {

@@ -12,7 +12,8 @@ import { type KubeObject, keyOf, type Resource, resourceName, versionOf } from "
 // How does the state come? As a watch as well (WatchList: the state as ADDED events, then a bookmark), which is cheap for the
 //   server; as a paged list where the server refuses that.
 // What if the stream is silent? The server sends a bookmark about every 60 s. Silence for IDLE_MS means a dead connection.
-// What if versions go back? The server's etcd was restored from a backup: what we hold never was, so read all of it again.
+// What if versions go back? The server's etcd was restored from a backup: what we hold never was, so read all of it again. Mostly
+//   this shows as silence, since a server sends nothing older than the position that it was asked for.
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 
 /** Longer than the 60 s between two bookmarks, measured on 1.36; shorter and quiet kinds are watched anew for nothing. */
@@ -23,6 +24,8 @@ const SYNC_MS = 60_000;
 const WATCH_SECONDS = { min: 300, max: 600 };
 /** After this many rounds that brought nothing (an outage of about two minutes) the position itself is suspect. */
 const POSITION_ATTEMPTS = 10;
+/** A second stream in a row that brought nothing at all means that the server is behind our position: it sends nothing that is older, bookmarks neither. */
+const IDLE_ATTEMPTS = 2;
 /** A round that brought something starts again at `firstMs`. */
 const RESTART: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
@@ -64,6 +67,8 @@ export class Reflector<T extends KubeObject> {
   #position: string | undefined;
   /** How the state is read next: `list` for good once the server refused the stream. */
   #stateBy: "stream" | "list-once" | "list" = "stream";
+  /** How long the server asked us to stay away, the last time. */
+  #holdOffMs = 0;
   /** Counts everything that came, to tell a round that brought something. */
   #arrivals = 0;
 
@@ -81,9 +86,10 @@ export class Reflector<T extends KubeObject> {
       target.restarted(reason);
       const brought = this.#arrivals > before;
       failures = brought ? 0 : failures + 1;
-      if (failures >= POSITION_ATTEMPTS) this.#position = undefined;
+      if (failures >= (reason === "idle" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS)) this.#position = undefined;
       if (brought && (reason === "ended" || reason === "watchlist-refused")) continue;
-      await clock.sleep(delayMs(RESTART, Math.max(0, failures - 1), random()), signal).catch(() => undefined); // the loop looks at the signal
+      const waitMs = Math.max(delayMs(RESTART, Math.max(0, failures - 1), random()), this.#holdOffMs);
+      await clock.sleep(waitMs, signal).catch(() => undefined); // the loop looks at the signal
     }
   }
 
@@ -93,6 +99,7 @@ export class Reflector<T extends KubeObject> {
     try {
       if (wantsState && this.#stateBy !== "stream") await this.#list(signal);
       await this.#stream(signal);
+      this.#holdOffMs = 0;
       return "ended";
     } catch (thrown) {
       return signal.aborted ? "Cancelled" : this.#judge(thrown, wantsState);
@@ -174,6 +181,7 @@ export class Reflector<T extends KubeObject> {
   /** Decides from what a round ended with whether the position can still be trusted. */
   #judge(thrown: unknown, wantsState: boolean): RestartReason {
     const error = asOperatorError(thrown);
+    this.#holdOffMs = error.retryAfterMs ?? 0;
     const reason = this.#reasonOf(error, thrown, wantsState);
     const { log, resource } = this.#options;
     const fields = { resource: resourceName(resource), code: error.code, outcome: reason, error: error.message };

@@ -1,4 +1,5 @@
 import { OperatorError } from "#base/error.ts";
+import type { CallOptions } from "#kube/client.ts";
 import type { Draft, KubeObject, Lease, Ref, Resource } from "#kube/kinds.ts";
 import type { LeaseClient } from "#kube/lease.ts";
 
@@ -12,21 +13,23 @@ export class LeaseServer {
 
   /** A client whose calls meet the fates that `fate` gives, each taking `delayMs` there and back. */
   client(fate: () => Fate, travel: () => Promise<void>): LeaseClient {
-    const call = async <T>(work: () => T): Promise<T> => {
+    const call = async <T>(work: () => T, { signal }: CallOptions): Promise<T> => {
       const met = fate();
       await travel();
       if (met === "lost") throw new OperatorError("KubeUnavailable", "the call was lost");
       const result = work();
       await travel();
+      if (signal.aborted) throw new OperatorError("Cancelled", "the caller has left"); // and yet it was done
       if (met === "reply-lost") throw new OperatorError("KubeUnavailable", "the reply was lost");
       return result;
     };
     return {
-      get: <T extends KubeObject>(_resource: Resource<T>, _ref: Ref) => call(() => this.#read() as unknown as T),
-      create: <T extends KubeObject>(_resource: Resource<T>, draft: Draft<T>) =>
-        call(() => this.#create(draft as unknown as Draft<Lease>) as unknown as T),
-      replace: <T extends KubeObject>(_resource: Resource<T>, draft: Draft<T>) =>
-        call(() => this.#replace(draft as unknown as Draft<Lease>) as unknown as T),
+      get: <T extends KubeObject>(_resource: Resource<T>, _ref: Ref, options: CallOptions) =>
+        call(() => this.#read() as unknown as T, options),
+      create: <T extends KubeObject>(_resource: Resource<T>, draft: Draft<T>, options: CallOptions) =>
+        call(() => this.#create(draft as unknown as Draft<Lease>) as unknown as T, options),
+      replace: <T extends KubeObject>(_resource: Resource<T>, draft: Draft<T>, options: CallOptions) =>
+        call(() => this.#replace(draft as unknown as Draft<Lease>) as unknown as T, options),
     };
   }
 

@@ -15,7 +15,7 @@ export const THINGS: Resource<Thing> = {
 
 /** What happens to one stream, counted in events that it delivers before. */
 export type Fault =
-  | { readonly does: "fail"; readonly after: number; readonly code: ErrorCode }
+  | { readonly does: "fail"; readonly after: number; readonly code: ErrorCode; readonly retryAfterMs?: number }
   | { readonly does: "end"; readonly after: number }
   /** Silent from then on, without an error. */
   | { readonly does: "hang"; readonly after: number };
@@ -73,6 +73,7 @@ export class ModelServer implements Reader {
 
   /** Goes back to an earlier version and other contents, as after a restored backup. */
   rewind(by: number): void {
+    // As the API server does, streams then send nothing before their position is reached again; `bookmark` would.
     this.#version -= by;
     for (const name of this.#objects.keys()) this.#objects.set(name, thing(name, "restored", this.version, 0));
     this.#history = [];
@@ -172,7 +173,7 @@ async function* spoil<T>(
   for (let delivered = 0; ; delivered++) {
     if (fault !== undefined && delivered === fault.after) {
       if (fault.does === "end") return;
-      if (fault.does === "fail") throw new OperatorError(fault.code, "a fault");
+      if (fault.does === "fail") throw new OperatorError(fault.code, "a fault", fault);
       await untilEither(interrupt, signal);
     }
     const next = await Promise.race([events.next(), interrupt]);
