@@ -44,7 +44,7 @@ import { tearDown } from "./teardown.ts";
 
 export const DEFAULT_NODES = 3;
 
-/** Space that must be free where an instance keeps its state, in bytes: three nodes with all images take about 1.1 GiB. */
+/** Space that must be free where an instance keeps its state, in bytes: three nodes with images of their own take about 1.1 GiB. */
 const NEEDED_BYTES = 2 * 1024 ** 3;
 
 const COMPONENTS = [
