@@ -33,14 +33,15 @@ function conditionReason(type: keyof typeof CONDITION_TYPES): string {
 }
 
 // The API server refuses a rule whose cost it cannot bound, and it knows no bound for the length of a name. `charAt` at given
-// places has a bound; `matches` and `contains` have none.
+// places has a bound; `matches` and `contains` have none, nor has a message that quotes the name: the server's answer begins
+// with it anyway.
 const NAME_CHARACTERS = [..."abcdefghijklmnopqrstuvwxyz0123456789-"].map((character) => `'${character}'`).join(",");
 const NAME_PLACES = Array.from({ length: MAX_CLUSTER_NAME_LENGTH }, (_, place) => place).join(",");
 
 const NAME_RULES = [
   {
     rule: `size(self.metadata.name) <= ${MAX_CLUSTER_NAME_LENGTH}`,
-    message: `metadata.name is too long; it may have at most ${MAX_CLUSTER_NAME_LENGTH} characters, because NAME-client and NAME-0 must be DNS labels`,
+    message: `metadata.name is too long; it may have at most ${MAX_CLUSTER_NAME_LENGTH} characters, because NAME-client and the names of its pods must be DNS labels`,
   },
   {
     rule: `!(self.metadata.name.charAt(0) in ['0','1','2','3','4','5','6','7','8','9'])`,

@@ -11,6 +11,8 @@ export interface JsonSchema {
 //   zod writes general JSON Schema. What has a structural counterpart is rewritten here; all else is refused with its path,
 //   at generation time, so that no schema reaches an API server half understood.
 
+/** Rules in CEL (https://kubernetes.io/docs/reference/using-api/cel/). */
+const VALIDATIONS = "x-kubernetes-validations";
 const UNUSED = new Set([
   "$schema",
   "additionalProperties",
@@ -76,6 +78,8 @@ function intOrString(node: JsonSchema): JsonSchema {
     "x-kubernetes-int-or-string": true,
     anyOf: [{ type: "integer" }, { type: "string" }],
     ...(text?.pattern === undefined ? {} : { pattern: text.pattern }),
+    ...(text?.maxLength === undefined ? {} : { maxLength: text.maxLength }),
+    ...(node[VALIDATIONS] === undefined ? {} : { [VALIDATIONS]: node[VALIDATIONS] }),
     ...(node.description === undefined ? {} : { description: node.description }),
     ...(node.default === undefined ? {} : { default: node.default }),
   };

@@ -1,10 +1,17 @@
 import { z } from "zod";
 import { GROUP } from "#api/names.ts";
-import { conditionsSchema, podTemplateSchema, storageSchema, versionSchema } from "#api/v1alpha1/shared.ts";
+import {
+  conditionsSchema,
+  DEFAULT_CLAIM,
+  DEFAULT_VERSION,
+  podTemplateSchema,
+  storageSchema,
+  versionSchema,
+} from "#api/v1alpha1/shared.ts";
 import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
 const initialClusterMemberSchema = z.object({
-  name: z.string().describe("etcd's member name."),
+  name: z.string().optional().describe("etcd's member name; without it the first label of the host."),
   host: z.string().describe("DNS name of the member, without port."),
 });
 
@@ -28,19 +35,23 @@ export const peerSpecSchema = z
       .string()
       .max(52)
       .describe("Name of the EtcdCluster that the member belongs to, in the same namespace."),
-    version: versionSchema,
+    version: versionSchema.default(DEFAULT_VERSION),
     bootstrap: bootstrapSchema.optional(),
     clusterID: z
       .string()
       .optional()
       .describe("etcd's cluster ID in hexadecimal: whose data the member's claim may hold."),
     memberID: z.string().optional().describe("etcd's member ID in hexadecimal."),
-    storage: storageSchema,
+    storage: storageSchema.default({ volumeClaimTemplate: DEFAULT_CLAIM }),
     podTemplate: podTemplateSchema.default({}),
   })
   .meta({
     "x-kubernetes-validations": [
-      { rule: "self.clusterName == oldSelf.clusterName", message: "clusterName cannot be changed" },
+      {
+        rule: "self.clusterName == oldSelf.clusterName",
+        messageExpression: "'clusterName is ' + self.clusterName + '; it must stay ' + oldSelf.clusterName",
+        message: "clusterName cannot be changed",
+      },
       {
         rule: "!has(self.bootstrap) || has(oldSelf.bootstrap)",
         message:

@@ -1,9 +1,26 @@
 import { z } from "zod";
 
-/** A quantity of bytes as Kubernetes writes it, such as `8Gi`. */
-const QUANTITY_PATTERN = /^(\d+|\d*\.\d+)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?\d+)?$/;
+/**
+ * A quantity as Kubernetes writes it, such as `8Gi` or `500m`. Kubernetes' own parser decides, not a pattern: what a user
+ * would then read is a regular expression.
+ * @param bound what is true of a good one, in CEL, with the parsed quantity as `q`
+ * @param may what it may be, for people
+ */
+function quantity(bound: string, may: string) {
+  const rule = `isQuantity(string(self)) && [quantity(string(self))].all(q, ${bound})`;
+  const messageExpression = `'it is ' + string(self) + '; it must be ${may}'`;
+  return z.union([z.number().int(), z.string().max(MAX_QUANTITY_LENGTH)]).meta({
+    intOrString: true,
+    "x-kubernetes-validations": [{ rule, messageExpression, message: `it must be ${may}` }],
+  });
+}
 
-const quantity = z.union([z.number().int(), z.string().regex(QUANTITY_PATTERN)]).meta({ intOrString: true });
+/** No quantity that means something is longer; the API server needs a bound to know what a rule costs. */
+const MAX_QUANTITY_LENGTH = 32;
+const size = quantity("q.isGreaterThan(quantity('0'))", "a size greater than zero, such as 8Gi");
+const amount = quantity("!q.isLessThan(quantity('0'))", "a quantity such as 500m or 2Gi");
+/** Kinds of compute resources: processor, memory, huge pages, devices. */
+const MAX_RESOURCE_KINDS = 32;
 
 /** Enough for etcd's default quota of 2 GiB, a second copy while defragmenting, a third while receiving a snapshot, and the WAL. */
 export const DEFAULT_STORAGE = "8Gi";
@@ -29,8 +46,8 @@ export const versionSchema = z
 
 const resourcesSchema = z
   .object({
-    limits: z.record(z.string(), quantity).optional(),
-    requests: z.record(z.string(), quantity).optional(),
+    limits: z.record(z.string(), amount).meta({ maxProperties: MAX_RESOURCE_KINDS }).optional(),
+    requests: z.record(z.string(), amount).meta({ maxProperties: MAX_RESOURCE_KINDS }).optional(),
   })
   .describe("Compute resources of the etcd container, as in a Pod.");
 
@@ -55,18 +72,10 @@ const claimSchema = z
     resources: z
       .object({
         requests: z
-          .object({ storage: quantity.default(DEFAULT_STORAGE).describe("Size of each member's volume.") })
+          .object({ storage: size.default(DEFAULT_STORAGE).describe("Size of each member's volume.") })
           .default({ storage: DEFAULT_STORAGE }),
       })
-      .default({ requests: { storage: DEFAULT_STORAGE } })
-      .meta({
-        "x-kubernetes-validations": [
-          {
-            rule: "quantity(string(self.requests.storage)).isGreaterThan(quantity('0'))",
-            message: "requests.storage is zero or less; it must be a positive size such as 8Gi",
-          },
-        ],
-      }),
+      .default({ requests: { storage: DEFAULT_STORAGE } }),
   })
   .describe("The claim made for each member, as the spec of a PersistentVolumeClaim.");
 
@@ -99,6 +108,8 @@ export const podTemplateSchema = z
             "x-kubernetes-validations": [
               {
                 rule: "self.all(key, !key.startsWith('etcd.improbable.io/'))",
+                messageExpression:
+                  "self.filter(key, key.startsWith('etcd.improbable.io/'))[0] + ' is one of the operator\\'s own annotations; keys may be anything that does not start with etcd.improbable.io/'",
                 message: "annotations may not start with etcd.improbable.io/: these are the operator's own",
               },
             ],

@@ -19,7 +19,7 @@ export function etcdEnvironment({ peer }: PeerSnapshot): { name: string; value: 
   const { clusterName, bootstrap, podTemplate } = peer.spec;
   const host = peerHost(namespace, clusterName, name);
   const initialCluster = bootstrap?.static.initialCluster
-    .map((member) => `${member.name}=${peerUrl(member.host)}`)
+    .map((member) => `${member.name ?? member.host.split(".")[0]}=${peerUrl(member.host)}`)
     .join(",");
   const threads = goMaxProcs(podTemplate.resources?.limits?.cpu);
   const variables: Record<string, string> = {

@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { customResourceDefinitions } from "#api/crd.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { DEFAULT_CLAIM, DEFAULT_VERSION } from "#api/v1alpha1/shared.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import type { KubeClient } from "#kube/client.ts";
+import {
+  apiVersionOf,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  type CustomResourceDefinition,
+  type Draft,
+  type KubeObject,
+  type Resource,
+} from "#kube/kinds.ts";
+
+// What people write is taken, completed or refused by the API server, before the operator is asked.
+
+const { signal } = new AbortController();
+const OPTIONS = { signal };
+const namespace = "default";
+let server: ApiServer;
+let kube: KubeClient;
+
+beforeAll(async () => {
+  server = await startApiServer();
+  kube = server.client;
+  for (const definition of customResourceDefinitions())
+    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as CustomResourceDefinition, OPTIONS);
+  // A kind is served a moment after its definition says so.
+  for (const resource of [ETCD_CLUSTERS, ETCD_PEERS])
+    await vi.waitFor(() => kube.list<KubeObject>(resource, { namespace }, OPTIONS), { timeout: 30_000 });
+});
+afterAll(async () => await server?.stop());
+
+async function conditionsOf(definition: string): Promise<Record<string, string>> {
+  const { status } = await kube.get(CUSTOM_RESOURCE_DEFINITIONS, { name: definition }, OPTIONS);
+  return Object.fromEntries(status?.conditions?.map(({ type, status }) => [type, status]) ?? []);
+}
+
+/** What a person wrote, however wrong it may be. */
+function written<T extends KubeObject>(resource: Resource<T>, name: string, spec: unknown): Draft<T> {
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name, namespace }, spec } as Draft<T>;
+}
+
+async function clusterOf(name: string, spec: unknown = { replicas: 3 }): Promise<EtcdCluster> {
+  return await kube.create(ETCD_CLUSTERS, written(ETCD_CLUSTERS, name, spec), OPTIONS);
+}
+
+async function edit<T extends KubeObject>(resource: Resource<T>, name: string, spec: unknown): Promise<T> {
+  return await kube.patch(resource, { namespace, name }, { spec }, { signal, type: "merge" });
+}
+
+test("the API server accepts the definitions without reservation", async () => {
+  for (const { metadata } of customResourceDefinitions()) {
+    const conditions = await conditionsOf(metadata.name);
+    expect(conditions).toEqual({ Established: "True", NamesAccepted: "True" }); // NonStructuralSchema would stand here
+  }
+});
+
+describe("the manifests of the talk", () => {
+  test("a cluster that says nothing but its size gets every default", async () => {
+    const { spec } = await clusterOf("my-etcd", { replicas: 3 });
+    expect(spec).toEqual({
+      replicas: 3,
+      version: DEFAULT_VERSION,
+      storage: { volumeClaimTemplate: DEFAULT_CLAIM },
+      podTemplate: {},
+    });
+  });
+
+  test("the same cluster may ask for five members", async () => {
+    await clusterOf("scaled");
+    expect((await edit(ETCD_CLUSTERS, "scaled", { replicas: 5 })).spec.replicas).toBe(5);
+  });
+
+  const hosts = [0, 1, 2, 3].map((ordinal) => ({ host: `my-etcd-${ordinal}.my-etcd.foo.svc` }));
+  for (const [name, initialClusterState, initialCluster] of [
+    ["my-etcd-0", "New", hosts.slice(0, 3)],
+    ["my-etcd-3", "Existing", hosts],
+  ] as const) {
+    test(`a peer of state ${initialClusterState} gets what it leaves out`, async () => {
+      const bootstrap = { initialClusterState, static: { initialCluster } };
+      const { spec } = await kube.create(
+        ETCD_PEERS,
+        written<EtcdPeer>(ETCD_PEERS, name, { clusterName: "my-etcd", bootstrap }),
+        OPTIONS,
+      );
+      expect(spec).toEqual({
+        clusterName: "my-etcd",
+        version: DEFAULT_VERSION,
+        bootstrap,
+        storage: { volumeClaimTemplate: DEFAULT_CLAIM },
+        podTemplate: {},
+      });
+    });
+  }
+});
+
+/** Part of a claim's spec, where a cluster has it. */
+function claim(part: unknown) {
+  return { replicas: 3, storage: { volumeClaimTemplate: part } };
+}
+function storage(size: unknown) {
+  return claim({ resources: { requests: { storage: size } } });
+}
+
+const SIZE_FIELD = "spec.storage.volumeClaimTemplate.resources.requests.storage";
+const SUPPORTED = "it must be an etcd release without a leading v: 3.5.11 or later, 3.6.x or 3.7.x";
+const LONG = `a${"b".repeat(52)}`;
+/** What it is, the spec, what the answer says; for names, the name. */
+const refused: (readonly [name: string, spec: unknown, says: readonly string[], cluster?: string])[] = [
+  ["no member", { replicas: 0 }, ["spec.replicas: Invalid value: 0", "greater than or equal to 1"]],
+  ["-1 members", { replicas: -1 }, ["spec.replicas: Invalid value: -1", "greater than or equal to 1"]],
+  ["8 members", { replicas: 8 }, ["spec.replicas: Invalid value: 8", "less than or equal to 7"]],
+  ["a word for a number", { replicas: "three" }, ["spec.replicas", "three", "of type integer"]],
+  ["half a member", { replicas: 2.5 }, ["spec.replicas", "float64", "integer"]],
+  ["no number of members", {}, ["spec.replicas: Required value"]],
+  ...["latest", "4.0.0", "3.2.28", "3.5.10", "3.4.99", "v3.6.16", "3.6", "3.6.16-rc.0", "3.6.01", ""].map(
+    (version) =>
+      [
+        `version "${version}"`,
+        { replicas: 3, version },
+        ["spec.version", `version is ${version}; ${SUPPORTED}`],
+      ] as const,
+  ),
+  ...[0, "0", "0Gi", -5, "-1Gi", "abc", "8 Gi", "8GB", ""].map(
+    (size) =>
+      [
+        `storage ${JSON.stringify(size)}`,
+        storage(size),
+        [SIZE_FIELD, `it is ${size}; it must be a size greater than zero, such as 8Gi`],
+      ] as const,
+  ),
+  ["a volume for many", claim({ accessModes: ["ReadWriteMany"] }), ["accessModes[0]", "Many", "ReadWriteOncePod"]],
+  ["a volume to read", claim({ accessModes: ["ReadOnlyMany"] }), ["accessModes[0]", "Only", "ReadWriteOncePod"]],
+  ["block devices", claim({ volumeMode: "Block" }), [".volumeMode", '"Block"', '"Filesystem"']],
+  [
+    "annotations in the operator's name",
+    { replicas: 3, podTemplate: { metadata: { annotations: { "etcd.improbable.io/cluster-id": "1" } } } },
+    ["spec.podTemplate.metadata.annotations", "etcd.improbable.io/cluster-id", "anything that does not start with"],
+  ],
+  [
+    "a limit that is no quantity",
+    { replicas: 3, podTemplate: { resources: { limits: { cpu: "many" } } } },
+    ["spec.podTemplate.resources.limits[cpu]", "it is many; it must be a quantity such as 500m or 2Gi"],
+  ],
+  [
+    "a negative request",
+    { replicas: 3, podTemplate: { resources: { requests: { memory: "-1Gi" } } } },
+    ["spec.podTemplate.resources.requests[memory]", "it is -1Gi; it must be a quantity"],
+  ],
+  ["a name of 53 characters", { replicas: 3 }, ["metadata.name is too long", "at most 52"], LONG],
+  ["a name of 253 characters", { replicas: 3 }, ["metadata.name is too long", "at most 52"], "b".repeat(253)],
+  ["a leading digit in the name", { replicas: 3 }, ["metadata.name", "it must begin with a letter"], "9lives"],
+  ["a dot in the name", { replicas: 3 }, ["metadata.name may hold only a-z, 0-9 and -"], "my.etcd"],
+  ["capitals in the name", { replicas: 3 }, ["metadata.name", "lower case"], "MyEtcd"],
+];
+
+describe("a cluster is refused, by field, value and what it may be, for", () => {
+  for (const [name, spec, says, cluster = "refused"] of refused) {
+    test(name, async () => {
+      const error = await clusterOf(cluster, spec).then(
+        () => undefined,
+        (thrown: Error & { code: string }) => thrown,
+      );
+      expect(error?.code).toBe("KubeInvalid");
+      for (const words of [...says, cluster]) expect(error?.message).toContain(words);
+    });
+  }
+});
+
+describe("a cluster is accepted with", () => {
+  const accepted: { name: string; cluster?: string; spec: unknown }[] = [
+    ...[1, 2, 7].map((replicas) => ({ name: `${replicas} members`, spec: { replicas } })),
+    ...["3.5.11", "3.5.35", "3.6.0", "3.6.16", "3.7.3", "3.7.100"].map((version) => ({
+      name: `version ${version}`,
+      spec: { replicas: 1, version },
+    })),
+    ...[1_073_741_824, "1e9", "1.5Gi", "500M"].map((size) => ({ name: `storage ${size}`, spec: storage(size) })),
+    { name: "a volume for one pod alone", spec: claim({ accessModes: ["ReadWriteOncePod"] }) },
+    { name: "the longest name", cluster: LONG.slice(0, 52), spec: { replicas: 1 } },
+  ];
+  for (const [index, { name, cluster = `accepted-${index}`, spec }] of accepted.entries()) {
+    test(name, async () => expect((await clusterOf(cluster, spec)).metadata.name).toBe(cluster));
+  }
+});
+
+describe("afterwards", () => {
+  const frozen: { name: string; from?: unknown; to: unknown; says: string }[] = [
+    {
+      name: "the size of volumes",
+      to: { storage: { volumeClaimTemplate: { resources: { requests: { storage: "16Gi" } } } } },
+      says: "spec.storage: Invalid value",
+    },
+    {
+      name: "the storage class",
+      to: { storage: { volumeClaimTemplate: { storageClassName: "fast" } } },
+      says: "storage cannot be changed after creation; make a new cluster to use other volumes",
+    },
+    {
+      name: "resources that were not given at first",
+      to: { podTemplate: { resources: { limits: { cpu: 1 } } } },
+      says: "podTemplate cannot be changed after creation",
+    },
+    {
+      name: "annotations that were given",
+      from: { metadata: { annotations: { team: "a" } } },
+      to: { podTemplate: null },
+      says: "podTemplate cannot be changed after creation",
+    },
+  ];
+  for (const [index, { name, from, to, says }] of frozen.entries()) {
+    test(`${name} cannot be changed`, async () => {
+      await clusterOf(`frozen-${index}`, { replicas: 3, ...(from === undefined ? {} : { podTemplate: from }) });
+      await expect(edit(ETCD_CLUSTERS, `frozen-${index}`, to)).rejects.toMatchObject({
+        code: "KubeInvalid",
+        message: expect.stringContaining(says),
+      });
+    });
+  }
+
+  test("a manifest may be applied again, and may spell the defaults out", async () => {
+    await clusterOf("again");
+    const { metadata } = await edit(ETCD_CLUSTERS, "again", {
+      storage: { volumeClaimTemplate: DEFAULT_CLAIM },
+      podTemplate: {},
+    });
+    expect(metadata.generation).toBe(1);
+  });
+
+  test("a peer that has joined cannot get the means to bootstrap back", async () => {
+    const bootstrap = { initialClusterState: "New", static: { initialCluster: [{ host: "a-0.a.foo.svc" }] } };
+    await kube.create(ETCD_PEERS, written<EtcdPeer>(ETCD_PEERS, "a-0", { clusterName: "a", bootstrap }), OPTIONS);
+    expect((await edit(ETCD_PEERS, "a-0", { bootstrap: null })).spec).not.toHaveProperty("bootstrap");
+    await expect(edit(ETCD_PEERS, "a-0", { bootstrap })).rejects.toMatchObject({
+      code: "KubeInvalid",
+      message: expect.stringContaining("bootstrap cannot be given back to a member that has joined"),
+    });
+    await expect(edit(ETCD_PEERS, "a-0", { clusterName: "b" })).rejects.toThrow("clusterName is b; it must stay a");
+  });
+});
+
+describe("what the API server keeps beside the spec:", () => {
+  const scalePath = (name: string) =>
+    `/apis/${apiVersionOf(ETCD_CLUSTERS)}/namespaces/default/etcdclusters/${name}/scale`;
+
+  test("kubectl scale reads and writes the number of members, within the same bounds", async () => {
+    const ref = { namespace, name: "scale" };
+    await clusterOf(ref.name);
+    const status = { replicas: 3, selector: "etcd.improbable.io/cluster-name=scale" };
+    await kube.patch(ETCD_CLUSTERS, ref, { status }, { signal, type: "merge", subresource: "status" });
+    const read = JSON.parse(await kube.raw("GET", scalePath(ref.name), OPTIONS)) as object;
+    expect(read).toMatchObject({ kind: "Scale", spec: { replicas: 3 }, status });
+    const scaleTo = (replicas: number) =>
+      kube.patch(ETCD_CLUSTERS, ref, { spec: { replicas } }, { signal, type: "merge", subresource: "scale" });
+    await scaleTo(5);
+    expect((await kube.get(ETCD_CLUSTERS, ref, OPTIONS)).spec.replicas).toBe(5);
+    await expect(scaleTo(8)).rejects.toThrow("less than or equal to 7");
+    await expect(scaleTo(0)).rejects.toThrow("greater than or equal to 1");
+  });
+
+  test("status is written apart from the spec, and the spec apart from it", async () => {
+    const made = await clusterOf("apart");
+    const ref = { namespace, name: "apart" };
+    const both = { spec: { replicas: 5 }, status: { ready: "3/3" } };
+    const told = await kube.patch(ETCD_CLUSTERS, ref, both, { signal, type: "merge", subresource: "status" });
+    expect({ ...told.status, ...told.spec }).toMatchObject({ ready: "3/3", replicas: 3 });
+    expect(told.metadata.generation).toBe(made.metadata.generation);
+    const edited = await edit(ETCD_CLUSTERS, "apart", { replicas: 5 });
+    expect(edited.status).toEqual({ ready: "3/3" });
+  });
+
+  test("a field that nobody knows is dropped, and refused to those who ask for it", async () => {
+    const { spec } = await clusterOf("pruned", { replicas: 3, size: 5 });
+    expect(spec).not.toHaveProperty("size");
+    const path = scalePath("").replace("//scale", "?fieldValidation=Strict");
+    const body = written(ETCD_CLUSTERS, "strict", { replicas: 3, size: 5 });
+    await expect(kube.raw("POST", path, { signal, body })).rejects.toThrow('unknown field "spec.size"');
+  });
+
+  test("kubectl get has columns and short names", async () => {
+    const seen = await Promise.all(
+      customResourceDefinitions().map(async ({ metadata }) => {
+        const { spec } = await kube.get(CUSTOM_RESOURCE_DEFINITIONS, { name: metadata.name }, OPTIONS);
+        const columns = spec?.versions[0]?.additionalPrinterColumns?.map(({ name }) => name);
+        return { short: spec?.names.shortNames, columns };
+      }),
+    );
+    expect(seen).toEqual([
+      { short: ["etcd"], columns: ["Ready", "Version", "Leader", "Status", "Cluster ID", "Age"] },
+      { short: ["etcdp"], columns: ["Cluster", "Version", "Member ID", "Status", "Age"] },
+    ]);
+  });
+});
