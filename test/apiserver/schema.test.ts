@@ -40,7 +40,12 @@ async function conditionsOf(definition: string): Promise<Record<string, string>>
 
 /** What a person wrote, however wrong it may be. */
 function written<T extends KubeObject>(resource: Resource<T>, name: string, spec: unknown): Draft<T> {
-  return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name, namespace }, spec } as Draft<T>;
+  return {
+    apiVersion: apiVersionOf(resource),
+    kind: resource.kind,
+    metadata: { name, namespace },
+    spec,
+  } as unknown as Draft<T>;
 }
 
 async function clusterOf(name: string, spec: unknown = { replicas: 3 }): Promise<EtcdCluster> {

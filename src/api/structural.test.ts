@@ -1,0 +1,105 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { customResourceDefinitions } from "#api/crd.ts";
+import { structural } from "#api/structural.ts";
+
+const rule = [{ rule: "self > 0", message: "it must be more than 0" }];
+const cases: { name: string; given: z.ZodType; expect: object }[] = [
+  {
+    name: "bounds, defaults and descriptions",
+    given: z.number().int().min(1).max(7).default(3).describe("How many."),
+    expect: { type: "integer", minimum: 1, maximum: 7, default: 3, description: "How many." },
+  },
+  { name: "no bounds where there are none", given: z.number().int(), expect: { type: "integer" } },
+  {
+    name: "words to choose from",
+    given: z.enum(["New", "Existing"]),
+    expect: { type: "string", enum: ["New", "Existing"] },
+  },
+  {
+    name: "what is required",
+    given: z.object({ a: z.string(), b: z.string().optional(), c: z.string().default("x") }),
+    expect: {
+      type: "object",
+      required: ["a"],
+      properties: { a: { type: "string" }, b: { type: "string" }, c: { type: "string", default: "x" } },
+    },
+  },
+  {
+    name: "lists",
+    given: z.array(z.string()).min(1).max(2),
+    expect: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 2 },
+  },
+  {
+    name: "maps",
+    given: z.record(z.string(), z.string()).meta({ maxProperties: 64 }),
+    expect: { type: "object", additionalProperties: { type: "string" }, maxProperties: 64 },
+  },
+  {
+    name: "objects that may hold anything",
+    given: z.looseObject({}),
+    expect: { type: "object", properties: {}, "x-kubernetes-preserve-unknown-fields": true },
+  },
+  {
+    name: "rules and list types of Kubernetes",
+    given: z.array(z.string()).meta({ "x-kubernetes-list-type": "set", "x-kubernetes-validations": rule }),
+    expect: {
+      type: "array",
+      items: { type: "string" },
+      "x-kubernetes-list-type": "set",
+      "x-kubernetes-validations": rule,
+    },
+  },
+  {
+    name: "quantities, with their rules",
+    given: z
+      .union([z.number().int(), z.string().max(32)])
+      .meta({ intOrString: true, "x-kubernetes-validations": rule })
+      .default("8Gi")
+      .describe("Size."),
+    expect: {
+      "x-kubernetes-int-or-string": true,
+      anyOf: [{ type: "integer" }, { type: "string" }],
+      maxLength: 32,
+      "x-kubernetes-validations": rule,
+      default: "8Gi",
+      description: "Size.",
+    },
+  },
+];
+for (const { name, given, expect: wanted } of cases) {
+  test(`a structural schema keeps ${name}`, () => expect(structural(given)).toEqual(wanted));
+}
+
+const refused: { name: string; given: z.ZodType; says: string }[] = [
+  { name: "a choice of types", given: z.object({ a: z.union([z.string(), z.number()]) }), says: ".a: anyOf" },
+  {
+    name: "a choice of types, deep inside",
+    given: z.object({ a: z.array(z.object({ b: z.union([z.string(), z.number()]) })) }),
+    says: ".a[].b: anyOf",
+  },
+  { name: "a value of any type", given: z.object({ a: z.any() }), says: ".a: no type" },
+];
+for (const { name, given, says } of refused) {
+  test(`${name} has no structural form, and the error says where`, () => expect(() => structural(given)).toThrow(says));
+}
+
+test("every field of the definitions has a type", () => {
+  const untyped: string[] = [];
+  const walk = (node: unknown, path: string): void => {
+    if (typeof node !== "object" || node === null) return;
+    for (const [name, child] of Object.entries((node as { properties?: object }).properties ?? {})) {
+      const schema = child as Record<string, unknown>;
+      if (schema.type === undefined && schema["x-kubernetes-int-or-string"] !== true) untyped.push(`${path}.${name}`);
+      walk(child, `${path}.${name}`);
+    }
+  };
+  for (const definition of customResourceDefinitions() as unknown as Definition[])
+    walk(definition.spec.versions[0]?.schema.openAPIV3Schema, definition.metadata.name);
+  expect(untyped).toEqual([]);
+});
+
+interface Definition {
+  metadata: { name: string };
+  spec: { versions: { schema: { openAPIV3Schema: object } }[] };
+}
