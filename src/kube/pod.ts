@@ -39,9 +39,7 @@ export function isReady(pod: Pod): boolean {
 export function whyNotRunning(pod: Pod): string | undefined {
   const status = pod.status;
   if (pod.metadata.deletionTimestamp !== undefined) return `pod ${pod.metadata.name} is being deleted`;
-  const unscheduled = status?.conditions?.find(
-    (condition) => condition.type === "PodScheduled" && condition.status === "False",
-  );
+  const unscheduled = unscheduledBecause(pod);
   if (unscheduled !== undefined)
     return `pod cannot be scheduled: ${unscheduled.message ?? unscheduled.reason ?? "no reason given"}`;
   for (const container of status?.containerStatuses ?? []) {
@@ -52,6 +50,26 @@ export function whyNotRunning(pod: Pod): string | undefined {
   if (isOver(pod)) return `pod is ${status?.phase}: ${status?.message ?? status?.reason ?? "no reason given"}`;
   if (status?.phase !== "Running") return `pod is ${status?.phase ?? "not started"}`;
   return undefined;
+}
+
+/** Whether no node was found for the pod so far. */
+export function isUnscheduled(pod: Pod): boolean {
+  return unscheduledBecause(pod) !== undefined;
+}
+
+function unscheduledBecause(pod: Pod) {
+  return pod.status?.conditions?.find(({ type, status }) => type === "PodScheduled" && status === "False");
+}
+
+/** What a container waits for while all is well (https://github.com/kubernetes/kubernetes/blob/v1.36.0/pkg/kubelet/kubelet_pods.go). */
+const USUAL_WAITS: readonly (string | undefined)[] = ["ContainerCreating", "PodInitializing", undefined];
+
+/** Whether the pod hangs in something that seldom ends by itself: no node, no image, a container that ends again and again. */
+export function needsHelp(pod: Pod): boolean {
+  if (pod.metadata.deletionTimestamp !== undefined) return false;
+  if (isUnscheduled(pod)) return true;
+  const waiting = pod.status?.containerStatuses?.flatMap(({ state }) => state?.waiting ?? []) ?? [];
+  return waiting.some(({ reason }) => !USUAL_WAITS.includes(reason));
 }
 
 function because(state: {

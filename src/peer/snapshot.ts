@@ -3,6 +3,7 @@ import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Observed } from "#base/observed.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { controllerOf, type KubeObject, type PersistentVolumeClaim, type Pod, type ReplicaSet } from "#kube/kinds.ts";
+import { isReady, isUnscheduled, needsHelp, whyNotRunning } from "#kube/pod.ts";
 
 /** All that one decision about an EtcdPeer may use. Built by observe.ts, read-only ever after. */
 export interface PeerSnapshot {
@@ -33,4 +34,44 @@ export function isOwnClaim(snapshot: PeerSnapshot, claim: PersistentVolumeClaim)
 /** A member that has joined may only restart with the data that it has. */
 export function hasJoined(snapshot: PeerSnapshot): boolean {
   return snapshot.peer.spec.bootstrap === undefined;
+}
+
+/**
+ * A pod that is not there yet, has no node or cannot get its image is no news while it is young: volumes and images take
+ * their time. Ten seconds is a guess; too small and every start is told as trouble, too large and people wait for a word.
+ */
+const TROUBLE_AFTER_MS = 10_000;
+
+/** Why the member's pod does not serve, in one sentence for people; `undefined` when it does. */
+export function whyNotReady({ claim, replicaSet, pod }: PeerSnapshot): string | undefined {
+  if (pod === undefined) return refusal(replicaSet) ?? "its pod is not created yet";
+  if (isReady(pod)) return undefined;
+  const why = whyNotRunning(pod) ?? "its pod runs but is not ready yet";
+  // The scheduler says that a volume is missing, but neither of which claim nor of which class.
+  const unbound = isUnscheduled(pod) && claim?.status?.phase !== "Bound" ? claim : undefined;
+  return unbound === undefined ? why : `${unboundText(unbound)}; ${why}`;
+}
+
+/** Whether that is worth a warning: it has lasted, and it is nothing that passes as a rule. */
+export function isInTrouble({ takenAtMs, replicaSet, pod }: PeerSnapshot): boolean {
+  const since = (pod ?? replicaSet)?.metadata.creationTimestamp;
+  if (since === undefined || takenAtMs - Date.parse(since) < TROUBLE_AFTER_MS) return false;
+  return pod === undefined ? refusal(replicaSet) !== undefined : needsHelp(pod);
+}
+
+/** What the API server said when the ReplicaSet asked for a pod, such as a quota or an admission policy. */
+function refusal(replicaSet: ReplicaSet | undefined): string | undefined {
+  const failure = replicaSet?.status?.conditions?.find(
+    ({ type, status }) => type === "ReplicaFailure" && status === "True",
+  );
+  return failure === undefined
+    ? undefined
+    : `its pod cannot be created: ${failure.message ?? failure.reason ?? "no reason given"}`;
+}
+
+/** A claim gets the default class when it is made; one without a class was made when there was no default. */
+function unboundText({ metadata, spec, status }: PersistentVolumeClaim): string {
+  const storage = spec?.storageClassName;
+  const ofClass = storage === undefined ? "without a storage class" : `of storage class ${storage}`;
+  return `claim ${metadata.name} ${ofClass} is ${status?.phase ?? "not bound"}`;
 }

@@ -2,9 +2,8 @@ import type { Reason } from "#api/conditions.ts";
 import type { EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { hexOf } from "#etcd/types.ts";
-import { isReady, whyNotRunning } from "#kube/pod.ts";
 import type { PeerStep } from "#peer/plan.ts";
-import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { type PeerSnapshot, whyNotReady } from "#peer/snapshot.ts";
 import { withCondition } from "#runtime/conditions.ts";
 import type { Outcome } from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
@@ -28,6 +27,12 @@ export function peerStatus(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome
   };
 }
 
+/** Rules whose wait has a reason of its own. */
+const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
+  "replica-set-taken": "NameTaken",
+  "claim-taken": "ClaimTaken",
+};
+
 interface Verdict {
   readonly status: "True" | "False";
   readonly reason: Reason;
@@ -35,17 +40,17 @@ interface Verdict {
 }
 
 function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome: Outcome): Verdict {
-  const { peer, pod, endpoint } = snapshot;
+  const { peer, endpoint } = snapshot;
   if (peer.metadata.deletionTimestamp !== undefined)
     return no("Deleting", "the member's pod is being stopped; its claim is kept");
   if (outcome.is === "failed") {
     const rule = plan.next === "settled" ? "" : `${plan.rule}: `;
     return no(outcome.code === "KubeAlreadyExists" ? "NameTaken" : "Starting", `${rule}${outcome.why}`);
   }
-  if (plan.next === "wait" && plan.rule !== "await-pod") return no(plan.warn ? "NameTaken" : "Waiting", plan.because);
-  if (pod === undefined || !isReady(pod)) {
-    return no("PodPending", isQuiet(snapshot) ? "its pod is starting" : pendingBecause(snapshot));
-  }
+  if (plan.next === "wait" && plan.rule !== "await-pod")
+    return no(REASON_OF_RULE[plan.rule] ?? "Waiting", plan.because);
+  const why = whyNotReady(snapshot);
+  if (why !== undefined) return no("PodPending", isQuiet(snapshot) ? "its pod is starting" : why);
   if (endpoint?.is !== "present")
     return no("MemberUnreachable", endpoint?.is === "unknown" ? endpoint.why : "it was not asked yet");
   return { status: "True", reason: "MemberHealthy", message: "the member answers" };
@@ -53,10 +58,6 @@ function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome: Outcome): 
 
 function no(reason: Reason, message: string): Verdict {
   return { status: "False", reason, message };
-}
-
-function pendingBecause({ pod }: PeerSnapshot): string {
-  return pod === undefined ? "its pod is not created yet" : (whyNotRunning(pod) ?? "its pod runs but is not ready yet");
 }
 
 function isQuiet({ peer, takenAtMs }: PeerSnapshot): boolean {

@@ -1,16 +1,15 @@
-import { isReady, whyNotRunning } from "#kube/pod.ts";
 import type { PeerRule } from "#peer/plan.ts";
+import { isInTrouble, whyNotReady } from "#peer/snapshot.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** The pod's own events tell when something changes; this is for those that never come. */
+/** The pod's own events tell when something changes; this is for those that never come, and for trouble that lasts. */
 const RECHECK_MS = 10_000;
 
-/** The kubelet is at work; there is only to wait, and to say for what. */
+/** Kubernetes is at work; there is only to wait, to say for what, and to warn when it does not get on. */
 export const awaitPod: PeerRule = {
   name: "await-pod",
-  decide({ pod }) {
-    if (pod === undefined) return wait("await-pod", "its pod is not created yet", RECHECK_MS);
-    if (isReady(pod)) return undefined;
-    return wait("await-pod", whyNotRunning(pod) ?? "its pod runs but is not ready yet", RECHECK_MS);
+  decide(snapshot) {
+    const why = whyNotReady(snapshot);
+    return why === undefined ? undefined : wait("await-pod", why, RECHECK_MS, { warn: isInTrouble(snapshot) });
   },
 };

@@ -1,0 +1,141 @@
+import { expect, test } from "vitest";
+import type { Pod } from "#kube/kinds.ts";
+import { currentPod, dialAddress, isReady, needsHelp, whyNotRunning } from "#kube/pod.ts";
+
+/** A pod in words of the API: its status, and what differs in its metadata. */
+function pod(status: object, metadata: object = {}): Pod {
+  const whole = { namespace: "foo", name: "p", uid: "u", resourceVersion: "1", creationTimestamp: at(0), ...metadata };
+  return { apiVersion: "v1", kind: "Pod", metadata: whole, status } as unknown as Pod;
+}
+function at(second: number): string {
+  return `2026-01-01T12:00:0${second}Z`;
+}
+function container(state: object, lastState?: object): object {
+  return { name: "etcd", state, ...(lastState === undefined ? {} : { lastState }) };
+}
+
+const GOING = { deletionTimestamp: at(9) };
+const running = { phase: "Running", podIP: "10.0.0.1", containerStatuses: [container({ running: {} })] };
+const unscheduled = (condition: object) =>
+  pod({ phase: "Pending", conditions: [{ type: "PodScheduled", status: "False", ...condition }] });
+const waits = (waiting: object, lastState?: object) =>
+  pod({ phase: "Pending", containerStatuses: [container({ waiting }, lastState)] });
+
+const reasons: { name: string; given: Pod; why: string | undefined; help?: boolean }[] = [
+  { name: "a running pod", given: pod(running), why: undefined },
+  { name: "a pod on its way out", given: pod(running, GOING), why: "pod p is being deleted" },
+  {
+    name: "a pod without a node",
+    given: unscheduled({ reason: "Unschedulable", message: "0/3 nodes are available" }),
+    why: "pod cannot be scheduled: 0/3 nodes are available",
+    help: true,
+  },
+  {
+    name: "a pod without a node and without words",
+    given: unscheduled({}),
+    why: "pod cannot be scheduled: no reason given",
+    help: true,
+  },
+  {
+    name: "a gated pod",
+    given: unscheduled({ reason: "SchedulingGated" }),
+    why: "pod cannot be scheduled: SchedulingGated",
+    help: true,
+  },
+  {
+    name: "an image on its way",
+    given: waits({ reason: "ContainerCreating" }),
+    why: "container etcd waits: ContainerCreating",
+  },
+  {
+    name: "an image that is not there",
+    given: waits({ reason: "ErrImagePull", message: "not found" }),
+    why: "container etcd waits: ErrImagePull (not found)",
+    help: true,
+  },
+  {
+    name: "a container that ends again and again",
+    given: waits({ reason: "CrashLoopBackOff" }, { terminated: { exitCode: 137, reason: "OOMKilled" } }),
+    why: "container etcd waits: CrashLoopBackOff; it ended before with exit code 137 (OOMKilled)",
+    help: true,
+  },
+  { name: "a wait without a word", given: waits({}), why: "container etcd waits: no reason given" },
+  {
+    name: "a container that has ended",
+    given: pod({ phase: "Running", containerStatuses: [container({ terminated: { exitCode: 1, reason: "Error" } })] }),
+    why: "container etcd ended: Error with exit code 1",
+  },
+  {
+    name: "an evicted pod",
+    given: pod({ phase: "Failed", reason: "Evicted", message: "the node was low on memory" }),
+    why: "pod is Failed: the node was low on memory",
+  },
+  { name: "a pod that is only asked for", given: pod({ phase: "Pending" }), why: "pod is Pending" },
+  { name: "a pod without a status", given: pod({}), why: "pod is not started" },
+];
+for (const { name, given, why, help = false } of reasons) {
+  test(`${name}: ${why ?? "nothing to say"}`, () => {
+    expect(whyNotRunning(given)).toBe(why);
+    expect(needsHelp(given)).toBe(help);
+  });
+}
+
+test("a pod that goes needs no help, whatever it hung in", () => {
+  expect(needsHelp(pod(waits({ reason: "ErrImagePull" }).status!, GOING))).toBe(false);
+});
+
+const choices: { name: string; pods: readonly Pod[]; expect: string | undefined }[] = [
+  { name: "none of none", pods: [], expect: undefined },
+  { name: "the only one", pods: [pod(running, { name: "a" })], expect: "a" },
+  {
+    name: "the newest",
+    pods: [pod(running, { name: "old" }), pod(running, { name: "new", creationTimestamp: at(5) })],
+    expect: "new",
+  },
+  {
+    name: "one that stays before a newer one that goes",
+    pods: [pod(running, { name: "stays" }), pod(running, { name: "goes", creationTimestamp: at(5), ...GOING })],
+    expect: "stays",
+  },
+  {
+    name: "one that runs before a newer one that is over",
+    pods: [pod(running, { name: "runs" }), pod({ phase: "Failed" }, { name: "over", creationTimestamp: at(5) })],
+    expect: "runs",
+  },
+  {
+    name: "the newest of those that go",
+    pods: [
+      pod(running, { name: "first", ...GOING }),
+      pod(running, { name: "last", creationTimestamp: at(5), ...GOING }),
+    ],
+    expect: "last",
+  },
+];
+for (const { name, pods, expect: wanted } of choices) {
+  test(`of a member's pods the current one is ${name}`, () => {
+    expect(currentPod(pods)?.metadata.name).toBe(wanted);
+    expect(currentPod([...pods].reverse())?.metadata.name).toBe(wanted);
+  });
+}
+
+const addresses: { name: string; status: object; expect: string | undefined }[] = [
+  { name: "an IPv4 address", status: running, expect: "10.0.0.1:2379" },
+  { name: "an IPv6 address in brackets", status: { ...running, podIP: "fd00::1" }, expect: "[fd00::1]:2379" },
+  { name: "no address yet", status: { phase: "Running" }, expect: undefined },
+  { name: "the address of a pod that does not run yet", status: { ...running, phase: "Pending" }, expect: undefined },
+  { name: "the address that a failed pod has left behind", status: { ...running, phase: "Failed" }, expect: undefined },
+  {
+    name: "the address that an ended pod has left behind",
+    status: { ...running, phase: "Succeeded" },
+    expect: undefined,
+  },
+];
+for (const { name, status, expect: wanted } of addresses) {
+  test(`to dial there is ${wanted ?? "nothing"} for ${name}`, () =>
+    expect(dialAddress(pod(status), 2379)).toBe(wanted));
+}
+
+test("a pod is ready when its condition says True, and not when it says nothing", () => {
+  const ready = (status: string) => isReady(pod({ conditions: [{ type: "Ready", status }] }));
+  expect([ready("True"), ready("False"), ready("Unknown"), isReady(pod({}))]).toEqual([true, false, false, false]);
+});

@@ -1,0 +1,185 @@
+import { expect, test } from "vitest";
+import { FENCE } from "#peer/desired/etcd-flags.ts";
+import { replicaSet } from "#peer/desired/replica-set.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { peer } from "../../../test/kit/peer.ts";
+
+const LABELS = {
+  "app.kubernetes.io/name": "etcd",
+  "app.kubernetes.io/managed-by": "etcd-cluster-operator",
+  "etcd.improbable.io/cluster-name": "my-etcd",
+  "app.kubernetes.io/component": "member",
+  "etcd.improbable.io/peer-name": "my-etcd-0",
+};
+
+/** What users, policies and other tools see of a member. Whoever changes it here changes it for every cluster that runs. */
+const GOLDEN = {
+  metadata: { labels: LABELS },
+  spec: {
+    hostname: "my-etcd-0",
+    subdomain: "my-etcd",
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: 30,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: 65532,
+      runAsGroup: 65532,
+      fsGroup: 65532,
+      fsGroupChangePolicy: "OnRootMismatch",
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    topologySpreadConstraints: ["topology.kubernetes.io/zone", "kubernetes.io/hostname"].map((topologyKey) => ({
+      topologyKey,
+      maxSkew: 1,
+      whenUnsatisfiable: "ScheduleAnyway",
+      labelSelector: {
+        matchLabels: {
+          "app.kubernetes.io/name": "etcd",
+          "etcd.improbable.io/cluster-name": "my-etcd",
+          "app.kubernetes.io/component": "member",
+        },
+      },
+    })),
+    containers: [
+      {
+        name: "etcd",
+        image: "registry.example/etcd:v3.6.16",
+        imagePullPolicy: "IfNotPresent",
+        command: ["etcd"],
+        env: [
+          { name: "ETCD_NAME", value: "my-etcd-0" },
+          { name: "ETCD_DATA_DIR", value: "/var/lib/etcd/data" },
+          { name: "ETCD_LISTEN_PEER_URLS", value: "http://0.0.0.0:2380" },
+          { name: "ETCD_LISTEN_CLIENT_URLS", value: "http://0.0.0.0:2379" },
+          { name: "ETCD_LISTEN_METRICS_URLS", value: "http://0.0.0.0:2381" },
+          { name: "ETCD_INITIAL_ADVERTISE_PEER_URLS", value: "http://my-etcd-0.my-etcd.foo.svc:2380" },
+          { name: "ETCD_ADVERTISE_CLIENT_URLS", value: "http://my-etcd-0.my-etcd.foo.svc:2379" },
+          {
+            name: "ETCD_INITIAL_CLUSTER",
+            value: [0, 1, 2].map((n) => `my-etcd-${n}=http://my-etcd-${n}.my-etcd.foo.svc:2380`).join(","),
+          },
+          { name: "ETCD_INITIAL_CLUSTER_STATE", value: "new" },
+          { name: "ETCD_INITIAL_CLUSTER_TOKEN", value: "foo/my-etcd/uid-of-cluster" },
+        ],
+        ports: [
+          { name: "etcd-client", containerPort: 2379, protocol: "TCP" },
+          { name: "etcd-peer", containerPort: 2380, protocol: "TCP" },
+          { name: "etcd-metrics", containerPort: 2381, protocol: "TCP" },
+        ],
+        startupProbe: probe("/livez", { periodSeconds: 1, failureThreshold: 1800 }),
+        livenessProbe: probe("/livez", { periodSeconds: 10, failureThreshold: 12 }),
+        readinessProbe: probe("/readyz", { periodSeconds: 3, failureThreshold: 3 }),
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ["ALL"] },
+        },
+        volumeMounts: [{ name: "etcd-data", mountPath: "/var/lib/etcd" }],
+      },
+    ],
+    volumes: [{ name: "etcd-data", persistentVolumeClaim: { claimName: "my-etcd-0" } }],
+  },
+};
+
+function probe(path: string, times: { periodSeconds: number; failureThreshold: number }) {
+  return { httpGet: { path, port: 2381, scheme: "HTTP" }, timeoutSeconds: 5, ...times };
+}
+
+const starting = peer({ stage: "starting" });
+
+test("the ReplicaSet of a first member is, field by field, what it is documented to be", () => {
+  const { metadata, spec, ...rest } = replicaSet(starting);
+  expect(rest).toEqual({ apiVersion: "apps/v1", kind: "ReplicaSet" });
+  expect(metadata).toEqual({
+    namespace: "foo",
+    name: "my-etcd-0",
+    labels: LABELS,
+    annotations: { "etcd.improbable.io/applied-hash": expect.stringMatching(/^\S{8,}$/) },
+    ownerReferences: [
+      {
+        apiVersion: "etcd.improbable.io/v1alpha1",
+        kind: "EtcdPeer",
+        name: "my-etcd-0",
+        uid: "uid-of-peer",
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ],
+  });
+  expect(spec).toEqual({ replicas: 1, selector: { matchLabels: LABELS }, template: GOLDEN });
+});
+
+function containerOf(snapshot: PeerSnapshot) {
+  return replicaSet(snapshot).spec!.template!.spec!.containers[0]!;
+}
+function environment(snapshot: PeerSnapshot): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(containerOf(snapshot).env!.map(({ name, value }) => [name, value]));
+}
+
+test("a member that has joined gets flags that cannot bootstrap, and nothing else changes", () => {
+  const before = environment(starting);
+  const after = environment(peer());
+  expect(after).toEqual({
+    ...before,
+    ETCD_INITIAL_CLUSTER: FENCE,
+    ETCD_INITIAL_CLUSTER_STATE: "existing",
+    ETCD_INITIAL_CLUSTER_TOKEN: "my-etcd",
+  });
+  expect(FENCE).not.toContain("my-etcd");
+});
+
+test("a member that joins a cluster that exists says so", () => {
+  const hosts = [0, 3].map((ordinal) => ({ host: `my-etcd-${ordinal}.my-etcd.foo.svc` }));
+  const bootstrap = { initialClusterState: "Existing", static: { initialCluster: hosts } };
+  expect(environment(peer({ stage: "claimed", spec: { bootstrap } }))).toMatchObject({
+    ETCD_INITIAL_CLUSTER:
+      "my-etcd-0=http://my-etcd-0.my-etcd.foo.svc:2380,my-etcd-3=http://my-etcd-3.my-etcd.foo.svc:2380",
+    ETCD_INITIAL_CLUSTER_STATE: "existing",
+    ETCD_INITIAL_CLUSTER_TOKEN: "my-etcd",
+  });
+});
+
+test("an affinity of the user's own takes the place of the default spreading", () => {
+  const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } };
+  const spec = replicaSet(peer({ spec: { podTemplate: { affinity } } })).spec?.template?.spec;
+  expect(spec?.affinity).toEqual(affinity);
+  expect(spec).not.toHaveProperty("topologySpreadConstraints");
+});
+
+test("annotations and resources of the user's own reach the pod, and labels stay ours", () => {
+  const resources = { limits: { cpu: "2", memory: "2Gi" }, requests: { cpu: "500m" } };
+  const annotations = { "example.com/scrape": "true" };
+  const snapshot = peer({ spec: { podTemplate: { metadata: { annotations }, resources } } });
+  expect(replicaSet(snapshot).spec?.template?.metadata).toEqual({ labels: LABELS, annotations });
+  expect(containerOf(snapshot).resources).toEqual(resources);
+});
+
+test("the hash says whether anything differs: never the time, always the version", () => {
+  const hash = (snapshot: PeerSnapshot) =>
+    replicaSet(snapshot).metadata.annotations?.["etcd.improbable.io/applied-hash"];
+  expect(hash({ ...peer(), takenAtMs: 0 })).toBe(hash(peer()));
+  expect(hash(peer({ spec: { version: "3.7.3" } }))).not.toBe(hash(peer()));
+  expect(hash({ ...peer(), imageRepository: "other.example/etcd" })).not.toBe(hash(peer()));
+});
+
+// Go counts a node's processors, not the container's share: with a limit of 1 on 64 cores it would be throttled most of the time.
+const threads: { limit: string | number | undefined; expect: string | undefined }[] = [
+  { limit: undefined, expect: undefined },
+  { limit: 1, expect: "1" },
+  { limit: "4", expect: "4" },
+  { limit: "2.5", expect: "2" },
+  { limit: "2500m", expect: "2" },
+  { limit: "250m", expect: "1" },
+  { limit: "0.1", expect: "1" },
+  { limit: ".5", expect: "1" },
+  { limit: "0", expect: undefined },
+  { limit: "1e3", expect: undefined },
+  { limit: "2k", expect: undefined },
+];
+for (const { limit, expect: wanted } of threads) {
+  test(`a CPU limit of ${limit} gives GOMAXPROCS ${wanted}`, () => {
+    const limits = limit === undefined ? {} : { cpu: limit };
+    expect(environment(peer({ spec: { podTemplate: { resources: { limits } } } })).GOMAXPROCS).toBe(wanted);
+  });
+}

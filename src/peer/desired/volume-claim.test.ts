@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { volumeClaim } from "#peer/desired/volume-claim.ts";
+import { peer } from "../../../test/kit/peer.ts";
+
+test("a member's claim says whose data it holds, and has no owner that could take it along", () => {
+  const { spec } = peer().peer;
+  expect(volumeClaim(peer({ stage: "new" }))).toEqual({
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: {
+      namespace: "foo",
+      name: "my-etcd-0",
+      labels: {
+        "app.kubernetes.io/name": "etcd",
+        "app.kubernetes.io/managed-by": "etcd-cluster-operator",
+        "etcd.improbable.io/cluster-name": "my-etcd",
+        "app.kubernetes.io/component": "member",
+        "etcd.improbable.io/peer-name": "my-etcd-0",
+      },
+      annotations: {
+        "etcd.improbable.io/cluster-id": spec.clusterID,
+        "etcd.improbable.io/cluster-token": "foo/my-etcd/uid-of-cluster",
+        "etcd.improbable.io/member-id": spec.memberID,
+      },
+    },
+    spec: { accessModes: ["ReadWriteOnce"], volumeMode: "Filesystem", resources: { requests: { storage: "8Gi" } } },
+  });
+});
+
+test("size, class and selector of a claim are what the user wrote", () => {
+  const volumeClaimTemplate = {
+    storageClassName: "fast",
+    selector: { matchLabels: { disk: "ssd" } },
+    resources: { requests: { storage: "20Gi" } },
+  };
+  expect(volumeClaim(peer({ stage: "new", spec: { storage: { volumeClaimTemplate } } })).spec).toEqual({
+    accessModes: ["ReadWriteOnce"],
+    volumeMode: "Filesystem",
+    ...volumeClaimTemplate,
+  });
+});

@@ -1,0 +1,257 @@
+import { expect, test } from "vitest";
+import { CLAIM_CLUSTER_ID_ANNOTATION } from "#api/names.ts";
+import { unknown } from "#base/observed.ts";
+import type { PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
+import { FENCE } from "#peer/desired/etcd-flags.ts";
+import { replicaSet } from "#peer/desired/replica-set.ts";
+import { PEER_GUARDS } from "#peer/guards.ts";
+import { PEER_RULES, type PeerStep, planPeer } from "#peer/plan.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { peerStatus } from "#peer/status.ts";
+import type { Outcome } from "#runtime/controller.ts";
+import type { Plan } from "#runtime/decide.ts";
+import { born, claim, NOW, pod } from "../../test/kit/cluster.ts";
+import { BOOTSTRAP, peer } from "../../test/kit/peer.ts";
+
+/** A plan in a few words: what, by whose decision, and whether a person should hear of it. */
+function said(plan: Plan<PeerStep>): string {
+  switch (plan.next) {
+    case "settled":
+      return "settled";
+    case "wait":
+      return `${plan.warn ? "warn" : "wait"}: ${plan.rule}`;
+    case "step":
+      return `${plan.rule}: ${plan.step.do}${flagsIn(plan.step)}`;
+  }
+}
+
+function flagsIn(step: PeerStep): string {
+  if (!("replicaSet" in step)) return "";
+  const env = step.replicaSet.spec?.template?.spec?.containers[0]?.env ?? [];
+  const list = env.find(({ name }) => name === "ETCD_INITIAL_CLUSTER")?.value;
+  return list === FENCE ? " fenced" : ` of ${list?.split(",").length}`;
+}
+
+const starting = peer({ stage: "starting" });
+const joined = peer({ stage: "joined" });
+const foreignReplicaSet = born<ReplicaSet>({
+  ...replicaSet(peer()),
+  metadata: { ...replicaSet(peer()).metadata, ownerReferences: [] },
+});
+
+/** The member's pod in another state. */
+function podIn(status: object, metadata: object = {}): Pod {
+  const base = pod("my-etcd-0", { ready: false });
+  return { ...base, metadata: { ...base.metadata, ...metadata }, spec: {}, status } as unknown as Pod;
+}
+function waiting(reason: string, message?: string): Pod {
+  return podIn({ phase: "Pending", containerStatuses: [{ name: "etcd", state: { waiting: { reason, message } } }] });
+}
+const unscheduled = podIn({
+  phase: "Pending",
+  conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/3 nodes are available" }],
+});
+const pendingClaim = (storageClassName?: string): PersistentVolumeClaim =>
+  ({
+    ...starting.claim,
+    spec: storageClassName === undefined ? {} : { storageClassName },
+    status: { phase: "Pending" },
+  }) as PersistentVolumeClaim;
+const overQuota = born<ReplicaSet>({
+  ...starting.replicaSet!,
+  status: {
+    replicas: 0,
+    conditions: [
+      {
+        type: "ReplicaFailure",
+        status: "True",
+        reason: "FailedCreate",
+        message: "pods is forbidden: exceeded quota: q",
+      },
+    ],
+  },
+});
+
+const cases: { name: string; given: PeerSnapshot; expect: string; because?: string }[] = [
+  { name: "does nothing when all is well", given: peer(), expect: "settled" },
+  { name: "lets a peer go that is being deleted", given: peer({ stage: "new", deleting: true }), expect: "settled" },
+  { name: "makes the claim before all else", given: peer({ stage: "new" }), expect: "create-claim: createClaim" },
+  {
+    name: "does not start over a claim of another cluster",
+    given: peer({ stage: "new", with: { claim: claim("my-etcd-0", { [CLAIM_CLUSTER_ID_ANNOTATION]: "abc" }) } }),
+    expect: "warn: claim-taken",
+    because: "claim my-etcd-0 holds data of cluster abc",
+  },
+  {
+    name: "does not start over a claim of which nobody knows whose it is",
+    given: peer({ stage: "new", with: { claim: claim("my-etcd-0") } }),
+    expect: "warn: claim-taken",
+    because: "of unknown origin",
+  },
+  {
+    name: "makes no empty claim for a member that has joined",
+    given: peer({ with: { claim: undefined } }),
+    expect: "warn: claim-lost",
+    because: "the claim of my-etcd-0 is gone",
+  },
+  {
+    name: "asks for a pod once the claim is there",
+    given: peer({ stage: "claimed" }),
+    expect: "replica-set: createReplicaSet of 3",
+  },
+  {
+    name: "does not take over a ReplicaSet of its name",
+    given: peer({ stage: "claimed", with: { replicaSet: foreignReplicaSet } }),
+    expect: "warn: replica-set-taken",
+    because: "nobody manages it",
+  },
+  {
+    name: "takes the means to bootstrap from the next pod, and leaves the running one alone",
+    given: peer({ with: { replicaSet: joined.replicaSet, pod: joined.pod } }),
+    expect: "replica-set: replaceReplicaSet fenced",
+  },
+  {
+    name: "gives a joined member its deleted ReplicaSet back, fenced",
+    given: peer({ with: { replicaSet: undefined } }),
+    expect: "replica-set: createReplicaSet fenced",
+  },
+  { name: "waits for the pod to be made", given: { ...starting, pod: undefined }, expect: "wait: await-pod" },
+  { name: "waits for the pod to be ready", given: starting, expect: "wait: await-pod", because: "not ready yet" },
+  {
+    name: "takes an image on its way for granted",
+    given: { ...starting, pod: waiting("ContainerCreating") },
+    expect: "wait: await-pod",
+  },
+  {
+    name: "warns of an image that cannot be pulled",
+    given: { ...starting, pod: waiting("ErrImagePull", "not found") },
+    expect: "warn: await-pod",
+    because: "container etcd waits: ErrImagePull (not found)",
+  },
+  {
+    name: "does not warn of a young pod",
+    given: { ...starting, pod: waiting("ErrImagePull"), takenAtMs: NOW - 3_600_000 + 9_000 },
+    expect: "wait: await-pod",
+  },
+  {
+    name: "warns of a pod for which there is no node",
+    given: { ...starting, pod: unscheduled },
+    expect: "warn: await-pod",
+    because: "pod cannot be scheduled: 0/3 nodes are available",
+  },
+  {
+    name: "names the claim and its class when no volume is found",
+    given: { ...starting, pod: unscheduled, claim: pendingClaim("fast") },
+    expect: "warn: await-pod",
+    because: "claim my-etcd-0 of storage class fast is Pending; pod cannot be scheduled",
+  },
+  {
+    name: "says that there is no default class",
+    given: { ...starting, pod: unscheduled, claim: pendingClaim() },
+    expect: "warn: await-pod",
+    because: "claim my-etcd-0 without a storage class is Pending",
+  },
+  {
+    name: "warns of a pod that nobody may make",
+    given: { ...starting, pod: undefined, replicaSet: overQuota },
+    expect: "warn: await-pod",
+    because: "its pod cannot be created: pods is forbidden: exceeded quota: q",
+  },
+];
+
+for (const { name, given, expect: wanted, because = "" } of cases) {
+  test(`peer plan: ${name}`, () => {
+    const plan = planPeer(given);
+    expect(said(plan)).toBe(wanted);
+    if (plan.next !== "settled") expect(plan.because).toContain(because);
+  });
+}
+
+test("peer plan: every rule decides at least one of the cases above", () => {
+  const deciding = new Set(
+    cases.map(({ given }) => planPeer(given)).flatMap((plan) => (plan.next === "settled" ? [] : [plan.rule])),
+  );
+  // `deleting` decides by settling, which leaves no name.
+  expect(PEER_RULES.map(({ name }) => name).filter((name) => !deciding.has(name) && name !== "deleting")).toEqual([]);
+});
+
+const bootstrapping: PeerStep = { do: "createReplicaSet", replicaSet: replicaSet(starting) };
+const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerStep }[] = [
+  { name: "a pod without a claim", guard: "claim-first", given: peer({ stage: "new" }), step: bootstrapping },
+  {
+    name: "a pod on another cluster's claim",
+    guard: "claim-first",
+    given: peer({ stage: "new", with: { claim: claim("my-etcd-0", { [CLAIM_CLUSTER_ID_ANNOTATION]: "abc" }) } }),
+    step: bootstrapping,
+  },
+  {
+    name: "an empty claim for a member that has joined",
+    guard: "never-twice",
+    given: peer({ with: { claim: undefined } }),
+    step: { do: "createClaim", claim: { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "x" } } },
+  },
+  { name: "flags that bootstrap a joined member", guard: "never-twice", given: peer(), step: bootstrapping },
+  {
+    name: "flags that bootstrap in a ReplicaSet that is there",
+    guard: "never-twice",
+    given: peer(),
+    step: { do: "replaceReplicaSet", live: joined.replicaSet!, replicaSet: replicaSet(starting) },
+  },
+  {
+    name: "changing what another owner manages",
+    guard: "own-only",
+    given: peer(),
+    step: { do: "replaceReplicaSet", live: foreignReplicaSet, replicaSet: replicaSet(peer()) },
+  },
+];
+for (const { name, guard, given, step } of forbidden) {
+  test(`peer guards: ${guard} forbids ${name}`, () => {
+    const holding = PEER_GUARDS.filter((each) => each.forbids(given, step) !== undefined).map((each) => each.name);
+    expect(holding).toEqual([guard]);
+  });
+}
+
+test("peer guards: every guard forbids at least one of the steps above", () => {
+  expect(PEER_GUARDS.map(({ name }) => name)).toEqual([...new Set(forbidden.map(({ guard }) => guard))]);
+});
+
+const failed: Outcome = { is: "failed", code: "KubeForbidden", why: "exceeded quota: q" };
+const verdicts: { name: string; given: PeerSnapshot; outcome?: Outcome; expect: string }[] = [
+  { name: "a healthy member", given: peer(), expect: "True MemberHealthy" },
+  { name: "a peer that goes", given: peer({ deleting: true }), expect: "False Deleting" },
+  { name: "a foreign claim", given: cases[3]!.given, expect: "False ClaimTaken" },
+  { name: "a foreign ReplicaSet", given: cases[7]!.given, expect: "False NameTaken" },
+  { name: "a lost claim", given: peer({ with: { claim: undefined } }), expect: "False Waiting" },
+  { name: "a pod that is not ready", given: starting, expect: "False PodPending" },
+  { name: "a refused claim", given: peer({ stage: "new" }), outcome: failed, expect: "False Starting" },
+  {
+    name: "a member without an answer",
+    given: peer({ with: { endpoint: unknown("refused") } }),
+    expect: "False MemberUnreachable",
+  },
+];
+for (const { name, given, outcome, expect: wanted } of verdicts) {
+  test(`peer status: ${name} is Ready=${wanted}, with a word why`, () => {
+    const ready = peerStatus(given, planPeer(given), outcome ?? { is: "notTried" }).conditions?.find(
+      ({ type }) => type === "Ready",
+    );
+    expect(`${ready?.status} ${ready?.reason}`).toBe(wanted);
+    expect(ready?.message).not.toBe("");
+  });
+}
+
+test("peer status: the server's own words stand in it", () => {
+  const given = peer({ stage: "new" });
+  const message = peerStatus(given, planPeer(given), failed).conditions?.[0]?.message;
+  expect(message).toBe("create-claim: exceeded quota: q");
+});
+
+test("peer status: what the member says of itself stands in it, and only while it answers", () => {
+  expect(peerStatus(peer(), planPeer(peer()), { is: "notTried" })).toMatchObject({
+    serverVersion: "3.6.16",
+    memberID: peer().peer.spec.memberID,
+    clusterID: peer().peer.spec.clusterID,
+  });
+  expect(peerStatus(starting, planPeer(starting), { is: "notTried" })).not.toHaveProperty("serverVersion");
+  expect(starting.peer.spec.bootstrap).toEqual(BOOTSTRAP);
+});

@@ -1,0 +1,93 @@
+import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus, peerSpecSchema } from "#api/v1alpha1/peer.ts";
+import { type Observed, present } from "#base/observed.ts";
+import type { EndpointStatus } from "#etcd/types.ts";
+import { apiVersionOf, type PersistentVolumeClaim, type ReplicaSet } from "#kube/kinds.ts";
+import { replicaSet } from "#peer/desired/replica-set.ts";
+import { volumeClaim } from "#peer/desired/volume-claim.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { born, endpointStatus, NOW, pod } from "./cluster.ts";
+
+/** How far the member of a snapshot has come. */
+export type PeerStage = "new" | "claimed" | "starting" | "joined" | "fenced";
+
+const CLUSTER_ID = "1d7f0a5bb4fdd2f0";
+const MEMBER_ID = "8e9e05c52164694d";
+
+/** The means to bootstrap, as the cluster gives them to a first member. */
+export const BOOTSTRAP = {
+  initialClusterState: "New",
+  clusterToken: "foo/my-etcd/uid-of-cluster",
+  static: {
+    initialCluster: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].map((name) => ({ name, host: `${name}.my-etcd.foo.svc` })),
+  },
+} as const;
+
+interface Given {
+  /** Default: "fenced". new: nothing; claimed: claim; starting: pod that is not ready; joined: ready, not fenced yet. */
+  readonly stage?: PeerStage;
+  /** As a person would write it: defaults are filled in. */
+  readonly spec?: object;
+  readonly status?: EtcdPeerStatus;
+  readonly deleting?: boolean;
+  /** Overrides of the finished snapshot. */
+  readonly with?: Partial<PeerSnapshot>;
+}
+
+/** A snapshot of the EtcdPeer `my-etcd-0` in namespace `foo`: joined, fenced and healthy unless told otherwise. */
+export function peer(given: Given = {}): PeerSnapshot {
+  const stage = given.stage ?? "fenced";
+  const bare = bareSnapshot(given, stage !== "fenced");
+  if (stage === "new") return { ...bare, ...given.with };
+  const claimed: PeerSnapshot = { ...bare, claim: boundClaim(bare) };
+  if (stage === "claimed") return { ...claimed, ...given.with };
+  const isUp = stage !== "starting";
+  const endpoint: Observed<EndpointStatus> | undefined = isUp
+    ? present(endpointStatus(CLUSTER_ID, MEMBER_ID, MEMBER_ID))
+    : undefined;
+  const whole: PeerSnapshot = {
+    ...claimed,
+    replicaSet: born<ReplicaSet>(replicaSet(claimed)),
+    pod: pod("my-etcd-0", { ready: isUp }),
+    endpoint,
+  };
+  return { ...whole, ...given.with };
+}
+
+function boundClaim(snapshot: PeerSnapshot): PersistentVolumeClaim {
+  return { ...born<PersistentVolumeClaim>(volumeClaim(snapshot)), status: { phase: "Bound" } };
+}
+
+function bareSnapshot(given: Given, mayBootstrap: boolean): PeerSnapshot {
+  const object: EtcdPeer = {
+    apiVersion: apiVersionOf(ETCD_PEERS),
+    kind: ETCD_PEERS.kind,
+    metadata: {
+      namespace: "foo",
+      name: "my-etcd-0",
+      uid: "uid-of-peer",
+      resourceVersion: "100",
+      generation: 1,
+      creationTimestamp: "2026-01-01T11:00:00Z",
+      ...(given.deleting === true ? { deletionTimestamp: "2026-01-01T12:00:00Z" } : {}),
+    },
+    spec: peerSpecSchema.parse({
+      clusterName: "my-etcd",
+      clusterID: CLUSTER_ID,
+      memberID: MEMBER_ID,
+      ...(mayBootstrap ? { bootstrap: BOOTSTRAP } : {}),
+      ...given.spec,
+    }),
+    ...(given.status === undefined ? {} : { status: given.status }),
+  };
+  const snapshot = {
+    takenAtMs: NOW,
+    peer: object,
+    isPaused: false,
+    imageRepository: "registry.example/etcd",
+    claim: undefined,
+    replicaSet: undefined,
+    pod: undefined,
+    endpoint: undefined,
+  };
+  return snapshot;
+}
