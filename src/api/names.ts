@@ -32,6 +32,27 @@ export const CLAIM_CLUSTER_ID_ANNOTATION = `${GROUP}/cluster-id`;
 export const CLAIM_CLUSTER_TOKEN_ANNOTATION = `${GROUP}/cluster-token`;
 export const CLAIM_MEMBER_ID_ANNOTATION = `${GROUP}/member-id`;
 
+/**
+ * On an EtcdPeer: why its member is being taken out of the cluster. Written before the member is removed, so that whoever
+ * goes on later knows what is to become of the data.
+ */
+export const REMOVAL_ANNOTATION = `${GROUP}/removal`;
+/** scale-down: somebody asked for fewer members, the claim goes too. replacement: the member is lost, its claim is kept aside. */
+export type Removal = "scale-down" | "replacement";
+
+/** On an EtcdPeer that goes: its claim is deleted first. Only ever put on a peer whose member etcd no longer lists. */
+export const CLEANUP_FINALIZER = `etcdpeer.${GROUP}/pvc-cleanup`;
+/** On an EtcdPeer that goes: its claim is marked and kept first. */
+export const QUARANTINE_FINALIZER = `etcdpeer.${GROUP}/pvc-quarantine`;
+
+/** On claims that hold the data of a member that was given up: kept for people, never used again by the operator. */
+export const QUARANTINE_LABEL = `${GROUP}/quarantined`;
+export const QUARANTINE_REASON_ANNOTATION = `${GROUP}/quarantine-reason`;
+export const QUARANTINE_TIME_ANNOTATION = `${GROUP}/quarantined-at`;
+
+/** On an EtcdCluster, with the value "true": the operator looks and tells, and changes nothing. */
+export const PAUSED_ANNOTATION = `${GROUP}/paused`;
+
 /** The longest cluster name: `NAME-client` and `NAME-12345` must be DNS labels and label values, which end at 63. */
 export const MAX_CLUSTER_NAME_LENGTH = 52;
 

@@ -23,6 +23,8 @@ export type ErrorCode =
   | "EtcdUnavailable"
   /** The member answered and refused. */
   | "EtcdRejected"
+  /** The member answered that this cannot be done at this moment (a learner lags, somebody was faster): look again. Normal. */
+  | "EtcdNotNow"
   /** The answer came from a cluster other than the recorded one: never believed. User. */
   | "EtcdWrongCluster"
   /** What a person wrote cannot be done. User. */

@@ -16,10 +16,18 @@ export interface Flags {
   readonly logLevel: LogLevel;
   /** Passes side by side, for each controller. */
   readonly workers: number;
+  /** How long a member may be lost before it is replaced, in milliseconds. */
+  readonly replaceAfterMs: number;
 }
 
 /** Where etcd's own releases are published (https://github.com/etcd-io/etcd/releases). */
 const DEFAULT_IMAGE_REPOSITORY = "gcr.io/etcd-development/etcd";
+
+/**
+ * Five minutes is a guess: longer than a node takes to reboot. Too small: data is copied for nothing. Too large: a second
+ * failure finds the cluster without a spare.
+ */
+const REPLACE_AFTER_SECONDS = 300;
 
 export const USAGE = `Usage: operator [flags]
 
@@ -28,6 +36,7 @@ export const USAGE = `Usage: operator [flags]
   --etcd-repository IMAGE   etcd's image without tag; default: ${DEFAULT_IMAGE_REPOSITORY}
   --http-port PORT          /metrics, /healthz and /readyz; default: 8080; 0 takes a free one
   --workers N               passes side by side per controller, 1 to 100; default: 10
+  --replace-after SECONDS   how long a member may be lost before it is replaced, 0 to 86400; default: ${REPLACE_AFTER_SECONDS}
   --log-level LEVEL         ${LOG_LEVELS.join(", ")}; default: info
   --help
 `;
@@ -46,6 +55,7 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
     imageRepository: values["etcd-repository"] ?? DEFAULT_IMAGE_REPOSITORY,
     httpPort: wholeNumber("--http-port", values["http-port"], 8080, 0, 65_535),
     workers: wholeNumber("--workers", values.workers, 10, 1, 100),
+    replaceAfterMs: 1_000 * wholeNumber("--replace-after", values["replace-after"], REPLACE_AFTER_SECONDS, 0, 86_400),
     logLevel: oneOf("--log-level", values["log-level"], "info"),
   };
 }
@@ -61,6 +71,7 @@ function parse(args: readonly string[]) {
         "etcd-repository": { type: "string" },
         "http-port": { type: "string" },
         workers: { type: "string" },
+        "replace-after": { type: "string" },
         "log-level": { type: "string" },
       },
     });

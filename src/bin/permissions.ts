@@ -21,14 +21,19 @@ export const PERMISSIONS: readonly Permission[] = [
     resources: ["etcdclusters/finalizers", "etcdpeers/finalizers"],
     verbs: ["update"],
   },
-  // cluster: one EtcdPeer per member; peer: its status
-  { apiGroups: ["etcd.improbable.io"], resources: ["etcdpeers"], verbs: [...READ, "create", "update"] },
+  // cluster: one EtcdPeer per member, and its removal; peer: its finalizers and its status
+  {
+    apiGroups: ["etcd.improbable.io"],
+    resources: ["etcdpeers"],
+    verbs: [...READ, "create", "update", "patch", "delete"],
+  },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdpeers/status"], verbs: ["update"] },
-  // cluster: Services and budget; peer: ReplicaSet and claim. Nothing is ever deleted but by the garbage collector.
+  // cluster: Services and budget; peer: the ReplicaSet
   { apiGroups: [""], resources: ["services"], verbs: [...READ, "create", "update"] },
   { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: [...READ, "create", "update"] },
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: [...READ, "create", "update"] },
-  { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: [...READ, "create"] },
+  // peer: the claim; deleted only after somebody asked for fewer members, patched only to put it aside
+  { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: [...READ, "create", "patch", "delete"] },
   { apiGroups: [""], resources: ["pods"], verbs: READ },
   // events, for people
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch", "update"] },

@@ -1,7 +1,8 @@
-import { OPERATOR } from "#api/names.ts";
+import { OPERATOR, PAUSED_ANNOTATION } from "#api/names.ts";
 import { systemClock } from "#base/clock.ts";
 import { createLog, type Log } from "#base/log.ts";
 import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
+import { CLUSTER_INDEX } from "#cluster/observe.ts";
 import { createEtcdClient, type EtcdClient } from "#etcd/client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { KubeClient } from "#kube/client.ts";
@@ -129,13 +130,19 @@ function expectationsOf(caches: Caches, metrics: Metrics, log: Log): Expectation
 }
 
 function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flags, tools: PassTools) {
-  const reads = { ...caches, etcd, clock, imageRepository: flags.imageRepository };
+  const reads = {
+    ...caches,
+    etcd,
+    clock,
+    imageRepository: flags.imageRepository,
+    replaceAfterMs: flags.replaceAfterMs,
+  };
   const keysOf = (objects: readonly KubeObject[]): readonly Key[] => objects.flatMap(ownKey);
   const byCluster = { keysFor: clusterKeysFor };
   const byPeer = { keysFor: peerKeysFor };
   return [
     new Room({
-      controller: clusterController(kube, reads),
+      controller: clusterController({ kube, etcd }, reads),
       watches: [
         { cache: caches.clusters, keysFor: ownKey },
         ...[caches.peers, caches.services, caches.budgets, caches.claims, caches.pods].map((cache) => ({
@@ -150,12 +157,22 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
       controller: peerController(kube, reads),
       watches: [
         { cache: caches.peers, keysFor: ownKey },
+        // Only a pause, set or lifted, concerns the members too.
+        { cache: caches.clusters, keysFor: (cluster) => (isPaused(cluster) ? keysOf(peersOf(caches, cluster)) : []) },
         ...[caches.claims, caches.replicaSets, caches.pods].map((cache) => ({ cache, ...byPeer })),
       ],
       allKeys: () => keysOf(caches.peers.list()),
       tools,
     }),
   ] as const;
+}
+
+function isPaused({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.[PAUSED_ANNOTATION] !== undefined;
+}
+
+function peersOf(caches: Caches, { metadata }: KubeObject): readonly KubeObject[] {
+  return caches.peers.byIndex(CLUSTER_INDEX, `${metadata.namespace}/${metadata.name}`);
 }
 
 function ownKey({ metadata }: KubeObject): readonly Key[] {

@@ -1,16 +1,33 @@
+import { CLIENT_PORT, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
+import { leaderOf } from "#cluster/members.ts";
 import type { ClusterStep } from "#cluster/plan.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
+import type { CallOptions, EtcdClient } from "#etcd/client.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
+import { refusalOf } from "#etcd/error.ts";
+import { clusterIdFromHex } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, type KubeObject, POD_DISRUPTION_BUDGETS, type Resource, SERVICES } from "#kube/kinds.ts";
+import { dialAddress } from "#kube/pod.ts";
 import { replacing } from "#kube/replacing.ts";
 import type { Written } from "#runtime/controller.ts";
 
+/** Whom this room writes to. */
+export interface ClusterWrites {
+  readonly kube: Pick<KubeClient, "create" | "replace" | "patch" | "delete">;
+  readonly etcd: Pick<EtcdClient, "addLearner" | "promote" | "removeMember" | "moveLeader">;
+}
+
+/** A change of membership goes through raft twice and may have to wait for an election. */
+const MEMBERSHIP_DEADLINE_MS = 5_000;
+
 /** Does one step: exactly one write, with its precondition. */
 export async function actOnCluster(
-  kube: KubeClient,
+  { kube, etcd }: ClusterWrites,
   step: ClusterStep,
   snapshot: ClusterSnapshot,
   signal: AbortSignal,
@@ -40,12 +57,31 @@ export async function actOnCluster(
       return await create(kube, ETCD_PEERS, step.peer, signal);
     case "replacePeer":
       return stored(ETCD_PEERS, await kube.replace(ETCD_PEERS, replacing(step.live, step.peer), { signal }));
+    case "markRemoval":
+      return await patchPeer(kube, step.peer, { annotations: { [REMOVAL_ANNOTATION]: step.removal ?? null } }, signal);
+    case "releaseClaim":
+      return await patchPeer(
+        kube,
+        step.peer,
+        { finalizers: [...(step.peer.metadata.finalizers ?? []), step.finalizer] },
+        signal,
+      );
+    case "deletePeer":
+      return await deletePeer(kube, step.peer, signal);
+    case "addLearner":
+      return await changed(etcd.addLearner(leader(snapshot), [step.peerUrl], membership(snapshot, signal)));
+    case "promote":
+      return await changed(etcd.promote(leader(snapshot), step.id, membership(snapshot, signal)));
+    case "removeMember":
+      return await changed(etcd.removeMember(leader(snapshot), step.id, membership(snapshot, signal)));
+    case "moveLeader":
+      return await changed(etcd.moveLeader(leader(snapshot), step.id, membership(snapshot, signal)));
   }
 }
 
 /** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
 export async function writeStatus(
-  kube: KubeClient,
+  kube: ClusterWrites["kube"],
   snapshot: ClusterSnapshot,
   status: EtcdClusterStatus,
   signal: AbortSignal,
@@ -65,12 +101,57 @@ function withJoined(snapshot: ClusterSnapshot, names: readonly string[]): NonNul
 
 /** POST, not apply: a name that somebody else took meanwhile is refused by the server instead of being taken over. */
 async function create<T extends KubeObject>(
-  kube: KubeClient,
+  kube: ClusterWrites["kube"],
   resource: Resource<T>,
   draft: Draft<T>,
   signal: AbortSignal,
 ): Promise<Written> {
   return stored(resource, await kube.create(resource, draft, { signal }));
+}
+
+/** Only this very peer, and only as it was read. */
+async function patchPeer(
+  kube: ClusterWrites["kube"],
+  { metadata }: EtcdPeer,
+  change: object,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
+  return stored(ETCD_PEERS, await kube.patch(ETCD_PEERS, { namespace, name }, { metadata: change }, options));
+}
+
+/** uid: a peer made again under the same name is another peer, and may hold a live member's data. */
+async function deletePeer(kube: ClusterWrites["kube"], { metadata }: EtcdPeer, signal: AbortSignal): Promise<Written> {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  await kube.delete(ETCD_PEERS, { namespace, name }, { signal, preconditions: { uid, resourceVersion } });
+  return { kind: "deleted", resource: ETCD_PEERS, ref: { namespace, name }, uid };
+}
+
+/** Changes of membership are asked of the leader, which need not ask another one. */
+function leader(snapshot: ClusterSnapshot): Endpoint {
+  const pod = snapshot.pods.get(leaderOf(snapshot)?.name ?? "");
+  const address = pod === undefined ? undefined : dialAddress(pod, CLIENT_PORT);
+  if (address === undefined) throw new OperatorError("EtcdNotNow", "the leader has no address at this moment");
+  return { address };
+}
+
+/** Nothing is changed in a cluster other than the recorded one. */
+function membership(snapshot: ClusterSnapshot, signal: AbortSignal): CallOptions {
+  const recorded = identityOf(snapshot)?.clusterID;
+  invariant(recorded !== undefined, "membership changes in a cluster that has an identity");
+  return { signal, deadlineMs: MEMBERSHIP_DEADLINE_MS, expectedClusterId: clusterIdFromHex(recorded) };
+}
+
+/** A refusal that etcd is known to give while the world moves on is a reason to look again, not a failure. */
+async function changed(call: Promise<unknown>): Promise<Written> {
+  try {
+    await call;
+    return { kind: "external" };
+  } catch (thrown) {
+    if (refusalOf(thrown) === undefined) throw thrown;
+    throw new OperatorError("EtcdNotNow", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
+  }
 }
 
 function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {

@@ -1,12 +1,11 @@
 import { CLUSTER_LABEL } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
 import { fingerprint } from "#base/hash.ts";
-import { actOnCluster, writeStatus } from "#cluster/act.ts";
+import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { type ClusterStep, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
-import type { KubeClient } from "#kube/client.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import type { Controller, Key } from "#runtime/controller.ts";
 
@@ -15,7 +14,7 @@ const HEALTH_EVERY_MS = 10_000;
 
 /** The room of EtcdCluster: observe, plan, act and status joined. */
 export function clusterController(
-  kube: KubeClient,
+  writes: ClusterWrites,
   reads: ClusterReads,
 ): Controller<ClusterSnapshot, ClusterStep, EtcdClusterStatus> {
   return {
@@ -23,11 +22,11 @@ export function clusterController(
     restMs: HEALTH_EVERY_MS,
     observe: (key, signal) => observeCluster(reads, key, signal),
     plan: planCluster,
-    act: (step, snapshot, signal) => actOnCluster(kube, step, snapshot, signal),
+    act: (step, snapshot, signal) => actOnCluster(writes, step, snapshot, signal),
     status: clusterStatus,
     writeStatus: (snapshot, status, signal) => {
       const isSame = fingerprint(status) === fingerprint(snapshot.cluster.status ?? {});
-      return isSame ? Promise.resolve(undefined) : writeStatus(kube, snapshot, status, signal);
+      return isSame ? Promise.resolve(undefined) : writeStatus(writes.kube, snapshot, status, signal);
     },
     subject: ({ cluster }) => ({
       apiVersion: apiVersionOf(ETCD_CLUSTERS),

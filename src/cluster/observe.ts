@@ -24,6 +24,8 @@ export interface ClusterReads {
   readonly pods: CacheView<Pod>;
   readonly etcd: EtcdClient;
   readonly clock: Clock;
+  /** How long a member may be lost before it is replaced, in milliseconds. */
+  readonly replaceAfterMs: number;
 }
 
 /** Longest that one member may take to answer, in milliseconds: a dead one must not hold up what the others say. */
@@ -45,6 +47,7 @@ export async function observeCluster(
   const endpoints = await askEach(reads, pods, signal);
   return present({
     takenAtMs: reads.clock.wallMs(),
+    replaceAfterMs: reads.replaceAfterMs,
     cluster,
     headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),
     clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),

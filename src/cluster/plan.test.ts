@@ -4,9 +4,21 @@ import { present } from "#base/observed.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { CLUSTER_RULES, type ClusterStep, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
+import {
+  born,
+  changedPeer,
+  claim,
+  claimIdentity,
+  cluster,
+  endpointStatus,
+  sickSince,
+  withArrival,
+  withoutMember,
+  withRemoval,
+} from "#kit/cluster.ts";
 import type { Service } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
-import { born, claim, cluster, endpointStatus } from "../../test/kit/cluster.ts";
 
 /** A plan in a few words: what, and by whose decision. */
 function said(plan: Plan<ClusterStep>): string {
@@ -24,6 +36,12 @@ function nameOf(step: ClusterStep): string {
   if (step.do === "createPeer" || step.do === "replacePeer") {
     return `${step.do} ${step.peer.metadata.name} ${step.peer.spec?.bootstrap?.initialClusterState ?? "fenced"}`;
   }
+  if (step.do === "markRemoval") return `markRemoval ${step.peer.metadata.name} ${step.removal ?? "none"}`;
+  if (step.do === "releaseClaim") return `releaseClaim ${step.peer.metadata.name} ${step.finalizer.split("/")[1]}`;
+  if (step.do === "deletePeer") return `deletePeer ${step.peer.metadata.name}`;
+  if (step.do === "addLearner") return `addLearner ${step.peerUrl}`;
+  if (step.do === "promote" || step.do === "removeMember") return `${step.do} ${step.name}`;
+  if (step.do === "moveLeader") return `moveLeader ${step.from} to ${step.to}`;
   if (step.do === "recordJoined") return `recordJoined ${step.names.join(" ")}`;
   if (step.do === "createService" || step.do === "replaceService") return `${step.do} ${step.service.metadata.name}`;
   return step.do;
@@ -31,6 +49,16 @@ function nameOf(step: ClusterStep): string {
 
 function without(snapshot: ClusterSnapshot, ...peers: readonly string[]): ClusterSnapshot {
   return { ...snapshot, peers: snapshot.peers.filter(({ metadata }) => !peers.includes(metadata.name)) };
+}
+
+function withoutClaim(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  return { ...snapshot, claims: snapshot.claims.filter(({ metadata }) => metadata.name !== name) };
+}
+
+/** The intent of my-etcd-3, as it was before etcd added the member. */
+function withIntent(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { peers } = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended");
+  return { ...snapshot, peers };
 }
 
 const starting = cluster({ stage: "starting" });
@@ -165,7 +193,156 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     given: cluster({ down: ["my-etcd-0", "my-etcd-2"], spec: { replicas: 5 } }),
     expect: "wait: await-quorum",
   },
-  { name: "refuses to scale, aloud", given: cluster({ spec: { replicas: 5 } }), expect: "wait: refuse-scaling" },
+  {
+    name: "waits, hands off, while it is paused",
+    given: cluster({ spec: { replicas: 5 }, annotations: { "etcd.improbable.io/paused": "true" } }),
+    expect: "wait: paused",
+  },
+  {
+    name: "comes back from the claims that an earlier cluster of its name left",
+    given: cluster({
+      stage: "new",
+      with: { claims: [0, 1, 2].map((n) => claim(`my-etcd-${n}`, claimIdentity("abc", `${n + 1}`))) },
+    }),
+    expect: "adopt-claims: recordIdentity",
+  },
+  {
+    name: "does not come back from claims of two clusters",
+    given: cluster({
+      stage: "new",
+      with: { claims: [claim("my-etcd-0", claimIdentity("abc", "1")), claim("my-etcd-1", claimIdentity("def", "2"))] },
+    }),
+    expect: "wait: claim-taken",
+  },
+  {
+    name: "asks for one more member before it adds one",
+    given: cluster({ spec: { replicas: 5 } }),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "adds the member that it asked for, as a learner",
+    given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended"),
+    expect: "scale-up: addLearner http://my-etcd-3.my-etcd.foo.svc:2380",
+  },
+  {
+    name: "lets go of what it asked for when it is not wanted any more",
+    given: withArrival(cluster(), "my-etcd-3", "intended"),
+    expect: "scale-up: releaseClaim my-etcd-3 pvc-cleanup",
+  },
+  {
+    name: "adds nobody while a member is sick",
+    given: withArrival(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-3", "intended"),
+    expect: "wait: scale-up",
+  },
+  {
+    name: "recognises the member that it asked for",
+    given: withIntent(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added", { peer: false })),
+    expect: "identify-member: replacePeer my-etcd-3 Existing",
+  },
+  {
+    name: "gives a member that was added its peer back",
+    given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added", { peer: false }),
+    expect: "restore-learner: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "adds no second one while one is on its way",
+    given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"),
+    expect: "wait: await-learner",
+  },
+  {
+    name: "fences a learner before it gets a vote",
+    given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "started"),
+    expect: "fence: replacePeer my-etcd-3 fenced",
+  },
+  {
+    name: "gives a learner that has caught up its vote",
+    given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"),
+    expect: "promote-learner: promote my-etcd-3",
+  },
+  {
+    name: "takes a learner back that does not arrive",
+    given: changedPeer(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"), "my-etcd-3", {
+      creationTimestamp: "2026-01-01T11:49:59Z",
+    }),
+    expect: "give-up-learner: markRemoval my-etcd-3 replacement",
+  },
+  {
+    name: "chooses the highest ordinal to go",
+    given: cluster({ replicas: 5, spec: { replicas: 3 } }),
+    expect: "scale-down: markRemoval my-etcd-4 scale-down",
+  },
+  {
+    name: "chooses a sick one to go before",
+    given: cluster({ replicas: 5, spec: { replicas: 3 }, down: ["my-etcd-1"] }),
+    expect: "scale-down: markRemoval my-etcd-1 scale-down",
+  },
+  {
+    name: "removes whom it has chosen",
+    given: withRemoval(cluster({ spec: { replicas: 2 } }), "my-etcd-2", "scale-down"),
+    expect: "remove-member: removeMember my-etcd-2",
+  },
+  {
+    name: "moves the leadership away first",
+    given: withRemoval(cluster({ spec: { replicas: 2 }, leader: "my-etcd-2" }), "my-etcd-2", "scale-down"),
+    expect: "remove-member: moveLeader my-etcd-2 to my-etcd-0",
+  },
+  {
+    name: "takes a removal back that is not wanted any more",
+    given: withRemoval(cluster(), "my-etcd-2", "scale-down"),
+    expect: "remove-member: markRemoval my-etcd-2 none",
+  },
+  {
+    name: "takes a replacement back when the member is healthy again",
+    given: withRemoval(cluster(), "my-etcd-2", "replacement"),
+    expect: "remove-member: markRemoval my-etcd-2 none",
+  },
+  {
+    name: "lets a sick member go instead of the one that it had chosen",
+    given: withRemoval(cluster({ replicas: 4, spec: { replicas: 3 }, down: ["my-etcd-0"] }), "my-etcd-3", "scale-down"),
+    expect: "remove-member: markRemoval my-etcd-3 none",
+  },
+  {
+    name: "has the claim of a surplus member deleted, only after etcd has let it go",
+    given: withRemoval(withoutMember(cluster({ spec: { replicas: 2 } }), "my-etcd-2"), "my-etcd-2", "scale-down"),
+    expect: "retire-peer: releaseClaim my-etcd-2 pvc-cleanup",
+  },
+  {
+    name: "has the claim of a member kept that somebody else removed",
+    given: withoutMember(cluster(), "my-etcd-2"),
+    expect: "retire-peer: releaseClaim my-etcd-2 pvc-quarantine",
+  },
+  {
+    name: "deletes the peer once its claim is seen to",
+    given: changedPeer(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2", {
+      finalizers: ["etcdpeer.etcd.improbable.io/pvc-quarantine"],
+    }),
+    expect: "retire-peer: deletePeer my-etcd-2",
+  },
+  {
+    name: "waits for a lost member for the stated time",
+    given: sickSince(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 299_000),
+    expect: "wait: await-health",
+  },
+  {
+    name: "then gives it up",
+    given: sickSince(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
+    expect: "replace-lost: markRemoval my-etcd-1 replacement",
+  },
+  {
+    name: "gives a member up sooner whose claim is gone",
+    given: withoutClaim(sickSince(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
+    expect: "replace-lost: markRemoval my-etcd-1 replacement",
+  },
+  {
+    name: "removes a lost member although none is to spare: nothing is lost by it",
+    given: withRemoval(sickSince(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000), "my-etcd-1", "replacement"),
+    expect: "remove-member: removeMember my-etcd-1",
+  },
+  {
+    name: "gives nobody up without a quorum",
+    given: sickSince(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1", 3_000_000),
+    expect: "wait: await-quorum",
+  },
   { name: "refuses to upgrade, aloud", given: cluster({ spec: { version: "3.7.3" } }), expect: "wait: refuse-upgrade" },
   { name: "waits for a sick member", given: cluster({ down: ["my-etcd-1"] }), expect: "wait: await-health" },
 ];
@@ -226,6 +403,97 @@ const forbidden: { name: string; guard: string; given: ClusterSnapshot; step: Cl
     step: { do: "replaceService", live: foreignService, service: draft },
   },
 ];
+
+const [m0, m1, m2] = cluster().cluster.status!.identity!.initialMembers.map(({ name, id }) => ({
+  name,
+  id: memberIdFromHex(id),
+}));
+const outage = cluster({ down: ["my-etcd-1", "my-etcd-2"] });
+const arriving = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "started");
+forbidden.push(
+  {
+    name: "a change of membership without a member list",
+    guard: "need-member-list",
+    given: outage,
+    step: { do: "removeMember", ...m2! },
+  },
+  {
+    name: "giving a claim away without a member list",
+    guard: "need-member-list",
+    given: outage,
+    step: { do: "deletePeer", peer: outage.peers[2]! },
+  },
+  {
+    name: "removing a healthy member when the rest is no quorum",
+    guard: "keep-quorum",
+    given: cluster({ down: ["my-etcd-1"] }),
+    step: { do: "removeMember", ...m0! },
+  },
+  {
+    name: "removing the last member",
+    guard: "keep-quorum",
+    given: cluster({ replicas: 1 }),
+    step: {
+      do: "removeMember",
+      name: "my-etcd-0",
+      id: memberIdFromHex(cluster({ replicas: 1 }).cluster.status!.identity!.initialMembers[0]!.id),
+    },
+  },
+  {
+    name: "taking the last spare voter when three are wanted",
+    guard: "keep-quorum",
+    given: cluster(),
+    step: { do: "removeMember", ...m1! },
+  },
+  {
+    name: "a second learner",
+    guard: "one-at-a-time",
+    given: arriving,
+    step: { do: "addLearner", name: "my-etcd-4", peerUrl: "http://my-etcd-4.my-etcd.foo.svc:2380" },
+  },
+  {
+    name: "a removal while a member arrives",
+    guard: "one-at-a-time",
+    given: arriving,
+    step: { do: "removeMember", ...m2! },
+  },
+  {
+    name: "a second removal",
+    guard: "one-at-a-time",
+    given: withRemoval(cluster(), "my-etcd-1", "replacement"),
+    step: { do: "markRemoval", peer: cluster().peers[2]!, removal: "scale-down" },
+  },
+  {
+    name: "a vote for who is not fenced",
+    guard: "fence-before-vote",
+    given: arriving,
+    step: { do: "promote", name: "my-etcd-3", id: memberIdFromHex("abcdef12345") },
+  },
+  {
+    name: "letting go of a member that etcd lists",
+    guard: "not-a-member",
+    given: cluster(),
+    step: { do: "releaseClaim", peer: cluster().peers[2]!, finalizer: "etcdpeer.etcd.improbable.io/pvc-quarantine" },
+  },
+  {
+    name: "deleting the peer of a member that etcd lists",
+    guard: "not-a-member",
+    given: cluster(),
+    step: { do: "deletePeer", peer: cluster().peers[2]! },
+  },
+  {
+    name: "deleting data that nobody asked to be deleted",
+    guard: "asked-to-delete",
+    given: withoutMember(cluster(), "my-etcd-2"),
+    step: { do: "releaseClaim", peer: cluster().peers[2]!, finalizer: "etcdpeer.etcd.improbable.io/pvc-cleanup" },
+  },
+);
+
+test("cluster guards: each of them forbids something above", () => {
+  expect(
+    CLUSTER_GUARDS.map(({ name }) => name).filter((name) => !forbidden.some(({ guard }) => guard === name)),
+  ).toEqual([]);
+});
 
 for (const { name, guard, given, step } of forbidden) {
   test(`cluster guards: ${guard} forbids ${name}`, () => {

@@ -1,7 +1,10 @@
+import type { Removal } from "#api/names.ts";
 import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
+import { adoptClaims } from "#cluster/rules/adopt-claims.ts";
 import { awaitHealth } from "#cluster/rules/await-health.ts";
+import { awaitLearner } from "#cluster/rules/await-learner.ts";
 import { awaitMembers } from "#cluster/rules/await-members.ts";
 import { awaitQuorum } from "#cluster/rules/await-quorum.ts";
 import { bootstrap } from "#cluster/rules/bootstrap.ts";
@@ -10,14 +13,24 @@ import { clientServiceRule } from "#cluster/rules/client-service.ts";
 import { deleting } from "#cluster/rules/deleting.ts";
 import { disruptionBudgetRule } from "#cluster/rules/disruption-budget.ts";
 import { fence } from "#cluster/rules/fence.ts";
+import { giveUpLearner } from "#cluster/rules/give-up-learner.ts";
 import { headlessServiceRule } from "#cluster/rules/headless-service.ts";
+import { identifyMember } from "#cluster/rules/identify-member.ts";
 import { nameTaken } from "#cluster/rules/name-taken.ts";
+import { paused } from "#cluster/rules/paused.ts";
+import { promoteLearner } from "#cluster/rules/promote-learner.ts";
 import { recordIdentity } from "#cluster/rules/record-identity.ts";
 import { recordJoined } from "#cluster/rules/record-joined.ts";
-import { refuseScaling } from "#cluster/rules/refuse-scaling.ts";
 import { refuseUpgrade } from "#cluster/rules/refuse-upgrade.ts";
+import { removeMember } from "#cluster/rules/remove-member.ts";
+import { replaceLost } from "#cluster/rules/replace-lost.ts";
+import { restoreLearner } from "#cluster/rules/restore-learner.ts";
 import { restorePeer } from "#cluster/rules/restore-peer.ts";
+import { retirePeer } from "#cluster/rules/retire-peer.ts";
+import { scaleDown } from "#cluster/rules/scale-down.ts";
+import { scaleUp } from "#cluster/rules/scale-up.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { MemberId } from "#etcd/types.ts";
 import type { Draft, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 import { decide, type Guard, type Plan, type Rule } from "#runtime/decide.ts";
 
@@ -30,7 +43,14 @@ export type ClusterStep =
   | { readonly do: "createBudget"; readonly budget: Draft<PodDisruptionBudget> }
   | { readonly do: "replaceBudget"; readonly live: PodDisruptionBudget; readonly budget: Draft<PodDisruptionBudget> }
   | { readonly do: "createPeer"; readonly peer: Draft<EtcdPeer> }
-  | { readonly do: "replacePeer"; readonly live: EtcdPeer; readonly peer: Draft<EtcdPeer> };
+  | { readonly do: "replacePeer"; readonly live: EtcdPeer; readonly peer: Draft<EtcdPeer> }
+  | { readonly do: "markRemoval"; readonly peer: EtcdPeer; readonly removal: Removal | undefined }
+  | { readonly do: "releaseClaim"; readonly peer: EtcdPeer; readonly finalizer: string }
+  | { readonly do: "deletePeer"; readonly peer: EtcdPeer }
+  | { readonly do: "addLearner"; readonly name: string; readonly peerUrl: string }
+  | { readonly do: "promote"; readonly name: string; readonly id: MemberId }
+  | { readonly do: "removeMember"; readonly name: string; readonly id: MemberId }
+  | { readonly do: "moveLeader"; readonly from: string; readonly to: string; readonly id: MemberId };
 
 export type ClusterRule = Rule<ClusterSnapshot, ClusterStep>;
 export type ClusterGuard = Guard<ClusterSnapshot, ClusterStep>;
@@ -38,7 +58,9 @@ export type ClusterGuard = Guard<ClusterSnapshot, ClusterStep>;
 /** THE behaviour of a cluster: the first rule with an opinion wins, so the place in this list is part of each rule. */
 export const CLUSTER_RULES: readonly ClusterRule[] = [
   deleting, // first: a cluster that goes is left to go
+  paused, // before anything is changed
   nameTaken, // before anything is made: nothing half-done stays behind when a name is not ours
+  adoptClaims, // before a new identity: what was there before comes back
   claimTaken, // before an identity exists: afterwards the claims are our own
   recordIdentity, // before anything of the cluster exists
   recordJoined, // before anything that looks at who has joined
@@ -50,8 +72,17 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   disruptionBudgetRule, // likewise
   awaitMembers, // everything below is for a cluster that has formed
   awaitQuorum, // everything below needs the member list
-  refuseScaling, // tells even while a member is sick
-  refuseUpgrade, // likewise
+  retirePeer, // what is over is cleared away before anything new begins
+  identifyMember, // a member that was added is recognised before another one could be
+  restoreLearner, // likewise, when its peer is gone
+  promoteLearner, // a member that is under way arrives before anybody leaves
+  giveUpLearner, // unless it takes too long
+  removeMember, // a removal that is on record is finished, or taken back, before another one begins
+  awaitLearner, // nothing else begins while a member is on its way
+  replaceLost, // the lost before the surplus: a sick cluster is healed first
+  scaleDown,
+  scaleUp,
+  refuseUpgrade, // tells even while a member is sick
   awaitHealth,
 ];
 

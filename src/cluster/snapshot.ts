@@ -2,7 +2,7 @@ import { ordinalOf, peerHost, peerName, peerUrl } from "#api/names.ts";
 import type { ClusterIdentity, EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Observed } from "#base/observed.ts";
-import { type EndpointStatus, hexOf, type Member, type MemberList } from "#etcd/types.ts";
+import { type EndpointStatus, hexOf, type MemberList } from "#etcd/types.ts";
 import {
   controllerOf,
   type KubeObject,
@@ -19,6 +19,8 @@ import {
 export interface ClusterSnapshot {
   /** Milliseconds since 1970: the only "now" that a rule knows. */
   readonly takenAtMs: number;
+  /** How long a member may be lost before it is replaced, in milliseconds: a setting of the operator. */
+  readonly replaceAfterMs: number;
   readonly cluster: EtcdCluster;
   readonly headlessService: Service | undefined;
   readonly clientService: Service | undefined;
@@ -100,41 +102,4 @@ export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): M
   }
   if (status.leaderId === undefined) return { is: "unhealthy", why: "it has no leader", status };
   return { is: "healthy", status };
-}
-
-/** A member that etcd lists or will list, with the peer that it lives in. */
-export interface KnownMember {
-  readonly name: string;
-  /** In hexadecimal. */
-  readonly id: string;
-  readonly isLearner: boolean;
-}
-
-/**
- * The members of the cluster: what etcd lists when it could be asked, else what is on record.
- * An unstarted member has no name of its own yet; the host in its peer URL tells which peer it is to be.
- */
-export function knownMembers(snapshot: ClusterSnapshot): readonly KnownMember[] {
-  if (snapshot.members.is === "present") {
-    return snapshot.members.value.members.map((member) => ({
-      name: nameOf(snapshot, member),
-      id: hexOf(member.id),
-      isLearner: member.isLearner,
-    }));
-  }
-  const recorded = snapshot.cluster.status?.members ?? [];
-  if (!isForming(snapshot) && recorded.length > 0) {
-    return recorded.map(({ name, id, learner }) => ({ name, id, isLearner: learner }));
-  }
-  return (identityOf(snapshot)?.initialMembers ?? []).map(({ name, id }) => ({ name, id, isLearner: false }));
-}
-
-function nameOf(snapshot: ClusterSnapshot, member: Member): string {
-  if (member.name !== "") return member.name;
-  const peer = snapshot.peers.find(({ metadata }) => member.peerUrls.includes(urlOf(snapshot, metadata.name)));
-  return peer?.metadata.name ?? new URL(member.peerUrls[0] ?? "http://unnamed").hostname.split(".")[0] ?? "";
-}
-
-export function isHealthy(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return healthOf(snapshot, member.name, member.id).is === "healthy";
 }

@@ -2,16 +2,9 @@ import type { ConditionType, Reason } from "#api/conditions.ts";
 import { memberSelector, selectorText } from "#api/names.ts";
 import type { EtcdClusterStatus, MemberStatus } from "#api/v1alpha1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { arriving, type KnownMember, knownMembers } from "#cluster/members.ts";
 import type { ClusterStep } from "#cluster/plan.ts";
-import {
-  byOrdinal,
-  type ClusterSnapshot,
-  healthOf,
-  identityOf,
-  isForming,
-  type KnownMember,
-  knownMembers,
-} from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, healthOf, identityOf, isForming } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { compareVersions, parseVersion } from "#etcd/version.ts";
 import { isReady, whyNotRunning } from "#kube/pod.ts";
@@ -52,10 +45,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
 }
 
 function memberStatuses(snapshot: ClusterSnapshot): MemberStatus[] {
-  const order = byOrdinal(snapshot);
-  return [...knownMembers(snapshot)]
-    .sort((a, b) => order(a.name, b.name))
-    .map((member) => memberStatus(snapshot, member));
+  return knownMembers(snapshot).map((member) => memberStatus(snapshot, member));
 }
 
 function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner }: KnownMember): MemberStatus {
@@ -69,8 +59,15 @@ function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner }: KnownM
     leader: status !== undefined && status.leaderId === status.memberId,
     learner: isLearner,
     ...(status === undefined ? {} : { version: status.version }),
+    ...(health.is === "healthy" ? {} : { since: sickSince(snapshot, id) }),
     ...(message === undefined ? {} : { message }),
   };
+}
+
+/** Kept from look to look while the member is not healthy: replacing the lost counts from here. */
+function sickSince(snapshot: ClusterSnapshot, id: string): string {
+  const before = snapshot.cluster.status?.members?.find((member) => member.id === id);
+  return before?.since ?? rfc3339(snapshot.takenAtMs);
 }
 
 /** What Kubernetes says of the pod explains more than "no answer" does. */
@@ -163,9 +160,9 @@ function sickText(sick: readonly MemberStatus[]): string {
 
 /** Waits that last until a person changes something: saying "progressing" would be a lie. */
 const BLOCKED: Readonly<Record<string, Reason>> = {
+  paused: "Paused",
   "name-taken": "NameTaken",
   "claim-taken": "ClaimTaken",
-  "refuse-scaling": "ScalingNotSupported",
   "refuse-upgrade": "UpgradeNotSupported",
 };
 
@@ -177,15 +174,22 @@ function progressing(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>, outcome
   if (blocked !== undefined) return { status: "False", ...blocked };
   if (plan.next === "settled") return { status: "False", reason: "Settled", message: "there is nothing to do" };
   if (plan.next === "step") {
-    const failed = outcome.is === "failed" ? `; it failed and is tried again: ${outcome.why}` : "";
+    const failed = outcome.is === "failed" || outcome.is === "notNow" ? `; not done yet: ${outcome.why}` : "";
     return { status: "True", reason: "Acting", message: `${plan.rule}: ${plan.because}${failed}` };
   }
   if (isQuiet(snapshot)) return { status: "True", reason: "Forming", message: "members are starting" };
+  if (changing(snapshot)) return { status: "True", reason: "Scaling", message: `${plan.rule}: ${plan.because}` };
   return {
     status: "True",
     reason: isForming(snapshot) ? "Forming" : "Waiting",
     message: `${plan.rule}: ${plan.because}`,
   };
+}
+
+/** Whether members are on their way in, or others are wanted than there are. */
+function changing(snapshot: ClusterSnapshot): boolean {
+  if (isForming(snapshot) || snapshot.members.is !== "present") return false;
+  return arriving(snapshot).length > 0 || knownMembers(snapshot).length !== snapshot.cluster.spec.replicas;
 }
 
 function blockedBy(plan: Plan<ClusterStep>, outcome: Outcome): { reason: Reason; message: string } | undefined {
@@ -219,12 +223,17 @@ function ready(
     const { reason, message } = available(snapshot, members);
     return { status: "False", reason, message };
   }
+  const { replicas } = snapshot.cluster.spec;
+  if (changing(snapshot))
+    return { status: "False", reason: "Scaling", message: `${healthy} healthy voters, ${replicas} wanted` };
   const sick = members.filter((member) => !member.healthy);
   if (sick.length > 0) return { status: "False", reason: "MembersUnhealthy", message: sickText(sick) };
+  const even =
+    replicas % 2 === 0 ? `; ${replicas} tolerate no more failures than ${replicas - 1}: an odd number is better` : "";
   return {
     status: "True",
     reason: "AllMembersHealthy",
-    message: `${healthy} of ${snapshot.cluster.spec.replicas} members are healthy voters`,
+    message: `${healthy} of ${replicas} members are healthy voters${even}`,
   };
 }
 

@@ -1,17 +1,38 @@
+import { QUARANTINE_LABEL, QUARANTINE_REASON_ANNOTATION, QUARANTINE_TIME_ANNOTATION } from "#api/names.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { type KubeObject, PERSISTENT_VOLUME_CLAIMS, REPLICA_SETS, type Resource } from "#kube/kinds.ts";
+import {
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  REPLICA_SETS,
+  type Resource,
+} from "#kube/kinds.ts";
 import { replacing } from "#kube/replacing.ts";
 import type { PeerStep } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { Written } from "#runtime/controller.ts";
 
+/** Whom this room writes to. */
+export type PeerWrites = Pick<KubeClient, "create" | "replace" | "patch" | "delete">;
+
 /** Does one step: exactly one write, with its precondition. */
-export async function actOnPeer(kube: KubeClient, step: PeerStep, signal: AbortSignal): Promise<Written> {
+export async function actOnPeer(
+  kube: PeerWrites,
+  step: PeerStep,
+  snapshot: PeerSnapshot,
+  signal: AbortSignal,
+): Promise<Written> {
   switch (step.do) {
     case "createClaim":
       // POST, not apply: a claim that appeared meanwhile holds somebody's data and is not to be changed.
       return stored(PERSISTENT_VOLUME_CLAIMS, await kube.create(PERSISTENT_VOLUME_CLAIMS, step.claim, { signal }));
+    case "deleteClaim":
+      return await deleteClaim(kube, step.claim, signal);
+    case "quarantineClaim":
+      return await quarantine(kube, step, signal);
+    case "releasePeer":
+      return await releasePeer(kube, snapshot.peer, step.finalizer, signal);
     case "createReplicaSet":
       return stored(REPLICA_SETS, await kube.create(REPLICA_SETS, step.replicaSet, { signal }));
     case "replaceReplicaSet":
@@ -21,13 +42,55 @@ export async function actOnPeer(kube: KubeClient, step: PeerStep, signal: AbortS
 
 /** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
 export async function writeStatus(
-  kube: KubeClient,
+  kube: PeerWrites,
   snapshot: PeerSnapshot,
   status: EtcdPeerStatus,
   signal: AbortSignal,
 ): Promise<Written> {
   const peer: EtcdPeer = { ...snapshot.peer, status };
   return stored(ETCD_PEERS, await kube.replace(ETCD_PEERS, peer, { signal, subresource: "status" }));
+}
+
+/** uid: a claim made again under the same name is another one. */
+async function deleteClaim(
+  kube: PeerWrites,
+  { metadata }: PersistentVolumeClaim,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { namespace, name, uid } = metadata;
+  await kube.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal, preconditions: { uid } });
+  return { kind: "deleted", resource: PERSISTENT_VOLUME_CLAIMS, ref: { namespace, name }, uid };
+}
+
+async function quarantine(
+  kube: PeerWrites,
+  { claim, reason, at }: { claim: PersistentVolumeClaim; reason: string; at: string },
+  signal: AbortSignal,
+): Promise<Written> {
+  const { namespace, name, uid, resourceVersion } = claim.metadata;
+  const metadata = {
+    labels: { [QUARANTINE_LABEL]: "true" },
+    annotations: { [QUARANTINE_REASON_ANNOTATION]: reason, [QUARANTINE_TIME_ANNOTATION]: at },
+  };
+  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
+  return stored(
+    PERSISTENT_VOLUME_CLAIMS,
+    await kube.patch(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { metadata }, options),
+  );
+}
+
+/** The last finalizer of ours goes, and with it the peer: the answer is the peer as it was last. */
+async function releasePeer(
+  kube: PeerWrites,
+  { metadata }: EtcdPeer,
+  finalizer: string,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const finalizers = (metadata.finalizers ?? []).filter((each) => each !== finalizer);
+  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
+  await kube.patch(ETCD_PEERS, { namespace, name }, { metadata: { finalizers } }, options);
+  return { kind: "external" };
 }
 
 function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {

@@ -1,9 +1,8 @@
 import { PEER_LABEL } from "#api/names.ts";
 import { ETCD_PEERS, type EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
 import { fingerprint } from "#base/hash.ts";
-import type { KubeClient } from "#kube/client.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
-import { actOnPeer, writeStatus } from "#peer/act.ts";
+import { actOnPeer, type PeerWrites, writeStatus } from "#peer/act.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
 import { type PeerStep, planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
@@ -14,13 +13,13 @@ import type { Controller, Key } from "#runtime/controller.ts";
 const REST_MS = 5 * 60_000;
 
 /** The room of EtcdPeer: observe, plan, act and status joined. */
-export function peerController(kube: KubeClient, reads: PeerReads): Controller<PeerSnapshot, PeerStep, EtcdPeerStatus> {
+export function peerController(kube: PeerWrites, reads: PeerReads): Controller<PeerSnapshot, PeerStep, EtcdPeerStatus> {
   return {
     name: "peer",
     restMs: REST_MS,
     observe: (key, signal) => observePeer(reads, key, signal),
     plan: planPeer,
-    act: (step, _snapshot, signal) => actOnPeer(kube, step, signal),
+    act: (step, snapshot, signal) => actOnPeer(kube, step, snapshot, signal),
     status: peerStatus,
     writeStatus: (snapshot, status, signal) => {
       const isSame = fingerprint(status) === fingerprint(snapshot.peer.status ?? {});

@@ -1,3 +1,4 @@
+import { CLEANUP_FINALIZER } from "#api/names.ts";
 import type { Draft, ReplicaSet } from "#kube/kinds.ts";
 import { FENCE } from "#peer/desired/etcd-flags.ts";
 import type { PeerGuard } from "#peer/plan.ts";
@@ -19,9 +20,22 @@ export const neverTwice: PeerGuard = {
   forbids(snapshot, step) {
     if (!hasJoined(snapshot)) return undefined;
     if (step.do === "createClaim") return "the member has joined: an empty volume is not its data";
+    if (step.do !== "createReplicaSet" && step.do !== "replaceReplicaSet") return undefined;
     return initialClusterOf(step.replicaSet) === FENCE
       ? undefined
       : "the member has joined: its pods must not be able to bootstrap";
+  },
+};
+
+/** A claim is deleted only with a peer that goes and says so, and only this member's own. The cluster's guards say when it may say so. */
+export const askedToDelete: PeerGuard = {
+  name: "asked-to-delete",
+  forbids(snapshot, step) {
+    if (step.do !== "deleteClaim") return undefined;
+    const { deletionTimestamp, finalizers } = snapshot.peer.metadata;
+    if (deletionTimestamp === undefined || !finalizers?.includes(CLEANUP_FINALIZER))
+      return "nobody asked for the data to be deleted";
+    return isOwnClaim(snapshot, step.claim) ? undefined : "the claim holds the data of another member";
   },
 };
 
@@ -40,4 +54,4 @@ function initialClusterOf(replicaSet: Draft<ReplicaSet>): string | undefined {
 }
 
 /** THE invariants of a member's objects. Each may hold back a step of any rule. */
-export const PEER_GUARDS: readonly PeerGuard[] = [claimFirst, neverTwice, ownOnly];
+export const PEER_GUARDS: readonly PeerGuard[] = [claimFirst, neverTwice, askedToDelete, ownOnly];

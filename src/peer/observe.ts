@@ -1,4 +1,5 @@
-import { CLIENT_PORT } from "#api/names.ts";
+import { CLIENT_PORT, PAUSED_ANNOTATION } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
@@ -13,6 +14,7 @@ import type { CacheView, Key } from "#runtime/controller.ts";
 export const PEER_INDEX = "peer";
 
 export interface PeerReads {
+  readonly clusters: CacheView<EtcdCluster>;
   readonly peers: CacheView<EtcdPeer>;
   readonly claims: CacheView<PersistentVolumeClaim>;
   readonly replicaSets: CacheView<ReplicaSet>;
@@ -32,12 +34,20 @@ export async function observePeer(reads: PeerReads, key: Key, signal: AbortSigna
   return present({
     takenAtMs: reads.clock.wallMs(),
     peer,
+    isPaused: isPaused(reads.clusters.get({ namespace: key.namespace, name: peer.spec.clusterName })),
     imageRepository: reads.imageRepository,
     claim: reads.claims.get(key),
     replicaSet: reads.replicaSets.get(key),
     pod,
     endpoint: await ask(reads.etcd, pod, signal),
   });
+}
+
+/** A pause does not keep a cluster that is being deleted from going. */
+function isPaused(cluster: EtcdCluster | undefined): boolean {
+  return (
+    cluster?.metadata.deletionTimestamp === undefined && cluster?.metadata.annotations?.[PAUSED_ANNOTATION] === "true"
+  );
 }
 
 async function ask(

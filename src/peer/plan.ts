@@ -1,10 +1,13 @@
 import type { Draft, PersistentVolumeClaim, ReplicaSet } from "#kube/kinds.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
+import { awaitMembership } from "#peer/rules/await-membership.ts";
 import { awaitPod } from "#peer/rules/await-pod.ts";
 import { claimLost } from "#peer/rules/claim-lost.ts";
 import { claimTaken } from "#peer/rules/claim-taken.ts";
 import { createClaim } from "#peer/rules/create-claim.ts";
 import { deleting } from "#peer/rules/deleting.ts";
+import { paused } from "#peer/rules/paused.ts";
+import { releaseClaim } from "#peer/rules/release-claim.ts";
 import { replicaSetRule } from "#peer/rules/replica-set.ts";
 import { replicaSetTaken } from "#peer/rules/replica-set-taken.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
@@ -13,6 +16,14 @@ import { decide, type Guard, type Plan, type Rule } from "#runtime/decide.ts";
 /** Everything that this room can do to the world: one write each. */
 export type PeerStep =
   | { readonly do: "createClaim"; readonly claim: Draft<PersistentVolumeClaim> }
+  | { readonly do: "deleteClaim"; readonly claim: PersistentVolumeClaim }
+  | {
+      readonly do: "quarantineClaim";
+      readonly claim: PersistentVolumeClaim;
+      readonly reason: string;
+      readonly at: string;
+    }
+  | { readonly do: "releasePeer"; readonly finalizer: string }
   | { readonly do: "createReplicaSet"; readonly replicaSet: Draft<ReplicaSet> }
   | { readonly do: "replaceReplicaSet"; readonly live: ReplicaSet; readonly replicaSet: Draft<ReplicaSet> };
 
@@ -21,7 +32,10 @@ export type PeerGuard = Guard<PeerSnapshot, PeerStep>;
 
 /** THE behaviour of a member's objects: the first rule with an opinion wins, so the place in this list is part of each rule. */
 export const PEER_RULES: readonly PeerRule[] = [
-  deleting, // first: a peer that goes is left to go
+  paused, // before anything is changed
+  releaseClaim, // before the peer is let go
+  deleting, // a peer that goes is left to go
+  awaitMembership, // before anything of the member exists
   claimTaken, // before anything that would start etcd over somebody's data
   claimLost, // before a claim is made: an empty one must not look like the lost one
   createClaim, // before the pod that uses it

@@ -1,4 +1,4 @@
-import { CLAIM_CLUSTER_ID_ANNOTATION } from "#api/names.ts";
+import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Observed } from "#base/observed.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
@@ -10,6 +10,8 @@ export interface PeerSnapshot {
   /** Milliseconds since 1970: the only "now" that a rule knows. */
   readonly takenAtMs: number;
   readonly peer: EtcdPeer;
+  /** Whether a person has paused the cluster. */
+  readonly isPaused: boolean;
   /** Where etcd's images come from, without tag: a setting of the operator. */
   readonly imageRepository: string;
   readonly claim: PersistentVolumeClaim | undefined;
@@ -27,8 +29,13 @@ export function isOwned(snapshot: PeerSnapshot, object: KubeObject): boolean {
 
 /** Whether the claim is this member's: its data, if any, is of the cluster that the member belongs to. */
 export function isOwnClaim(snapshot: PeerSnapshot, claim: PersistentVolumeClaim): boolean {
-  const clusterID = claim.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION];
-  return clusterID !== undefined && clusterID === snapshot.peer.spec.clusterID;
+  const { clusterID, memberID } = snapshot.peer.spec;
+  const annotations = claim.metadata.annotations ?? {};
+  return (
+    clusterID !== undefined &&
+    annotations[CLAIM_CLUSTER_ID_ANNOTATION] === clusterID &&
+    annotations[CLAIM_MEMBER_ID_ANNOTATION] === memberID
+  );
 }
 
 /** A member that has joined may only restart with the data that it has. */

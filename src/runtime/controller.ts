@@ -27,11 +27,12 @@ export interface CacheView<T> {
   byIndex(index: string, value: string): readonly T[];
 }
 
-/** How the step ended. `conflict` is normal: the world moved since the snapshot. */
+/** How the step ended. `conflict` is normal: the world moved since the snapshot. So is `notNow`: etcd said "at another time". */
 export type Outcome =
   | { readonly is: "notTried" }
   | { readonly is: "done" }
   | { readonly is: "conflict"; readonly why: string }
+  | { readonly is: "notNow"; readonly why: string }
   | { readonly is: "failed"; readonly code: string; readonly why: string };
 
 /** What an event is about: the object that the user looks at. */

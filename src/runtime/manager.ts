@@ -8,8 +8,10 @@ import type { Check } from "#runtime/health.ts";
 import { PASS_DEADLINE_MS, Pass, type PassTools } from "#runtime/pass.ts";
 import { KeyedQueue } from "#runtime/queue.ts";
 
-/** From a fifth of a second, for a conflict, to half a minute, for an API server that refuses. */
-const FAILURE_BACKOFF: Backoff = { firstMs: 200, maxMs: 30_000, factor: 2, jitter: 0.3 };
+/** From half a second to half a minute, for an API server that refuses. */
+const FAILURE_BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.3 };
+/** The world moves on within moments; but a conflict that stays must not become a hot loop. */
+const CONFLICT_BACKOFF: Backoff = { firstMs: 50, maxMs: 2_000, factor: 1.5, jitter: 0.3 };
 
 /** A pass that runs three times its own deadline does not listen to its signal: only a restart helps. */
 const STUCK_AFTER_MS = 3 * PASS_DEADLINE_MS;
@@ -105,11 +107,12 @@ export class Room<Snapshot, Step extends { readonly do: string }, Status> {
       const requeue = await this.#pass.run(key, signal);
       this.#running.delete(text);
       this.#queue.done(key);
-      if (requeue.is === "withBackoff") {
+      if (requeue.is === "withBackoff" || requeue.is === "afterConflict") {
+        const backoff = requeue.is === "withBackoff" ? FAILURE_BACKOFF : CONFLICT_BACKOFF;
         const attempt = this.#failures.get(text) ?? 0;
         this.#failures.set(text, attempt + 1);
         // The random number only spreads retries in time; nothing is decided by it.
-        this.#queue.addAfter(key, delayMs(FAILURE_BACKOFF, attempt, Math.random()));
+        this.#queue.addAfter(key, delayMs(backoff, attempt, Math.random()));
         continue;
       }
       this.#failures.delete(text);

@@ -57,7 +57,7 @@ test("pass: a conflict is no failure: nothing is told, the status is left to the
   const { controller, pass, told } = toy();
   controller.next = paint;
   controller.acting = () => Promise.reject(new OperatorError("KubeConflict", "somebody painted it"));
-  expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
+  expect(await pass.run(KEY, never)).toEqual({ is: "afterConflict" });
   expect(controller.asked).toEqual(["observe toy", "paint"]);
   expect(told).toEqual([]);
 });

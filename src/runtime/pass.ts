@@ -9,6 +9,7 @@ import type { Metrics } from "#runtime/metrics.ts";
 /** When the key is to be looked at again, if no event comes first. */
 export type Requeue =
   | { readonly is: "after"; readonly ms: number }
+  | { readonly is: "afterConflict" }
   | { readonly is: "withBackoff" }
   | { readonly is: "never" };
 
@@ -66,9 +67,11 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     } catch (thrown) {
       const error = asOperatorError(thrown);
       const fields = { namespace: key.namespace, name: key.name, code: error.code, error: error.message };
-      if (hasCode(error, "KubeConflict", "KubeNotFound"))
+      if (hasCode(error, "KubeConflict", "KubeNotFound")) {
         this.#tools.log.debug(fields, "the world moved during the pass");
-      else if (!stop.aborted) this.#tools.log.error(fields, "pass failed");
+        return { is: "afterConflict" };
+      }
+      if (!stop.aborted) this.#tools.log.error(fields, "pass failed");
       return { is: "withBackoff" };
     } finally {
       metrics.passes.inc({ controller: this.#controller.name, result });
@@ -110,8 +113,9 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       return { is: "done" };
     } catch (thrown) {
       const error = asOperatorError(thrown);
-      if (hasCode(error, "KubeConflict", "KubeAlreadyExists", "KubeNotFound"))
-        return { is: "conflict", why: error.message };
+      // A name that is taken although the cache knows no such object belongs to somebody else: that is a failure, to be told.
+      if (hasCode(error, "KubeConflict", "KubeNotFound")) return { is: "conflict", why: error.message };
+      if (hasCode(error, "EtcdNotNow")) return { is: "notNow", why: error.message };
       return { is: "failed", code: error.code, why: error.message };
     }
   }
@@ -157,8 +161,8 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       log.warn({ ...fields, step, code: outcome.code, error: outcome.why }, "step failed");
       const note = `${step} failed: ${outcome.why}`;
       tell(this.#controller.subject(snapshot), { type: "Warning", reason: plan.rule, action: step, note });
-    } else if (outcome.is === "conflict") {
-      log.debug({ ...fields, step, error: outcome.why }, "the world moved; looking again");
+    } else if (outcome.is === "conflict" || outcome.is === "notNow") {
+      log.debug({ ...fields, step, error: outcome.why }, "not done; looking again");
     }
   }
 
@@ -169,7 +173,8 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       case "wait":
         return { is: "after", ms: plan.recheckAfterMs };
       case "step":
-        return outcome.is === "done" ? { is: "after", ms: 0 } : { is: "withBackoff" };
+        if (outcome.is === "done") return { is: "after", ms: 0 };
+        return outcome.is === "failed" ? { is: "withBackoff" } : { is: "afterConflict" };
     }
   }
 }

@@ -1,10 +1,16 @@
-import { CLUSTER_LABEL } from "#api/names.ts";
+import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  CLAIM_CLUSTER_TOKEN_ANNOTATION,
+  CLAIM_MEMBER_ID_ANNOTATION,
+  CLUSTER_LABEL,
+  REMOVAL_ANNOTATION,
+} from "#api/names.ts";
 import { clusterSpecSchema, type EtcdCluster, type EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { type Observed, present } from "#base/observed.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
-import { fencedPeer, newPeer } from "#cluster/desired/peer.ts";
+import { fencedPeer, intendedPeer, joiningPeer, newPeer } from "#cluster/desired/peer.ts";
 import { clientService, headlessService } from "#cluster/desired/services.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterIdFromHex, type EndpointStatus, type Member, type MemberList, memberIdFromHex } from "#etcd/types.ts";
@@ -22,8 +28,11 @@ interface Given {
   readonly spec?: Partial<EtcdCluster["spec"]>;
   readonly status?: EtcdClusterStatus;
   readonly deleting?: boolean;
+  readonly annotations?: Record<string, string>;
   /** Names of members that do not answer. */
   readonly down?: readonly string[];
+  /** Who leads; default: the first member. */
+  readonly leader?: string;
   /** Overrides of the finished snapshot. */
   readonly with?: Partial<ClusterSnapshot>;
 }
@@ -43,7 +52,8 @@ export function cluster(given: Given = {}): ClusterSnapshot {
   const known: ClusterSnapshot = { ...bare, cluster: { ...bare.cluster, status } };
   if (stage === "recorded") return { ...edited(known, given), ...given.with };
 
-  const leader = recorded.initialMembers[0]!.id;
+  const leader =
+    recorded.initialMembers.find(({ name }) => name === given.leader)?.id ?? recorded.initialMembers[0]!.id;
   const peers = recorded.initialMembers.map(({ name }) =>
     born(stage === "settled" ? fencedPeer(known, recorded, name) : newPeer(known, recorded, name)),
   );
@@ -61,6 +71,7 @@ export function cluster(given: Given = {}): ClusterSnapshot {
     clientService: born(clientService(known)),
     budget: born(disruptionBudget(known)),
     peers: peers as EtcdPeer[],
+    claims: recorded.initialMembers.map(({ name, id }) => claim(name, claimIdentity(recorded.clusterID, id))),
     pods: new Map(
       recorded.initialMembers.map(({ name }) => [
         name,
@@ -71,6 +82,15 @@ export function cluster(given: Given = {}): ClusterSnapshot {
     members,
   };
   return { ...edited(whole, given), ...given.with };
+}
+
+/** What a claim says of itself. */
+export function claimIdentity(clusterID: string, memberID: string): Record<string, string> {
+  return {
+    [CLAIM_CLUSTER_ID_ANNOTATION]: clusterID,
+    [CLAIM_CLUSTER_TOKEN_ANNOTATION]: "foo/my-etcd/uid-of-cluster",
+    [CLAIM_MEMBER_ID_ANNOTATION]: memberID,
+  };
 }
 
 function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
@@ -84,6 +104,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
       resourceVersion: "100",
       generation: 1,
       creationTimestamp: "2026-01-01T11:00:00Z",
+      ...(given.annotations === undefined ? {} : { annotations: given.annotations }),
       ...(given.deleting === true ? { deletionTimestamp: "2026-01-01T12:00:00Z" } : {}),
     },
     spec: clusterSpecSchema.parse({ replicas }),
@@ -91,6 +112,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
   };
   return {
     takenAtMs: NOW,
+    replaceAfterMs: 300_000,
     cluster: object,
     headlessService: undefined,
     clientService: undefined,
@@ -182,4 +204,92 @@ export function claim(name: string, annotations: Record<string, string> = {}): P
     kind: "PersistentVolumeClaim",
     metadata: { namespace: "foo", name, uid: `uid-of-claim-${name}`, resourceVersion: "400", annotations },
   } as unknown as PersistentVolumeClaim;
+}
+
+/** How far a later member has come: asked for, added by etcd, running as a learner, and fenced with all the data. */
+export type Arrival = "intended" | "added" | "started" | "synced";
+
+/** The ID that etcd gave to a later member, in these snapshots. */
+export const LATER_ID = "abcdef12345";
+
+/** The snapshot with one more member on its way in. */
+export function withArrival(
+  snapshot: ClusterSnapshot,
+  name: string,
+  stage: Arrival,
+  given: { peer?: boolean } = {},
+): ClusterSnapshot {
+  const identity = snapshot.cluster.status!.identity!;
+  const member: Member = {
+    id: memberIdFromHex(LATER_ID),
+    name: stage === "intended" || stage === "added" ? "" : name,
+    peerUrls: [`http://${name}.my-etcd.foo.svc:2380`],
+    clientUrls: [],
+    isLearner: true,
+  };
+  const listed = stage === "intended" ? snapshot : { ...snapshot, members: withListed(snapshot.members, member) };
+  const drafts = {
+    intended: () => intendedPeer(snapshot, identity, name),
+    added: () => joiningPeer(listed, identity, name, LATER_ID),
+    started: () => joiningPeer(listed, identity, name, LATER_ID),
+    synced: () => fencedPeer(listed, identity, name),
+  };
+  const grown = born<EtcdPeer>(drafts[stage]());
+  const peer: EtcdPeer = { ...grown, metadata: { ...grown.metadata, creationTimestamp: "2026-01-01T11:59:00Z" } };
+  const runs = stage === "started" || stage === "synced";
+  const status = { ...endpointStatus(identity.clusterID, LATER_ID, identity.initialMembers[0]!.id), isLearner: true };
+  return {
+    ...listed,
+    peers: given.peer === false ? listed.peers : [...listed.peers, peer],
+    endpoints: runs ? new Map([...listed.endpoints, [name, present(status)]]) : listed.endpoints,
+    pods: runs ? new Map([...listed.pods, [name, pod(name, { ready: false })]]) : listed.pods,
+  };
+}
+
+function withListed(members: ClusterSnapshot["members"], member: Member): ClusterSnapshot["members"] {
+  return members.is === "present"
+    ? present({ ...members.value, members: [...members.value.members, member] })
+    : members;
+}
+
+/** The snapshot with a removal on record. */
+export function withRemoval(snapshot: ClusterSnapshot, name: string, removal: string): ClusterSnapshot {
+  return changedPeer(snapshot, name, { annotations: { [REMOVAL_ANNOTATION]: removal } });
+}
+
+/** The snapshot without this member in etcd's list; its peer is still there. */
+export function withoutMember(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  if (snapshot.members.is !== "present") return snapshot;
+  const { value } = snapshot.members;
+  return {
+    ...snapshot,
+    members: present({ ...value, members: value.members.filter((member) => member.name !== name) }),
+  };
+}
+
+/** The snapshot with other metadata on one peer. */
+export function changedPeer(snapshot: ClusterSnapshot, name: string, metadata: object): ClusterSnapshot {
+  const peers = snapshot.peers.map((peer) => {
+    if (peer.metadata.name !== name) return peer;
+    const annotations = {
+      ...peer.metadata.annotations,
+      ...("annotations" in metadata ? (metadata.annotations as object) : {}),
+    };
+    return { ...peer, metadata: { ...peer.metadata, ...metadata, annotations } } as EtcdPeer;
+  });
+  return { ...snapshot, peers };
+}
+
+/** What the status says of a member that has been sick for so long. */
+export function sickSince(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
+  const initial = snapshot.cluster.status!.identity!.initialMembers;
+  const members = initial.map((member) => ({
+    name: member.name,
+    id: member.id,
+    healthy: member.name !== name,
+    leader: false,
+    learner: false,
+    ...(member.name === name ? { since: new Date(snapshot.takenAtMs - ms).toISOString() } : {}),
+  }));
+  return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, members } } };
 }

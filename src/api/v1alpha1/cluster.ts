@@ -58,6 +58,7 @@ const memberStatusSchema = z.object({
   leader: z.boolean(),
   learner: z.boolean(),
   version: z.string().optional().describe("The release that the member runs."),
+  since: z.string().optional().meta({ format: "date-time" }).describe("Since when the member has not been healthy."),
   message: z.string().optional().describe("Why the member is not healthy."),
 });
 

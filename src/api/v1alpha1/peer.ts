@@ -41,7 +41,11 @@ export const peerSpecSchema = z
       .string()
       .optional()
       .describe("etcd's cluster ID in hexadecimal: whose data the member's claim may hold."),
-    memberID: z.string().optional().describe("etcd's member ID in hexadecimal."),
+    clusterToken: z.string().optional().describe("etcd's initial cluster token, for the record on the member's claim."),
+    memberID: z
+      .string()
+      .optional()
+      .describe("etcd's member ID in hexadecimal. Without it and with bootstrap Existing, the member is only intended: nothing is started."),
     storage: storageSchema.default({ volumeClaimTemplate: DEFAULT_CLAIM }),
     podTemplate: podTemplateSchema.default({}),
   })

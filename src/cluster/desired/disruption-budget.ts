@@ -1,7 +1,8 @@
 import { withHash } from "#api/applied-hash.ts";
 import { clusterLabels, disruptionBudgetName, memberSelector } from "#api/names.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
-import { type ClusterSnapshot, knownMembers } from "#cluster/snapshot.ts";
+import { votersOf } from "#cluster/members.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import type { Draft, PodDisruptionBudget } from "#kube/kinds.ts";
 
@@ -12,7 +13,7 @@ import type { Draft, PodDisruptionBudget } from "#kube/kinds.ts";
  */
 export function disruptionBudget(snapshot: ClusterSnapshot): Draft<PodDisruptionBudget> {
   const { namespace, name } = snapshot.cluster.metadata;
-  const voters = knownMembers(snapshot).filter((member) => !member.isLearner).length;
+  const voters = votersOf(snapshot).length;
   const minAvailable = quorumOf(Math.max(voters, 1));
   return withHash<PodDisruptionBudget>({
     apiVersion: "policy/v1",

@@ -1,13 +1,23 @@
-import { clusterToken } from "#api/names.ts";
+import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  CLAIM_CLUSTER_TOKEN_ANNOTATION,
+  CLAIM_MEMBER_ID_ANNOTATION,
+  clusterToken,
+  ordinalOf,
+  QUARANTINE_LABEL,
+} from "#api/names.ts";
 import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
-import { type ClusterSnapshot, initialPeerNames, urlOf } from "#cluster/snapshot.ts";
+import { byOrdinal, type ClusterSnapshot, initialPeerNames, urlOf } from "#cluster/snapshot.ts";
 import { identityFor } from "#etcd/identity.ts";
 import { hexOf } from "#etcd/types.ts";
+import type { PersistentVolumeClaim } from "#kube/kinds.ts";
 
 // Why is the identity written to status before anything else?
 //   After a total outage the member list cannot be read, exactly as before the first start. Without a note of our own the
 //   two look alike, and bootstrapping again would fork the data.
-// Why not look at the volumes? They may belong to a cluster that was deleted and made again under the same name.
+// And when the cluster was deleted and is made again?
+//   The note is gone with the object, and the new uid would give another token. The claims were kept and say whose data they
+//   hold: the identity is taken from them, every member counts as joined, and none of them can bootstrap.
 // What if writing the note fails? Nothing exists yet; the next pass computes the same note and tries again.
 
 /** Who the cluster is going to be: its first members, with the IDs that etcd will give them and the cluster. */
@@ -15,13 +25,54 @@ export function newIdentity(snapshot: ClusterSnapshot): ClusterIdentity {
   const { namespace, name, uid } = snapshot.cluster.metadata;
   const token = clusterToken(namespace, name, uid);
   const names = initialPeerNames(snapshot, snapshot.cluster.spec.replicas);
-  const identity = identityFor({
-    token,
-    members: names.map((peer) => ({ name: peer, peerUrl: urlOf(snapshot, peer) })),
-  });
+  const members = names.map((peer) => ({ name: peer, peerUrl: urlOf(snapshot, peer) }));
+  const identity = identityFor({ token, members });
   return {
     clusterID: hexOf(identity.clusterId),
     token,
     initialMembers: identity.members.map((member) => ({ name: member.name, id: hexOf(member.id), joined: false })),
   };
+}
+
+/** Claims that a cluster could come back from; those that were put aside with a lost member's data do not count. */
+export function keptClaims(snapshot: ClusterSnapshot): readonly PersistentVolumeClaim[] {
+  return snapshot.claims.filter(({ metadata }) => metadata.labels?.[QUARANTINE_LABEL] === undefined);
+}
+
+/**
+ * Who the cluster is by the claims that an earlier one of its name left behind.
+ * @returns the identity, or in words why the claims do not tell
+ */
+export function adoptedIdentity(snapshot: ClusterSnapshot): ClusterIdentity | { readonly unclear: string } {
+  const order = byOrdinal(snapshot);
+  const claims = [...keptClaims(snapshot)].sort((a, b) => order(a.metadata.name, b.metadata.name));
+  const told = claims.map(({ metadata }) => ({
+    name: metadata.name,
+    clusterID: metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION],
+    token: metadata.annotations?.[CLAIM_CLUSTER_TOKEN_ANNOTATION],
+    id: metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION],
+    isGoing: metadata.deletionTimestamp !== undefined,
+  }));
+  const going = told.find(({ isGoing }) => isGoing);
+  if (going !== undefined) return { unclear: `claim ${going.name} is being deleted` };
+  const silent = told.find(
+    ({ clusterID, id, name }) => clusterID === undefined || id === undefined || isForeign(snapshot, name),
+  );
+  if (silent !== undefined)
+    return { unclear: `claim ${silent.name} does not say which member of which cluster it belongs to` };
+  const clusterIDs = [...new Set(told.map(({ clusterID }) => clusterID))];
+  if (clusterIDs.length > 1) {
+    return {
+      unclear: `they belong to different clusters: ${told.map(({ name, clusterID }) => `${name} to ${clusterID}`).join(", ")}`,
+    };
+  }
+  return {
+    clusterID: clusterIDs[0] ?? "",
+    token: told.find(({ token }) => token !== undefined)?.token ?? "",
+    initialMembers: told.map(({ name, id }) => ({ name, id: id ?? "", joined: true })),
+  };
+}
+
+function isForeign(snapshot: ClusterSnapshot, claim: string): boolean {
+  return ordinalOf(snapshot.cluster.metadata.name, claim) === undefined;
 }

@@ -1,10 +1,17 @@
 import { withHash } from "#api/applied-hash.ts";
 import { memberLabels } from "#api/names.ts";
 import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec } from "#api/v1alpha1/peer.ts";
+import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec, type PeerBootstrap } from "#api/v1alpha1/peer.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
-import { type ClusterSnapshot, hostOf } from "#cluster/snapshot.ts";
+import { knownMembers, memberNamed } from "#cluster/members.ts";
+import { type ClusterSnapshot, hostOf, peerNamed } from "#cluster/snapshot.ts";
 import { apiVersionOf, type Draft } from "#kube/kinds.ts";
+
+// The life of an EtcdPeer, told by its spec:
+//   first members:  bootstrap New, member ID computed              → fenced
+//   later members:  bootstrap Existing, no member ID (the intent)  → with the member ID that etcd gave → fenced
+//   fenced: no bootstrap section. Its pods get flags that can restart the member but can never bootstrap it: on an empty
+//   volume it stops at once instead of voting without remembering what it acknowledged.
 
 /** A member of the frozen list that has not joined: all of them get the same list, so that they form one cluster. */
 export function newPeer(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string): Draft<EtcdPeer> {
@@ -12,27 +19,62 @@ export function newPeer(snapshot: ClusterSnapshot, identity: ClusterIdentity, na
     name: member.name,
     host: hostOf(snapshot, member.name),
   }));
+  const memberID = identity.initialMembers.find((member) => member.name === name)?.id;
   return peerFor(snapshot, identity, name, {
     bootstrap: { initialClusterState: "New", clusterToken: identity.token, static: { initialCluster } },
+    memberID,
   });
 }
 
-/**
- * A member that has joined. It has no bootstrap section any more, so its pods get flags that can restart it but can never
- * bootstrap it: on an empty volume it stops at once instead of voting without remembering what it acknowledged.
- */
+/** A member that has joined. */
 export function fencedPeer(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string): Draft<EtcdPeer> {
-  return peerFor(snapshot, identity, name, {});
+  const initial = identity.initialMembers.find((member) => member.name === name)?.id;
+  const memberID = memberNamed(snapshot, name)?.id ?? peerNamed(snapshot, name)?.spec.memberID ?? initial;
+  return peerFor(snapshot, identity, name, { bootstrap: undefined, memberID });
+}
+
+/** A member that is going to be asked for. Without a member ID nothing of it is started. */
+export function intendedPeer(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string): Draft<EtcdPeer> {
+  return peerFor(snapshot, identity, name, { bootstrap: joining(snapshot, identity, name), memberID: undefined });
+}
+
+/** A member that etcd has added and that has not started yet. @param memberID as etcd gave it */
+export function joiningPeer(
+  snapshot: ClusterSnapshot,
+  identity: ClusterIdentity,
+  name: string,
+  memberID: string,
+): Draft<EtcdPeer> {
+  return peerFor(snapshot, identity, name, { bootstrap: joining(snapshot, identity, name), memberID });
+}
+
+/** etcd compares the list with the cluster's own, so it holds every member, and the new one itself. */
+function joining(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string): PeerBootstrap {
+  const others = knownMembers(snapshot).filter((member) => member.name !== name);
+  const initialCluster = [...others.map((member) => member.name), name].map((each) => ({
+    name: each,
+    host: hostOf(snapshot, each),
+  }));
+  return { initialClusterState: "Existing", clusterToken: identity.token, static: { initialCluster } };
 }
 
 function peerFor(
   snapshot: ClusterSnapshot,
   identity: ClusterIdentity,
   name: string,
-  start: Pick<EtcdPeerSpec, "bootstrap">,
+  start: { bootstrap: PeerBootstrap | undefined; memberID: string | undefined },
 ): Draft<EtcdPeer> {
   const { cluster } = snapshot;
-  const memberID = identity.initialMembers.find((member) => member.name === name)?.id;
+  const spec: EtcdPeerSpec = {
+    clusterName: cluster.metadata.name,
+    version: cluster.spec.version,
+    ...(start.bootstrap === undefined ? {} : { bootstrap: start.bootstrap }),
+    clusterID: identity.clusterID,
+    ...(start.memberID === undefined ? {} : { memberID: start.memberID }),
+    clusterToken: identity.token,
+    storage: cluster.spec.storage,
+    podTemplate: cluster.spec.podTemplate,
+  };
   return withHash<EtcdPeer>({
     apiVersion: apiVersionOf(ETCD_PEERS),
     kind: ETCD_PEERS.kind,
@@ -42,14 +84,6 @@ function peerFor(
       labels: memberLabels(cluster.metadata.name, name),
       ownerReferences: [ownedBy(snapshot)],
     },
-    spec: {
-      clusterName: cluster.metadata.name,
-      version: cluster.spec.version,
-      ...start,
-      clusterID: identity.clusterID,
-      ...(memberID === undefined ? {} : { memberID }),
-      storage: cluster.spec.storage,
-      podTemplate: cluster.spec.podTemplate,
-    },
+    spec,
   });
 }

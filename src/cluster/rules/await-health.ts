@@ -1,5 +1,5 @@
+import { sick } from "#cluster/members.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
-import { healthOf, knownMembers } from "#cluster/snapshot.ts";
 import { wait } from "#runtime/decide.ts";
 
 const RECHECK_MS = 1_000;
@@ -8,12 +8,8 @@ const RECHECK_MS = 1_000;
 export const awaitHealth: ClusterRule = {
   name: "await-health",
   decide(snapshot) {
-    const sick = knownMembers(snapshot).filter((member) => healthOf(snapshot, member.name, member.id).is !== "healthy");
-    if (sick.length === 0) return undefined;
-    return wait(
-      "await-health",
-      `waiting for ${sick.map((member) => member.name).join(", ")} to be healthy again`,
-      RECHECK_MS,
-    );
+    const names = sick(snapshot).map((member) => member.name);
+    if (names.length === 0) return undefined;
+    return wait("await-health", `waiting for ${names.join(", ")} to be healthy again`, RECHECK_MS);
   },
 };

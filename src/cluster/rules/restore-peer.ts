@@ -1,19 +1,23 @@
 import { fencedPeer } from "#cluster/desired/peer.ts";
+import { type KnownMember, knownMembers } from "#cluster/members.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
-import { identityOf, knownMembers, peerNamed } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, identityOf, peerNamed } from "#cluster/snapshot.ts";
 import { step } from "#runtime/decide.ts";
 
-/** A member whose EtcdPeer was deleted by hand gets it back, fenced: it returns with the data on its claim or not at all. */
+/** A member whose EtcdPeer is gone gets it back, fenced: it returns with the data on its claim or not at all. */
 export const restorePeer: ClusterRule = {
   name: "restore-peer",
   decide(snapshot) {
     const identity = identityOf(snapshot);
-    const joined = new Set(identity?.initialMembers.filter((member) => member.joined).map((member) => member.name));
-    const missing = knownMembers(snapshot).find(
-      (member) => joined.has(member.name) && peerNamed(snapshot, member.name) === undefined,
-    );
+    const missing = knownMembers(snapshot).find((member) => mayReturn(snapshot, member));
     if (identity === undefined || missing === undefined) return undefined;
-    const because = `member ${missing.name} has lost its EtcdPeer`;
+    const because = `member ${missing.name} has no EtcdPeer`;
     return step("restore-peer", because, { do: "createPeer", peer: fencedPeer(snapshot, identity, missing.name) });
   },
 };
+
+function mayReturn(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const forming = identityOf(snapshot)?.initialMembers.find(({ name, id }) => name === member.name && id === member.id);
+  const hasJoined = forming?.joined ?? member.hasStarted;
+  return member.isOurs && hasJoined && peerNamed(snapshot, member.name) === undefined;
+}

@@ -13,10 +13,10 @@ import type { PeerSnapshot } from "#peer/snapshot.ts";
  */
 export function volumeClaim({ peer }: PeerSnapshot): Draft<PersistentVolumeClaim> {
   const { namespace, name } = peer.metadata;
-  const { clusterName, clusterID, memberID, bootstrap, storage } = peer.spec;
+  const { clusterName, clusterID, clusterToken, memberID, storage } = peer.spec;
   const identity = {
     [CLAIM_CLUSTER_ID_ANNOTATION]: clusterID,
-    [CLAIM_CLUSTER_TOKEN_ANNOTATION]: bootstrap?.clusterToken,
+    [CLAIM_CLUSTER_TOKEN_ANNOTATION]: clusterToken,
     [CLAIM_MEMBER_ID_ANNOTATION]: memberID,
   };
   const annotations = Object.fromEntries(

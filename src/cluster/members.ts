@@ -1,0 +1,174 @@
+import { ordinalOf, peerName } from "#api/names.ts";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import {
+  byOrdinal,
+  type ClusterSnapshot,
+  healthOf,
+  identityOf,
+  isForming,
+  type MemberHealth,
+  peerNamed,
+  urlOf,
+} from "#cluster/snapshot.ts";
+import { quorumOf } from "#etcd/quorum.ts";
+import { hexOf, type Member, type MemberId, memberIdFromHex } from "#etcd/types.ts";
+
+/** A member that etcd lists or, while it cannot be asked, that is on record. */
+export interface KnownMember {
+  /** The name of its peer; for a member that somebody else added, whatever it is called. */
+  readonly name: string;
+  /** In hexadecimal. */
+  readonly id: string;
+  readonly isLearner: boolean;
+  /** Has started at least once: it has told the cluster its name, so it has data. */
+  readonly hasStarted: boolean;
+  /** Has one of our peer URLs. A member that a person added under another one is counted and left alone. */
+  readonly isOurs: boolean;
+}
+
+/** The members of the cluster: what etcd lists when it could be asked, else what is on record. Sorted by ordinal. */
+export function knownMembers(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  const order = byOrdinal(snapshot);
+  return [...membersIn(snapshot)].sort((a, b) => order(a.name, b.name));
+}
+
+function membersIn(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  if (snapshot.members.is === "present")
+    return snapshot.members.value.members.map((member) => listed(snapshot, member));
+  const recorded = snapshot.cluster.status?.members ?? [];
+  if (!isForming(snapshot) && recorded.length > 0) {
+    return recorded.map(({ name, id, learner }) => ({
+      name,
+      id,
+      isLearner: learner,
+      hasStarted: !learner,
+      isOurs: isOurName(snapshot, name),
+    }));
+  }
+  const initial = identityOf(snapshot)?.initialMembers ?? [];
+  return initial.map(({ name, id, joined }) => ({ name, id, isLearner: false, hasStarted: joined, isOurs: true }));
+}
+
+/** An unstarted member has no name of its own yet; the peer URL that we gave it tells which peer it is to be. */
+function listed(snapshot: ClusterSnapshot, member: Member): KnownMember {
+  const host = hostIn(member.peerUrls[0]);
+  const name = host.split(".")[0] ?? "";
+  const isOurs = isOurName(snapshot, name) && member.peerUrls.includes(urlOf(snapshot, name));
+  return {
+    name: isOurs ? name : member.name || host,
+    id: hexOf(member.id),
+    isLearner: member.isLearner,
+    hasStarted: member.name !== "",
+    isOurs,
+  };
+}
+
+function hostIn(url: string | undefined): string {
+  return url !== undefined && URL.canParse(url) ? new URL(url).hostname : (url ?? "");
+}
+
+function isOurName(snapshot: ClusterSnapshot, name: string): boolean {
+  return ordinalOf(snapshot.cluster.metadata.name, name) !== undefined;
+}
+
+export function memberNamed(snapshot: ClusterSnapshot, name: string): KnownMember | undefined {
+  return knownMembers(snapshot).find((member) => member.name === name);
+}
+
+export function votersOf(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  return knownMembers(snapshot).filter((member) => !member.isLearner);
+}
+
+/** Learners, and members that were added and have not started: each of them is a change that is under way. */
+export function arriving(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  return knownMembers(snapshot).filter((member) => member.isLearner || !member.hasStarted);
+}
+
+export function health(snapshot: ClusterSnapshot, member: KnownMember): MemberHealth {
+  return healthOf(snapshot, member.name, member.id);
+}
+
+export function isHealthy(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return health(snapshot, member).is === "healthy";
+}
+
+export function sick(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  return knownMembers(snapshot).filter((member) => !isHealthy(snapshot, member));
+}
+
+/**
+ * Who goes when there are more voters than are wanted: the sick first, then the highest ordinal. Never one that a person added
+ * under a URL of their own. `undefined` when nobody has to go.
+ */
+export function surplusVoter(snapshot: ClusterSnapshot): KnownMember | undefined {
+  const voters = votersOf(snapshot);
+  if (voters.length <= snapshot.cluster.spec.replicas) return undefined;
+  const order = byOrdinal(snapshot);
+  return voters
+    .filter((member) => member.isOurs)
+    .sort((a, b) => Number(isHealthy(snapshot, a)) - Number(isHealthy(snapshot, b)) || order(b.name, a.name))[0];
+}
+
+/** How many more healthy voters there are than a quorum needs; negative without a quorum. */
+export function spareVoters(voters: number, healthy: number): number {
+  return healthy - quorumOf(voters);
+}
+
+/** The member that all healthy voters follow, as they tell; `undefined` when none does. */
+export function leaderOf(snapshot: ClusterSnapshot): KnownMember | undefined {
+  for (const member of votersOf(snapshot)) {
+    const seen = health(snapshot, member);
+    if (seen.is === "healthy")
+      return knownMembers(snapshot).find(({ id }) => id === hexOf(seen.status.leaderId as MemberId));
+  }
+  return undefined;
+}
+
+export function idOf(member: KnownMember): MemberId {
+  return memberIdFromHex(member.id);
+}
+
+/**
+ * How long the member has not been healthy, in milliseconds, by the record in status; 0 when it is healthy or was at the
+ * last look.
+ */
+export function sickForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  if (isHealthy(snapshot, member)) return 0;
+  const since = snapshot.cluster.status?.members?.find(({ id }) => id === member.id)?.since;
+  return since === undefined ? 0 : Math.max(0, snapshot.takenAtMs - Date.parse(since));
+}
+
+/** Names that are just becoming free are waited for this long, in milliseconds; a stuck one is then passed over. */
+const NAME_PATIENCE_MS = 60_000;
+
+/**
+ * The name of the next member: the lowest ordinal that is free. A name is taken by a member, a peer, or a claim: the data of
+ * another member keeps its name to itself.
+ * @returns `leaving` when the name belongs to something that is just going away
+ */
+export function nextPeerName(snapshot: ClusterSnapshot): { readonly name: string; readonly leaving: boolean } {
+  const members = new Set(knownMembers(snapshot).map(({ name }) => name));
+  for (let ordinal = 0; ; ordinal++) {
+    const name = peerName(snapshot.cluster.metadata.name, ordinal);
+    const holders = [...snapshot.peers, ...snapshot.claims].filter(({ metadata }) => metadata.name === name);
+    if (members.has(name)) continue;
+    if (holders.length === 0) return { name, leaving: false };
+    const isLeaving = holders.every(
+      ({ metadata }) => snapshot.takenAtMs - Date.parse(metadata.deletionTimestamp ?? "") < NAME_PATIENCE_MS,
+    );
+    if (isLeaving) return { name, leaving: true };
+  }
+}
+
+/** Peers that were created for a member that etcd has not been asked to add yet: the intent, on record. */
+export function intendedPeers(snapshot: ClusterSnapshot): readonly EtcdPeer[] {
+  return snapshot.peers.filter(
+    (peer) => peer.spec.bootstrap?.initialClusterState === "Existing" && peer.spec.memberID === undefined,
+  );
+}
+
+/** Whether the member may only restart: its peer has no bootstrap section. */
+export function isFenced(snapshot: ClusterSnapshot, name: string): boolean {
+  const peer = peerNamed(snapshot, name);
+  return peer !== undefined && peer.spec.bootstrap === undefined;
+}

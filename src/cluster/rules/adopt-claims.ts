@@ -1,0 +1,23 @@
+import { adoptedIdentity, keptClaims } from "#cluster/desired/identity.ts";
+import type { ClusterRule } from "#cluster/plan.ts";
+import { identityOf } from "#cluster/snapshot.ts";
+import { step } from "#runtime/decide.ts";
+
+/** A cluster that is made again under its name comes back as who it was, with the data on the claims that were kept. */
+export const adoptClaims: ClusterRule = {
+  name: "adopt-claims",
+  decide(snapshot) {
+    if (identityOf(snapshot) !== undefined || keptClaims(snapshot).length === 0) return undefined;
+    const identity = adoptedIdentity(snapshot);
+    if ("unclear" in identity) return undefined;
+    const names = identity.initialMembers.map((member) => member.name).join(", ");
+    return step(
+      "adopt-claims",
+      `claims of cluster ${identity.clusterID} were kept: ${names} come back with their data`,
+      {
+        do: "recordIdentity",
+        identity,
+      },
+    );
+  },
+};

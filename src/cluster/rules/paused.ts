@@ -1,0 +1,12 @@
+import { PAUSED_ANNOTATION } from "#api/names.ts";
+import type { ClusterRule } from "#cluster/plan.ts";
+import { wait } from "#runtime/decide.ts";
+
+/** A person has asked the operator to keep its hands off. It goes on looking and telling. */
+export const paused: ClusterRule = {
+  name: "paused",
+  decide({ cluster }) {
+    if (cluster.metadata.annotations?.[PAUSED_ANNOTATION] !== "true") return undefined;
+    return wait("paused", `nothing is changed while the annotation ${PAUSED_ANNOTATION} is "true"`, 10_000);
+  },
+};

@@ -1,0 +1,45 @@
+import { type KnownMember, sick, sickForMs, votersOf } from "#cluster/members.ts";
+import type { ClusterRule } from "#cluster/plan.ts";
+import { type ClusterSnapshot, healthOf, peerNamed } from "#cluster/snapshot.ts";
+import { whyNotRunning } from "#kube/pod.ts";
+import { step } from "#runtime/decide.ts";
+
+/**
+ * How long to wait when the data is certainly gone, in milliseconds. Waiting longer brings nothing back; not waiting at all
+ * would act on a claim that a person is just about to put back.
+ */
+const GONE_AFTER_MS = 10_000;
+
+/** A voter that is lost for longer than the stated time is given up; a fresh member takes its place afterwards. */
+export const replaceLost: ClusterRule = {
+  name: "replace-lost",
+  decide(snapshot) {
+    const voters = new Set(votersOf(snapshot).map(({ id }) => id));
+    const lost = sick(snapshot)
+      .filter(
+        (member) =>
+          member.isOurs && voters.has(member.id) && sickForMs(snapshot, member) >= patienceMs(snapshot, member),
+      )
+      .sort((a, b) => sickForMs(snapshot, b) - sickForMs(snapshot, a))[0];
+    const peer = lost === undefined ? undefined : peerNamed(snapshot, lost.name);
+    if (lost === undefined || peer === undefined) return undefined;
+    const seconds = Math.round(sickForMs(snapshot, lost) / 1_000);
+    const because = `${lost.name} is lost for ${seconds} s (${why(snapshot, lost)})`;
+    return step("replace-lost", because, { do: "markRemoval", peer, removal: "replacement" });
+  },
+};
+
+function patienceMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  return hasNoClaim(snapshot, member) ? Math.min(GONE_AFTER_MS, snapshot.replaceAfterMs) : snapshot.replaceAfterMs;
+}
+
+function hasNoClaim(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return !snapshot.claims.some(({ metadata }) => metadata.name === member.name);
+}
+
+function why(snapshot: ClusterSnapshot, member: KnownMember): string {
+  if (hasNoClaim(snapshot, member)) return "its claim is gone";
+  const pod = snapshot.pods.get(member.name);
+  const seen = healthOf(snapshot, member.name, member.id);
+  return (pod === undefined ? undefined : whyNotRunning(pod)) ?? (seen.is === "healthy" ? "healthy" : seen.why);
+}

@@ -1,0 +1,16 @@
+import { surplusVoter, votersOf } from "#cluster/members.ts";
+import type { ClusterRule } from "#cluster/plan.ts";
+import { peerNamed } from "#cluster/snapshot.ts";
+import { step } from "#runtime/decide.ts";
+
+/** More voters than are wanted: one is chosen to go. The choice stands on record before anything is done about it. */
+export const scaleDown: ClusterRule = {
+  name: "scale-down",
+  decide(snapshot) {
+    const leaving = surplusVoter(snapshot);
+    const peer = leaving === undefined ? undefined : peerNamed(snapshot, leaving.name);
+    if (leaving === undefined || peer === undefined) return undefined;
+    const because = `${snapshot.cluster.spec.replicas} members are wanted and there are ${votersOf(snapshot).length}: ${leaving.name} goes`;
+    return step("scale-down", because, { do: "markRemoval", peer, removal: "scale-down" });
+  },
+};
