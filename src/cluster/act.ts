@@ -19,7 +19,7 @@ import type { Written } from "#runtime/controller.ts";
 /** Whom this room writes to. */
 export interface ClusterWrites {
   readonly kube: Pick<KubeClient, "create" | "replace" | "patch" | "delete">;
-  readonly etcd: Pick<EtcdClient, "addLearner" | "promote" | "removeMember" | "moveLeader">;
+  readonly etcd: Pick<EtcdClient, "addLearner" | "promote" | "removeMember" | "moveLeader" | "disarmAlarm">;
 }
 
 /** A change of membership goes through raft twice and may have to wait for an election. */
@@ -74,6 +74,10 @@ export async function actOnCluster(
       return await changed(etcd.promote(leader(snapshot), step.id, membership(snapshot, signal)));
     case "removeMember":
       return await changed(etcd.removeMember(leader(snapshot), step.id, membership(snapshot, signal)));
+    case "disarmAlarm":
+      return await changed(
+        etcd.disarmAlarm(leader(snapshot), { memberId: step.id, type: "CORRUPT" }, membership(snapshot, signal)),
+      );
     case "moveLeader":
       return await changed(etcd.moveLeader(leader(snapshot), step.id, membership(snapshot, signal)));
   }

@@ -48,6 +48,7 @@ export const joinedIsSeen: ClusterGuard = {
 /** Steps that change who is a member, or what becomes of a member's data. */
 const ABOUT_MEMBERSHIP: readonly ClusterStep["do"][] = [
   "addLearner",
+  "disarmAlarm",
   "promote",
   "moveLeader",
   "removeMember",
@@ -148,6 +149,16 @@ export const notAMember: ClusterGuard = {
   },
 };
 
+/** An alarm is lowered only when the member that it was raised for is a member no more. */
+export const alarmIsOver: ClusterGuard = {
+  name: "alarm-is-over",
+  forbids(snapshot, step) {
+    if (step.do !== "disarmAlarm") return undefined;
+    const isMember = knownMembers(snapshot).some(({ id }) => id === hexOf(step.id));
+    return isMember ? `member ${hexOf(step.id)} is still there` : undefined;
+  },
+};
+
 /** A claim is deleted only because someone asked for fewer members, or before its member ever was one. */
 export const askedToDelete: ClusterGuard = {
   name: "asked-to-delete",
@@ -189,6 +200,7 @@ export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   oneAtATime,
   fenceBeforeVote,
   notAMember,
+  alarmIsOver,
   askedToDelete,
   ownOnly,
 ];

@@ -17,7 +17,7 @@ import {
   withoutMember,
   withRemoval,
 } from "#kit/cluster.ts";
-import type { Service } from "#kube/kinds.ts";
+import type { Pod, Service } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
 /** A plan in a few words: what, and by whose decision. */
@@ -59,6 +59,37 @@ function withoutClaim(snapshot: ClusterSnapshot, name: string): ClusterSnapshot 
 function withIntent(snapshot: ClusterSnapshot): ClusterSnapshot {
   const { peers } = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended");
   return { ...snapshot, peers };
+}
+
+const m1Id = cluster().cluster.status!.identity!.initialMembers[1]!.id;
+
+/** Every member tells of the alarm CORRUPT for this ID. */
+function withAlarm(snapshot: ClusterSnapshot, id: string): ClusterSnapshot {
+  const endpoints = new Map(
+    [...snapshot.endpoints].map(([name, answer]) => {
+      const errors = [`memberID:${BigInt(`0x${id}`)} alarm:CORRUPT `];
+      return [name, answer.is === "present" ? present({ ...answer.value, errors }) : answer] as const;
+    }),
+  );
+  return { ...snapshot, endpoints };
+}
+
+/** The member's container has ended at the fence. */
+function withLastWords(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  const message =
+    '{"level":"fatal","msg":"discovery failed","error":"couldn\'t find local name \\"my-etcd-1\\" in the initial cluster configuration"}';
+  const pod = snapshot.pods.get(name)!;
+  const status = {
+    ...pod.status,
+    containerStatuses: [
+      {
+        name: "etcd",
+        state: { waiting: { reason: "CrashLoopBackOff" } },
+        lastState: { terminated: { exitCode: 1, message } },
+      },
+    ],
+  };
+  return { ...snapshot, pods: new Map([...snapshot.pods, [name, { ...pod, status } as unknown as Pod]]) };
 }
 
 const starting = cluster({ stage: "starting" });
@@ -339,6 +370,21 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     expect: "remove-member: removeMember my-etcd-1",
   },
   {
+    name: "gives a corrupt member up after the stated time",
+    given: withAlarm(sickSince(cluster(), "my-etcd-1", 300_000), m1Id),
+    expect: "replace-lost: markRemoval my-etcd-1 replacement",
+  },
+  {
+    name: "lowers the alarm of a corrupt member that has left",
+    given: withAlarm(cluster(), "abc"),
+    expect: "disarm-alarm: disarmAlarm",
+  },
+  {
+    name: "gives a member up sooner that has stopped before an empty volume",
+    given: withLastWords(sickSince(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
+    expect: "replace-lost: markRemoval my-etcd-1 replacement",
+  },
+  {
     name: "gives nobody up without a quorum",
     given: sickSince(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1", 3_000_000),
     expect: "wait: await-quorum",
@@ -480,6 +526,12 @@ forbidden.push(
     guard: "not-a-member",
     given: cluster(),
     step: { do: "deletePeer", peer: cluster().peers[2]! },
+  },
+  {
+    name: "lowering the alarm of a member that is still there",
+    guard: "alarm-is-over",
+    given: cluster(),
+    step: { do: "disarmAlarm", id: m1!.id },
   },
   {
     name: "deleting data that nobody asked to be deleted",

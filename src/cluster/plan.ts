@@ -11,6 +11,7 @@ import { bootstrap } from "#cluster/rules/bootstrap.ts";
 import { claimTaken } from "#cluster/rules/claim-taken.ts";
 import { clientServiceRule } from "#cluster/rules/client-service.ts";
 import { deleting } from "#cluster/rules/deleting.ts";
+import { disarmAlarm } from "#cluster/rules/disarm-alarm.ts";
 import { disruptionBudgetRule } from "#cluster/rules/disruption-budget.ts";
 import { fence } from "#cluster/rules/fence.ts";
 import { giveUpLearner } from "#cluster/rules/give-up-learner.ts";
@@ -50,6 +51,7 @@ export type ClusterStep =
   | { readonly do: "addLearner"; readonly name: string; readonly peerUrl: string }
   | { readonly do: "promote"; readonly name: string; readonly id: MemberId }
   | { readonly do: "removeMember"; readonly name: string; readonly id: MemberId }
+  | { readonly do: "disarmAlarm"; readonly id: MemberId }
   | { readonly do: "moveLeader"; readonly from: string; readonly to: string; readonly id: MemberId };
 
 export type ClusterRule = Rule<ClusterSnapshot, ClusterStep>;
@@ -72,6 +74,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   disruptionBudgetRule, // likewise
   awaitMembers, // everything below is for a cluster that has formed
   awaitQuorum, // everything below needs the member list
+  disarmAlarm, // before anything else: until then nobody is served
   retirePeer, // what is over is cleared away before anything new begins
   identifyMember, // a member that was added is recognised before another one could be
   restoreLearner, // likewise, when its peer is gone

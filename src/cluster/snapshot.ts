@@ -101,5 +101,23 @@ export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): M
     return { is: "stranger", why: `it answers as member ${hexOf(status.memberId)} instead of ${id}` };
   }
   if (status.leaderId === undefined) return { is: "unhealthy", why: "it has no leader", status };
+  if (corruptMembers(snapshot).includes(id))
+    return { is: "unhealthy", why: "its data differs from the others' (alarm CORRUPT)", status };
   return { is: "healthy", status };
+}
+
+/** An alarm as `Status` lists it among the errors: the proto's text form, with the ID in decimal. */
+const CORRUPT_ALARM = /memberID:(\d+)\s+alarm:CORRUPT/;
+
+/** IDs, in hexadecimal, of members for which the alarm CORRUPT is raised, whether or not they are still members. */
+export function corruptMembers(snapshot: ClusterSnapshot): readonly string[] {
+  const ids = new Set<string>();
+  for (const answer of snapshot.endpoints.values()) {
+    if (answer.is !== "present" || hexOf(answer.value.clusterId) !== identityOf(snapshot)?.clusterID) continue;
+    for (const error of answer.value.errors) {
+      const id = CORRUPT_ALARM.exec(error)?.[1];
+      if (id !== undefined) ids.add(BigInt(id).toString(16));
+    }
+  }
+  return [...ids].sort();
 }

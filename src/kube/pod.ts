@@ -88,3 +88,10 @@ function lastEnd(container: { lastState?: { terminated?: { exitCode?: number; re
     ? ""
     : `; it ended before with exit code ${last.exitCode} (${last.reason ?? "no reason given"})`;
 }
+
+/** What the pod's containers said when they last ended: their termination messages. */
+export function lastWords(pod: Pod): readonly string[] {
+  return (pod.status?.containerStatuses ?? []).flatMap(({ state, lastState }) =>
+    [state?.terminated?.message, lastState?.terminated?.message].filter((message) => message !== undefined),
+  );
+}

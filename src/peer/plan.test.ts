@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CLAIM_CLUSTER_ID_ANNOTATION } from "#api/names.ts";
+import { CLAIM_CLUSTER_ID_ANNOTATION, CLEANUP_FINALIZER, QUARANTINE_FINALIZER, QUARANTINE_LABEL } from "#api/names.ts";
 import { unknown } from "#base/observed.ts";
 import type { PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
 import { FENCE } from "#peer/desired/etcd-flags.ts";
@@ -30,6 +30,19 @@ function flagsIn(step: PeerStep): string {
   const env = step.replicaSet.spec?.template?.spec?.containers[0]?.env ?? [];
   const list = env.find(({ name }) => name === "ETCD_INITIAL_CLUSTER")?.value;
   return list === FENCE ? " fenced" : ` of ${list?.split(",").length}`;
+}
+
+/** Asked for, and not added yet. */
+const intended = peer({
+  stage: "new",
+  spec: { bootstrap: { ...BOOTSTRAP, initialClusterState: "Existing" }, memberID: undefined },
+});
+
+/** On its way out, with what is to become of its claim. */
+function leaving(finalizer: string, claimIs: object = {}): PeerSnapshot {
+  const snapshot = peer({ deleting: true, finalizers: [finalizer] });
+  const { claim: own } = snapshot;
+  return { ...snapshot, claim: { ...own, metadata: { ...own?.metadata, ...claimIs } } as PersistentVolumeClaim };
 }
 
 const starting = peer({ stage: "starting" });
@@ -75,6 +88,37 @@ const overQuota = born<ReplicaSet>({
 const cases: { name: string; given: PeerSnapshot; expect: string; because?: string }[] = [
   { name: "does nothing when all is well", given: peer(), expect: "settled" },
   { name: "lets a peer go that is being deleted", given: peer({ stage: "new", deleting: true }), expect: "settled" },
+  {
+    name: "waits, hands off, while the cluster is paused",
+    given: peer({ stage: "new", with: { isPaused: true } }),
+    expect: "wait: paused",
+  },
+  { name: "starts nothing of a member that etcd has not added", given: intended, expect: "wait: await-membership" },
+  {
+    name: "deletes the claim with a member that left because fewer are wanted",
+    given: leaving(CLEANUP_FINALIZER),
+    expect: "release-claim: deleteClaim",
+  },
+  {
+    name: "lets the peer go once its claim is going",
+    given: leaving(CLEANUP_FINALIZER, { deletionTimestamp: "2026-01-01T12:00:00Z" }),
+    expect: "release-claim: releasePeer",
+  },
+  {
+    name: "puts the claim of a lost member aside",
+    given: leaving(QUARANTINE_FINALIZER),
+    expect: "release-claim: quarantineClaim",
+  },
+  {
+    name: "lets the peer go once its claim is put aside",
+    given: leaving(QUARANTINE_FINALIZER, { labels: { [QUARANTINE_LABEL]: "true" } }),
+    expect: "release-claim: releasePeer",
+  },
+  {
+    name: "leaves the claim of another member alone, whatever is asked",
+    given: peer({ deleting: true, finalizers: [CLEANUP_FINALIZER], with: { claim: claim("my-etcd-0") } }),
+    expect: "release-claim: releasePeer",
+  },
   { name: "makes the claim before all else", given: peer({ stage: "new" }), expect: "create-claim: createClaim" },
   {
     name: "does not start over a claim of another cluster",
@@ -167,6 +211,11 @@ for (const { name, given, expect: wanted, because = "" } of cases) {
   });
 }
 
+/** The first of the cases above that this rule decides. */
+function decidedBy(rule: string): PeerSnapshot {
+  return cases.find(({ expect: wanted }) => wanted.endsWith(`: ${rule}`))!.given;
+}
+
 test("peer plan: every rule decides at least one of the cases above", () => {
   const deciding = new Set(
     cases.map(({ given }) => planPeer(given)).flatMap((plan) => (plan.next === "settled" ? [] : [plan.rule])),
@@ -198,6 +247,24 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     step: { do: "replaceReplicaSet", live: joined.replicaSet!, replicaSet: replicaSet(starting) },
   },
   {
+    name: "deleting the claim of a member that stays",
+    guard: "asked-to-delete",
+    given: peer(),
+    step: { do: "deleteClaim", claim: peer().claim! },
+  },
+  {
+    name: "deleting the claim of a member that is only put aside",
+    guard: "asked-to-delete",
+    given: leaving(QUARANTINE_FINALIZER),
+    step: { do: "deleteClaim", claim: peer().claim! },
+  },
+  {
+    name: "deleting the claim of another member",
+    guard: "asked-to-delete",
+    given: leaving(CLEANUP_FINALIZER),
+    step: { do: "deleteClaim", claim: claim("my-etcd-0") },
+  },
+  {
     name: "changing what another owner manages",
     guard: "own-only",
     given: peer(),
@@ -219,8 +286,8 @@ const failed: Outcome = { is: "failed", code: "KubeForbidden", why: "exceeded qu
 const verdicts: { name: string; given: PeerSnapshot; outcome?: Outcome; expect: string }[] = [
   { name: "a healthy member", given: peer(), expect: "True MemberHealthy" },
   { name: "a peer that goes", given: peer({ deleting: true }), expect: "False Deleting" },
-  { name: "a foreign claim", given: cases[3]!.given, expect: "False ClaimTaken" },
-  { name: "a foreign ReplicaSet", given: cases[7]!.given, expect: "False NameTaken" },
+  { name: "a foreign claim", given: decidedBy("claim-taken"), expect: "False ClaimTaken" },
+  { name: "a foreign ReplicaSet", given: decidedBy("replica-set-taken"), expect: "False NameTaken" },
   { name: "a lost claim", given: peer({ with: { claim: undefined } }), expect: "False Waiting" },
   { name: "a pod that is not ready", given: starting, expect: "False PodPending" },
   { name: "a refused claim", given: peer({ stage: "new" }), outcome: failed, expect: "False Starting" },

@@ -29,6 +29,7 @@ interface Given {
   readonly spec?: object;
   readonly status?: EtcdPeerStatus;
   readonly deleting?: boolean;
+  readonly finalizers?: readonly string[];
   /** Overrides of the finished snapshot. */
   readonly with?: Partial<PeerSnapshot>;
 }
@@ -68,11 +69,13 @@ function bareSnapshot(given: Given, mayBootstrap: boolean): PeerSnapshot {
       resourceVersion: "100",
       generation: 1,
       creationTimestamp: "2026-01-01T11:00:00Z",
+      ...(given.finalizers === undefined ? {} : { finalizers: given.finalizers }),
       ...(given.deleting === true ? { deletionTimestamp: "2026-01-01T12:00:00Z" } : {}),
     },
     spec: peerSpecSchema.parse({
       clusterName: "my-etcd",
       clusterID: CLUSTER_ID,
+      clusterToken: BOOTSTRAP.clusterToken,
       memberID: MEMBER_ID,
       ...(mayBootstrap ? { bootstrap: BOOTSTRAP } : {}),
       ...given.spec,

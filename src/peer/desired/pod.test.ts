@@ -47,6 +47,7 @@ const GOLDEN = {
         image: "registry.example/etcd:v3.6.16",
         imagePullPolicy: "IfNotPresent",
         command: ["etcd"],
+        terminationMessagePolicy: "FallbackToLogsOnError",
         env: [
           { name: "ETCD_NAME", value: "my-etcd-0" },
           { name: "ETCD_DATA_DIR", value: "/var/lib/etcd/data" },

@@ -61,6 +61,8 @@ function etcdContainer(snapshot: PeerSnapshot, image: string) {
     image,
     imagePullPolicy: "IfNotPresent",
     command: ["etcd"],
+    // etcd says why it ends in its last log lines; this puts them where the operator and people see them.
+    terminationMessagePolicy: "FallbackToLogsOnError",
     env: etcdEnvironment(snapshot),
     ports: [
       { name: CLIENT_PORT_NAME, containerPort: CLIENT_PORT, protocol: "TCP" },
