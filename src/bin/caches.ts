@@ -62,8 +62,9 @@ function clusterOfPeer(peer: EtcdPeer): readonly string[] {
 }
 
 /** The template is compared by its hash, in the annotations. */
-function withoutTemplate({ apiVersion, kind, metadata, status }: ReplicaSet): ReplicaSet {
-  return { apiVersion, kind, metadata, ...(status === undefined ? {} : { status }) } as ReplicaSet;
+function withoutTemplate({ apiVersion, kind, metadata, spec, status }: ReplicaSet): ReplicaSet {
+  const kept = { replicas: spec?.replicas };
+  return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status }) } as ReplicaSet;
 }
 
 /** A pod's containers and volumes are the ReplicaSet's business; which member it is and how it fares is ours. */

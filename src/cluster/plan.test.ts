@@ -215,6 +215,25 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     expect: "client-service: replaceService my-etcd-client",
   },
   {
+    name: "puts a Service back that somebody led elsewhere",
+    given: cluster({
+      with: {
+        clientService: {
+          ...cluster().clientService!,
+          spec: { ...cluster().clientService!.spec, selector: { app: "other" } },
+        },
+      },
+    }),
+    expect: "client-service: replaceService my-etcd-client",
+  },
+  {
+    name: "puts a budget back that somebody loosened",
+    given: cluster({
+      with: { budget: { ...cluster().budget!, spec: { ...cluster().budget!.spec, minAvailable: 0 } } },
+    }),
+    expect: "disruption-budget: replaceBudget",
+  },
+  {
     name: "touches nothing without quorum",
     given: cluster({ down: ["my-etcd-0", "my-etcd-2"] }),
     expect: "wait: await-quorum",

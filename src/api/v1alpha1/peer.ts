@@ -45,7 +45,9 @@ export const peerSpecSchema = z
     memberID: z
       .string()
       .optional()
-      .describe("etcd's member ID in hexadecimal. Without it and with bootstrap Existing, the member is only intended: nothing is started."),
+      .describe(
+        "etcd's member ID in hexadecimal. Without it and with bootstrap Existing, the member is only intended: nothing is started.",
+      ),
     storage: storageSchema.default({ volumeClaimTemplate: DEFAULT_CLAIM }),
     podTemplate: podTemplateSchema.default({}),
   })

@@ -1,5 +1,6 @@
-import { withHash } from "#api/applied-hash.ts";
+import { isStale, withHash } from "#api/applied-hash.ts";
 import { clusterLabels, disruptionBudgetName, memberSelector } from "#api/names.ts";
+import { fingerprint } from "#base/hash.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import { votersOf } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -26,4 +27,17 @@ export function disruptionBudget(snapshot: ClusterSnapshot): Draft<PodDisruption
     },
     spec: { minAvailable, selector: { matchLabels: memberSelector(name) } },
   });
+}
+
+/** Whether the live budget has to be written: our wish has changed, or somebody changed what it protects. */
+export function budgetDiffers(live: PodDisruptionBudget, wanted: Draft<PodDisruptionBudget>): boolean {
+  return isStale(live, wanted) || fingerprint(essence(live)) !== fingerprint(essence(wanted));
+}
+
+function essence({ spec }: Pick<Draft<PodDisruptionBudget>, "spec">) {
+  return {
+    minAvailable: spec?.minAvailable,
+    maxUnavailable: spec?.maxUnavailable,
+    matchLabels: spec?.selector?.matchLabels,
+  };
 }

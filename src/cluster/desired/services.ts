@@ -1,4 +1,4 @@
-import { withHash } from "#api/applied-hash.ts";
+import { isStale, withHash } from "#api/applied-hash.ts";
 import {
   CLIENT_PORT,
   CLIENT_PORT_NAME,
@@ -9,6 +9,7 @@ import {
   PEER_PORT,
   PEER_PORT_NAME,
 } from "#api/names.ts";
+import { fingerprint } from "#base/hash.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { Draft, Service } from "#kube/kinds.ts";
@@ -49,4 +50,19 @@ export function clientService(snapshot: ClusterSnapshot): Draft<Service> {
     },
     spec: { type: "ClusterIP", selector: memberSelector(name), ports: [CLIENT] },
   });
+}
+
+/** Whether the live Service has to be written: our wish has changed, or somebody changed what matters about it. */
+export function serviceDiffers(live: Service, wanted: Draft<Service>): boolean {
+  return isStale(live, wanted) || fingerprint(essence(live)) !== fingerprint(essence(wanted));
+}
+
+/** What leads clients and members to the right pods; the server adds much else. */
+function essence({ spec }: Pick<Draft<Service>, "spec">) {
+  return {
+    selector: spec?.selector,
+    isHeadless: spec?.clusterIP === "None",
+    publishNotReadyAddresses: spec?.publishNotReadyAddresses ?? false,
+    ports: spec?.ports?.map(({ name, port, targetPort, protocol }) => ({ name, port, targetPort, protocol })),
+  };
 }

@@ -1,5 +1,4 @@
-import { isStale } from "#api/applied-hash.ts";
-import { clientService } from "#cluster/desired/services.ts";
+import { clientService, serviceDiffers } from "#cluster/desired/services.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -15,7 +14,7 @@ export const clientServiceRule: ClusterRule = {
         service: wanted,
       });
     }
-    if (!isStale(live, wanted)) return undefined;
+    if (!serviceDiffers(live, wanted)) return undefined;
     return step("client-service", `Service ${wanted.metadata.name} differs from what is wanted`, {
       do: "replaceService",
       live,

@@ -1,5 +1,4 @@
-import { isStale } from "#api/applied-hash.ts";
-import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
+import { budgetDiffers, disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -11,7 +10,7 @@ export const disruptionBudgetRule: ClusterRule = {
     const live = snapshot.budget;
     const keeps = `PodDisruptionBudget ${wanted.metadata.name} keeps ${wanted.spec?.minAvailable} members available`;
     if (live === undefined) return step("disruption-budget", keeps, { do: "createBudget", budget: wanted });
-    if (!isStale(live, wanted)) return undefined;
+    if (!budgetDiffers(live, wanted)) return undefined;
     return step("disruption-budget", keeps, { do: "replaceBudget", live, budget: wanted });
   },
 };

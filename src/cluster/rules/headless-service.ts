@@ -1,5 +1,4 @@
-import { isStale } from "#api/applied-hash.ts";
-import { headlessService } from "#cluster/desired/services.ts";
+import { headlessService, serviceDiffers } from "#cluster/desired/services.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -15,7 +14,7 @@ export const headlessServiceRule: ClusterRule = {
         service: wanted,
       });
     }
-    if (!isStale(live, wanted)) return undefined;
+    if (!serviceDiffers(live, wanted)) return undefined;
     return step("headless-service", `Service ${wanted.metadata.name} differs from what is wanted`, {
       do: "replaceService",
       live,

@@ -17,7 +17,7 @@ export const replicaSetRule: PeerRule = {
         replicaSet: wanted,
       });
     }
-    if (!isStale(live, wanted)) return undefined;
+    if (!isStale(live, wanted) && live.spec?.replicas === wanted.spec?.replicas) return undefined;
     const why = hasJoined(snapshot) ? "can restart the member but never bootstrap it" : "look as the EtcdPeer says";
     return step("replica-set", `the next pods of ${name} ${why}`, {
       do: "replaceReplicaSet",
