@@ -11,6 +11,7 @@ import type { Instance } from "./local/instance.ts";
 import { loadArchive } from "./local/nodes.ts";
 import { ensureOperatorImage } from "./operator-image.ts";
 import type { Step } from "./progress.ts";
+import { run } from "./run.ts";
 
 /** From fastest to slowest. */
 export const LEVELS = ["unit", "apiserver", "etcd", "e2e"] as const;
@@ -53,6 +54,9 @@ export async function runLevel(root: string, level: Level, options: LevelOptions
       return await counted(vitest, (argv) => ended(spawnHere(argv)));
     case "etcd":
       await ensureComponents(["etcd-3.5.35", "etcd-3.6.16", "etcd-3.7.3"], step);
+      await step("generated etcd API is fresh", () =>
+        run(process.execPath, [join(root, "scripts/etcd-protos.ts"), "--check"]),
+      );
       return await counted(vitest, (argv) => ended(spawnHere(argv)));
     case "e2e":
       return await withTestInstance(root, options.keep, step, (instance) =>

@@ -1,14 +1,17 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { cacheRoot } from "./cache.ts";
+import { cacheRoot, keepNewest } from "./cache.ts";
 import { type ImageSpec, sharedLibraries, writeImage } from "./image.ts";
 import type { ImageArchive } from "./images.ts";
 import type { Step } from "./progress.ts";
 
 /** Where the bundle lies in the image. */
 const PROGRAM = "/app/operator.mjs";
+
+/** Several clones may be at work at once, each with its own operator. */
+const KEPT_IMAGES = 4;
 
 // Packages that are still CommonJS ask for `require`, which an ES module does not have.
 const BANNER = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
@@ -66,6 +69,10 @@ export async function ensureOperatorImage(root: string, step: Step): Promise<Ima
       mkdirSync(join(cacheRoot(), "images"), { recursive: true });
       await writeImage(file, spec);
     }
+    // The one in use counts as new, whenever it was written.
+    utimesSync(file, new Date(), new Date());
+    // Each change of the operator makes another archive; the ones before the last few are of no use to anybody.
+    keepNewest(join(cacheRoot(), "images"), "operator-", KEPT_IMAGES);
     return { name: spec.name, file };
   });
 }

@@ -1,4 +1,11 @@
 import { generate } from "../../scripts/generate.ts";
+import { step } from "../progress.ts";
+import { run } from "../run.ts";
 
 const changed = await generate(process.cwd());
-console.log(changed.length === 0 ? "generated files are up to date" : `written: ${changed.join(", ")}`);
+console.log(changed.length === 0 ? "config/ is up to date" : `written: ${changed.join(", ")}`);
+if (process.argv.includes("--etcd")) {
+  await step("etcd's API from its protos (src/etcd/proto)", () => run(process.execPath, ["scripts/etcd-protos.ts"]));
+} else {
+  console.log("etcd's API changes only with a new etcd version: npm run generate -- --etcd");
+}
