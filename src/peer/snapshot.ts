@@ -54,9 +54,10 @@ export function whyNotReady({ claim, replicaSet, pod }: PeerSnapshot): string | 
   if (pod === undefined) return refusal(replicaSet) ?? "its pod is not created yet";
   if (isReady(pod)) return undefined;
   const why = whyNotRunning(pod) ?? "its pod runs but is not ready yet";
-  // The scheduler says that a volume is missing, but neither of which claim nor of which class.
-  const unbound = isUnscheduled(pod) && claim?.status?.phase !== "Bound" ? claim : undefined;
-  return unbound === undefined ? why : `${unboundText(unbound)}; ${why}`;
+  // The scheduler says that a volume is missing, but neither of which claim nor of which class. A claim that waits for the
+  // scheduler is not to blame for anything else.
+  const isToBlame = isUnscheduled(pod) && claim?.status?.phase !== "Bound" && /volume|storageclass/i.test(why);
+  return isToBlame && claim !== undefined ? `${unboundText(claim)}; ${why}` : why;
 }
 
 /** Whether that is worth a warning: it has lasted, and it is nothing that passes as a rule. */
