@@ -1,0 +1,225 @@
+import { expect, test } from "vitest";
+import type { Reason } from "#api/conditions.ts";
+import type { EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
+import { present, unknown } from "#base/observed.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
+import type { Pod, Service } from "#kube/kinds.ts";
+import type { Outcome } from "#runtime/controller.ts";
+import { born, cluster, endpointStatus, NOW, pod } from "../../test/kit/cluster.ts";
+
+function statusOf(given: ClusterSnapshot, outcome: Outcome = { is: "notTried" }): EtcdClusterStatus {
+  return clusterStatus(given, planCluster(given), outcome);
+}
+
+function conditionOf(status: EtcdClusterStatus, type: string) {
+  return status.conditions?.find((condition) => condition.type === type);
+}
+
+const settled = cluster();
+const identity = settled.cluster.status!.identity!;
+const [first, second, third] = identity.initialMembers;
+const starting = cluster({ stage: "starting" });
+const foreign = born<Service>({
+  ...settled.headlessService!,
+  metadata: { ...settled.headlessService!.metadata, ownerReferences: [] },
+});
+const [own, other] = [identity.clusterID, "abc"].map((clusterID) =>
+  present(endpointStatus(clusterID, second!.id, first!.id)),
+);
+
+/** All three do not answer, but two pods are ready, as the kubelets say. */
+const cutOff = cluster({
+  down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"],
+  with: {
+    members: unknown("connect: no route to host"),
+    pods: new Map(["my-etcd-0", "my-etcd-1"].map((name) => [name, pod(name, { ready: true })])),
+  },
+});
+const stuckPod = {
+  ...pod("my-etcd-1", { ready: false }),
+  status: {
+    phase: "Pending",
+    containerStatuses: [{ name: "etcd", state: { waiting: { reason: "ErrImagePull", message: "not found" } } }],
+  },
+} as unknown as Pod;
+
+/** What each condition says: status, reason, and words of its message. */
+type Said = readonly [status: string, reason: Reason, words?: RegExp];
+interface Case {
+  readonly name: string;
+  readonly given: ClusterSnapshot;
+  readonly outcome?: Outcome;
+  readonly ready: Said;
+  readonly available?: Said;
+  readonly degraded?: Said;
+  readonly progressing?: Said;
+}
+
+const cases: readonly Case[] = [
+  {
+    name: "all is well",
+    given: settled,
+    ready: ["True", "AllMembersHealthy", /^3 of 3 members are healthy voters$/],
+    available: ["True", "QuorumAvailable", /^3 of 3 voters are healthy$/],
+    degraded: ["False", "FullStrength", /^all 3 members are healthy$/],
+    progressing: ["False", "Settled"],
+  },
+  {
+    name: "a number of members is even",
+    given: cluster({ replicas: 4 }),
+    ready: ["True", "AllMembersHealthy", /4 tolerate no more failures than 3/],
+  },
+  {
+    name: "it has just been created",
+    given: { ...starting, takenAtMs: NOW - 3_600_000 + 1_000 },
+    ready: ["False", "Forming", /^0 of 3 members have joined$/],
+    available: ["False", "Forming"],
+    degraded: ["False", "Forming"],
+    progressing: ["True", "Forming", /^members are starting$/],
+  },
+  {
+    name: "it takes its time to form, and a pod tells why",
+    given: { ...starting, pods: new Map([...starting.pods, ["my-etcd-1", stuckPod]]) },
+    ready: ["False", "Forming"],
+    progressing: ["True", "Forming", /await-members: .*my-etcd-1: container etcd waits: ErrImagePull \(not found\)/],
+  },
+  {
+    name: "one of three is down",
+    given: cluster({ down: ["my-etcd-1"] }),
+    ready: ["False", "MembersUnhealthy", /^my-etcd-1: /],
+    available: ["True", "QuorumAvailable", /^2 of 3/],
+    degraded: ["True", "MembersUnhealthy", /^my-etcd-1: /],
+    progressing: ["True", "Waiting", /await-health: .*my-etcd-1/],
+  },
+  {
+    name: "one has answered, but has no leader",
+    given: cluster({
+      with: {
+        endpoints: new Map([
+          ...settled.endpoints,
+          ["my-etcd-2", present(endpointStatus(identity.clusterID, third!.id, undefined))],
+        ]),
+      },
+    }),
+    ready: ["False", "MembersUnhealthy", /^my-etcd-2: it has no leader$/],
+  },
+  {
+    name: "the quorum is lost",
+    given: cluster({ down: ["my-etcd-0", "my-etcd-2"] }),
+    ready: ["False", "QuorumLost"],
+    available: ["False", "QuorumLost", /^2 of 3 voters are needed; missing: my-etcd-0 \(.+\), my-etcd-2 \(.+\)$/],
+    degraded: ["True", "MembersUnhealthy", /my-etcd-0: .*my-etcd-2: /],
+    progressing: ["True", "Waiting", /^await-quorum: /],
+  },
+  {
+    name: "nobody can be asked although pods are ready",
+    given: cutOff,
+    ready: ["False", "MembersUnreachable"],
+    available: ["Unknown", "MembersUnreachable", /^2 pods are ready, but .*: connect: no route to host$/],
+  },
+  {
+    name: "a version is asked for that is not run",
+    given: cluster({ spec: { version: "3.7.3" } }),
+    ready: ["False", "UpgradeNotSupported", /spec\.version is 3\.7\.3.*set it back to 3\.6\.16/],
+    available: ["True", "QuorumAvailable"],
+    progressing: ["False", "UpgradeNotSupported"],
+  },
+  {
+    name: "more members are asked for than there are",
+    given: cluster({ spec: { replicas: 5 } }),
+    ready: ["False", "Scaling", /^3 healthy voters, 5 wanted$/],
+    available: ["True", "QuorumAvailable"],
+  },
+  {
+    name: "a Service of its name is somebody else's",
+    given: cluster({ stage: "new", with: { headlessService: foreign } }),
+    ready: ["False", "NameTaken", /Service my-etcd exists already.*nobody manages it/],
+    progressing: ["False", "NameTaken"],
+  },
+  {
+    name: "a name turns out to be taken when it is used",
+    given: cluster({ stage: "recorded" }),
+    outcome: { is: "failed", code: "KubeAlreadyExists", why: "services my-etcd already exists" },
+    ready: ["False", "NameTaken", /services my-etcd already exists/],
+    progressing: ["False", "NameTaken", /services my-etcd already exists/],
+  },
+  {
+    name: "a step fails",
+    given: cluster({ stage: "recorded" }),
+    outcome: { is: "failed", code: "KubeForbidden", why: "exceeded quota: few" },
+    ready: ["False", "Forming"],
+    progressing: ["True", "Acting", /^headless-service: .*exceeded quota: few$/],
+  },
+  {
+    name: "it is being deleted",
+    given: cluster({ deleting: true }),
+    ready: ["False", "Deleting"],
+    available: ["True", "QuorumAvailable"],
+    progressing: ["True", "Deleting", /claims are kept/],
+  },
+];
+
+for (const { name, given, outcome, ...wanted } of cases) {
+  test(`cluster status: when ${name}, it says so`, () => {
+    const status = statusOf(given, outcome);
+    for (const [type, said] of Object.entries(wanted)) {
+      const condition = conditionOf(status, `${type[0]?.toUpperCase()}${type.slice(1)}`);
+      expect([condition?.status, condition?.reason], type).toEqual(said.slice(0, 2));
+      expect(condition?.message, type).toMatch(said[2] ?? /./);
+      expect(condition?.observedGeneration, type).toBe(1);
+    }
+  });
+}
+
+test("cluster status: a healthy cluster, in figures", () => {
+  expect(statusOf(settled)).toMatchObject({
+    observedGeneration: 1,
+    replicas: 3,
+    readyReplicas: 3,
+    ready: "3/3",
+    leader: "my-etcd-0",
+    version: "3.6.16",
+    clusterVersion: "3.6.0",
+    selector: expect.stringContaining("etcd.improbable.io/cluster-name=my-etcd"),
+    members: identity.initialMembers.map(({ name, id }) => ({ name, id, healthy: true, learner: false })),
+  });
+  expect(conditionOf(statusOf(settled), "ClusterIDMismatch")).toBeUndefined();
+});
+
+test("cluster status: a member of another cluster is not believed, and that is told until after it is over", () => {
+  const endpoints = (answer: typeof own) => new Map([...settled.endpoints, ["my-etcd-1", answer!]]);
+  const during = statusOf({ ...settled, endpoints: endpoints(other) });
+  expect(conditionOf(during, "ClusterIDMismatch")).toMatchObject({
+    status: "True",
+    reason: "OtherClusterAnswered",
+    message: expect.stringMatching(/my-etcd-1: it answers as part of cluster 0*abc instead of/),
+  });
+  const strange = during.members?.find(({ name }) => name === "my-etcd-1");
+  expect(strange).toMatchObject({ healthy: false, leader: false });
+  expect(strange).not.toHaveProperty("version");
+  const after = { ...settled, cluster: { ...settled.cluster, status: during }, endpoints: endpoints(own) };
+  expect(conditionOf(statusOf(after), "ClusterIDMismatch")).toMatchObject({ status: "False", reason: "SameCluster" });
+});
+
+test("cluster status: the identity is never dropped, whatever was seen", () => {
+  for (const { given } of cases.filter(({ given }) => given.cluster.status?.identity !== undefined))
+    expect(statusOf(given).identity).toEqual(given.cluster.status?.identity);
+});
+
+test("cluster status: a member has been sick since it was first seen so, and no longer when it is well", () => {
+  const down = cluster({ down: ["my-etcd-1"] });
+  const since = (status: EtcdClusterStatus) => status.members?.find(({ name }) => name === "my-etcd-1")?.since;
+  const before = statusOf({ ...down, takenAtMs: NOW - 60_000 });
+  const later = { ...down, cluster: { ...down.cluster, status: before } };
+  expect(since(statusOf(later))).toBe(since(before));
+  expect(since(before)).toBe("2026-01-01T11:59:00Z");
+  expect(since(statusOf({ ...settled, cluster: { ...settled.cluster, status: before } }))).toBeUndefined();
+});
+
+test("cluster status: the same look gives the same status, so that nothing is written at rest", () => {
+  const once = statusOf(settled);
+  const again = { ...settled, takenAtMs: NOW + 60_000, cluster: { ...settled.cluster, status: once } };
+  expect(statusOf(again)).toEqual(once);
+});
