@@ -1,5 +1,5 @@
 import type { ConditionType, Reason } from "#api/conditions.ts";
-import { memberSelector, selectorText } from "#api/names.ts";
+import { memberSelector, REMOVAL_ANNOTATION, selectorText } from "#api/names.ts";
 import type { EtcdClusterStatus, MemberStatus } from "#api/v1alpha1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { arriving, type KnownMember, knownMembers } from "#cluster/members.ts";
@@ -178,7 +178,8 @@ function progressing(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>, outcome
     return { status: "True", reason: "Acting", message: `${plan.rule}: ${plan.because}${failed}` };
   }
   if (isQuiet(snapshot)) return { status: "True", reason: "Forming", message: "members are starting" };
-  if (changing(snapshot)) return { status: "True", reason: "Scaling", message: `${plan.rule}: ${plan.because}` };
+  if (changing(snapshot))
+    return { status: "True", reason: changeReason(snapshot), message: `${plan.rule}: ${plan.because}` };
   return {
     status: "True",
     reason: isForming(snapshot) ? "Forming" : "Waiting",
@@ -190,6 +191,14 @@ function progressing(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>, outcome
 function changing(snapshot: ClusterSnapshot): boolean {
   if (isForming(snapshot) || snapshot.members.is !== "present") return false;
   return arriving(snapshot).length > 0 || knownMembers(snapshot).length !== snapshot.cluster.spec.replicas;
+}
+
+/** Fewer than are wanted, and a lost one on its way out or put aside: that is a replacement. */
+function changeReason(snapshot: ClusterSnapshot): Reason {
+  const isReplacing = snapshot.peers.some(
+    ({ metadata }) => metadata.annotations?.[REMOVAL_ANNOTATION] === "replacement",
+  );
+  return isReplacing ? "Replacing" : "Scaling";
 }
 
 function blockedBy(plan: Plan<ClusterStep>, outcome: Outcome): { reason: Reason; message: string } | undefined {
@@ -224,8 +233,13 @@ function ready(
     return { status: "False", reason, message };
   }
   const { replicas } = snapshot.cluster.spec;
-  if (changing(snapshot))
-    return { status: "False", reason: "Scaling", message: `${healthy} healthy voters, ${replicas} wanted` };
+  if (changing(snapshot)) {
+    return {
+      status: "False",
+      reason: changeReason(snapshot),
+      message: `${healthy} healthy voters, ${replicas} wanted`,
+    };
+  }
   const sick = members.filter((member) => !member.healthy);
   if (sick.length > 0) return { status: "False", reason: "MembersUnhealthy", message: sickText(sick) };
   const even =
