@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { QUARANTINE_LABEL } from "#api/names.ts";
+import { adoptedIdentity, newIdentity } from "#cluster/desired/identity.ts";
+import type { PersistentVolumeClaim } from "#kube/kinds.ts";
+import { claim, claimIdentity, cluster } from "../../../test/kit/cluster.ts";
+
+test("a new cluster's identity has its first members in order, none of them joined, and a token that no other cluster had", () => {
+  const identity = newIdentity(cluster({ stage: "new" }));
+  expect(identity.token).toBe("foo/my-etcd/uid-of-cluster");
+  expect(identity.initialMembers.map(({ name, joined }) => ({ name, joined }))).toEqual(
+    ["my-etcd-0", "my-etcd-1", "my-etcd-2"].map((name) => ({ name, joined: false })),
+  );
+  expect(new Set(identity.initialMembers.map(({ id }) => id)).size).toBe(3);
+});
+
+test("the same cluster always computes the same identity, and one made again under its name another one", () => {
+  const snapshot = cluster({ stage: "new" });
+  expect(newIdentity({ ...snapshot, takenAtMs: 0 })).toEqual(newIdentity(snapshot));
+  const metadata = { ...snapshot.cluster.metadata, uid: "uid-of-the-next" };
+  const again = newIdentity({ ...snapshot, cluster: { ...snapshot.cluster, metadata } });
+  expect(again.clusterID).not.toBe(newIdentity(snapshot).clusterID);
+});
+
+function going(name: string): PersistentVolumeClaim {
+  const one = claim(name, claimIdentity("c1", "m1"));
+  return { ...one, metadata: { ...one.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
+}
+function putAside(name: string): PersistentVolumeClaim {
+  const one = claim(name, claimIdentity("c2", "m9"));
+  return { ...one, metadata: { ...one.metadata, labels: { [QUARANTINE_LABEL]: "true" } } };
+}
+
+const kept = [claim("my-etcd-10", claimIdentity("c1", "m10")), claim("my-etcd-9", claimIdentity("c1", "m9"))];
+const adopted = {
+  clusterID: "c1",
+  token: "foo/my-etcd/uid-of-cluster",
+  initialMembers: [
+    { name: "my-etcd-9", id: "m9", joined: true },
+    { name: "my-etcd-10", id: "m10", joined: true },
+  ],
+};
+const cases: { name: string; claims: readonly PersistentVolumeClaim[]; expect: object }[] = [
+  { name: "claims of one cluster tell who it is, in order of ordinals", claims: kept, expect: adopted },
+  { name: "a claim that was put aside does not count", claims: [...kept, putAside("my-etcd-3")], expect: adopted },
+  {
+    name: "a claim that is going tells nothing",
+    claims: [...kept, going("my-etcd-0")],
+    expect: { unclear: "claim my-etcd-0 is being deleted" },
+  },
+  {
+    name: "a claim without a word tells nothing",
+    claims: [...kept, claim("my-etcd-0")],
+    expect: { unclear: "claim my-etcd-0 does not say which member of which cluster it belongs to" },
+  },
+  {
+    name: "a claim under another name tells nothing",
+    claims: [...kept, claim("data-my-etcd-0", claimIdentity("c1", "m1"))],
+    expect: { unclear: "claim data-my-etcd-0 does not say which member of which cluster it belongs to" },
+  },
+  {
+    name: "claims of two clusters tell nothing, and are named",
+    claims: [kept[1]!, claim("my-etcd-0", claimIdentity("c2", "m1"))],
+    expect: { unclear: "they belong to different clusters: my-etcd-0 to c2, my-etcd-9 to c1" },
+  },
+];
+for (const { name, claims, expect: wanted } of cases) {
+  test(`identity by claims: ${name}`, () =>
+    expect(adoptedIdentity(cluster({ stage: "new", with: { claims } }))).toEqual(wanted));
+}
