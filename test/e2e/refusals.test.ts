@@ -1,0 +1,190 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { AuditLog, isLease, isRead } from "../../bench/audit.ts";
+
+// What the cluster around us cannot give: it is said where people look, the operator stays calm, and goes on once it is mended.
+
+/** A pod that hangs is told after ten seconds, its cluster after thirty; the rest is for a busy machine. */
+const TOLD_WITHIN_MS = 120_000;
+/** What has to be mended is tried again by others with their own, growing pauses: the kubelet, the ReplicaSet's controller. */
+const MENDED_WITHIN_MS = 240_000;
+
+/** Makes objects as a user would. */
+async function apply(namespace: string, ...objects: readonly object[]): Promise<void> {
+  const input = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
+  await kubectl.run(["apply", "-n", namespace, "-f", "-"], { input });
+}
+
+interface Events {
+  items: { type: string; reason: string; note?: string; regarding: { kind: string; name: string } }[];
+}
+
+/** Everything that is said of the member where people look, by place. */
+async function said(cluster: UserCluster, peer: string): Promise<Readonly<Record<string, string>>> {
+  const { status: peerStatus } = await cluster.json<EtcdPeer>("get", "etcdpeer", peer);
+  const events = await cluster.json<Events>("get", "events.events.k8s.io");
+  const warnings = (kind: string, name: string) =>
+    events.items
+      .filter(({ type, regarding }) => type === "Warning" && regarding.kind === kind && regarding.name === name)
+      .map(({ reason, note }) => `${reason}: ${note}`)
+      .join("\n");
+  return {
+    "condition of the peer": peerStatus?.conditions?.find(({ type }) => type === "Ready")?.message ?? "",
+    "warning about the peer": warnings("EtcdPeer", peer),
+  };
+}
+
+/** Waits until all of these words stand in every one of these places. */
+async function untilSaid(cluster: UserCluster, words: readonly RegExp[], peer = `${cluster.name}-0`): Promise<void> {
+  await eventually(async () => {
+    for (const [place, text] of Object.entries(await said(cluster, peer))) {
+      for (const word of words) expect(text, place).toMatch(word);
+    }
+  }, TOLD_WITHIN_MS);
+}
+
+/** Requests of the operator about this namespace during this time. Here the passing of time is what is tested. */
+async function requestsDuring(namespace: string, ms: number) {
+  const log = new AuditLog(join(instance.logs, "audit.log"));
+  await new Promise((resolve) => setTimeout(resolve, ms));
+  return (await log.requests()).filter((request) => request.namespace === namespace && !isLease(request));
+}
+
+async function operatorIsReady(): Promise<void> {
+  const { status } = await kubectl.json<{ status: { readyReplicas?: number } }>([
+    "get",
+    "deployment",
+    "etcd-cluster-operator",
+    "-n",
+    "etcd-operator-system",
+  ]);
+  expect(status.readyReplicas).toBe(1);
+}
+
+function quota(hard: object) {
+  return { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "few" }, spec: { hard } };
+}
+
+describe.concurrent("what is missing is said, does no harm, and is enough when it comes:", () => {
+  test("an unknown storage class", async () => {
+    await using namespace = await testNamespace("class");
+    const cluster = new UserCluster(namespace.name);
+    const storageClassName = namespace.name; // not namespaced, so named after ours
+    await cluster.create({ replicas: 1, storage: { volumeClaimTemplate: { storageClassName } } } as never);
+    await untilSaid(cluster, [
+      new RegExp(`claim my-etcd-0 of storage class ${storageClassName} is Pending`),
+      /cannot be scheduled/,
+    ]);
+    const { items } = await kubectl.json<{ items: { provisioner: string; volumeBindingMode: string }[] }>([
+      "get",
+      "storageclass",
+    ]);
+    const { provisioner, volumeBindingMode } = items[0]!;
+    const metadata = { name: storageClassName };
+    await using _class = disposable("storageclass", storageClassName);
+    await apply(namespace.name, {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "StorageClass",
+      metadata,
+      provisioner,
+      volumeBindingMode,
+    });
+    // That a node is chosen for the claim is as far as it goes here: only the default class has somebody who makes volumes.
+    await eventually(async () => {
+      const { metadata } = await cluster.json<{ metadata: { annotations?: object } }>("get", "pvc", "my-etcd-0");
+      expect(metadata.annotations).toHaveProperty(["volume.kubernetes.io/selected-node"]);
+    }, MENDED_WITHIN_MS);
+  });
+
+  test("an image that cannot be pulled", async () => {
+    await using namespace = await testNamespace("image");
+    const cluster = new UserCluster(namespace.name);
+    await cluster.create({ replicas: 1, version: "3.6.1" }); // no node has it, and there is no way out to fetch it
+    await untilSaid(cluster, [/container etcd waits: (ErrImagePull|ImagePullBackOff)/, /etcd:v3\.6\.1/]);
+    const requests = await requestsDuring(namespace.name, 20_000);
+    // The kubelet turns between pulling and waiting, which is told; nothing else is done.
+    expect(requests.filter((request) => !isRead(request)).length).toBeLessThan(20);
+  });
+
+  test("a node that suits", async () => {
+    await using namespace = await testNamespace("node");
+    const cluster = new UserCluster(namespace.name);
+    const matchExpressions = [{ key: "suits", operator: "In", values: [namespace.name] }];
+    const required = { nodeSelectorTerms: [{ matchExpressions }] };
+    const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } };
+    await cluster.create({ replicas: 1, podTemplate: { affinity } });
+    await untilSaid(cluster, [/pod cannot be scheduled: .*didn't match Pod's node affinity/]);
+    await kubectl.run(["label", "node", "node-1", `suits=${namespace.name}`, "--overwrite"]);
+    await cluster.untilReady(MENDED_WITHIN_MS);
+  });
+
+  test("room for pods in the namespace's quota", async () => {
+    await using namespace = await testNamespace("pods");
+    const cluster = new UserCluster(namespace.name);
+    await apply(namespace.name, quota({ pods: "0" }));
+    await cluster.create({ replicas: 1 });
+    await untilSaid(cluster, [/its pod cannot be created: .*exceeded quota: few.*pods=1/]);
+    expect((await requestsDuring(namespace.name, 20_000)).length).toBeLessThan(20);
+    await cluster.kubectl("delete", "resourcequota", "few");
+    await cluster.untilReady(MENDED_WITHIN_MS);
+  });
+
+  test("room for claims in the namespace's quota", async () => {
+    await using namespace = await testNamespace("claims");
+    const cluster = new UserCluster(namespace.name);
+    await apply(namespace.name, quota({ persistentvolumeclaims: "0" }));
+    await cluster.create({ replicas: 1 });
+    await untilSaid(cluster, [/create-claim|await-members|claim/, /exceeded quota: few.*persistentvolumeclaims=1/]);
+    const requests = await requestsDuring(namespace.name, 20_000);
+    expect(requests.filter(({ resource }) => resource === "persistentvolumeclaims").length).toBeLessThan(5);
+    expect(requests.length).toBeLessThan(20);
+    await cluster.kubectl("delete", "resourcequota", "few");
+    await cluster.untilReady(MENDED_WITHIN_MS);
+  });
+});
+
+/** Deletes what is not in a namespace. */
+function disposable(kind: string, name: string): AsyncDisposable {
+  return { [Symbol.asyncDispose]: async () => void (await kubectl.run(["delete", kind, name], { mayFail: true })) };
+}
+
+test("a Service of somebody else's under the cluster's name is named, left alone, and waited for", async () => {
+  await using namespace = await testNamespace("taken");
+  const cluster = new UserCluster(namespace.name);
+  const service = { apiVersion: "v1", kind: "Service", metadata: { name: "my-etcd" }, spec: { ports: [{ port: 80 }] } };
+  await apply(namespace.name, service);
+  const before = await cluster.json<{ metadata: object; spec: object }>("get", "service", "my-etcd");
+  await cluster.create({ replicas: 1 });
+  const { status } = await cluster.untilCondition("Ready", "False", "NameTaken", TOLD_WITHIN_MS);
+  expect(status?.conditions?.find(({ type }) => type === "Progressing")).toMatchObject({
+    status: "False",
+    reason: "NameTaken",
+    message: expect.stringMatching(/services .*my-etcd.*already exists/),
+  });
+  const { items } = await cluster.json<Events>("get", "events.events.k8s.io");
+  const warnings = items.filter(({ type, regarding }) => type === "Warning" && regarding.kind === "EtcdCluster");
+  expect(warnings.map(({ note }) => note).join("\n")).toMatch(/my-etcd.*already exists/);
+  expect((await requestsDuring(namespace.name, 20_000)).length).toBeLessThan(30);
+  expect(await cluster.json("get", "service", "my-etcd")).toEqual(before);
+  await cluster.kubectl("delete", "service", "my-etcd");
+  await cluster.untilReady(MENDED_WITHIN_MS);
+});
+
+test("a namespace that is deleted with its cluster goes, and the operator has nothing to do with it any more", async () => {
+  const namespace = await testNamespace("gone");
+  const cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 3 });
+  await cluster.untilReady(MENDED_WITHIN_MS);
+  const log = new AuditLog(join(instance.logs, "audit.log"));
+  await kubectl.run(["delete", "namespace", namespace.name, "--timeout=180s"]);
+  const ours = (await log.requests()).filter((request) => request.namespace === namespace.name);
+  // Members that go are looked after until their cluster goes itself; every one of the few objects costs a handful at most.
+  expect(ours.filter((request) => !isRead(request)).length).toBeLessThan(60);
+  // The last word of an event that was counted may still be on its way; it is dropped, and not tried again.
+  const late = await requestsDuring(namespace.name, 10_000);
+  expect(late.filter(({ resource }) => resource !== "events")).toEqual([]);
+  expect(late.length).toBeLessThan(10);
+  await operatorIsReady();
+});
