@@ -1,0 +1,202 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { CLIENT_PORT, clientServiceName } from "#api/names.ts";
+import { systemClock } from "#base/clock.ts";
+import { createEtcdClient, type EtcdClient } from "#etcd/client.ts";
+import { TransportPool } from "#etcd/transport.ts";
+import { type FoundKey, faultsIn, miscountsIn, type Operation } from "#kit/history.ts";
+
+// What is the load?
+//   Writers and readers without pause, each with a connection of its own to the client Service, by its DNS name: what the
+//   documentation tells users to do. kube-proxy leads each connection to some ready member; when it breaks, the next one leads
+//   to another.
+// When does a client try again by itself?
+//   As etcd's own client does (client/v3/retry_interceptor.go): a read always; a write only when it certainly was not sent.
+//   A write that was cut off is not repeated: it counts as failed for the user, and as unknown for the history.
+
+/** For one request with all its tries, in milliseconds: more than an election takes, which is one to two seconds. */
+const REQUEST_MS = 5_000;
+/** For one try, in milliseconds: on a connection that leads to a silent member, the next one needs the rest of the time. */
+const TRY_MS = 2_000;
+/** Before a read is tried again, in milliseconds. */
+const AGAIN_MS = 20;
+
+export interface LoadOptions {
+  readonly writers?: number;
+  readonly readers?: number;
+  readonly keys?: number;
+  /** Pause of each client between two requests, in milliseconds. */
+  readonly everyMs?: number;
+}
+
+/** What clients felt during some time. */
+export interface Felt {
+  /** Requests that had no good end, reads and writes. */
+  readonly failedRequests: number;
+  /** The longest time without any acknowledged write, in milliseconds. */
+  readonly longestPauseMs: number;
+  readonly acknowledgedWrites: number;
+  readonly answeredReads: number;
+  /** Of the failed requests, what each client was told. */
+  readonly why: readonly string[];
+}
+
+/** A load that runs until it is stopped, and remembers every request. */
+export class Load implements AsyncDisposable {
+  readonly #address: string;
+  readonly #keys: readonly string[];
+  readonly #history: Operation[] = [];
+  readonly #clients: readonly Promise<void>[];
+  readonly #stopped = new AbortController();
+  #lastValue = 0;
+
+  constructor(namespace: string, cluster: string, options: LoadOptions = {}) {
+    const { writers = 4, readers = 4, keys = 5, everyMs = 30 } = options;
+    this.#address = `${clientServiceName(cluster)}.${namespace}.svc.cluster.local:${CLIENT_PORT}`;
+    // Keys of this load's own: another one may have run before on the same cluster.
+    const prefix = Math.random().toString(36).slice(2, 8);
+    this.#keys = Array.from({ length: keys }, (_, n) => `${prefix}/${n}`);
+    this.#clients = [...Array<"write">(writers).fill("write"), ...Array<"read">(readers).fill("read")].map((what, n) =>
+      this.#client(what, n, everyMs),
+    );
+  }
+
+  /** Milliseconds of the history's clock: for `felt`. */
+  now(): number {
+    return performance.now();
+  }
+
+  felt(sinceMs: number, untilMs = this.now()): Felt {
+    const ended = this.#history.filter(
+      ({ outcome, endMs }) => outcome !== "open" && endMs !== undefined && endMs >= sinceMs && endMs <= untilMs,
+    );
+    const good = ended.filter(({ outcome }) => outcome === "ok");
+    const bad = ended.filter(({ outcome }) => outcome !== "ok");
+    const writes = good.filter(({ do: what }) => what === "write");
+    const ends = [sinceMs, ...writes.map(({ endMs }) => endMs ?? 0).sort((a, b) => a - b), untilMs];
+    const pauses = ends.slice(1).map((endMs, index) => endMs - ends[index]!);
+    return {
+      failedRequests: bad.length,
+      longestPauseMs: Math.round(Math.max(...pauses)),
+      acknowledgedWrites: writes.length,
+      answeredReads: good.length - writes.length,
+      why: bad.map(({ do: what, outcome, why }) => `${what} ${outcome}: ${why ?? ""}`),
+    };
+  }
+
+  /** What is wrong with all that clients have seen so far; none is expected. */
+  faults(): readonly string[] {
+    return faultsIn(this.#history);
+  }
+
+  /** Waits until a write that starts now is acknowledged: the cluster serves again. */
+  async untilServed(deadlineMs = 60_000): Promise<void> {
+    const sinceMs = this.now();
+    const isServed = ({ do: what, outcome, startMs }: Operation) =>
+      what === "write" && outcome === "ok" && startMs >= sinceMs;
+    while (!this.#history.slice(-100).some(isServed)) {
+      if (this.now() - sinceMs > deadlineMs) throw new Error(`no write was acknowledged for ${deadlineMs / 1000} s`);
+      await sleep(AGAIN_MS);
+    }
+  }
+
+  /**
+   * Ends the load and looks at every key once more.
+   * @returns what is wrong with all that clients have seen; none is expected
+   */
+  async end(): Promise<readonly string[]> {
+    this.#stopped.abort();
+    await Promise.all(this.#clients);
+    const pool = new TransportPool(systemClock);
+    const found = new Map<string, FoundKey>();
+    for (const key of this.#keys) found.set(key, await this.#lastLook(pool, key));
+    pool.closeAll();
+    return [...faultsIn(this.#history), ...miscountsIn(this.#history, found)];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped.abort();
+    await Promise.all(this.#clients);
+  }
+
+  async #lastLook(pool: TransportPool, key: string): Promise<FoundKey> {
+    const etcd = createEtcdClient({ pool, clock: systemClock });
+    const read = this.#begin("read", key, undefined);
+    const options = { signal: new AbortController().signal, deadlineMs: REQUEST_MS };
+    const found = await etcd.get({ address: this.#address }, key, options);
+    read.value = found === undefined ? undefined : new TextDecoder().decode(found.value);
+    read.endMs = this.now();
+    read.outcome = "ok";
+    return { value: read.value, version: found?.version ?? 0 };
+  }
+
+  async #client(what: Operation["do"], n: number, everyMs: number): Promise<void> {
+    const pool = new TransportPool(systemClock);
+    const etcd = createEtcdClient({ pool, clock: systemClock });
+    for (let round = n; !this.#stopped.signal.aborted; round++) {
+      const key = this.#keys[round % this.#keys.length]!;
+      await this.#request(etcd, this.#begin(what, key, what === "write" ? `${++this.#lastValue}` : undefined));
+      await sleep(everyMs);
+    }
+    pool.closeAll();
+  }
+
+  #begin(what: Operation["do"], key: string, value: string | undefined): Operation {
+    const operation: Operation = {
+      do: what,
+      key,
+      value,
+      startMs: this.now(),
+      endMs: undefined,
+      outcome: "open",
+    };
+    this.#history.push(operation);
+    return operation;
+  }
+
+  /** One request with all its tries; ends the operation. */
+  async #request(etcd: EtcdClient, operation: Operation): Promise<void> {
+    const lastMs = operation.startMs + REQUEST_MS;
+    for (;;) {
+      try {
+        await this.#try(etcd, operation, Math.min(TRY_MS, lastMs - this.now()));
+        operation.outcome = "ok";
+        break;
+      } catch (thrown) {
+        const isWithoutEffect = operation.do === "read" || wasNotSent(thrown);
+        const isLate = this.now() + AGAIN_MS >= lastMs;
+        if (isWithoutEffect && !isLate) {
+          await sleep(AGAIN_MS);
+          continue;
+        }
+        operation.outcome = isWithoutEffect ? "failed" : "unknown";
+        operation.why = thrown instanceof Error ? thrown.message : String(thrown);
+        break;
+      }
+    }
+    operation.endMs = this.now();
+  }
+
+  async #try(etcd: EtcdClient, operation: Operation, deadlineMs: number): Promise<void> {
+    const options = { signal: NEVER, deadlineMs };
+    const endpoint = { address: this.#address };
+    if (operation.do === "write") {
+      await etcd.put(endpoint, operation.key, operation.value ?? "", options);
+      return;
+    }
+    const found = await etcd.get(endpoint, operation.key, options);
+    operation.value = found === undefined ? undefined : new TextDecoder().decode(found.value);
+  }
+}
+
+/** Every request has its own deadline. */
+const NEVER = new AbortController().signal;
+
+/** There was no connection on which it could have been sent. */
+const NOT_CONNECTED = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN"]);
+
+function wasNotSent(thrown: unknown): boolean {
+  for (let cause = thrown; cause instanceof Error; cause = cause.cause) {
+    if ("code" in cause && typeof cause.code === "string" && NOT_CONNECTED.has(cause.code)) return true;
+  }
+  return false;
+}
