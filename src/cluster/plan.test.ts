@@ -275,6 +275,11 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     expect: "scale-up: addLearner http://my-etcd-3.my-etcd.foo.svc:2380",
   },
   {
+    name: "adds a member under the name of a first member that has left",
+    given: withArrival(without(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2"), "my-etcd-2", "intended"),
+    expect: "scale-up: addLearner http://my-etcd-2.my-etcd.foo.svc:2380",
+  },
+  {
     name: "lets go of what it asked for when it is not wanted any more",
     given: withArrival(cluster(), "my-etcd-3", "intended"),
     expect: "scale-up: releaseClaim my-etcd-3 pvc-cleanup",

@@ -1,3 +1,4 @@
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { fencedPeer } from "#cluster/desired/peer.ts";
 import { isHealthy, memberNamed } from "#cluster/members.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
@@ -9,9 +10,7 @@ export const fence: ClusterRule = {
   name: "fence",
   decide(snapshot) {
     const identity = identityOf(snapshot);
-    const live = snapshot.peers.find(
-      (peer) => peer.spec.bootstrap !== undefined && hasJoined(snapshot, peer.metadata.name),
-    );
+    const live = snapshot.peers.find((peer) => peer.spec.bootstrap !== undefined && hasJoined(snapshot, peer));
     if (identity === undefined || live === undefined) return undefined;
     const { name } = live.metadata;
     const because = `${name} has joined and must never bootstrap again`;
@@ -19,12 +18,16 @@ export const fence: ClusterRule = {
   },
 };
 
-/** First members: by the record. Later ones: they have answered as who they are, or etcd lists them as started. */
-function hasJoined(snapshot: ClusterSnapshot, name: string): boolean {
-  const initial = identityOf(snapshot)?.initialMembers.find((member) => member.name === name);
-  const member = memberNamed(snapshot, name);
-  if (initial !== undefined && (member === undefined || member.id === initial.id)) return initial.joined;
-  return (
-    member !== undefined && snapshot.members.is === "present" && (member.hasStarted || isHealthy(snapshot, member))
+/**
+ * First members: by the record. Later ones: they have answered as who they are, or etcd lists them as started. By ID: the name
+ * of a first member that has left may belong to another one by now, which has yet to join.
+ */
+function hasJoined(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {
+  const initial = identityOf(snapshot)?.initialMembers.find(
+    ({ name, id }) => name === metadata.name && id === spec.memberID,
   );
+  if (initial !== undefined) return initial.joined;
+  const member = memberNamed(snapshot, metadata.name);
+  if (member === undefined || member.id !== spec.memberID || snapshot.members.is !== "present") return false;
+  return member.hasStarted || isHealthy(snapshot, member);
 }
