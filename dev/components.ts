@@ -12,6 +12,8 @@ import { type ComponentName, goBinaryName, RECIPES, type Recipe } from "./recipe
 const GO_FOLDER = join(import.meta.dirname, "go");
 
 /** Lines of a failed build's output that are shown. */
+/** Between two downloads; longer silence means that there are no more. */
+const QUIET_MS = 3_000;
 const SHOWN_LINES = 15;
 
 /** Where the binaries of all components lie, one folder per component, version and way to build it. */
@@ -120,21 +122,29 @@ async function compile(recipe: Recipe, packages: readonly string[], out: string,
     GOFLAGS: "-mod=readonly -buildvcs=false",
     ...(recipe.cgo === "auto" ? {} : { CGO_ENABLED: recipe.cgo }),
   };
-  note(recipe.module === "kubernetes" ? "the first time takes about five minutes" : "compiling");
+  const compiling = recipe.module === "kubernetes" ? "compiling; the first time takes about five minutes" : "compiling";
+  note(compiling);
+  let quiet: NodeJS.Timeout | undefined;
   const lines: string[] = [];
   const code = await new Promise<number | null>((resolve, reject) => {
     const go = spawn("go", args, { cwd: join(GO_FOLDER, recipe.module), env, stdio: ["ignore", "ignore", "pipe"] });
     go.stderr.setEncoding("utf8").on("data", (text: string) => {
       for (const line of text.split("\n").filter(Boolean)) {
-        if (line.startsWith("go: downloading")) note(line.slice("go: ".length));
-        else lines.push(line);
+        if (!line.startsWith("go: downloading")) {
+          lines.push(line);
+          continue;
+        }
+        note(line.slice("go: ".length));
+        // go says nothing when it has all modules and begins to compile.
+        clearTimeout(quiet);
+        quiet = setTimeout(() => note(compiling), QUIET_MS);
       }
     });
     go.on("error", (cause) =>
       reject(new Failure(`go, which builds ${recipe.module}, did not start: ${cause.message}`, { cause })),
     );
     go.on("close", resolve);
-  });
+  }).finally(() => clearTimeout(quiet));
   if (code !== 0) {
     throw new Failure(
       `go build of ${recipe.module} failed (exit code ${code}):\n${lines.slice(-SHOWN_LINES).join("\n")}`,

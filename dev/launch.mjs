@@ -52,7 +52,8 @@ function installPackages() {
   if (existsSync(STAMP_FILE) && readFileSync(STAMP_FILE, "utf8") === wanted) return;
   if (!isInstalledByNpm()) {
     console.log("… installing packages (npm ci)");
-    const npm = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], {
+    // Only errors: npm would warn of the machine's Node for every package, and that is the Node that we are about to replace.
+    const npm = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
       cwd: ROOT,
       stdio: ["ignore", "ignore", "inherit"],
     });

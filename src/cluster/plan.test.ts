@@ -384,6 +384,11 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
   {
+    name: "takes an intent back first, which waits for the lost member",
+    given: withIntent(sickSince(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000)),
+    expect: "replace-lost: releaseClaim my-etcd-3 pvc-cleanup",
+  },
+  {
     name: "gives a member up sooner whose claim is gone",
     given: withoutClaim(sickSince(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
     expect: "replace-lost: markRemoval my-etcd-1 replacement",

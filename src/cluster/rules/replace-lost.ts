@@ -1,5 +1,6 @@
-import { type KnownMember, sick, sickForMs, votersOf } from "#cluster/members.ts";
+import { intendedPeers, type KnownMember, sick, sickForMs, votersOf } from "#cluster/members.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
+import { retire } from "#cluster/rules/retire-peer.ts";
 import { type ClusterSnapshot, healthOf, peerNamed } from "#cluster/snapshot.ts";
 import { lastWords, whyNotRunning } from "#kube/pod.ts";
 import { step } from "#runtime/decide.ts";
@@ -10,7 +11,10 @@ import { step } from "#runtime/decide.ts";
  */
 const GONE_AFTER_MS = 10_000;
 
-/** A voter that is lost for longer than the stated time is given up; a fresh member takes its place afterwards. */
+/**
+ * A voter that is lost for longer than the stated time is given up; a fresh member takes its place afterwards. A member that
+ * is only intended steps back for it: it waits for the lost one to be healthy, and would wait for ever.
+ */
 export const replaceLost: ClusterRule = {
   name: "replace-lost",
   decide(snapshot) {
@@ -23,6 +27,8 @@ export const replaceLost: ClusterRule = {
       .sort((a, b) => sickForMs(snapshot, b) - sickForMs(snapshot, a))[0];
     const peer = lost === undefined ? undefined : peerNamed(snapshot, lost.name);
     if (lost === undefined || peer === undefined) return undefined;
+    const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    if (intent !== undefined) return retire(intent, "replace-lost");
     const seconds = Math.round(sickForMs(snapshot, lost) / 1_000);
     const because = `${lost.name} is lost for ${seconds} s (${why(snapshot, lost)})`;
     return step("replace-lost", because, { do: "markRemoval", peer, removal: "replacement" });
