@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually } from "#kit/e2e.ts";
+import { Audit, type AuditedWrite } from "#kit/operator-audit.ts";
+import type { Faults } from "#kit/operator-faults.ts";
+import {
+  leaseHolder,
+  OperatorProcess,
+  operatorNamespace,
+  untilSaid,
+  withoutDeployedOperator,
+} from "#kit/operator-process.ts";
+import { World } from "#kit/operator-world.ts";
+
+// Several operators run; only the holder of the lease acts. The API server's audit log tells who wrote, by user agent.
+
+/** Promised from the death of the leader to the first act of the next one. */
+const AFTER_DEATH_MS = 20_000;
+/** Promised from a graceful stop. */
+const AFTER_STOP_MS = 3_000;
+
+let deployed: AsyncDisposable;
+
+beforeAll(async () => {
+  deployed = await withoutDeployedOperator();
+});
+
+afterAll(async () => {
+  await deployed[Symbol.asyncDispose]();
+});
+
+function operator(world: World, userAgent: string, faults: Partial<Faults> = {}): OperatorProcess {
+  return new OperatorProcess(world.namespace, { namespace: world.namespace, userAgent, ...faults });
+}
+
+async function leads(process: OperatorProcess): Promise<void> {
+  await untilSaid(process, "this process leads: at work");
+}
+
+async function standsBy(process: OperatorProcess): Promise<void> {
+  await untilSaid(process, '"started"');
+}
+
+/** Takes a Service away, which whoever leads puts back. @returns when that was seen, in milliseconds from the call */
+async function untilSomebodyActs(world: World, deadlineMs: number): Promise<number> {
+  const startedAtMs = performance.now();
+  await world.kubectl("delete", "service", "my-etcd-client", "--ignore-not-found");
+  await eventually(() => world.kubectl("get", "service", "my-etcd-client"), deadlineMs);
+  return performance.now() - startedAtMs;
+}
+
+function withoutLease(writes: readonly AuditedWrite[]): readonly AuditedWrite[] {
+  return writes.filter(({ what }) => !what.includes(" leases"));
+}
+
+test("of two operators one acts; the other takes over within 20 s of its death, and within 3 s of a graceful stop", async () => {
+  await using namespace = await operatorNamespace("takeover");
+  const world = new World(namespace.name);
+  const audit = new Audit();
+  await using first = operator(world, "first");
+  await leads(first);
+  await using second = operator(world, "second");
+  await standsBy(second);
+  await world.create({ replicas: 1 });
+  await world.untilReady();
+  expect(await audit.writes("second")).toEqual([]);
+  expect(withoutLease(await audit.writes("first"))).not.toEqual([]);
+
+  await first.signal("SIGKILL");
+  const afterDeathMs = await untilSomebodyActs(world, AFTER_DEATH_MS);
+  expect(afterDeathMs).toBeLessThan(AFTER_DEATH_MS);
+
+  await using third = operator(world, "third");
+  await standsBy(third);
+  const [end, afterStopMs] = await Promise.all([
+    second.signal("SIGTERM").then(() => second.end),
+    untilSomebodyActs(world, AFTER_STOP_MS),
+  ]);
+  expect(end).toEqual({ code: 0, signal: null });
+  expect(afterStopMs).toBeLessThan(AFTER_STOP_MS);
+  await leads(third);
+  console.log(`takeover: ${Math.round(afterDeathMs)} ms after a death, ${Math.round(afterStopMs)} ms after a stop`);
+});
+
+// They wait for a lease most of the time: side by side.
+const whenFrozen: readonly { name: string; when: Partial<Faults> }[] = [
+  {
+    name: "right after it has created a member",
+    when: { freezeAfter: { write: "POST etcdpeers/my-etcd-0", nth: 1 } },
+  },
+  {
+    name: "between deciding to create a claim and sending that",
+    when: { freezeBefore: { write: "POST persistentvolumeclaims/my-etcd-1", nth: 1 } },
+  },
+  {
+    name: "between deciding to fence a member and sending that",
+    when: { freezeBefore: { write: "PUT etcdpeers/my-etcd-0", nth: 1 } },
+  },
+];
+
+for (const { name, when } of whenFrozen) {
+  test.concurrent(`a leader that freezes ${name} changes nothing when it wakes without its lease, and ends`, async () => {
+    await using namespace = await operatorNamespace("frozen");
+    const world = new World(namespace.name);
+    const audit = new Audit();
+    const names = [`frozen-in-${namespace.name}`, `heir-in-${namespace.name}`] as const;
+    await using frozen = operator(world, names[0], when);
+    await leads(frozen);
+    await using heir = operator(world, names[1]);
+    await standsBy(heir);
+    await world.create({ replicas: 3 });
+    await leads(heir);
+    await world.untilReady();
+    expect(frozen.isFrozen).toBe(true);
+
+    const holder = await leaseHolder(world.namespace);
+    await frozen.signal("SIGCONT");
+    expect(await frozen.end).toEqual({ code: 1, signal: null });
+    const written = await untilWrittenDown(audit, names);
+    const takenAtMs =
+      written.find(({ userAgent, what }) => userAgent === names[1] && what.includes(" leases"))?.atMs ?? 0;
+    expect(takenAtMs).toBeGreaterThan(0);
+    const late = written.filter((write) => write.userAgent === names[0] && write.atMs >= takenAtMs);
+    expect(late.filter(isChange)).toEqual([]);
+    expect(await leaseHolder(world.namespace)).toBe(holder);
+    expect((await world.memberList()).members.length).toBe(3);
+  });
+}
+
+/** What took effect; not events, which tell what was done before and by which nothing is decided. */
+function isChange({ what, code }: AuditedWrite): boolean {
+  return code < 300 && !what.includes(" events");
+}
+
+/** The log is a moment behind: everything so far is in it once a later request is. */
+async function untilWrittenDown(audit: Audit, userAgents: readonly string[]): Promise<AuditedWrite[]> {
+  const nowMs = Date.now();
+  return await eventually(async () => {
+    const written = await audit.writes(...userAgents);
+    if (!written.some(({ atMs }) => atMs > nowMs)) throw new Error("the audit log has not come so far yet");
+    return written;
+  });
+}

@@ -1,0 +1,178 @@
+import { CLIENT_PORT, clusterToken, GROUP, peerHost, peerUrl } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { systemClock } from "#base/clock.ts";
+import { createEtcdClient } from "#etcd/client.ts";
+import { identityFor } from "#etcd/identity.ts";
+import { TransportPool } from "#etcd/transport.ts";
+import { clusterIdFromHex, hexOf, type MemberList } from "#etcd/types.ts";
+import { instance, UserCluster } from "#kit/e2e.ts";
+import { KubeClient } from "#kube/client.ts";
+import { kubeconfigFile } from "#kube/config.ts";
+import {
+  type AnyResource,
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  POD_DISRUPTION_BUDGETS,
+  PODS,
+  type Pod,
+  REPLICA_SETS,
+  SECRETS,
+  SERVICES,
+} from "#kube/kinds.ts";
+import { dialAddress, isReady } from "#kube/pod.ts";
+
+// kubectl costs a process per look; here thousands of looks are taken.
+const OPTIONS = { signal: new AbortController().signal, deadlineMs: 30_000 };
+const kube = new KubeClient({
+  config: await kubeconfigFile(instance.kubeconfig),
+  userAgent: "crash-sweep",
+  limits: { qps: 1_000, burst: 1_000 },
+});
+const pool = new TransportPool(systemClock);
+const etcd = createEtcdClient({ pool, clock: systemClock });
+
+/** Every kind that the operator makes, or that is made because of it. */
+export const KINDS: readonly AnyResource[] = [
+  ETCD_CLUSTERS,
+  ETCD_PEERS,
+  SERVICES,
+  POD_DISRUPTION_BUDGETS,
+  PERSISTENT_VOLUME_CLAIMS,
+  REPLICA_SETS,
+  PODS,
+  SECRETS,
+];
+
+/** Which objects there are: uid by kind and name. */
+export type Census = ReadonlyMap<string, string>;
+
+/** A namespace with one cluster in it, as a test looks at it from outside. */
+export class World extends UserCluster {
+  async cluster(): Promise<EtcdCluster | undefined> {
+    const { items } = await kube.list(ETCD_CLUSTERS, { namespace: this.namespace }, OPTIONS);
+    return items.find(({ metadata }) => metadata.name === this.name);
+  }
+
+  async objects(): Promise<readonly KubeObject[]> {
+    const lists = await Promise.all(KINDS.map((kind) => kube.list(kind, { namespace: this.namespace }, OPTIONS)));
+    return lists.flatMap(({ items }) => items);
+  }
+
+  async census(): Promise<Census> {
+    return new Map((await this.objects()).map(({ kind, metadata }) => [`${kind} ${metadata.name}`, metadata.uid]));
+  }
+
+  /** The member list as a quorum knows it, asked from any member that is ready. */
+  async memberList(): Promise<MemberList> {
+    const { items } = await kube.list(PODS, { namespace: this.namespace }, OPTIONS);
+    const ready = items.find((pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
+    const address = ready === undefined ? undefined : dialAddress(ready, CLIENT_PORT);
+    if (address === undefined) throw new Error(`${this.namespace}: no member is ready`);
+    return await etcd.memberList({ address }, { ...OPTIONS, deadlineMs: 2_000, linearizable: true });
+  }
+
+  /** @throws Error saying why the cluster does not call itself ready yet */
+  async mustBeReady(): Promise<void> {
+    const cluster = await this.cluster();
+    const ready = cluster?.status?.conditions?.find(({ type }) => type === "Ready");
+    const isCurrent = ready?.observedGeneration === cluster?.metadata.generation;
+    if (ready?.status !== "True" || !isCurrent)
+      throw new Error(`${this.namespace} is not ready: ${ready?.reason}: ${ready?.message}`);
+  }
+
+  /** The cluster ID that follows from the uid of the EtcdCluster and its first members, by etcd's own rule. */
+  expectedClusterId(uid: string, initialMembers: readonly string[]): string {
+    const token = clusterToken(this.namespace, this.name, uid);
+    const members = initialMembers.map((name) => ({
+      name,
+      peerUrl: peerUrl(peerHost(this.namespace, this.name, name)),
+    }));
+    return hexOf(identityFor({ token, members }).clusterId);
+  }
+
+  /**
+   * All that there is, in words that are the same for every namespace: names for uids and IDs, nothing that the server or
+   * chance decides. Equal pictures mean that a user could not tell which of two clusters had the troubled life.
+   */
+  async picture(): Promise<unknown> {
+    const objects = await this.objects();
+    const cluster = objects.find((object): object is EtcdCluster => object.kind === ETCD_CLUSTERS.kind);
+    const members = cluster === undefined ? undefined : await this.memberList();
+    const drawn = {
+      objects: objects.map(drawObject).sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1)),
+      clusterId: members === undefined ? undefined : hexOf(members.clusterId),
+      members: members?.members
+        .map(({ name, id, peerUrls, isLearner }) => ({ name, id: hexOf(id), peerUrls, isLearner }))
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    };
+    return JSON.parse(this.#withoutChance(JSON.stringify(drawn), objects, cluster, members)) as unknown;
+  }
+
+  #withoutChance(
+    text: string,
+    objects: readonly KubeObject[],
+    cluster: EtcdCluster | undefined,
+    members: MemberList | undefined,
+  ): string {
+    const names = new Map<string, string>([[this.namespace, "NAMESPACE"]]);
+    for (const { kind, metadata } of objects) names.set(metadata.uid, `UID of ${kind} ${metadata.name}`);
+    for (const { id, name } of members?.members ?? []) names.set(hexOf(id), `ID of ${name}`);
+    for (const { id, name } of cluster?.status?.identity?.initialMembers ?? []) names.set(id, `ID of ${name}`);
+    const clusterID = cluster?.status?.identity?.clusterID;
+    if (clusterID !== undefined) names.set(hexOf(clusterIdFromHex(clusterID)), "CLUSTER-ID");
+    return [...names].reduce((changed, [chance, name]) => changed.replaceAll(chance, name), text);
+  }
+}
+
+function textOf(drawn: { kind: string; name: string }): string {
+  return `${drawn.kind} ${drawn.name}`;
+}
+
+/** What is meant about an object, and what the operator said of it. */
+function drawObject(object: KubeObject) {
+  const { kind, metadata } = object;
+  const { spec, status } = object as { spec?: Record<string, unknown>; status?: EtcdCluster["status"] };
+  const isPod = kind === PODS.kind;
+  return {
+    kind,
+    // The last part of a pod's name is chance.
+    name: isPod ? metadata.name.replace(/-[a-z0-9]{5}$/, "") : metadata.name,
+    // Which node and zone a pod came to is chance.
+    labels: Object.entries(metadata.labels ?? {}).filter(([label]) => !label.startsWith("topology.kubernetes.io/")),
+    annotations: ours(metadata.annotations),
+    owners: metadata.ownerReferences,
+    finalizers: metadata.finalizers,
+    isGoing: metadata.deletionTimestamp !== undefined,
+    // How often its spec was changed: a write made twice would show here.
+    generation: isPod ? undefined : metadata.generation,
+    spec: isPod ? { hostname: (object as Pod).spec?.hostname, isReady: isReady(object as Pod) } : drawSpec(spec),
+    status: object.apiVersion.startsWith(GROUP) ? drawStatus(status) : undefined,
+  };
+}
+
+/** Kubernetes' own annotations tell which node a volume lies on. The hash covers tokens and uids, and spec is compared itself. */
+function ours(annotations: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const entries = Object.entries(annotations).filter(([key]) => key.startsWith(`${GROUP}/`));
+  return Object.fromEntries(entries.map(([key, value]) => [key, key.endsWith("/applied-hash") ? "A HASH" : value]));
+}
+
+/** Addresses, volumes and nodes are given by chance. */
+function drawSpec({ clusterIP, clusterIPs, volumeName, ...spec }: Record<string, unknown> = {}): object {
+  return {
+    ...spec,
+    isHeadless: clusterIP === "None",
+    hasAddress: clusterIPs !== undefined,
+    hasVolume: volumeName !== undefined,
+  };
+}
+
+/** Who leads is chance, times and messages are history. */
+function drawStatus(status: EtcdCluster["status"] = {}): object {
+  const { leader: _, conditions, members, ...said } = status;
+  return {
+    ...said,
+    members: members?.map(({ leader: __, ...member }) => member),
+    conditions: conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`).sort(),
+  };
+}
