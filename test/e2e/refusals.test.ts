@@ -83,7 +83,7 @@ describe.concurrent("what is missing is said, does no harm, and is enough when i
     ]);
     const { provisioner, volumeBindingMode } = items[0]!;
     const metadata = { name: storageClassName };
-    await using _class = disposable("storageclass", storageClassName);
+    await using _class = undone("delete", "storageclass", storageClassName);
     await apply(namespace.name, {
       apiVersion: "storage.k8s.io/v1",
       kind: "StorageClass",
@@ -116,6 +116,7 @@ describe.concurrent("what is missing is said, does no harm, and is enough when i
     const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } };
     await cluster.create({ replicas: 1, podTemplate: { affinity } });
     await untilSaid(cluster, [/pod cannot be scheduled: .*didn't match Pod's node affinity/]);
+    await using _label = undone("label", "node", "node-1", "suits-");
     await kubectl.run(["label", "node", "node-1", `suits=${namespace.name}`, "--overwrite"]);
     await cluster.untilReady(MENDED_WITHIN_MS);
   });
@@ -145,9 +146,9 @@ describe.concurrent("what is missing is said, does no harm, and is enough when i
   });
 });
 
-/** Deletes what is not in a namespace. */
-function disposable(kind: string, name: string): AsyncDisposable {
-  return { [Symbol.asyncDispose]: async () => void (await kubectl.run(["delete", kind, name], { mayFail: true })) };
+/** Undoes with kubectl, at the end of the test, what is not in its namespace. */
+function undone(...args: readonly string[]): AsyncDisposable {
+  return { [Symbol.asyncDispose]: async () => void (await kubectl.run(args, { mayFail: true })) };
 }
 
 test("a Service of somebody else's under the cluster's name is named, left alone, and waited for", async () => {
