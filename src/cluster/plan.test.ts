@@ -285,6 +285,11 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     expect: "scale-up: releaseClaim my-etcd-3 pvc-cleanup",
   },
   {
+    name: "lets go of it also when fewer are wanted than there are",
+    given: withIntent(cluster({ spec: { replicas: 1 } })),
+    expect: "scale-down: releaseClaim my-etcd-3 pvc-cleanup",
+  },
+  {
     name: "adds nobody while a member is sick",
     given: withArrival(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-3", "intended"),
     expect: "wait: scale-up",
