@@ -197,6 +197,8 @@ const NOT_CONNECTED = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "E
 function wasNotSent(thrown: unknown): boolean {
   for (let cause = thrown; cause instanceof Error; cause = cause.cause) {
     if ("code" in cause && typeof cause.code === "string" && NOT_CONNECTED.has(cause.code)) return true;
+    // A member that is stopping says so of requests that it has not looked at (RFC 9113, 8.7).
+    if (cause.message.includes("NGHTTP2_REFUSED_STREAM")) return true;
   }
   return false;
 }

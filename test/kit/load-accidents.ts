@@ -1,0 +1,41 @@
+// What happens to clusters, done to one of the local Kubernetes. Also used by the benches, so nothing here knows the tests' instance.
+
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Instance } from "#dev/local/instance.ts";
+import { tableOf } from "#dev/local/processes.ts";
+
+/** Ends etcd in this pod as an out-of-memory kill would: SIGKILL to its process, found by the pod's uid in its cgroup. */
+export async function killEtcd(podUid: string): Promise<void> {
+  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+    const [cgroup, name] = await Promise.all([
+      readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => ""), // it ended meanwhile
+      readFile(`/proc/${pid}/comm`, "utf8").catch(() => ""),
+    ]);
+    if (cgroup.includes(podUid) && name.trim() === "etcd") process.kill(Number(pid), "SIGKILL");
+  }
+}
+
+/** Empties a volume, as a disk that was swapped does. What runs on it notices only when it starts the next time. */
+export async function emptyVolume(instance: Instance, node: string, volume: string): Promise<void> {
+  const folder = join(instance.folder, "nodes", node, "volumes", volume);
+  const entries = await readdir(folder);
+  if (entries.length === 0) throw new Error(`${folder} is empty already`);
+  for (const entry of entries) await rm(join(folder, entry), { recursive: true });
+}
+
+/** Holds the API server until disposed: calls to it hang, and watches fall silent. */
+export function freezeApiServer(instance: Instance): Disposable {
+  const component = tableOf(instance).running("kube-apiserver");
+  if (component === undefined) throw new Error("there is no API server to freeze");
+  const thaw = () => void process.kill(component.pid, "SIGCONT");
+  // Who interrupts the tests should not find a Kubernetes that cannot even be taken down.
+  process.once("exit", thaw);
+  process.kill(component.pid, "SIGSTOP");
+  return {
+    [Symbol.dispose]: () => {
+      process.off("exit", thaw);
+      thaw();
+    },
+  };
+}

@@ -1,0 +1,156 @@
+import { expect } from "vitest";
+import { eventually, kubectl, UserCluster } from "#kit/e2e.ts";
+import { type Felt, Load, type LoadOptions } from "#kit/load.ts";
+
+interface Named {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly deletionTimestamp?: string;
+  };
+}
+
+export interface MemberPod extends Named {
+  readonly spec: { readonly nodeName: string };
+}
+
+const QUARANTINED = "etcd.improbable.io/quarantined";
+
+/** A user's cluster with clients that write and read without pause. */
+export class LoadedCluster extends UserCluster implements AsyncDisposable {
+  readonly load: Load;
+
+  /** Call it when the cluster is ready. */
+  constructor(cluster: UserCluster, options: LoadOptions = {}) {
+    super(cluster.namespace, cluster.name);
+    this.load = new Load(cluster.namespace, cluster.name, options);
+  }
+
+  async scale(replicas: number): Promise<void> {
+    await this.kubectl("scale", "etcdcluster", this.name, `--replicas=${replicas}`);
+  }
+
+  async list<T extends Named>(kind: string): Promise<readonly T[]> {
+    const { items } = await this.json<{ items: T[] }>(
+      "get",
+      kind,
+      "-l",
+      `etcd.improbable.io/cluster-name=${this.name}`,
+    );
+    return items;
+  }
+
+  /** Names of the cluster's objects of one kind, quarantined claims left out. */
+  async names(kind: string): Promise<readonly string[]> {
+    const items = await this.list(kind);
+    return items
+      .filter(({ metadata }) => metadata.labels?.[QUARANTINED] === undefined)
+      .map(({ metadata }) => metadata.name)
+      .sort();
+  }
+
+  async quarantined(): Promise<readonly string[]> {
+    const claims = await this.list("pvc");
+    return claims
+      .filter(({ metadata }) => metadata.labels?.[QUARANTINED] !== undefined)
+      .map(({ metadata }) => metadata.name)
+      .sort();
+  }
+
+  /** The pods that are not on their way out, by peer. */
+  async memberPods(): Promise<ReadonlyMap<string, MemberPod>> {
+    const pods = await this.list<MemberPod>("pods");
+    const staying = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    return new Map(staying.map((pod) => [pod.metadata.labels?.["etcd.improbable.io/peer-name"] ?? "", pod]));
+  }
+
+  /**
+   * Waits until exactly so many healthy voters are there, each with a peer, a ReplicaSet, a pod and a claim, nothing is left
+   * over, and clients are served; then what clients saw must make sense.
+   * @returns the names of the members
+   */
+  async untilWhole(members: number, deadlineMs = 150_000): Promise<readonly string[]> {
+    await this.untilReady(deadlineMs);
+    const names = await eventually(async () => {
+      const { status } = await this.get();
+      const voters = status?.members?.filter(({ healthy, learner }) => healthy && !learner) ?? [];
+      const wanted = voters.map(({ name }) => name).sort();
+      expect(wanted).toHaveLength(members);
+      expect((await this.members(wanted[0]!)).map(({ name }) => name).sort()).toEqual(wanted);
+      for (const kind of ["etcdpeers", "replicasets", "pvc"]) expect(await this.names(kind), kind).toEqual(wanted);
+      expect([...(await this.memberPods()).keys()].sort(), "pods").toEqual(wanted);
+      const peers = await this.list("etcdpeers");
+      expect(peers.filter(({ metadata }) => metadata.annotations?.["etcd.improbable.io/removal"])).toEqual([]);
+      return wanted;
+    }, deadlineMs);
+    await this.load.untilServed();
+    expect(this.load.faults()).toEqual([]);
+    return names;
+  }
+
+  /** Does something and tells what clients felt until it was over. */
+  async feltDuring(what: string, work: () => Promise<unknown>): Promise<Felt & { readonly seconds: number }> {
+    const sinceMs = this.load.now();
+    await work();
+    const seconds = Math.round((this.load.now() - sinceMs) / 100) / 10;
+    const felt = this.load.felt(sinceMs);
+    const { failedRequests, longestPauseMs, acknowledgedWrites, answeredReads, why } = felt;
+    console.log(
+      `${what}: ${seconds} s, ${failedRequests} failed requests, longest pause ${longestPauseMs} ms, ${acknowledgedWrites} writes, ${answeredReads} reads`,
+      [...new Set(why)].slice(0, 5),
+    );
+    return { ...felt, seconds };
+  }
+
+  /** Ends the load: no acknowledged write may be missing, and all members must have the same data. */
+  async end(): Promise<void> {
+    expect(await this.load.end()).toEqual([]);
+    const names = await this.names("etcdpeers");
+    await eventually(async () => {
+      const hashes = await this.etcdctl(names[0]!, "endpoint", "hashkv", "--cluster", "-w", "json");
+      const parsed = JSON.parse(hashes) as { HashKV: { hash: number; hash_revision?: number } }[];
+      expect(parsed).toHaveLength(names.length);
+      expect(new Set(parsed.map(({ HashKV }) => `${HashKV.hash} at ${HashKV.hash_revision}`)).size).toBe(1);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.load[Symbol.asyncDispose]();
+  }
+}
+
+const OPERATOR_IN = ["-n", "etcd-operator-system"];
+const OPERATOR = "etcd-cluster-operator";
+
+/** Gives the deployed operator more flags; disposing takes them back. */
+export async function withOperatorFlags(...flags: readonly string[]): Promise<AsyncDisposable> {
+  const where = ["get", "deployment", OPERATOR, ...OPERATOR_IN];
+  const { spec } = await kubectl.json<{ spec: { template: { spec: { containers: { args: string[] }[] } } } }>(where);
+  const before = spec.template.spec.containers[0]!.args;
+  const set = async (args: readonly string[]) => {
+    const patch = [{ op: "replace", path: "/spec/template/spec/containers/0/args", value: args }];
+    await kubectl.run(["patch", "deployment", OPERATOR, ...OPERATOR_IN, "--type=json", "-p", JSON.stringify(patch)]);
+    await kubectl.run(["rollout", "status", `deployment/${OPERATOR}`, ...OPERATOR_IN, "--timeout=180s"]);
+  };
+  await set([...before.filter((arg) => !flags.some((flag) => flag.split("=")[0] === arg.split("=")[0])), ...flags]);
+  return { [Symbol.asyncDispose]: () => set(before.filter((arg) => !flags.includes(arg))) };
+}
+
+/** Kills the operator; its Deployment starts another one. */
+export async function killOperator(): Promise<void> {
+  const selector = `app.kubernetes.io/name=${OPERATOR}`;
+  await kubectl.run(["delete", "pod", ...OPERATOR_IN, "-l", selector, "--grace-period=0", "--force"]);
+}
+
+/** Name of the node on which the operator runs. */
+export async function operatorNode(): Promise<string> {
+  return await eventually(async () => {
+    const selector = ["-l", `app.kubernetes.io/name=${OPERATOR}`];
+    const { items } = await kubectl.json<{ items: MemberPod[] }>(["get", "pods", ...OPERATOR_IN, ...selector]);
+    const pod = items.find(({ metadata, spec }) => metadata.deletionTimestamp === undefined && spec.nodeName);
+    if (pod === undefined) throw new Error("the operator has no pod on a node");
+    return pod.spec.nodeName;
+  });
+}
