@@ -1,0 +1,102 @@
+// Seconds from an emptied volume to three healthy voters, while clients write and read without pause, and what they feel of it.
+
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { PEER_LABEL, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { systemClock } from "#base/clock.ts";
+import { createEtcdClient } from "#etcd/client.ts";
+import { TransportPool } from "#etcd/transport.ts";
+import { Load } from "#kit/load.ts";
+import { emptyVolume, killEtcd } from "#kit/load-accidents.ts";
+import { Cache } from "#kube/cache.ts";
+import { PERSISTENT_VOLUME_CLAIMS, type Pod } from "#kube/kinds.ts";
+import { benchOptions, median, print, rounded, say } from "./figure.ts";
+import { benchClient, createNamespace, etcdCluster, found, OPTIONS, readyCluster, removeNamespace } from "./kube.ts";
+import { Timeline } from "./timeline.ts";
+import { until } from "./until.ts";
+import { areHealthyVoters } from "./voters.ts";
+
+const NAMESPACE = "bench-heal";
+const CLUSTER = "db";
+const MEMBERS = 3;
+const DEFAULT_ROUNDS = 3;
+/** Pause between two looks, in milliseconds: little against the seconds that are measured, and little load. */
+const LOOK_EVERY_MS = 30;
+/** Quiet time before each accident, in milliseconds. */
+const SETTLE_MS = 3_000;
+
+const { auditLog, rounds = DEFAULT_ROUNDS } = benchOptions();
+/** The log lies in the folder of the local Kubernetes, and so do its volumes. */
+const folder = dirname(dirname(auditLog));
+const kube = await benchClient();
+await createNamespace(kube, NAMESPACE);
+const timeline = new Timeline(kube, NAMESPACE);
+await timeline.ready();
+const peers = new Cache({ client: kube, resource: ETCD_PEERS, namespace: NAMESPACE });
+peers.start(OPTIONS.signal);
+await peers.whenSynced(OPTIONS.signal);
+const pool = new TransportPool(systemClock);
+const etcd = createEtcdClient({ pool, clock: systemClock });
+await kube.create(ETCD_CLUSTERS, etcdCluster(NAMESPACE, CLUSTER, MEMBERS), OPTIONS);
+await readyCluster(kube, { namespace: NAMESPACE, name: CLUSTER });
+const load = new Load(NAMESPACE, CLUSTER);
+await load.untilServed();
+
+const runs: { waited: number; heal: number; failedRequests: number; longestPauseMs: number }[] = [];
+for (let round = 1; round <= rounds; round++) {
+  await sleep(SETTLE_MS);
+  const { name, pod } = await follower();
+  const claim = await kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name }, OPTIONS);
+  const sinceMs = load.now();
+  await emptyVolume({ folder }, pod.spec?.nodeName ?? "", claim.spec?.volumeName ?? "");
+  await killEtcd(pod.metadata.uid);
+  await until(`${name} is given up`, () => isGivenUp(name) || undefined, { everyMs: LOOK_EVERY_MS });
+  const decidedMs = load.now();
+  const isWhole = async () => (await areHealthyVoters(etcd, timeline.pods(), MEMBERS)) || undefined;
+  await until(`${MEMBERS} healthy voters`, isWhole, { everyMs: LOOK_EVERY_MS });
+  const { failedRequests, longestPauseMs, why } = load.felt(sinceMs);
+  const run = {
+    waited: (decidedMs - sinceMs) / 1_000,
+    heal: (load.now() - decidedMs) / 1_000,
+    failedRequests,
+    longestPauseMs,
+  };
+  runs.push(run);
+  const felt = `${failedRequests} failed requests, longest pause ${longestPauseMs} ms`;
+  say(
+    [`${name}: waited ${run.waited.toFixed(2)} s, then ${run.heal.toFixed(2)} s; ${felt}`, ...new Set(why)].join("; "),
+  );
+}
+const faults = await load.end();
+if (faults.length > 0) throw new Error(`what clients saw makes no sense: ${faults.join("; ")}`);
+print({
+  bench: "heal",
+  waitedSeconds: rounded(median(runs.map(({ waited }) => waited))),
+  healSeconds: rounded(median(runs.map(({ heal }) => heal))),
+  // Of all rounds: a median would hide them.
+  failedRequests: runs.reduce((sum, { failedRequests }) => sum + failedRequests, 0),
+  longestPauseMs: Math.max(...runs.map(({ longestPauseMs }) => longestPauseMs)),
+  rounds,
+});
+pool.closeAll();
+await Promise.all([timeline.stop(), peers.stop()]);
+await removeNamespace(kube, NAMESPACE);
+await kube.close();
+
+/** A member that does not lead, so that no election is measured along. */
+async function follower(): Promise<{ name: string; pod: Pod }> {
+  const cluster = await found(kube, ETCD_CLUSTERS, { namespace: NAMESPACE, name: CLUSTER });
+  for (const pod of timeline.pods()) {
+    const name = pod.metadata.labels?.[PEER_LABEL];
+    if (name !== undefined && name !== cluster?.status?.leader) return { name, pod };
+  }
+  throw new Error("every member leads");
+}
+
+/** The operator has decided: from here on it acts. Also true when its peer has gone already. */
+function isGivenUp(name: string): boolean {
+  const peer = peers.get({ namespace: NAMESPACE, name });
+  return peer?.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined || peer === undefined;
+}

@@ -1,0 +1,81 @@
+// Seconds to grow and shrink a cluster that clients write to and read from without pause, and what they feel of it.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { systemClock } from "#base/clock.ts";
+import { createEtcdClient } from "#etcd/client.ts";
+import { TransportPool } from "#etcd/transport.ts";
+import { type Felt, Load } from "#kit/load.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { benchOptions, median, print, rounded, say } from "./figure.ts";
+import { benchClient, createNamespace, etcdCluster, OPTIONS, readyCluster, removeNamespace } from "./kube.ts";
+import { Timeline } from "./timeline.ts";
+import { until } from "./until.ts";
+import { areHealthyVoters } from "./voters.ts";
+
+const CLUSTER = "db";
+const DEFAULT_ROUNDS = 3;
+/** Pause between two looks, in milliseconds: little against the seconds that are measured, and little load. */
+const LOOK_EVERY_MS = 30;
+/** Quiet time before each change, in milliseconds, so that none pays for the end of the one before. */
+const SETTLE_MS = 3_000;
+
+const CHANGES = [
+  { name: "s1to3", replicas: 3 },
+  { name: "s3to5", replicas: 5 },
+  { name: "s5to3", replicas: 3 },
+] as const;
+type Change = (typeof CHANGES)[number]["name"];
+type Run = Felt & { readonly seconds: number };
+
+const kube = await benchClient();
+const rounds = benchOptions().rounds ?? DEFAULT_ROUNDS;
+const runs: Record<Change, Run[]> = { s1to3: [], s3to5: [], s5to3: [] };
+for (let round = 1; round <= rounds; round++) await measure(kube, `bench-scale-${round}`);
+const seconds = (change: Change) => rounded(median(runs[change].map((run) => run.seconds)));
+const all = Object.values(runs).flat();
+print({
+  bench: "scale",
+  s1to3: seconds("s1to3"),
+  s3to5: seconds("s3to5"),
+  s5to3: seconds("s5to3"),
+  // Of all rounds: a median would hide them.
+  failedRequests: all.reduce((sum, { failedRequests }) => sum + failedRequests, 0),
+  longestPauseMs: Math.max(...all.map(({ longestPauseMs }) => longestPauseMs)),
+  rounds,
+  requests: all.reduce((sum, run) => sum + run.acknowledgedWrites + run.answeredReads, 0),
+});
+await kube.close();
+
+async function measure(kube: KubeClient, namespace: string): Promise<void> {
+  const ref = { namespace, name: CLUSTER };
+  await createNamespace(kube, namespace);
+  const timeline = new Timeline(kube, namespace);
+  await timeline.ready();
+  const pool = new TransportPool(systemClock);
+  const etcd = createEtcdClient({ pool, clock: systemClock });
+  await kube.create(ETCD_CLUSTERS, etcdCluster(namespace, CLUSTER, 1), OPTIONS);
+  await readyCluster(kube, ref);
+  const load = new Load(namespace, CLUSTER);
+  await load.untilServed();
+  for (const { name, replicas } of CHANGES) {
+    await sleep(SETTLE_MS);
+    const sinceMs = load.now();
+    await kube.patch(ETCD_CLUSTERS, ref, { spec: { replicas } }, { ...OPTIONS, type: "merge" });
+    const isThere = async () => (await areHealthyVoters(etcd, timeline.pods(), replicas)) || undefined;
+    await until(`${replicas} healthy voters`, isThere, { everyMs: LOOK_EVERY_MS });
+    const run = { ...load.felt(sinceMs), seconds: (load.now() - sinceMs) / 1_000 };
+    runs[name].push(run);
+    say(`${namespace} ${name}: ${text(run)}`);
+  }
+  const faults = await load.end();
+  if (faults.length > 0) throw new Error(`what clients saw makes no sense: ${faults.join("; ")}`);
+  pool.closeAll();
+  await timeline.stop();
+  await removeNamespace(kube, namespace);
+}
+
+function text({ seconds, failedRequests, longestPauseMs, why }: Run): string {
+  const felt = `${seconds.toFixed(2)} s, ${failedRequests} failed requests, longest pause ${longestPauseMs} ms`;
+  return [felt, ...new Set(why)].join("; ");
+}
