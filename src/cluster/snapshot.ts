@@ -56,6 +56,15 @@ export function peerNamed(snapshot: ClusterSnapshot, name: string): EtcdPeer | u
   return snapshot.peers.find((peer) => peer.metadata.name === name);
 }
 
+/**
+ * What is in the member's way, by the words of its own room, which sees its claim and its ReplicaSet; `undefined` when it
+ * says nothing, or that all is well.
+ */
+export function saidByPeer(snapshot: ClusterSnapshot, name: string): string | undefined {
+  const ready = peerNamed(snapshot, name)?.status?.conditions?.find(({ type }) => type === "Ready");
+  return ready?.status === "False" ? ready.message : undefined;
+}
+
 export function hostOf(snapshot: ClusterSnapshot, peer: string): string {
   const { namespace, name } = snapshot.cluster.metadata;
   return peerHost(namespace, name, peer);

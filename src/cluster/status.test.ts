@@ -45,6 +45,17 @@ const stuckPod = {
   },
 } as unknown as Pod;
 
+/** A member without a pod, of which its own room says why. */
+const refused = {
+  ...starting,
+  pods: new Map(),
+  peers: starting.peers.map((peer) => {
+    const condition = { type: "Ready", status: "False" as const, reason: "PodPending", message: "exceeded quota: few" };
+    const told = { ...condition, observedGeneration: 1, lastTransitionTime: "2026-01-01T11:30:00Z" };
+    return peer.metadata.name === "my-etcd-0" ? { ...peer, status: { conditions: [told] } } : peer;
+  }),
+};
+
 /** What each condition says: status, reason, and words of its message. */
 type Said = readonly [status: string, reason: Reason, words?: RegExp];
 interface Case {
@@ -84,6 +95,16 @@ const cases: readonly Case[] = [
     given: { ...starting, pods: new Map([...starting.pods, ["my-etcd-1", stuckPod]]) },
     ready: ["False", "Forming"],
     progressing: ["True", "Forming", /await-members: .*my-etcd-1: container etcd waits: ErrImagePull \(not found\)/],
+  },
+  {
+    name: "a member's own room knows why it does not come",
+    given: refused,
+    ready: ["False", "Forming"],
+    progressing: [
+      "True",
+      "Forming",
+      /my-etcd-0: exceeded quota: few; my-etcd-1: its pod is not created yet; my-etcd-2: its pod is not created yet$/,
+    ],
   },
   {
     name: "one of three is down",
@@ -201,6 +222,17 @@ test("cluster status: a member of another cluster is not believed, and that is t
   expect(strange).not.toHaveProperty("version");
   const after = { ...settled, cluster: { ...settled.cluster, status: during }, endpoints: endpoints(own) };
   expect(conditionOf(statusOf(after), "ClusterIDMismatch")).toMatchObject({ status: "False", reason: "SameCluster" });
+});
+
+test("cluster status: the line of a member that does not run has the words of its own room", () => {
+  const messages = statusOf(refused).members?.map(({ message }) => message);
+  expect(messages).toEqual(["exceeded quota: few", "it has no running pod", "it has no running pod"]);
+});
+
+test("cluster plan: a cluster that is young waits quietly for its members, and warns when they are late", () => {
+  const planAt = (takenAtMs: number) => planCluster({ ...refused, takenAtMs });
+  expect(planAt(NOW - 3_600_000 + 29_000)).toMatchObject({ rule: "await-members", warn: false });
+  expect(planAt(NOW - 3_600_000 + 31_000)).toMatchObject({ rule: "await-members", warn: true });
 });
 
 test("cluster status: the identity is never dropped, whatever was seen", () => {

@@ -4,7 +4,7 @@ import type { EtcdClusterStatus, MemberStatus } from "#api/v1alpha1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { arriving, type KnownMember, knownMembers } from "#cluster/members.ts";
 import type { ClusterStep } from "#cluster/plan.ts";
-import { type ClusterSnapshot, healthOf, identityOf, isForming } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, healthOf, identityOf, isForming, saidByPeer } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { compareVersions, parseVersion } from "#etcd/version.ts";
 import { isReady, whyNotRunning } from "#kube/pod.ts";
@@ -73,7 +73,8 @@ function sickSince(snapshot: ClusterSnapshot, id: string): string {
 /** What Kubernetes says of the pod explains more than "no answer" does. */
 function whyUnhealthy(snapshot: ClusterSnapshot, name: string, why: string): string {
   const pod = snapshot.pods.get(name);
-  return (pod === undefined ? undefined : whyNotRunning(pod)) ?? why;
+  const notRunning = pod === undefined ? why : whyNotRunning(pod);
+  return notRunning === undefined ? why : (saidByPeer(snapshot, name) ?? notRunning);
 }
 
 function isQuiet(snapshot: ClusterSnapshot): boolean {

@@ -21,8 +21,9 @@ interface Events {
   items: { type: string; reason: string; note?: string; regarding: { kind: string; name: string } }[];
 }
 
-/** Everything that is said of the member where people look, by place. */
+/** Everything that is said of the cluster and its member where people look, by place. */
 async function said(cluster: UserCluster, peer: string): Promise<Readonly<Record<string, string>>> {
+  const { status } = await cluster.get();
   const { status: peerStatus } = await cluster.json<EtcdPeer>("get", "etcdpeer", peer);
   const events = await cluster.json<Events>("get", "events.events.k8s.io");
   const warnings = (kind: string, name: string) =>
@@ -31,8 +32,11 @@ async function said(cluster: UserCluster, peer: string): Promise<Readonly<Record
       .map(({ reason, note }) => `${reason}: ${note}`)
       .join("\n");
   return {
+    "condition Progressing": status?.conditions?.find(({ type }) => type === "Progressing")?.message ?? "",
+    "line of the member": status?.members?.find(({ name }) => name === peer)?.message ?? "",
     "condition of the peer": peerStatus?.conditions?.find(({ type }) => type === "Ready")?.message ?? "",
     "warning about the peer": warnings("EtcdPeer", peer),
+    "warning about the cluster": warnings("EtcdCluster", cluster.name),
   };
 }
 

@@ -17,7 +17,7 @@ export async function killEtcd(podUid: string): Promise<void> {
 }
 
 /** Empties a volume, as a disk that was swapped does. What runs on it notices only when it starts the next time. */
-export async function emptyVolume(instance: Instance, node: string, volume: string): Promise<void> {
+export async function emptyVolume(instance: Pick<Instance, "folder">, node: string, volume: string): Promise<void> {
   const folder = join(instance.folder, "nodes", node, "volumes", volume);
   const entries = await readdir(folder);
   if (entries.length === 0) throw new Error(`${folder} is empty already`);

@@ -1,5 +1,5 @@
 import type { ClusterRule } from "#cluster/plan.ts";
-import { type ClusterSnapshot, healthOf, identityOf } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, healthOf, identityOf, saidByPeer } from "#cluster/snapshot.ts";
 import { whyNotRunning } from "#kube/pod.ts";
 import { wait } from "#runtime/decide.ts";
 
@@ -7,6 +7,8 @@ import { wait } from "#runtime/decide.ts";
 const DIALLED_RECHECK_MS = 100;
 /** Without a pod to dial, the pod's own events tell when to look. */
 const UNDIALLED_RECHECK_MS = 5_000;
+/** Images and volumes take their time; a cluster that still forms after this long is worth a word. A guess. */
+const LATE_AFTER_MS = 30_000;
 
 /** While the cluster forms, there is nothing to do but to let members start and find each other. */
 export const awaitMembers: ClusterRule = {
@@ -20,13 +22,19 @@ export const awaitMembers: ClusterRule = {
       "await-members",
       `waiting for members to join: ${reasons.join("; ")}`,
       dialled ? DIALLED_RECHECK_MS : UNDIALLED_RECHECK_MS,
+      { warn: isLate(snapshot) },
     );
   },
 };
+
+function isLate({ cluster, takenAtMs }: ClusterSnapshot): boolean {
+  return takenAtMs - Date.parse(cluster.metadata.creationTimestamp ?? "") > LATE_AFTER_MS;
+}
 
 function why(snapshot: ClusterSnapshot, name: string, id: string): string {
   const health = healthOf(snapshot, name, id);
   if (health.is === "stranger") return health.why;
   const pod = snapshot.pods.get(name);
-  return pod === undefined ? "its pod is not created yet" : (whyNotRunning(pod) ?? "it is starting");
+  const why = pod === undefined ? "its pod is not created yet" : whyNotRunning(pod);
+  return why === undefined ? "it is starting" : (saidByPeer(snapshot, name) ?? why);
 }
