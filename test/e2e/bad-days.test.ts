@@ -1,0 +1,289 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { LoadedCluster } from "#kit/loaded-cluster.ts";
+
+// What people do to a cluster, and what they find afterwards: it is put back, followed or explained, and no data is lost.
+
+/** For what the operator does by itself on a busy machine. */
+const SOON_MS = 120_000;
+const PAUSED = "etcd.improbable.io/paused";
+
+describe("a cluster in use is whole again after somebody", () => {
+  let namespace: Awaited<ReturnType<typeof testNamespace>>;
+  let cluster: LoadedCluster;
+
+  beforeAll(async () => {
+    namespace = await testNamespace("bad-days");
+    const user = new UserCluster(namespace.name);
+    await user.create({ replicas: 3 });
+    await user.untilReady();
+    cluster = new LoadedCluster(user);
+  });
+
+  afterAll(async () => {
+    await cluster?.[Symbol.asyncDispose]();
+    await namespace?.[Symbol.asyncDispose]();
+  });
+
+  async function uidOf(kind: string, name: string): Promise<string> {
+    const { metadata } = await cluster.json<{ metadata: { uid: string } }>("get", kind, name);
+    return metadata.uid;
+  }
+
+  test("deletes its EtcdPeers, ReplicaSets, Services and budget", async () => {
+    const members = await cluster.members("my-etcd-0");
+    const objects = [
+      ["etcdpeer", "my-etcd-1"],
+      ["replicaset", "my-etcd-2"],
+      ["service", "my-etcd"],
+      ["service", "my-etcd-client"],
+      ["poddisruptionbudget", "my-etcd"],
+    ] as const;
+    const claim = await uidOf("pvc", "my-etcd-1");
+    for (const [kind, name] of objects) {
+      const before = await uidOf(kind, name);
+      await cluster.kubectl("delete", kind, name, "--wait=false");
+      await eventually(async () => expect(await uidOf(kind, name), `${kind} ${name}`).not.toBe(before), SOON_MS);
+      expect(await cluster.untilWhole(3)).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
+    }
+    expect(await cluster.members("my-etcd-1")).toEqual(members);
+    expect(await uidOf("pvc", "my-etcd-1")).toBe(claim);
+  });
+
+  test("edits what the operator made", async () => {
+    const edits = [
+      ["replicaset", "my-etcd-1", { spec: { replicas: 2 } }, "{.spec.replicas}", "1"],
+      ["service", "my-etcd-client", { spec: { selector: { app: "else" } } }, "{.spec.selector.app}", ""],
+      ["service", "my-etcd", { spec: { publishNotReadyAddresses: false } }, "{.spec.publishNotReadyAddresses}", "true"],
+      ["poddisruptionbudget", "my-etcd", { spec: { minAvailable: 0 } }, "{.spec.minAvailable}", "2"],
+    ] as const;
+    for (const [kind, name, patch, path, wanted] of edits) {
+      await cluster.kubectl("patch", kind, name, "--type=merge", "-p", JSON.stringify(patch));
+      await eventually(
+        async () => expect(await cluster.kubectl("get", kind, name, "-o", `jsonpath=${path}`)).toBe(wanted),
+        SOON_MS,
+      );
+    }
+    expect(await cluster.untilWhole(3)).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
+  });
+
+  test("changes the replicas ten times in a second, and wants an even number for a while", async () => {
+    const edits = [5, 1, 7, 2, 6, 3, 1, 5, 2];
+    await Promise.all(edits.map((replicas) => cluster.scale(replicas)));
+    await cluster.scale(4);
+    await cluster.untilWhole(4);
+    const { status } = await cluster.untilReady();
+    const ready = status?.conditions?.find(({ type }) => type === "Ready");
+    expect(ready?.message).toMatch(/4 tolerate no more failures than 3: an odd number is better/);
+    await cluster.scale(3);
+    await cluster.untilWhole(3);
+  });
+
+  test("pauses the operator, and takes a finalizer off a peer that is going", async () => {
+    const [name = ""] = (await cluster.names("etcdpeers")).slice(-1);
+    const [other = ""] = await cluster.names("etcdpeers");
+    const members = await cluster.members(other);
+    const claim = await uidOf("pvc", name);
+    await cluster.kubectl("annotate", "etcdcluster", cluster.name, `${PAUSED}=true`);
+    await cluster.untilCondition("Progressing", "False", "Paused");
+    await cluster.scale(5);
+    const finalizers = (list: string) => `{"metadata":{"finalizers":[${list}]}}`;
+    const finalizer = `"etcdpeer.etcd.improbable.io/pvc-cleanup"`;
+    await cluster.kubectl("patch", "etcdpeer", name, "--type=merge", "-p", finalizers(finalizer));
+    await cluster.kubectl("delete", "etcdpeer", name, "--wait=false");
+    await sleep(5_000); // that nothing happens is what is tested
+    expect(await cluster.names("etcdpeers")).toHaveLength(3);
+    expect(await uidOf("pvc", name)).toBe(claim);
+    await cluster.kubectl("patch", "etcdpeer", name, "--type=merge", "-p", finalizers(""));
+    await eventually(async () => expect(await cluster.names("etcdpeers")).not.toContain(name));
+    await cluster.scale(3);
+    await cluster.kubectl("annotate", "etcdcluster", cluster.name, `${PAUSED}-`);
+    await cluster.untilWhole(3);
+    expect(await cluster.members(other)).toEqual(members);
+    expect(await uidOf("pvc", name)).toBe(claim);
+  });
+
+  test("removes a member with etcdctl: its claim is kept aside, and another one joins", async () => {
+    const [survivor = "", gone = ""] = await cluster.names("etcdpeers");
+    const member = (await cluster.members(survivor)).find(({ name }) => name === gone);
+    await cluster.etcdctl(survivor, "member", "remove", BigInt(member?.id ?? 0).toString(16));
+    await eventually(async () => expect(await cluster.quarantined()).toContain(gone), SOON_MS);
+    expect(await cluster.untilWhole(3)).not.toContain(gone);
+  });
+
+  test("adds a member of their own with etcdctl: it is shown, left alone, and gone when they remove it", async () => {
+    const [first = ""] = await cluster.names("etcdpeers");
+    const before = await cluster.members(first);
+    const added = await cluster.etcdctl(
+      first,
+      "member",
+      "add",
+      "mine",
+      "--learner",
+      "--peer-urls=http://mine.test:2380",
+    );
+    const id = /Member\s+([0-9a-f]+) added/.exec(added)?.[1] ?? "";
+    const shown = await eventually(async () => {
+      const member = (await cluster.get()).status?.members?.find((each) => each.id === id);
+      if (member === undefined) throw new Error(`member ${id} is not shown yet`);
+      return member;
+    });
+    expect(shown).toMatchObject({ name: "mine.test", learner: true, healthy: false });
+    expect(await cluster.names("etcdpeers")).toHaveLength(3);
+    await cluster.etcdctl(first, "member", "remove", id);
+    await cluster.untilWhole(3);
+    expect(await cluster.members(first)).toEqual(before);
+  });
+
+  test("adds a member with etcdctl under a name that could be the operator's", async () => {
+    const names = await cluster.names("etcdpeers");
+    const url = `--peer-urls=http://my-etcd-9.my-etcd.${cluster.namespace}.svc:2380`;
+    await cluster.etcdctl(names[0]!, "member", "add", "my-etcd-9", "--learner", url);
+    await eventually(async () => expect(await cluster.names("etcdpeers")).toContain("my-etcd-9"), SOON_MS);
+    // It joins first, since nobody knows what it was added for; then there is one too many.
+    expect(await cluster.untilWhole(3)).toEqual(names);
+  });
+
+  test("has done all that: no acknowledged write is missing", async () => {
+    await cluster.end();
+  });
+});
+
+describe.concurrent("data that is there already", () => {
+  /** Deletes the EtcdCluster and waits until its members are gone. */
+  async function deleteCluster(cluster: UserCluster): Promise<void> {
+    await cluster.kubectl("delete", "etcdcluster", cluster.name);
+    await eventually(async () => {
+      const { items } = await cluster.json<{ items: unknown[] }>("get", "pods,etcdpeers,replicasets");
+      expect(items).toEqual([]);
+    }, SOON_MS);
+  }
+
+  for (const replicas of [1, 5]) {
+    test(`comes back with a cluster that is made again with ${replicas} instead of 3 members`, async () => {
+      await using namespace = await testNamespace("again");
+      const cluster = new UserCluster(namespace.name);
+      await cluster.create({ replicas: 3 });
+      const before = await cluster.untilReady(SOON_MS);
+      await cluster.put("my-etcd-0", "kept", "yes");
+      await deleteCluster(cluster);
+      await cluster.create({ replicas });
+      const after = await cluster.untilReady(240_000);
+      expect(after.status?.identity?.clusterID).toBe(before.status?.identity?.clusterID);
+      expect(await cluster.members("my-etcd-0")).toHaveLength(replicas);
+      expect(await cluster.read("my-etcd-0", "kept")).toBe("yes");
+    });
+  }
+
+  test("comes back from a majority of its claims, and is never started over from less", async () => {
+    await using namespace = await testNamespace("half");
+    const cluster = new UserCluster(namespace.name);
+    await cluster.create({ replicas: 3 });
+    await cluster.untilReady(SOON_MS);
+    await cluster.put("my-etcd-0", "kept", "yes");
+    await deleteCluster(cluster);
+    await cluster.kubectl("delete", "pvc", "my-etcd-1");
+    await cluster.create({ replicas: 3 });
+    const { status } = await cluster.untilReady(240_000);
+    const names = status?.members?.map(({ name }) => name) ?? [];
+    expect(await cluster.read("my-etcd-0", "kept")).toBe("yes");
+    await deleteCluster(cluster);
+    for (const name of names.filter((each) => each !== "my-etcd-0")) await cluster.kubectl("delete", "pvc", name);
+    await cluster.create({ replicas: 3 });
+    await cluster.untilCondition("Available", "False", "QuorumLost", SOON_MS);
+    await sleep(10_000); // that nothing else happens is what is tested
+    const { status: waiting } = await cluster.get();
+    expect(waiting?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("False");
+    const { items } = await cluster.json<{ items: { metadata: { name: string } }[] }>("get", "pvc");
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(["my-etcd-0"]);
+  });
+
+  const foreign = [
+    { what: "says nothing of itself", labels: {}, annotations: {}, in: "etcdpeer" },
+    {
+      what: "is another cluster's",
+      labels: {
+        "app.kubernetes.io/managed-by": "etcd-cluster-operator",
+        "etcd.improbable.io/cluster-name": "else",
+        "etcd.improbable.io/peer-name": "else-0",
+      },
+      annotations: { "etcd.improbable.io/cluster-id": "abcdef", "etcd.improbable.io/member-id": "fedcba" },
+      in: "etcdpeer",
+    },
+    {
+      what: "is an earlier cluster's, of unknown member",
+      labels: {
+        "app.kubernetes.io/managed-by": "etcd-cluster-operator",
+        "etcd.improbable.io/cluster-name": "my-etcd",
+        "etcd.improbable.io/peer-name": "my-etcd-0",
+      },
+      annotations: { "etcd.improbable.io/cluster-id": "abcdef" },
+      in: "etcdcluster",
+    },
+  ];
+  for (const { what, labels, annotations, in: kind } of foreign) {
+    test(`is not touched when the claim ${what}; a condition names it`, async () => {
+      await using namespace = await testNamespace("foreign");
+      const cluster = new UserCluster(namespace.name);
+      const claim = {
+        apiVersion: "v1",
+        kind: "PersistentVolumeClaim",
+        metadata: { name: "my-etcd-0", namespace: namespace.name, labels, annotations },
+        spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+      };
+      await kubectl.run(["create", "-f", "-"], { input: JSON.stringify(claim) });
+      const before = await cluster.json<{ metadata: object; spec: object }>("get", "pvc", "my-etcd-0");
+      await cluster.create({ replicas: 1 });
+      await mustName(cluster, kind, /my-etcd-0/, /ClaimTaken|NameTaken/);
+      const after = await cluster.json<{ metadata: object; spec: object }>("get", "pvc", "my-etcd-0");
+      expect(after).toEqual(before);
+      await cluster.kubectl("delete", "pvc", "my-etcd-0");
+      await cluster.untilReady(240_000);
+    });
+  }
+
+  test("is not touched when a ReplicaSet is in the way; a condition names it", async () => {
+    await using namespace = await testNamespace("foreign");
+    const cluster = new UserCluster(namespace.name);
+    const labels = { app: "else" };
+    const replicaSet = {
+      apiVersion: "apps/v1",
+      kind: "ReplicaSet",
+      metadata: { name: "my-etcd-0", namespace: namespace.name },
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: "else", image: "else" }] } },
+      },
+    };
+    await kubectl.run(["create", "-f", "-"], { input: JSON.stringify(replicaSet) });
+    await cluster.create({ replicas: 1 });
+    await mustName(cluster, "etcdpeer", /my-etcd-0/, /NameTaken/);
+    const { metadata } = await cluster.json<{ metadata: { ownerReferences?: unknown; labels?: unknown } }>(
+      "get",
+      "replicaset",
+      "my-etcd-0",
+    );
+    expect(metadata).not.toHaveProperty("ownerReferences");
+    expect(metadata).not.toHaveProperty("labels");
+    await cluster.kubectl("delete", "replicaset", "my-etcd-0");
+    await cluster.untilReady(240_000);
+  });
+
+  /** Waits for the condition Ready of the cluster, or of its first peer, to name the object. */
+  async function mustName(cluster: UserCluster, kind: string, message: RegExp, reason: RegExp): Promise<void> {
+    await eventually(async () => {
+      const name = kind === "etcdpeer" ? "my-etcd-0" : "my-etcd";
+      const { status } = await cluster.json<{
+        status?: { conditions?: { type: string; status: string; reason: string; message: string }[] };
+      }>("get", kind, name);
+      const ready = status?.conditions?.find(({ type }) => type === "Ready");
+      expect(ready).toMatchObject({
+        status: "False",
+        reason: expect.stringMatching(reason),
+        message: expect.stringMatching(message),
+      });
+    }, SOON_MS);
+  }
+});
