@@ -12,6 +12,15 @@ import type { Controller, Key } from "#runtime/controller.ts";
 /** A settled cluster's members are asked how they are this often, in milliseconds; the API server is not asked at all. */
 const HEALTH_EVERY_MS = 10_000;
 
+/** What every cluster goes through while it is formed; `record-identity` and `record-joined` tell of it. */
+const ROUTINE = new Set([
+  "headless-service createService",
+  "bootstrap createPeer",
+  "client-service createService",
+  "disruption-budget createBudget",
+  "fence replacePeer",
+]);
+
 /** The room of EtcdCluster: observe, plan, act and status joined. */
 export function clusterController(
   writes: ClusterWrites,
@@ -20,6 +29,7 @@ export function clusterController(
   return {
     name: "cluster",
     restMs: HEALTH_EVERY_MS,
+    routine: ROUTINE,
     observe: (key, signal) => observeCluster(reads, key, signal),
     plan: planCluster,
     act: (step, snapshot, signal) => actOnCluster(writes, step, snapshot, signal),

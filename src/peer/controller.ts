@@ -6,24 +6,30 @@ import { actOnPeer, type PeerWrites, writeStatus } from "#peer/act.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
 import { type PeerStep, planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
-import { peerStatus } from "#peer/status.ts";
+import { mayWait, peerStatus } from "#peer/status.ts";
 import type { Controller, Key } from "#runtime/controller.ts";
 
 /** The pod's readiness, which the kubelet watches, wakes this room; the rest is a slow second look, in milliseconds. */
 const REST_MS = 5 * 60_000;
+
+/** What every member goes through; its cluster tells when it joins. */
+const ROUTINE = new Set(["create-claim createClaim", "replica-set createReplicaSet", "replica-set replaceReplicaSet"]);
 
 /** The room of EtcdPeer: observe, plan, act and status joined. */
 export function peerController(kube: PeerWrites, reads: PeerReads): Controller<PeerSnapshot, PeerStep, EtcdPeerStatus> {
   return {
     name: "peer",
     restMs: REST_MS,
+    routine: ROUTINE,
     observe: (key, signal) => observePeer(reads, key, signal),
     plan: planPeer,
     act: (step, snapshot, signal) => actOnPeer(kube, step, snapshot, signal),
     status: peerStatus,
     writeStatus: (snapshot, status, signal) => {
       const isSame = fingerprint(status) === fingerprint(snapshot.peer.status ?? {});
-      return isSame ? Promise.resolve(undefined) : writeStatus(kube, snapshot, status, signal);
+      return isSame || mayWait(snapshot, status)
+        ? Promise.resolve(undefined)
+        : writeStatus(kube, snapshot, status, signal);
     },
     subject: ({ peer }) => ({
       apiVersion: apiVersionOf(ETCD_PEERS),

@@ -9,7 +9,7 @@ import type { Outcome } from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
 
 /** A peer younger than this gets no word on its pod's progress: it would be old before it is read. */
-const QUIET_MS = 5_000;
+const QUIET_MS = 10_000;
 
 /** What was seen, meant and done, for people and for other software. Pure. */
 export function peerStatus(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome: Outcome): EtcdPeerStatus {
@@ -25,6 +25,13 @@ export function peerStatus(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome
       : { serverVersion: answer.version, memberID: hexOf(answer.memberId), clusterID: hexOf(answer.clusterId) }),
     conditions: withCondition(peer.status?.conditions ?? [], { type: "Ready", ...verdict, observedGeneration }, now),
   };
+}
+
+/** Whether the status is not worth a write yet: the pod of a peer that is only seconds old has not started. */
+export function mayWait(snapshot: PeerSnapshot, status: EtcdPeerStatus): boolean {
+  const isReady = (of: EtcdPeerStatus | undefined) => of?.conditions?.find(({ type }) => type === "Ready");
+  const was = isReady(snapshot.peer.status);
+  return isQuiet(snapshot) && isReady(status)?.reason === "PodPending" && was?.status !== "True";
 }
 
 /** Rules whose wait has a reason of its own. */

@@ -59,6 +59,11 @@ export interface Controller<Snapshot, Step extends { readonly do: string }, Stat
   /** Writes the status if it differs from what is stored; `undefined` when nothing had to be written. */
   writeStatus(snapshot: Snapshot, status: Status, signal: AbortSignal): Promise<Written | undefined>;
   subject(snapshot: Snapshot): Subject;
+  /**
+   * Steps that are logged and counted but not told as events: every object goes through them, and a person has nothing to do or
+   * to fear from them. As `rule step`, such as `bootstrap createPeer`.
+   */
+  readonly routine?: ReadonlySet<string>;
   /** How long a settled object is left alone when no event comes, in milliseconds. */
   readonly restMs: number;
 }

@@ -23,6 +23,17 @@ test("pass: a step is made once, told as an event under its rule's name, and fol
   expect(told).toEqual(["Normal paint: it is grey"]);
 });
 
+test("pass: a routine step is not told, its failure is", async () => {
+  const { controller, pass, told } = toy();
+  Object.assign(controller, { routine: new Set(["paint paint"]) });
+  controller.next = paint;
+  await pass.run(KEY, never);
+  expect(told).toEqual([]);
+  controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
+  await pass.run(KEY, never);
+  expect(told).toEqual(["Warning paint: paint failed: no brush for you"]);
+});
+
 test("pass: a settled object gets its status written and rests", async () => {
   const { controller, pass } = toy();
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 60_000 });
