@@ -1,0 +1,72 @@
+import { type KubeObject, keyOf, PERSISTENT_VOLUME_CLAIMS, PODS } from "#kube/kinds.ts";
+import { type ApiServer, CLAIM_PROTECTION, FOREGROUND, WORLD_KINDS } from "./world-api.ts";
+import type { Etcd } from "./world-etcd.ts";
+import { claimNameOf, type Kubelets } from "./world-kubelet.ts";
+import type { Random } from "./world-random.ts";
+
+/** The garbage collector and the protection of claims. Each method is one step, and says whether there was anything to do. */
+export class KubeControllers {
+  readonly #api: ApiServer;
+  readonly #etcd: Etcd;
+  readonly #kubelets: Kubelets;
+  readonly #random: Random;
+
+  constructor(parts: { api: ApiServer; etcd: Etcd; kubelets: Kubelets; random: Random }) {
+    this.#api = parts.api;
+    this.#etcd = parts.etcd;
+    this.#kubelets = parts.kubelets;
+    this.#random = parts.random;
+  }
+
+  /** https://kubernetes.io/docs/concepts/architecture/garbage-collection/ */
+  collectGarbage(): boolean {
+    const all = WORLD_KINDS.flatMap((resource) => this.#api.list(resource).map((object) => ({ resource, object })));
+    const byUid = new Map(all.map(({ object }) => [object.metadata.uid, object]));
+    const owners = (object: KubeObject) => object.metadata.ownerReferences ?? [];
+    const isGarbage = ({ object }: { object: KubeObject }): boolean => {
+      if (owners(object).length === 0 || object.metadata.deletionTimestamp !== undefined) return false;
+      return owners(object).every(({ uid }) => isGoingFirst(byUid.get(uid)));
+    };
+    const garbage = this.#random.pick(all.filter(isGarbage));
+    if (garbage !== undefined) {
+      // What goes with an owner that waits for it waits for its own in turn.
+      const isForeground =
+        owners(garbage.object).some(({ uid }) => byUid.has(uid)) && garbage.resource.plural !== PODS.plural;
+      this.#api.delete("kubernetes", garbage.resource, garbage.object.metadata, { isForeground });
+      return true;
+    }
+    const owned = new Set(all.flatMap(({ object }) => owners(object).map(({ uid }) => uid)));
+    const empty = all.find(({ object }) => isGoingFirst(object) && !owned.has(object.metadata.uid));
+    if (empty === undefined) return false;
+    this.#api.release(empty.resource, empty.object, FOREGROUND);
+    return true;
+  }
+
+  /** A claim that was to go goes when no pod uses it, and its volume with everything on it. */
+  releaseClaim(): boolean {
+    const pods = this.#api.list(PODS);
+    const users = new Set(
+      pods
+        .filter(({ spec }) => spec?.nodeName !== undefined)
+        .map((pod) => keyOf({ namespace: pod.metadata.namespace, name: claimNameOf(pod) ?? "" })),
+    );
+    const claim = this.#random.pick(
+      this.#api
+        .list(PERSISTENT_VOLUME_CLAIMS)
+        .filter((each) => each.metadata.deletionTimestamp !== undefined && !users.has(keyOf(each))),
+    );
+    if (claim === undefined) return false;
+    const volume = claim.spec?.volumeName ?? "";
+    const disk = this.#kubelets.disks.get(volume);
+    if (disk !== undefined) this.#etcd.empty(disk);
+    this.#kubelets.disks.delete(volume);
+    this.#api.release(PERSISTENT_VOLUME_CLAIMS, claim, CLAIM_PROTECTION);
+    return true;
+  }
+}
+
+/** Whether what it owns has to go: it is gone itself, or waits to go after them. */
+function isGoingFirst(owner: KubeObject | undefined): boolean {
+  if (owner === undefined) return true;
+  return owner.metadata.deletionTimestamp !== undefined && (owner.metadata.finalizers?.includes(FOREGROUND) ?? false);
+}

@@ -1,0 +1,172 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { OperatorError } from "#base/error.ts";
+import { present, unknown } from "#base/observed.ts";
+import type { AddedMember, CallOptions, EtcdClient } from "#etcd/client.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
+import { type EtcdRefusal, REFUSAL_TEXTS } from "#etcd/error.ts";
+import { type EndpointStatus, hexOf, type MemberId, type MemberList, memberId } from "#etcd/types.ts";
+import type { Calls } from "./world-calls.ts";
+import { type Entry, membersOf, votersOf } from "./world-disk.ts";
+import type { Etcd, Process } from "./world-etcd.ts";
+
+const VERSION = "3.6.16";
+
+/** etcd's API as far as the operator calls it, answered by the simulated members at their pods' addresses. */
+export class WorldEtcdClient {
+  readonly #etcd: Etcd;
+  readonly #calls: Calls;
+  readonly #onList: (process: Process) => void;
+  #learners = 0;
+
+  /** @param parts.onList hears of each member list that a quorum confirmed */
+  constructor(parts: { etcd: Etcd; calls: Calls; onList: (process: Process) => void }) {
+    this.#etcd = parts.etcd;
+    this.#calls = parts.calls;
+    this.#onList = parts.onList;
+  }
+
+  /** What the operator gets. Calls that it does not make are left out. */
+  asClient(): EtcdClient {
+    const client: Partial<EtcdClient> = {
+      status: (endpoint) => this.#call("Status", endpoint, false, (process) => this.#status(process)),
+      probe: async (endpoint) => {
+        try {
+          return present(await this.#call("Status", endpoint, false, (process) => this.#status(process)));
+        } catch (thrown) {
+          return unknown(thrown instanceof Error ? thrown.message : String(thrown));
+        }
+      },
+      memberList: (endpoint, options) => this.#memberList(endpoint, options),
+      addLearner: (endpoint, peerUrls, options) => this.#addLearner(endpoint, peerUrls, options),
+      promote: (endpoint, id, options) =>
+        this.#change("MemberPromote", endpoint, options, (leader) => {
+          const learner = this.#etcd.reachableFrom(leader).find(({ data }) => data.memberId === id);
+          // So does the real one: it must have nine tenths of the leader's log.
+          if ((learner?.data.log.length ?? 0) < leader.data.log.length * 0.9) throw refusal("LearnerNotReady");
+          return { term: leader.data.term, is: "promote", id };
+        }),
+      removeMember: (endpoint, id, options) =>
+        this.#change("MemberRemove", endpoint, options, (leader) => {
+          if (!membersOf(leader.data).has(id)) throw refusal("MemberNotFound");
+          return { term: leader.data.term, is: "remove", id };
+        }),
+      moveLeader: (endpoint, target, options) =>
+        this.#call("MoveLeader", endpoint, true, (process) => {
+          const leader = this.#led(checked(process, options));
+          const heir = this.#etcd.reachableFrom(leader).find(({ data }) => data.memberId === target);
+          if (leader !== process) throw refusal("NotLeader");
+          if (heir === undefined || !this.#etcd.moveLeader(leader, heir)) throw refusal("BadLeaderTransferee");
+        }),
+      disarmAlarm: (endpoint, alarm, options) =>
+        this.#call("Alarm", endpoint, true, (process) => {
+          const { data } = this.#led(checked(process, options));
+          this.#etcd.truth.of(data.clusterId).alarms.delete(alarm.memberId);
+        }),
+    };
+    return client as EtcdClient;
+  }
+
+  #call<T>(method: string, endpoint: Endpoint, changes: boolean, run: (process: Process) => T): Promise<T> {
+    const text = `${method} at ${endpoint.address}`;
+    const unavailable = (why: string) => new OperatorError("EtcdUnavailable", `${text}: ${why}`);
+    return this.#calls.send({ text, changes, unavailable, run: () => run(this.#dial(endpoint, unavailable)) });
+  }
+
+  #dial({ address }: Endpoint, unavailable: (why: string) => OperatorError): Process {
+    for (const process of this.#etcd.processes.values())
+      if (`${process.address}:2379` === address && !process.isHidden) return process;
+    throw unavailable("connection refused");
+  }
+
+  /** The leader, through which everything that needs a quorum goes. */
+  #led(process: Process): Process {
+    const leader = this.#etcd.leaderOf(process);
+    if (leader !== undefined) return leader;
+    throw new OperatorError("EtcdUnavailable", "etcdserver: request timed out");
+  }
+
+  #memberList(endpoint: Endpoint, options: CallOptions & { readonly linearizable: boolean }): Promise<MemberList> {
+    const kind = options.linearizable ? "" : " (serializable)";
+    return this.#call(`MemberList${kind}`, endpoint, false, (process) => {
+      checked(process, options);
+      if (!options.linearizable) return listOf(process);
+      const leader = this.#led(process);
+      this.#onList(leader);
+      return listOf(leader);
+    });
+  }
+
+  async #addLearner(endpoint: Endpoint, peerUrls: readonly string[], options: CallOptions): Promise<AddedMember> {
+    const peerUrl = peerUrls[0] ?? "";
+    let id: MemberId | undefined;
+    const memberList = await this.#change("MemberAddAsLearner", endpoint, options, (leader) => {
+      const members = [...membersOf(leader.data).values()];
+      if (members.some((member) => member.peerUrl === peerUrl)) throw refusal("PeerURLExist");
+      this.#learners += 1;
+      id = memberId(0xadd_0000n + BigInt(this.#learners)); // the real one mixes the time in: never the same twice
+      return { term: leader.data.term, is: "add", member: { id, name: "", peerUrl, isLearner: true } };
+    });
+    const member = memberList.members.find((each) => each.id === id);
+    if (member === undefined) throw refusal("MemberNotFound");
+    return { member, memberList };
+  }
+
+  #change(
+    method: string,
+    endpoint: Endpoint,
+    options: CallOptions,
+    entryFor: (leader: Process) => Entry,
+  ): Promise<MemberList> {
+    return this.#call(method, endpoint, true, (process) => {
+      const leader = this.#led(checked(process, options));
+      if (this.#etcd.change(leader, entryFor(leader))) return listOf(leader);
+      throw new OperatorError("EtcdUnavailable", "etcdserver: request timed out");
+    });
+  }
+
+  #status({ data, leaderId }: Process): EndpointStatus {
+    const alarms = [...this.#etcd.truth.of(data.clusterId).alarms];
+    return {
+      clusterId: data.clusterId,
+      memberId: data.memberId,
+      version: VERSION,
+      dbSizeBytes: 20_480,
+      dbSizeInUseBytes: 16_384,
+      dbSizeQuotaBytes: undefined,
+      storageVersion: "3.6.0",
+      leaderId,
+      raftIndex: data.committed,
+      raftAppliedIndex: data.committed,
+      raftTerm: data.term,
+      isLearner: !votersOf(data).includes(data.memberId),
+      downgradeTo: undefined,
+      errors: alarms.map((id) => `memberID:${id} alarm:CORRUPT `),
+    };
+  }
+}
+
+function checked(process: Process, { expectedClusterId }: CallOptions): Process {
+  if (expectedClusterId === undefined || process.data.clusterId === expectedClusterId) return process;
+  throw new OperatorError("EtcdWrongCluster", `cluster ${hexOf(process.data.clusterId)} answered`);
+}
+
+/** A refusal as the real client tells it: by its cause it is known again. */
+function refusal(name: EtcdRefusal): OperatorError {
+  const cause = new ConnectError(REFUSAL_TEXTS[name], Code.FailedPrecondition);
+  return new OperatorError("EtcdRejected", cause.message, { cause });
+}
+
+function listOf({ data }: Process): MemberList {
+  return {
+    clusterId: data.clusterId,
+    answeredBy: data.memberId,
+    raftTerm: data.term,
+    members: [...membersOf(data).values()].map(({ id, name, peerUrl, isLearner }) => ({
+      id,
+      name,
+      peerUrls: [peerUrl],
+      clientUrls: name === "" ? [] : [peerUrl.replace(":2380", ":2379")],
+      isLearner,
+    })),
+  };
+}

@@ -1,0 +1,261 @@
+import { identityFor } from "#etcd/identity.ts";
+import { quorumOf } from "#etcd/quorum.ts";
+import { hexOf, type MemberId } from "#etcd/types.ts";
+import { type Disk, type Entry, isAtLeastAsNew, type MemberData, membersOf, shown, votersOf } from "./world-disk.ts";
+import type { Random } from "./world-random.ts";
+import { Truth } from "./world-truth.ts";
+
+/** A running etcd. */
+export interface Process {
+  readonly podUid: string;
+  readonly peer: string;
+  /** Uid of the EtcdCluster for which it was started; `undefined` when that cannot be told. */
+  readonly clusterUid: string | undefined;
+  readonly address: string;
+  readonly disk: Disk;
+  readonly data: MemberData;
+  /** Whom it follows; itself when it leads. */
+  leaderId: MemberId | undefined;
+  /** The operator cannot reach it. Members and clients can. */
+  isHidden: boolean;
+  /** The other members cannot reach it. The operator can. */
+  isCutOff: boolean;
+}
+
+/** What etcd is started with, as far as it decides anything. */
+export interface StartFlags {
+  readonly name: string;
+  readonly peerUrl: string;
+  readonly initialCluster: ReadonlyMap<string, string>;
+  readonly isNew: boolean;
+  readonly token: string;
+}
+
+/** What happened inside etcd that a promise may be about. */
+export type EtcdEvent =
+  | { readonly is: "started"; readonly process: Process; readonly amnesia: boolean; readonly flags: StartFlags }
+  | { readonly is: "elected"; readonly process: Process; readonly lostWrites: readonly number[] };
+
+// How true is this etcd?
+//   Raft in coarse steps: an election is one step, a write with its replication to some of the members is one step. Votes,
+//   terms, logs and commitment follow raft's rules, so acknowledged writes survive whatever the world does, as long as disks
+//   keep what was written. What a disk forgets is forgotten here too.
+//   On purpose it is worse than the real one. A real etcd that is to bootstrap anew asks the other members first, and stops
+//   when one that it can reach has seen it before; here nobody can be reached. A real etcd refuses changes of membership while
+//   it is not healthy (`--strict-reconfig-check`) and a second learner; here the operator alone sees to that.
+
+/** All members of all clusters, as they really are. */
+export class Etcd {
+  readonly processes = new Map<string, Process>();
+  readonly truth = new Truth();
+  readonly #random: Random;
+  readonly #happened: (event: EtcdEvent) => void;
+  readonly #tell: (text: string) => void;
+  #writes = 0;
+
+  constructor(options: { random: Random; happened: (event: EtcdEvent) => void; tell: (text: string) => void }) {
+    this.#random = options.random;
+    this.#happened = options.happened;
+    this.#tell = options.tell;
+  }
+
+  /** @returns the process, or why it ended at once, in etcd's words */
+  start(
+    pod: { uid: string; address: string; clusterUid: string | undefined },
+    disk: Disk,
+    flags: StartFlags,
+  ): Process | string {
+    const isEmpty = disk.data === undefined;
+    const data = disk.data ?? this.#firstData(flags);
+    if (typeof data === "string") return data;
+    const cluster = this.truth.of(data.clusterId);
+    if (cluster.removed.has(data.memberId)) return "the member has been permanently removed from the cluster";
+    disk.data = data;
+    disk.heldBy = pod.uid;
+    const { uid: podUid, address, clusterUid } = pod;
+    const reached = { leaderId: undefined, isHidden: false, isCutOff: false };
+    const process: Process = { podUid, peer: flags.name, clusterUid, address, disk, data, ...reached };
+    const amnesia = isEmpty && cluster.onceHadData.has(data.memberId);
+    cluster.onceHadData.add(data.memberId);
+    this.processes.set(pod.uid, process);
+    this.#tell(`etcd starts: ${shown(data)}${amnesia ? ", WITH AMNESIA" : isEmpty ? " for the first time" : ""}`);
+    this.#happened({ is: "started", process, amnesia, flags });
+    return process;
+  }
+
+  /** Whoever followed it finds out at the next heartbeat that does not come: see `noticeLeaders`. */
+  stop(podUid: string): void {
+    const process = this.processes.get(podUid);
+    if (process === undefined) return;
+    this.processes.delete(podUid);
+    process.disk.heldBy = undefined;
+  }
+
+  /** The disk forgets everything. A process on it ends. */
+  empty(disk: Disk): void {
+    if (disk.heldBy !== undefined) this.stop(disk.heldBy);
+    if (disk.data === undefined) return;
+    const cluster = this.truth.of(disk.data.clusterId);
+    if (!cluster.removed.has(disk.data.memberId)) this.truth.loseDisk(disk.data);
+    disk.data = undefined;
+  }
+
+  #firstData(flags: StartFlags): MemberData | string {
+    if (!flags.initialCluster.has(flags.name))
+      return `couldn't find local name "${flags.name}" in the initial cluster configuration`;
+    return flags.isNew ? bootstrapped(flags) : this.#joining(flags);
+  }
+
+  /** `existing`: a running member of the list says who we are. etcd compares the whole list. */
+  #joining(flags: StartFlags): MemberData | string {
+    const urls = new Set(flags.initialCluster.values());
+    for (const { data, isCutOff } of this.processes.values()) {
+      const members = [...membersOf(data).values()];
+      const self = members.find(({ peerUrl }) => peerUrl === flags.peerUrl);
+      const isSame = members.length === urls.size && members.every(({ peerUrl }) => urls.has(peerUrl));
+      if (isCutOff || self === undefined || !isSame) continue;
+      return { clusterId: data.clusterId, memberId: self.id, name: flags.name, log: [], committed: 0, term: 0 };
+    }
+    return "error validating peerURLs: member count is unequal, or no member can be reached";
+  }
+
+  /** One member stands for election, if it may and nobody leads. */
+  elect(candidate: Process): boolean {
+    return this.leaderOf(candidate) === undefined && this.#campaign(candidate);
+  }
+
+  /** The leader gives way to another member. */
+  moveLeader(leader: Process, to: Process): boolean {
+    this.#spread(leader, [leader, to]);
+    return this.#campaign(to);
+  }
+
+  #campaign(candidate: Process): boolean {
+    const { data } = candidate;
+    const voters = new Set(votersOf(data));
+    if (!voters.has(data.memberId)) return false;
+    const reached = this.reachableFrom(candidate);
+    const granting = reached.filter((voter) => isAtLeastAsNew(data, voter.data));
+    if (granting.filter((voter) => voters.has(voter.data.memberId)).length < quorumOf(voters.size)) return false;
+    const term = Math.max(...reached.map((other) => other.data.term)) + 1;
+    for (const voter of granting) voter.data.term = term;
+    candidate.leaderId = data.memberId;
+    const lostWrites = this.truth.missingIn(data);
+    const without = lostWrites.length > 0 ? ` WITHOUT writes ${lostWrites}` : "";
+    this.#tell(`etcd elects ${shown(data)} in term ${term}${without}`);
+    this.#happened({ is: "elected", process: candidate, lostWrites });
+    this.#append(candidate, { term, is: "noop" }, granting);
+    return true;
+  }
+
+  /** A client writes. @returns whether it was told that the write is safe */
+  write(leader: Process): boolean {
+    if (this.leaderOf(leader) !== leader || this.truth.of(leader.data.clusterId).alarms.size > 0) return false;
+    this.#writes += 1;
+    const followers = this.reachableFrom(leader).filter((other) => other === leader || this.#random.chance(0.7));
+    const entry: Entry = { term: leader.data.term, is: "write", number: this.#writes };
+    if (!this.#append(leader, entry, followers)) return false;
+    this.truth.acknowledge(leader.data, this.#writes);
+    return true;
+  }
+
+  /** The leader brings every member that it reaches up to date; who has just started tells its name. */
+  replicate(leader: Process): boolean {
+    if (this.leaderOf(leader) !== leader) return false;
+    const before = this.#progress(leader);
+    const reached = this.reachableFrom(leader);
+    this.#spread(leader, reached);
+    for (const { id, name } of membersOf(leader.data).values()) {
+      const started = name === "" ? reached.find(({ data }) => data.memberId === id) : undefined;
+      if (started === undefined) continue;
+      this.#append(leader, { term: leader.data.term, is: "started", id, name: started.peer }, reached);
+    }
+    return this.#progress(leader) !== before;
+  }
+
+  /** A change of membership. @returns whether it is known to have happened */
+  change(leader: Process, entry: Entry): boolean {
+    return this.#append(leader, entry, this.reachableFrom(leader));
+  }
+
+  /** Members whose leader is gone find out. */
+  noticeLeaders(): boolean {
+    let some = false;
+    for (const process of this.processes.values()) {
+      if (process.leaderId === undefined || this.leaderOf(process) !== undefined) continue;
+      process.leaderId = undefined;
+      some = true;
+    }
+    return some;
+  }
+
+  /** Who really leads the cluster as this member sees it: it runs, is reached, and a majority follows it. */
+  leaderOf(process: Process): Process | undefined {
+    if (process.leaderId === undefined) return undefined;
+    const reached = this.reachableFrom(process);
+    const leader = reached.find(
+      ({ data, leaderId }) => data.memberId === process.leaderId && leaderId === data.memberId,
+    );
+    if (leader === undefined) return undefined;
+    const voters = new Set(votersOf(leader.data));
+    const following = reached.filter(({ data }) => voters.has(data.memberId) && data.term === leader.data.term).length;
+    return following >= quorumOf(voters.size) ? leader : undefined;
+  }
+
+  /** The members of its cluster that it can talk to, itself included. */
+  reachableFrom(process: Process): readonly Process[] {
+    if (process.isCutOff) return [process];
+    return [...this.processes.values()].filter(
+      (other) => other === process || (!other.isCutOff && other.data.clusterId === process.data.clusterId),
+    );
+  }
+
+  /** @returns whether a majority of voters has it on disk */
+  #append(leader: Process, entry: Entry, followers: readonly Process[]): boolean {
+    leader.data.log = [...leader.data.log, entry];
+    this.#spread(leader, followers);
+    return leader.data.committed === leader.data.log.length;
+  }
+
+  #spread(leader: Process, followers: readonly Process[]): void {
+    const { data } = leader;
+    const copies = followers.filter((other) => other === leader || other.data.term <= data.term);
+    for (const { data: copy } of copies) [copy.log, copy.term] = [data.log, data.term];
+    const voters = new Set(votersOf(data));
+    const acknowledging = copies.filter((other) => voters.has(other.data.memberId)).length;
+    if (acknowledging >= quorumOf(voters.size)) data.committed = data.log.length;
+    const members = membersOf(data);
+    this.truth.learn(data);
+    for (const follower of copies) {
+      follower.data.committed = data.committed;
+      follower.leaderId = data.memberId;
+      this.truth.of(data.clusterId).everLed.add(follower.data.memberId);
+      if (!members.has(follower.data.memberId)) this.stop(follower.podUid); // a removed member is told to stop
+    }
+  }
+
+  #progress(leader: Process): string {
+    return this.reachableFrom(leader)
+      .map(({ data, leaderId }) => `${data.log.length} ${data.committed} ${data.term} ${leaderId}`)
+      .join();
+  }
+}
+
+export function memberKey({ clusterId, memberId }: Pick<MemberData, "clusterId" | "memberId">): string {
+  return `${hexOf(clusterId)}/${hexOf(memberId)}`;
+}
+
+function bootstrapped({ name, token, initialCluster }: StartFlags): MemberData | string {
+  const members = [...initialCluster].map(([member, peerUrl]) => ({ name: member, peerUrl }));
+  const identity = identityFor({ token, members });
+  const log = identity.members.map(
+    ({ id, name: member, peerUrl }): Entry => ({
+      term: 1,
+      is: "add",
+      member: { id, name: member, peerUrl, isLearner: false },
+    }),
+  );
+  const self = identity.members.find((member) => member.name === name);
+  if (self === undefined) return `couldn't find local name "${name}" in the initial cluster configuration`;
+  return { clusterId: identity.clusterId, memberId: self.id, name, log, committed: log.length, term: 1 };
+}

@@ -1,0 +1,299 @@
+import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import {
+  controllerOf,
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  PODS,
+  type Pod,
+  REPLICA_SETS,
+  type ReplicaSet,
+} from "#kube/kinds.ts";
+import type { ApiServer } from "./world-api.ts";
+import type { Disk } from "./world-disk.ts";
+import type { Etcd, StartFlags } from "./world-etcd.ts";
+import type { Random } from "./world-random.ts";
+
+export interface WorldNode {
+  readonly name: string;
+  isUp: boolean;
+}
+
+interface Parts {
+  readonly api: ApiServer;
+  readonly etcd: Etcd;
+  readonly random: Random;
+  readonly nowMs: () => number;
+  readonly tell: (text: string) => void;
+  /** Volumes live on one node each, and their pods with them. */
+  readonly hasLocalVolumes: boolean;
+}
+
+type PodStatus = NonNullable<Pod["status"]>;
+
+const NODES = 4;
+/** So few that an address soon belongs to another pod, and a stale cache leads to the wrong member. */
+const ADDRESSES = 9;
+
+/** Makes pods and runs what is in them: ReplicaSet controller, scheduler, provisioner and kubelets. Each method is one step, and says whether there was anything to do. */
+export class Kubelets {
+  readonly nodes: readonly WorldNode[] = Array.from({ length: NODES }, (_, n) => ({ name: `node-${n}`, isUp: true }));
+  readonly disks = new Map<string, Disk & { readonly node: string | undefined }>();
+  /** Claims that get no volume. */
+  readonly unprovisioned = new Set<string>();
+  readonly #parts: Parts;
+  /** What the ReplicaSet controller last saw of each: it has a cache too. */
+  readonly #seenSets = new Map<string, ReplicaSet>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** The ReplicaSet controller reads the newest state of a ReplicaSet. */
+  noticeReplicaSet(): boolean {
+    const { api } = this.#parts;
+    const set = this.#pick(api.list(REPLICA_SETS).filter((each) => this.#seenSets.get(each.metadata.uid) !== each));
+    if (set !== undefined) this.#seenSets.set(set.metadata.uid, set);
+    return set !== undefined;
+  }
+
+  /** The ReplicaSet controller makes a pod that is missing. */
+  createPod(): boolean {
+    const { api, random } = this.#parts;
+    const set = this.#pick(
+      api.list(REPLICA_SETS).filter(({ metadata }) => {
+        const seen = this.#seenSets.get(metadata.uid);
+        if (seen === undefined || metadata.deletionTimestamp !== undefined) return false;
+        return this.#podsOf(seen).filter(isWanted).length < (seen.spec?.replicas ?? 1);
+      }),
+    );
+    const seen = this.#seenSets.get(set?.metadata.uid ?? "");
+    if (set === undefined || seen === undefined) return false;
+    const template = seen.spec?.template;
+    const { namespace, name, uid } = set.metadata;
+    api.create<Pod>("kubernetes", PODS, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: {
+        namespace,
+        name: `${name}-${random.below(0x100000).toString(36)}`,
+        labels: template?.metadata?.labels ?? {},
+        ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name, uid, controller: true }],
+      },
+      spec: template?.spec as NonNullable<Pod["spec"]>,
+    });
+    return true;
+  }
+
+  /** A claim gets its volume. */
+  provision(): boolean {
+    const { api, random, hasLocalVolumes } = this.#parts;
+    const claim = this.#pick(api.list(PERSISTENT_VOLUME_CLAIMS).filter((each) => this.#wantsVolume(each)));
+    if (claim === undefined) return false;
+    const volumeName = `volume-of-${claim.metadata.uid}`;
+    const node = hasLocalVolumes ? random.pick(this.nodes.filter(({ isUp }) => isUp))?.name : undefined;
+    if (hasLocalVolumes && node === undefined) return false;
+    this.disks.set(volumeName, { id: volumeName, data: undefined, heldBy: undefined, node });
+    api.update("kubernetes", PERSISTENT_VOLUME_CLAIMS, claim, {
+      spec: { ...claim.spec, volumeName },
+      status: { phase: "Bound" },
+    } as Partial<PersistentVolumeClaim>);
+    return true;
+  }
+
+  #wantsVolume({ metadata, spec }: PersistentVolumeClaim): boolean {
+    const isPlain = metadata.deletionTimestamp === undefined && spec?.volumeName === undefined;
+    return isPlain && !this.unprovisioned.has(metadata.name);
+  }
+
+  /** A pod is given a node: only when its claim is bound, stays, and its volume can be had there. */
+  schedule(): boolean {
+    const { api } = this.#parts;
+    for (const pod of this.#shuffled(this.#pods().filter(({ spec }) => spec?.nodeName === undefined))) {
+      const disk = this.#diskOf(pod);
+      if (disk === undefined) continue;
+      const node = this.#pick(this.nodes.filter(({ name, isUp }) => isUp && (disk.node ?? name) === name));
+      if (node === undefined) continue;
+      api.update("kubernetes", PODS, pod, { spec: { ...pod.spec, nodeName: node.name } } as Partial<Pod>);
+      return true;
+    }
+    return false;
+  }
+
+  /** A kubelet starts the container of a pod, for the first time or again. */
+  startContainer(): boolean {
+    const { etcd, tell } = this.#parts;
+    const idle = this.#pods().filter(
+      (pod) => pod.metadata.deletionTimestamp === undefined && this.#isOnRunningNode(pod),
+    );
+    for (const pod of this.#shuffled(idle.filter(({ metadata }) => !etcd.processes.has(metadata.uid)))) {
+      const disk = this.#diskOf(pod);
+      if (disk === undefined || disk.heldBy !== undefined) continue;
+      const address = pod.status?.podIP ?? this.#freeAddress();
+      const flags = flagsOf(pod);
+      const started = etcd.start({ uid: pod.metadata.uid, address, clusterUid: this.clusterOf(pod) }, disk, flags);
+      const ended = typeof started === "string" ? started : undefined;
+      if (ended !== undefined) tell(`etcd of ${flags.name} ends at once: ${ended}`);
+      if (this.#setStatus(pod, address, ended) || ended === undefined) return true;
+    }
+    return false;
+  }
+
+  /** A kubelet reports whether a container runs and is ready. */
+  report(): boolean {
+    const { etcd } = this.#parts;
+    for (const pod of this.#shuffled(this.#pods().filter((each) => this.#isOnRunningNode(each)))) {
+      const { podIP } = pod.status ?? {};
+      if (podIP === undefined) continue;
+      const process = etcd.processes.get(pod.metadata.uid);
+      const why = process === undefined ? whyItEnded(pod) : undefined;
+      if (this.#setStatus(pod, podIP, why)) return true;
+    }
+    return false;
+  }
+
+  /** A pod that was to go has ended. */
+  endPod(): boolean {
+    const { api, etcd } = this.#parts;
+    const ending = this.#pods().filter(
+      (pod) =>
+        pod.metadata.deletionTimestamp !== undefined &&
+        (pod.spec?.nodeName === undefined || this.#isOnRunningNode(pod)),
+    );
+    const pod = this.#pick(ending);
+    if (pod === undefined) return false;
+    etcd.stop(pod.metadata.uid);
+    api.remove(PODS, pod);
+    return true;
+  }
+
+  /** Stops what runs in a pod; the kubelet starts it again. */
+  killContainer(pod: Pod): void {
+    this.#parts.etcd.stop(pod.metadata.uid);
+  }
+
+  /** Everything on the node stops. Its pods stay on record. */
+  nodeDown(node: WorldNode): void {
+    node.isUp = false;
+    for (const pod of this.#pods()) if (pod.spec?.nodeName === node.name) this.killContainer(pod);
+  }
+
+  /** The node controller marks the pods of a node that is down: they are made anew elsewhere once they are gone. */
+  evict(): boolean {
+    const { api } = this.#parts;
+    const down = new Set(this.nodes.filter(({ isUp }) => !isUp).map(({ name }) => name));
+    const pod = this.#pick(
+      this.#pods().filter(
+        (each) => down.has(each.spec?.nodeName ?? "") && each.metadata.deletionTimestamp === undefined,
+      ),
+    );
+    if (pod !== undefined) api.delete("kubernetes", PODS, pod.metadata);
+    return pod !== undefined;
+  }
+
+  /** The EtcdCluster for which the pod was made, by its owners, whether they still exist or not. */
+  clusterOf(pod: KubeObject): string | undefined {
+    const { api } = this.#parts;
+    const set = api.byUid(REPLICA_SETS, controllerOf(pod)?.uid);
+    const peer = set === undefined ? undefined : api.byUid(ETCD_PEERS, controllerOf(set)?.uid);
+    const cluster = peer === undefined ? undefined : api.byUid(ETCD_CLUSTERS, controllerOf(peer)?.uid);
+    return cluster?.metadata.uid;
+  }
+
+  /** The volume behind the pod's claim; `undefined` unless the claim is bound and stays. */
+  #diskOf(pod: Pod): (Disk & { readonly node: string | undefined }) | undefined {
+    const claim = this.#parts.api.find(PERSISTENT_VOLUME_CLAIMS, {
+      namespace: pod.metadata.namespace,
+      name: claimNameOf(pod) ?? "",
+    });
+    // A pod that has started keeps its volume although the claim is to go.
+    if (claim?.metadata.deletionTimestamp !== undefined && pod.status?.podIP === undefined) return undefined;
+    return this.disks.get(claim?.spec?.volumeName ?? "");
+  }
+
+  #pods(): readonly Pod[] {
+    return this.#parts.api.list(PODS);
+  }
+
+  #podsOf(set: ReplicaSet): readonly Pod[] {
+    return this.#pods().filter((pod) => controllerOf(pod)?.uid === set.metadata.uid);
+  }
+
+  #isOnRunningNode(pod: Pod): boolean {
+    return this.nodes.some(({ name, isUp }) => isUp && name === pod.spec?.nodeName);
+  }
+
+  #freeAddress(): string {
+    const taken = new Set(this.#pods().map(({ status }) => status?.podIP));
+    const all = Array.from({ length: ADDRESSES + taken.size }, (_, n) => `10.0.0.${n + 1}`);
+    return this.#pick(all.filter((address) => !taken.has(address))) ?? "10.0.1.1";
+  }
+
+  /** @param ended why the container does not run; undefined: it does */
+  #setStatus(pod: Pod, podIP: string, ended: string | undefined): boolean {
+    const { api, etcd, nowMs } = this.#parts;
+    const process = etcd.processes.get(pod.metadata.uid);
+    const isReady = process !== undefined && etcd.leaderOf(process) !== undefined;
+    const old = pod.status?.conditions?.find(({ type }) => type === "Ready");
+    const status = isReady ? "True" : "False";
+    const lastTransitionTime = old?.status === status ? old.lastTransitionTime : rfc3339(nowMs());
+    const next = {
+      phase: "Running",
+      podIP,
+      conditions: [{ type: "Ready", status, lastTransitionTime }],
+      containerStatuses: [{ name: "etcd", ...(ended === undefined ? { state: { running: {} } } : crashed(ended)) }],
+    } as unknown as PodStatus;
+    return api.update("kubernetes", PODS, pod, { status: next } as Partial<Pod>) !== pod;
+  }
+
+  #pick<T>(items: readonly T[]): T | undefined {
+    return this.#parts.random.pick(items);
+  }
+
+  #shuffled<T>(items: readonly T[]): readonly T[] {
+    const from = this.#parts.random.below(Math.max(1, items.length));
+    return [...items.slice(from), ...items.slice(0, from)];
+  }
+}
+
+export function claimNameOf(pod: Pod): string | undefined {
+  return pod.spec?.volumes?.find(({ persistentVolumeClaim }) => persistentVolumeClaim !== undefined)
+    ?.persistentVolumeClaim?.claimName;
+}
+
+function isWanted(pod: Pod): boolean {
+  return pod.metadata.deletionTimestamp === undefined;
+}
+
+function crashed(message: string): object {
+  const reason = "CrashLoopBackOff";
+  return { state: { waiting: { reason } }, lastState: { terminated: { exitCode: 1, reason: "Error", message } } };
+}
+
+function whyItEnded(pod: Pod): string {
+  const { lastState } = pod.status?.containerStatuses?.[0] ?? {};
+  return lastState?.terminated?.message ?? "the process was killed";
+}
+
+/** The start flags that a pod's environment gives to etcd. */
+export function flagsOf(pod: { readonly spec?: Pod["spec"] }): StartFlags {
+  const environment = new Map(pod.spec?.containers?.[0]?.env?.map(({ name, value }) => [name, value ?? ""]));
+  const get = (name: string): string => environment.get(name) ?? "";
+  const list = get("ETCD_INITIAL_CLUSTER")
+    .split(",")
+    .filter((part) => part.includes("="));
+  return {
+    name: get("ETCD_NAME"),
+    peerUrl: get("ETCD_INITIAL_ADVERTISE_PEER_URLS"),
+    initialCluster: new Map(list.map((part) => part.split("=") as [string, string])),
+    isNew: get("ETCD_INITIAL_CLUSTER_STATE") === "new",
+    token: get("ETCD_INITIAL_CLUSTER_TOKEN"),
+  };
+}
+
+/** Whether a pod with these flags can start when its volume is empty: by forming a cluster, or by joining one. */
+export function canStartEmpty(flags: StartFlags): boolean {
+  return flags.initialCluster.has(flags.name);
+}

@@ -1,0 +1,247 @@
+import type { EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
+import type { EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
+import { OperatorError } from "#base/error.ts";
+import { type Log, silentLog } from "#base/log.ts";
+import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
+import type { ClusterStep } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import type { KubeClient, Preconditions } from "#kube/client.ts";
+import { type AnyResource, type Draft, type KubeObject, keyOf, type Ref, type Resource } from "#kube/kinds.ts";
+import { peerController, peerKeysFor } from "#peer/controller.ts";
+import type { PeerStep } from "#peer/plan.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import type { Controller, Key } from "#runtime/controller.ts";
+import { Expectations } from "#runtime/expectations.ts";
+import { Room } from "#runtime/manager.ts";
+import { createMetrics } from "#runtime/metrics.ts";
+import type { PassTools } from "#runtime/pass.ts";
+import { type Caches, createCaches } from "../../src/bin/caches.ts";
+import type { Actor, ApiServer } from "./world-api.ts";
+import type { Calls } from "./world-calls.ts";
+import type { ProcessClock, WorldTime } from "./world-clock.ts";
+import type { WatchServer } from "./world-watch.ts";
+
+export type ClusterController = Controller<ClusterSnapshot, ClusterStep, EtcdClusterStatus>;
+export type PeerController = Controller<PeerSnapshot, PeerStep, EtcdPeerStatus>;
+
+/** How a mutant differs from the operator. Each gets the real part and gives back a worse one. */
+export interface Mutation {
+  readonly cluster?: (real: ClusterController, kube: KubeClient) => ClusterController;
+  readonly peer?: (real: PeerController, kube: KubeClient) => PeerController;
+  readonly kube?: (real: KubeClient, api: ApiServer) => KubeClient;
+  readonly etcd?: (real: EtcdClient) => EtcdClient;
+  readonly tools?: (real: PassTools) => PassTools;
+}
+
+/** What the operator did inside, that a promise may be about. */
+export type OperatorEvent =
+  | { readonly is: "decided"; readonly room: string; readonly rule: string }
+  | {
+      readonly is: "acts";
+      readonly room: string;
+      readonly lookedFrom: number;
+      readonly snapshot: ClusterSnapshot | PeerSnapshot;
+      readonly step: ClusterStep | PeerStep;
+    }
+  | {
+      readonly is: "clusterStatus";
+      readonly lookedFrom: number;
+      readonly snapshot: ClusterSnapshot;
+      readonly status: EtcdClusterStatus;
+    }
+  | {
+      readonly is: "peerStatus";
+      readonly lookedFrom: number;
+      readonly snapshot: PeerSnapshot;
+      readonly status: EtcdPeerStatus;
+    };
+
+interface Parts {
+  readonly api: ApiServer;
+  readonly watches: WatchServer;
+  readonly calls: Calls;
+  readonly etcd: EtcdClient;
+  readonly time: WorldTime;
+  readonly now: () => number;
+  readonly happened: (event: OperatorEvent) => void;
+  readonly write: (run: () => unknown, isLeading: boolean) => unknown;
+  readonly tell: ((text: string) => void) | undefined;
+  readonly mutation: Mutation;
+}
+
+/** As in the Deployment: several passes side by side. */
+const WORKERS = 2;
+/** Shorter than the default, and shorter than the world takes to come to rest: then lost members are replaced within a history. */
+export const REPLACE_AFTER_MS = 20_000;
+const metrics = createMetrics();
+
+/** One life of the operator's process, wired as src/bin/run.ts wires it, with the real rooms, caches and passes. */
+export class OperatorProcess {
+  isLeading = true;
+  passes = 0;
+  readonly #parts: Parts;
+  readonly #clock: ProcessClock;
+  /** Never aborted: a process that crashes does not clean up. */
+  readonly #signal = new AbortController().signal;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#clock = parts.time.clock();
+    const { mutation, happened } = parts;
+    const real = this.#kube();
+    const kube = mutation.kube?.(real, parts.api) ?? real;
+    const etcd = mutation.etcd?.(parts.etcd) ?? parts.etcd;
+    const log = parts.tell === undefined ? silentLog : tracingLog(parts.tell);
+    const caches = createCaches(real, this.#clock, silentLog);
+    const tools: PassTools = {
+      clock: this.#clock,
+      log,
+      metrics,
+      expectations: expectationsOf(this.#clock, caches),
+      tell: () => undefined,
+      mayAct: () => this.isLeading,
+    };
+    const settings = { imageRepository: "example.test/etcd", replaceAfterMs: REPLACE_AFTER_MS };
+    const reads = { ...caches, etcd, clock: this.#clock, ...settings };
+    const cluster = clusterController({ kube, etcd }, reads);
+    const peer = peerController(kube, reads);
+    const used = mutation.tools?.(tools) ?? tools;
+    const rooms = [
+      new Room({
+        controller: this.#watched(mutation.cluster?.(cluster, kube) ?? cluster, (lookedFrom, snapshot, status) =>
+          happened({ is: "clusterStatus", lookedFrom, snapshot, status }),
+        ),
+        watches: [
+          { cache: caches.clusters, keysFor: ownKey },
+          ...[caches.peers, caches.services, caches.budgets, caches.claims, caches.pods].map((cache) => ({
+            cache,
+            keysFor: clusterKeysFor,
+          })),
+        ],
+        allKeys: () => caches.clusters.list().flatMap(ownKey),
+        tools: used,
+      }),
+      new Room({
+        controller: this.#watched(mutation.peer?.(peer, kube) ?? peer, (lookedFrom, snapshot, status) =>
+          happened({ is: "peerStatus", lookedFrom, snapshot, status }),
+        ),
+        watches: [
+          { cache: caches.peers, keysFor: ownKey },
+          ...[caches.claims, caches.replicaSets, caches.pods].map((cache) => ({ cache, keysFor: peerKeysFor })),
+        ],
+        allKeys: () => caches.peers.list().flatMap(ownKey),
+        tools: used,
+      }),
+    ];
+    for (const cache of Object.values(caches)) cache.start(this.#signal);
+    void Promise.all(Object.values(caches).map((cache) => cache.whenSynced(this.#signal))).then(() =>
+      Promise.all(rooms.map((room) => room.run(this.#signal, WORKERS))),
+    );
+  }
+
+  /** The process is gone in the middle of whatever it did. */
+  crash(): void {
+    this.#clock.stop();
+    this.#parts.calls.abandon();
+    this.#parts.watches.forget();
+  }
+
+  #kube(): KubeClient {
+    const { api, watches, calls, write } = this.#parts;
+    const actor: Actor = "operator";
+    const send = <T>(verb: string, resource: AnyResource, of: Ref | { metadata: Ref }, run: () => T): Promise<T> => {
+      const text = `${verb} ${resource.plural} ${keyOf(of)}`;
+      const { isLeading } = this;
+      const unavailable = (why: string) => new OperatorError("KubeUnavailable", `${text}: ${why}`);
+      return calls.send({ text, changes: true, unavailable, run: () => write(run, isLeading) as T });
+    };
+    const client = {
+      list: watches.list,
+      watch: watches.watch,
+      create: <T extends KubeObject>(resource: Resource<T>, draft: Draft<T>) =>
+        send("create", resource, draft, () => api.create(actor, resource, draft)),
+      replace: <T extends KubeObject>(resource: Resource<T>, draft: Draft<T>, options: { subresource?: "status" }) =>
+        send(`replace${options.subresource === undefined ? "" : " status of"}`, resource, draft, () =>
+          api.replace(actor, resource, draft, options.subresource),
+        ),
+      patch: <T extends KubeObject>(
+        resource: Resource<T>,
+        ref: Ref,
+        patch: object,
+        options: { preconditions?: Preconditions },
+      ) => send("patch", resource, ref, () => api.patch(actor, resource, ref, patch, options.preconditions ?? {})),
+      delete: (resource: AnyResource, ref: Ref, options: { preconditions: Preconditions }) =>
+        send("delete", resource, ref, () => api.delete(actor, resource, ref, options)),
+    };
+    return client as unknown as KubeClient;
+  }
+
+  /** The controller, with everything that it does told to those who watch over the promises. */
+  #watched<Snapshot extends object, Step extends { readonly do: string }, Status>(
+    real: Controller<Snapshot, Step, Status>,
+    tellStatus: (lookedFrom: number, snapshot: Snapshot, status: Status) => void,
+  ): Controller<Snapshot, Step, Status> {
+    const { now, happened } = this.#parts;
+    const looks = new WeakMap<Snapshot, number>();
+    return {
+      ...real,
+      observe: async (key, signal) => {
+        this.passes += 1;
+        const from = now();
+        const seen = await real.observe(key, signal);
+        if (seen.is === "present") looks.set(seen.value, from);
+        return seen;
+      },
+      plan: (snapshot) => {
+        const plan = real.plan(snapshot);
+        happened({ is: "decided", room: real.name, rule: plan.next === "settled" ? "settled" : plan.rule });
+        return plan;
+      },
+      act: (step, snapshot, signal) => {
+        const lookedFrom = looks.get(snapshot) ?? 0;
+        // There are two rooms; which one this is, the snapshot tells.
+        happened({ is: "acts", room: real.name, lookedFrom, snapshot: snapshot as never, step: step as never });
+        return real.act(step, snapshot, signal);
+      },
+      status: (snapshot, plan, outcome) => {
+        const status = real.status(snapshot, plan, outcome);
+        tellStatus(looks.get(snapshot) ?? 0, snapshot, status);
+        return status;
+      },
+    };
+  }
+}
+
+function expectationsOf(clock: ProcessClock, caches: Caches): Expectations {
+  const byPlural = new Map<string, Caches[keyof Caches]>();
+  for (const cache of Object.values(caches)) byPlural.set(cache.resource.plural, cache);
+  return new Expectations(
+    clock,
+    ({ plural }) => byPlural.get(plural),
+    () => undefined,
+  );
+}
+
+function ownKey({ metadata }: KubeObject): readonly Key[] {
+  return metadata.namespace === undefined ? [] : [{ namespace: metadata.namespace, name: metadata.name }];
+}
+
+function tracingLog(tell: (text: string) => void): Log {
+  const say: Log["info"] = (fields, message) => {
+    const words = [fields.controller, fields.name, message, fields.rule, fields.step, fields.because, fields.error];
+    tell(`operator: ${words.filter((word) => word !== undefined).join(" | ")}`);
+  };
+  const log: Log = { debug: say, info: say, warn: say, error: say, with: (more) => bound(log, more) };
+  return log;
+}
+
+function bound(log: Log, more: Parameters<Log["with"]>[0]): Log {
+  return {
+    debug: (fields, message) => log.debug({ ...more, ...fields }, message),
+    info: (fields, message) => log.info({ ...more, ...fields }, message),
+    warn: (fields, message) => log.warn({ ...more, ...fields }, message),
+    error: (fields, message) => log.error({ ...more, ...fields }, message),
+    with: (others) => bound(log, { ...more, ...others }),
+  };
+}

@@ -1,0 +1,235 @@
+import { CLAIM_CLUSTER_ID_ANNOTATION, clusterLabels, memberLabels, PAUSED_ANNOTATION } from "#api/names.ts";
+import { clusterSpecSchema, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import {
+  type AnyResource,
+  type Draft,
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  POD_DISRUPTION_BUDGETS,
+  PODS,
+  REPLICA_SETS,
+  SERVICES,
+} from "#kube/kinds.ts";
+import type { ApiServer } from "./world-api.ts";
+import type { Kubelets } from "./world-kubelet.ts";
+import type { Random } from "./world-random.ts";
+
+export const NAMESPACE = "foo";
+export const CLUSTER = "db";
+/** Its headless Service has the name of the other's client Service. */
+export const RIVAL = "db-client";
+
+/** What people may do, each as often as a history says. */
+export const PEOPLES_ACTS = [
+  "createCluster",
+  "createRival",
+  "deleteCluster",
+  "editReplicas",
+  "editVersion",
+  "pause",
+  "deletePod",
+  "forceDeletePod",
+  "deletePeer",
+  "deleteReplicaSet",
+  "deleteService",
+  "deleteBudget",
+  "deleteClaim",
+  "editOwned",
+  "unlabelOwned",
+  "placeForeign",
+] as const;
+export type PeoplesAct = (typeof PEOPLES_ACTS)[number];
+
+interface Parts {
+  readonly api: ApiServer;
+  readonly kubelets: Kubelets;
+  readonly random: Random;
+  readonly tell: (text: string) => void;
+  readonly replicas: number;
+}
+
+const OWNED: readonly AnyResource[] = [SERVICES, POD_DISRUPTION_BUDGETS, ETCD_PEERS, REPLICA_SETS];
+
+/** People with kubectl. Each act says whether there was anything to do. */
+export class People {
+  /** Uids of objects that people made or took from the operator: it may not touch them. */
+  readonly foreign = new Set<string>();
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  do(act: PeoplesAct): boolean {
+    switch (act) {
+      case "createCluster":
+        return this.#create(CLUSTER, this.#parts.replicas);
+      case "createRival":
+        return this.#create(RIVAL, 1);
+      case "deleteCluster":
+        return this.#deleteCluster();
+      case "editReplicas":
+        return this.#edit((spec) => ({ ...spec, replicas: this.#parts.random.between(1, 5) }));
+      case "editVersion":
+        return this.#edit((spec) => ({ ...spec, version: "3.7.3" }));
+      case "pause":
+        return this.#pause();
+      case "deletePod":
+        return this.#delete(PODS);
+      case "forceDeletePod":
+        return this.#forceDeletePod();
+      case "deletePeer":
+        return this.#delete(ETCD_PEERS);
+      case "deleteReplicaSet":
+        return this.#delete(REPLICA_SETS);
+      case "deleteService":
+        return this.#delete(SERVICES);
+      case "deleteBudget":
+        return this.#delete(POD_DISRUPTION_BUDGETS);
+      case "deleteClaim":
+        return this.#delete(PERSISTENT_VOLUME_CLAIMS);
+      case "editOwned":
+        return this.#changeOwned("takes the annotations of", ({ annotations: _, ...rest }) => rest);
+      case "unlabelOwned":
+        return this.#changeOwned("takes the labels of", ({ labels: _, ...rest }) => rest, SERVICES);
+      case "placeForeign":
+        return this.#placeForeign();
+    }
+    return act satisfies never;
+  }
+
+  /** Cleans up after all of them: what a person must do before the operator can go on. */
+  tidy(): void {
+    const { api, replicas } = this.#parts;
+    this.#parts.tell("people tidy up");
+    for (const resource of [...OWNED, PERSISTENT_VOLUME_CLAIMS])
+      for (const object of api.list(resource))
+        if (this.foreign.has(object.metadata.uid)) api.delete("person", resource, object.metadata);
+    if (api.find(ETCD_CLUSTERS, { namespace: NAMESPACE, name: CLUSTER }) === undefined) this.#create(CLUSTER, replicas);
+    for (const cluster of api.list(ETCD_CLUSTERS)) {
+      const spec = clusterSpecSchema.parse({ replicas: cluster.spec.replicas });
+      this.#put(cluster, spec);
+      const { [PAUSED_ANNOTATION]: _, ...annotations } = cluster.metadata.annotations ?? {};
+      api.update("person", ETCD_CLUSTERS, cluster, { metadata: { ...cluster.metadata, annotations } });
+    }
+    this.#deleteClaimsOfOthers();
+  }
+
+  /** Claims of clusters that are gone, and of which nothing is to be kept. */
+  #deleteClaimsOfOthers(): void {
+    const { api } = this.#parts;
+    const living = new Set(api.list(ETCD_CLUSTERS).map(({ status }) => status?.identity?.clusterID));
+    for (const claim of api.list(PERSISTENT_VOLUME_CLAIMS)) {
+      const clusterID = claim.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION];
+      if (!living.has(clusterID)) api.delete("person", PERSISTENT_VOLUME_CLAIMS, claim.metadata);
+    }
+  }
+
+  #create(name: string, replicas: number): boolean {
+    const { api, tell } = this.#parts;
+    if (api.find(ETCD_CLUSTERS, { namespace: NAMESPACE, name }) !== undefined) return false;
+    tell(`a person creates EtcdCluster ${name} with ${replicas} replicas`);
+    api.create<EtcdCluster>("person", ETCD_CLUSTERS, {
+      apiVersion: "etcd.improbable.io/v1alpha1",
+      kind: "EtcdCluster",
+      metadata: { namespace: NAMESPACE, name },
+      spec: clusterSpecSchema.parse({ replicas }),
+    });
+    return true;
+  }
+
+  #deleteCluster(): boolean {
+    const { api, random, tell } = this.#parts;
+    const cluster = random.pick(api.list(ETCD_CLUSTERS));
+    if (cluster === undefined) return false;
+    const isForeground = random.chance(0.4);
+    tell(`a person deletes EtcdCluster ${cluster.metadata.name}${isForeground ? " with --cascade=foreground" : ""}`);
+    api.delete("person", ETCD_CLUSTERS, cluster.metadata, { isForeground });
+    return true;
+  }
+
+  #edit(change: (spec: EtcdCluster["spec"]) => EtcdCluster["spec"]): boolean {
+    const cluster = this.#parts.random.pick(this.#parts.api.list(ETCD_CLUSTERS));
+    return cluster !== undefined && this.#put(cluster, change(cluster.spec));
+  }
+
+  #put(cluster: EtcdCluster, spec: EtcdCluster["spec"]): boolean {
+    const { api, tell } = this.#parts;
+    const after = api.replace("person", ETCD_CLUSTERS, { ...cluster, spec } as Draft<EtcdCluster>);
+    if (after !== cluster) tell(`a person sets replicas ${spec.replicas}, version ${spec.version}`);
+    return after !== cluster;
+  }
+
+  #delete(resource: AnyResource): boolean {
+    const { api, random, tell } = this.#parts;
+    const object = random.pick(api.list(resource).filter(({ metadata }) => metadata.deletionTimestamp === undefined));
+    if (object === undefined) return false;
+    tell(`a person deletes ${resource.kind} ${object.metadata.name}`);
+    api.delete("person", resource, object.metadata);
+    return true;
+  }
+
+  /** Asks the operator to keep its hands off, or no longer. */
+  #pause(): boolean {
+    const { api, random, tell } = this.#parts;
+    const cluster = random.pick(api.list(ETCD_CLUSTERS));
+    if (cluster === undefined) return false;
+    const { [PAUSED_ANNOTATION]: before, ...others } = cluster.metadata.annotations ?? {};
+    const annotations = before === undefined ? { ...others, [PAUSED_ANNOTATION]: "true" } : others;
+    tell(`a person ${before === undefined ? "pauses" : "unpauses"} ${cluster.metadata.name}`);
+    api.update("person", ETCD_CLUSTERS, cluster, { metadata: { ...cluster.metadata, annotations } });
+    return true;
+  }
+
+  /** Only pods of nodes that are really down: nothing of them runs. */
+  #forceDeletePod(): boolean {
+    const { api, kubelets, random, tell } = this.#parts;
+    const down = new Set(kubelets.nodes.filter(({ isUp }) => !isUp).map(({ name }) => name));
+    const pod = random.pick(api.list(PODS).filter(({ spec }) => down.has(spec?.nodeName ?? "")));
+    if (pod === undefined) return false;
+    tell(`a person deletes pod ${pod.metadata.name} of a dead node by force`);
+    api.remove(PODS, pod);
+    return true;
+  }
+
+  #changeOwned(
+    what: string,
+    change: (metadata: KubeObject["metadata"]) => KubeObject["metadata"],
+    only?: AnyResource,
+  ): boolean {
+    const { api, random, tell } = this.#parts;
+    const resource = only ?? random.pick(OWNED);
+    const object = resource === undefined ? undefined : random.pick(api.list(resource));
+    if (resource === undefined || object === undefined || this.foreign.has(object.metadata.uid)) return false;
+    tell(`a person ${what} ${resource.kind} ${object.metadata.name}`);
+    const metadata = change(object.metadata);
+    api.update("person", resource, object, { metadata });
+    if (metadata.labels === undefined) this.foreign.add(object.metadata.uid);
+    return true;
+  }
+
+  /** An object of a name that the operator needs, with labels like ours or without. */
+  #placeForeign(): boolean {
+    const { api, random, tell } = this.#parts;
+    const resource = random.pick([...OWNED, PERSISTENT_VOLUME_CLAIMS].filter((each) => each !== ETCD_PEERS));
+    if (resource === undefined) return false;
+    const isOfMember = resource === REPLICA_SETS || resource === PERSISTENT_VOLUME_CLAIMS;
+    const name = isOfMember
+      ? `${CLUSTER}-0`
+      : (random.pick([CLUSTER, ...(resource === SERVICES ? [RIVAL] : [])]) ?? CLUSTER);
+    if (api.find(resource, { namespace: NAMESPACE, name }) !== undefined) return false;
+    const labels = isOfMember ? memberLabels(CLUSTER, name) : clusterLabels(CLUSTER);
+    const isLabelled = random.chance(0.5);
+    const draft = {
+      apiVersion: "v1",
+      kind: resource.kind,
+      metadata: { namespace: NAMESPACE, name, ...(isLabelled ? { labels } : {}) },
+      spec: { replicas: 0 },
+    };
+    const object = api.create("person", resource, draft as Draft<KubeObject>);
+    this.foreign.add(object.metadata.uid);
+    tell(`a person makes a ${resource.kind} ${name} of their own, ${isLabelled ? "with" : "without"} labels`);
+    return true;
+  }
+}

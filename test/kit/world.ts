@@ -1,0 +1,128 @@
+import type { ClusterId } from "#etcd/types.ts";
+import { ApiServer, type ApiWrite } from "./world-api.ts";
+import { Calls } from "./world-calls.ts";
+import { WorldTime } from "./world-clock.ts";
+import { KubeControllers } from "./world-controllers.ts";
+import { Etcd, type EtcdEvent } from "./world-etcd.ts";
+import { WorldEtcdClient } from "./world-etcd-client.ts";
+import { Kubelets } from "./world-kubelet.ts";
+import { type Mutation, type OperatorEvent, OperatorProcess } from "./world-operator.ts";
+import { People } from "./world-people.ts";
+import { Random } from "./world-random.ts";
+import { WatchServer } from "./world-watch.ts";
+
+/** Everything that a promise may be about. */
+export type WorldEvent =
+  | ({ readonly is: "write"; readonly isLeading: boolean } & ApiWrite)
+  /** A member list that a quorum confirmed. */
+  | { readonly is: "listed"; readonly clusterId: ClusterId }
+  | EtcdEvent
+  | OperatorEvent
+  /** The world has settled after one step of it. */
+  | { readonly is: "step" };
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly replicas: number;
+  readonly hasLocalVolumes: boolean;
+  readonly mutation: Mutation;
+  readonly happened: (event: WorldEvent, world: World) => void;
+  /** Gets every line of the history; undefined: nobody reads it, which is faster. */
+  readonly trace: ((line: string) => void) | undefined;
+}
+
+/**
+ * Kubernetes, etcd, people and the operator between them, in one thread: nothing happens but what the seed decides.
+ * The operator is the real one, from its caches to its calls.
+ */
+export class World {
+  readonly random: Random;
+  readonly time = new WorldTime();
+  readonly api: ApiServer;
+  readonly etcd: Etcd;
+  readonly kubelets: Kubelets;
+  readonly controllers: KubeControllers;
+  readonly people: People;
+  readonly calls: Calls;
+  readonly watches: WatchServer;
+  operator: OperatorProcess | undefined;
+  /** Counts steps: the order of things, where time would say "at once". */
+  step = 0;
+  /** Writes of the operator so far. */
+  writes = 0;
+  readonly #options: WorldOptions;
+  readonly #startedAtMs: number;
+  /** Whose call the API server is carrying out. */
+  #isLeading = true;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    const random = new Random(options.seed);
+    this.random = random;
+    const { time } = this;
+    this.#startedAtMs = time.nowMs;
+    const nowMs = () => time.nowMs;
+    const tell = (text: string) => this.tell(text);
+    const happened = (event: WorldEvent) => this.happened(event);
+    this.api = new ApiServer({ random, nowMs, onWrite: (write) => this.#wrote(write) });
+    this.etcd = new Etcd({ random, happened, tell });
+    const { hasLocalVolumes, replicas } = options;
+    this.kubelets = new Kubelets({ api: this.api, etcd: this.etcd, random, nowMs, tell, hasLocalVolumes });
+    this.controllers = new KubeControllers({ api: this.api, etcd: this.etcd, kubelets: this.kubelets, random });
+    this.people = new People({ api: this.api, kubelets: this.kubelets, random, tell, replicas });
+    this.calls = new Calls(random, tell);
+    this.watches = new WatchServer(this.api);
+  }
+
+  startOperator(): void {
+    this.tell("the operator starts");
+    const { api, watches, calls, time } = this;
+    this.operator = new OperatorProcess({
+      api,
+      watches,
+      calls,
+      time,
+      etcd: new WorldEtcdClient({
+        etcd: this.etcd,
+        calls,
+        onList: ({ data }) => this.happened({ is: "listed", clusterId: data.clusterId }),
+      }).asClient(),
+      now: () => this.step,
+      happened: (event) => this.happened(event),
+      write: (run, isLeading) => {
+        this.#isLeading = isLeading;
+        return run();
+      },
+      tell: this.#options.trace === undefined ? undefined : (text) => this.tell(text),
+      mutation: this.#options.mutation,
+    });
+  }
+
+  crashOperator(): void {
+    this.tell("the operator crashes");
+    this.operator?.crash();
+    this.operator = undefined;
+  }
+
+  happened(event: WorldEvent): void {
+    this.#options.happened(event, this);
+  }
+
+  /** One line of the history, with its time in seconds. */
+  tell(text: string): void {
+    const { trace } = this.#options;
+    if (trace === undefined) return;
+    const seconds = ((this.time.nowMs - this.#startedAtMs) / 1000).toFixed(2);
+    trace(`${String(this.step).padStart(4)} ${seconds.padStart(8)} s  ${text}`);
+  }
+
+  #wrote(write: ApiWrite): void {
+    if (write.actor === "operator") {
+      this.writes += 1;
+      const { verb, resource, before, after } = write;
+      const metadata = (after ?? before)?.metadata;
+      this.tell(`operator: ${verb} ${resource.kind} ${metadata?.name} -> version ${after?.metadata.resourceVersion}`);
+    }
+    this.happened({ is: "write", isLeading: this.#isLeading, ...write });
+  }
+}

@@ -1,0 +1,93 @@
+import type { World } from "#kit/world.ts";
+import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
+import { CLUSTER } from "#kit/world-people.ts";
+import { settle } from "./ambient.ts";
+import { happen, kubernetesStep } from "./happenings.ts";
+import type { Profile } from "./profile.ts";
+
+/** How long nothing is written before the world counts as settled: longer than the longest back-off of the operator, 30 s. */
+const QUIET_MS = 40_000;
+/** By then everything must be at rest: 15 minutes, a generous multiple of the longest waits in a row. */
+const PATIENCE_MS = 15 * 60_000;
+/** A bound for what time does not bound: passes that follow one another at once. */
+const MOST_PASSES = 3_000;
+
+/** How long it takes until everything that can happen has happened once. */
+const TURN_MS = 20;
+
+/** Faults stop. What the profile says stays wrong. */
+export function heal(world: World, profile: Profile): void {
+  world.tell("faults stop");
+  const { calls, etcd, kubelets, people } = world;
+  calls.faults = NO_CALL_FAULTS;
+  for (const process of etcd.processes.values()) [process.isHidden, process.isCutOff] = [false, false];
+  for (const node of kubelets.nodes) node.isUp = true;
+  if (world.operator !== undefined && !world.operator.isLeading) world.crashOperator();
+  if (world.operator === undefined) world.startOperator();
+  if (profile.isTidied) people.tidy();
+  keepWrong(world, profile);
+}
+
+function keepWrong(world: World, { obstacle }: Profile): void {
+  const { kubelets, random, etcd } = world;
+  switch (obstacle) {
+    case "none":
+      return;
+    case "nodeStaysDown": {
+      const node = random.pick(kubelets.nodes);
+      if (node !== undefined) kubelets.nodeDown(node);
+      return;
+    }
+    case "noVolume":
+      kubelets.unprovisioned.add(`${CLUSTER}-0`);
+      return;
+    case "membersStayHidden":
+      for (const process of etcd.processes.values()) process.isHidden = true;
+      return;
+    case "diskEmptied":
+      happen(world, "emptyDisk");
+      return;
+  }
+  obstacle satisfies never;
+}
+
+/** Everything that can happen happens, until nothing is written any more. @returns why it never comes to rest */
+export async function calmDown(world: World, next: () => void): Promise<string | undefined> {
+  const { time } = world;
+  const [startedAtMs, passesBefore] = [time.nowMs, world.operator?.passes ?? 0];
+  let [quietSinceMs, version] = [time.nowMs, world.api.version];
+  for (;;) {
+    await settle();
+    next();
+    if (world.api.version !== version) [quietSinceMs, version] = [time.nowMs, world.api.version];
+    if (time.nowMs - startedAtMs > PATIENCE_MS)
+      return `something is still written after ${PATIENCE_MS / 60_000} minutes`;
+    if ((world.operator?.passes ?? 0) - passesBefore > MOST_PASSES) return `${MOST_PASSES} passes, and no end`;
+    if (everythingHappens(world)) {
+      time.runNext(time.nowMs + TURN_MS);
+      continue;
+    }
+    if (time.nowMs - quietSinceMs >= QUIET_MS) return undefined;
+    time.runNext(quietSinceMs + QUIET_MS);
+  }
+}
+
+/** @returns whether anything did */
+function everythingHappens(world: World): boolean {
+  const { watches, calls, kubelets, etcd } = world;
+  let some = false;
+  for (const stream of watches.streams) {
+    if (stream.behind === 0) continue;
+    stream.deliver(stream.behind);
+    some = true;
+  }
+  some = calls.finish() || some;
+  while (kubernetesStep(world) || kubelets.evict()) some = true;
+  some = etcd.noticeLeaders() || some;
+  for (const process of [...etcd.processes.values()]) {
+    if (process.leaderId === undefined) some = etcd.elect(process) || some;
+    if (etcd.leaderOf(process) === process) some = etcd.replicate(process) || some;
+  }
+  world.happened({ is: "step" }); // what is true now, before the operator looks
+  return some;
+}

@@ -1,0 +1,72 @@
+import { type Told, tell } from "./history.ts";
+import { type KnownDefect, knownDefect } from "./known-defects.ts";
+import { type Leaning, profileOf } from "./profile.ts";
+
+/** What many histories came to. */
+export interface Report {
+  readonly histories: number;
+  readonly steps: number;
+  readonly passes: number;
+  readonly writes: number;
+  readonly seconds: number;
+  /** Histories in which a member started over within the window before its fence. */
+  readonly excused: number;
+  /** How the first cluster ended, and how often. */
+  readonly endings: ReadonlyMap<string, number>;
+  /** How often each rule and guard decided, as `room: name`. */
+  readonly decided: ReadonlyMap<string, number>;
+  readonly known: ReadonlyMap<KnownDefect, number>;
+  /** The first history in which a promise was broken, if any; the campaign ends there. */
+  readonly broken: Told | undefined;
+}
+
+/** Tells history after history, seed after seed, until a promise is broken that is not known to be. */
+export async function campaign(count: number, firstSeed = 1, leaning: Leaning = {}): Promise<Report> {
+  const startedAtMs = performance.now();
+  const [endings, decided, known] = [
+    new Map<string, number>(),
+    new Map<string, number>(),
+    new Map<KnownDefect, number>(),
+  ];
+  let [steps, passes, writes, excused, histories] = [0, 0, 0, 0, 0];
+  let broken: Told | undefined;
+  for (let seed = firstSeed; seed < firstSeed + count && broken === undefined; seed++) {
+    const told = await tell(profileOf(seed, leaning));
+    histories += 1;
+    steps += told.steps;
+    writes += told.writes;
+    excused += told.wasExcused ? 1 : 0;
+    tally(endings, told.ending, 1);
+    for (const [name, times] of told.decided) {
+      tally(decided, name, times);
+      passes += times;
+    }
+    if (told.violation === undefined) continue;
+    const defect = knownDefect(told.violation);
+    if (defect === undefined) broken = told;
+    else tally(known, defect, 1);
+  }
+  const seconds = (performance.now() - startedAtMs) / 1000;
+  return { histories, steps, passes, writes, seconds, excused, endings, decided, known, broken };
+}
+
+function tally<K>(counts: Map<K, number>, key: K, times: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + times);
+}
+
+/** The report in words, for whoever runs the tests. */
+export function inWords(report: Report): string {
+  const { histories, steps, passes, writes, seconds, excused, endings, decided, known } = report;
+  const sorted = (counts: ReadonlyMap<string, number>) =>
+    [...counts]
+      .sort((a, b) => b[1] - a[1])
+      .map(([name, times]) => `${name} ${times}`)
+      .join(", ");
+  return [
+    `${histories} histories, ${steps} steps, ${passes} passes, ${writes} writes in ${seconds.toFixed(1)} s (${((seconds / histories) * 1000).toFixed(1)} ms each)`,
+    `endings: ${sorted(endings)}`,
+    `decided: ${sorted(decided)}`,
+    `excused: in ${excused} histories a member started over on an empty disk within the window before its fence`,
+    ...[...known].map(([{ sentence }, times]) => `known defect, met ${times} times: ${sentence}`),
+  ].join("\n");
+}

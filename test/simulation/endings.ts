@@ -1,0 +1,183 @@
+import {
+  CLUSTER_LABEL,
+  clientServiceName,
+  disruptionBudgetName,
+  headlessServiceName,
+  PAUSED_ANNOTATION,
+} from "#api/names.ts";
+import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { quorumOf } from "#etcd/quorum.ts";
+import { clusterIdFromHex, hexOf } from "#etcd/types.ts";
+import type { World } from "#kit/world.ts";
+import {
+  controllerOf,
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  POD_DISRUPTION_BUDGETS,
+  REPLICA_SETS,
+  type Ref,
+  type Resource,
+  SERVICES,
+} from "#kube/kinds.ts";
+import { whatTheWorldHolds } from "./impediments.ts";
+import { type Memory, templateCanStartEmpty } from "./memory.ts";
+
+// What is a good ending?
+//   It follows from the world as it really is, not from what the operator says: who is in the way, which disks are gone, which
+//   members can run. From that follows what must be there and what the conditions must say.
+
+/** How the world ended otherwise than promised; `undefined` when all is as it should be. */
+export function wrongEnding(world: World, memory: Memory): string | undefined {
+  for (const cluster of world.api.list(ETCD_CLUSTERS)) {
+    const wrong = new Ending(world, memory, cluster).wrong();
+    if (wrong !== undefined) return `${cluster.metadata.name}: ${wrong}`;
+  }
+  return undefined;
+}
+
+class Ending {
+  readonly #world: World;
+  readonly #memory: Memory;
+  readonly #cluster: EtcdCluster;
+
+  constructor(world: World, memory: Memory, cluster: EtcdCluster) {
+    this.#world = world;
+    this.#memory = memory;
+    this.#cluster = cluster;
+  }
+
+  wrong(): string | undefined {
+    const { metadata, status } = this.#cluster;
+    // A pod on a node that is down cannot end, and whoever waits for it waits on.
+    const isHeldUp = this.#world.kubelets.nodes.some(({ isUp }) => !isUp);
+    if (metadata.deletionTimestamp !== undefined)
+      return isHeldUp ? undefined : "it was to be deleted and is still there";
+    if (metadata.annotations?.[PAUSED_ANNOTATION] === "true") return this.#says("Ready", "False", "Paused");
+    const identity = status?.identity;
+    if (identity === undefined && this.#hasOldClaims() && this.#says("Ready", "False", "ClaimTaken") === undefined)
+      return undefined;
+    const strangers = this.#strangers();
+    if (strangers.length > 0)
+      return this.#says("Ready", "False", "NameTaken") ?? this.#tells("Progressing", ...strangers);
+    if (identity === undefined) return "its identity was never written down";
+    if (this.#memory.excused.has(clusterIdFromHex(identity.clusterID))) return undefined;
+    return this.#missingObject(identity) ?? this.#wrongMembers(identity);
+  }
+
+  /** Objects of names that the cluster needs, and that are not the cluster's. */
+  #strangers(): readonly string[] {
+    const { namespace, name } = this.#cluster.metadata;
+    const peers = this.#peers().filter(({ metadata }) => metadata.namespace === namespace);
+    const needed: readonly (KubeObject | undefined)[] = [
+      this.#find(SERVICES, headlessServiceName(name)),
+      this.#find(SERVICES, clientServiceName(name)),
+      this.#find(POD_DISRUPTION_BUDGETS, disruptionBudgetName(name)),
+      ...peers,
+    ];
+    const isOurs = (object: KubeObject) =>
+      controllerOf(object)?.uid === this.#cluster.metadata.uid && !this.#world.people.foreign.has(object.metadata.uid);
+    return needed.flatMap((object) => (object === undefined || isOurs(object) ? [] : [object.metadata.name]));
+  }
+
+  #hasOldClaims(): boolean {
+    return this.#world.api
+      .list(PERSISTENT_VOLUME_CLAIMS)
+      .some(({ metadata }) => metadata.labels?.[CLUSTER_LABEL] === this.#cluster.metadata.name);
+  }
+
+  #peers(): readonly EtcdPeer[] {
+    return this.#world.api.list(ETCD_PEERS).filter(({ spec }) => spec.clusterName === this.#cluster.metadata.name);
+  }
+
+  #missingObject({ initialMembers }: ClusterIdentity): string | undefined {
+    const { name } = this.#cluster.metadata;
+    if (this.#find(SERVICES, headlessServiceName(name)) === undefined) return "its headless Service is missing";
+    if (this.#find(SERVICES, clientServiceName(name)) === undefined) return "its client Service is missing";
+    if (this.#find(POD_DISRUPTION_BUDGETS, disruptionBudgetName(name)) === undefined) return "its budget is missing";
+    for (const member of initialMembers.filter(({ joined }) => joined)) {
+      const peer = this.#peers().find(({ spec }) => spec.memberID === member.id);
+      if (peer === undefined) continue; // replaced, or the wrong members are told of below
+      if (peer.spec.bootstrap !== undefined) return `EtcdPeer ${member.name} is not fenced`;
+      const set = this.#find(REPLICA_SETS, member.name);
+      const isOurs = set !== undefined && controllerOf(set)?.uid === peer.metadata.uid;
+      if (isOurs && templateCanStartEmpty(set)) return `ReplicaSet ${member.name} is not fenced`;
+    }
+    return undefined;
+  }
+
+  #wrongMembers(identity: ClusterIdentity): string | undefined {
+    const { members, well, canHeal } = whatTheWorldHolds(this.#world, identity);
+    const isForming = identity.initialMembers.some(({ joined }) => !joined);
+    const voters = members.filter(({ isLearner }) => !isLearner);
+    const healthy = voters.filter(({ id }) => well.has(id)).length;
+    const { replicas } = this.#cluster.spec;
+    const isComplete = healthy === voters.length && voters.length === members.length && voters.length === replicas;
+    if (canHeal && !isComplete)
+      return `${healthy} of ${voters.length} voters are well, ${replicas} are wanted, and nothing is in the way`;
+    const refusesAll = (this.#world.etcd.truth.named(identity.clusterID)?.alarms.size ?? 0) > 0;
+    if (refusesAll && this.#condition("Available")?.status === "True")
+      return "Available is True while etcd refuses everything";
+    if (healthy < quorumOf(voters.length)) return this.#wrongWithoutQuorum(isForming, voters.length);
+    if (isForming) return this.#says("Ready", "False", "Forming") ?? this.#tells("Progressing", "await-members:");
+    const available = this.#says("Available", "True", "QuorumAvailable");
+    if (available !== undefined) return available;
+    if (isComplete) return this.#wrongWhenComplete(members.map(({ id }) => hexOf(id)));
+    return this.#condition("Ready")?.status === "False"
+      ? undefined
+      : "Ready is not False, and the cluster is not complete";
+  }
+
+  #wrongWhenComplete(ids: readonly string[]): string | undefined {
+    const peers = this.#peers();
+    const { version } = this.#cluster.spec;
+    const extra = peers.find(({ spec }) => !ids.includes(spec.memberID ?? ""));
+    if (extra !== undefined) return `EtcdPeer ${extra.metadata.name} is of no member`;
+    if (peers.length !== ids.length) return `${peers.length} EtcdPeers for ${ids.length} members`;
+    if (peers.some(({ spec }) => spec.version !== version)) return this.#says("Ready", "False", "UpgradeNotSupported");
+    const unready = peers.find(
+      ({ status }) => !status?.conditions?.some((each) => each.type === "Ready" && each.status === "True"),
+    );
+    if (unready !== undefined) return `EtcdPeer ${unready.metadata.name} is not Ready`;
+    return this.#says("Ready", "True", "AllMembersHealthy") ?? this.#says("Progressing", "False", "Settled");
+  }
+
+  /** Members that the operator cannot reach may serve all the same: then the members' own pods say so, and it is not known. */
+  #wrongWithoutQuorum(isForming: boolean, voters: number): string | undefined {
+    const running = [...this.#world.etcd.processes.values()].filter(
+      (process) =>
+        hexOf(process.data.clusterId) === this.#cluster.status?.identity?.clusterID &&
+        this.#world.etcd.leaderOf(process) !== undefined,
+    );
+    if (running.length >= quorumOf(voters)) {
+      const isUnseen = !isForming && running.every(({ isHidden }) => isHidden);
+      return isUnseen ? this.#says("Available", "Unknown", "MembersUnreachable") : undefined;
+    }
+    if (this.#condition("Available")?.status === "True") return "Available is True without a quorum";
+    if (this.#condition("Ready")?.status !== "False") return "Ready is not False without a quorum";
+    return this.#tells("Progressing", isForming ? "await-members:" : "await-quorum:");
+  }
+
+  #says(type: string, status: string, reason: string): string | undefined {
+    const condition = this.#condition(type);
+    if (condition?.status === status && condition.reason === reason) return undefined;
+    return `${type} should be ${status} (${reason}) and is ${condition?.status} (${condition?.reason}: ${condition?.message})`;
+  }
+
+  /** @param texts of which one must be in the message */
+  #tells(type: string, ...texts: readonly string[]): string | undefined {
+    const message = this.#condition(type)?.message ?? "";
+    return texts.some((text) => message.includes(text))
+      ? undefined
+      : `${type} should tell of ${texts} and says: ${message}`;
+  }
+
+  #condition(type: string) {
+    return this.#cluster.status?.conditions?.find((condition) => condition.type === type);
+  }
+
+  #find<T extends KubeObject>(resource: Resource<T>, name: string): T | undefined {
+    const ref: Ref = { namespace: this.#cluster.metadata.namespace, name };
+    return this.#world.api.find(resource, ref);
+  }
+}

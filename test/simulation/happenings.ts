@@ -1,0 +1,153 @@
+import { OperatorError } from "#base/error.ts";
+import type { World } from "#kit/world.ts";
+import { PEOPLES_ACTS, type PeoplesAct } from "#kit/world-people.ts";
+import { PODS } from "#kube/kinds.ts";
+import type { Happening } from "./profile.ts";
+
+/** Lets one thing happen; false when there was no occasion for it. Everything random comes from the world's own numbers. */
+export function happen(world: World, happening: Happening): boolean {
+  if (isPeoplesAct(happening)) return world.people.do(happening);
+  switch (happening) {
+    case "deliver":
+      return deliver(world);
+    case "call":
+      return world.calls.step();
+    case "time":
+      return letTimePass(world);
+    case "kubernetes":
+      return kubernetesStep(world);
+    case "etcd":
+      return etcdStep(world);
+    case "crashOperator":
+      if (world.operator === undefined) world.startOperator();
+      else world.crashOperator();
+      return true;
+    case "loseLease":
+      if (world.operator === undefined) return false;
+      world.tell("the operator loses its lease");
+      world.operator.isLeading = false; // the process ends soon after: see crashOperator
+      return true;
+    case "breakWatch":
+      return breakWatch(world, new OperatorError("KubeUnavailable", "the connection broke"));
+    case "expireWatch":
+      return breakWatch(world, new OperatorError("KubeExpired", "too old resource version"));
+    case "killContainer":
+      return killContainer(world);
+    case "nodeDown":
+      return toggleNode(world);
+    case "evict":
+      return world.kubelets.evict();
+    case "emptyDisk":
+      return emptyDisk(world);
+    case "corruptMember":
+      return corruptMember(world);
+    case "hideMember":
+      return toggle(world, "isHidden", "the operator");
+    case "cutOffMember":
+      return toggle(world, "isCutOff", "the other members");
+  }
+  return happening satisfies never;
+}
+
+function isPeoplesAct(happening: Happening): happening is PeoplesAct {
+  return (PEOPLES_ACTS as readonly string[]).includes(happening);
+}
+
+/** Some more of what happened reaches one of the operator's caches. */
+function deliver(world: World): boolean {
+  const { random, watches } = world;
+  const stream = random.pick(watches.streams.filter(({ behind }) => behind > 0));
+  stream?.deliver(random.chance(0.3) ? stream.behind : random.between(1, 3));
+  return stream !== undefined;
+}
+
+/** Mostly fractions of a second; now and then long enough for every deadline. */
+function letTimePass({ random, time }: World): boolean {
+  const most = random.chance(0.15) ? 30_000 : 1_500;
+  time.runNext(time.nowMs + random.between(1, most));
+  return true;
+}
+
+function breakWatch(world: World, error: OperatorError): boolean {
+  const stream = world.random.pick(world.watches.streams);
+  if (stream === undefined) return false;
+  world.tell(`the watch of ${stream.resource.plural} ends: ${error.message}`);
+  stream.break(error);
+  return true;
+}
+
+/** One step of one of Kubernetes' controllers or kubelets: the first that has anything to do, beginning anywhere. */
+export function kubernetesStep({ random, kubelets, controllers }: World): boolean {
+  const steps = [
+    () => kubelets.noticeReplicaSet(),
+    () => kubelets.createPod(),
+    () => kubelets.provision(),
+    () => kubelets.schedule(),
+    () => kubelets.startContainer(),
+    () => kubelets.report(),
+    () => kubelets.endPod(),
+    () => controllers.collectGarbage(),
+    () => controllers.releaseClaim(),
+  ];
+  const from = random.below(steps.length);
+  return [...steps.slice(from), ...steps.slice(0, from)].some((each) => each());
+}
+
+function etcdStep({ random, etcd }: World): boolean {
+  const process = random.pick([...etcd.processes.values()]);
+  if (process === undefined) return false;
+  switch (random.pick(["elect", "notice", "write", "write", "replicate"])) {
+    case "elect":
+      return etcd.elect(process);
+    case "notice":
+      return etcd.noticeLeaders();
+    case "write":
+      return etcd.write(etcd.leaderOf(process) ?? process);
+    default:
+      return etcd.replicate(etcd.leaderOf(process) ?? process);
+  }
+}
+
+function killContainer(world: World): boolean {
+  const pod = world.random.pick(world.api.list(PODS).filter(({ metadata }) => world.etcd.processes.has(metadata.uid)));
+  if (pod === undefined) return false;
+  world.tell(`the container of ${pod.metadata.name} dies`);
+  world.kubelets.killContainer(pod);
+  return true;
+}
+
+function toggleNode(world: World): boolean {
+  const { random, kubelets } = world;
+  const node = random.pick(kubelets.nodes);
+  if (node === undefined) return false;
+  world.tell(`${node.name} goes ${node.isUp ? "down" : "up"}`);
+  if (node.isUp) kubelets.nodeDown(node);
+  else node.isUp = true;
+  return true;
+}
+
+function emptyDisk(world: World): boolean {
+  const disk = world.random.pick([...world.kubelets.disks.values()].filter(({ data }) => data !== undefined));
+  if (disk === undefined) return false;
+  world.tell(`the disk of ${disk.data?.name} is emptied`);
+  world.etcd.empty(disk);
+  return true;
+}
+
+/** etcd finds that the data of one member differs from the others', and refuses to serve until that is over. */
+function corruptMember(world: World): boolean {
+  const process = world.random.pick([...world.etcd.processes.values()]);
+  const cluster = process === undefined ? undefined : world.etcd.truth.of(process.data.clusterId);
+  if (process === undefined || cluster?.members.has(process.data.memberId) !== true) return false;
+  world.tell(`the data of ${process.peer} is found to be corrupt`);
+  cluster.alarms.add(process.data.memberId);
+  return true;
+}
+
+function toggle(world: World, way: "isHidden" | "isCutOff", whom: string): boolean {
+  const process = world.random.pick([...world.etcd.processes.values()]);
+  if (process === undefined) return false;
+  process[way] = !process[way];
+  world.tell(`${process.peer} can ${process[way] ? "no longer" : "again"} be reached by ${whom}`);
+  return true;
+}

@@ -1,0 +1,142 @@
+import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { World, type WorldEvent } from "#kit/world.ts";
+import type { Mutation } from "#kit/world-operator.ts";
+import { CLUSTER } from "#kit/world-people.ts";
+import { seeded, settle } from "./ambient.ts";
+import { calmDown, heal } from "./calm.ts";
+import { wrongEnding } from "./endings.ts";
+import { happen } from "./happenings.ts";
+import { INVARIANTS } from "./invariants.ts";
+import { Memory } from "./memory.ts";
+import type { Profile } from "./profile.ts";
+
+/** A promise that was broken. */
+export interface Violation {
+  readonly invariant: string;
+  readonly promise: string;
+  readonly detail: string;
+  readonly step: number;
+}
+
+/** What one history came to. */
+export interface Told {
+  readonly profile: Profile;
+  readonly violation: Violation | undefined;
+  readonly steps: number;
+  readonly passes: number;
+  readonly writes: number;
+  /** How often each rule and guard decided, as `room: name`. */
+  readonly decided: ReadonlyMap<string, number>;
+  /** Whether some member started over within the window before its fence. */
+  readonly wasExcused: boolean;
+  /** How the first cluster ended: the reason of its condition Ready. */
+  readonly ending: string;
+}
+
+export interface Telling {
+  readonly mutation?: Mutation;
+  readonly trace?: (line: string) => void;
+}
+
+/** Ends a history at the first promise that is broken. */
+class Broken extends Error {
+  readonly violation: Violation;
+
+  constructor(violation: Violation) {
+    super(violation.detail);
+    this.violation = violation;
+  }
+}
+
+/** Tells one history to its end, or to the first broken promise. The same profile gives the same history. */
+export async function tell(profile: Profile, telling: Telling = {}): Promise<Told> {
+  return await seeded(profile.seed, () => tellSeeded(profile, telling));
+}
+
+async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
+  const memory = new Memory();
+  const decided = new Map<string, number>();
+  let violation: Violation | undefined;
+  const happened = (event: WorldEvent, world: World): void => {
+    if (event.is === "decided") {
+      const name = `${event.room}: ${event.rule}`;
+      decided.set(name, (decided.get(name) ?? 0) + 1);
+    }
+    for (const invariant of INVARIANTS) {
+      const detail = invariant.breaks(event, world, memory);
+      // Remembered, not thrown: the operator would catch it.
+      if (detail !== undefined && violation === undefined)
+        violation = { invariant: invariant.name, promise: invariant.promise, detail, step: world.step };
+    }
+    memory.note(event, world);
+  };
+  const world = new World({
+    seed: profile.seed,
+    replicas: profile.replicas,
+    hasLocalVolumes: profile.hasLocalVolumes,
+    mutation: telling.mutation ?? {},
+    happened,
+    trace: telling.trace,
+  });
+  const next = (): void => {
+    world.happened({ is: "step" });
+    if (violation !== undefined) throw new Broken(violation);
+    world.step += 1;
+  };
+  try {
+    await live(world, profile, next, memory);
+  } catch (thrown) {
+    if (!(thrown instanceof Broken)) throw thrown;
+    violation = thrown.violation;
+  }
+  const ending = endingOf(world);
+  const passes = world.operator?.passes ?? 0;
+  world.operator?.crash();
+  if (violation !== undefined)
+    telling.trace?.(`BROKEN in step ${violation.step}: ${violation.promise} ${violation.detail}`);
+  return {
+    profile,
+    violation,
+    steps: world.step,
+    passes,
+    writes: world.writes,
+    decided,
+    wasExcused: memory.excused.size > 0,
+    ending,
+  };
+}
+
+async function live(world: World, profile: Profile, next: () => void, memory: Memory): Promise<void> {
+  const fail = (detail: string | undefined, invariant: string, promise: string): void => {
+    if (detail !== undefined) throw new Broken({ invariant, promise, detail, step: world.step });
+  };
+  world.startOperator();
+  await settle();
+  world.people.do("createCluster");
+  if (profile.startsFormed) fail(await calmDown(world, next), ...CONVERGES);
+  world.calls.faults = profile.callFaults;
+  for (let step = 0; step < profile.steps; step++) {
+    const happening = world.random.weighted(profile.weights);
+    if (happening === undefined || !happen(world, happening)) continue;
+    await settle();
+    next();
+  }
+  heal(world, profile);
+  fail(await calmDown(world, next), ...CONVERGES);
+  fail(wrongEnding(world, memory), ...ENDS_WELL);
+}
+
+function endingOf(world: World): string {
+  const cluster = world.api.list(ETCD_CLUSTERS).find(({ metadata }) => metadata.name === CLUSTER);
+  const ready = cluster?.status?.conditions?.find(({ type }) => type === "Ready");
+  return cluster === undefined ? "deleted" : (ready?.reason ?? "no status");
+}
+
+const CONVERGES = [
+  "converges",
+  "When faults stop, the operator comes to rest: within bounded time it writes no more.",
+] as const;
+const ENDS_WELL = [
+  "ends well",
+  "When faults stop, everything is Ready with every object there, or the right condition says what a person must do.",
+] as const;

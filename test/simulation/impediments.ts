@@ -1,0 +1,63 @@
+import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION } from "#api/names.ts";
+import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
+import { quorumOf } from "#etcd/quorum.ts";
+import { hexOf, type MemberId, memberIdFromHex } from "#etcd/types.ts";
+import type { World } from "#kit/world.ts";
+import type { ListedMember } from "#kit/world-disk.ts";
+import { PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
+
+/** What the world makes possible for a cluster in the end. */
+export interface Prospects {
+  readonly members: readonly ListedMember[];
+  /** Members that run, follow a leader, and can be asked by the operator. */
+  readonly well: ReadonlySet<MemberId>;
+  /** Whether nothing that only a person or the world could change keeps the cluster from being complete. */
+  readonly canHeal: boolean;
+}
+
+/** @param identity as it is on record */
+export function whatTheWorldHolds(world: World, identity: ClusterIdentity): Prospects {
+  const cluster = world.etcd.truth.named(identity.clusterID);
+  const members =
+    cluster === undefined || cluster.members.size === 0 ? asRecorded(identity) : [...cluster.members.values()];
+  const well = new Set<MemberId>();
+  for (const process of world.etcd.processes.values()) {
+    const { data, isHidden } = process;
+    if (hexOf(data.clusterId) !== identity.clusterID || isHidden || cluster?.alarms.has(data.memberId)) continue;
+    if (world.etcd.leaderOf(process) !== undefined) well.add(data.memberId);
+  }
+  const voters = members.filter(({ isLearner }) => !isLearner);
+  const able = voters.filter(({ id }) => isAble(world, identity, id));
+  const isForming = identity.initialMembers.some(({ joined }) => !joined);
+  const needed = isForming ? voters.length : quorumOf(voters.length);
+  return { members, well, canHeal: able.length >= needed && !isHindered(world) };
+}
+
+function asRecorded({ initialMembers }: ClusterIdentity): readonly ListedMember[] {
+  return initialMembers.map(({ name, id }) => ({ name, id: memberIdFromHex(id), isLearner: false, peerUrl: "" }));
+}
+
+/** Whether the member has what it needs to run: its claim, its volume, what was on it, and a node for it. */
+function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id: MemberId): boolean {
+  const claim = world.api
+    .list(PERSISTENT_VOLUME_CLAIMS)
+    .find(
+      ({ metadata }) =>
+        metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] === clusterID &&
+        metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] === hexOf(id),
+    );
+  const disk = world.kubelets.disks.get(claim?.spec?.volumeName ?? "");
+  if (claim === undefined || disk === undefined) return false;
+  // A kubelet starts no pod whose claim is to go, and the claim stays while the pod is there: a person has to delete the pod.
+  if (claim.metadata.deletionTimestamp !== undefined && disk.heldBy === undefined) return false;
+  const mayBeEmpty = initialMembers.some((member) => member.id === hexOf(id) && !member.joined);
+  const cluster = world.etcd.truth.named(clusterID);
+  return (disk.data?.memberId === id || mayBeEmpty) && cluster?.alarms.has(id) !== true;
+}
+
+/** What keeps new members from starting, or the operator from seeing those that run, until somebody does something about it. */
+function isHindered({ kubelets, etcd, api, people }: World): boolean {
+  const hasForeign = [...people.foreign].some((uid) => api.exists(uid));
+  const isHidden = [...etcd.processes.values()].some((process) => process.isHidden);
+  return hasForeign || isHidden || kubelets.unprovisioned.size > 0 || kubelets.nodes.some(({ isUp }) => !isUp);
+}

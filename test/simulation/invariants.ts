@@ -1,0 +1,155 @@
+import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { hexOf } from "#etcd/types.ts";
+import { memberKey } from "#kit/world-etcd.ts";
+import { REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
+import { memberIsGone, oneAtATime, quorumKept, seenFirst, voteAfterFence } from "./membership-invariants.ts";
+import { type Invariant, identityOf, memberOf, ownerIn, templateCanStartEmpty, withoutJoined } from "./memory.ts";
+import { claimsStay, foreignStays, goingIsLeft, leaderOnly, pausedIsLeft } from "./object-invariants.ts";
+import { availableIsTrue, readyIsTrue } from "./status-invariants.ts";
+
+const identityFirst: Invariant = {
+  name: "identity first",
+  promise: "Nothing of a cluster is made before its identity is on record.",
+  breaks(event, world) {
+    if (event.is !== "write" || event.actor !== "operator" || event.verb !== "create") return undefined;
+    const cluster = ownerIn(world, event.after);
+    if (cluster === undefined || identityOf(cluster) !== undefined) return undefined;
+    return `${event.resource.kind} ${event.after?.metadata.name} was made for a cluster without identity`;
+  },
+};
+
+const identityStays: Invariant = {
+  name: "identity stays",
+  promise: "A cluster is bootstrapped once in its life: its identity is written once and never changes.",
+  breaks(event) {
+    if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_CLUSTERS) return undefined;
+    const [before, after] = [identityOf(event.before), identityOf(event.after)];
+    if (before === undefined) return undefined;
+    const isSame =
+      after !== undefined && JSON.stringify(withoutJoined(before)) === JSON.stringify(withoutJoined(after));
+    if (!isSame) return `the identity ${before.clusterID} became ${after?.clusterID ?? "nothing"}`;
+    const forgotten = before.initialMembers.find(({ joined }, n) => joined && after.initialMembers[n]?.joined !== true);
+    return forgotten === undefined ? undefined : `${forgotten.name} had joined, and that was forgotten`;
+  },
+};
+
+const joinedIsTrue: Invariant = {
+  name: "joined is true",
+  promise:
+    "A member counts as joined only after it has answered as part of this very cluster, or when its claim was kept.",
+  breaks(event, world, memory) {
+    if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_CLUSTERS) return undefined;
+    const [before, after] = [identityOf(event.before), identityOf(event.after)];
+    const everLed = world.etcd.truth.named(after?.clusterID)?.everLed ?? new Set();
+    const hasBeen = new Set([...everLed].map((id) => hexOf(id)));
+    const wrong = after?.initialMembers.find(({ id, joined }, n) => {
+      if (!joined || before?.initialMembers[n]?.joined === true || hasBeen.has(id)) return false;
+      return before !== undefined || !memory.claimed.has(`${after.clusterID}/${id}`);
+    });
+    return wrong === undefined ? undefined : `${wrong.name} is on record as joined and never was`;
+  },
+};
+
+const oneCluster: Invariant = {
+  name: "one cluster",
+  promise: "No fork: every member that is started for a cluster is part of the one cluster on record.",
+  breaks(event, world, memory) {
+    if (event.is === "started") {
+      const { clusterUid, data, peer } = event.process;
+      const cluster = world.api.byUid(ETCD_CLUSTERS, clusterUid);
+      const recorded = identityOf(cluster)?.clusterID;
+      if (cluster === undefined || recorded === hexOf(data.clusterId)) return undefined;
+      return `${peer} is part of ${hexOf(data.clusterId)}, while ${recorded ?? "nothing"} is on record`;
+    }
+    if (event.is !== "elected" || event.process.clusterUid === undefined) return undefined;
+    const { clusterUid, data } = event.process;
+    const led = memory.led.get(clusterUid) ?? new Set();
+    memory.led.set(clusterUid, led.add(data.clusterId));
+    return led.size > 1 ? `one EtcdCluster has leaders of ${[...led].map(hexOf).join(" and ")}` : undefined;
+  },
+};
+
+const frozenList: Invariant = {
+  name: "frozen list",
+  promise: "While a cluster forms, nothing outside the frozen list of its first members is made.",
+  breaks(event, world) {
+    if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_PEERS) return undefined;
+    const identity = identityOf(ownerIn(world, event.after));
+    const name = event.after?.metadata.name;
+    const isForming = identity?.initialMembers.some(({ joined }) => !joined) ?? false;
+    if (event.verb !== "create" || !isForming || identity?.initialMembers.some((member) => member.name === name))
+      return undefined;
+    return `${name} was made while the cluster forms`;
+  },
+};
+
+const fence: Invariant = {
+  name: "fence",
+  promise: "A member that is known to have joined never gets flags with which it can start on an empty disk.",
+  breaks(event, world, memory) {
+    if (event.is !== "write" || event.actor !== "operator" || event.after === undefined) return undefined;
+    if (event.resource === ETCD_PEERS) {
+      const { metadata, spec } = event.after as EtcdPeer;
+      const members = identityOf(ownerIn(world, event.after))?.initialMembers;
+      const member = members?.find(({ name, id }) => name === metadata.name && id === spec.memberID);
+      const isGiven =
+        spec.bootstrap !== undefined && (event.before as EtcdPeer | undefined)?.spec.bootstrap === undefined;
+      return isGiven && member?.joined === true
+        ? `${metadata.name} has joined and was told how to bootstrap`
+        : undefined;
+    }
+    if (event.resource !== REPLICA_SETS) return undefined;
+    const key = memberOf(event.after as ReplicaSet, world);
+    if (key === undefined || !memory.fenced.has(key) || !templateCanStartEmpty(event.after as ReplicaSet))
+      return undefined;
+    return `the fence of ${event.after.metadata.name} was taken away`;
+  },
+};
+
+const noAmnesia: Invariant = {
+  name: "no amnesia",
+  promise: "A member that comes back with an empty disk fails at once instead of voting without remembering.",
+  breaks(event, _world, memory) {
+    if (event.is !== "started" || !event.amnesia) return undefined;
+    const { podUid, peer, data } = event.process;
+    memory.excused.add(data.clusterId);
+    return memory.windowPods.has(podUid) ? undefined : `${peer} (${memberKey(data)}) started over on an empty disk`;
+  },
+};
+
+const nothingLost: Invariant = {
+  name: "nothing lost",
+  promise: "No acknowledged write is lost while no more than a minority of disks is.",
+  breaks(event, world, memory) {
+    if (event.is !== "elected" || event.lostWrites.length === 0) return undefined;
+    const { clusterId } = event.process.data;
+    const { hasLostMajority, lostDisks } = world.etcd.truth.of(clusterId);
+    if (memory.excused.has(clusterId) || hasLostMajority) return undefined;
+    return `writes ${event.lostWrites} are gone, while ${lostDisks.size} disks were lost`;
+  },
+};
+
+/** THE promises. Each is asked about everything that happens. */
+export const INVARIANTS: readonly Invariant[] = [
+  identityFirst,
+  identityStays,
+  joinedIsTrue,
+  oneCluster,
+  frozenList,
+  fence,
+  noAmnesia,
+  nothingLost,
+  seenFirst,
+  quorumKept,
+  oneAtATime,
+  voteAfterFence,
+  memberIsGone,
+  claimsStay,
+  foreignStays,
+  leaderOnly,
+  goingIsLeft,
+  pausedIsLeft,
+  availableIsTrue,
+  readyIsTrue,
+];

@@ -1,0 +1,118 @@
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { ClusterStep } from "#cluster/plan.ts";
+import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
+import { quorumOf } from "#etcd/quorum.ts";
+import { hexOf } from "#etcd/types.ts";
+import type { WorldEvent } from "#kit/world.ts";
+import { votersIn } from "#kit/world-truth.ts";
+import { PODS, REPLICA_SETS } from "#kube/kinds.ts";
+import type { Invariant } from "./memory.ts";
+
+// By which truth is a decision judged?
+//   By the one of its own look: a member counts as healthy when it ran at any moment since the look began. What happens
+//   between the look and the act nobody can know.
+
+/** A step that the operator is about to make for a cluster. */
+interface Act {
+  readonly step: ClusterStep;
+  readonly snapshot: ClusterSnapshot;
+  readonly lookedFrom: number;
+  readonly clusterID: string | undefined;
+}
+
+function actIn(event: WorldEvent): Act | undefined {
+  if (event.is !== "acts" || !("cluster" in event.snapshot)) return undefined;
+  const { snapshot, lookedFrom } = event;
+  // The room of the cluster makes steps of the cluster only.
+  return { snapshot, lookedFrom, step: event.step as ClusterStep, clusterID: identityOf(snapshot)?.clusterID };
+}
+
+const ABOUT_MEMBERSHIP: readonly string[] = [
+  "addLearner",
+  "promote",
+  "removeMember",
+  "moveLeader",
+  "disarmAlarm",
+  "markRemoval",
+  "releaseClaim",
+  "deletePeer",
+];
+
+export const seenFirst: Invariant = {
+  name: "seen first",
+  promise: "Without a member list that a quorum has confirmed, no member and no data is changed.",
+  breaks(event, _world, memory) {
+    const act = actIn(event);
+    if (act === undefined || !ABOUT_MEMBERSHIP.includes(act.step.do)) return undefined;
+    const lastListed = memory.lastListed.get(act.clusterID ?? "") ?? -1;
+    if (lastListed >= act.lookedFrom - 1) return undefined;
+    return `${act.step.do}, and the last confirmed list is of step ${lastListed}`;
+  },
+};
+
+export const quorumKept: Invariant = {
+  name: "quorum kept",
+  promise:
+    "No step leaves fewer healthy voters than a quorum, or takes the last spare one, unless fewer than three members are wanted.",
+  breaks(event, world, memory) {
+    const act = actIn(event);
+    if (act === undefined || (act.step.do !== "removeMember" && act.step.do !== "promote")) return undefined;
+    const { members } = world.etcd.truth.named(act.clusterID) ?? { members: new Map() };
+    const { id } = act.step;
+    const before = votersIn({ members });
+    const after = new Set(act.step.do === "promote" ? [...before, id] : before.filter((voter) => voter !== id));
+    const isWell = (voter: typeof id) =>
+      (memory.lastWell.get(`${act.clusterID}/${hexOf(voter)}`) ?? -1) >= act.lookedFrom - 1;
+    const healthy = [...after].filter(isWell).length;
+    const counted = `${act.step.do} of ${act.step.name} leaves ${healthy} of ${after.size} voters healthy`;
+    if (before.length === after.size) return undefined; // a learner, or a member that is gone already
+    if (after.size === 0 || healthy < quorumOf(after.size)) return counted;
+    const takesSpare = act.step.do === "removeMember" && isWell(id) && healthy === quorumOf(after.size);
+    return takesSpare && act.snapshot.cluster.spec.replicas >= 3 ? `${counted}: none to spare` : undefined;
+  },
+};
+
+export const oneAtATime: Invariant = {
+  name: "one at a time",
+  promise: "At most one member is unstarted or a learner at any time.",
+  breaks(event, world) {
+    if (event.is !== "step") return undefined;
+    const seen = new Set<string>();
+    for (const { data } of world.etcd.processes.values()) {
+      const id = hexOf(data.clusterId);
+      if (seen.has(id)) continue;
+      seen.add(id);
+      const { members } = world.etcd.truth.of(data.clusterId);
+      const arriving = [...members.values()].filter(({ isLearner, name }) => isLearner || name === "");
+      if (arriving.length > 1) return `${arriving.map(({ peerUrl }) => peerUrl).join(" and ")} are arriving`;
+    }
+    return undefined;
+  },
+};
+
+export const voteAfterFence: Invariant = {
+  name: "vote after fence",
+  promise: "Nobody gets a vote who is still allowed to start on an empty disk.",
+  breaks(event, world) {
+    const act = actIn(event);
+    if (act?.step.do !== "promote") return undefined;
+    const { name, id } = act.step;
+    const peer = world.api.list(ETCD_PEERS).find(({ spec }) => spec.memberID === hexOf(id));
+    return peer?.spec.bootstrap === undefined ? undefined : `${name} is promoted before it is fenced`;
+  },
+};
+
+export const memberIsGone: Invariant = {
+  name: "member is gone",
+  promise: "What runs a member is taken away only when etcd lists the member no more.",
+  breaks(event, world) {
+    if (event.is !== "write" || event.actor !== "operator" || event.verb !== "delete") return undefined;
+    if (event.resource === PODS || event.resource === REPLICA_SETS)
+      return `${event.resource.kind} is deleted by the operator`;
+    if (event.resource !== ETCD_PEERS) return undefined;
+    const { metadata, spec } = event.before as EtcdPeer;
+    const { members } = world.etcd.truth.named(spec.clusterID) ?? { members: new Map() };
+    const isListed = [...members.keys()].some((id) => hexOf(id) === spec.memberID);
+    return isListed ? `EtcdPeer ${metadata.name} is deleted, and it is a member` : undefined;
+  },
+};

@@ -1,0 +1,152 @@
+import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { quorumOf } from "#etcd/quorum.ts";
+import { type ClusterId, hexOf, type MemberId } from "#etcd/types.ts";
+import type { World, WorldEvent } from "#kit/world.ts";
+import { type MemberData, votersOf } from "#kit/world-disk.ts";
+import { memberKey } from "#kit/world-etcd.ts";
+import { canStartEmpty, flagsOf } from "#kit/world-kubelet.ts";
+import { votersIn } from "#kit/world-truth.ts";
+import {
+  controllerOf,
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  type Pod,
+  REPLICA_SETS,
+  type ReplicaSet,
+} from "#kube/kinds.ts";
+
+// When may a member start over without remembering?
+//   Never once its fence stands. Before that there is a window that no operator can close: a member writes data as soon as
+//   it has started, and its flags change only after the operator has seen it. A pod that was made within the window keeps
+//   its flags for life. So the window is modelled by the pod: a start with amnesia is excused exactly when the pod was made
+//   from a template with which a member can start on an empty disk.
+//   A cluster to which that happened may lose acknowledged writes; it is counted, and no longer asked whether it did.
+
+/** What has to be remembered from event to event. Members are named as `cluster ID/member ID`. */
+export class Memory {
+  /** Members for which a template was written with which they cannot start on an empty disk. */
+  readonly fenced = new Set<string>();
+  /** Uids of pods that were made from a template without fence. */
+  readonly windowPods = new Set<string>();
+  /** Clusters in which a member started over within the window. */
+  readonly excused = new Set<ClusterId>();
+  /** Uids of objects that the operator made. */
+  readonly made = new Set<string>();
+  /** Members for which there ever was a claim. */
+  readonly claimed = new Set<string>();
+  /** Members that are to go because a person asked for fewer. */
+  readonly toGo = new Set<string>();
+  /** Members for which fewer were asked by nobody. */
+  readonly unasked = new Set<string>();
+  /** The smallest number of members that was ever asked for, by uid of the EtcdCluster. */
+  readonly fewestAsked = new Map<string, number>();
+  /** The last step in which a majority of the voters ran, by cluster ID. */
+  readonly lastQuorum = new Map<string, number>();
+  /** The last step in which a quorum confirmed the member list, by cluster ID. */
+  readonly lastListed = new Map<string, number>();
+  /** The last step in which the member ran. */
+  readonly lastRun = new Map<string, number>();
+  /** The last step in which the member was well: it ran, could be asked, followed a leader, and its data was not in doubt. */
+  readonly lastWell = new Map<string, number>();
+  /** Cluster IDs with a leader, by uid of the EtcdCluster. */
+  readonly led = new Map<string, Set<ClusterId>>();
+
+  /** Notes what the event means for later ones. After the promises were checked. */
+  note(event: WorldEvent, world: World): void {
+    if (event.is === "write") this.#noteWrite(event, world);
+    else if (event.is === "listed") this.lastListed.set(hexOf(event.clusterId), world.step);
+    else if (event.is === "step" || event.is === "started" || event.is === "elected") this.#noteRunning(world);
+  }
+
+  #noteWrite({ actor, verb, before, after, resource }: WorldEvent & { is: "write" }, world: World): void {
+    if (after === undefined) return;
+    const { uid, annotations } = after.metadata;
+    if (actor === "operator" && verb === "create") this.made.add(uid);
+    switch (resource) {
+      case ETCD_CLUSTERS: {
+        const { replicas } = (after as EtcdCluster).spec;
+        this.fewestAsked.set(uid, Math.min(replicas, this.fewestAsked.get(uid) ?? replicas));
+        break;
+      }
+      case ETCD_PEERS:
+        if (annotations?.[REMOVAL_ANNOTATION] === "scale-down" && annotations !== before?.metadata.annotations)
+          this.#noteGoing(after as EtcdPeer, world);
+        break;
+      case PERSISTENT_VOLUME_CLAIMS:
+        this.claimed.add(`${annotations?.[CLAIM_CLUSTER_ID_ANNOTATION]}/${annotations?.[CLAIM_MEMBER_ID_ANNOTATION]}`);
+        break;
+      case REPLICA_SETS: {
+        const key = memberOf(after as ReplicaSet, world);
+        if (key !== undefined && actor === "operator" && !templateCanStartEmpty(after as ReplicaSet))
+          this.fenced.add(key);
+        break;
+      }
+      case PODS:
+        if (verb === "create" && canStartEmpty(flagsOf(after as Pod))) this.windowPods.add(uid);
+        break;
+    }
+  }
+
+  #noteGoing(peer: EtcdPeer, world: World): void {
+    const key = `${peer.spec.clusterID}/${peer.spec.memberID}`;
+    const voters = votersIn(world.etcd.truth.named(peer.spec.clusterID) ?? { members: new Map() }).length;
+    const fewest = this.fewestAsked.get(controllerOf(peer)?.uid ?? "") ?? Number.POSITIVE_INFINITY;
+    if (fewest < voters || this.toGo.has(key)) this.toGo.add(key);
+    else this.unasked.add(key);
+  }
+
+  #noteRunning(world: World): void {
+    const running = new Map<ClusterId, number>();
+    for (const { data, isHidden, leaderId } of world.etcd.processes.values()) {
+      const isInDoubt = world.etcd.truth.of(data.clusterId).alarms.has(data.memberId);
+      if (!isHidden && leaderId !== undefined && !isInDoubt) this.lastWell.set(memberKey(data), world.step);
+      this.lastRun.set(memberKey(data), world.step);
+      const voters = votersNow(world, data);
+      if (!voters.includes(data.memberId)) continue;
+      const count = (running.get(data.clusterId) ?? 0) + 1;
+      running.set(data.clusterId, count);
+      if (count >= quorumOf(voters.length)) this.lastQuorum.set(hexOf(data.clusterId), world.step);
+    }
+  }
+}
+
+/** By the last leader, or by the member itself before there was one. */
+function votersNow(world: World, data: MemberData): readonly MemberId[] {
+  const cluster = world.etcd.truth.of(data.clusterId);
+  return cluster.members.size > 0 ? votersIn(cluster) : votersOf(data);
+}
+
+/** A promise of ours, and what would break it. */
+export interface Invariant {
+  readonly name: string;
+  /** The promise, as a person would read it. */
+  readonly promise: string;
+  /** How the event breaks it; `undefined` when it does not. */
+  breaks(event: WorldEvent, world: World, memory: Memory): string | undefined;
+}
+
+export function templateCanStartEmpty(set: ReplicaSet): boolean {
+  const spec = set.spec?.template?.spec;
+  return canStartEmpty(flagsOf({ spec } as Parameters<typeof flagsOf>[0]));
+}
+
+/** The member that the ReplicaSet runs. */
+export function memberOf(set: ReplicaSet, world: World): string | undefined {
+  const spec = world.api.byUid(ETCD_PEERS, controllerOf(set)?.uid)?.spec;
+  return spec?.memberID === undefined ? undefined : `${spec.clusterID}/${spec.memberID}`;
+}
+
+export function ownerIn(world: World, object: KubeObject | undefined): EtcdCluster | undefined {
+  return object === undefined ? undefined : world.api.byUid(ETCD_CLUSTERS, controllerOf(object)?.uid);
+}
+
+export function identityOf(object: KubeObject | undefined): ClusterIdentity | undefined {
+  return (object as EtcdCluster | undefined)?.status?.identity;
+}
+
+export function withoutJoined({ initialMembers, ...rest }: ClusterIdentity): object {
+  return { ...rest, initialMembers: initialMembers.map(({ name, id }) => ({ name, id })) };
+}

@@ -1,0 +1,70 @@
+import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION, PAUSED_ANNOTATION } from "#api/names.ts";
+import { hexOf } from "#etcd/types.ts";
+import { controllerOf, PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
+import type { Invariant } from "./memory.ts";
+
+export const claimsStay: Invariant = {
+  name: "claims stay",
+  promise:
+    "A claim is changed or deleted only when etcd lists its member no more, and deleted only because someone asked for fewer.",
+  breaks(event, world, memory) {
+    const { is } = event;
+    if (is !== "write" || event.actor !== "operator" || event.resource !== PERSISTENT_VOLUME_CLAIMS) return undefined;
+    if (event.before === undefined) return undefined;
+    const { name, annotations } = event.before.metadata;
+    const clusterID = annotations?.[CLAIM_CLUSTER_ID_ANNOTATION];
+    const memberID = annotations?.[CLAIM_MEMBER_ID_ANNOTATION];
+    const { members } = world.etcd.truth.named(clusterID) ?? { members: new Map() };
+    if ([...members.keys()].some((id) => hexOf(id) === memberID)) return `${event.verb} of the claim of member ${name}`;
+    if (event.verb !== "delete" && event.verb !== "remove") return undefined;
+    return memory.toGo.has(`${clusterID}/${memberID}`)
+      ? undefined
+      : `nobody asked for the data of ${name} to be deleted`;
+  },
+};
+
+export const foreignStays: Invariant = {
+  name: "foreign stays",
+  promise: "What somebody else made or manages is never changed and never taken over.",
+  breaks(event, _world, memory) {
+    if (event.is !== "write" || event.actor !== "operator" || event.before === undefined) return undefined;
+    if (event.verb === "replaceStatus") return undefined;
+    const { before, after } = event;
+    const [old, next] = [controllerOf(before)?.uid, after === undefined ? undefined : controllerOf(after)?.uid];
+    if (memory.made.has(before.metadata.uid) && (after === undefined || old === next)) return undefined;
+    return `${event.verb} of ${before.kind} ${before.metadata.name}, which is not the operator's`;
+  },
+};
+
+export const leaderOnly: Invariant = {
+  name: "leader only",
+  promise: "Only the lease holder acts.",
+  breaks(event) {
+    if (event.is !== "write" || event.actor !== "operator" || event.isLeading) return undefined;
+    return `${event.verb} of ${event.resource.kind} without the lease`;
+  },
+};
+
+export const goingIsLeft: Invariant = {
+  name: "going is left to go",
+  promise: "Nothing is made for an object that is seen to be on its way out.",
+  breaks(event) {
+    if (event.is !== "acts") return undefined;
+    const subject = "cluster" in event.snapshot ? event.snapshot.cluster : event.snapshot.peer;
+    if (subject.metadata.deletionTimestamp === undefined || !/^create|^replace|^add/.test(event.step.do))
+      return undefined;
+    return `${event.step.do} for ${subject.metadata.name}, which is being deleted`;
+  },
+};
+
+export const pausedIsLeft: Invariant = {
+  name: "paused is left alone",
+  promise: "Nothing is changed while a person has paused the cluster.",
+  breaks(event) {
+    if (event.is !== "acts") return undefined;
+    const { snapshot } = event;
+    const isPaused =
+      "cluster" in snapshot ? snapshot.cluster.metadata.annotations?.[PAUSED_ANNOTATION] === "true" : snapshot.isPaused;
+    return isPaused ? `${event.step.do} while the cluster is paused` : undefined;
+  },
+};

@@ -1,0 +1,91 @@
+import { type CallFaults, NO_CALL_FAULTS } from "#kit/world-calls.ts";
+import { PEOPLES_ACTS, type PeoplesAct } from "#kit/world-people.ts";
+import { Random } from "#kit/world-random.ts";
+
+/** What happens by itself in every history. */
+export const ORDINARY = ["deliver", "call", "time", "kubernetes", "etcd"] as const;
+/** What goes wrong. Each history has some of it. */
+export const MISHAPS = [
+  "crashOperator",
+  "loseLease",
+  "breakWatch",
+  "expireWatch",
+  "killContainer",
+  "nodeDown",
+  "evict",
+  "emptyDisk",
+  "corruptMember",
+  "hideMember",
+  "cutOffMember",
+] as const;
+export type Mishap = (typeof MISHAPS)[number];
+export type Happening = (typeof ORDINARY)[number] | Mishap | PeoplesAct;
+
+/** What stays wrong when everything else is repaired. */
+export const OBSTACLES = ["none", "nodeStaysDown", "noVolume", "membersStayHidden", "diskEmptied"] as const;
+export type Obstacle = (typeof OBSTACLES)[number];
+
+/** One history before it is told: everything else follows from the seed. */
+export interface Profile {
+  readonly seed: number;
+  readonly replicas: number;
+  readonly hasLocalVolumes: boolean;
+  /** Steps in which things may go wrong. */
+  readonly steps: number;
+  /** Whether the cluster is complete before anything goes wrong. */
+  readonly startsFormed: boolean;
+  readonly weights: ReadonlyMap<Happening, number>;
+  readonly callFaults: CallFaults;
+  readonly obstacle: Obstacle;
+  /** Whether people clean up behind themselves in the end. */
+  readonly isTidied: boolean;
+}
+
+/** How often each thing happens when it happens at all. */
+const WEIGHTS: Readonly<Record<(typeof ORDINARY)[number], number>> = {
+  deliver: 30,
+  call: 25,
+  time: 12,
+  kubernetes: 30,
+  etcd: 14,
+};
+
+/** Leans a profile towards something, for what is rare by itself. */
+export interface Leaning {
+  /** Happenings that always are possible, this often. */
+  readonly often?: Readonly<Partial<Record<Happening, number>>>;
+  readonly replicas?: number;
+  readonly startsFormed?: boolean;
+  readonly obstacle?: Obstacle;
+  readonly isTidied?: boolean;
+  readonly hasLocalVolumes?: boolean;
+  readonly steps?: number;
+}
+
+/**
+ * The profile of a seed. Each fault is left out of about half of all histories: faults hide one another, and a history with few
+ * of them goes further.
+ */
+export function profileOf(seed: number, leaning: Leaning = {}): Profile {
+  const random = new Random(seed ^ 0x5eed);
+  const weights = new Map<Happening, number>(Object.entries(WEIGHTS) as [Happening, number][]);
+  const isCalm = random.chance(0.1);
+  for (const mishap of MISHAPS) if (!isCalm && random.chance(0.4)) weights.set(mishap, random.between(1, 3));
+  for (const act of PEOPLES_ACTS) if (!isCalm && random.chance(0.3)) weights.set(act, random.between(1, 2));
+  for (const [happening, weight] of Object.entries(leaning.often ?? {})) weights.set(happening as Happening, weight);
+  const some = (most: number): number => (random.chance(0.5) ? random.next() * most : 0);
+  const callFaults = isCalm
+    ? NO_CALL_FAULTS
+    : { late: some(0.6), unsent: some(0.15), lostReply: some(0.15), throttled: some(0.08) };
+  return {
+    seed,
+    replicas: leaning.replicas ?? random.pick([1, 1, 2, 3, 3, 3, 3, 5]) ?? 3,
+    hasLocalVolumes: leaning.hasLocalVolumes ?? random.chance(0.4),
+    steps: leaning.steps ?? random.between(40, 260),
+    startsFormed: leaning.startsFormed ?? random.chance(0.4),
+    weights,
+    callFaults,
+    obstacle: leaning.obstacle ?? (random.chance(0.7) ? "none" : (random.pick(OBSTACLES) ?? "none")),
+    isTidied: leaning.isTidied ?? random.chance(0.6),
+  };
+}

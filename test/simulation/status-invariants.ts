@@ -1,0 +1,44 @@
+import type { Condition } from "#runtime/conditions.ts";
+import type { Invariant } from "./memory.ts";
+
+// Which truth must a status tell?
+//   That of the look it was made from, which took a while: whatever it says must have been so at some moment between the
+//   beginning of the look and now. What happened before the look is no excuse.
+
+export const availableIsTrue: Invariant = {
+  name: "available is true",
+  promise: "Available=True is never said when a majority of voters was down throughout the look that it comes from.",
+  breaks(event, _world, memory) {
+    if (event.is !== "clusterStatus" || !isTrue(event.status.conditions, "Available")) return undefined;
+    const lastQuorum = memory.lastQuorum.get(event.status.identity?.clusterID ?? "") ?? -1;
+    if (lastQuorum >= event.lookedFrom - 1) return undefined;
+    return `no majority has run since step ${lastQuorum}, and the look began in step ${event.lookedFrom}`;
+  },
+};
+
+export const readyIsTrue: Invariant = {
+  name: "ready is true",
+  promise: "Ready=True is never said of a cluster, or a member, that did not run at any moment of the look.",
+  breaks(event, _world, memory) {
+    if (event.is === "peerStatus" && isTrue(event.status.conditions, "Ready")) {
+      const key = `${event.status.clusterID}/${event.status.memberID}`;
+      return hasRun(memory.lastRun, key, event.lookedFrom)
+        ? undefined
+        : `${event.snapshot.peer.metadata.name} does not run`;
+    }
+    if (event.is !== "clusterStatus" || !isTrue(event.status.conditions, "Ready")) return undefined;
+    const { identity, members } = event.status;
+    const down = members?.find(({ id }) => !hasRun(memory.lastRun, `${identity?.clusterID}/${id}`, event.lookedFrom));
+    const wanted = event.snapshot.cluster.spec.replicas;
+    if (members?.length !== wanted) return `${members?.length} members are told of, and ${wanted} are wanted`;
+    return down === undefined ? undefined : `${down.name} does not run`;
+  },
+};
+
+function hasRun(lastRun: ReadonlyMap<string, number>, key: string, from: number): boolean {
+  return (lastRun.get(key) ?? -1) >= from - 1;
+}
+
+function isTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
+  return conditions?.some((condition) => condition.type === type && condition.status === "True") ?? false;
+}

@@ -1,0 +1,19 @@
+import { type Told, tell } from "./history.ts";
+
+/** Longest trace that is printed, in lines. The end is what matters. */
+const LINES = 200;
+
+/** The history, told again line by line: the same profile gives the same history. */
+export async function story({ profile, violation }: Told): Promise<string> {
+  const lines: string[] = [];
+  await tell(profile, { trace: (line) => lines.push(line) });
+  const left = lines.length - LINES;
+  const { weights, ...rest } = profile;
+  return [
+    `BROKEN: ${violation?.promise}`,
+    `        ${violation?.detail}`,
+    `profile: ${JSON.stringify(rest)} ${JSON.stringify(Object.fromEntries(weights))}`,
+    ...(left > 0 ? [`(${left} lines left out)`] : []),
+    ...lines.slice(-LINES),
+  ].join("\n");
+}
