@@ -14,6 +14,7 @@ export const REASONS = {
   MembersUnhealthy: "Some members do not answer or have no leader; the message names them.",
   QuorumAvailable: "A linearizable read succeeded.",
   QuorumLost: "Fewer members answer than a majority; the operator touches nothing until enough of them return.",
+  CorruptionAlarm: "etcd has raised the alarm CORRUPT: until the member is replaced, it refuses every read and write.",
   MembersUnreachable: "No member could be asked; it is not known whether the cluster works.",
   Settled: "There is nothing to do.",
   Acting: "The operator is about to make the change that the message names.",

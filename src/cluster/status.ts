@@ -4,7 +4,14 @@ import type { EtcdClusterStatus, MemberStatus } from "#api/v1alpha1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { arriving, type KnownMember, knownMembers } from "#cluster/members.ts";
 import type { ClusterStep } from "#cluster/plan.ts";
-import { type ClusterSnapshot, healthOf, identityOf, isForming, saidByPeer } from "#cluster/snapshot.ts";
+import {
+  type ClusterSnapshot,
+  corruptMembers,
+  healthOf,
+  identityOf,
+  isForming,
+  saidByPeer,
+} from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { compareVersions, parseVersion } from "#etcd/version.ts";
 import { isReady, whyNotRunning } from "#kube/pod.ts";
@@ -120,6 +127,11 @@ function conditions(
 function available(snapshot: ClusterSnapshot, members: readonly MemberStatus[]): Verdict {
   const voters = members.filter((member) => !member.learner);
   const missing = voters.filter((member) => !member.healthy);
+  const corrupt = corruptMembers(snapshot);
+  if (snapshot.members.is === "present" && corrupt.length > 0) {
+    const message = `the alarm CORRUPT is raised for member ${corrupt.join(", ")}: etcd refuses every read and write`;
+    return { status: "False", reason: "CorruptionAlarm", message };
+  }
   if (snapshot.members.is === "present") {
     return {
       status: "True",

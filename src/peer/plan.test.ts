@@ -119,6 +119,11 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     given: peer({ deleting: true, finalizers: [CLEANUP_FINALIZER], with: { claim: claim("my-etcd-0") } }),
     expect: "release-claim: releasePeer",
   },
+  {
+    name: "asks a member again soon that could not be asked",
+    given: peer({ with: { endpoint: unknown("no answer within 1 s") } }),
+    expect: "wait: await-member",
+  },
   { name: "makes the claim before all else", given: peer({ stage: "new" }), expect: "create-claim: createClaim" },
   {
     name: "does not start over a claim of another cluster",

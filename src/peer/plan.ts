@@ -1,5 +1,6 @@
 import type { Draft, PersistentVolumeClaim, ReplicaSet } from "#kube/kinds.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
+import { awaitMember } from "#peer/rules/await-member.ts";
 import { awaitMembership } from "#peer/rules/await-membership.ts";
 import { awaitPod } from "#peer/rules/await-pod.ts";
 import { claimLost } from "#peer/rules/claim-lost.ts";
@@ -42,6 +43,7 @@ export const PEER_RULES: readonly PeerRule[] = [
   replicaSetTaken, // before ours is made or changed
   replicaSetRule,
   awaitPod,
+  awaitMember, // only a member whose pod is ready is asked
 ];
 
 /** What is to be done about this snapshot. Pure and total. */

@@ -36,6 +36,7 @@ export function mayWait(snapshot: PeerSnapshot, status: EtcdPeerStatus): boolean
 
 /** Rules whose wait has a reason of its own. */
 const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
+  "await-member": "MemberUnreachable",
   "replica-set-taken": "NameTaken",
   "claim-taken": "ClaimTaken",
 };
@@ -47,7 +48,7 @@ interface Verdict {
 }
 
 function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome: Outcome): Verdict {
-  const { peer, endpoint } = snapshot;
+  const { peer } = snapshot;
   if (peer.metadata.deletionTimestamp !== undefined)
     return no("Deleting", "the member's pod is being stopped; its claim is kept");
   if (outcome.is === "failed") {
@@ -58,8 +59,6 @@ function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome: Outcome): 
     return no(REASON_OF_RULE[plan.rule] ?? "Waiting", plan.because);
   const why = whyNotReady(snapshot);
   if (why !== undefined) return no("PodPending", isQuiet(snapshot) ? "its pod is starting" : why);
-  if (endpoint?.is !== "present")
-    return no("MemberUnreachable", endpoint?.is === "unknown" ? endpoint.why : "it was not asked yet");
   return { status: "True", reason: "MemberHealthy", message: "the member answers" };
 }
 
