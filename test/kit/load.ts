@@ -118,15 +118,13 @@ export class Load implements AsyncDisposable {
     await Promise.all(this.#clients);
   }
 
+  /** Tried again like every read: right after a change a new connection may still lead to a member that has left. */
   async #lastLook(pool: TransportPool, key: string): Promise<FoundKey> {
     const etcd = createEtcdClient({ pool, clock: systemClock });
     const read = this.#begin("read", key, undefined);
-    const options = { signal: new AbortController().signal, deadlineMs: REQUEST_MS };
-    const found = await etcd.get({ address: this.#address }, key, options);
-    read.value = found === undefined ? undefined : new TextDecoder().decode(found.value);
-    read.endMs = this.now();
-    read.outcome = "ok";
-    return { value: read.value, version: found?.version ?? 0 };
+    const version = await this.#request(etcd, read);
+    if (read.outcome !== "ok") throw new Error(`the last look at key ${key} failed: ${read.why}`);
+    return { value: read.value, version: version ?? 0 };
   }
 
   async #client(what: Operation["do"], n: number, everyMs: number): Promise<void> {
@@ -153,12 +151,13 @@ export class Load implements AsyncDisposable {
     return operation;
   }
 
-  /** One request with all its tries; ends the operation. */
-  async #request(etcd: EtcdClient, operation: Operation): Promise<void> {
+  /** One request with all its tries; ends the operation. @returns of a read: how often the key was written */
+  async #request(etcd: EtcdClient, operation: Operation): Promise<number | undefined> {
     const lastMs = operation.startMs + REQUEST_MS;
+    let version: number | undefined;
     for (;;) {
       try {
-        await this.#try(etcd, operation, Math.min(TRY_MS, lastMs - this.now()));
+        version = await this.#try(etcd, operation, Math.min(TRY_MS, lastMs - this.now()));
         operation.outcome = "ok";
         break;
       } catch (thrown) {
@@ -174,17 +173,19 @@ export class Load implements AsyncDisposable {
       }
     }
     operation.endMs = this.now();
+    return version;
   }
 
-  async #try(etcd: EtcdClient, operation: Operation, deadlineMs: number): Promise<void> {
+  async #try(etcd: EtcdClient, operation: Operation, deadlineMs: number): Promise<number | undefined> {
     const options = { signal: NEVER, deadlineMs };
     const endpoint = { address: this.#address };
     if (operation.do === "write") {
       await etcd.put(endpoint, operation.key, operation.value ?? "", options);
-      return;
+      return undefined;
     }
     const found = await etcd.get(endpoint, operation.key, options);
     operation.value = found === undefined ? undefined : new TextDecoder().decode(found.value);
+    return found?.version;
   }
 }
 

@@ -1,0 +1,174 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { eventually, instance, kubectl, node, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { emptyVolume, killEtcd } from "#kit/load-accidents.ts";
+import type { MemberPod } from "#kit/loaded-cluster.ts";
+
+// Data outlives everything else: clusters that are deleted, names that are taken, disks that are lost.
+
+/** For what the operator does by itself on a busy machine. */
+const SOON_MS = 120_000;
+
+describe.concurrent("data that is there already", () => {
+  /** Deletes the EtcdCluster and waits until its members are gone. */
+  async function deleteCluster(cluster: UserCluster): Promise<void> {
+    await cluster.kubectl("delete", "etcdcluster", cluster.name);
+    await eventually(async () => {
+      const { items } = await cluster.json<{ items: unknown[] }>("get", "pods,etcdpeers,replicasets");
+      expect(items).toEqual([]);
+    }, SOON_MS);
+  }
+
+  test("comes back with a cluster that is made again, with more members, and with fewer", async () => {
+    await using namespace = await testNamespace("again");
+    const cluster = new UserCluster(namespace.name);
+    await cluster.create({ replicas: 3 });
+    const before = await cluster.untilReady(SOON_MS);
+    await cluster.put("my-etcd-0", "kept", "yes");
+    for (const replicas of [5, 1]) {
+      await deleteCluster(cluster);
+      await cluster.create({ replicas });
+      const after = await cluster.untilReady(240_000);
+      expect(after.status?.identity?.clusterID).toBe(before.status?.identity?.clusterID);
+      expect(await cluster.members("my-etcd-0")).toHaveLength(replicas);
+      expect(await cluster.read("my-etcd-0", "kept")).toBe("yes");
+    }
+  });
+
+  test("comes back from a majority of its claims, and is never started over from less", async () => {
+    await using namespace = await testNamespace("half");
+    const cluster = new UserCluster(namespace.name);
+    await cluster.create({ replicas: 3 });
+    await cluster.untilReady(SOON_MS);
+    await cluster.put("my-etcd-0", "kept", "yes");
+    await deleteCluster(cluster);
+    await cluster.kubectl("delete", "pvc", "my-etcd-1");
+    await cluster.create({ replicas: 3 });
+    const { status } = await cluster.untilReady(240_000);
+    const names = status?.members?.map(({ name }) => name) ?? [];
+    expect(await cluster.read("my-etcd-0", "kept")).toBe("yes");
+    await deleteCluster(cluster);
+    for (const name of names.filter((each) => each !== "my-etcd-0")) await cluster.kubectl("delete", "pvc", name);
+    await cluster.create({ replicas: 3 });
+    await cluster.untilCondition("Available", "False", "QuorumLost", SOON_MS);
+    await sleep(10_000); // that nothing else happens is what is tested
+    const { status: waiting } = await cluster.get();
+    expect(waiting?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("False");
+    const { items } = await cluster.json<{ items: { metadata: { name: string } }[] }>("get", "pvc");
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(["my-etcd-0"]);
+  });
+
+  const foreign = [
+    { what: "says nothing of itself", labels: {}, annotations: {}, in: "etcdpeer" },
+    {
+      what: "is another cluster's",
+      labels: {
+        "app.kubernetes.io/managed-by": "etcd-cluster-operator",
+        "etcd.improbable.io/cluster-name": "else",
+        "etcd.improbable.io/peer-name": "else-0",
+      },
+      annotations: { "etcd.improbable.io/cluster-id": "abcdef", "etcd.improbable.io/member-id": "fedcba" },
+      in: "etcdpeer",
+    },
+    {
+      what: "is an earlier cluster's, of unknown member",
+      labels: {
+        "app.kubernetes.io/managed-by": "etcd-cluster-operator",
+        "etcd.improbable.io/cluster-name": "my-etcd",
+        "etcd.improbable.io/peer-name": "my-etcd-0",
+      },
+      annotations: { "etcd.improbable.io/cluster-id": "abcdef" },
+      in: "etcdcluster",
+    },
+  ];
+  for (const { what, labels, annotations, in: kind } of foreign) {
+    test(`is not touched when the claim ${what}; a condition names it`, async () => {
+      await using namespace = await testNamespace("foreign");
+      const cluster = new UserCluster(namespace.name);
+      const claim = {
+        apiVersion: "v1",
+        kind: "PersistentVolumeClaim",
+        metadata: { name: "my-etcd-0", namespace: namespace.name, labels, annotations },
+        spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+      };
+      await kubectl.run(["create", "-f", "-"], { input: JSON.stringify(claim) });
+      const before = await cluster.json<{ metadata: object; spec: object }>("get", "pvc", "my-etcd-0");
+      await cluster.create({ replicas: 1 });
+      await mustName(cluster, kind, /my-etcd-0/, /ClaimTaken|NameTaken/);
+      const after = await cluster.json<{ metadata: object; spec: object }>("get", "pvc", "my-etcd-0");
+      expect(after).toEqual(before);
+      await cluster.kubectl("delete", "pvc", "my-etcd-0");
+      await cluster.untilReady(240_000);
+    });
+  }
+
+  test("is not touched when a ReplicaSet is in the way; a condition names it", async () => {
+    await using namespace = await testNamespace("foreign");
+    const cluster = new UserCluster(namespace.name);
+    const labels = { app: "else" };
+    const replicaSet = {
+      apiVersion: "apps/v1",
+      kind: "ReplicaSet",
+      metadata: { name: "my-etcd-0", namespace: namespace.name },
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: "else", image: "else" }] } },
+      },
+    };
+    await kubectl.run(["create", "-f", "-"], { input: JSON.stringify(replicaSet) });
+    await cluster.create({ replicas: 1 });
+    await mustName(cluster, "etcdpeer", /my-etcd-0/, /NameTaken/);
+    const { metadata } = await cluster.json<{ metadata: { ownerReferences?: unknown; labels?: unknown } }>(
+      "get",
+      "replicaset",
+      "my-etcd-0",
+    );
+    expect(metadata).not.toHaveProperty("ownerReferences");
+    expect(metadata).not.toHaveProperty("labels");
+    await cluster.kubectl("delete", "replicaset", "my-etcd-0");
+    await cluster.untilReady(240_000);
+  });
+
+  /** Waits for the condition Ready of the cluster, or of its first peer, to name the object. */
+  async function mustName(cluster: UserCluster, kind: string, message: RegExp, reason: RegExp): Promise<void> {
+    await eventually(async () => {
+      const name = kind === "etcdpeer" ? "my-etcd-0" : "my-etcd";
+      const { status } = await cluster.json<{
+        status?: { conditions?: { type: string; status: string; reason: string; message: string }[] };
+      }>("get", kind, name);
+      const ready = status?.conditions?.find(({ type }) => type === "Ready");
+      expect(ready).toMatchObject({
+        status: "False",
+        reason: expect.stringMatching(reason),
+        message: expect.stringMatching(message),
+      });
+    }, SOON_MS);
+  }
+});
+
+// TODO: make it `test` once the fence holds in the pod that runs, too. Its flags are those of its first start: a founder whose
+// container starts again on an emptied volume, cut off from the others, forms the cluster anew, and is believed.
+test.fails("a founder that comes back cut off and without its data never makes a second cluster", async () => {
+  await using namespace = await testNamespace("founder");
+  const cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 1 });
+  await cluster.untilReady(SOON_MS);
+  await cluster.kubectl("scale", "etcdcluster", "my-etcd", "--replicas=3");
+  await cluster.untilReady(SOON_MS);
+  await cluster.put("my-etcd-0", "kept", "yes");
+  const { metadata, spec } = await cluster.json<MemberPod>("get", "pod", await cluster.podOf("my-etcd-0"));
+  const claim = await cluster.json<{ spec: { volumeName: string } }>("get", "pvc", "my-etcd-0");
+  const nodeNumber = Number(spec.nodeName.replace("node-", ""));
+  await node("partition", nodeNumber);
+  try {
+    await emptyVolume(instance, spec.nodeName, claim.spec.volumeName);
+    await killEtcd(metadata.uid);
+    await sleep(20_000); // its container starts again, which nobody can see from here
+  } finally {
+    await node("heal", nodeNumber);
+  }
+  const { status } = await cluster.untilReady(240_000);
+  expect(await cluster.read(status?.leader ?? "", "kept")).toBe("yes");
+  expect((await cluster.members(status?.leader ?? "")).map(({ name }) => name)).toContain("my-etcd-1");
+});
