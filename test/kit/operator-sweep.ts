@@ -19,6 +19,8 @@ import { type Census, World } from "#kit/operator-world.ts";
 /** What is played. Every step has `world` for itself: a namespace with at most one cluster. */
 export interface Scenario {
   readonly name: string;
+  /** Of these objects, such as `EtcdPeer db-2`, the end may hold another one than the start. Default: of none. */
+  readonly mayBeMadeAnew?: (object: string) => boolean;
   /** What was there before; an undisturbed operator runs meanwhile. */
   readonly prepare?: (world: World) => Promise<void>;
   /** What a user does; the operator that is to die runs already. */
@@ -50,6 +52,9 @@ const CONVERGE_MS = 90_000;
 /** After this long without a write the undisturbed run counts as done; the slowest thing that it waits for is a readiness probe, each 3 s. */
 const QUIET_MS = 4_000;
 
+/** Between two looks at all that there is: each costs a dozen requests, and the processors are the members' to start with. */
+const LOOK_EVERY_MS = 400;
+
 /** For a closer look: only points that contain the text of this environment variable, such as `PUT etcdpeers/my-etcd-1 #1`. */
 const ONLY = "SWEEP_ONLY";
 
@@ -74,62 +79,103 @@ export async function sweep(scenario: Scenario): Promise<Sweep> {
 
 /** What every disturbed run is compared with. */
 interface Calm {
+  readonly prepared: unknown;
   readonly writes: readonly string[];
   readonly picture: unknown;
 }
 
 async function undisturbed(scenario: Scenario): Promise<Calm> {
   await using stage = await prepared(scenario);
-  const { world } = stage;
+  const { world, picture } = stage;
   await using operator = new OperatorProcess(world.namespace, { namespace: world.namespace });
   await scenario.act(world);
   await eventually(() => scenario.settled(world), CONVERGE_MS);
-  for (let seen = -1; seen !== operator.writes().length; await sleep(QUIET_MS)) seen = operator.writes().length;
+  await untilQuiet(operator);
   await scenario.holds?.(world);
-  return { writes: operator.writes(), picture: await world.picture() };
+  return { prepared: picture, writes: operator.writes(), picture: await eventually(() => world.picture()) };
 }
 
 async function disturbed(scenario: Scenario, point: Point, calm: Calm): Promise<Run> {
-  await using stage = await prepared(scenario);
+  await using stage = await prepared(scenario, calm.prepared);
   const { world } = stage;
   await using first = new OperatorProcess(world.namespace, { namespace: world.namespace, dieAfter: point });
   await scenario.act(world);
-  const died = await Promise.race([first.end.then(() => true), reached(world, calm).then(() => false)]);
+  const run = { point: textOf(point), died: await diesOrSettles(first, world, calm) };
   const before = await world.census();
-  if (died) await leaseFree(world);
-  else await first.signal("SIGKILL");
+  await first.signal("SIGKILL");
+  await leaseFree(world);
   await using second = new OperatorProcess(world.namespace, { namespace: world.namespace });
   try {
-    if (died && (await first.end).signal !== "SIGKILL") throw new Error(`it ended by itself: ${first.log()}`);
-    await reached(world, calm);
+    await mustBecome(world, calm.picture);
     await scenario.holds?.(world);
-    mustBeSameObjects(before, await world.census());
+    mustBeSameObjects(before, await world.census(), scenario.mayBeMadeAnew ?? (() => false));
     mustBeSameChanges(calm.writes, [...first.writes(), ...second.writes()]);
-    return { point: textOf(point), died };
+    return run;
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
-    return { point: textOf(point), died, fault: `${why}\n${second.log().slice(-3_000)}` };
+    return { ...run, fault: `${why}\n${second.log().slice(-3_000)}` };
   }
+}
+
+/** @returns whether it died; false when it had nothing more to write, or when it does not get there */
+async function diesOrSettles(operator: OperatorProcess, world: World, calm: Calm): Promise<boolean> {
+  const until = performance.now() + CONVERGE_MS;
+  while (!operator.hasEnded && performance.now() < until) {
+    if ((await differenceFrom(calm.picture, world)) === undefined) await untilQuiet(operator);
+    else await sleep(LOOK_EVERY_MS);
+    if (!operator.hasEnded && (await differenceFrom(calm.picture, world)) === undefined) return false;
+  }
+  return operator.hasEnded;
+}
+
+async function untilQuiet(operator: OperatorProcess): Promise<void> {
+  for (let seen = -1; seen !== operator.writes().length && !operator.hasEnded; await sleep(QUIET_MS))
+    seen = operator.writes().length;
 }
 
 /** Waits for the same end as that of the undisturbed run. @throws Error with the first difference */
-async function reached(world: World, calm: Calm): Promise<void> {
-  await eventually(async () => {
-    const difference = differenceOf(calm.picture, await world.picture(), "");
-    if (difference !== undefined) throw new Error(difference);
-  }, CONVERGE_MS);
+async function mustBecome(world: World, picture: unknown): Promise<void> {
+  const until = performance.now() + CONVERGE_MS;
+  for (;;) {
+    const difference = await differenceFrom(picture, world);
+    if (difference === undefined) return;
+    if (performance.now() > until) throw new Error(difference);
+    await sleep(LOOK_EVERY_MS);
+  }
 }
 
-/** A namespace in which `prepare` has been played, without an operator. `await using` deletes it. */
-async function prepared(scenario: Scenario): Promise<{ world: World } & AsyncDisposable> {
-  const namespace = await operatorNamespace("sweep");
+async function differenceFrom(picture: unknown, world: World): Promise<string | undefined> {
+  try {
+    return differenceOf(picture, await world.picture(), "");
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown.message : String(thrown); // nobody can be asked yet
+  }
+}
+
+interface Stage extends AsyncDisposable {
+  readonly world: World;
+  /** What there is after `prepare`. */
+  readonly picture: unknown;
+}
+
+/**
+ * A namespace in which `prepare` has been played, without an operator. `await using` deletes it.
+ * @param wanted how it looked in the undisturbed run, to be sure that nothing is left to do; without it, waits until it is quiet
+ */
+async function prepared(scenario: Scenario, wanted?: unknown): Promise<Stage> {
+  await using undone = new AsyncDisposableStack(); // a preparation that fails leaves nothing behind
+  const namespace = undone.use(await operatorNamespace("sweep"));
   const world = new World(namespace.name);
   if (scenario.prepare !== undefined) {
-    await using _ = new OperatorProcess(world.namespace, { namespace: world.namespace });
+    await using operator = new OperatorProcess(world.namespace, { namespace: world.namespace });
     await scenario.prepare(world);
+    if (wanted === undefined) await untilQuiet(operator);
+    else await mustBecome(world, wanted);
   }
   await leaseFree(world);
-  return { world, [Symbol.asyncDispose]: () => namespace[Symbol.asyncDispose]() };
+  const picture = await eventually(() => world.picture());
+  const kept = undone.move();
+  return { world, picture, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 /** The lease of a dead operator lasts 15 s; it is deleted so that a hundred runs need not wait for a hundred times that. */
@@ -150,13 +196,14 @@ function textOf({ write, nth }: Point): string {
   return `${write} #${nth}`;
 }
 
-/** What was there when the operator died and is there in the end must be the same object: nothing was made anew. */
-function mustBeSameObjects(before: Census, after: Census): void {
+/** What was there when the operator died, and is there in the end, must be the same object: nothing was made anew. */
+function mustBeSameObjects(before: Census, after: Census, mayBeMadeAnew: (object: string) => boolean): void {
   for (const [object, uid] of before) {
     const now = after.get(object);
-    if (now === undefined && object.startsWith("PersistentVolumeClaim ")) throw new Error(`${object} is gone`);
-    if (now !== undefined && now !== uid) throw new Error(`${object} was made anew`);
-    if (now === undefined && object.startsWith("Pod ")) throw new Error(`${object} was replaced`);
+    if (now !== undefined && now !== uid && !mayBeMadeAnew(object)) throw new Error(`${object} was made anew`);
+    const keeper = object.replace(/^Pod (.*)-[a-z0-9]{5}$/, "ReplicaSet $1");
+    const isKept = before.has(keeper) && before.get(keeper) === after.get(keeper);
+    if (now === undefined && object !== keeper && isKept) throw new Error(`${object} was replaced`);
   }
 }
 

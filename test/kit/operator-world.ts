@@ -1,12 +1,22 @@
-import { CLIENT_PORT, clusterToken, GROUP, peerHost, peerUrl } from "#api/names.ts";
+import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  CLAIM_CLUSTER_TOKEN_ANNOTATION,
+  CLAIM_MEMBER_ID_ANNOTATION,
+  CLIENT_PORT,
+  clusterToken,
+  GROUP,
+  peerHost,
+  peerUrl,
+} from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import { systemClock } from "#base/clock.ts";
 import { createEtcdClient } from "#etcd/client.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
 import { identityFor } from "#etcd/identity.ts";
 import { TransportPool } from "#etcd/transport.ts";
-import { clusterIdFromHex, hexOf, type MemberList } from "#etcd/types.ts";
-import { instance, UserCluster } from "#kit/e2e.ts";
+import { hexOf, type MemberList } from "#etcd/types.ts";
+import { eventually, instance, UserCluster } from "#kit/e2e.ts";
 import { KubeClient } from "#kube/client.ts";
 import { kubeconfigFile } from "#kube/config.ts";
 import {
@@ -44,7 +54,7 @@ export const KINDS: readonly AnyResource[] = [
   SECRETS,
 ];
 
-/** Which objects there are: uid by kind and name. */
+/** Which objects there are, those on their way out excepted: uid by kind and name. */
 export type Census = ReadonlyMap<string, string>;
 
 /** A namespace with one cluster in it, as a test looks at it from outside. */
@@ -60,16 +70,46 @@ export class World extends UserCluster {
   }
 
   async census(): Promise<Census> {
-    return new Map((await this.objects()).map(({ kind, metadata }) => [`${kind} ${metadata.name}`, metadata.uid]));
+    const staying = (await this.objects()).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    return new Map(staying.map(({ kind, metadata }) => [`${kind} ${metadata.name}`, metadata.uid]));
   }
 
   /** The member list as a quorum knows it, asked from any member that is ready. */
   async memberList(): Promise<MemberList> {
+    return await etcd.memberList(await this.#endpoint(), { ...OPTIONS, deadlineMs: 2_000, linearizable: true });
+  }
+
+  /** Makes this member the leader, and waits until the operator has told it. */
+  async lead(name: string): Promise<void> {
+    const { members } = await this.memberList();
+    const [target, leader] = [members.find((member) => member.name === name), (await this.get()).status?.leader];
+    if (target === undefined || leader === undefined) throw new Error(`there is no ${name}, or no leader`);
+    const endpoint = await eventually(() => this.#endpoint(leader));
+    if (leader !== name) await etcd.moveLeader(endpoint, target.id, OPTIONS);
+    await eventually(async () => {
+      const now = (await this.get()).status?.leader;
+      if (now !== name) throw new Error(`${now} leads instead of ${name}`);
+    });
+  }
+
+  async write(key: string, value: string): Promise<void> {
+    const endpoint = await eventually(() => this.#endpoint()); // pods become ready a moment after the cluster
+    await etcd.put(endpoint, key, value, OPTIONS);
+  }
+
+  async readBack(key: string): Promise<string | undefined> {
+    const found = await etcd.get(await this.#endpoint(), key, OPTIONS);
+    return found === undefined ? undefined : new TextDecoder().decode(found.value);
+  }
+
+  /** Of this member, or of any, as long as it is ready. */
+  async #endpoint(name?: string): Promise<Endpoint> {
     const { items } = await kube.list(PODS, { namespace: this.namespace }, OPTIONS);
-    const ready = items.find((pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
-    const address = ready === undefined ? undefined : dialAddress(ready, CLIENT_PORT);
-    if (address === undefined) throw new Error(`${this.namespace}: no member is ready`);
-    return await etcd.memberList({ address }, { ...OPTIONS, deadlineMs: 2_000, linearizable: true });
+    const able = items.filter((pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
+    const pod = able.find(({ spec }) => name === undefined || spec?.hostname === name);
+    const address = pod === undefined ? undefined : dialAddress(pod, CLIENT_PORT);
+    if (address === undefined) throw new Error(`${this.namespace}: ${name ?? "every member"} is not ready`);
+    return { address };
   }
 
   /** @throws Error saying why the cluster does not call itself ready yet */
@@ -115,12 +155,23 @@ export class World extends UserCluster {
     cluster: EtcdCluster | undefined,
     members: MemberList | undefined,
   ): string {
-    const names = new Map<string, string>([[this.namespace, "NAMESPACE"]]);
+    const names = new Map<string, string>();
+    // Claims outlive their cluster, and with them the token in which its uid is.
+    for (const { metadata } of objects) {
+      const { [CLAIM_CLUSTER_TOKEN_ANNOTATION]: token, [CLAIM_CLUSTER_ID_ANNOTATION]: clusterID } =
+        metadata.annotations ?? {};
+      if (token !== undefined) names.set(token, "TOKEN");
+      if (clusterID !== undefined) names.set(clusterID, "CLUSTER-ID");
+    }
+    names.set(this.namespace, "NAMESPACE");
     for (const { kind, metadata } of objects) names.set(metadata.uid, `UID of ${kind} ${metadata.name}`);
-    for (const { id, name } of members?.members ?? []) names.set(hexOf(id), `ID of ${name}`);
-    for (const { id, name } of cluster?.status?.identity?.initialMembers ?? []) names.set(id, `ID of ${name}`);
-    const clusterID = cluster?.status?.identity?.clusterID;
-    if (clusterID !== undefined) names.set(hexOf(clusterIdFromHex(clusterID)), "CLUSTER-ID");
+    for (const { id, name } of cluster?.status?.identity?.initialMembers ?? []) names.set(id, `FIRST ID of ${name}`);
+    for (const { id, name } of members?.members ?? [])
+      if (!names.has(hexOf(id))) names.set(hexOf(id), `LATER ID of ${name}`);
+    for (const { metadata } of objects) {
+      const id = metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION];
+      if (id !== undefined && !names.has(id)) names.set(id, `OLD ID of ${metadata.name}`);
+    }
     return [...names].reduce((changed, [chance, name]) => changed.replaceAll(chance, name), text);
   }
 }
@@ -172,7 +223,7 @@ function drawStatus(status: EtcdCluster["status"] = {}): object {
   const { leader: _, conditions, members, ...said } = status;
   return {
     ...said,
-    members: members?.map(({ leader: __, ...member }) => member),
+    members: members?.map(({ leader: __, since: ___, message: ____, ...member }) => member),
     conditions: conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`).sort(),
   };
 }
