@@ -35,12 +35,16 @@ interface Pending {
   readonly answer: () => void;
 }
 
+/** More than a pass of every key of a history makes. */
+const MOST_AT_ONCE = 100;
+
 /** The calls that are under way. Whether and when each arrives is the world's choice. */
 export class Calls {
   faults: CallFaults = NO_CALL_FAULTS;
   readonly #random: Random;
   readonly #tell: (text: string) => void;
   #pending: Pending[] = [];
+  #atOnce = 0;
 
   constructor(random: Random, tell: (text: string) => void) {
     this.#random = random;
@@ -57,7 +61,7 @@ export class Calls {
     if (this.#random.chance(faults.throttled) && plan.changes)
       return this.#fail(plan, new OperatorError("KubeThrottled", `${plan.text}: too many requests`));
     const isLost = this.#random.chance(faults.lostReply);
-    if (!this.#random.chance(faults.late)) return settled(this.#execute(plan, isLost));
+    if (!this.#random.chance(faults.late) && this.#isQuick()) return settled(this.#execute(plan, isLost));
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     let result: Result<T> | undefined;
     this.#pending.push({
@@ -73,6 +77,17 @@ export class Calls {
       },
     });
     return promise;
+  }
+
+  /** Calls take time: who makes too many in a row has to wait until the world has moved on. */
+  #isQuick(): boolean {
+    this.#atOnce += 1;
+    return this.#atOnce < MOST_AT_ONCE;
+  }
+
+  /** The world has moved on. */
+  breathe(): void {
+    this.#atOnce = 0;
   }
 
   /** One of the calls goes on: it arrives, or its answer does. */

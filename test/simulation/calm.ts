@@ -1,3 +1,4 @@
+import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import type { World } from "#kit/world.ts";
 import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
 import { CLUSTER } from "#kit/world-people.ts";
@@ -7,8 +8,10 @@ import type { Profile } from "./profile.ts";
 
 /** How long nothing is written before the world counts as settled: longer than the longest back-off of the operator, 30 s. */
 const QUIET_MS = 40_000;
-/** By then everything must be at rest: 15 minutes, a generous multiple of the longest waits in a row. */
-const PATIENCE_MS = 15 * 60_000;
+/** A learner that does not get on is given up after ten minutes: only then is it certain what becomes of it. */
+const GIVE_UP_MS = 11 * 60_000;
+/** By then everything must be at rest: a generous multiple of the longest waits in a row. */
+const PATIENCE_MS = 60 * 60_000;
 /** A bound for what time does not bound: passes that follow one another at once. */
 const MOST_PASSES = 3_000;
 
@@ -67,9 +70,19 @@ export async function calmDown(world: World, next: () => void): Promise<string |
       time.runNext(time.nowMs + TURN_MS);
       continue;
     }
-    if (time.nowMs - quietSinceMs >= QUIET_MS) return undefined;
-    time.runNext(quietSinceMs + QUIET_MS);
+    const enoughMs = somebodyIsJoining(world) ? GIVE_UP_MS : QUIET_MS;
+    if (time.nowMs - quietSinceMs >= enoughMs) return undefined;
+    time.runNext(quietSinceMs + enoughMs);
   }
+}
+
+function somebodyIsJoining(world: World): boolean {
+  const clusters = world.api
+    .list(ETCD_CLUSTERS)
+    .map(({ status }) => world.etcd.truth.named(status?.identity?.clusterID));
+  return clusters.some((cluster) =>
+    [...(cluster?.members.values() ?? [])].some(({ isLearner, name }) => isLearner || name === ""),
+  );
 }
 
 /** @returns whether anything did */

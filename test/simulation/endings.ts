@@ -115,17 +115,22 @@ class Ending {
     const isComplete = healthy === voters.length && voters.length === members.length && voters.length === replicas;
     if (canHeal && !isComplete)
       return `${healthy} of ${voters.length} voters are well, ${replicas} are wanted, and nothing is in the way`;
-    const refusesAll = (this.#world.etcd.truth.named(identity.clusterID)?.alarms.size ?? 0) > 0;
+    const alarms = [...(this.#world.etcd.truth.named(identity.clusterID)?.alarms ?? [])];
+    const isOver = alarms.some((id) => !members.some((member) => member.id === id));
+    if (canHeal && isOver) return "the alarm of a member that is gone is still raised";
+    const refusesAll = alarms.length > 0;
     if (refusesAll && this.#condition("Available")?.status === "True")
       return "Available is True while etcd refuses everything";
     if (healthy < quorumOf(voters.length)) return this.#wrongWithoutQuorum(isForming, voters.length);
     if (isForming) return this.#says("Ready", "False", "Forming") ?? this.#tells("Progressing", "await-members:");
-    const available = this.#says("Available", "True", "QuorumAvailable");
+    const available = refusesAll
+      ? this.#says("Available", "False", "CorruptionAlarm")
+      : this.#says("Available", "True", "QuorumAvailable");
     if (available !== undefined) return available;
     if (isComplete) return this.#wrongWhenComplete(members.map(({ id }) => hexOf(id)));
-    return this.#condition("Ready")?.status === "False"
-      ? undefined
-      : "Ready is not False, and the cluster is not complete";
+    if (this.#condition("Ready")?.status !== "False") return "Ready is not False, and the cluster is not complete";
+    const isSettled = this.#condition("Progressing")?.reason === "Settled";
+    return isSettled ? "Progressing says that nothing is to be done, and the cluster is not complete" : undefined;
   }
 
   #wrongWhenComplete(ids: readonly string[]): string | undefined {

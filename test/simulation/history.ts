@@ -82,6 +82,7 @@ async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
     world.happened({ is: "step" });
     if (violation !== undefined) throw new Broken(violation);
     world.step += 1;
+    world.calls.breathe();
   };
   try {
     await live(world, profile, next, memory);

@@ -3,9 +3,9 @@ import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { hexOf } from "#etcd/types.ts";
 import { memberKey } from "#kit/world-etcd.ts";
 import { REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
-import { memberIsGone, oneAtATime, quorumKept, seenFirst, voteAfterFence } from "./membership-invariants.ts";
+import { memberIsGone, oneAtATime, patience, quorumKept, seenFirst, voteAfterFence } from "./membership-invariants.ts";
 import { type Invariant, identityOf, memberOf, ownerIn, templateCanStartEmpty, withoutJoined } from "./memory.ts";
-import { claimsStay, foreignStays, goingIsLeft, leaderOnly, pausedIsLeft } from "./object-invariants.ts";
+import { claimsStay, claimsTell, foreignStays, goingIsLeft, leaderOnly, pausedIsLeft } from "./object-invariants.ts";
 import { availableIsTrue, readyIsTrue } from "./status-invariants.ts";
 
 const identityFirst: Invariant = {
@@ -143,9 +143,11 @@ export const INVARIANTS: readonly Invariant[] = [
   seenFirst,
   quorumKept,
   oneAtATime,
+  patience,
   voteAfterFence,
   memberIsGone,
   claimsStay,
+  claimsTell,
   foreignStays,
   leaderOnly,
   goingIsLeft,

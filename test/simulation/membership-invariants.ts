@@ -90,6 +90,24 @@ export const oneAtATime: Invariant = {
   },
 };
 
+/** Who has been well for this long, and was so this short a time ago, is not lost, however often the operator could not look. */
+const WELL_MS = 10_000;
+const JUST_NOW_MS = 5_000;
+
+export const patience: Invariant = {
+  name: "patience",
+  promise: "A member is given up only when it has been lost for the stated time.",
+  breaks(event, world, memory) {
+    const act = actIn(event);
+    if (act?.step.do !== "markRemoval" || act.step.removal !== "replacement") return undefined;
+    const { metadata, spec } = act.step.peer;
+    const well = memory.wellMs.get(`${spec.clusterID}/${spec.memberID}`);
+    if (well === undefined || world.time.nowMs - well.until >= JUST_NOW_MS || well.until - well.from < WELL_MS)
+      return undefined;
+    return `${metadata.name} was well for ${well.until - well.from} ms, until ${world.time.nowMs - well.until} ms ago`;
+  },
+};
+
 export const voteAfterFence: Invariant = {
   name: "vote after fence",
   promise: "Nobody gets a vote who is still allowed to start on an empty disk.",

@@ -39,8 +39,6 @@ export class Memory {
   readonly claimed = new Set<string>();
   /** Members that are to go because a person asked for fewer. */
   readonly toGo = new Set<string>();
-  /** Members for which fewer were asked by nobody. */
-  readonly unasked = new Set<string>();
   /** The smallest number of members that was ever asked for, by uid of the EtcdCluster. */
   readonly fewestAsked = new Map<string, number>();
   /** The last step in which a majority of the voters ran, by cluster ID. */
@@ -51,6 +49,8 @@ export class Memory {
   readonly lastRun = new Map<string, number>();
   /** The last step in which the member was well: it ran, could be asked, followed a leader, and its data was not in doubt. */
   readonly lastWell = new Map<string, number>();
+  /** The last time in which the member was well, without a break. */
+  readonly wellMs = new Map<string, { from: number; until: number }>();
   /** Cluster IDs with a leader, by uid of the EtcdCluster. */
   readonly led = new Map<string, Set<ClusterId>>();
 
@@ -94,22 +94,28 @@ export class Memory {
     const key = `${peer.spec.clusterID}/${peer.spec.memberID}`;
     const voters = votersIn(world.etcd.truth.named(peer.spec.clusterID) ?? { members: new Map() }).length;
     const fewest = this.fewestAsked.get(controllerOf(peer)?.uid ?? "") ?? Number.POSITIVE_INFINITY;
-    if (fewest < voters || this.toGo.has(key)) this.toGo.add(key);
-    else this.unasked.add(key);
+    if (fewest < voters) this.toGo.add(key);
   }
 
   #noteRunning(world: World): void {
     const running = new Map<ClusterId, number>();
     for (const { data, isHidden, leaderId } of world.etcd.processes.values()) {
-      const isInDoubt = world.etcd.truth.of(data.clusterId).alarms.has(data.memberId);
-      if (!isHidden && leaderId !== undefined && !isInDoubt) this.lastWell.set(memberKey(data), world.step);
       this.lastRun.set(memberKey(data), world.step);
+      const isInDoubt = world.etcd.truth.of(data.clusterId).alarms.has(data.memberId);
+      if (!isHidden && leaderId !== undefined && !isInDoubt) this.#noteWell(memberKey(data), world);
       const voters = votersNow(world, data);
       if (!voters.includes(data.memberId)) continue;
       const count = (running.get(data.clusterId) ?? 0) + 1;
       running.set(data.clusterId, count);
       if (count >= quorumOf(voters.length)) this.lastQuorum.set(hexOf(data.clusterId), world.step);
     }
+  }
+
+  #noteWell(key: string, { step, time }: World): void {
+    const goesOn = (this.lastWell.get(key) ?? -2) >= step - 1;
+    const before = goesOn ? this.wellMs.get(key) : undefined;
+    this.lastWell.set(key, step);
+    this.wellMs.set(key, { from: before?.from ?? time.nowMs, until: time.nowMs });
   }
 }
 

@@ -1,4 +1,9 @@
-import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION, PAUSED_ANNOTATION } from "#api/names.ts";
+import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  CLAIM_MEMBER_ID_ANNOTATION,
+  PAUSED_ANNOTATION,
+  QUARANTINE_LABEL,
+} from "#api/names.ts";
 import { hexOf } from "#etcd/types.ts";
 import { controllerOf, PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
 import type { Invariant } from "./memory.ts";
@@ -20,6 +25,19 @@ export const claimsStay: Invariant = {
     return memory.toGo.has(`${clusterID}/${memberID}`)
       ? undefined
       : `nobody asked for the data of ${name} to be deleted`;
+  },
+};
+
+export const claimsTell: Invariant = {
+  name: "claims tell",
+  promise:
+    "A cluster never starts over the data of an earlier one: with claims of its name it comes back as who it was, or waits.",
+  breaks(event) {
+    if (event.is !== "acts" || !("cluster" in event.snapshot) || !("identity" in event.step)) return undefined;
+    const { clusterID } = event.step.identity;
+    const kept = event.snapshot.claims.filter(({ metadata }) => metadata.labels?.[QUARANTINE_LABEL] === undefined);
+    const other = kept.find(({ metadata }) => metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] !== clusterID);
+    return other === undefined ? undefined : `${clusterID} is to be started over claim ${other.metadata.name}`;
   },
 };
 

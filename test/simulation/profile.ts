@@ -54,6 +54,9 @@ const WEIGHTS: Readonly<Record<(typeof ORDINARY)[number], number>> = {
 export interface Leaning {
   /** Happenings that always are possible, this often. */
   readonly often?: Readonly<Partial<Record<Happening, number>>>;
+  /** Nothing else goes wrong, and calls fail only as `callFaults` says. */
+  readonly onlyThat?: boolean;
+  readonly callFaults?: Partial<CallFaults>;
   readonly replicas?: number;
   readonly startsFormed?: boolean;
   readonly obstacle?: Obstacle;
@@ -69,14 +72,13 @@ export interface Leaning {
 export function profileOf(seed: number, leaning: Leaning = {}): Profile {
   const random = new Random(seed ^ 0x5eed);
   const weights = new Map<Happening, number>(Object.entries(WEIGHTS) as [Happening, number][]);
-  const isCalm = random.chance(0.1);
+  const isCalm = random.chance(0.1) || leaning.onlyThat === true;
   for (const mishap of MISHAPS) if (!isCalm && random.chance(0.4)) weights.set(mishap, random.between(1, 3));
   for (const act of PEOPLES_ACTS) if (!isCalm && random.chance(0.3)) weights.set(act, random.between(1, 2));
   for (const [happening, weight] of Object.entries(leaning.often ?? {})) weights.set(happening as Happening, weight);
   const some = (most: number): number => (random.chance(0.5) ? random.next() * most : 0);
-  const callFaults = isCalm
-    ? NO_CALL_FAULTS
-    : { late: some(0.6), unsent: some(0.15), lostReply: some(0.15), throttled: some(0.08) };
+  const faults = { late: some(0.6), unsent: some(0.15), lostReply: some(0.15), throttled: some(0.08) };
+  const callFaults = { ...(isCalm ? NO_CALL_FAULTS : faults), ...leaning.callFaults };
   return {
     seed,
     replicas: leaning.replicas ?? random.pick([1, 1, 2, 3, 3, 3, 3, 5]) ?? 3,

@@ -1,0 +1,326 @@
+import { CLEANUP_FINALIZER, peerName, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { newIdentity } from "#cluster/desired/identity.ts";
+import { newPeer } from "#cluster/desired/peer.ts";
+import { knownMembers, votersOf } from "#cluster/members.ts";
+import { type ClusterSnapshot, identityOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
+import { clusterIdFromHex, type EndpointStatus, memberIdFromHex } from "#etcd/types.ts";
+import { step } from "#runtime/decide.ts";
+import { doing, earlier, leftOut, leftUnguarded, type Mutant, replaced, seeing, unguarded, without } from "./mutant.ts";
+import type { Leaning } from "./profile.ts";
+
+const FORMING: Leaning = {
+  onlyThat: true,
+  startsFormed: false,
+  steps: 60,
+  replicas: 3,
+  isTidied: true,
+  obstacle: "none",
+};
+const FORMED: Leaning = { ...FORMING, startsFormed: true, steps: 80 };
+const SCALED: Leaning = { ...FORMED, often: { editReplicas: 3, etcd: 20 } };
+const REPLACED: Leaning = { ...FORMED, often: { deleteClaim: 2, deletePod: 3 }, steps: 60 };
+const FOREIGN: Leaning = { ...FORMING, often: { placeForeign: 8 }, isTidied: false, steps: 80 };
+const DELETED: Leaning = { ...FORMED, often: { deleteCluster: 3, createCluster: 4 } };
+
+/** Every rule of the cluster left out. */
+const LEFT_OUT = leftOut("cluster", [
+  { name: "deleting", leaning: DELETED },
+  { name: "paused", leaning: { ...FORMED, often: { pause: 3, editReplicas: 2, deleteService: 2 } } },
+  { name: "name-taken", leaning: FOREIGN },
+  { name: "adopt-claims", leaning: DELETED },
+  { name: "claim-taken", leaning: { ...DELETED, often: { deleteCluster: 3, createCluster: 4, placeForeign: 6 } } },
+  { name: "record-identity", leaning: FORMING },
+  { name: "record-joined", leaning: FORMING },
+  { name: "fence", leaning: FORMING },
+  { name: "headless-service", leaning: FORMING },
+  { name: "bootstrap", leaning: FORMING },
+  { name: "restore-peer", leaning: { ...FORMED, often: { deletePeer: 2 } } },
+  { name: "client-service", leaning: FORMING },
+  { name: "disruption-budget", leaning: FORMING },
+  { name: "await-members", leaning: { ...FORMING, obstacle: "noVolume" } },
+  { name: "await-quorum", leaning: { ...FORMED, replicas: 1, hasLocalVolumes: true, obstacle: "membersStayHidden" } },
+  { name: "disarm-alarm", leaning: { ...FORMED, often: { corruptMember: 1 }, steps: 40 } },
+  { name: "retire-peer", leaning: SCALED },
+  { name: "identify-member", leaning: SCALED },
+  { name: "restore-learner", leaning: { ...SCALED, often: { editReplicas: 3, deletePeer: 6 }, steps: 160 } },
+  { name: "promote-learner", leaning: SCALED },
+  {
+    name: "give-up-learner",
+    leaning: { ...SCALED, often: { editReplicas: 3, emptyDisk: 2, deletePod: 3, etcd: 20 }, steps: 160 },
+  },
+  { name: "remove-member", leaning: SCALED },
+  { name: "await-learner", leaning: SCALED, covered: "one-at-a-time holds everything else back" },
+  { name: "replace-lost", leaning: REPLACED },
+  { name: "scale-down", leaning: SCALED },
+  { name: "scale-up", leaning: SCALED },
+  { name: "refuse-upgrade", leaning: { ...FORMED, often: { editVersion: 2 }, isTidied: false } },
+  {
+    name: "await-health",
+    leaning: { ...FORMED, replicas: 2, hasLocalVolumes: true, obstacle: "nodeStaysDown", steps: 20 },
+  },
+]);
+
+/** Every guard of the cluster left out. Most only hold back what the rules do not ask for anyway: they are for the rules to come. */
+const UNGUARDED = leftUnguarded("cluster", [
+  { name: "identity-first", leaning: FORMING, covered: "record-identity is asked first; see the pairs" },
+  {
+    name: "bootstrap-once",
+    leaning: SCALED,
+    covered: "bootstrap asks for those only who have not joined; see the pairs",
+  },
+  { name: "joined-is-seen", leaning: SCALED, covered: "record-joined looks itself; see the pairs" },
+  { name: "need-member-list", leaning: SCALED, covered: "await-quorum is asked before; see the pairs" },
+  {
+    name: "keep-quorum",
+    leaning: { ...FORMED, often: { editReplicas: 3, killContainer: 4, nodeDown: 2 }, steps: 160 },
+  },
+  {
+    name: "one-at-a-time",
+    leaning: SCALED,
+    covered: "await-learner and remove-member are asked before; see the pairs",
+  },
+  { name: "fence-before-vote", leaning: SCALED, covered: "fence is asked before; see the pairs" },
+  { name: "not-a-member", leaning: SCALED, covered: "retire-peer looks itself; see the pairs" },
+  { name: "alarm-is-over", leaning: SCALED, covered: "disarm-alarm looks itself; see the pairs" },
+  { name: "asked-to-delete", leaning: SCALED, covered: "retire-peer and the peer's own guard look too; see the pairs" },
+  { name: "own-only", leaning: SCALED, covered: "name-taken is asked before; see the pairs" },
+]);
+
+/** Everybody that answers is who they should be, and follows a leader. */
+function believing(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const identity = identityOf(snapshot);
+  const endpoints = new Map(snapshot.endpoints);
+  for (const { name, id } of identity?.initialMembers ?? []) {
+    const answer = endpoints.get(name);
+    if (identity === undefined || answer?.is !== "present") continue;
+    const value: EndpointStatus = {
+      ...answer.value,
+      clusterId: clusterIdFromHex(identity.clusterID),
+      memberId: memberIdFromHex(id),
+      leaderId: memberIdFromHex(id),
+    };
+    endpoints.set(name, { is: "present", value });
+  }
+  return { ...snapshot, endpoints };
+}
+
+/** Nobody of the frozen list has joined. */
+function forgetting(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const identity = identityOf(snapshot);
+  if (identity === undefined) return snapshot;
+  const initialMembers = identity.initialMembers.map((member) => ({ ...member, joined: false }));
+  const status = { ...snapshot.cluster.status, identity: { ...identity, initialMembers } };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status } };
+}
+
+/** Without the record of who the cluster is. */
+function unrecorded({ cluster, ...rest }: ClusterSnapshot): ClusterSnapshot {
+  const { identity: _, ...status } = cluster.status ?? {};
+  return { ...rest, cluster: { ...cluster, status } };
+}
+
+/** The member list as it is on record, taken for a confirmed one. */
+function listedByRecord(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const identity = identityOf(snapshot);
+  if (snapshot.members.is === "present" || identity === undefined) return snapshot;
+  const members = knownMembers(snapshot).map(({ name, id, isLearner }) => ({
+    id: memberIdFromHex(id),
+    name,
+    peerUrls: [urlOf(snapshot, name)],
+    clientUrls: [],
+    isLearner,
+  }));
+  const answeredBy = members[0]?.id;
+  if (answeredBy === undefined) return snapshot;
+  const value = { clusterId: clusterIdFromHex(identity.clusterID), members, answeredBy, raftTerm: 1 };
+  return { ...snapshot, members: { is: "present", value } };
+}
+
+/** Rules that are wrong, and pairs of a rule and the guard that stands behind it. */
+const WEAKENED: readonly Mutant[] = [
+  {
+    name: "identity is written after the Services + without guard identity-first",
+    edits: [earlier("headless-service", "record-identity"), unguarded("cluster", "identity-first")],
+    leaning: FORMING,
+  },
+  {
+    name: "record-identity ignores the record + without guard identity-first",
+    edits: [seeing("record-identity", unrecorded), unguarded("cluster", "identity-first")],
+    leaning: { ...FORMING, often: { editReplicas: 3 } },
+  },
+  {
+    name: "record-joined believes whoever answers",
+    edits: [seeing("record-joined", believing)],
+    leaning: FORMING,
+    covered: "joined-is-seen looks again; see the pair",
+  },
+  {
+    name: "record-joined believes whoever answers + without guard joined-is-seen",
+    edits: [seeing("record-joined", believing), unguarded("cluster", "joined-is-seen")],
+    leaning: { ...FORMING, steps: 120 },
+  },
+  {
+    name: "bootstrap ignores who has joined",
+    edits: [seeing("bootstrap", forgetting)],
+    leaning: { ...FORMED, often: { deletePeer: 2 } },
+  },
+  {
+    name: "bootstrap ignores who has joined + without guard bootstrap-once",
+    edits: [seeing("bootstrap", forgetting), unguarded("cluster", "bootstrap-once")],
+    leaning: { ...FORMED, often: { deletePeer: 2 } },
+  },
+  {
+    name: "restore-peer lets the member bootstrap + without guard bootstrap-once",
+    edits: [
+      doing("restore-peer", (real, snapshot) => {
+        const identity = identityOf(snapshot);
+        if (real.do !== "createPeer" || identity === undefined) return real;
+        return { ...real, peer: newPeer(snapshot, identity, real.peer.metadata.name) };
+      }),
+      unguarded("cluster", "bootstrap-once"),
+    ],
+    leaning: { ...FORMED, often: { deletePeer: 2 } },
+  },
+  {
+    name: "bootstrap follows spec.replicas + without guard bootstrap-once",
+    edits: [
+      replaced("bootstrap", (real, snapshot) => {
+        const identity = identityOf(snapshot);
+        const name = peerName(snapshot.cluster.metadata.name, snapshot.cluster.spec.replicas - 1);
+        if (identity === undefined || peerNamed(snapshot, name) !== undefined) return real.decide(snapshot);
+        return step("bootstrap", "mutant", { do: "createPeer", peer: newPeer(snapshot, identity, name) });
+      }),
+      unguarded("cluster", "bootstrap-once"),
+    ],
+    leaning: { ...FORMING, often: { editReplicas: 4 } },
+  },
+  {
+    name: "fence knows members by their names",
+    edits: [
+      seeing("fence", (snapshot) => ({
+        ...snapshot,
+        peers: snapshot.peers.map((peer) => {
+          const id = identityOf(snapshot)?.initialMembers.find(({ name }) => name === peer.metadata.name)?.id;
+          return id === undefined ? peer : { ...peer, spec: { ...peer.spec, memberID: id } };
+        }),
+      })),
+    ],
+    leaning: REPLACED,
+  },
+  {
+    name: "without rule await-quorum + without guard need-member-list, list by record",
+    edits: [
+      without("cluster", "await-quorum"),
+      unguarded("cluster", "need-member-list"),
+      ...["replace-lost", "scale-down", "remove-member"].map((rule) => seeing(rule, listedByRecord)),
+    ],
+    leaning: { ...FORMED, often: { editReplicas: 3, killContainer: 5, nodeDown: 3 }, steps: 160 },
+  },
+  {
+    name: "without rule await-learner + without guard one-at-a-time",
+    edits: [without("cluster", "await-learner"), unguarded("cluster", "one-at-a-time")],
+    leaning: { ...SCALED, steps: 160 },
+  },
+  {
+    name: "fence waits for the vote + without guard fence-before-vote",
+    edits: [earlier("promote-learner", "fence"), unguarded("cluster", "fence-before-vote")],
+    leaning: SCALED,
+  },
+  {
+    name: "retire-peer goes by the number of members + without guard not-a-member",
+    edits: [
+      replaced("retire-peer", (real, snapshot) => {
+        const last = snapshot.peers.at(-1);
+        const isTooMany = snapshot.peers.length > snapshot.cluster.spec.replicas;
+        if (last === undefined || !isTooMany) return real.decide(snapshot);
+        return step("retire-peer", "mutant", { do: "deletePeer", peer: last });
+      }),
+      unguarded("cluster", "not-a-member"),
+    ],
+    leaning: SCALED,
+  },
+  {
+    name: "disarm-alarm does not wait + without guard alarm-is-over",
+    edits: [
+      seeing("disarm-alarm", (s) =>
+        s.members.is === "present"
+          ? { ...s, members: { ...s.members, value: { ...s.members.value, members: [] } } }
+          : s,
+      ),
+      unguarded("cluster", "alarm-is-over"),
+    ],
+    leaning: { ...FORMED, often: { corruptMember: 1 }, steps: 60 },
+  },
+  {
+    name: "retire-peer deletes the claims of the lost",
+    edits: [cleaning],
+    leaning: REPLACED,
+    covered: "asked-to-delete forbids it; see the pair",
+  },
+  {
+    name: "retire-peer deletes the claims of the lost + without guard asked-to-delete",
+    edits: [cleaning, unguarded("cluster", "asked-to-delete")],
+    leaning: { ...FORMED, often: { corruptMember: 2 }, steps: 60 },
+  },
+  {
+    name: "without rule name-taken + without guard own-only",
+    edits: [without("cluster", "name-taken"), unguarded("cluster", "own-only")],
+    leaning: FOREIGN,
+  },
+  {
+    name: "replace-lost has no patience",
+    edits: [
+      seeing("replace-lost", (snapshot) => ({
+        ...snapshot,
+        replaceAfterMs: 0,
+      })),
+    ],
+    leaning: { ...FORMED, callFaults: { unsent: 0.1 }, steps: 60 },
+  },
+  {
+    name: "scale-down takes the healthy first + without guard keep-quorum",
+    edits: [
+      replaced("scale-down", (real, snapshot) => {
+        const plan = real.decide(snapshot);
+        const first = votersOf(snapshot).find(({ name }) => snapshot.endpoints.get(name)?.is === "present");
+        const peer = first === undefined ? undefined : peerNamed(snapshot, first.name);
+        if (plan?.next !== "step" || plan.step.do !== "markRemoval" || peer === undefined) return plan;
+        return { ...plan, step: { ...plan.step, peer } };
+      }),
+      replaced("remove-member", (real, snapshot) => {
+        const leaving = snapshot.peers.find(
+          ({ metadata }) => metadata.annotations?.[REMOVAL_ANNOTATION] === "scale-down",
+        );
+        const id = leaving?.spec.memberID;
+        if (leaving === undefined || id === undefined) return real.decide(snapshot);
+        if (!knownMembers(snapshot).some((member) => member.id === id)) return real.decide(snapshot);
+        return step("remove-member", "mutant", {
+          do: "removeMember",
+          name: leaving.metadata.name,
+          id: memberIdFromHex(id),
+        });
+      }),
+      unguarded("cluster", "keep-quorum"),
+    ],
+    leaning: { ...FORMED, often: { editReplicas: 4, killContainer: 4, nodeDown: 3 }, steps: 160 },
+  },
+  {
+    name: "adopt-claims makes a new identity",
+    edits: [
+      doing("adopt-claims", (real, snapshot) =>
+        real.do === "recordIdentity" ? { ...real, identity: newIdentity(snapshot) } : real,
+      ),
+    ],
+    leaning: DELETED,
+  },
+];
+
+/** Whoever goes takes the claim along. */
+function cleaning(plans: Parameters<ReturnType<typeof without>>[0]) {
+  const edit = doing("retire-peer", (real) =>
+    real.do === "releaseClaim" ? { ...real, finalizer: CLEANUP_FINALIZER } : real,
+  );
+  return edit(plans);
+}
+
+export const CLUSTER_MUTANTS: readonly Mutant[] = [...LEFT_OUT, ...UNGUARDED, ...WEAKENED];

@@ -1,0 +1,274 @@
+import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import type { KubeClient } from "#kube/client.ts";
+import type { Draft, KubeObject, Ref, Resource } from "#kube/kinds.ts";
+import { replicaSet } from "#peer/desired/replica-set.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import type { Condition } from "#runtime/conditions.ts";
+import {
+  earlierInPeer,
+  leftOut,
+  leftUnguarded,
+  type Mutant,
+  replacedInPeer,
+  unguarded,
+  without,
+  withStep,
+} from "./mutant.ts";
+import type { Leaning } from "./profile.ts";
+
+const FORMING: Leaning = {
+  onlyThat: true,
+  startsFormed: false,
+  steps: 60,
+  replicas: 3,
+  isTidied: true,
+  obstacle: "none",
+};
+const FORMED: Leaning = { ...FORMING, startsFormed: true, steps: 80 };
+const LOST: Leaning = { ...FORMED, often: { deleteClaim: 3, deletePod: 4 } };
+const SCALED: Leaning = { ...FORMED, often: { editReplicas: 3, etcd: 20 } };
+const FOREIGN: Leaning = { ...FORMING, often: { placeForeign: 8 }, isTidied: false, steps: 80 };
+
+/** Every rule of the peer left out. */
+const LEFT_OUT = leftOut("peer", [
+  { name: "paused", leaning: { ...FORMED, often: { pause: 3, deleteReplicaSet: 3 } } },
+  { name: "release-claim", leaning: SCALED },
+  {
+    name: "deleting",
+    leaning: { ...FORMED, often: { deleteCluster: 4, createCluster: 3, deleteReplicaSet: 3 }, steps: 120 },
+  },
+  { name: "await-membership", leaning: SCALED },
+  { name: "claim-taken", leaning: FOREIGN, covered: "claim-first holds the pod back; see the pair" },
+  { name: "claim-lost", leaning: LOST, covered: "never-twice forbids an empty claim; see the pair" },
+  { name: "create-claim", leaning: FORMING },
+  { name: "replica-set-taken", leaning: FOREIGN, covered: "own-only forbids to change it; see the pair" },
+  { name: "replica-set", leaning: FORMING },
+  {
+    name: "await-pod",
+    leaning: FORMED,
+    covered:
+      "nothing but a second look depends on it: the pod's events wake the room, and the status looks at the pod itself",
+  },
+]);
+
+const UNGUARDED = leftUnguarded("peer", [
+  { name: "claim-first", leaning: LOST, covered: "create-claim and claim-taken are asked before; see the pairs" },
+  {
+    name: "never-twice",
+    leaning: LOST,
+    covered: "claim-lost is asked before, and the flags follow the EtcdPeer; see the pairs",
+  },
+  { name: "asked-to-delete", leaning: LOST, covered: "release-claim looks itself; see the pairs" },
+  { name: "own-only", leaning: LOST, covered: "replica-set-taken is asked before; see the pairs" },
+]);
+
+/** The peer as it was before it was fenced. */
+function unfenced(snapshot: PeerSnapshot): PeerSnapshot {
+  const { peer } = snapshot;
+  const { name } = peer.metadata;
+  const bootstrap = {
+    initialClusterState: "New" as const,
+    clusterToken: peer.spec.clusterToken ?? "",
+    static: { initialCluster: [{ name, host: `${name}.${peer.spec.clusterName}.${peer.metadata.namespace}.svc` }] },
+  };
+  return { ...snapshot, peer: { ...peer, spec: { bootstrap, ...peer.spec } } };
+}
+
+const PAIRS: readonly Mutant[] = [
+  {
+    name: "without peer rule claim-lost + without peer guard never-twice",
+    edits: [without("peer", "claim-lost"), unguarded("peer", "never-twice")],
+    leaning: { ...LOST, steps: 160 },
+  },
+  {
+    name: "replica-set is not fenced + without peer guard never-twice",
+    edits: [
+      replacedInPeer("replica-set", (real, snapshot) => {
+        const worse = replicaSet(unfenced(snapshot));
+        return withStep(real.decide(snapshot), (step) =>
+          "replicaSet" in step ? { ...step, replicaSet: worse } : step,
+        );
+      }),
+      unguarded("peer", "never-twice"),
+    ],
+    leaning: FORMED,
+  },
+  {
+    name: "without peer rule claim-taken + without peer guard claim-first",
+    edits: [without("peer", "claim-taken"), unguarded("peer", "claim-first")],
+    leaning: FOREIGN,
+  },
+  {
+    name: "without peer rule replica-set-taken + without peer guard own-only",
+    edits: [without("peer", "replica-set-taken"), unguarded("peer", "own-only")],
+    leaning: FOREIGN,
+  },
+  {
+    name: "the pod comes before its claim + without peer guard claim-first",
+    edits: [earlierInPeer("replica-set", "claim-taken"), unguarded("peer", "claim-first")],
+    leaning: FOREIGN,
+  },
+  {
+    name: "a peer that goes takes any claim along + without peer guard asked-to-delete",
+    edits: [
+      replacedInPeer("release-claim", (real, snapshot) => {
+        const { claim, peer } = snapshot;
+        if (claim === undefined || peer.metadata.deletionTimestamp === undefined) return real.decide(snapshot);
+        return { next: "step", rule: "release-claim", because: "mutant", step: { do: "deleteClaim", claim } };
+      }),
+      unguarded("peer", "asked-to-delete"),
+    ],
+    leaning: { ...FORMED, often: { corruptMember: 2, deleteCluster: 1 }, steps: 80 },
+  },
+];
+
+type Writes = Pick<KubeClient, "create" | "replace" | "patch" | "delete">;
+
+/** The client with some of its calls made worse. */
+function kubeWith(real: KubeClient, worse: Partial<Writes>): KubeClient {
+  return { ...real, ...worse } as KubeClient;
+}
+
+function saying(conditions: readonly Condition[] | undefined, type: string): Condition[] {
+  return (conditions ?? []).map((each) => (each.type === type ? { ...each, status: "True" } : each));
+}
+
+const PARTS: readonly Mutant[] = [
+  {
+    name: "writes without uid and resourceVersion",
+    parts: {
+      kube: (real, api) =>
+        kubeWith(real, {
+          replace: (resource, draft, options) => {
+            const newest = api.find(resource, refOf(draft));
+            const metadata = {
+              ...draft.metadata,
+              resourceVersion: newest?.metadata.resourceVersion ?? "",
+              uid: newest?.metadata.uid ?? "",
+            };
+            return real.replace(resource, { ...draft, metadata }, options);
+          },
+        }),
+    },
+    leaning: {
+      ...FORMING,
+      often: { crashOperator: 3, deleteCluster: 2, createCluster: 3 },
+      callFaults: { late: 0.5 },
+      steps: 160,
+    },
+  },
+  {
+    name: "creating takes over what is there",
+    parts: {
+      kube: (real, api) =>
+        kubeWith(real, {
+          create: <T extends KubeObject>(resource: Resource<T>, draft: Draft<T>, options: { signal: AbortSignal }) => {
+            const there = api.find(resource, refOf(draft));
+            if (there === undefined) return real.create(resource, draft, options);
+            const { uid, resourceVersion } = there.metadata;
+            return real.replace(resource, { ...draft, metadata: { ...draft.metadata, uid, resourceVersion } }, options);
+          },
+        }),
+    },
+    leaning: FOREIGN,
+  },
+  {
+    name: "without expectations",
+    parts: {
+      tools: (real) => ({ ...real, expectations: { expect: () => undefined, unmet: () => undefined } as never }),
+    },
+    leaning: { ...FORMING, often: { deliver: 6 }, steps: 160 },
+    covered:
+      "names are deterministic and every change carries its preconditions: without them more writes are refused, none does harm",
+  },
+  {
+    name: "the member list is read from one member alone",
+    parts: {
+      etcd: (real) => ({
+        ...real,
+        memberList: (at, options) => real.memberList(at, { ...options, linearizable: false }),
+      }),
+    },
+    leaning: { ...FORMED, often: { killContainer: 4, cutOffMember: 4, nodeDown: 2 }, steps: 120 },
+  },
+  {
+    name: "acts without the lease",
+    parts: { tools: (real) => ({ ...real, mayAct: () => true }) },
+    leaning: { ...FORMING, often: { loseLease: 3 } },
+  },
+  {
+    name: "Available is always True",
+    parts: {
+      cluster: (real) => ({
+        ...real,
+        status: (...args) => {
+          const status = real.status(...args);
+          return { ...status, conditions: saying(status.conditions, "Available") };
+        },
+      }),
+    },
+    leaning: FORMING,
+  },
+  {
+    name: "Ready is True when the cluster has formed once",
+    parts: {
+      cluster: (real) => ({
+        ...real,
+        status: (...args) => {
+          const status = real.status(...args);
+          const hasFormed = status.identity?.initialMembers.every(({ joined }) => joined) ?? false;
+          return hasFormed ? { ...status, conditions: saying(status.conditions, "Ready") } : status;
+        },
+      }),
+    },
+    leaning: { ...FORMED, often: { killContainer: 4, nodeDown: 2 } },
+  },
+  {
+    name: "a peer is Ready when its pod is",
+    parts: {
+      peer: (real) => ({
+        ...real,
+        status: (snapshot, plan, outcome) => {
+          const status = real.status(snapshot, plan, outcome);
+          return { ...status, conditions: saying(status.conditions, "Ready") };
+        },
+      }),
+    },
+    leaning: FORMING,
+  },
+  {
+    name: "every look is told anew",
+    parts: {
+      cluster: (real) => ({
+        ...real,
+        status: (snapshot, plan, outcome) => ({
+          ...real.status(snapshot, plan, outcome),
+          leader: `at ${snapshot.takenAtMs}`,
+        }),
+      }),
+    },
+    leaning: FORMING,
+  },
+  {
+    name: "a restart instead of a fence",
+    parts: {
+      cluster: (real, kube) => ({
+        ...real,
+        act: (step, snapshot, signal) => {
+          if (step.do !== "replacePeer") return real.act(step, snapshot, signal);
+          const { uid, namespace, name } = step.live.metadata;
+          const deletion = kube.delete(ETCD_PEERS, { namespace, name }, { signal, preconditions: { uid } });
+          return deletion.then(() => ({ kind: "external" }));
+        },
+      }),
+    },
+    leaning: FORMING,
+  },
+];
+
+function refOf(draft: { readonly metadata: { readonly name: string; readonly namespace?: string } }): Ref {
+  const { name, namespace } = draft.metadata;
+  return namespace === undefined ? { name } : { namespace, name };
+}
+
+export const REMAINING_MUTANTS: readonly Mutant[] = [...LEFT_OUT, ...UNGUARDED, ...PAIRS, ...PARTS];
