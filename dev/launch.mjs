@@ -28,7 +28,7 @@ handOver(newestNode(), file);
 /** Whether the command may build and start a Kubernetes on this machine. */
 function needsLocalKubernetes(command, args) {
   if (command === "start") return !args.some((arg) => arg === "--kubeconfig" || arg.startsWith("--kubeconfig="));
-  if (command === "test") return args.some((arg) => ["apiserver", "etcd", "e2e"].includes(arg));
+  if (command === "test") return args.some((arg) => ["apiserver", "etcd", "e2e", "long"].includes(arg));
   return command === "local" || command === "bench";
 }
 

@@ -15,7 +15,9 @@ import { run } from "./run.ts";
 
 /** From fastest to slowest. */
 export const LEVELS = ["unit", "apiserver", "etcd", "e2e"] as const;
-export type Level = (typeof LEVELS)[number];
+/** What takes longer than people wait for all levels together: asked for by name only. */
+export const LONG = "long";
+export type Level = (typeof LEVELS)[number] | typeof LONG;
 
 /** Tells tests, which run inside the instance's network, the mount namespace of the machine: nodes are started there. */
 export const HOST_MOUNTS = "E2E_HOST_MOUNTS";
@@ -59,6 +61,7 @@ export async function runLevel(root: string, level: Level, options: LevelOptions
       );
       return await counted(vitest, (argv) => ended(spawnHere(argv)));
     case "e2e":
+    case "long":
       return await withTestInstance(root, options.keep, step, (instance) =>
         counted(vitest, (argv) =>
           ended(execInside(instance, argv, { cwd: root, env: { [HOST_MOUNTS]: `/proc/${process.pid}/ns/mnt` } })),

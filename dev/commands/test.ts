@@ -1,13 +1,14 @@
 import { parseArgs } from "node:util";
 import { runChecks } from "../checks.ts";
 import { Failure } from "../failure.ts";
-import { type Count, LEVELS, type Level, runLevel } from "../levels.ts";
+import { type Count, LEVELS, type Level, LONG, runLevel } from "../levels.ts";
 import { step } from "../progress.ts";
 
 const USAGE = `Tests, from fast to slow: ${LEVELS.join(", ")}.
 
   npm test                            checks and every level
   npm run test:unit                   one level; likewise test:apiserver, test:etcd, test:e2e
+  npm run test:long                   clients under load, bad days, an operator that dies after every write; half an hour
   npm run test:e2e -- FILE -t NAME    what follows goes to vitest
   npm run test:e2e -- --keep          leave the local Kubernetes of the tests running (npm run local -- down --instance test)`;
 
@@ -23,7 +24,7 @@ async function main(argv: readonly string[]): Promise<Count> {
   });
   if (values.help) throw new Failure(USAGE);
   const [first, ...files] = positionals;
-  const level = LEVELS.find((known) => known === first);
+  const level = [...LEVELS, LONG].find((known) => known === first) as Level | undefined;
   if (first !== undefined && level === undefined) throw new Failure(`there is no level "${first}"\n\n${USAGE}`);
   const filters = [...files, ...(values.t === undefined ? [] : ["-t", values.t])];
   return level === undefined ? await everything(values.keep) : await tested(level, filters, values.keep);

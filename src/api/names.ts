@@ -50,6 +50,13 @@ export const QUARANTINE_LABEL = `${GROUP}/quarantined`;
 export const QUARANTINE_REASON_ANNOTATION = `${GROUP}/quarantine-reason`;
 export const QUARANTINE_TIME_ANNOTATION = `${GROUP}/quarantined-at`;
 
+/**
+ * On a member's pod: what etcd reads as `--initial-cluster` and `--initial-cluster-state`, at every start of its container.
+ * Annotations, because those of a running pod can be changed, unlike its environment.
+ */
+export const INITIAL_CLUSTER_ANNOTATION = `${GROUP}/initial-cluster`;
+export const INITIAL_CLUSTER_STATE_ANNOTATION = `${GROUP}/initial-cluster-state`;
+
 /** On an EtcdCluster, with the value "true": the operator looks and tells, and changes nothing. */
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;
 

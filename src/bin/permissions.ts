@@ -34,7 +34,8 @@ export const PERMISSIONS: readonly Permission[] = [
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: [...READ, "create", "update"] },
   // peer: the claim; deleted only after somebody asked for fewer members, patched only to put it aside
   { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: [...READ, "create", "patch", "delete"] },
-  { apiGroups: [""], resources: ["pods"], verbs: READ },
+  // peer: fences the running pod, by its annotations
+  { apiGroups: [""], resources: ["pods"], verbs: [...READ, "patch"] },
   // events, for people
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch", "update"] },
 ];

@@ -5,6 +5,8 @@ import {
   type KubeObject,
   PERSISTENT_VOLUME_CLAIMS,
   type PersistentVolumeClaim,
+  PODS,
+  type Pod,
   REPLICA_SETS,
   type Resource,
 } from "#kube/kinds.ts";
@@ -33,6 +35,8 @@ export async function actOnPeer(
       return await quarantine(kube, step, signal);
     case "releasePeer":
       return await releasePeer(kube, snapshot.peer, step.finalizer, signal);
+    case "annotatePod":
+      return await annotatePod(kube, step.pod, step.annotations, signal);
     case "createReplicaSet":
       return stored(REPLICA_SETS, await kube.create(REPLICA_SETS, step.replicaSet, { signal }));
     case "replaceReplicaSet":
@@ -77,6 +81,18 @@ async function quarantine(
     PERSISTENT_VOLUME_CLAIMS,
     await kube.patch(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { metadata }, options),
   );
+}
+
+/** Only this very pod: the one that follows it has its annotations from the template. */
+async function annotatePod(
+  kube: PeerWrites,
+  { metadata }: Pod,
+  annotations: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { namespace, name, uid } = metadata;
+  const options = { signal, type: "merge" as const, preconditions: { uid } };
+  return stored(PODS, await kube.patch(PODS, { namespace, name }, { metadata: { annotations } }, options));
 }
 
 /** The last finalizer of ours goes, and with it the peer: the answer is the peer as it was last. */

@@ -13,7 +13,12 @@ import type { Controller, Key } from "#runtime/controller.ts";
 const REST_MS = 5 * 60_000;
 
 /** What every member goes through; its cluster tells when it joins. */
-const ROUTINE = new Set(["create-claim createClaim", "replica-set createReplicaSet", "replica-set replaceReplicaSet"]);
+const ROUTINE = new Set([
+  "create-claim createClaim",
+  "replica-set createReplicaSet",
+  "replica-set replaceReplicaSet",
+  "fence-pod annotatePod",
+]);
 
 /** The room of EtcdPeer: observe, plan, act and status joined. */
 export function peerController(kube: PeerWrites, reads: PeerReads): Controller<PeerSnapshot, PeerStep, EtcdPeerStatus> {

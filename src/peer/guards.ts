@@ -1,5 +1,4 @@
-import { CLEANUP_FINALIZER } from "#api/names.ts";
-import type { Draft, ReplicaSet } from "#kube/kinds.ts";
+import { CLEANUP_FINALIZER, INITIAL_CLUSTER_ANNOTATION } from "#api/names.ts";
 import { FENCE } from "#peer/desired/etcd-flags.ts";
 import type { PeerGuard } from "#peer/plan.ts";
 import { hasJoined, isOwnClaim, isOwned } from "#peer/snapshot.ts";
@@ -20,8 +19,11 @@ export const neverTwice: PeerGuard = {
   forbids(snapshot, step) {
     if (!hasJoined(snapshot)) return undefined;
     if (step.do === "createClaim") return "the member has joined: an empty volume is not its data";
-    if (step.do !== "createReplicaSet" && step.do !== "replaceReplicaSet") return undefined;
-    return initialClusterOf(step.replicaSet) === FENCE
+    if (step.do !== "createReplicaSet" && step.do !== "replaceReplicaSet" && step.do !== "annotatePod")
+      return undefined;
+    const annotations =
+      step.do === "annotatePod" ? step.annotations : step.replicaSet.spec?.template?.metadata?.annotations;
+    return annotations?.[INITIAL_CLUSTER_ANNOTATION] === FENCE
       ? undefined
       : "the member has joined: its pods must not be able to bootstrap";
   },
@@ -47,11 +49,6 @@ export const ownOnly: PeerGuard = {
     return `ReplicaSet ${step.live.metadata.name} is not this peer's`;
   },
 };
-
-function initialClusterOf(replicaSet: Draft<ReplicaSet>): string | undefined {
-  const container = replicaSet.spec?.template?.spec?.containers.find(({ name }) => name === "etcd");
-  return container?.env?.find(({ name }) => name === "ETCD_INITIAL_CLUSTER")?.value;
-}
 
 /** THE invariants of a member's objects. Each may hold back a step of any rule. */
 export const PEER_GUARDS: readonly PeerGuard[] = [claimFirst, neverTwice, askedToDelete, ownOnly];

@@ -1,8 +1,14 @@
 import { expect, test } from "vitest";
-import { CLAIM_CLUSTER_ID_ANNOTATION, CLEANUP_FINALIZER, QUARANTINE_FINALIZER, QUARANTINE_LABEL } from "#api/names.ts";
+import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  CLEANUP_FINALIZER,
+  INITIAL_CLUSTER_ANNOTATION,
+  QUARANTINE_FINALIZER,
+  QUARANTINE_LABEL,
+} from "#api/names.ts";
 import { unknown } from "#base/observed.ts";
 import type { PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
-import { FENCE } from "#peer/desired/etcd-flags.ts";
+import { FENCE, startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES, type PeerStep, planPeer } from "#peer/plan.ts";
@@ -27,8 +33,7 @@ function said(plan: Plan<PeerStep>): string {
 
 function flagsIn(step: PeerStep): string {
   if (!("replicaSet" in step)) return "";
-  const env = step.replicaSet.spec?.template?.spec?.containers[0]?.env ?? [];
-  const list = env.find(({ name }) => name === "ETCD_INITIAL_CLUSTER")?.value;
+  const list = step.replicaSet.spec?.template?.metadata?.annotations?.[INITIAL_CLUSTER_ANNOTATION];
   return list === FENCE ? " fenced" : ` of ${list?.split(",").length}`;
 }
 
@@ -118,6 +123,11 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     name: "leaves the claim of another member alone, whatever is asked",
     given: peer({ deleting: true, finalizers: [CLEANUP_FINALIZER], with: { claim: claim("my-etcd-0") } }),
     expect: "release-claim: releasePeer",
+  },
+  {
+    name: "fences the pod that runs, not only the next one",
+    given: peer({ with: { pod: pod("my-etcd-0", { ready: true }) } }),
+    expect: "fence-pod: annotatePod",
   },
   {
     name: "asks a member again soon that could not be asked",
@@ -268,6 +278,12 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     guard: "asked-to-delete",
     given: leaving(CLEANUP_FINALIZER),
     step: { do: "deleteClaim", claim: claim("my-etcd-0") },
+  },
+  {
+    name: "means to bootstrap for the pod of a joined member",
+    guard: "never-twice",
+    given: peer(),
+    step: { do: "annotatePod", pod: peer().pod!, annotations: startAnnotations(starting) },
   },
   {
     name: "changing what another owner manages",

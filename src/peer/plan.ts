@@ -1,4 +1,4 @@
-import type { Draft, PersistentVolumeClaim, ReplicaSet } from "#kube/kinds.ts";
+import type { Draft, PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { awaitMember } from "#peer/rules/await-member.ts";
 import { awaitMembership } from "#peer/rules/await-membership.ts";
@@ -7,6 +7,7 @@ import { claimLost } from "#peer/rules/claim-lost.ts";
 import { claimTaken } from "#peer/rules/claim-taken.ts";
 import { createClaim } from "#peer/rules/create-claim.ts";
 import { deleting } from "#peer/rules/deleting.ts";
+import { fencePod } from "#peer/rules/fence-pod.ts";
 import { paused } from "#peer/rules/paused.ts";
 import { releaseClaim } from "#peer/rules/release-claim.ts";
 import { replicaSetRule } from "#peer/rules/replica-set.ts";
@@ -25,6 +26,7 @@ export type PeerStep =
       readonly at: string;
     }
   | { readonly do: "releasePeer"; readonly finalizer: string }
+  | { readonly do: "annotatePod"; readonly pod: Pod; readonly annotations: Readonly<Record<string, string>> }
   | { readonly do: "createReplicaSet"; readonly replicaSet: Draft<ReplicaSet> }
   | { readonly do: "replaceReplicaSet"; readonly live: ReplicaSet; readonly replicaSet: Draft<ReplicaSet> };
 
@@ -42,6 +44,7 @@ export const PEER_RULES: readonly PeerRule[] = [
   createClaim, // before the pod that uses it
   replicaSetTaken, // before ours is made or changed
   replicaSetRule,
+  fencePod, // after the template, by which the next pod is fenced
   awaitPod,
   awaitMember, // only a member whose pod is ready is asked
 ];

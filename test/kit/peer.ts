@@ -1,7 +1,8 @@
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus, peerSpecSchema } from "#api/v1alpha1/peer.ts";
 import { type Observed, present } from "#base/observed.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
-import { apiVersionOf, type PersistentVolumeClaim, type ReplicaSet } from "#kube/kinds.ts";
+import { apiVersionOf, type PersistentVolumeClaim, type Pod, type ReplicaSet } from "#kube/kinds.ts";
+import { startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { volumeClaim } from "#peer/desired/volume-claim.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
@@ -48,10 +49,14 @@ export function peer(given: Given = {}): PeerSnapshot {
   const whole: PeerSnapshot = {
     ...claimed,
     replicaSet: born<ReplicaSet>(replicaSet(claimed)),
-    pod: pod("my-etcd-0", { ready: isUp }),
+    pod: annotated(pod("my-etcd-0", { ready: isUp }), startAnnotations(claimed)),
     endpoint,
   };
   return { ...whole, ...given.with };
+}
+
+function annotated(bare: Pod, annotations: Record<string, string>): Pod {
+  return { ...bare, metadata: { ...bare.metadata, annotations } };
 }
 
 function boundClaim(snapshot: PeerSnapshot): PersistentVolumeClaim {

@@ -75,7 +75,8 @@ export class Etcd {
     const { uid: podUid, address, clusterUid } = pod;
     const reached = { leaderId: undefined, isHidden: false, isCutOff: false };
     const process: Process = { podUid, peer: flags.name, clusterUid, address, disk, data, ...reached };
-    const amnesia = isEmpty && cluster.onceHadData.has(data.memberId);
+    const isLearner = cluster.members.get(data.memberId)?.isLearner ?? false; // it has no vote to misuse
+    const amnesia = isEmpty && !isLearner && cluster.onceHadData.has(data.memberId);
     cluster.onceHadData.add(data.memberId);
     this.processes.set(pod.uid, process);
     this.#tell(`etcd starts: ${shown(data)}${amnesia ? ", WITH AMNESIA" : isEmpty ? " for the first time" : ""}`);

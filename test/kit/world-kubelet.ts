@@ -80,6 +80,7 @@ export class Kubelets {
         namespace,
         name: `${name}-${random.below(0x100000).toString(36)}`,
         labels: template?.metadata?.labels ?? {},
+        annotations: template?.metadata?.annotations ?? {},
         ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name, uid, controller: true }],
       },
       spec: template?.spec as NonNullable<Pod["spec"]>,
@@ -278,8 +279,17 @@ function whyItEnded(pod: Pod): string {
 }
 
 /** The start flags that a pod's environment gives to etcd. */
-export function flagsOf(pod: { readonly spec?: Pod["spec"] }): StartFlags {
-  const environment = new Map(pod.spec?.containers?.[0]?.env?.map(({ name, value }) => [name, value ?? ""]));
+export function flagsOf(pod: {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+  readonly spec?: Pod["spec"];
+}): StartFlags {
+  const annotated = (path: string | undefined) => pod.metadata.annotations?.[/\['(.*)'\]/.exec(path ?? "")?.[1] ?? ""];
+  const environment = new Map(
+    pod.spec?.containers?.[0]?.env?.map(({ name, value, valueFrom }) => [
+      name,
+      value ?? annotated(valueFrom?.fieldRef?.fieldPath) ?? "",
+    ]),
+  );
   const get = (name: string): string => environment.get(name) ?? "";
   const list = get("ETCD_INITIAL_CLUSTER")
     .split(",")

@@ -118,14 +118,13 @@ class Ending {
     const alarms = [...(this.#world.etcd.truth.named(identity.clusterID)?.alarms ?? [])];
     const isOver = alarms.some((id) => !members.some((member) => member.id === id));
     if (canHeal && isOver) return "the alarm of a member that is gone is still raised";
-    const refusesAll = alarms.length > 0;
-    if (refusesAll && this.#condition("Available")?.status === "True")
-      return "Available is True while etcd refuses everything";
+    if (canHeal && isForming) return "all its members could have joined, and it is still forming";
     if (healthy < quorumOf(voters.length)) return this.#wrongWithoutQuorum(isForming, voters.length);
     if (isForming) return this.#says("Ready", "False", "Forming") ?? this.#tells("Progressing", "await-members:");
-    const available = refusesAll
-      ? this.#says("Available", "False", "CorruptionAlarm")
-      : this.#says("Available", "True", "QuorumAvailable");
+    const available =
+      alarms.length > 0
+        ? this.#says("Available", "False", "CorruptionAlarm")
+        : this.#says("Available", "True", "QuorumAvailable");
     if (available !== undefined) return available;
     if (isComplete) return this.#wrongWhenComplete(members.map(({ id }) => hexOf(id)));
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False, and the cluster is not complete";

@@ -46,13 +46,15 @@ function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id
         metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] === clusterID &&
         metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] === hexOf(id),
     );
+  const unjoined = initialMembers.find((member) => member.id === hexOf(id) && !member.joined);
+  const isNameFree = !world.api.list(PERSISTENT_VOLUME_CLAIMS).some(({ metadata }) => metadata.name === unjoined?.name);
+  if (unjoined !== undefined && isNameFree) return true;
   const disk = world.kubelets.disks.get(claim?.spec?.volumeName ?? "");
   if (claim === undefined || disk === undefined) return false;
   // A kubelet starts no pod whose claim is to go, and the claim stays while the pod is there: a person has to delete the pod.
   if (claim.metadata.deletionTimestamp !== undefined && disk.heldBy === undefined) return false;
-  const mayBeEmpty = initialMembers.some((member) => member.id === hexOf(id) && !member.joined);
   const cluster = world.etcd.truth.named(clusterID);
-  return (disk.data?.memberId === id || mayBeEmpty) && cluster?.alarms.has(id) !== true;
+  return (disk.data?.memberId === id || unjoined !== undefined) && cluster?.alarms.has(id) !== true;
 }
 
 /** What keeps new members from starting, or the operator from seeing those that run, until somebody does something about it. */

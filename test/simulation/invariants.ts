@@ -3,10 +3,27 @@ import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { hexOf } from "#etcd/types.ts";
 import { memberKey } from "#kit/world-etcd.ts";
 import { REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
-import { memberIsGone, oneAtATime, patience, quorumKept, seenFirst, voteAfterFence } from "./membership-invariants.ts";
+import {
+  alarmStays,
+  memberIsGone,
+  oneAtATime,
+  patience,
+  quorumKept,
+  seenFirst,
+  voteAfterFence,
+} from "./membership-invariants.ts";
 import { type Invariant, identityOf, memberOf, ownerIn, templateCanStartEmpty, withoutJoined } from "./memory.ts";
-import { claimsStay, claimsTell, foreignStays, goingIsLeft, leaderOnly, pausedIsLeft } from "./object-invariants.ts";
-import { availableIsTrue, readyIsTrue } from "./status-invariants.ts";
+import {
+  claimFirst,
+  claimsStay,
+  claimsTell,
+  emptyClaims,
+  foreignStays,
+  goingIsLeft,
+  leaderOnly,
+  pausedIsLeft,
+} from "./object-invariants.ts";
+import { availableIsTrue, readyIsTrue, settledIsTrue } from "./status-invariants.ts";
 
 const identityFirst: Invariant = {
   name: "identity first",
@@ -146,12 +163,16 @@ export const INVARIANTS: readonly Invariant[] = [
   patience,
   voteAfterFence,
   memberIsGone,
+  alarmStays,
   claimsStay,
   claimsTell,
+  emptyClaims,
+  claimFirst,
   foreignStays,
   leaderOnly,
   goingIsLeft,
   pausedIsLeft,
   availableIsTrue,
   readyIsTrue,
+  settledIsTrue,
 ];

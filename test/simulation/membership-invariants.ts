@@ -120,6 +120,17 @@ export const voteAfterFence: Invariant = {
   },
 };
 
+export const alarmStays: Invariant = {
+  name: "alarm stays",
+  promise: "An alarm is lowered only when the member that it was raised for is a member no more.",
+  breaks(event, world) {
+    const act = actIn(event);
+    if (act?.step.do !== "disarmAlarm") return undefined;
+    const isMember = world.etcd.truth.named(act.clusterID)?.members.has(act.step.id) ?? false;
+    return isMember ? `the alarm of ${hexOf(act.step.id)} is lowered, and it is still there` : undefined;
+  },
+};
+
 export const memberIsGone: Invariant = {
   name: "member is gone",
   promise: "What runs a member is taken away only when etcd lists the member no more.",

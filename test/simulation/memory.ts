@@ -135,8 +135,8 @@ export interface Invariant {
 }
 
 export function templateCanStartEmpty(set: ReplicaSet): boolean {
-  const spec = set.spec?.template?.spec;
-  return canStartEmpty(flagsOf({ spec } as Parameters<typeof flagsOf>[0]));
+  const { metadata, spec } = set.spec?.template ?? {};
+  return canStartEmpty(flagsOf({ metadata: metadata ?? {}, spec } as Parameters<typeof flagsOf>[0]));
 }
 
 /** The member that the ReplicaSet runs. */

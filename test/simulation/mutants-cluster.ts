@@ -38,7 +38,7 @@ const LEFT_OUT = leftOut("cluster", [
   { name: "client-service", leaning: FORMING },
   { name: "disruption-budget", leaning: FORMING },
   { name: "await-members", leaning: { ...FORMING, obstacle: "noVolume" } },
-  { name: "await-quorum", leaning: { ...FORMED, replicas: 1, hasLocalVolumes: true, obstacle: "membersStayHidden" } },
+  { name: "await-quorum", leaning: { ...FORMED, replicas: 1, hasLocalVolumes: true, obstacle: "nodeStaysDown" } },
   { name: "disarm-alarm", leaning: { ...FORMED, often: { corruptMember: 1 }, steps: 40 } },
   { name: "retire-peer", leaning: SCALED },
   { name: "identify-member", leaning: SCALED },
@@ -46,7 +46,11 @@ const LEFT_OUT = leftOut("cluster", [
   { name: "promote-learner", leaning: SCALED },
   {
     name: "give-up-learner",
-    leaning: { ...SCALED, often: { editReplicas: 3, emptyDisk: 2, deletePod: 3, etcd: 20 }, steps: 160 },
+    leaning: {
+      ...SCALED,
+      often: { editReplicas: 3, cutOffMember: 5, deleteClaim: 5, deletePod: 6, etcd: 40 },
+      steps: 250,
+    },
   },
   { name: "remove-member", leaning: SCALED },
   { name: "await-learner", leaning: SCALED, covered: "one-at-a-time holds everything else back" },
@@ -56,7 +60,7 @@ const LEFT_OUT = leftOut("cluster", [
   { name: "refuse-upgrade", leaning: { ...FORMED, often: { editVersion: 2 }, isTidied: false } },
   {
     name: "await-health",
-    leaning: { ...FORMED, replicas: 2, hasLocalVolumes: true, obstacle: "nodeStaysDown", steps: 20 },
+    leaning: { ...FORMED, often: { killContainer: 4 } },
   },
 ]);
 
@@ -255,7 +259,6 @@ const WEAKENED: readonly Mutant[] = [
     name: "retire-peer deletes the claims of the lost",
     edits: [cleaning],
     leaning: REPLACED,
-    covered: "asked-to-delete forbids it; see the pair",
   },
   {
     name: "retire-peer deletes the claims of the lost + without guard asked-to-delete",

@@ -96,7 +96,7 @@ const PAIRS: readonly Mutant[] = [
   {
     name: "without peer rule claim-taken + without peer guard claim-first",
     edits: [without("peer", "claim-taken"), unguarded("peer", "claim-first")],
-    leaning: FOREIGN,
+    leaning: { ...FORMED, often: { placeForeign: 10, deleteClaim: 5, deleteReplicaSet: 5 }, replicas: 1, steps: 120 },
   },
   {
     name: "without peer rule replica-set-taken + without peer guard own-only",

@@ -41,6 +41,31 @@ export const claimsTell: Invariant = {
   },
 };
 
+export const emptyClaims: Invariant = {
+  name: "no empty claim",
+  promise: "A member that is fenced never gets an empty claim in place of the one that it lost.",
+  breaks(event, _world, memory) {
+    const { is } = event;
+    if (is !== "write" || event.actor !== "operator" || event.resource !== PERSISTENT_VOLUME_CLAIMS) return undefined;
+    if (event.verb !== "create") return undefined;
+    const { name, annotations } = event.after?.metadata ?? {};
+    const key = `${annotations?.[CLAIM_CLUSTER_ID_ANNOTATION]}/${annotations?.[CLAIM_MEMBER_ID_ANNOTATION]}`;
+    return memory.fenced.has(key) ? `an empty claim is made for ${name}` : undefined;
+  },
+};
+
+export const claimFirst: Invariant = {
+  name: "claim first",
+  promise: "No pod is asked for before the claim that holds this very member's data is there.",
+  breaks(event) {
+    if (event.is !== "acts" || !("peer" in event.snapshot) || event.step.do !== "createReplicaSet") return undefined;
+    const { claim, peer } = event.snapshot;
+    const clusterID = claim?.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION];
+    if (clusterID !== undefined && clusterID === peer.spec.clusterID) return undefined;
+    return `${peer.metadata.name} gets a pod over ${claim === undefined ? "no claim" : `a claim of ${clusterID ?? "somebody"}`}`;
+  },
+};
+
 export const foreignStays: Invariant = {
   name: "foreign stays",
   promise: "What somebody else made or manages is never changed and never taken over.",

@@ -35,6 +35,19 @@ export const readyIsTrue: Invariant = {
   },
 };
 
+export const settledIsTrue: Invariant = {
+  name: "settled is true",
+  promise: "That there is nothing to do is never said while a member is not healthy.",
+  breaks(event) {
+    if (event.is !== "clusterStatus") return undefined;
+    const { conditions, members } = event.status;
+    const sick = members?.find(({ healthy }) => !healthy);
+    const isSettled = conditions?.some(({ reason }) => reason === "Settled") ?? false;
+    const isGoing = event.snapshot.cluster.metadata.deletionTimestamp !== undefined;
+    return isSettled && sick !== undefined && !isGoing ? `${sick.name} is not healthy` : undefined;
+  },
+};
+
 function hasRun(lastRun: ReadonlyMap<string, number>, key: string, from: number): boolean {
   return (lastRun.get(key) ?? -1) >= from - 1;
 }

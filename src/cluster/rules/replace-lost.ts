@@ -41,15 +41,16 @@ function patienceMs(snapshot: ClusterSnapshot, member: KnownMember): number {
 }
 
 /**
- * What etcd says when it is started with the fence on an empty data directory ("couldn't find local name … in the initial
- * cluster configuration", server/config/config.go; the same in 3.5, 3.6 and 3.7). It only shortens the wait.
+ * What etcd says when it is started on an empty data directory: with the fence ("couldn't find local name … in the initial
+ * cluster configuration", server/config/config.go), or with the flags of its first start while the others can be asked
+ * ("member … has already been bootstrapped", server/etcdserver/bootstrap.go). It only shortens the wait.
  */
-const REFUSAL = "couldn't find local name";
+const REFUSALS = ["couldn't find local name", "has already been bootstrapped"];
 
 /** The fence has held: the member came back to an empty volume and stopped. */
 function refusedEmptyVolume(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const pod = snapshot.pods.get(member.name);
-  return pod !== undefined && lastWords(pod).some((words) => words.includes(REFUSAL));
+  return pod !== undefined && lastWords(pod).some((words) => REFUSALS.some((refusal) => words.includes(refusal)));
 }
 
 function hasNoClaim(snapshot: ClusterSnapshot, member: KnownMember): boolean {

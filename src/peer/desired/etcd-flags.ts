@@ -1,4 +1,13 @@
-import { CLIENT_PORT, clientUrl, METRICS_PORT, PEER_PORT, peerHost, peerUrl } from "#api/names.ts";
+import {
+  CLIENT_PORT,
+  clientUrl,
+  INITIAL_CLUSTER_ANNOTATION,
+  INITIAL_CLUSTER_STATE_ANNOTATION,
+  METRICS_PORT,
+  PEER_PORT,
+  peerHost,
+  peerUrl,
+} from "#api/names.ts";
 import { goMaxProcs } from "#peer/desired/cpu.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
@@ -14,13 +23,10 @@ const DATA_DIR = `${VOLUME_PATH}/data`;
 export const FENCE = "fenced-because-joined=http://fenced.invalid:2380";
 
 /** etcd's configuration as environment variables, in a stable order. */
-export function etcdEnvironment({ peer }: PeerSnapshot): { name: string; value: string }[] {
+export function etcdEnvironment({ peer }: PeerSnapshot): EnvironmentVariable[] {
   const { namespace, name } = peer.metadata;
   const { clusterName, bootstrap, podTemplate } = peer.spec;
   const host = peerHost(namespace, clusterName, name);
-  const initialCluster = bootstrap?.static.initialCluster
-    .map((member) => `${member.name ?? member.host.split(".")[0]}=${peerUrl(member.host)}`)
-    .join(",");
   const threads = goMaxProcs(podTemplate.resources?.limits?.cpu);
   const variables: Record<string, string> = {
     ETCD_NAME: name,
@@ -30,10 +36,33 @@ export function etcdEnvironment({ peer }: PeerSnapshot): { name: string; value: 
     ETCD_LISTEN_METRICS_URLS: `http://0.0.0.0:${METRICS_PORT}`,
     ETCD_INITIAL_ADVERTISE_PEER_URLS: peerUrl(host),
     ETCD_ADVERTISE_CLIENT_URLS: clientUrl(host),
-    ETCD_INITIAL_CLUSTER: initialCluster ?? FENCE,
-    ETCD_INITIAL_CLUSTER_STATE: bootstrap?.initialClusterState === "New" ? "new" : "existing",
     ETCD_INITIAL_CLUSTER_TOKEN: bootstrap?.clusterToken ?? clusterName,
     ...(threads === undefined ? {} : { GOMAXPROCS: String(threads) }),
   };
-  return Object.entries(variables).map(([key, value]) => ({ name: key, value }));
+  return [
+    ...Object.entries(variables).map(([key, value]) => ({ name: key, value })),
+    fromAnnotation("ETCD_INITIAL_CLUSTER", INITIAL_CLUSTER_ANNOTATION),
+    fromAnnotation("ETCD_INITIAL_CLUSTER_STATE", INITIAL_CLUSTER_STATE_ANNOTATION),
+  ];
+}
+
+type EnvironmentVariable =
+  | { name: string; value: string }
+  | { name: string; valueFrom: { fieldRef: { apiVersion: "v1"; fieldPath: string } } };
+
+/** Resolved by the kubelet whenever it starts the container, so that a running pod can be fenced too. */
+function fromAnnotation(name: string, annotation: string): EnvironmentVariable {
+  return { name, valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: `metadata.annotations['${annotation}']` } } };
+}
+
+/** What decides whether the container, at its next start, may bootstrap: the annotations of the pod. */
+export function startAnnotations({ peer }: PeerSnapshot): Record<string, string> {
+  const { bootstrap } = peer.spec;
+  const list = bootstrap?.static.initialCluster.map(
+    ({ name, host }) => `${name ?? host.split(".")[0]}=${peerUrl(host)}`,
+  );
+  return {
+    [INITIAL_CLUSTER_ANNOTATION]: list?.join(",") ?? FENCE,
+    [INITIAL_CLUSTER_STATE_ANNOTATION]: bootstrap?.initialClusterState === "New" ? "new" : "existing",
+  };
 }

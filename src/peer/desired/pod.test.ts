@@ -14,7 +14,15 @@ const LABELS = {
 
 /** What users, policies and other tools see of a member. Whoever changes it here changes it for every cluster that runs. */
 const GOLDEN = {
-  metadata: { labels: LABELS },
+  metadata: {
+    labels: LABELS,
+    annotations: {
+      "etcd.improbable.io/initial-cluster": [0, 1, 2]
+        .map((n) => `my-etcd-${n}=http://my-etcd-${n}.my-etcd.foo.svc:2380`)
+        .join(","),
+      "etcd.improbable.io/initial-cluster-state": "new",
+    },
+  },
   spec: {
     hostname: "my-etcd-0",
     subdomain: "my-etcd",
@@ -56,12 +64,9 @@ const GOLDEN = {
           { name: "ETCD_LISTEN_METRICS_URLS", value: "http://0.0.0.0:2381" },
           { name: "ETCD_INITIAL_ADVERTISE_PEER_URLS", value: "http://my-etcd-0.my-etcd.foo.svc:2380" },
           { name: "ETCD_ADVERTISE_CLIENT_URLS", value: "http://my-etcd-0.my-etcd.foo.svc:2379" },
-          {
-            name: "ETCD_INITIAL_CLUSTER",
-            value: [0, 1, 2].map((n) => `my-etcd-${n}=http://my-etcd-${n}.my-etcd.foo.svc:2380`).join(","),
-          },
-          { name: "ETCD_INITIAL_CLUSTER_STATE", value: "new" },
           { name: "ETCD_INITIAL_CLUSTER_TOKEN", value: "foo/my-etcd/uid-of-cluster" },
+          fromAnnotation("ETCD_INITIAL_CLUSTER", "etcd.improbable.io/initial-cluster"),
+          fromAnnotation("ETCD_INITIAL_CLUSTER_STATE", "etcd.improbable.io/initial-cluster-state"),
         ],
         ports: [
           { name: "etcd-client", containerPort: 2379, protocol: "TCP" },
@@ -111,11 +116,22 @@ test("the ReplicaSet of a first member is, field by field, what it is documented
   expect(spec).toEqual({ replicas: 1, selector: { matchLabels: LABELS }, template: GOLDEN });
 });
 
+function fromAnnotation(name: string, annotation: string) {
+  return { name, valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: `metadata.annotations['${annotation}']` } } };
+}
+
 function containerOf(snapshot: PeerSnapshot) {
   return replicaSet(snapshot).spec!.template!.spec!.containers[0]!;
 }
 function environment(snapshot: PeerSnapshot): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(containerOf(snapshot).env!.map(({ name, value }) => [name, value]));
+  const annotations = replicaSet(snapshot).spec!.template!.metadata!.annotations!;
+  // As the kubelet resolves it when it starts the container.
+  return Object.fromEntries(
+    containerOf(snapshot).env!.map(({ name, value, valueFrom }) => [
+      name,
+      value ?? annotations[/\['(.*)'\]/.exec(valueFrom!.fieldRef!.fieldPath)![1]!],
+    ]),
+  );
 }
 
 test("a member that has joined gets flags that cannot bootstrap, and nothing else changes", () => {
@@ -152,7 +168,9 @@ test("annotations and resources of the user's own reach the pod, and labels stay
   const resources = { limits: { cpu: "2", memory: "2Gi" }, requests: { cpu: "500m" } };
   const annotations = { "example.com/scrape": "true" };
   const snapshot = peer({ spec: { podTemplate: { metadata: { annotations }, resources } } });
-  expect(replicaSet(snapshot).spec?.template?.metadata).toEqual({ labels: LABELS, annotations });
+  const metadata = replicaSet(snapshot).spec?.template?.metadata;
+  expect(metadata?.labels).toEqual(LABELS);
+  expect(metadata?.annotations).toMatchObject(annotations);
   expect(containerOf(snapshot).resources).toEqual(resources);
 });
 

@@ -9,7 +9,7 @@ import {
   PEER_PORT_NAME,
 } from "#api/names.ts";
 import type { Pod } from "#kube/kinds.ts";
-import { etcdEnvironment, VOLUME_PATH } from "#peer/desired/etcd-flags.ts";
+import { etcdEnvironment, startAnnotations, VOLUME_PATH } from "#peer/desired/etcd-flags.ts";
 import { livenessProbe, readinessProbe, startupProbe } from "#peer/desired/probes.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
@@ -21,7 +21,7 @@ const GRACE_SECONDS = 30;
 type PodSpec = NonNullable<Pod["spec"]>;
 
 export interface PodTemplate {
-  metadata: { labels: Record<string, string>; annotations?: Record<string, string> };
+  metadata: { labels: Record<string, string>; annotations: Record<string, string> };
   spec: PodSpec;
 }
 
@@ -30,9 +30,11 @@ export function podTemplate(snapshot: PeerSnapshot): PodTemplate {
   const { peer } = snapshot;
   const { clusterName, podTemplate: wanted, version } = peer.spec;
   const { name } = peer.metadata;
-  const annotations = wanted.metadata?.annotations;
   return {
-    metadata: { labels: { ...memberLabels(clusterName, name) }, ...(annotations === undefined ? {} : { annotations }) },
+    metadata: {
+      labels: { ...memberLabels(clusterName, name) },
+      annotations: { ...wanted.metadata?.annotations, ...startAnnotations(snapshot) },
+    },
     spec: {
       hostname: name,
       subdomain: clusterName,

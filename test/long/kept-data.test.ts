@@ -147,9 +147,7 @@ describe.concurrent("data that is there already", () => {
   }
 });
 
-// TODO: make it `test` once the fence holds in the pod that runs, too. Its flags are those of its first start: a founder whose
-// container starts again on an emptied volume, cut off from the others, forms the cluster anew, and is believed.
-test.fails("a founder that comes back cut off and without its data never makes a second cluster", async () => {
+test("a founder that comes back cut off and without its data never makes a second cluster", async () => {
   await using namespace = await testNamespace("founder");
   const cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 1 });

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { CLUSTER_GUARDS } from "#cluster/guards.ts";
+import { CLUSTER_RULES } from "#cluster/plan.ts";
+import { PEER_GUARDS } from "#peer/guards.ts";
+import { PEER_RULES } from "#peer/plan.ts";
+import { hunt, MUTANTS, table } from "../simulation/mutants.ts";
+
+test("simulation: every mutant is found, or says what else keeps the promise", { timeout: 600_000 }, async () => {
+  const hunts = [];
+  for (const mutant of MUTANTS) hunts.push(await hunt(mutant));
+  console.log(table(hunts));
+  const missed = hunts.filter(({ caught, mutant }) => caught === undefined && mutant.covered === undefined);
+  assert.deepEqual(
+    missed.map(({ mutant }) => mutant.name),
+    [],
+  );
+  const innocent = hunts.filter(({ alibi }) => alibi !== undefined);
+  assert.deepEqual(
+    innocent.map(({ mutant }) => mutant.name),
+    [],
+    "the real operator breaks the same promise",
+  );
+});
+
+test("simulation: every rule and every guard is left out once", () => {
+  const names = new Set(MUTANTS.map(({ name }) => name));
+  const wanted = [
+    ...CLUSTER_RULES.map(({ name }) => `without rule ${name}`),
+    ...CLUSTER_GUARDS.map(({ name }) => `without guard ${name}`),
+    ...PEER_RULES.map(({ name }) => `without peer rule ${name}`),
+    ...PEER_GUARDS.map(({ name }) => `without peer guard ${name}`),
+  ];
+  assert.deepEqual(
+    wanted.filter((name) => !names.has(name)),
+    [],
+  );
+});
+
+test("simulation: who says see the pair stands in one that is found by itself", () => {
+  const pairs = MUTANTS.filter(({ name, covered }) => name.includes(" + ") && covered === undefined);
+  const alone = MUTANTS.filter(({ covered }) => covered?.includes("see the pair"));
+  const unpaired = alone.filter(({ name }) => !pairs.some((pair) => pair.name.split(" + ").includes(name)));
+  assert.deepEqual(
+    unpaired.map(({ name }) => name),
+    [],
+  );
+});
