@@ -2,6 +2,7 @@ import { defineConfig } from "vitest/config";
 
 // One project per level. unit: no process, no network. The others start real servers, so their files run one after another.
 const servers = { fileParallelism: false, testTimeout: 60_000, hookTimeout: 180_000 };
+const clusters = { fileParallelism: false, testTimeout: 300_000, hookTimeout: 900_000 };
 
 export default defineConfig({
   test: {
@@ -9,15 +10,8 @@ export default defineConfig({
       { test: { name: "unit", include: ["src/**/*.test.ts", "dev/**/*.test.ts", "test/unit/**/*.test.ts"] } },
       { test: { name: "apiserver", include: ["test/apiserver/**/*.test.ts"], ...servers } },
       { test: { name: "etcd", include: ["test/etcd/**/*.test.ts"], ...servers } },
-      {
-        test: {
-          name: "e2e",
-          include: ["test/e2e/**/*.test.ts"],
-          ...servers,
-          testTimeout: 300_000,
-          hookTimeout: 900_000,
-        },
-      },
+      { test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], ...clusters } },
+      { test: { name: "long", include: ["test/long/**/*.test.ts"], ...clusters } },
     ],
   },
 });

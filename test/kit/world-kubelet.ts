@@ -41,8 +41,8 @@ const ADDRESSES = 9;
 export class Kubelets {
   readonly nodes: readonly WorldNode[] = Array.from({ length: NODES }, (_, n) => ({ name: `node-${n}`, isUp: true }));
   readonly disks = new Map<string, Disk & { readonly node: string | undefined }>();
-  /** Claims that get no volume. */
-  readonly unprovisioned = new Set<string>();
+  /** Nobody gets a volume any more. */
+  isOutOfVolumes = false;
   readonly #parts: Parts;
   /** What the ReplicaSet controller last saw of each: it has a cache too. */
   readonly #seenSets = new Map<string, ReplicaSet>();
@@ -105,8 +105,7 @@ export class Kubelets {
   }
 
   #wantsVolume({ metadata, spec }: PersistentVolumeClaim): boolean {
-    const isPlain = metadata.deletionTimestamp === undefined && spec?.volumeName === undefined;
-    return isPlain && !this.unprovisioned.has(metadata.name);
+    return !this.isOutOfVolumes && metadata.deletionTimestamp === undefined && spec?.volumeName === undefined;
   }
 
   /** A pod is given a node: only when its claim is bound, stays, and its volume can be had there. */

@@ -1,9 +1,9 @@
 import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import type { World } from "#kit/world.ts";
 import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
-import { CLUSTER } from "#kit/world-people.ts";
 import { settle } from "./ambient.ts";
 import { happen, kubernetesStep } from "./happenings.ts";
+import { isHindered } from "./impediments.ts";
 import type { Profile } from "./profile.ts";
 
 /** How long nothing is written before the world counts as settled: longer than the longest back-off of the operator, 30 s. */
@@ -12,6 +12,8 @@ const QUIET_MS = 40_000;
 const GIVE_UP_MS = 11 * 60_000;
 /** By then everything must be at rest: a generous multiple of the longest waits in a row. */
 const PATIENCE_MS = 60 * 60_000;
+/** Where something stays wrong, a member may be tried again and again: that is seen by then, and needs no end. */
+const HINDERED_PATIENCE_MS = 25 * 60_000;
 /** A bound for what time does not bound: passes that follow one another at once. */
 const MOST_PASSES = 3_000;
 
@@ -42,7 +44,7 @@ function keepWrong(world: World, { obstacle }: Profile): void {
       return;
     }
     case "noVolume":
-      kubelets.unprovisioned.add(`${CLUSTER}-0`);
+      kubelets.isOutOfVolumes = true;
       return;
     case "membersStayHidden":
       for (const process of etcd.processes.values()) process.isHidden = true;
@@ -63,6 +65,7 @@ export async function calmDown(world: World, next: () => void): Promise<string |
     await settle();
     next();
     if (world.api.version !== version) [quietSinceMs, version] = [time.nowMs, world.api.version];
+    if (time.nowMs - startedAtMs > HINDERED_PATIENCE_MS && isHindered(world)) return undefined;
     if (time.nowMs - startedAtMs > PATIENCE_MS)
       return `something is still written after ${PATIENCE_MS / 60_000} minutes`;
     if ((world.operator?.passes ?? 0) - passesBefore > MOST_PASSES) return `${MOST_PASSES} passes, and no end`;

@@ -10,13 +10,17 @@ import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { clusterIdFromHex, hexOf } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
+import { canStartEmpty, flagsOf } from "#kit/world-kubelet.ts";
 import {
   controllerOf,
   type KubeObject,
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
+  PODS,
+  type Pod,
   REPLICA_SETS,
   type Ref,
+  type ReplicaSet,
   type Resource,
   SERVICES,
 } from "#kube/kinds.ts";
@@ -27,6 +31,9 @@ import { type Memory, templateCanStartEmpty } from "./memory.ts";
 //   It follows from the world as it really is, not from what the operator says: who is in the way, which disks are gone, which
 //   members can run. From that follows what must be there and what the conditions must say.
 
+/** A learner is given up after ten minutes; half a minute for the looks in between. */
+const LEARNER_DEADLINE_MS = 10.5 * 60_000;
+
 /** How the world ended otherwise than promised; `undefined` when all is as it should be. */
 export function wrongEnding(world: World, memory: Memory): string | undefined {
   for (const cluster of world.api.list(ETCD_CLUSTERS)) {
@@ -34,6 +41,10 @@ export function wrongEnding(world: World, memory: Memory): string | undefined {
     if (wrong !== undefined) return `${cluster.metadata.name}: ${wrong}`;
   }
   return undefined;
+}
+
+function isRunningPodOf(pod: Pod, set: ReplicaSet): boolean {
+  return controllerOf(pod)?.uid === set.metadata.uid && pod.metadata.deletionTimestamp === undefined;
 }
 
 class Ending {
@@ -102,6 +113,8 @@ class Ending {
       const set = this.#find(REPLICA_SETS, member.name);
       const isOurs = set !== undefined && controllerOf(set)?.uid === peer.metadata.uid;
       if (isOurs && templateCanStartEmpty(set)) return `ReplicaSet ${member.name} is not fenced`;
+      const pod = this.#world.api.list(PODS).find((each) => isOurs && isRunningPodOf(each, set));
+      if (pod !== undefined && canStartEmpty(flagsOf(pod))) return `pod ${pod.metadata.name} is not fenced`;
     }
     return undefined;
   }
@@ -115,6 +128,10 @@ class Ending {
     const isComplete = healthy === voters.length && voters.length === members.length && voters.length === replicas;
     if (canHeal && !isComplete)
       return `${healthy} of ${voters.length} voters are well, ${replicas} are wanted, and nothing is in the way`;
+    const stuck = members.find(
+      ({ id }) => this.#joinsForMs(`${identity.clusterID}/${hexOf(id)}`) > LEARNER_DEADLINE_MS,
+    );
+    if (stuck !== undefined) return `${stuck.peerUrl} has been joining for longer than it may`;
     const alarms = [...(this.#world.etcd.truth.named(identity.clusterID)?.alarms ?? [])];
     const isOver = alarms.some((id) => !members.some((member) => member.id === id));
     if (canHeal && isOver) return "the alarm of a member that is gone is still raised";
@@ -130,6 +147,11 @@ class Ending {
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False, and the cluster is not complete";
     const isSettled = this.#condition("Progressing")?.reason === "Settled";
     return isSettled ? "Progressing says that nothing is to be done, and the cluster is not complete" : undefined;
+  }
+
+  #joinsForMs(member: string): number {
+    const { nowMs } = this.#world.time;
+    return nowMs - (this.#memory.arrivingSinceMs.get(member) ?? nowMs);
   }
 
   #wrongWhenComplete(ids: readonly string[]): string | undefined {

@@ -58,8 +58,8 @@ function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id
 }
 
 /** What keeps new members from starting, or the operator from seeing those that run, until somebody does something about it. */
-function isHindered({ kubelets, etcd, api, people }: World): boolean {
+export function isHindered({ kubelets, etcd, api, people }: World): boolean {
   const hasForeign = [...people.foreign].some((uid) => api.exists(uid));
   const isHidden = [...etcd.processes.values()].some((process) => process.isHidden);
-  return hasForeign || isHidden || kubelets.unprovisioned.size > 0 || kubelets.nodes.some(({ isUp }) => !isUp);
+  return hasForeign || isHidden || kubelets.isOutOfVolumes || kubelets.nodes.some(({ isUp }) => !isUp);
 }

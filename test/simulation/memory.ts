@@ -20,9 +20,9 @@ import {
 
 // When may a member start over without remembering?
 //   Never once its fence stands. Before that there is a window that no operator can close: a member writes data as soon as
-//   it has started, and its flags change only after the operator has seen it. A pod that was made within the window keeps
-//   its flags for life. So the window is modelled by the pod: a start with amnesia is excused exactly when the pod was made
-//   from a template with which a member can start on an empty disk.
+//   it has started, and its flags change only after the operator has seen it: first on its EtcdPeer, then on its ReplicaSet,
+//   then on the pod that runs. The window is modelled by the pod: a start with amnesia is excused exactly when the pod was made
+//   from a template with which a member can start on an empty disk, and says so still. In the end no such pod may be left.
 //   A cluster to which that happened may lose acknowledged writes; it is counted, and no longer asked whether it did.
 
 /** What has to be remembered from event to event. Members are named as `cluster ID/member ID`. */
@@ -51,6 +51,8 @@ export class Memory {
   readonly lastWell = new Map<string, number>();
   /** The last time in which the member was well, without a break. */
   readonly wellMs = new Map<string, { from: number; until: number }>();
+  /** Since when, in world time, a member has been a learner or unstarted. */
+  readonly arrivingSinceMs = new Map<string, number>();
   /** Cluster IDs with a leader, by uid of the EtcdCluster. */
   readonly led = new Map<string, Set<ClusterId>>();
 
@@ -99,6 +101,7 @@ export class Memory {
 
   #noteRunning(world: World): void {
     const running = new Map<ClusterId, number>();
+    this.#noteArriving(world);
     for (const { data, isHidden, leaderId } of world.etcd.processes.values()) {
       this.lastRun.set(memberKey(data), world.step);
       const isInDoubt = world.etcd.truth.of(data.clusterId).alarms.has(data.memberId);
@@ -109,6 +112,15 @@ export class Memory {
       running.set(data.clusterId, count);
       if (count >= quorumOf(voters.length)) this.lastQuorum.set(hexOf(data.clusterId), world.step);
     }
+  }
+
+  #noteArriving(world: World): void {
+    for (const clusterId of new Set([...world.etcd.processes.values()].map(({ data }) => data.clusterId)))
+      for (const { id: memberId, isLearner, name } of world.etcd.truth.of(clusterId).members.values()) {
+        const key = memberKey({ clusterId, memberId });
+        if (!isLearner && name !== "") this.arrivingSinceMs.delete(key);
+        else if (!this.arrivingSinceMs.has(key)) this.arrivingSinceMs.set(key, world.time.nowMs);
+      }
   }
 
   #noteWell(key: string, { step, time }: World): void {

@@ -46,11 +46,7 @@ const LEFT_OUT = leftOut("cluster", [
   { name: "promote-learner", leaning: SCALED },
   {
     name: "give-up-learner",
-    leaning: {
-      ...SCALED,
-      often: { editReplicas: 3, cutOffMember: 5, deleteClaim: 5, deletePod: 6, etcd: 40 },
-      steps: 250,
-    },
+    leaning: { ...SCALED, obstacle: "noVolume" },
   },
   { name: "remove-member", leaning: SCALED },
   { name: "await-learner", leaning: SCALED, covered: "one-at-a-time holds everything else back" },
@@ -212,7 +208,7 @@ const WEAKENED: readonly Mutant[] = [
     leaning: REPLACED,
   },
   {
-    name: "without rule await-quorum + without guard need-member-list, list by record",
+    name: "rules go by the members on record + without rule await-quorum + without guard need-member-list",
     edits: [
       without("cluster", "await-quorum"),
       unguarded("cluster", "need-member-list"),

@@ -43,6 +43,11 @@ const LEFT_OUT = leftOut("peer", [
   { name: "create-claim", leaning: FORMING },
   { name: "replica-set-taken", leaning: FOREIGN, covered: "own-only forbids to change it; see the pair" },
   { name: "replica-set", leaning: FORMING },
+  { name: "fence-pod", leaning: FORMING },
+  {
+    name: "await-member",
+    leaning: { ...FORMED, often: { hideMember: 4, killContainer: 2 }, callFaults: { unsent: 0.2 } },
+  },
   {
     name: "await-pod",
     leaning: FORMED,
