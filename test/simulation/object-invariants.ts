@@ -5,7 +5,7 @@ import {
   QUARANTINE_LABEL,
 } from "#api/names.ts";
 import { hexOf } from "#etcd/types.ts";
-import { controllerOf, PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
+import { controllerOf, PERSISTENT_VOLUME_CLAIMS, PODS } from "#kube/kinds.ts";
 import type { Invariant } from "./memory.ts";
 
 export const claimsStay: Invariant = {
@@ -73,6 +73,8 @@ export const foreignStays: Invariant = {
     if (event.is !== "write" || event.actor !== "operator" || event.before === undefined) return undefined;
     if (event.verb === "replaceStatus") return undefined;
     const { before, after } = event;
+    // Pods are made by Kubernetes, from ReplicaSets that are the operator's.
+    if (event.resource === PODS && memory.made.has(controllerOf(before)?.uid ?? "")) return undefined;
     const [old, next] = [controllerOf(before)?.uid, after === undefined ? undefined : controllerOf(after)?.uid];
     if (memory.made.has(before.metadata.uid) && (after === undefined || old === next)) return undefined;
     return `${event.verb} of ${before.kind} ${before.metadata.name}, which is not the operator's`;
