@@ -159,7 +159,8 @@ export class ApiServer {
       ...(labels === undefined ? {} : { labels: merged(before.metadata.labels, labels) }),
       ...(finalizers === undefined ? {} : { finalizers }),
     };
-    if (metadata.deletionTimestamp === undefined || (metadata.finalizers ?? []).length > 0)
+    const isReleased = (before.metadata.finalizers ?? []).length > 0 && (metadata.finalizers ?? []).length === 0;
+    if (metadata.deletionTimestamp === undefined || !isReleased)
       return this.#store(actor, "patch", resource, before, { ...before, metadata }) as T;
     this.#remove(actor, "patch", resource, before);
     return { ...before, metadata } as T;

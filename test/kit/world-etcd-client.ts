@@ -4,7 +4,7 @@ import { present, unknown } from "#base/observed.ts";
 import type { AddedMember, CallOptions, EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { type EtcdRefusal, REFUSAL_TEXTS } from "#etcd/error.ts";
-import { type EndpointStatus, hexOf, type MemberId, type MemberList, memberId } from "#etcd/types.ts";
+import { type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
 import type { Calls } from "./world-calls.ts";
 import { type Entry, membersOf, votersOf } from "./world-disk.ts";
 import type { Etcd, Process } from "./world-etcd.ts";
@@ -16,7 +16,6 @@ export class WorldEtcdClient {
   readonly #etcd: Etcd;
   readonly #calls: Calls;
   readonly #onList: (process: Process) => void;
-  #learners = 0;
 
   /** @param parts.onList hears of each member list that a quorum confirmed */
   constructor(parts: { etcd: Etcd; calls: Calls; onList: (process: Process) => void }) {
@@ -102,8 +101,7 @@ export class WorldEtcdClient {
     const memberList = await this.#change("MemberAddAsLearner", endpoint, options, (leader) => {
       const members = [...membersOf(leader.data).values()];
       if (members.some((member) => member.peerUrl === peerUrl)) throw refusal("PeerURLExist");
-      this.#learners += 1;
-      id = memberId(0xadd_0000n + BigInt(this.#learners)); // the real one mixes the time in: never the same twice
+      id = this.#etcd.newMemberId();
       return { term: leader.data.term, is: "add", member: { id, name: "", peerUrl, isLearner: true } };
     });
     const member = memberList.members.find((each) => each.id === id);

@@ -1,6 +1,6 @@
 import { identityFor } from "#etcd/identity.ts";
 import { quorumOf } from "#etcd/quorum.ts";
-import { hexOf, type MemberId } from "#etcd/types.ts";
+import { hexOf, type MemberId, memberId } from "#etcd/types.ts";
 import { type Disk, type Entry, isAtLeastAsNew, type MemberData, membersOf, shown, votersOf } from "./world-disk.ts";
 import type { Random } from "./world-random.ts";
 import { Truth } from "./world-truth.ts";
@@ -52,6 +52,7 @@ export class Etcd {
   readonly #happened: (event: EtcdEvent) => void;
   readonly #tell: (text: string) => void;
   #writes = 0;
+  #added = 0;
 
   constructor(options: { random: Random; happened: (event: EtcdEvent) => void; tell: (text: string) => void }) {
     this.#random = options.random;
@@ -177,6 +178,12 @@ export class Etcd {
   /** A change of membership. @returns whether it is known to have happened */
   change(leader: Process, entry: Entry): boolean {
     return this.#append(leader, entry, this.reachableFrom(leader));
+  }
+
+  /** The real one mixes the time in: never the same twice. */
+  newMemberId(): MemberId {
+    this.#added += 1;
+    return memberId(0xadd_0000n + BigInt(this.#added));
   }
 
   /** Members whose leader is gone find out. */
