@@ -40,15 +40,21 @@ export interface Disk {
   heldBy: string | undefined;
 }
 
+/** Logs are never changed, only replaced by longer ones: what was read from one once stays right. */
+const read = new WeakMap<readonly Entry[], { committed: number; members: ReadonlyMap<MemberId, ListedMember> }>();
+
 /** The members by the committed part of a log. */
-export function membersOf(data: MemberData): ReadonlyMap<MemberId, ListedMember> {
+export function membersOf({ log, committed }: MemberData): ReadonlyMap<MemberId, ListedMember> {
+  const before = read.get(log);
+  if (before?.committed === committed) return before.members;
   const members = new Map<MemberId, ListedMember>();
-  for (const entry of data.log.slice(0, data.committed)) {
+  for (const entry of log.slice(0, committed)) {
     if (entry.is === "add") members.set(entry.member.id, entry.member);
     else if (entry.is === "remove") members.delete(entry.id);
     else if (entry.is === "promote") change(members, entry.id, { isLearner: false });
     else if (entry.is === "started") change(members, entry.id, { name: entry.name ?? "" });
   }
+  read.set(log, { committed, members });
   return members;
 }
 

@@ -13,7 +13,8 @@ import {
 } from "#kube/kinds.ts";
 import type { ApiServer } from "./world-api.ts";
 import type { Disk } from "./world-disk.ts";
-import type { Etcd, StartFlags } from "./world-etcd.ts";
+import type { Etcd } from "./world-etcd.ts";
+import { flagsOf } from "./world-flags.ts";
 import type { Random } from "./world-random.ts";
 
 export interface WorldNode {
@@ -275,34 +276,4 @@ function crashed(message: string): object {
 function whyItEnded(pod: Pod): string {
   const { lastState } = pod.status?.containerStatuses?.[0] ?? {};
   return lastState?.terminated?.message ?? "the process was killed";
-}
-
-/** The start flags that a pod's environment gives to etcd. */
-export function flagsOf(pod: {
-  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
-  readonly spec?: Pod["spec"];
-}): StartFlags {
-  const annotated = (path: string | undefined) => pod.metadata.annotations?.[/\['(.*)'\]/.exec(path ?? "")?.[1] ?? ""];
-  const environment = new Map(
-    pod.spec?.containers?.[0]?.env?.map(({ name, value, valueFrom }) => [
-      name,
-      value ?? annotated(valueFrom?.fieldRef?.fieldPath) ?? "",
-    ]),
-  );
-  const get = (name: string): string => environment.get(name) ?? "";
-  const list = get("ETCD_INITIAL_CLUSTER")
-    .split(",")
-    .filter((part) => part.includes("="));
-  return {
-    name: get("ETCD_NAME"),
-    peerUrl: get("ETCD_INITIAL_ADVERTISE_PEER_URLS"),
-    initialCluster: new Map(list.map((part) => part.split("=") as [string, string])),
-    isNew: get("ETCD_INITIAL_CLUSTER_STATE") === "new",
-    token: get("ETCD_INITIAL_CLUSTER_TOKEN"),
-  };
-}
-
-/** Whether a pod with these flags can start when its volume is empty: by forming a cluster, or by joining one. */
-export function canStartEmpty(flags: StartFlags): boolean {
-  return flags.initialCluster.has(flags.name);
 }

@@ -9,17 +9,19 @@ const never = new AbortController().signal;
  */
 export async function seeded<T>(seed: number, run: () => Promise<T>): Promise<T> {
   const { random } = Math;
-  const { timeout } = AbortSignal;
+  const { timeout, any } = AbortSignal;
   const { stackTraceLimit } = Error;
   const numbers = new Random(seed ^ 0xa3b);
   Math.random = () => numbers.next();
   AbortSignal.timeout = () => never;
+  AbortSignal.any = (signals) => [...signals].find((signal) => signal !== never) ?? never;
   Error.stackTraceLimit = 0;
   try {
     return await run();
   } finally {
     Math.random = random;
     AbortSignal.timeout = timeout;
+    AbortSignal.any = any;
     Error.stackTraceLimit = stackTraceLimit;
   }
 }

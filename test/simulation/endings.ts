@@ -10,7 +10,7 @@ import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { clusterIdFromHex, hexOf } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
-import { canStartEmpty, flagsOf } from "#kit/world-kubelet.ts";
+import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
 import {
   controllerOf,
   type KubeObject,

@@ -6,7 +6,7 @@ import { type ClusterId, hexOf, type MemberId } from "#etcd/types.ts";
 import type { World, WorldEvent } from "#kit/world.ts";
 import { type MemberData, votersOf } from "#kit/world-disk.ts";
 import { memberKey } from "#kit/world-etcd.ts";
-import { canStartEmpty, flagsOf } from "#kit/world-kubelet.ts";
+import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
 import { votersIn } from "#kit/world-truth.ts";
 import {
   controllerOf,

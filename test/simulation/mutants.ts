@@ -14,7 +14,9 @@ const FEW_HISTORIES = 5;
 
 /** What became of one mutant. */
 export interface Hunt {
-  readonly mutant: Mutant;
+  readonly name: string;
+  /** What else keeps the promise: see Mutant. */
+  readonly covered: string | undefined;
   /** The history that found it; `undefined` when none did. */
   readonly caught: Told | undefined;
   readonly histories: number;
@@ -24,33 +26,34 @@ export interface Hunt {
 
 /** Tells histories with the mutant until a promise is broken, and the last of them again with the real operator. */
 export async function hunt(mutant: Mutant): Promise<Hunt> {
+  const { name, covered } = mutant;
   const mutation = mutationOf(mutant);
-  const most = mutant.covered === undefined ? MOST_HISTORIES : FEW_HISTORIES;
+  const most = covered === undefined ? MOST_HISTORIES : FEW_HISTORIES;
   for (let seed = 1; seed <= most; seed++) {
     const profile = profileOf(seed, mutant.leaning);
     const told = await tell(profile, { mutation });
     if (told.violation === undefined) continue;
     const real = await tell(profile);
-    return { mutant, caught: told, histories: seed, alibi: real.violation === undefined ? undefined : real };
+    return { name, covered, caught: told, histories: seed, alibi: real.violation === undefined ? undefined : real };
   }
-  return { mutant, caught: undefined, histories: most, alibi: undefined };
+  return { name, covered, caught: undefined, histories: most, alibi: undefined };
 }
 
 /** The list of mutants with what became of each. */
 export function table(hunts: readonly Hunt[]): string {
-  const width = Math.max(...hunts.map(({ mutant }) => mutant.name.length));
-  const lines = hunts.map((each) => `${each.mutant.name.padEnd(width)}  ${verdict(each)}`);
+  const width = Math.max(...hunts.map(({ name }) => name.length));
+  const lines = hunts.map((each) => `${each.name.padEnd(width)}  ${verdict(each)}`);
   const caught = hunts.filter((each) => each.caught !== undefined).length;
-  const covered = hunts.filter((each) => each.caught === undefined && each.mutant.covered !== undefined).length;
+  const covered = hunts.filter((each) => each.caught === undefined && each.covered !== undefined).length;
   return [
     ...lines,
     `${hunts.length} mutants: ${caught} caught, ${covered} covered, ${hunts.length - caught - covered} missed`,
   ].join("\n");
 }
 
-function verdict({ mutant, caught, histories, alibi }: Hunt): string {
+function verdict({ covered, caught, histories, alibi }: Hunt): string {
   if (alibi !== undefined) return `NOT TO BLAME: the real operator breaks "${alibi.violation?.invariant}" too`;
   if (caught !== undefined)
     return `caught in history ${histories}: ${caught.violation?.invariant}: ${caught.violation?.detail.slice(0, 90)}`;
-  return mutant.covered === undefined ? `MISSED in ${histories} histories` : `covered: ${mutant.covered}`;
+  return covered === undefined ? `MISSED in ${histories} histories` : `covered: ${covered}`;
 }

@@ -4,20 +4,21 @@ import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES } from "#peer/plan.ts";
-import { hunt, MUTANTS, table } from "../simulation/mutants.ts";
+import { MUTANTS, table } from "../simulation/mutants.ts";
+import { hunts } from "../simulation/side-by-side.ts";
 
 test("simulation: every mutant is found, or says what else keeps the promise", { timeout: 600_000 }, async () => {
-  const hunts = [];
-  for (const mutant of MUTANTS) hunts.push(await hunt(mutant));
-  console.log(table(hunts));
-  const missed = hunts.filter(({ caught, mutant }) => caught === undefined && mutant.covered === undefined);
+  const found = await hunts();
+  console.log(table(found));
+  assert.equal(found.length, MUTANTS.length);
+  const missed = found.filter(({ caught, covered }) => caught === undefined && covered === undefined);
   assert.deepEqual(
-    missed.map(({ mutant }) => mutant.name),
+    missed.map(({ name }) => name),
     [],
   );
-  const innocent = hunts.filter(({ alibi }) => alibi !== undefined);
+  const innocent = found.filter(({ alibi }) => alibi !== undefined);
   assert.deepEqual(
-    innocent.map(({ mutant }) => mutant.name),
+    innocent.map(({ name }) => name),
     [],
     "the real operator breaks the same promise",
   );

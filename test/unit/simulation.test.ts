@@ -2,14 +2,15 @@ import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { PEER_RULES } from "#peer/plan.ts";
-import { campaign, inWords } from "../simulation/campaign.ts";
+import { inWords, together } from "../simulation/campaign.ts";
 import { tell } from "../simulation/history.ts";
 import { profileOf } from "../simulation/profile.ts";
 import { shrink } from "../simulation/shrink.ts";
+import { campaigns } from "../simulation/side-by-side.ts";
 import { story } from "../simulation/story.ts";
 
 /** Enough for every rule to decide many times, and few enough for every run of the tests. */
-const HISTORIES = Number(process.env.SIMULATION_HISTORIES ?? 400);
+const HISTORIES = Number(process.env.SIMULATION_HISTORIES ?? 1_000);
 const FIRST_SEED = Number(process.env.SIMULATION_FIRST_SEED ?? 1);
 const { SIMULATION_SEED } = process.env;
 
@@ -23,7 +24,7 @@ describe.runIf(SIMULATION_SEED !== undefined)("one simulated history", () => {
 
 describe.runIf(SIMULATION_SEED === undefined)("simulated histories", () => {
   test("break no promise", { timeout: 3_600_000 }, async () => {
-    const report = await campaign(HISTORIES, FIRST_SEED);
+    const report = together(await campaigns(HISTORIES, FIRST_SEED));
     console.log(inWords(report));
     if (report.broken !== undefined) {
       const { broken } = report;
