@@ -10,6 +10,8 @@ interface Query {
 /** One open watch. What happened after its position has not been delivered yet: the world says when, and how much. */
 class Stream {
   readonly resource: Resource<KubeObject>;
+  /** The connection is dead, and nobody knows yet. */
+  isMute = false;
   readonly #api: ApiServer;
   readonly #selects: (object: KubeObject) => boolean;
   /** Index in the log of the next line to hand out. */

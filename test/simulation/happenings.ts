@@ -31,6 +31,8 @@ export function happen(world: World, happening: Happening): boolean {
       return breakWatch(world, new OperatorError("KubeUnavailable", "the connection broke"));
     case "expireWatch":
       return breakWatch(world, new OperatorError("KubeExpired", "too old resource version"));
+    case "muteWatch":
+      return muteWatch(world);
     case "killContainer":
       return killContainer(world);
     case "nodeDown":
@@ -56,7 +58,7 @@ function isPeoplesAct(happening: Happening): happening is PeoplesAct {
 /** Some more of what happened reaches one of the operator's caches. */
 function deliver(world: World): boolean {
   const { random, watches } = world;
-  const stream = random.pick(watches.streams.filter(({ behind }) => behind > 0));
+  const stream = random.pick(watches.streams.filter(({ behind, isMute }) => behind > 0 && !isMute));
   stream?.deliver(random.chance(0.3) ? stream.behind : random.between(1, 3));
   return stream !== undefined;
 }
@@ -106,6 +108,14 @@ function etcdStep({ random, etcd }: World): boolean {
     default:
       return etcd.replicate(etcd.leaderOf(process) ?? process);
   }
+}
+
+function muteWatch(world: World): boolean {
+  const stream = world.random.pick(world.watches.streams);
+  if (stream === undefined) return false;
+  stream.isMute = !stream.isMute;
+  world.tell(`the watch of ${stream.resource.plural} ${stream.isMute ? "says nothing any more" : "speaks again"}`);
+  return true;
 }
 
 function killContainer(world: World): boolean {

@@ -182,9 +182,7 @@ const PARTS: readonly Mutant[] = [
     parts: {
       tools: (real) => ({ ...real, expectations: { expect: () => undefined, unmet: () => undefined } as never }),
     },
-    leaning: { ...FORMING, often: { deliver: 6 }, steps: 160 },
-    covered:
-      "names are deterministic and every change carries its preconditions: without them more writes are refused, none does harm",
+    leaning: { ...FORMING, often: { muteWatch: 4, deletePeer: 6, etcd: 30, kubernetes: 60, time: 4 }, steps: 200 },
   },
   {
     name: "the member list is read from one member alone",

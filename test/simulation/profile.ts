@@ -18,7 +18,9 @@ export const MISHAPS = [
   "hideMember",
   "cutOffMember",
 ] as const;
-export type Mishap = (typeof MISHAPS)[number];
+/** What goes wrong only in histories that lean to it: see the story of the dead watch in stories.ts. */
+export type RareMishap = "muteWatch";
+export type Mishap = (typeof MISHAPS)[number] | RareMishap;
 export type Happening = (typeof ORDINARY)[number] | Mishap | PeoplesAct;
 
 /** What stays wrong when everything else is repaired. */
