@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import pc from "picocolors";
@@ -55,6 +56,7 @@ async function onLocal() {
 
 /** A cluster that is there. Without an image to pull, one is built and given to kind, if it is a cluster of kind's. */
 async function onGiven(kubeconfig: string, image: string | undefined) {
+  if (!existsSync(kubeconfig)) throw new Failure(`--kubeconfig: there is no file ${kubeconfig}`);
   const program = needKubectl();
   const kubectl = new Kubectl(program, kubeconfig);
   const { stdout } = await kubectl.run(["config", "current-context"]);

@@ -18,7 +18,7 @@ import type { Written } from "#runtime/controller.ts";
 
 /** Whom this room writes to. */
 export interface ClusterWrites {
-  readonly kube: Pick<KubeClient, "create" | "replace" | "patch" | "delete">;
+  readonly kube: Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
   readonly etcd: Pick<EtcdClient, "addLearner" | "promote" | "removeMember" | "moveLeader" | "disarmAlarm">;
 }
 
@@ -54,6 +54,7 @@ export async function actOnCluster(
         await kube.replace(POD_DISRUPTION_BUDGETS, replacing(step.live, step.budget), { signal }),
       );
     case "createPeer":
+      await needNotJoined(kube, snapshot, step.peer, signal);
       return await create(kube, ETCD_PEERS, step.peer, signal);
     case "replacePeer":
       return stored(ETCD_PEERS, await kube.replace(ETCD_PEERS, replacing(step.live, step.peer), { signal }));
@@ -101,6 +102,30 @@ function withJoined(snapshot: ClusterSnapshot, names: readonly string[]): NonNul
     names.includes(member.name) ? { ...member, joined: true } : member,
   );
   return { ...identity, initialMembers };
+}
+
+/** A cluster younger than this, in milliseconds, is just being formed: nobody has deleted an EtcdPeer of it yet. */
+const YOUNG_MS = 30_000;
+
+/**
+ * A create has no precondition that could tell that the cache is behind. An EtcdPeer that may bootstrap is made a second time
+ * only after the API server itself has said that its member never joined; the first time, before there is a claim of its
+ * name, costs no request.
+ */
+async function needNotJoined(
+  kube: ClusterWrites["kube"],
+  snapshot: ClusterSnapshot,
+  peer: Draft<EtcdPeer>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (peer.spec?.bootstrap?.initialClusterState !== "New") return;
+  const { namespace, name, uid, creationTimestamp } = snapshot.cluster.metadata;
+  const isYoung = snapshot.takenAtMs - Date.parse(creationTimestamp ?? "") < YOUNG_MS;
+  if (isYoung && !snapshot.claims.some(({ metadata }) => metadata.name === peer.metadata.name)) return;
+  const live = await kube.get(ETCD_CLUSTERS, { namespace, name }, { signal });
+  const member = live.status?.identity?.initialMembers.find((initial) => initial.name === peer.metadata.name);
+  if (live.metadata.uid === uid && member?.joined === false) return;
+  throw new OperatorError("KubeConflict", `${peer.metadata.name} has joined; the cache does not show it yet`);
 }
 
 /** POST, not apply: a name that somebody else took meanwhile is refused by the server instead of being taken over. */

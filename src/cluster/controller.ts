@@ -2,6 +2,7 @@ import { CLUSTER_LABEL } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
 import { fingerprint } from "#base/hash.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
+import { HealthLog } from "#cluster/health-log.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { type ClusterStep, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -26,11 +27,12 @@ export function clusterController(
   writes: ClusterWrites,
   reads: ClusterReads,
 ): Controller<ClusterSnapshot, ClusterStep, EtcdClusterStatus> {
+  const healthLog = new HealthLog();
   return {
     name: "cluster",
     restMs: HEALTH_EVERY_MS,
     routine: ROUTINE,
-    observe: (key, signal) => observeCluster(reads, key, signal),
+    observe: (key, signal) => observeCluster(reads, healthLog, key, signal),
     plan: planCluster,
     act: (step, snapshot, signal) => actOnCluster(writes, step, snapshot, signal),
     status: clusterStatus,

@@ -128,14 +128,24 @@ export function idOf(member: KnownMember): MemberId {
   return memberIdFromHex(member.id);
 }
 
+/** What the status says of an unhealthy member counts only after this process has found it so for as long itself, in milliseconds. */
+const CONFIRM_MS = 10_000;
+
 /**
- * How long the member has not been healthy, in milliseconds, by the record in status; 0 when it is healthy or was at the
- * last look.
+ * How long the member has not been healthy, in milliseconds; 0 when it is. What this process has seen itself counts; only a
+ * process that has never seen it healthy goes by the record in status.
  */
 export function sickForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
-  if (isHealthy(snapshot, member)) return 0;
-  const since = snapshot.cluster.status?.members?.find(({ id }) => id === member.id)?.since;
-  return since === undefined ? 0 : Math.max(0, snapshot.takenAtMs - Date.parse(since));
+  const seen = snapshot.sickness.get(member.id);
+  if (seen === undefined) return 0;
+  const since = recordedSince(snapshot, member.id);
+  if (since === undefined || seen.wasWell || seen.forMs < CONFIRM_MS) return seen.forMs;
+  return Math.max(seen.forMs, snapshot.takenAtMs - Date.parse(since));
+}
+
+/** Since when the member has not been healthy, by the record in status. */
+export function recordedSince(snapshot: ClusterSnapshot, id: string): string | undefined {
+  return snapshot.cluster.status?.members?.find((member) => member.id === id)?.since;
 }
 
 /** Names that are just becoming free are waited for this long, in milliseconds; a stuck one is then passed over. */

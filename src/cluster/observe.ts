@@ -4,10 +4,18 @@ import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Clock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import type { HealthLog } from "#cluster/health-log.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
-import { type ClusterId, clusterIdFromHex, type EndpointStatus, hexOf, type MemberList } from "#etcd/types.ts";
+import {
+  type ClusterId,
+  clusterIdFromHex,
+  type EndpointStatus,
+  hexOf,
+  type MemberId,
+  type MemberList,
+} from "#etcd/types.ts";
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 import { currentPod, dialAddress } from "#kube/pod.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
@@ -36,16 +44,20 @@ const LIST_ATTEMPTS = 2;
 /** Everything that one decision may use, read side by side. Cached objects cost nothing; members are asked live. */
 export async function observeCluster(
   reads: ClusterReads,
+  healthLog: HealthLog,
   key: Key,
   signal: AbortSignal,
 ): Promise<Observed<ClusterSnapshot>> {
   const cluster = reads.clusters.get(key);
-  if (cluster === undefined) return absent;
+  if (cluster === undefined) {
+    healthLog.forget(key);
+    return absent;
+  }
   const index = `${key.namespace}/${key.name}`;
   const { namespace } = key;
   const pods = podsByPeer(reads, index);
   const endpoints = await askEach(reads, pods, signal);
-  return present({
+  const seen: ClusterSnapshot = {
     takenAtMs: reads.clock.wallMs(),
     replaceAfterMs: reads.replaceAfterMs,
     cluster,
@@ -57,7 +69,9 @@ export async function observeCluster(
     pods,
     endpoints,
     members: await askForList(reads, cluster, pods, endpoints, signal),
-  });
+    sickness: new Map(),
+  };
+  return present({ ...seen, sickness: healthLog.look(key, seen, reads.clock.monotonicMs()) });
 }
 
 function podsByPeer(reads: ClusterReads, index: string): ReadonlyMap<string, Pod> {
@@ -102,6 +116,7 @@ async function askForList(
   const recorded = cluster.status?.identity?.clusterID;
   if (recorded === undefined) return unknown("the cluster has no identity yet");
   const expectedClusterId = clusterIdFromHex(recorded);
+  if (leadersOf(endpoints, expectedClusterId).length > 1) return unknown(SPLIT);
   let why = "no member with a leader answers";
   for (const peer of candidates(endpoints, expectedClusterId).slice(0, LIST_ATTEMPTS)) {
     const pod = pods.get(peer);
@@ -115,6 +130,24 @@ async function askForList(
     }
   }
   return unknown(why);
+}
+
+/**
+ * While an election spreads this lasts for moments. When it lasts longer, a second cluster has been formed under the identity of
+ * the first, and neither's list may be believed.
+ */
+const SPLIT = "members of the cluster follow different leaders";
+
+function leadersOf(
+  endpoints: ReadonlyMap<string, Observed<EndpointStatus>>,
+  clusterId: ClusterId,
+): readonly MemberId[] {
+  const leaders = new Set<MemberId>();
+  for (const answer of endpoints.values()) {
+    if (answer.is !== "present" || answer.value.clusterId !== clusterId || answer.value.isLearner) continue;
+    if (answer.value.leaderId !== undefined) leaders.add(answer.value.leaderId);
+  }
+  return [...leaders];
 }
 
 /** Members of our cluster that follow a leader, voters only; the leader first, since it need not ask another one. */

@@ -35,6 +35,15 @@ export interface ClusterSnapshot {
   readonly endpoints: ReadonlyMap<string, Observed<EndpointStatus>>;
   /** The linearizable member list; `unknown` without quorum. Never `absent`. */
   readonly members: Observed<MemberList>;
+  /** How long this process has found each member unhealthy, by member ID; see health-log.ts. */
+  readonly sickness: ReadonlyMap<string, Sickness>;
+}
+
+export interface Sickness {
+  /** For so long no look has found the member healthy, in milliseconds. */
+  readonly forMs: number;
+  /** Whether a look before that did. Otherwise it may have been unhealthy for longer, as the status of an earlier process tells. */
+  readonly wasWell: boolean;
 }
 
 export function identityOf(snapshot: ClusterSnapshot): ClusterIdentity | undefined {

@@ -2,7 +2,7 @@ import type { ConditionType, Reason } from "#api/conditions.ts";
 import { memberSelector, REMOVAL_ANNOTATION, selectorText } from "#api/names.ts";
 import type { EtcdClusterStatus, MemberStatus } from "#api/v1alpha1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { arriving, type KnownMember, knownMembers } from "#cluster/members.ts";
+import { arriving, type KnownMember, knownMembers, recordedSince } from "#cluster/members.ts";
 import type { ClusterStep } from "#cluster/plan.ts";
 import {
   type ClusterSnapshot,
@@ -71,10 +71,16 @@ function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner }: KnownM
   };
 }
 
-/** Kept from look to look while the member is not healthy: replacing the lost counts from here. */
+/** A record and a look tell of the same moment when they differ by less, in milliseconds: records have whole seconds. */
+const SAME_MOMENT_MS = 2_000;
+
+/** The record is kept from look to look; a member that was well in between has been unhealthy since then only. */
 function sickSince(snapshot: ClusterSnapshot, id: string): string {
-  const before = snapshot.cluster.status?.members?.find((member) => member.id === id);
-  return before?.since ?? rfc3339(snapshot.takenAtMs);
+  const seen = snapshot.sickness.get(id);
+  const recorded = recordedSince(snapshot, id);
+  const sinceMs = snapshot.takenAtMs - (seen?.forMs ?? 0);
+  const isOld = seen?.wasWell === true && Date.parse(recorded ?? "") < sinceMs - SAME_MOMENT_MS;
+  return recorded === undefined || isOld ? rfc3339(sinceMs) : recorded;
 }
 
 /** What Kubernetes says of the pod explains more than "no answer" does. */

@@ -40,11 +40,11 @@ export const PEER_RULES: readonly PeerRule[] = [
   deleting, // a peer that goes is left to go
   awaitMembership, // before anything of the member exists
   claimTaken, // before anything that would start etcd over somebody's data
-  claimLost, // before a claim is made: an empty one must not look like the lost one
   createClaim, // before the pod that uses it
   replicaSetTaken, // before ours is made or changed
   replicaSetRule,
   fencePod, // after the template, by which the next pod is fenced
+  claimLost, // after the fence: a process that still runs on the lost volume may start again
   awaitPod,
   awaitMember, // only a member whose pod is ready is asked
 ];

@@ -113,6 +113,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
   return {
     takenAtMs: NOW,
     replaceAfterMs: 300_000,
+    sickness: new Map(),
     cluster: object,
     headlessService: undefined,
     clientService: undefined,
@@ -280,7 +281,7 @@ export function changedPeer(snapshot: ClusterSnapshot, name: string, metadata: o
   return { ...snapshot, peers };
 }
 
-/** What the status says of a member that has been sick for so long. */
+/** A member that has been sick for so long, by the looks of this process and by the status. */
 export function sickSince(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
   const initial = snapshot.cluster.status!.identity!.initialMembers;
   const members = initial.map((member) => ({
@@ -291,5 +292,8 @@ export function sickSince(snapshot: ClusterSnapshot, name: string, ms: number): 
     learner: false,
     ...(member.name === name ? { since: new Date(snapshot.takenAtMs - ms).toISOString() } : {}),
   }));
-  return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, members } } };
+  const sickness = new Map(
+    initial.filter((member) => member.name === name).map(({ id }) => [id, { forMs: ms, wasWell: true }]),
+  );
+  return { ...snapshot, sickness, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, members } } };
 }

@@ -156,7 +156,18 @@ export class OperatorProcess {
       const unavailable = (why: string) => new OperatorError("KubeUnavailable", `${text}: ${why}`);
       return calls.send({ text, changes: true, unavailable, run: () => write(run, isLeading) as T });
     };
+    const get = <T extends KubeObject>(resource: Resource<T>, ref: Ref): Promise<T> => {
+      const text = `get ${resource.plural} ${keyOf(ref)}`;
+      const unavailable = (why: string) => new OperatorError("KubeUnavailable", `${text}: ${why}`);
+      const read = () => {
+        const found = api.find(resource, ref);
+        if (found === undefined) throw new OperatorError("KubeNotFound", `${text}: not found`);
+        return found;
+      };
+      return calls.send({ text, changes: false, unavailable, run: read });
+    };
     const client = {
+      get,
       list: watches.list,
       watch: watches.watch,
       create: <T extends KubeObject>(resource: Resource<T>, draft: Draft<T>) =>

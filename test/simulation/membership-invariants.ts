@@ -96,11 +96,14 @@ const JUST_NOW_MS = 5_000;
 
 export const patience: Invariant = {
   name: "patience",
-  promise: "A member is given up only when it has been lost for the stated time.",
+  promise: "A voter is given up only when it has been lost for the stated time.",
   breaks(event, world, memory) {
     const act = actIn(event);
     if (act?.step.do !== "markRemoval" || act.step.removal !== "replacement") return undefined;
     const { metadata, spec } = act.step.peer;
+    const members = world.etcd.truth.named(spec.clusterID)?.members ?? new Map();
+    const isVoter = [...members].some(([id, { isLearner }]) => hexOf(id) === spec.memberID && !isLearner);
+    if (!isVoter) return undefined; // a learner that is well may still be too slow
     const well = memory.wellMs.get(`${spec.clusterID}/${spec.memberID}`);
     if (well === undefined || world.time.nowMs - well.until >= JUST_NOW_MS || well.until - well.from < WELL_MS)
       return undefined;

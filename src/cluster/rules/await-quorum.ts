@@ -8,12 +8,13 @@ const RECHECK_MS = 2_000;
 export const awaitQuorum: ClusterRule = {
   name: "await-quorum",
   decide(snapshot) {
-    if (snapshot.members.is === "present") return undefined;
+    const { members } = snapshot;
+    if (members.is === "present") return undefined;
     const names = sick(snapshot)
       .map((member) => member.name)
       .join(", ");
-    return wait("await-quorum", `no majority of members answers; missing: ${names || "none"}`, RECHECK_MS, {
-      warn: true,
-    });
+    const why = members.is === "unknown" ? members.why : "nobody was asked";
+    const because = `the members cannot be listed: ${why}; missing: ${names || "none"}`;
+    return wait("await-quorum", because, RECHECK_MS, { warn: true });
   },
 };

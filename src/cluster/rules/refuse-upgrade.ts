@@ -1,7 +1,8 @@
 import type { ClusterRule } from "#cluster/plan.ts";
 import { wait } from "#runtime/decide.ts";
 
-const RECHECK_MS = 10_000;
+/** Often enough to see how a member fares that is sick meanwhile (health-log.ts). */
+const RECHECK_MS = 5_000;
 
 /** The version of members cannot be changed yet; a change is refused aloud, not ignored. */
 export const refuseUpgrade: ClusterRule = {

@@ -12,6 +12,7 @@ export const replicaSetRule: PeerRule = {
     const live = snapshot.replicaSet;
     const name = wanted.metadata.name;
     if (live === undefined) {
+      if (snapshot.claim === undefined) return undefined; // claim-lost tells
       return step("replica-set", `ReplicaSet ${name} keeps the member's pod running`, {
         do: "createReplicaSet",
         replicaSet: wanted,
