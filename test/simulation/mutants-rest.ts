@@ -1,9 +1,13 @@
+import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, KubeObject, Ref, Resource } from "#kube/kinds.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
+import { volumeClaim } from "#peer/desired/volume-claim.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { Condition } from "#runtime/conditions.ts";
+import { step } from "#runtime/decide.ts";
+import type { PassTools } from "#runtime/pass.ts";
 import {
   earlierInPeer,
   leftOut,
@@ -39,7 +43,7 @@ const LEFT_OUT = leftOut("peer", [
   },
   { name: "await-membership", leaning: SCALED },
   { name: "claim-taken", leaning: FOREIGN, covered: "claim-first holds the pod back; see the pair" },
-  { name: "claim-lost", leaning: LOST, covered: "never-twice forbids an empty claim; see the pair" },
+  { name: "claim-lost", leaning: LOST, covered: "it only tells; create-claim makes no claim for who has joined" },
   { name: "create-claim", leaning: FORMING },
   { name: "replica-set-taken", leaning: FOREIGN, covered: "own-only forbids to change it; see the pair" },
   { name: "replica-set", leaning: FORMING },
@@ -61,7 +65,7 @@ const UNGUARDED = leftUnguarded("peer", [
   {
     name: "never-twice",
     leaning: LOST,
-    covered: "claim-lost is asked before, and the flags follow the EtcdPeer; see the pairs",
+    covered: "create-claim looks itself, and the flags follow the EtcdPeer; see the pairs",
   },
   { name: "asked-to-delete", leaning: LOST, covered: "release-claim looks itself; see the pairs" },
   { name: "own-only", leaning: LOST, covered: "replica-set-taken is asked before; see the pairs" },
@@ -81,9 +85,20 @@ function unfenced(snapshot: PeerSnapshot): PeerSnapshot {
 
 const PAIRS: readonly Mutant[] = [
   {
-    name: "without peer rule claim-lost + without peer guard never-twice",
-    edits: [without("peer", "claim-lost"), unguarded("peer", "never-twice")],
+    name: "create-claim makes one whenever there is none + without peer guard never-twice",
+    edits: [
+      replacedInPeer("create-claim", (real, snapshot) => {
+        if (snapshot.claim !== undefined) return real.decide(snapshot);
+        return step("create-claim", "mutant", { do: "createClaim", claim: volumeClaim(snapshot) });
+      }),
+      unguarded("peer", "never-twice"),
+    ],
     leaning: { ...LOST, steps: 160 },
+  },
+  {
+    name: "claim-lost is told before the member is fenced",
+    edits: [earlierInPeer("claim-lost", "replica-set")],
+    leaning: { ...FORMING, often: { deleteClaim: 4, deletePod: 4, crashOperator: 3 }, replicas: 1, steps: 160 },
   },
   {
     name: "replica-set is not fenced + without peer guard never-twice",
@@ -127,15 +142,37 @@ const PAIRS: readonly Mutant[] = [
   },
 ];
 
-type Writes = Pick<KubeClient, "create" | "replace" | "patch" | "delete">;
+type Calls = Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
 
 /** The client with some of its calls made worse. */
-function kubeWith(real: KubeClient, worse: Partial<Writes>): KubeClient {
+function kubeWith(real: KubeClient, worse: Partial<Calls>): KubeClient {
   return { ...real, ...worse } as KubeClient;
 }
 
 function saying(conditions: readonly Condition[] | undefined, type: string): Condition[] {
   return (conditions ?? []).map((each) => (each.type === type ? { ...each, status: "True" } : each));
+}
+
+/** A watch of EtcdClusters that hears nothing, and EtcdPeers that people delete meanwhile. */
+const DEAF: Leaning = {
+  ...FORMING,
+  often: { muteWatch: 4, deletePeer: 6, etcd: 30, kubernetes: 60, time: 4 },
+  steps: 200,
+};
+
+/** Decides again without having seen its own writes. */
+function forgetful(real: PassTools): PassTools {
+  return { ...real, expectations: { expect: () => undefined, unmet: () => undefined } as never };
+}
+
+/** To whom the API server always says that no member has joined. */
+function credulous(real: KubeClient): KubeClient {
+  const get: KubeClient["get"] = async (resource, ref, options) => {
+    const object = structuredClone(await real.get(resource, ref, options));
+    for (const member of (object as Partial<EtcdCluster>).status?.identity?.initialMembers ?? []) member.joined = false;
+    return object;
+  };
+  return kubeWith(real, { get });
 }
 
 const PARTS: readonly Mutant[] = [
@@ -179,10 +216,33 @@ const PARTS: readonly Mutant[] = [
   },
   {
     name: "without expectations",
+    parts: { tools: forgetful },
+    leaning: DEAF,
+    covered: "who may bootstrap is asked of the API server before an EtcdPeer is made a second time; see the pair",
+  },
+  {
+    name: "nobody is asked who has joined",
+    parts: { kube: credulous },
+    leaning: DEAF,
+    covered: "the cache has seen the operator's own writes; see the pair, and the story of the dead watch",
+  },
+  {
+    name: "without expectations + nobody is asked who has joined",
+    parts: { tools: forgetful, kube: credulous },
+    leaning: DEAF,
+  },
+  {
+    name: "what the status says of the sick is believed at once",
     parts: {
-      tools: (real) => ({ ...real, expectations: { expect: () => undefined, unmet: () => undefined } as never }),
+      cluster: (real) => ({
+        ...real,
+        plan: (snapshot) => {
+          const recorded = [...snapshot.sickness.keys()].map((id) => [id, { forMs: 10_000, wasWell: false }] as const);
+          return real.plan({ ...snapshot, sickness: new Map(recorded) });
+        },
+      }),
     },
-    leaning: { ...FORMING, often: { muteWatch: 4, deletePeer: 6, etcd: 30, kubernetes: 60, time: 4 }, steps: 200 },
+    leaning: { ...FORMED, often: { killContainer: 6, crashOperator: 4, cutOffMember: 4, time: 30 }, steps: 400 },
   },
   {
     name: "the member list is read from one member alone",
