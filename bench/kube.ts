@@ -1,6 +1,7 @@
 import type { IDeployment, IStatefulSet } from "kubernetes-models/apps/v1";
 import type { IServiceAccount } from "kubernetes-models/v1";
-import { clusterSpecSchema, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
 import { hasCode } from "#base/error.ts";
 import { KubeClient } from "#kube/client.ts";
 import { defaultConfig } from "#kube/config.ts";

@@ -2,8 +2,10 @@ import type { z } from "zod";
 import { CONDITION_TYPES } from "#api/conditions.ts";
 import { GROUP, MAX_CLUSTER_NAME_LENGTH } from "#api/names.ts";
 import { type JsonSchema, structural } from "#api/structural.ts";
-import { clusterSpecSchema, clusterStatusSchema, ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, peerSpecSchema, peerStatusSchema } from "#api/v1alpha1/peer.ts";
+import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { clusterSpecSchema, clusterStatusSchema } from "#api/v1alpha1/cluster-schema.ts";
+import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { peerSpecSchema, peerStatusSchema } from "#api/v1alpha1/peer-schema.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 
 interface Column {

@@ -31,6 +31,8 @@ export type ErrorCode =
   | "InvalidSpec"
   /** Kubeconfig, flags or environment of the operator process are wrong. User. */
   | "InvalidConfig"
+  /** This process does not hold the lease any more: nothing may be changed. Environment. */
+  | "LeaseLost"
   /** The deadline of a pass or call passed, or it was cancelled. Environment. */
   | "Cancelled"
   /** Something that we hold to be impossible. Us. */

@@ -50,6 +50,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     clock,
     log,
     observer: ({ verb, resource, code }) => metrics.kubeRequests.inc({ verb, resource, code }),
+    mayChange: () => election.mayAct(),
   });
   const pool = new TransportPool(clock);
   const direct = createEtcdClient({
@@ -60,7 +61,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   const etcd = wires.etcd(direct);
   const events = new EventRecorder({ client: kube, clock, log, instance: flags.identity });
   const caches = createCaches(kube, clock, log);
-  const election = new Election({
+  const election: Election = new Election({
     client: kube,
     namespace: flags.namespace,
     name: OPERATOR,
@@ -100,6 +101,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
           Promise.all(rooms.map((room) => room.run(leading, flags.workers))),
           aborted(leading, DRAIN_MS),
         ]);
+        await events.flush(AbortSignal.timeout(DRAIN_MS)); // within the term: without the lease nothing is written
       },
       onStopped: () => {
         log.info({}, "this process leads no more");
@@ -107,7 +109,6 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
       },
     });
   } finally {
-    await events.flush(AbortSignal.timeout(DRAIN_MS)).catch(() => undefined); // an event that is not told is not worth a late exit
     running.abort();
     pool.closeAll();
     await Promise.all([server.close(), kube.close()]);

@@ -1,6 +1,6 @@
 import { type Backoff, delayMs } from "#base/backoff.ts";
 import type { Clock } from "#base/clock.ts";
-import { OperatorError } from "#base/error.ts";
+import { hasCode, OperatorError } from "#base/error.ts";
 import { fromRefusal, parseStatus, retryAfterMs } from "./error.ts";
 import type { TokenBucket } from "./rate.ts";
 import { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "./transport.ts";
@@ -42,6 +42,8 @@ export interface Line {
   readonly bucket: TokenBucket;
   readonly random: () => number;
   readonly observe: (observation: Observation) => void;
+  /** Whether this process may change anything at this moment; asked as late as can be. The lease itself is excepted. */
+  readonly mayChange: () => boolean;
 }
 
 /** Between two attempts of one call. Short: a call has seconds, and who called has a slower back-off of its own. */
@@ -139,7 +141,9 @@ async function attemptOnce<R>(line: Line, call: Call, fresh: boolean, use: Use<R
   const startMs = line.clock.monotonicMs();
   let code = "broken";
   try {
-    const answer = await line.transport.send({ ...call.request, signal: call.signal, freshCredentials: fresh });
+    const { request, signal } = call;
+    const onSending = (): void => needLease(line, call);
+    const answer = await line.transport.send({ ...request, signal, freshCredentials: fresh, onSending });
     code = String(answer.status);
     if (answer.status >= 200 && answer.status < 300) return { is: "done", result: await use(answer) };
     return await refusal(call, answer);
@@ -148,6 +152,7 @@ async function attemptOnce<R>(line: Line, call: Call, fresh: boolean, use: Use<R
       code = call.signal.reason === DEADLINE ? "timeout" : "cancelled";
       throw thrown;
     }
+    if (hasCode(thrown, "LeaseLost")) code = "unsent";
     if (!(thrown instanceof TransportError)) throw thrown;
     if (!thrown.sent) code = "unsent";
     const error = new OperatorError("KubeUnavailable", `${call.text}: ${thrown.message}`, { cause: thrown });
@@ -156,6 +161,11 @@ async function attemptOnce<R>(line: Line, call: Call, fresh: boolean, use: Use<R
     const { verb, resource } = call;
     line.observe({ verb, resource, code, durationMs: line.clock.monotonicMs() - startMs });
   }
+}
+
+function needLease(line: Line, { request, text }: Call): void {
+  if (request.method === "GET" || request.lane === "urgent" || line.mayChange()) return;
+  throw new OperatorError("LeaseLost", `${text}: not sent, this process does not lead any more`);
 }
 
 async function refusal(call: Call, answer: HttpAnswer): Promise<Failure> {

@@ -48,8 +48,10 @@ export interface ClientOptions {
   readonly limits?: RateLimits;
   /** Called after each HTTP request. */
   readonly observer?: (observation: Observation) => void;
-  /** How requests travel; undici unless a test says otherwise. */
+  /** How requests travel; Node's own client unless a test says otherwise. */
   readonly transport?: Transport;
+  /** Asked right before a change is sent; the lease itself is excepted. Default: always. @see Election.mayAct */
+  readonly mayChange?: () => boolean;
 }
 
 /** Far above the largest fleet; a server that hands out `continue` for ever is a fault, not a fleet. */
@@ -72,6 +74,7 @@ export class KubeClient {
       bucket: new TokenBucket(clock, options.limits ?? DEFAULT_LIMITS),
       random: Math.random,
       observe: options.observer ?? (() => undefined),
+      mayChange: options.mayChange ?? (() => true),
     };
     this.#requests = new Requests(options.userAgent);
     this.#warnings = new Warnings(options.log ?? silentLog);

@@ -197,13 +197,13 @@ export class Election {
       this.#tellFailure(thrown, "the lease was not renewed");
       if (!hasCode(thrown, "KubeConflict", "KubeNotFound", "KubeAlreadyExists")) return true;
     }
-    return await this.#isStillOurs(signal);
+    return await this.#isStillOurs(signal, this.#leftMs());
   }
 
   /** After a conflict: an earlier renewal may have landed although its reply was lost. */
-  async #isStillOurs(signal: AbortSignal): Promise<boolean> {
+  async #isStillOurs(signal: AbortSignal, withinMs: number): Promise<boolean> {
     try {
-      await this.#look(signal, this.#leftMs());
+      await this.#look(signal, withinMs);
     } catch (thrown) {
       this.#tellFailure(thrown, "the lease could not be read");
       return true; // not known: the renew deadline decides
@@ -249,7 +249,7 @@ export class Election {
         this.#note(await this.#client.replace(LEASES, releasedLease(current, this.#clock.wallMs()), options));
       } catch (thrown) {
         this.#tellFailure(thrown, "the lease was not given back");
-        if (!hasCode(thrown, "KubeConflict") || !(await this.#isStillOurs(options.signal))) return;
+        if (!hasCode(thrown, "KubeConflict") || !(await this.#isStillOurs(options.signal, CALL_MS))) return;
       }
     }
   }

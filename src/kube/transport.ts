@@ -1,4 +1,6 @@
-import { type Dispatcher, Pool } from "undici";
+import http, { type IncomingMessage } from "node:http";
+import https from "node:https";
+import type { Socket } from "node:net";
 import { OperatorError } from "#base/error.ts";
 import type { KubeConfig } from "./config.ts";
 import type { TlsMaterial } from "./credentials.ts";
@@ -16,6 +18,11 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** Read token and certificates again before: the server refused them. */
   readonly freshCredentials?: boolean;
+  /**
+   * Asked when the connection stands, right before the first byte is written: a process that was frozen for a while must not send
+   * what it decided on before. What it throws is what `send` throws.
+   */
+  readonly onSending?: () => void;
 }
 
 export interface HttpAnswer {
@@ -58,22 +65,20 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const CALL_CONNECTIONS = 16;
 /** A dead peer is noticed by the kernel after this long without traffic, then by its probes. */
 const TCP_KEEP_ALIVE_MS = 15_000;
-/** Every call has its own, shorter deadline; this only ends what nobody waits for. */
-const HEADERS_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Shorter than the idle timeout of the API server (90 s) and of common load balancers (60 s), so that we close first. */
 const IDLE_CONNECTION_MS = 30_000;
 
 // Why HTTP/1.1 and not HTTP/2?
-//   With HTTP/2 all calls share one connection. When it freezes all of them wait, and undici notices only after a probe;
+//   With HTTP/2 all calls share one connection. When it freezes all of them wait, and that is noticed only after a probe;
 //   with a pool the next call opens a new connection at once.
 // Why three pools?
 //   A watch holds its connection for minutes, and a lease renewal must not queue behind sixteen slow writes.
+// Why Node's own client? docs/adr/0006-node-http-client.md
 
-/** HTTP over undici. Credentials come from the configuration with every request. */
+/** HTTP over Node's own client. Credentials come from the configuration with every request. */
 export function httpTransport(config: KubeConfig): Transport {
-  const { origin, pathname } = new URL(config.server);
-  const prefix = pathname === "/" ? "" : pathname;
+  const server = new URL(config.server);
   let pools: Pools | undefined;
   let closed = false;
   /** Replaced, but not idle yet. */
@@ -83,7 +88,7 @@ export function httpTransport(config: KubeConfig): Transport {
     const { tls, token } = await config.credentials(fresh);
     if (closed) throw new OperatorError("Cancelled", "the client is closed");
     if (pools !== undefined && pools.tls !== tls) retire();
-    pools ??= newPools(origin, tls);
+    pools ??= new Pools(server, tls);
     return { pools, token };
   }
 
@@ -92,7 +97,7 @@ export function httpTransport(config: KubeConfig): Transport {
     const old = pools;
     pools = undefined;
     retired.add(old);
-    void endWhenIdle(old).then(() => retired.delete(old));
+    old.closeWhenIdle(() => retired.delete(old));
   }
 
   return {
@@ -100,122 +105,158 @@ export function httpTransport(config: KubeConfig): Transport {
       const { pools: current, token } = await poolsFor(request.freshCredentials === true);
       const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
       const headers = { ...request.headers, ...authorization };
-      return await dispatch(current[request.lane], prefix, { ...request, headers });
+      return await current.send({ ...request, headers });
     },
     renewConnections: retire,
-    async close() {
+    close() {
       closed = true;
       retire();
-      await Promise.all([...retired].flatMap((old) => LANES.map((lane) => old[lane].destroy())));
+      for (const old of retired) old.destroy();
+      return Promise.resolve();
     },
   };
 }
 
-const LANES: readonly Lane[] = ["calls", "urgent", "watch"];
-type Pools = Readonly<Record<Lane, Pool>> & { readonly tls: TlsMaterial };
+/** Connections that were made with the same certificates. */
+class Pools {
+  readonly tls: TlsMaterial;
+  readonly #server: URL;
+  readonly #agents: Readonly<Record<Lane, http.Agent>>;
+  #underWay = 0;
+  #onIdle: (() => void) | undefined;
 
-function newPools(origin: string, tls: TlsMaterial): Pools {
-  const pool = (connections: number | null, bodyTimeout: number, maxResponseSize: number): Pool =>
-    new Pool(origin, {
-      allowH2: false,
-      connections,
-      pipelining: 1,
-      bodyTimeout,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      maxResponseSize,
-      keepAliveTimeout: IDLE_CONNECTION_MS,
-      connect: { ...connectOptions(tls), timeout: CONNECT_TIMEOUT_MS },
+  constructor(server: URL, tls: TlsMaterial) {
+    this.#server = server;
+    this.tls = tls;
+    const agent = (maxSockets: number) => newAgent(server, tls, maxSockets);
+    this.#agents = { calls: agent(CALL_CONNECTIONS), urgent: agent(2), watch: agent(Number.POSITIVE_INFINITY) };
+  }
+
+  async send(request: HttpRequest): Promise<HttpAnswer> {
+    request.signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    let sent = false;
+    const { protocol, pathname } = this.#server;
+    const outgoing = (protocol === "https:" ? https : http).request(this.#server, {
+      agent: this.#agents[request.lane],
+      method: request.method,
+      path: (pathname === "/" ? "" : pathname) + request.path,
+      headers: withLength(request),
+      signal: request.signal,
     });
-  return {
-    tls,
-    calls: pool(CALL_CONNECTIONS, HEADERS_TIMEOUT_MS, MAX_BODY_BYTES),
-    urgent: pool(2, HEADERS_TIMEOUT_MS, MAX_BODY_BYTES),
-    watch: pool(null, 0, -1),
-  };
+    this.#underWay += 1;
+    outgoing.once("close", () => this.#ended());
+    outgoing.on("error", reject); // also after the answer has begun: its reader hears of it by itself
+    outgoing.once("response", resolve);
+    outgoing.once("socket", (socket: Socket) =>
+      onceConnected(socket, outgoing, () => {
+        try {
+          request.onSending?.();
+        } catch (thrown) {
+          outgoing.destroy(thrown as Error);
+          return;
+        }
+        sent = true;
+        outgoing.end(request.body);
+      }),
+    );
+    try {
+      return toAnswer(await promise, request);
+    } catch (thrown) {
+      if (request.signal.aborted) throw request.signal.reason;
+      throw thrown instanceof OperatorError ? thrown : new TransportError(thrown, sent);
+    }
+  }
+
+  /** Lets calls and watches that are under way end by themselves; watches end at their timeoutSeconds at the latest. */
+  closeWhenIdle(onClosed: () => void): void {
+    this.#onIdle = () => {
+      this.destroy();
+      onClosed();
+    };
+    if (this.#underWay === 0) this.#onIdle();
+  }
+
+  /** Calls under way fail. */
+  destroy(): void {
+    for (const agent of Object.values(this.#agents)) agent.destroy();
+  }
+
+  #ended(): void {
+    this.#underWay -= 1;
+    if (this.#underWay === 0) this.#onIdle?.();
+  }
 }
 
-function connectOptions(tls: TlsMaterial): Record<string, unknown> {
-  return {
+function newAgent({ protocol }: URL, tls: TlsMaterial, maxSockets: number): http.Agent {
+  const options = {
     keepAlive: true,
-    keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
+    keepAliveMsecs: TCP_KEEP_ALIVE_MS,
+    maxSockets,
+    timeout: IDLE_CONNECTION_MS, // ends idle connections only: requests have no listener for it
+  };
+  if (protocol !== "https:") return new http.Agent(options);
+  return new https.Agent({
+    ...options,
     rejectUnauthorized: tls.verify,
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),
     ...(tls.cert === undefined ? {} : { cert: tls.cert }),
     ...(tls.key === undefined ? {} : { key: tls.key }),
     ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),
-  };
-}
-
-/** Lets calls and watches that are under way end by themselves; watches end at their timeoutSeconds at the latest. */
-async function endWhenIdle(pools: Pools): Promise<void> {
-  await Promise.allSettled(LANES.map((lane) => pools[lane].close()));
-}
-
-async function dispatch(pool: Pool, prefix: string, request: HttpRequest): Promise<HttpAnswer> {
-  let sent = false;
-  const tracked = pool.compose(
-    (next) => (options, handler) =>
-      next(
-        options,
-        noteStart(handler, () => (sent = true)),
-      ),
-  );
-  try {
-    const answer = await tracked.request({
-      path: prefix + request.path,
-      method: request.method,
-      headers: request.headers,
-      body: request.body ?? null,
-      signal: request.signal,
-    });
-    return toAnswer(answer, request.signal);
-  } catch (thrown) {
-    throw request.signal.aborted ? request.signal.reason : new TransportError(thrown, sent);
-  }
-}
-
-/** undici calls onRequestStart right before it writes to a connected socket; a failure before it sent nothing. */
-function noteStart(handler: Dispatcher.DispatchHandler, started: () => void): Dispatcher.DispatchHandler {
-  const onRequestStart: NonNullable<Dispatcher.DispatchHandler["onRequestStart"]> = (controller, context) => {
-    started();
-    handler.onRequestStart?.(controller, context);
-  };
-  return new Proxy(handler, {
-    get(target, property) {
-      if (property === "onRequestStart") return onRequestStart;
-      const value: unknown = Reflect.get(target, property, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
   });
 }
 
-function toAnswer(answer: Dispatcher.ResponseData, signal: AbortSignal): HttpAnswer {
+/** Node leaves the length of a DELETE's body out. */
+function withLength({ headers, body }: HttpRequest): Readonly<Record<string, string>> {
+  return body === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(body)) };
+}
+
+/** Calls `run` when bytes can be written, at once on a connection that was used before. */
+function onceConnected(socket: Socket & { secureConnecting?: boolean }, request: http.ClientRequest, run: () => void) {
+  const isSecure = socket.secureConnecting !== undefined;
+  if (!socket.connecting && socket.secureConnecting !== true) return run();
+  const giveUp = setTimeout(
+    () => request.destroy(new Error(`not connected within ${CONNECT_TIMEOUT_MS} ms`)),
+    CONNECT_TIMEOUT_MS,
+  );
+  request.once("close", () => clearTimeout(giveUp));
+  socket.once(isSecure ? "secureConnect" : "connect", () => {
+    clearTimeout(giveUp);
+    run();
+  });
+  return undefined;
+}
+
+function toAnswer(answer: IncomingMessage, { lane, signal }: HttpRequest): HttpAnswer {
+  const maxBytes = lane === "watch" ? Number.POSITIVE_INFINITY : MAX_BODY_BYTES;
+  async function* chunks(): AsyncGenerator<Uint8Array, void, undefined> {
+    let bytes = 0;
+    try {
+      for await (const chunk of answer as AsyncIterable<Uint8Array>) {
+        bytes += chunk.byteLength;
+        if (bytes > maxBytes) throw new Error(`the answer is longer than ${maxBytes} bytes`);
+        yield chunk;
+      }
+    } catch (thrown) {
+      throw signal.aborted ? signal.reason : new TransportError(thrown, true);
+    }
+  }
   return {
-    status: answer.statusCode,
+    status: answer.statusCode ?? 0,
     header(name) {
       const value = answer.headers[name];
       return Array.isArray(value) ? value[0] : value;
     },
-    text: () => translated(answer.body.text(), signal),
-    async *chunks() {
-      try {
-        for await (const chunk of answer.body) yield chunk as Uint8Array;
-      } catch (thrown) {
-        throw signal.aborted ? signal.reason : new TransportError(thrown, true);
-      }
+    async text() {
+      const all: Uint8Array[] = [];
+      for await (const chunk of chunks()) all.push(chunk);
+      return Buffer.concat(all).toString("utf8");
     },
+    chunks,
   };
 }
 
-async function translated(body: Promise<string>, signal: AbortSignal): Promise<string> {
-  try {
-    return await body;
-  } catch (thrown) {
-    throw signal.aborted ? signal.reason : new TransportError(thrown, true);
-  }
-}
-
-/** undici wraps several addresses' failures into one AggregateError without a message. */
+/** Several addresses' failures come as one AggregateError without a message. */
 function describe(error: Error): string {
   if (error instanceof AggregateError && error.message === "") {
     return error.errors.map((each: Error) => each.message).join("; ");

@@ -61,7 +61,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     const startedAtMs = clock.monotonicMs();
     let result = "error";
     try {
-      const requeue = await this.#pass(key, signal);
+      const requeue = await this.#pass(key, signal, stop);
       result = requeue.is === "withBackoff" ? "failed" : "ok";
       return requeue;
     } catch (thrown) {
@@ -71,7 +71,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
         this.#tools.log.debug(fields, "the world moved during the pass");
         return { is: "afterConflict" };
       }
-      if (!stop.aborted) this.#tools.log.error(fields, "pass failed");
+      if (!stop.aborted && error.code !== "LeaseLost") this.#tools.log.error(fields, "pass failed");
       return { is: "withBackoff" };
     } finally {
       metrics.passes.inc({ controller: this.#controller.name, result });
@@ -79,7 +79,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     }
   }
 
-  async #pass(key: Key, signal: AbortSignal): Promise<Requeue> {
+  async #pass(key: Key, signal: AbortSignal, stop: AbortSignal): Promise<Requeue> {
     const { expectations } = this.#tools;
     const text = keyText(key);
     if (expectations.unmet(key) !== undefined) return { is: "after", ms: UNSEEN_RECHECK_MS };
@@ -96,6 +96,8 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
 
     const plan = this.#controller.plan(seen.value);
     const outcome = await this.#act(key, seen.value, plan, signal);
+    // Cut off by the end of the term: whoever leads next decides anew, and nothing has failed that a person should hear of.
+    if (outcome.is === "failed" && (stop.aborted || outcome.code === "LeaseLost")) return { is: "withBackoff" };
     this.#report(key, seen.value, plan, outcome);
 
     const steps = outcome.is === "done" ? (this.#stepsInARow.get(text) ?? 0) + 1 : 0;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { customResourceDefinitions } from "#api/crd.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { DEFAULT_CLAIM, DEFAULT_VERSION } from "#api/v1alpha1/shared.ts";
+import { DEFAULT_CLAIM, DEFAULT_VERSION } from "#api/v1alpha1/shared-schema.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {

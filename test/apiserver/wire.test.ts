@@ -6,7 +6,7 @@ import { KubeClient, type Observation } from "#kube/client.ts";
 import type { KubeConfig } from "#kube/config.ts";
 import { type Draft, PODS, type Pod } from "#kube/kinds.ts";
 
-// What undici and TCP really do, which a scripted transport only claims.
+// What Node's client and TCP really do, which a scripted transport only claims.
 
 const { signal } = new AbortController();
 const ref = { namespace: "default", name: "x" };
@@ -40,7 +40,7 @@ function portOf(of: Server): number {
   return (of.address() as { port: number }).port;
 }
 
-function clientOn(port: number): KubeClient {
+function clientOn(port: number, mayChange = () => true): KubeClient {
   const tls = { verify: true };
   const config: KubeConfig = {
     server: `http://127.0.0.1:${port}/prefix`,
@@ -48,11 +48,56 @@ function clientOn(port: number): KubeClient {
     origin: "test",
     credentials: () => Promise.resolve({ tls, token: "secret" }),
   };
-  return new KubeClient({ config, userAgent: "test/1", observer: (each) => observed.push(each) });
+  return new KubeClient({ config, userAgent: "test/1", observer: (each) => observed.push(each), mayChange });
+}
+
+async function withClient(client: KubeClient, use: (client: KubeClient) => Promise<void>): Promise<void> {
+  try {
+    await use(client);
+  } finally {
+    await client.close();
+  }
 }
 
 const ok: Handler = (_request, response) => void response.end(JSON.stringify(pod));
 const codes = (): string[] => observed.map(({ code }) => code);
+
+describe("calls of a process that has lost its lease", () => {
+  test("change nothing, read on, and may still give the lease back", async () => {
+    handle = ok;
+    await withClient(
+      clientOn(proxy.port, () => false),
+      async (late) => {
+        await expect(late.create(PODS, draft, { signal })).rejects.toMatchObject({ code: "LeaseLost" });
+        await expect(late.delete(PODS, ref, { signal, preconditions: { uid: "u" } })).rejects.toMatchObject({
+          code: "LeaseLost",
+        });
+        expect(requests).toBe(0);
+        expect(codes()).toEqual(["unsent", "unsent"]);
+        await late.get(PODS, ref, { signal });
+        await late.replace(PODS, pod, { signal, priority: "high" });
+        expect(requests).toBe(2);
+      },
+    );
+  });
+
+  test("are held back also when it is lost while they wait for a connection", async () => {
+    handle = ok;
+    let isLeader = true;
+    let asked = 0;
+    const mayChange = (): boolean => {
+      asked += 1;
+      return isLeader;
+    };
+    await withClient(clientOn(proxy.port, mayChange), async (late) => {
+      const call = late.create(PODS, draft, { signal });
+      expect(asked).toBe(0);
+      isLeader = false;
+      await expect(call).rejects.toMatchObject({ code: "LeaseLost" });
+      expect({ asked, requests }).toEqual({ asked: 1, requests: 0 });
+    });
+  });
+});
 
 describe("calls", () => {
   test("carry token, agent and the path of the server, and share connections", async () => {

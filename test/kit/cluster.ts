@@ -5,7 +5,8 @@ import {
   CLUSTER_LABEL,
   REMOVAL_ANNOTATION,
 } from "#api/names.ts";
-import { clusterSpecSchema, type EtcdCluster, type EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
+import type { EtcdCluster, EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
+import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { type Observed, present } from "#base/observed.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";

@@ -1,4 +1,5 @@
-import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus, peerSpecSchema } from "#api/v1alpha1/peer.ts";
+import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
+import { peerSpecSchema } from "#api/v1alpha1/peer-schema.ts";
 import { type Observed, present } from "#base/observed.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { apiVersionOf, type PersistentVolumeClaim, type Pod, type ReplicaSet } from "#kube/kinds.ts";

@@ -1,5 +1,6 @@
 import { CLAIM_CLUSTER_ID_ANNOTATION, clusterLabels, memberLabels, PAUSED_ANNOTATION } from "#api/names.ts";
-import { clusterSpecSchema, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import {
   type AnyResource,

@@ -1,85 +1,14 @@
-import { z } from "zod";
+import type { z } from "zod";
 import { GROUP } from "#api/names.ts";
-import {
-  conditionsSchema,
-  DEFAULT_CLAIM,
-  DEFAULT_VERSION,
-  MAX_REPLICAS,
-  podTemplateSchema,
-  storageSchema,
-  versionSchema,
-} from "#api/v1alpha1/shared.ts";
+import type {
+  clusterSpecSchema,
+  clusterStatusSchema,
+  identitySchema,
+  memberStatusSchema,
+} from "#api/v1alpha1/cluster-schema.ts";
 import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
-export const clusterSpecSchema = z
-  .object({
-    replicas: z
-      .number()
-      .int()
-      .min(1)
-      .max(MAX_REPLICAS)
-      .describe(
-        "How many voting members are wanted, 1 to 7. Odd numbers are better: 4 tolerate no more failures than 3.",
-      ),
-    version: versionSchema.default(DEFAULT_VERSION),
-    storage: storageSchema.default({ volumeClaimTemplate: DEFAULT_CLAIM }),
-    podTemplate: podTemplateSchema.default({}),
-  })
-  .describe("The etcd cluster that is wanted.");
-
-const initialMemberSchema = z.object({
-  name: z.string(),
-  id: z.string().describe("etcd's member ID in hexadecimal, computed before the member exists."),
-  joined: z
-    .boolean()
-    .describe(
-      "The member has answered as part of this cluster. From then on it may restart but never bootstrap again.",
-    ),
-});
-
-export const identitySchema = z
-  .object({
-    clusterID: z
-      .string()
-      .describe("etcd's cluster ID in hexadecimal. An etcd that answers with another one is never believed."),
-    token: z.string().describe("etcd's initial cluster token; never used for a second cluster."),
-    initialMembers: z
-      .array(initialMemberSchema)
-      .describe("The frozen list of members that the cluster was or is formed from."),
-  })
-  .describe(
-    "Who this cluster is. Written before anything else is created, so that an outage never looks like a new cluster.",
-  );
-
-const memberStatusSchema = z.object({
-  name: z.string(),
-  id: z.string().describe("etcd's member ID in hexadecimal, as etcdctl prints it."),
-  healthy: z.boolean(),
-  leader: z.boolean(),
-  learner: z.boolean(),
-  version: z.string().optional().describe("The release that the member runs."),
-  since: z.string().optional().meta({ format: "date-time" }).describe("Since when the member has not been healthy."),
-  message: z.string().optional().describe("Why the member is not healthy."),
-});
-
-export const clusterStatusSchema = z
-  .object({
-    observedGeneration: z.number().int().optional(),
-    replicas: z.number().int().optional().describe("How many EtcdPeers there are."),
-    readyReplicas: z.number().int().optional().describe("How many voting members are healthy."),
-    ready: z.string().optional().describe("Healthy voters and wanted voters, such as 3/3."),
-    selector: z.string().optional().describe("Selects the pods of members; used by the scale subresource."),
-    clusterVersion: z.string().optional().describe("The version that the cluster as a whole speaks, such as 3.6.0."),
-    version: z.string().optional().describe("The oldest release that a member runs, such as 3.6.16."),
-    leader: z.string().optional().describe("Name of the member that leads."),
-    identity: identitySchema.optional(),
-    members: z
-      .array(memberStatusSchema)
-      .optional()
-      .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] }),
-    conditions: conditionsSchema.optional(),
-  })
-  .describe("What the operator saw and decided last.");
+// Types only: the schemas make CRDs and tests, and the operator lives without them and their library in memory.
 
 export type EtcdClusterSpec = z.output<typeof clusterSpecSchema>;
 export type EtcdClusterStatus = z.output<typeof clusterStatusSchema>;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { ETCD_PEERS, peerSpecSchema } from "#api/v1alpha1/peer.ts";
+import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { peerSpecSchema } from "#api/v1alpha1/peer-schema.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer } from "#cluster/desired/peer.ts";
 import { apiVersionOf } from "#kube/kinds.ts";
 import { cluster } from "../../../test/kit/cluster.ts";
