@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /**
  * A short fingerprint of plain data: equal for equal content, whatever the order of keys.
@@ -6,13 +6,28 @@ import { createHash } from "node:crypto";
  * @returns 16 lower-case hexadecimal digits (64 bits of SHA-256): enough to tell versions of one object apart
  */
 export function fingerprint(value: unknown): string {
-  return createHash("sha256").update(canonical(value)).digest("hex").slice(0, 16);
+  return hash("sha256", canonical(value), "hex").slice(0, 16);
 }
 
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item ?? null)).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
-  entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(",")}}`;
+  let text = "";
+  for (const key of Object.keys(value).sort()) {
+    const item: unknown = value[key as keyof typeof value];
+    if (item !== undefined) text += `${text === "" ? "" : ","}${JSON.stringify(key)}:${canonical(item)}`;
+  }
+  return `{${text}}`;
+}
+
+/** Whether both would have the same fingerprint, without making one: the first difference ends it. */
+export function isSameData(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [left, right] = [Object.entries(a), Object.entries(b)].map((entries) =>
+    entries.filter(([, item]) => item !== undefined),
+  );
+  const other = new Map(right);
+  return left?.length === right?.length && left?.every(([key, item]) => isSameData(item, other.get(key))) === true;
 }

@@ -23,6 +23,8 @@ import type { Flags } from "./flags.ts";
 
 /** What is left of the ten seconds of a graceful stop for passes to end, in milliseconds. */
 const DRAIN_MS = 5_000;
+/** And for events to be written. */
+const FLUSH_MS = 2_000;
 const clock = systemClock;
 
 /** The two ways by which the process changes anything outside of itself. Whoever runs it may put something in between. */
@@ -101,7 +103,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
           Promise.all(rooms.map((room) => room.run(leading, flags.workers))),
           aborted(leading, DRAIN_MS),
         ]);
-        await events.flush(AbortSignal.timeout(DRAIN_MS)); // within the term: without the lease nothing is written
+        await events.flush(AbortSignal.timeout(FLUSH_MS)); // within the term: without the lease nothing is written
       },
       onStopped: () => {
         log.info({}, "this process leads no more");

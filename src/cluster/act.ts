@@ -1,11 +1,17 @@
 import { CLIENT_PORT, REMOVAL_ANNOTATION } from "#api/names.ts";
-import { ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
+import {
+  type ClusterIdentity,
+  ETCD_CLUSTERS,
+  type EtcdCluster,
+  type EtcdClusterStatus,
+} from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import { leaderOf } from "#cluster/members.ts";
 import type { ClusterStep } from "#cluster/plan.ts";
-import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
 import type { CallOptions, EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { refusalOf } from "#etcd/error.ts";
@@ -15,6 +21,7 @@ import { type Draft, type KubeObject, POD_DISRUPTION_BUDGETS, type Resource, SER
 import { dialAddress } from "#kube/pod.ts";
 import { replacing } from "#kube/replacing.ts";
 import type { Written } from "#runtime/controller.ts";
+import { wait } from "#runtime/decide.ts";
 
 /** Whom this room writes to. */
 export interface ClusterWrites {
@@ -34,7 +41,7 @@ export async function actOnCluster(
 ): Promise<Written> {
   switch (step.do) {
     case "recordIdentity":
-      return await writeStatus(kube, snapshot, { ...snapshot.cluster.status, identity: step.identity }, signal);
+      return await writeStatus(kube, snapshot, firstStatus(snapshot, step.identity), signal);
     case "recordJoined":
       return await writeStatus(
         kube,
@@ -95,7 +102,15 @@ export async function writeStatus(
   return stored(ETCD_CLUSTERS, await kube.replace(ETCD_CLUSTERS, cluster, { signal, subresource: "status" }));
 }
 
-function withJoined(snapshot: ClusterSnapshot, names: readonly string[]): NonNullable<EtcdClusterStatus["identity"]> {
+/** With what the next look would say as well: that the cluster is being formed. One write tells both. */
+function firstStatus(snapshot: ClusterSnapshot, identity: ClusterIdentity): EtcdClusterStatus {
+  const recorded: EtcdClusterStatus = { ...snapshot.cluster.status, identity };
+  const next: ClusterSnapshot = { ...snapshot, cluster: { ...snapshot.cluster, status: recorded } };
+  if (!isForming(next)) return recorded;
+  return clusterStatus(next, wait("await-members", "members are starting", 0), { is: "notTried" });
+}
+
+function withJoined(snapshot: ClusterSnapshot, names: readonly string[]): ClusterIdentity {
   const identity = identityOf(snapshot);
   invariant(identity !== undefined, "members join a cluster that has an identity");
   const initialMembers = identity.initialMembers.map((member) =>
@@ -120,8 +135,13 @@ async function needNotJoined(
 ): Promise<void> {
   if (peer.spec?.bootstrap?.initialClusterState !== "New") return;
   const { namespace, name, uid, creationTimestamp } = snapshot.cluster.metadata;
-  const isYoung = snapshot.takenAtMs - Date.parse(creationTimestamp ?? "") < YOUNG_MS;
-  if (isYoung && !snapshot.claims.some(({ metadata }) => metadata.name === peer.metadata.name)) return;
+  const ageMs = snapshot.takenAtMs - Date.parse(creationTimestamp ?? "");
+  if (
+    ageMs >= -YOUNG_MS &&
+    ageMs < YOUNG_MS &&
+    !snapshot.claims.some(({ metadata }) => metadata.name === peer.metadata.name)
+  )
+    return;
   const live = await kube.get(ETCD_CLUSTERS, { namespace, name }, { signal });
   const member = live.status?.identity?.initialMembers.find((initial) => initial.name === peer.metadata.name);
   if (live.metadata.uid === uid && member?.joined === false) return;

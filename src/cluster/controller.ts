@@ -1,12 +1,12 @@
 import { CLUSTER_LABEL } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
-import { fingerprint } from "#base/hash.ts";
+import { isSameData } from "#base/hash.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { type ClusterStep, planCluster } from "#cluster/plan.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { clusterStatus } from "#cluster/status.ts";
+import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
+import { clusterStatus, mayWait } from "#cluster/status.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import type { Controller, Key } from "#runtime/controller.ts";
 
@@ -22,6 +22,13 @@ const ROUTINE = new Set([
   "fence replacePeer",
 ]);
 
+/** One event tells that the cluster has formed, with the last of its first members. */
+function isPartOfForming(step: ClusterStep, snapshot: ClusterSnapshot): boolean {
+  if (step.do !== "recordJoined") return false;
+  const waiting = identityOf(snapshot)?.initialMembers.filter(({ joined }) => !joined) ?? [];
+  return waiting.length > step.names.length;
+}
+
 /** The room of EtcdCluster: observe, plan, act and status joined. */
 export function clusterController(
   writes: ClusterWrites,
@@ -31,14 +38,16 @@ export function clusterController(
   return {
     name: "cluster",
     restMs: HEALTH_EVERY_MS,
-    routine: ROUTINE,
+    isRoutine: (rule, step, snapshot) => ROUTINE.has(`${rule} ${step.do}`) || isPartOfForming(step, snapshot),
     observe: (key, signal) => observeCluster(reads, healthLog, key, signal),
     plan: planCluster,
     act: (step, snapshot, signal) => actOnCluster(writes, step, snapshot, signal),
     status: clusterStatus,
     writeStatus: (snapshot, status, signal) => {
-      const isSame = fingerprint(status) === fingerprint(snapshot.cluster.status ?? {});
-      return isSame ? Promise.resolve(undefined) : writeStatus(writes.kube, snapshot, status, signal);
+      const isSame = isSameData(status, snapshot.cluster.status ?? {});
+      return isSame || mayWait(snapshot, status)
+        ? Promise.resolve(undefined)
+        : writeStatus(writes.kube, snapshot, status, signal);
     },
     subject: ({ cluster }) => ({
       apiVersion: apiVersionOf(ETCD_CLUSTERS),

@@ -102,8 +102,9 @@ export const oneAtATime: ClusterGuard = {
         return isNew ? busy(snapshot, {}) : undefined;
       }
       case "removeMember":
-      case "markRemoval":
-        return busy(snapshot, { except: step.do === "removeMember" ? step.name : step.peer.metadata.name });
+        return busy(snapshot, { except: step.name });
+      case "markRemoval": // to take a removal back begins nothing
+        return step.removal === undefined ? undefined : busy(snapshot, { except: step.peer.metadata.name });
       default:
         return undefined;
     }

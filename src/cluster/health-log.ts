@@ -1,42 +1,48 @@
 import { isHealthy, knownMembers } from "#cluster/members.ts";
-import type { ClusterSnapshot, Sickness } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
-/** Between looks that are further apart, in milliseconds, a member may have been well for a while: what was seen before them says nothing. */
-const GAP_MS = 10_000;
+/**
+ * Between looks that are further apart, in milliseconds, a member may have been well for a while: what was seen before them says
+ * nothing. Longer than any rule waits between looks (10 s).
+ */
+const GAP_MS = 15_000;
 
-interface Seen {
+interface Noted {
+  readonly knownFromMs: number;
+  /** `undefined` when the last look found the member healthy. */
   readonly sickFromMs: number | undefined;
-  readonly wasWell: boolean;
 }
 
-/**
- * Since when each look of this process has found a member unhealthy. A cache: a process that starts, or that could not look for a while,
- * begins anew, and falls back on what the status says once it has looked long enough.
- */
+// Why in memory, and not in the status?
+//   A record outlives looks that found the member well: while the operator was down, or could not write. And it is made with a
+//   wall clock, which may be wrong on the node of the next operator. A process that starts anew counts anew: whoever
+//   is lost is given up later, never too early.
+
+/** What this process has seen of each member, look by look. A cache: a process that starts begins with nothing. */
 export class HealthLog {
-  readonly #clusters = new Map<string, { lookedAtMs: number; seen: ReadonlyMap<string, Seen> }>();
+  readonly #clusters = new Map<string, { lookedAtMs: number; members: ReadonlyMap<string, Noted> }>();
 
   /**
    * Notes what the snapshot tells of each member.
    * @param atMs monotonic: the wall clock may jump, and nobody is to be given up for that
-   * @returns by member ID, how it is with those that are not healthy
+   * @returns by member ID
    */
-  look(key: Key, snapshot: ClusterSnapshot, atMs: number): ReadonlyMap<string, Sickness> {
+  look(key: Key, snapshot: ClusterSnapshot, atMs: number): ReadonlyMap<string, MemberHistory> {
     const before = this.#clusters.get(keyText(key));
     const goesOn = before !== undefined && atMs - before.lookedAtMs < GAP_MS;
-    const seen = new Map<string, Seen>();
-    const sick = new Map<string, Sickness>();
+    const members = new Map<string, Noted>();
+    const histories = new Map<string, MemberHistory>();
     for (const member of knownMembers(snapshot)) {
-      const last = goesOn ? before.seen.get(member.id) : undefined;
-      const isWell = isHealthy(snapshot, member);
-      const wasWell = isWell || (last?.wasWell ?? false);
-      const sickFromMs = isWell ? undefined : (last?.sickFromMs ?? atMs);
-      seen.set(member.id, { sickFromMs, wasWell });
-      if (sickFromMs !== undefined) sick.set(member.id, { forMs: atMs - sickFromMs, wasWell });
+      const last = before?.members.get(member.id);
+      const lastSickFromMs = goesOn ? last?.sickFromMs : undefined;
+      const sickFromMs = isHealthy(snapshot, member) ? undefined : (lastSickFromMs ?? atMs);
+      const knownFromMs = last?.knownFromMs ?? atMs;
+      members.set(member.id, { knownFromMs, sickFromMs });
+      histories.set(member.id, { knownForMs: atMs - knownFromMs, sickForMs: atMs - (sickFromMs ?? atMs) });
     }
-    this.#clusters.set(keyText(key), { lookedAtMs: atMs, seen });
-    return sick;
+    this.#clusters.set(keyText(key), { lookedAtMs: atMs, members });
+    return histories;
   }
 
   forget(key: Key): void {

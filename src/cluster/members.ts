@@ -26,10 +26,17 @@ export interface KnownMember {
   readonly isOurs: boolean;
 }
 
+/** Nearly every rule asks: the answer is remembered as long as the snapshot lives. */
+const known = new WeakMap<ClusterSnapshot, readonly KnownMember[]>();
+
 /** The members of the cluster: what etcd lists when it could be asked, else what is on record. Sorted by ordinal. */
 export function knownMembers(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  const before = known.get(snapshot);
+  if (before !== undefined) return before;
   const order = byOrdinal(snapshot);
-  return [...membersIn(snapshot)].sort((a, b) => order(a.name, b.name));
+  const members = [...membersIn(snapshot)].sort((a, b) => order(a.name, b.name));
+  known.set(snapshot, members);
+  return members;
 }
 
 function membersIn(snapshot: ClusterSnapshot): readonly KnownMember[] {
@@ -128,24 +135,9 @@ export function idOf(member: KnownMember): MemberId {
   return memberIdFromHex(member.id);
 }
 
-/** What the status says of an unhealthy member counts only after this process has found it so for as long itself, in milliseconds. */
-const CONFIRM_MS = 10_000;
-
-/**
- * How long the member has not been healthy, in milliseconds; 0 when it is. What this process has seen itself counts; only a
- * process that has never seen it healthy goes by the record in status.
- */
+/** How long this process has found the member unhealthy, look by look, in milliseconds; 0 when it is healthy. */
 export function sickForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
-  const seen = snapshot.sickness.get(member.id);
-  if (seen === undefined) return 0;
-  const since = recordedSince(snapshot, member.id);
-  if (since === undefined || seen.wasWell || seen.forMs < CONFIRM_MS) return seen.forMs;
-  return Math.max(seen.forMs, snapshot.takenAtMs - Date.parse(since));
-}
-
-/** Since when the member has not been healthy, by the record in status. */
-export function recordedSince(snapshot: ClusterSnapshot, id: string): string | undefined {
-  return snapshot.cluster.status?.members?.find((member) => member.id === id)?.since;
+  return snapshot.histories.get(member.id)?.sickForMs ?? 0;
 }
 
 /** Names that are just becoming free are waited for this long, in milliseconds; a stuck one is then passed over. */

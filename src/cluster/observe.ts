@@ -69,9 +69,9 @@ export async function observeCluster(
     pods,
     endpoints,
     members: await askForList(reads, cluster, pods, endpoints, signal),
-    sickness: new Map(),
+    histories: new Map(),
   };
-  return present({ ...seen, sickness: healthLog.look(key, seen, reads.clock.monotonicMs()) });
+  return present({ ...seen, histories: healthLog.look(key, seen, reads.clock.monotonicMs()) });
 }
 
 function podsByPeer(reads: ClusterReads, index: string): ReadonlyMap<string, Pod> {

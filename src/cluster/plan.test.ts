@@ -12,7 +12,9 @@ import {
   claimIdentity,
   cluster,
   endpointStatus,
-  sickSince,
+  knownFor,
+  LATER_ID,
+  sickFor,
   withArrival,
   withoutMember,
   withRemoval,
@@ -321,10 +323,13 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   },
   {
     name: "takes a learner back that does not arrive",
-    given: changedPeer(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"), "my-etcd-3", {
-      creationTimestamp: "2026-01-01T11:49:59Z",
-    }),
+    given: knownFor(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"), LATER_ID, 601_000),
     expect: "give-up-learner: markRemoval my-etcd-3 replacement",
+  },
+  {
+    name: "gives a learner its time, however old its EtcdPeer looks by the clock of this node",
+    given: knownFor(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"), LATER_ID, 599_000),
+    expect: "wait: await-learner",
   },
   {
     name: "chooses the highest ordinal to go",
@@ -349,6 +354,15 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   {
     name: "takes a removal back that is not wanted any more",
     given: withRemoval(cluster(), "my-etcd-2", "scale-down"),
+    expect: "remove-member: markRemoval my-etcd-2 none",
+  },
+  {
+    name: "takes a removal back also while another member is about to come",
+    given: withRemoval(
+      withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "intended"),
+      "my-etcd-2",
+      "scale-down",
+    ),
     expect: "remove-member: markRemoval my-etcd-2 none",
   },
   {
@@ -380,32 +394,32 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   },
   {
     name: "waits for a lost member for the stated time",
-    given: sickSince(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 299_000),
+    given: sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 299_000),
     expect: "wait: await-health",
   },
   {
     name: "then gives it up",
-    given: sickSince(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
+    given: sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
   {
     name: "takes an intent back first, which waits for the lost member",
-    given: withIntent(sickSince(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000)),
+    given: withIntent(sickFor(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000)),
     expect: "replace-lost: releaseClaim my-etcd-3 pvc-cleanup",
   },
   {
     name: "gives a member up sooner whose claim is gone",
-    given: withoutClaim(sickSince(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
+    given: withoutClaim(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
   {
     name: "removes a lost member although none is to spare: nothing is lost by it",
-    given: withRemoval(sickSince(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000), "my-etcd-1", "replacement"),
+    given: withRemoval(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000), "my-etcd-1", "replacement"),
     expect: "remove-member: removeMember my-etcd-1",
   },
   {
     name: "gives a corrupt member up after the stated time",
-    given: withAlarm(sickSince(cluster(), "my-etcd-1", 300_000), m1Id),
+    given: withAlarm(sickFor(cluster(), "my-etcd-1", 300_000), m1Id),
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
   {
@@ -415,12 +429,12 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   },
   {
     name: "gives a member up sooner that has stopped before an empty volume",
-    given: withLastWords(sickSince(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
+    given: withLastWords(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
   {
     name: "gives nobody up without a quorum",
-    given: sickSince(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1", 3_000_000),
+    given: sickFor(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1", 3_000_000),
     expect: "wait: await-quorum",
   },
   { name: "refuses to upgrade, aloud", given: cluster({ spec: { version: "3.7.3" } }), expect: "wait: refuse-upgrade" },

@@ -35,15 +35,16 @@ export interface ClusterSnapshot {
   readonly endpoints: ReadonlyMap<string, Observed<EndpointStatus>>;
   /** The linearizable member list; `unknown` without quorum. Never `absent`. */
   readonly members: Observed<MemberList>;
-  /** How long this process has found each member unhealthy, by member ID; see health-log.ts. */
-  readonly sickness: ReadonlyMap<string, Sickness>;
+  /** What this process has seen of each member up to now, by member ID; see health-log.ts. */
+  readonly histories: ReadonlyMap<string, MemberHistory>;
 }
 
-export interface Sickness {
-  /** For so long no look has found the member healthy, in milliseconds. */
-  readonly forMs: number;
-  /** Whether a look before that did. Otherwise it may have been unhealthy for longer, as the status of an earlier process tells. */
-  readonly wasWell: boolean;
+/** Times by a clock that does not jump. */
+export interface MemberHistory {
+  /** How long ago this process first saw the member, in milliseconds. */
+  readonly knownForMs: number;
+  /** For how long no look has found it healthy, in milliseconds; 0 when it is healthy, or was at the look before. */
+  readonly sickForMs: number;
 }
 
 export function identityOf(snapshot: ClusterSnapshot): ClusterIdentity | undefined {

@@ -7,7 +7,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import type { Pod, Service } from "#kube/kinds.ts";
 import type { Outcome } from "#runtime/controller.ts";
-import { born, cluster, endpointStatus, NOW, pod } from "../../test/kit/cluster.ts";
+import { born, cluster, endpointStatus, NOW, pod, sickFor } from "../../test/kit/cluster.ts";
 
 function statusOf(given: ClusterSnapshot, outcome: Outcome = { is: "notTried" }): EtcdClusterStatus {
   return clusterStatus(given, planCluster(given), outcome);
@@ -241,12 +241,13 @@ test("cluster status: the identity is never dropped, whatever was seen", () => {
 });
 
 test("cluster status: a member has been sick since it was first seen so, and no longer when it is well", () => {
-  const down = cluster({ down: ["my-etcd-1"] });
+  const down = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 60_000);
   const since = (status: EtcdClusterStatus) => status.members?.find(({ name }) => name === "my-etcd-1")?.since;
-  const before = statusOf({ ...down, takenAtMs: NOW - 60_000 });
-  const later = { ...down, cluster: { ...down.cluster, status: before } };
-  expect(since(statusOf(later))).toBe(since(before));
+  const before = statusOf(down);
   expect(since(before)).toBe("2026-01-01T11:59:00Z");
+  const later = { ...down, cluster: { ...down.cluster, status: before } };
+  expect(since(statusOf({ ...later, takenAtMs: NOW + 1_400 }))).toBe(since(before)); // the same moment, measured again
+  expect(since(statusOf(sickFor(later, "my-etcd-1", 0)))).toBe("2026-01-01T12:00:00Z"); // it was well in between
   expect(since(statusOf({ ...settled, cluster: { ...settled.cluster, status: before } }))).toBeUndefined();
 });
 

@@ -2,7 +2,7 @@ import type { ConditionType, Reason } from "#api/conditions.ts";
 import { memberSelector, REMOVAL_ANNOTATION, selectorText } from "#api/names.ts";
 import type { EtcdClusterStatus, MemberStatus } from "#api/v1alpha1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { arriving, type KnownMember, knownMembers, recordedSince } from "#cluster/members.ts";
+import { arriving, type KnownMember, knownMembers } from "#cluster/members.ts";
 import type { ClusterStep } from "#cluster/plan.ts";
 import {
   type ClusterSnapshot,
@@ -51,6 +51,14 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
   };
 }
 
+/** Whether the status is not worth a write yet: a cluster that is seconds old is being formed, as it says already. */
+export function mayWait(snapshot: ClusterSnapshot, status: EtcdClusterStatus): boolean {
+  const before = snapshot.cluster.status?.conditions ?? [];
+  const isOld = ({ type, reason }: { type: string; reason: string }) =>
+    reason === "Forming" && before.some((condition) => condition.type === type && condition.reason === reason);
+  return isQuiet(snapshot) && status.conditions?.every(isOld) === true;
+}
+
 function memberStatuses(snapshot: ClusterSnapshot): MemberStatus[] {
   return knownMembers(snapshot).map((member) => memberStatus(snapshot, member));
 }
@@ -71,16 +79,15 @@ function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner }: KnownM
   };
 }
 
-/** A record and a look tell of the same moment when they differ by less, in milliseconds: records have whole seconds. */
+/** Two looks tell of the same moment when they differ by less, in milliseconds: records have whole seconds. */
 const SAME_MOMENT_MS = 2_000;
 
-/** The record is kept from look to look; a member that was well in between has been unhealthy since then only. */
+/** Replacing the lost counts from here, by a clock that does not jump: this is the moment in words. */
 function sickSince(snapshot: ClusterSnapshot, id: string): string {
-  const seen = snapshot.sickness.get(id);
-  const recorded = recordedSince(snapshot, id);
-  const sinceMs = snapshot.takenAtMs - (seen?.forMs ?? 0);
-  const isOld = seen?.wasWell === true && Date.parse(recorded ?? "") < sinceMs - SAME_MOMENT_MS;
-  return recorded === undefined || isOld ? rfc3339(sinceMs) : recorded;
+  const sinceMs = snapshot.takenAtMs - (snapshot.histories.get(id)?.sickForMs ?? 0);
+  const recorded = snapshot.cluster.status?.members?.find((member) => member.id === id)?.since;
+  const isSame = recorded !== undefined && Math.abs(Date.parse(recorded) - sinceMs) < SAME_MOMENT_MS;
+  return isSame ? recorded : rfc3339(sinceMs);
 }
 
 /** What Kubernetes says of the pod explains more than "no answer" does. */
@@ -92,7 +99,8 @@ function whyUnhealthy(snapshot: ClusterSnapshot, name: string, why: string): str
 
 function isQuiet(snapshot: ClusterSnapshot): boolean {
   const created = Date.parse(snapshot.cluster.metadata.creationTimestamp ?? "");
-  return isForming(snapshot) && snapshot.takenAtMs - created < QUIET_MS;
+  const ageMs = snapshot.takenAtMs - created; // negative when the clock of this node is behind: then it says nothing
+  return isForming(snapshot) && ageMs >= 0 && ageMs < QUIET_MS;
 }
 
 /** etcd's cluster version is the oldest member's minor with patch 0. */

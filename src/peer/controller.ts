@@ -1,6 +1,6 @@
 import { PEER_LABEL } from "#api/names.ts";
 import { ETCD_PEERS, type EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
-import { fingerprint } from "#base/hash.ts";
+import { isSameData } from "#base/hash.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import { actOnPeer, type PeerWrites, writeStatus } from "#peer/act.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
@@ -25,13 +25,13 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
   return {
     name: "peer",
     restMs: REST_MS,
-    routine: ROUTINE,
+    isRoutine: (rule, step) => ROUTINE.has(`${rule} ${step.do}`),
     observe: (key, signal) => observePeer(reads, key, signal),
     plan: planPeer,
     act: (step, snapshot, signal) => actOnPeer(kube, step, snapshot, signal),
     status: peerStatus,
     writeStatus: (snapshot, status, signal) => {
-      const isSame = fingerprint(status) === fingerprint(snapshot.peer.status ?? {});
+      const isSame = isSameData(status, snapshot.peer.status ?? {});
       return isSame || mayWait(snapshot, status)
         ? Promise.resolve(undefined)
         : writeStatus(kube, snapshot, status, signal);

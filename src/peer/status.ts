@@ -67,5 +67,6 @@ function no(reason: Reason, message: string): Verdict {
 }
 
 function isQuiet({ peer, takenAtMs }: PeerSnapshot): boolean {
-  return takenAtMs - Date.parse(peer.metadata.creationTimestamp ?? "") < QUIET_MS;
+  const ageMs = takenAtMs - Date.parse(peer.metadata.creationTimestamp ?? ""); // negative when the clock of this node is behind
+  return ageMs >= 0 && ageMs < QUIET_MS;
 }

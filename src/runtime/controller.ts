@@ -61,9 +61,9 @@ export interface Controller<Snapshot, Step extends { readonly do: string }, Stat
   subject(snapshot: Snapshot): Subject;
   /**
    * Steps that are logged and counted but not told as events: every object goes through them, and a person has nothing to do or
-   * to fear from them. As `rule step`, such as `bootstrap createPeer`.
+   * to fear from them.
    */
-  readonly routine?: ReadonlySet<string>;
+  isRoutine?(rule: string, step: Step, snapshot: Snapshot): boolean;
   /** How long a settled object is left alone when no event comes, in milliseconds. */
   readonly restMs: number;
 }

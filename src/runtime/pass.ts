@@ -158,7 +158,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     metrics.steps.inc({ controller, rule: plan.rule, outcome: outcome.is });
     if (outcome.is === "done") {
       log.info({ ...fields, step }, "step done");
-      if (this.#controller.routine?.has(`${plan.rule} ${step}`)) return;
+      if (this.#controller.isRoutine?.(plan.rule, plan.step, snapshot) === true) return;
       tell(this.#controller.subject(snapshot), { type: "Normal", reason: plan.rule, action: step, note: plan.because });
     } else if (outcome.is === "failed") {
       log.warn({ ...fields, step, code: outcome.code, error: outcome.why }, "step failed");

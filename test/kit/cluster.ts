@@ -114,7 +114,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
   return {
     takenAtMs: NOW,
     replaceAfterMs: 300_000,
-    sickness: new Map(),
+    histories: new Map(),
     cluster: object,
     headlessService: undefined,
     clientService: undefined,
@@ -282,19 +282,13 @@ export function changedPeer(snapshot: ClusterSnapshot, name: string, metadata: o
   return { ...snapshot, peers };
 }
 
-/** A member that has been sick for so long, by the looks of this process and by the status. */
-export function sickSince(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
-  const initial = snapshot.cluster.status!.identity!.initialMembers;
-  const members = initial.map((member) => ({
-    name: member.name,
-    id: member.id,
-    healthy: member.name !== name,
-    leader: false,
-    learner: false,
-    ...(member.name === name ? { since: new Date(snapshot.takenAtMs - ms).toISOString() } : {}),
-  }));
-  const sickness = new Map(
-    initial.filter((member) => member.name === name).map(({ id }) => [id, { forMs: ms, wasWell: true }]),
-  );
-  return { ...snapshot, sickness, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, members } } };
+/** The snapshot in which this process has known the member, healthy or not, for so long. */
+export function knownFor(snapshot: ClusterSnapshot, id: string, ms: number): ClusterSnapshot {
+  return { ...snapshot, histories: new Map([...snapshot.histories, [id, { knownForMs: ms, sickForMs: 0 }]]) };
+}
+
+/** The snapshot in which this process has found the member unhealthy for so long. */
+export function sickFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
+  const { id } = snapshot.cluster.status!.identity!.initialMembers.find((member) => member.name === name)!;
+  return { ...snapshot, histories: new Map([...snapshot.histories, [id, { knownForMs: 3_600_000, sickForMs: ms }]]) };
 }

@@ -8,6 +8,8 @@ interface Timer {
 /** The time of a simulated world. It passes only when told to; a process that dies takes its timers with it. */
 export class WorldTime {
   nowMs = Date.UTC(2026, 0, 1);
+  /** How far the wall clock of the node that the operator runs on is ahead; negative when behind. */
+  skewMs = 0;
   readonly #clocks = new Set<ProcessClock>();
 
   /** The clock of a new process. */
@@ -52,7 +54,7 @@ export class ProcessClock implements Clock {
   }
 
   wallMs(): number {
-    return this.#time.nowMs;
+    return this.#time.nowMs + this.#time.skewMs;
   }
 
   monotonicMs(): number {

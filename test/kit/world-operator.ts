@@ -82,6 +82,8 @@ export class OperatorProcess {
   passes = 0;
   readonly #parts: Parts;
   readonly #clock: ProcessClock;
+  /** Asked once more when a change is sent, as src/kube/call.ts does. */
+  #mayChange = (): boolean => this.isLeading;
   /** Never aborted: a process that crashes does not clean up. */
   readonly #signal = new AbortController().signal;
 
@@ -107,6 +109,7 @@ export class OperatorProcess {
     const cluster = clusterController({ kube, etcd }, reads);
     const peer = peerController(kube, reads);
     const used = mutation.tools?.(tools) ?? tools;
+    this.#mayChange = used.mayAct;
     const rooms = [
       new Room({
         controller: this.#watched(mutation.cluster?.(cluster, kube) ?? cluster, (lookedFrom, snapshot, status) =>
@@ -153,6 +156,7 @@ export class OperatorProcess {
     const send = <T>(verb: string, resource: AnyResource, of: Ref | { metadata: Ref }, run: () => T): Promise<T> => {
       const text = `${verb} ${resource.plural} ${keyOf(of)}`;
       const { isLeading } = this;
+      if (!this.#mayChange()) return Promise.reject(new OperatorError("LeaseLost", `${text}: not sent`));
       const unavailable = (why: string) => new OperatorError("KubeUnavailable", `${text}: ${why}`);
       return calls.send({ text, changes: true, unavailable, run: () => write(run, isLeading) as T });
     };

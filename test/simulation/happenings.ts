@@ -33,6 +33,8 @@ export function happen(world: World, happening: Happening): boolean {
       return breakWatch(world, new OperatorError("KubeExpired", "too old resource version"));
     case "muteWatch":
       return muteWatch(world);
+    case "skewClock":
+      return skewClock(world);
     case "killContainer":
       return killContainer(world);
     case "nodeDown":
@@ -115,6 +117,14 @@ function muteWatch(world: World): boolean {
   if (stream === undefined) return false;
   stream.isMute = !stream.isMute;
   world.tell(`the watch of ${stream.resource.plural} ${stream.isMute ? "says nothing any more" : "speaks again"}`);
+  return true;
+}
+
+/** Somebody sets the clock of the operator's node, or the operator starts on a node where it is wrong. */
+function skewClock(world: World): boolean {
+  const { random, time } = world;
+  time.skewMs = random.between(-7_200, 7_200) * 1_000;
+  world.tell(`the operator's wall clock is wrong by ${time.skewMs / 1_000} s`);
   return true;
 }
 

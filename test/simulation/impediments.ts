@@ -30,7 +30,9 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity): Pros
   const able = voters.filter(({ id }) => isAble(world, identity, id));
   const isForming = identity.initialMembers.some(({ joined }) => !joined);
   const needed = isForming ? voters.length : quorumOf(voters.length);
-  return { members, well, canHeal: able.length >= needed && !isHindered(world) };
+  // Claims of a cluster that was deleted before a majority of it ever met cannot become one (README, limits).
+  const canForm = isForming || (cluster?.everLed.size ?? 0) > 0;
+  return { members, well, canHeal: canForm && able.length >= needed && !isHindered(world) };
 }
 
 function asRecorded({ initialMembers }: ClusterIdentity): readonly ListedMember[] {

@@ -237,8 +237,12 @@ const PARTS: readonly Mutant[] = [
       cluster: (real) => ({
         ...real,
         plan: (snapshot) => {
-          const recorded = [...snapshot.sickness.keys()].map((id) => [id, { forMs: 10_000, wasWell: false }] as const);
-          return real.plan({ ...snapshot, sickness: new Map(recorded) });
+          const recorded = (snapshot.cluster.status?.members ?? []).flatMap(({ id, since }) =>
+            since === undefined
+              ? []
+              : [[id, { knownForMs: 0, sickForMs: snapshot.takenAtMs - Date.parse(since) }] as const],
+          );
+          return real.plan({ ...snapshot, histories: new Map(recorded) });
         },
       }),
     },

@@ -17,10 +17,10 @@ export const MISHAPS = [
   "corruptMember",
   "hideMember",
   "cutOffMember",
+  "muteWatch",
+  "skewClock",
 ] as const;
-/** What goes wrong only in histories that lean to it: see the story of the dead watch in stories.ts. */
-export type RareMishap = "muteWatch";
-export type Mishap = (typeof MISHAPS)[number] | RareMishap;
+export type Mishap = (typeof MISHAPS)[number];
 export type Happening = (typeof ORDINARY)[number] | Mishap | PeoplesAct;
 
 /** What stays wrong when everything else is repaired. */

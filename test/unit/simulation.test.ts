@@ -10,7 +10,7 @@ import { campaigns } from "../simulation/side-by-side.ts";
 import { story } from "../simulation/story.ts";
 
 /** Enough for every rule to decide many times, and few enough for every run of the tests. */
-const HISTORIES = Number(process.env.SIMULATION_HISTORIES ?? 1_000);
+const HISTORIES = Number(process.env.SIMULATION_HISTORIES ?? 2_000);
 const FIRST_SEED = Number(process.env.SIMULATION_FIRST_SEED ?? 1);
 const { SIMULATION_SEED } = process.env;
 
@@ -41,7 +41,7 @@ describe.runIf(SIMULATION_SEED === undefined)("simulated histories", () => {
     const never = [...silent("cluster", CLUSTER_RULES), ...silent("peer", PEER_RULES)].filter(
       (name) => !name.endsWith("deleting"),
     );
-    if (HISTORIES >= 1_000) assert.deepEqual(never, [], "every rule decides in some history");
+    if (HISTORIES >= 2_000) assert.deepEqual(never, [], "every rule decides in some history");
   });
 
   test("are the same when they are told again", async () => {

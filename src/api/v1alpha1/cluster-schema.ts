@@ -56,7 +56,11 @@ export const memberStatusSchema = z.object({
   leader: z.boolean(),
   learner: z.boolean(),
   version: z.string().optional().describe("The release that the member runs."),
-  since: z.string().optional().meta({ format: "date-time" }).describe("Since when the member has not been healthy."),
+  since: z
+    .string()
+    .optional()
+    .meta({ format: "date-time" })
+    .describe("Since when the operator has found the member unhealthy, look by look."),
   message: z.string().optional().describe("Why the member is not healthy."),
 });
 

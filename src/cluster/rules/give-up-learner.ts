@@ -19,9 +19,8 @@ export const giveUpLearner: ClusterRule = {
     for (const learner of arriving(snapshot)) {
       const peer = peerNamed(snapshot, learner.name);
       if (peer === undefined || peer.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined) continue;
-      const ageMs = snapshot.takenAtMs - Date.parse(peer.metadata.creationTimestamp ?? "");
       const deadlineMs = learnerDeadlineMs(snapshot);
-      if (!(ageMs > deadlineMs)) continue;
+      if ((snapshot.histories.get(learner.id)?.knownForMs ?? 0) <= deadlineMs) continue;
       const because = `${learner.name} has not caught up within ${Math.round(deadlineMs / 60_000)} min`;
       return step("give-up-learner", because, { do: "markRemoval", peer, removal: "replacement" });
     }

@@ -11,6 +11,7 @@ export const recordJoined: ClusterRule = {
       .filter((member) => healthOf(snapshot, member.name, member.id).is === "healthy")
       .map((member) => member.name);
     if (names.length === 0) return undefined;
-    return step("record-joined", `${names.join(", ")} joined the cluster`, { do: "recordJoined", names });
+    const isLast = names.length === waiting.length ? ": it is complete" : "";
+    return step("record-joined", `${names.join(", ")} joined the cluster${isLast}`, { do: "recordJoined", names });
   },
 };

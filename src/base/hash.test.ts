@@ -1,0 +1,25 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { fingerprint, isSameData } from "#base/hash.ts";
+
+test("hash: the order of keys does not count, nor do keys that hold nothing", () => {
+  const [a, b] = [
+    { x: 1, y: { z: [1, { q: "r" }], u: undefined } },
+    { y: { z: [1, { q: "r" }] }, x: 1 },
+  ];
+  expect(fingerprint(a)).toBe(fingerprint(b));
+  expect(isSameData(a, b)).toBe(true);
+});
+
+test("hash: the order of a list, a type and every value count", () => {
+  const different = [[1, 2], [2, 1], { 0: 1, 1: 2 }, ["1", 2], { a: null }, {}, null, [], "", 0, false];
+  const prints = different.map((value) => fingerprint(value));
+  expect(new Set(prints).size).toBe(different.length);
+  for (const a of different) for (const b of different) expect(isSameData(a, b)).toBe(a === b);
+});
+
+test("hash: data is the same exactly when its fingerprint is", () => {
+  const value = fc.jsonValue({ maxDepth: 3, noUnicodeString: true }).map((json) => JSON.parse(JSON.stringify(json)));
+  fc.assert(fc.property(value, value, (a, b) => isSameData(a, b) === (fingerprint(a) === fingerprint(b))));
+  fc.assert(fc.property(value, (a) => isSameData(a, structuredClone(a))));
+});
