@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
-import { AuditLog, countBy, isLease, isRead, type Request } from "./audit.ts";
+import { type AuditedRequest, AuditLog, countBy, isLease, isRead } from "#kit/audit-log.ts";
 import { benchOptions, median, print, rounded, say } from "./figure.ts";
 import { benchClient, createNamespace, etcdCluster, OPTIONS, readyCluster, removeNamespace } from "./kube.ts";
 
@@ -35,7 +35,7 @@ const rest = new AuditLog(auditLog);
 const startMs = performance.now();
 await sleep(REST_MS);
 const rested = await rest.requests();
-const perHour = (requests: readonly Request[]) =>
+const perHour = (requests: readonly AuditedRequest[]) =>
   Math.round((requests.length * 3_600_000) / (performance.now() - startMs));
 const writes = rested.filter((request) => !isRead(request) && !isLease(request));
 for (const { verb, resource, namespace, name } of writes) say(`at rest: ${verb} ${resource} ${namespace}/${name}`);

@@ -54,6 +54,17 @@ function pauseSpec(binary: string): ImageSpec {
   };
 }
 
+/**
+ * An archive with the etcd of one version under the tag of another, for trying what happens when an image comes late.
+ * @param file where it is written
+ */
+export async function writeEtcdImageAs(tag: string, file: string, step: Step): Promise<void> {
+  const [version] = ETCD_VERSIONS;
+  const name = `etcd-${version}` as const;
+  const binaries = await ensureComponents([name], step);
+  await writeImage(file, { ...etcdSpec(version, binaries[name]), name: etcdImage(tag) });
+}
+
 function etcdSpec(version: string, binary: string): ImageSpec {
   const files = ["etcd", "etcdctl", "etcdutl"].map((name) => ({
     from: join(dirname(binary), name),

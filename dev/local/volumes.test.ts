@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { PROVISIONER } from "./storage.ts";
 import {
   type Claim,
   FINALIZER,
@@ -8,11 +9,18 @@ import {
   SELECTED_NODE,
   type Volume,
   volumeFor,
+  WANTED_OF,
 } from "./volumes.ts";
 
 function claim(spec: Partial<Claim["spec"]> = {}, metadata: Partial<Claim["metadata"]> = {}): Claim {
   return {
-    metadata: { name: "data", namespace: "db", uid: "u1", annotations: { [SELECTED_NODE]: "node-2" }, ...metadata },
+    metadata: {
+      name: "data",
+      namespace: "db",
+      uid: "u1",
+      annotations: { [SELECTED_NODE]: "node-2", [WANTED_OF]: PROVISIONER },
+      ...metadata,
+    },
     spec: { storageClassName: "local", resources: { requests: { storage: "2Gi" } }, ...spec },
   };
 }
@@ -21,7 +29,16 @@ const claims = [
   { name: "a claim whose node is selected gets a volume there", given: claim(), expected: "node-2" },
   { name: "a claim without a node waits for its pod", given: claim({}, { annotations: {} }), expected: undefined },
   { name: "a bound claim has what it needs", given: claim({ volumeName: "pv" }), expected: undefined },
-  { name: "another class is another provisioner's", given: claim({ storageClassName: "fast" }), expected: undefined },
+  {
+    name: "a class of any name that names this provisioner is served",
+    given: claim({ storageClassName: "fast" }),
+    expected: "node-2",
+  },
+  {
+    name: "another provisioner's claims are left to it",
+    given: claim({}, { annotations: { [SELECTED_NODE]: "node-2", [WANTED_OF]: "example.test/fast" } }),
+    expected: undefined,
+  },
   {
     name: "a claim that goes gets nothing",
     given: claim({}, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
@@ -29,7 +46,7 @@ const claims = [
   },
   {
     name: "a node name cannot be a path",
-    given: claim({}, { annotations: { [SELECTED_NODE]: "../x" } }),
+    given: claim({}, { annotations: { [SELECTED_NODE]: "../x", [WANTED_OF]: PROVISIONER } }),
     expected: undefined,
   },
   { name: "block devices are not made", given: claim({ volumeMode: "Block" }), expected: undefined },

@@ -2,9 +2,11 @@
 
 import type { KubeObject } from "./api.ts";
 import { NODE_FOLDER } from "./node-config.ts";
-import { PROVISIONER, STORAGE_CLASS } from "./storage.ts";
+import { PROVISIONER } from "./storage.ts";
 
 export const SELECTED_NODE = "volume.kubernetes.io/selected-node";
+/** Set by the controller manager on claims whose class names a provisioner outside of Kubernetes. */
+export const WANTED_OF = "volume.kubernetes.io/storage-provisioner";
 const PROVISIONED_BY = "pv.kubernetes.io/provisioned-by";
 /** Keeps a deleted PersistentVolume until its data are gone. */
 export const FINALIZER = `${PROVISIONER}`;
@@ -30,7 +32,7 @@ export interface Volume extends KubeObject {
 
 /** The node that the claim's volume has to be made on; undefined when there is nothing to make. */
 export function nodeToProvisionOn(claim: Claim): string | undefined {
-  if (claim.spec.storageClassName !== STORAGE_CLASS || claim.spec.volumeName !== undefined) return undefined;
+  if (claim.metadata.annotations?.[WANTED_OF] !== PROVISIONER || claim.spec.volumeName !== undefined) return undefined;
   if (claim.metadata.deletionTimestamp !== undefined || claim.spec.volumeMode === "Block") return undefined;
   const node = claim.metadata.annotations?.[SELECTED_NODE];
   return node !== undefined && isNodeName(node) ? node : undefined;
@@ -58,7 +60,7 @@ export function volumeFor(claim: Claim, node: string): Volume & { readonly spec:
       accessModes: claim.spec.accessModes ?? ["ReadWriteOnce"],
       volumeMode: "Filesystem",
       persistentVolumeReclaimPolicy: "Delete",
-      storageClassName: STORAGE_CLASS,
+      storageClassName: claim.spec.storageClassName ?? "",
       claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", name, namespace, uid, resourceVersion },
       local: { path: `${NODE_FOLDER}/volumes/${volumeName(claim)}` },
       nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [inNode] }] } },

@@ -32,7 +32,7 @@ export const PERMISSIONS: readonly Permission[] = [
   { apiGroups: [""], resources: ["services"], verbs: [...READ, "create", "update"] },
   { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: [...READ, "create", "update"] },
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: [...READ, "create", "update"] },
-  // peer: the claim; deleted only after somebody asked for fewer members, patched only to put it aside
+  // peer: the claim; deleted only after somebody asked for fewer members, patched only to put it aside or its labels back
   { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: [...READ, "create", "patch", "delete"] },
   // peer: fences the running pod, by its annotations
   { apiGroups: [""], resources: ["pods"], verbs: [...READ, "patch"] },

@@ -135,6 +135,7 @@ function expectationsOf(caches: Caches, metrics: Metrics, log: Log): Expectation
 function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flags, tools: PassTools) {
   const reads = {
     ...caches,
+    kube,
     etcd,
     clock,
     imageRepository: flags.imageRepository,

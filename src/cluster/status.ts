@@ -169,8 +169,16 @@ function available(snapshot: ClusterSnapshot, members: readonly MemberStatus[]):
   return {
     status: "False",
     reason: "QuorumLost",
-    message: `${needed} of ${voters.length} voters are needed; missing: ${names}`,
+    message: `${needed} of ${voters.length} voters are needed; missing: ${names}${ofOldClaims(snapshot)}`,
   };
+}
+
+/** A cluster that was made again knows only of members whose claims were kept: others may be what is missing. */
+function ofOldClaims(snapshot: ClusterSnapshot): string {
+  const identity = identityOf(snapshot);
+  if (identity === undefined || identity.token.endsWith(`/${snapshot.cluster.metadata.uid}`)) return "";
+  const names = identity.initialMembers.map(({ name }) => name).join(", ");
+  return `; the cluster was made again from the claims of ${names}: if it had more members, theirs have to come back too`;
 }
 
 function degraded(snapshot: ClusterSnapshot, members: readonly MemberStatus[]): Verdict {

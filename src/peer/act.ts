@@ -33,6 +33,8 @@ export async function actOnPeer(
       return await deleteClaim(kube, step.claim, signal);
     case "quarantineClaim":
       return await quarantine(kube, step, signal);
+    case "labelClaim":
+      return await patchClaim(kube, step.claim, { labels: step.labels }, signal);
     case "releasePeer":
       return await releasePeer(kube, snapshot.peer, step.finalizer, signal);
     case "annotatePod":
@@ -71,11 +73,18 @@ async function quarantine(
   { claim, reason, at }: { claim: PersistentVolumeClaim; reason: string; at: string },
   signal: AbortSignal,
 ): Promise<Written> {
+  const annotations = { [QUARANTINE_REASON_ANNOTATION]: reason, [QUARANTINE_TIME_ANNOTATION]: at };
+  return await patchClaim(kube, claim, { labels: { [QUARANTINE_LABEL]: "true" }, annotations }, signal);
+}
+
+/** Only this very claim, and only as it was read. */
+async function patchClaim(
+  kube: PeerWrites,
+  claim: PersistentVolumeClaim,
+  metadata: object,
+  signal: AbortSignal,
+): Promise<Written> {
   const { namespace, name, uid, resourceVersion } = claim.metadata;
-  const metadata = {
-    labels: { [QUARANTINE_LABEL]: "true" },
-    annotations: { [QUARANTINE_REASON_ANNOTATION]: reason, [QUARANTINE_TIME_ANNOTATION]: at },
-  };
   const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
   return stored(
     PERSISTENT_VOLUME_CLAIMS,

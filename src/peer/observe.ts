@@ -5,7 +5,8 @@ import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
-import type { PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, type Pod, type ReplicaSet } from "#kube/kinds.ts";
 import { currentPod, dialAddress, isReady } from "#kube/pod.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
@@ -19,6 +20,8 @@ export interface PeerReads {
   readonly claims: CacheView<PersistentVolumeClaim>;
   readonly replicaSets: CacheView<ReplicaSet>;
   readonly pods: CacheView<Pod>;
+  /** For a claim that the cache does not know: it may be there, without the labels by which claims are selected. */
+  readonly kube: Pick<KubeClient, "find">;
   readonly etcd: EtcdClient;
   readonly clock: Clock;
   readonly imageRepository: string;
@@ -30,17 +33,37 @@ const MEMBER_DEADLINE_MS = 1_000;
 export async function observePeer(reads: PeerReads, key: Key, signal: AbortSignal): Promise<Observed<PeerSnapshot>> {
   const peer = reads.peers.get(key);
   if (peer === undefined) return absent;
+  const claim = await findClaim(reads, peer, signal);
+  if (claim.is === "unknown") return claim;
   const pod = currentPod(reads.pods.byIndex(PEER_INDEX, `${key.namespace}/${key.name}`));
   return present({
     takenAtMs: reads.clock.wallMs(),
     peer,
     isPaused: isPaused(reads.clusters.get({ namespace: key.namespace, name: peer.spec.clusterName })),
     imageRepository: reads.imageRepository,
-    claim: reads.claims.get(key),
+    claim: claim.is === "present" ? claim.value : undefined,
     replicaSet: reads.replicaSets.get(key),
     pod,
     endpoint: await ask(reads.etcd, pod, signal),
   });
+}
+
+/** A peer younger than this, in milliseconds, has no claim as a rule: to ask for one would be a request for nothing. */
+const YOUNG_MS = 10_000;
+
+/** That a member's data is gone is not believed on the word of a cache. */
+async function findClaim(
+  { claims, kube, clock }: PeerReads,
+  { metadata, spec }: EtcdPeer,
+  signal: AbortSignal,
+): Promise<Observed<PersistentVolumeClaim>> {
+  const { namespace, name } = metadata;
+  const cached = claims.get({ namespace, name });
+  if (cached !== undefined) return present(cached);
+  const ageMs = clock.wallMs() - Date.parse(metadata.creationTimestamp ?? "");
+  const isYoung = ageMs >= 0 && ageMs < YOUNG_MS;
+  const isYetToBeMade = spec.bootstrap !== undefined && (isYoung || spec.memberID === undefined);
+  return isYetToBeMade ? absent : await kube.find(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal });
 }
 
 /** A pause does not keep a cluster that is being deleted from going. */

@@ -50,6 +50,12 @@ function leaving(finalizer: string, claimIs: object = {}): PeerSnapshot {
   return { ...snapshot, claim: { ...own, metadata: { ...own?.metadata, ...claimIs } } as PersistentVolumeClaim };
 }
 
+/** With other metadata on the member's own claim. */
+function claimWith(metadata: object): PeerSnapshot {
+  const { claim: own } = peer();
+  return peer({ with: { claim: { ...own, metadata: { ...own?.metadata, ...metadata } } as PersistentVolumeClaim } });
+}
+
 const starting = peer({ stage: "starting" });
 const joined = peer({ stage: "joined" });
 const foreignReplicaSet = born<ReplicaSet>({
@@ -123,6 +129,16 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     name: "leaves the claim of another member alone, whatever is asked",
     given: peer({ deleting: true, finalizers: [CLEANUP_FINALIZER], with: { claim: claim("my-etcd-0") } }),
     expect: "release-claim: releasePeer",
+  },
+  {
+    name: "gives its claim the labels back that somebody took",
+    given: claimWith({ labels: {} }),
+    expect: "label-claim: labelClaim",
+  },
+  {
+    name: "says what its own claim has to say, when somebody took that away",
+    given: claimWith({ annotations: {} }),
+    expect: "warn: claim-taken",
   },
   {
     name: "fences the pod that runs, not only the next one",
@@ -342,4 +358,10 @@ test("peer status: what the member says of itself stands in it, and only while i
   });
   expect(peerStatus(starting, planPeer(starting), { is: "notTried" })).not.toHaveProperty("serverVersion");
   expect(starting.peer.spec.bootstrap).toEqual(BOOTSTRAP);
+});
+
+test("peer plan: nobody is told to delete the claim of a member that runs", () => {
+  const plan = planPeer(claimWith({ annotations: {} }));
+  expect(plan).toMatchObject({ because: expect.stringContaining("set its annotations") });
+  expect(plan).toMatchObject({ because: expect.not.stringContaining("delete") });
 });

@@ -8,6 +8,7 @@ import { claimTaken } from "#peer/rules/claim-taken.ts";
 import { createClaim } from "#peer/rules/create-claim.ts";
 import { deleting } from "#peer/rules/deleting.ts";
 import { fencePod } from "#peer/rules/fence-pod.ts";
+import { labelClaim } from "#peer/rules/label-claim.ts";
 import { paused } from "#peer/rules/paused.ts";
 import { releaseClaim } from "#peer/rules/release-claim.ts";
 import { replicaSetRule } from "#peer/rules/replica-set.ts";
@@ -25,6 +26,11 @@ export type PeerStep =
       readonly reason: string;
       readonly at: string;
     }
+  | {
+      readonly do: "labelClaim";
+      readonly claim: PersistentVolumeClaim;
+      readonly labels: Readonly<Record<string, string>>;
+    }
   | { readonly do: "releasePeer"; readonly finalizer: string }
   | { readonly do: "annotatePod"; readonly pod: Pod; readonly annotations: Readonly<Record<string, string>> }
   | { readonly do: "createReplicaSet"; readonly replicaSet: Draft<ReplicaSet> }
@@ -40,6 +46,7 @@ export const PEER_RULES: readonly PeerRule[] = [
   deleting, // a peer that goes is left to go
   awaitMembership, // before anything of the member exists
   claimTaken, // before anything that would start etcd over somebody's data
+  labelClaim, // only of a claim that is our own
   createClaim, // before the pod that uses it
   replicaSetTaken, // before ours is made or changed
   replicaSetRule,

@@ -1,9 +1,14 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EtcdCluster, EtcdClusterSpec } from "#api/v1alpha1/cluster.ts";
 import { mainBinary } from "#dev/components.ts";
+import { writeEtcdImageAs } from "#dev/images.ts";
 import { Kubectl } from "#dev/kubectl.ts";
 import { HOST_MOUNTS, TEST_INSTANCE } from "#dev/levels.ts";
 import { needInstance } from "#dev/local/instance.ts";
+import { silentStep } from "#dev/progress.ts";
 import { run } from "#dev/run.ts";
 
 /** The local Kubernetes of the tests, with the operator in it: `npm run test:e2e` brings it up. */
@@ -16,17 +21,25 @@ export const kubectl = new Kubectl(mainBinary("kubectl"), instance.kubeconfig);
  * @param node 1 or more
  */
 export async function node(action: "stop" | "start" | "partition" | "heal", node: number): Promise<void> {
+  await local("node", action, String(node));
+}
+
+/** Gives every node an image that it cannot pull: the etcd that there is, under another version's name. */
+export async function giveEtcdImage(version: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "etcd-image-"));
+  try {
+    const file = join(folder, "image.tar");
+    await writeEtcdImageAs(version, file, silentStep);
+    await local("load", file);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function local(...args: readonly string[]): Promise<void> {
   const mounts = process.env[HOST_MOUNTS];
   if (mounts === undefined) throw new Error(`${HOST_MOUNTS} is not set: run npm run test:e2e`);
-  const command = [
-    process.execPath,
-    "dev/commands/local.ts",
-    "node",
-    action,
-    String(node),
-    "--instance",
-    TEST_INSTANCE,
-  ];
+  const command = [process.execPath, "dev/commands/local.ts", ...args, "--instance", TEST_INSTANCE];
   await run("nsenter", [`--mount=${mounts}`, `--wd=${process.cwd()}`, "--", ...command]);
 }
 

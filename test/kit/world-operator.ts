@@ -1,7 +1,8 @@
 import type { EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
-import { OperatorError } from "#base/error.ts";
+import { hasCode, OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
 import type { ClusterStep } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -105,7 +106,7 @@ export class OperatorProcess {
       mayAct: () => this.isLeading,
     };
     const settings = { imageRepository: "example.test/etcd", replaceAfterMs: REPLACE_AFTER_MS };
-    const reads = { ...caches, etcd, clock: this.#clock, ...settings };
+    const reads = { ...caches, kube, etcd, clock: this.#clock, ...settings };
     const cluster = clusterController({ kube, etcd }, reads);
     const peer = peerController(kube, reads);
     const used = mutation.tools?.(tools) ?? tools;
@@ -170,8 +171,16 @@ export class OperatorProcess {
       };
       return calls.send({ text, changes: false, unavailable, run: read });
     };
+    const find = async <T extends KubeObject>(resource: Resource<T>, ref: Ref): Promise<Observed<T>> => {
+      try {
+        return present(await get(resource, ref));
+      } catch (thrown) {
+        return hasCode(thrown, "KubeNotFound") ? absent : unknown(String(thrown));
+      }
+    };
     const client = {
       get,
+      find,
       list: watches.list,
       watch: watches.watch,
       create: <T extends KubeObject>(resource: Resource<T>, draft: Draft<T>) =>

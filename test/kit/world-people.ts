@@ -38,6 +38,7 @@ export const PEOPLES_ACTS = [
   "deleteClaim",
   "editOwned",
   "unlabelOwned",
+  "unlabelClaim",
   "placeForeign",
 ] as const;
 export type PeoplesAct = (typeof PEOPLES_ACTS)[number];
@@ -94,6 +95,8 @@ export class People {
         return this.#changeOwned("takes the annotations of", ({ annotations: _, ...rest }) => rest);
       case "unlabelOwned":
         return this.#changeOwned("takes the labels of", ({ labels: _, ...rest }) => rest, SERVICES);
+      case "unlabelClaim":
+        return this.#unlabelClaim();
       case "placeForeign":
         return this.#placeForeign();
     }
@@ -207,6 +210,16 @@ export class People {
     const metadata = change(object.metadata);
     api.update("person", resource, object, { metadata });
     if (metadata.labels === undefined) this.foreign.add(object.metadata.uid);
+    return true;
+  }
+
+  #unlabelClaim(): boolean {
+    const { api, random, tell } = this.#parts;
+    const claim = random.pick(api.list(PERSISTENT_VOLUME_CLAIMS));
+    if (claim?.metadata.labels === undefined || this.foreign.has(claim.metadata.uid)) return false;
+    tell(`a person takes the labels of claim ${claim.metadata.name}`);
+    const { labels: _, ...metadata } = claim.metadata;
+    api.update("person", PERSISTENT_VOLUME_CLAIMS, claim, { metadata });
     return true;
   }
 

@@ -75,7 +75,10 @@ class Stream {
     const was = previous !== undefined && this.#selects(previous);
     const is = !isDeletion && this.#selects(object);
     if (is) return { type: was ? "MODIFIED" : "ADDED", object };
-    return was ? { type: "DELETED", object } : undefined;
+    if (!was) return undefined;
+    // What leaves the selection is told as it was before, with the new resourceVersion (watch cache of the API server).
+    const { resourceVersion } = object.metadata;
+    return { type: "DELETED", object: { ...previous, metadata: { ...previous.metadata, resourceVersion } } };
   }
 }
 

@@ -1,4 +1,6 @@
 import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  CLAIM_MEMBER_ID_ANNOTATION,
   CLUSTER_LABEL,
   clientServiceName,
   disruptionBudgetName,
@@ -45,6 +47,11 @@ export function wrongEnding(world: World, memory: Memory): string | undefined {
 
 function isRunningPodOf(pod: Pod, set: ReplicaSet): boolean {
   return controllerOf(pod)?.uid === set.metadata.uid && pod.metadata.deletionTimestamp === undefined;
+}
+
+function isClaimOf({ metadata }: KubeObject, { spec }: EtcdPeer): boolean {
+  const { [CLAIM_CLUSTER_ID_ANNOTATION]: cluster, [CLAIM_MEMBER_ID_ANNOTATION]: member } = metadata.annotations ?? {};
+  return cluster === spec.clusterID && member === spec.memberID;
 }
 
 class Ending {
@@ -109,6 +116,9 @@ class Ending {
     for (const member of initialMembers.filter(({ joined }) => joined)) {
       const peer = this.#peers().find(({ spec }) => spec.memberID === member.id);
       if (peer === undefined) continue; // replaced, or the wrong members are told of below
+      const claim = this.#world.api.list(PERSISTENT_VOLUME_CLAIMS).find((each) => isClaimOf(each, peer));
+      if (claim !== undefined && claim.metadata.labels?.[CLUSTER_LABEL] === undefined)
+        return `claim ${claim.metadata.name} has lost its labels`;
       if (peer.spec.bootstrap !== undefined) return `EtcdPeer ${member.name} is not fenced`;
       const set = this.#find(REPLICA_SETS, member.name);
       const isOurs = set !== undefined && controllerOf(set)?.uid === peer.metadata.uid;

@@ -1,4 +1,4 @@
-import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION } from "#api/names.ts";
+import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION, CLUSTER_LABEL } from "#api/names.ts";
 import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf, type MemberId, memberIdFromHex } from "#etcd/types.ts";
@@ -53,6 +53,8 @@ function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id
   if (unjoined !== undefined && isNameFree) return true;
   const disk = world.kubelets.disks.get(claim?.spec?.volumeName ?? "");
   if (claim === undefined || disk === undefined) return false;
+  // A cluster that is made again finds claims by their label.
+  if (claim.metadata.labels?.[CLUSTER_LABEL] === undefined) return false;
   // A kubelet starts no pod whose claim is to go, and the claim stays while the pod is there: a person has to delete the pod.
   if (claim.metadata.deletionTimestamp !== undefined && disk.heldBy === undefined) return false;
   const cluster = world.etcd.truth.named(clusterID);

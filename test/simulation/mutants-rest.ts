@@ -43,6 +43,7 @@ const LEFT_OUT = leftOut("peer", [
   },
   { name: "await-membership", leaning: SCALED },
   { name: "claim-taken", leaning: FOREIGN, covered: "claim-first holds the pod back; see the pair" },
+  { name: "label-claim", leaning: { ...FORMED, often: { unlabelClaim: 4, deletePod: 3 } } },
   { name: "claim-lost", leaning: LOST, covered: "it only tells; create-claim makes no claim for who has joined" },
   { name: "create-claim", leaning: FORMING },
   { name: "replica-set-taken", leaning: FOREIGN, covered: "own-only forbids to change it; see the pair" },

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   CLAIM_CLUSTER_ID_ANNOTATION,
   CLAIM_MEMBER_ID_ANNOTATION,
@@ -5,17 +6,17 @@ import {
   QUARANTINE_LABEL,
 } from "#api/names.ts";
 import { hexOf } from "#etcd/types.ts";
-import { controllerOf, PERSISTENT_VOLUME_CLAIMS, PODS } from "#kube/kinds.ts";
+import { controllerOf, type KubeObject, PERSISTENT_VOLUME_CLAIMS, PODS } from "#kube/kinds.ts";
 import type { Invariant } from "./memory.ts";
 
 export const claimsStay: Invariant = {
   name: "claims stay",
   promise:
-    "A claim is changed or deleted only when etcd lists its member no more, and deleted only because someone asked for fewer.",
+    "A claim is changed (but for its labels, which it gets back) or deleted only when etcd lists its member no more, and deleted only because someone asked for fewer.",
   breaks(event, world, memory) {
     const { is } = event;
     if (is !== "write" || event.actor !== "operator" || event.resource !== PERSISTENT_VOLUME_CLAIMS) return undefined;
-    if (event.before === undefined) return undefined;
+    if (event.before === undefined || hasGotLabelsBack(event.before, event.after)) return undefined;
     const { name, annotations } = event.before.metadata;
     const clusterID = annotations?.[CLAIM_CLUSTER_ID_ANNOTATION];
     const memberID = annotations?.[CLAIM_MEMBER_ID_ANNOTATION];
@@ -27,6 +28,13 @@ export const claimsStay: Invariant = {
       : `nobody asked for the data of ${name} to be deleted`;
   },
 };
+
+/** Nothing but labels has changed, and it is not put aside. */
+function hasGotLabelsBack(before: KubeObject, after: KubeObject | undefined): boolean {
+  if (after?.metadata.deletionTimestamp !== before.metadata.deletionTimestamp) return false;
+  if (after === undefined || after.metadata.labels?.[QUARANTINE_LABEL] !== undefined) return false;
+  return isDeepStrictEqual(after.metadata.annotations, before.metadata.annotations);
+}
 
 export const claimsTell: Invariant = {
   name: "claims tell",
