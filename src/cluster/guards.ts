@@ -1,6 +1,15 @@
 import { CLEANUP_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { arriving, intendedPeers, isFenced, isHealthy, knownMembers, spareVoters, votersOf } from "#cluster/members.ts";
+import {
+  arriving,
+  intendedPeers,
+  isFenced,
+  isHealthy,
+  knownMembers,
+  sickForMs,
+  spareVoters,
+  votersOf,
+} from "#cluster/members.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/plan.ts";
 import { type ClusterSnapshot, healthOf, identityOf, isOwned, urlOf } from "#cluster/snapshot.ts";
 import { hexOf } from "#etcd/types.ts";
@@ -66,9 +75,12 @@ export const needMemberList: ClusterGuard = {
   },
 };
 
+/** Whoever has not answered for less than this, in milliseconds, may be well: a pod that just started is not dialled yet. */
+const DOUBT_MS = 5_000;
+
 /**
  * No change of membership leaves fewer healthy voters than a quorum. Nor does it take the last spare one away, unless fewer
- * than three members are wanted; to remove a sick voter takes nothing away.
+ * than three members are wanted; to remove a voter that has been sick for a while takes nothing away.
  */
 export const keepQuorum: ClusterGuard = {
   name: "keep-quorum",
@@ -84,7 +96,8 @@ export const keepQuorum: ClusterGuard = {
     const spare = spareVoters(after.voters, after.healthy);
     const counted = `${after.healthy} of ${after.voters} voters would be healthy`;
     if (after.voters < 1 || spare < 0) return `${counted}: less than a quorum`;
-    const takesSpare = step.do === "promote" ? spare < spareVoters(voters, healthy) : isHealthy(snapshot, target);
+    const mayBeWell = isHealthy(snapshot, target) || sickForMs(snapshot, target) < DOUBT_MS;
+    const takesSpare = step.do === "promote" ? spare < spareVoters(voters, healthy) : mayBeWell;
     return spare === 0 && takesSpare && snapshot.cluster.spec.replicas >= 3 ? `${counted}: none to spare` : undefined;
   },
 };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { CLAIM_CLUSTER_ID_ANNOTATION } from "#api/names.ts";
 import { present } from "#base/observed.ts";
-import { CLUSTER_GUARDS } from "#cluster/guards.ts";
+import { CLUSTER_GUARDS, keepQuorum } from "#cluster/guards.ts";
 import { CLUSTER_RULES, type ClusterStep, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
@@ -366,6 +366,15 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     expect: "remove-member: markRemoval my-etcd-2 none",
   },
   {
+    name: "takes a second removal back, instead of letting two wait for each other",
+    given: withRemoval(
+      withRemoval(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }), "my-etcd-1", "replacement"),
+      "my-etcd-3",
+      "replacement",
+    ),
+    expect: "remove-member: markRemoval my-etcd-3 none",
+  },
+  {
     name: "takes a replacement back when the member is healthy again",
     given: withRemoval(cluster(), "my-etcd-2", "replacement"),
     expect: "remove-member: markRemoval my-etcd-2 none",
@@ -540,6 +549,12 @@ forbidden.push(
     step: { do: "removeMember", ...m1! },
   },
   {
+    name: "taking a voter away that may be well, when it is the last spare one",
+    guard: "keep-quorum",
+    given: sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 4_000),
+    step: { do: "removeMember", ...m1! },
+  },
+  {
     name: "a second learner",
     guard: "one-at-a-time",
     given: arriving,
@@ -602,3 +617,8 @@ for (const { name, guard, given, step } of forbidden) {
     );
   });
 }
+
+test("keep-quorum: to remove a voter that has been sick for a while takes nothing away", () => {
+  const given = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 5_000);
+  expect(keepQuorum.forbids(given, { do: "removeMember", ...m1! })).toBeUndefined();
+});

@@ -67,7 +67,9 @@ export const quorumKept: Invariant = {
     const counted = `${act.step.do} of ${act.step.name} leaves ${healthy} of ${after.size} voters healthy`;
     if (before.length === after.size) return undefined; // a learner, or a member that is gone already
     if (after.size === 0 || healthy < quorumOf(after.size)) return counted;
-    const takesSpare = act.step.do === "removeMember" && isWell(id) && healthy === quorumOf(after.size);
+    // Whom the look found sick may be well a moment later: nothing was taken away that was there when it was decided.
+    const wasWell = isWell(id) && (memory.wellMs.get(`${act.clusterID}/${hexOf(id)}`)?.fromStep ?? 0) < act.lookedFrom;
+    const takesSpare = act.step.do === "removeMember" && wasWell && healthy === quorumOf(after.size);
     return takesSpare && act.snapshot.cluster.spec.replicas >= 3 ? `${counted}: none to spare` : undefined;
   },
 };

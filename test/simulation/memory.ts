@@ -50,7 +50,7 @@ export class Memory {
   /** The last step in which the member was well: it ran, could be asked, followed a leader, and its data was not in doubt. */
   readonly lastWell = new Map<string, number>();
   /** The last time in which the member was well, without a break. */
-  readonly wellMs = new Map<string, { from: number; until: number }>();
+  readonly wellMs = new Map<string, { from: number; until: number; fromStep: number }>();
   /** Since when, in world time, a member has been a learner or unstarted. */
   readonly arrivingSinceMs = new Map<string, number>();
   /** Cluster IDs with a leader, by uid of the EtcdCluster. */
@@ -127,7 +127,8 @@ export class Memory {
     const goesOn = (this.lastWell.get(key) ?? -2) >= step - 1;
     const before = goesOn ? this.wellMs.get(key) : undefined;
     this.lastWell.set(key, step);
-    this.wellMs.set(key, { from: before?.from ?? time.nowMs, until: time.nowMs });
+    const { from, fromStep } = before ?? { from: time.nowMs, fromStep: step };
+    this.wellMs.set(key, { from, until: time.nowMs, fromStep });
   }
 }
 

@@ -1,4 +1,5 @@
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import {
   arriving,
   health,
@@ -10,36 +11,61 @@ import {
   surplusVoter,
   votersOf,
 } from "#cluster/members.ts";
-import type { ClusterRule } from "#cluster/plan.ts";
+import type { ClusterRule, ClusterStep } from "#cluster/plan.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
-import { step } from "#runtime/decide.ts";
+import { type Plan, step } from "#runtime/decide.ts";
 
-/** Carries out a removal that is on record: first the leadership, then the member. Takes the record back when its reason has gone. */
+interface Removal {
+  readonly member: KnownMember;
+  readonly peer: EtcdPeer;
+  readonly reason: string;
+}
+
+/**
+ * Carries out a removal that is on record: first the leadership, then the member. Takes the record back when its reason has
+ * gone, or when it is one too many: a write whose reply was lost may have left two, and each would wait for the other.
+ */
 export const removeMember: ClusterRule = {
   name: "remove-member",
   decide(snapshot) {
-    for (const member of knownMembers(snapshot)) {
-      const peer = peerNamed(snapshot, member.name);
-      const removal = peer?.metadata.annotations?.[REMOVAL_ANNOTATION];
-      if (peer === undefined || removal === undefined) continue;
-      const wanted = removal === "scale-down" ? surplusVoter(snapshot)?.id === member.id : isLost(snapshot, member);
-      if (!wanted) {
-        const because =
-          removal === "scale-down" ? `${member.name} need not go any more` : `${member.name} is healthy again`;
-        return step("remove-member", because, { do: "markRemoval", peer, removal: undefined });
-      }
-      const heir = heirOf(snapshot, member);
-      const leader = leaderOf(snapshot);
-      if (leader?.id === member.id && heir !== undefined) {
-        const because = `${member.name} leads and is about to be removed; ${heir.name} takes over`;
-        return step("remove-member", because, { do: "moveLeader", from: member.name, to: heir.name, id: idOf(heir) });
-      }
-      const because = `${member.name} is removed: ${removal}`;
-      return step("remove-member", because, { do: "removeMember", name: member.name, id: idOf(member) });
+    const removals = recorded(snapshot);
+    const unwanted = removals.find((removal) => !isWanted(snapshot, removal));
+    if (unwanted !== undefined) {
+      const { name } = unwanted.member;
+      return takenBack(
+        unwanted,
+        unwanted.reason === "scale-down" ? `${name} need not go any more` : `${name} is healthy again`,
+      );
     }
-    return undefined;
+    const [first, second] = removals;
+    if (first === undefined) return undefined;
+    if (second !== undefined) return takenBack(second, `${first.member.name} goes before ${second.member.name}`);
+    const { member, reason } = first;
+    const heir = heirOf(snapshot, member);
+    if (leaderOf(snapshot)?.id === member.id && heir !== undefined) {
+      const because = `${member.name} leads and is about to be removed; ${heir.name} takes over`;
+      return step("remove-member", because, { do: "moveLeader", from: member.name, to: heir.name, id: idOf(heir) });
+    }
+    const because = `${member.name} is removed: ${reason}`;
+    return step("remove-member", because, { do: "removeMember", name: member.name, id: idOf(member) });
   },
 };
+
+function recorded(snapshot: ClusterSnapshot): readonly Removal[] {
+  return knownMembers(snapshot).flatMap((member) => {
+    const peer = peerNamed(snapshot, member.name);
+    const reason = peer?.metadata.annotations?.[REMOVAL_ANNOTATION];
+    return peer === undefined || reason === undefined ? [] : [{ member, peer, reason }];
+  });
+}
+
+function isWanted(snapshot: ClusterSnapshot, { member, reason }: Removal): boolean {
+  return reason === "scale-down" ? surplusVoter(snapshot)?.id === member.id : isLost(snapshot, member);
+}
+
+function takenBack({ peer }: Removal, because: string): Plan<ClusterStep> {
+  return step("remove-member", because, { do: "markRemoval", peer, removal: undefined });
+}
 
 /** Lost, or a learner that was given up. */
 function isLost(snapshot: ClusterSnapshot, { id }: KnownMember): boolean {
