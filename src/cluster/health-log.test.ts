@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { PAUSED_ANNOTATION } from "#api/names.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
 import { cluster } from "#kit/cluster.ts";
@@ -21,7 +22,7 @@ function after(...looks: readonly (readonly [ClusterSnapshot, number])[]): Membe
 }
 
 test("health log: nobody is sick who is healthy", () => {
-  expect(after([down, 0], [healthy, 1_000])).toEqual({ knownForMs: 1_000, sickForMs: 0 });
+  expect(after([down, 0], [healthy, 1_000])).toEqual({ knownForMs: 1_000, sickForMs: 0, lostForMs: 0 });
 });
 
 test("health log: sickness is counted from the first of the looks in a row that found it", () => {
@@ -33,12 +34,26 @@ test("health log: a look that found the member healthy begins the count anew", (
 });
 
 test("health log: what was seen before a time in which nobody looked does not count", () => {
-  expect(after([healthy, 0], [down, 1_000], [down, 60_000])).toEqual({ knownForMs: 61_000, sickForMs: 0 });
+  expect(after([healthy, 0], [down, 1_000], [down, 60_000])).toEqual({
+    knownForMs: 61_000,
+    sickForMs: 0,
+    lostForMs: 0,
+  });
+});
+
+test("health log: nobody counts as lost while a pause keeps the operator from giving it its pod", () => {
+  const paused = cluster({ down: ["my-etcd-2"], annotations: { [PAUSED_ANNOTATION]: "true" } });
+  expect(after([paused, 0], [paused, 5_000], [down, 5_000])).toMatchObject({ sickForMs: 10_000, lostForMs: 0 });
+});
+
+test("health log: nor while its EtcdPeer is gone", () => {
+  const without = { ...down, peers: down.peers.filter(({ metadata }) => metadata.name !== "my-etcd-2") };
+  expect(after([without, 0], [without, 5_000], [down, 5_000])).toMatchObject({ sickForMs: 10_000, lostForMs: 0 });
 });
 
 test("health log: a cluster that is gone leaves nothing behind", () => {
   const log = new HealthLog();
   log.look(KEY, down, 0);
   log.forget(KEY);
-  expect(log.look(KEY, down, 1_000).get(id)).toEqual({ knownForMs: 0, sickForMs: 0 });
+  expect(log.look(KEY, down, 1_000).get(id)).toEqual({ knownForMs: 0, sickForMs: 0, lostForMs: 0 });
 });

@@ -1,5 +1,5 @@
 import { isHealthy, knownMembers } from "#cluster/members.ts";
-import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
 /**
@@ -12,6 +12,7 @@ interface Noted {
   readonly knownFromMs: number;
   /** `undefined` when the last look found the member healthy. */
   readonly sickFromMs: number | undefined;
+  readonly lostFromMs: number | undefined;
 }
 
 // Why in memory, and not in the status?
@@ -35,11 +36,17 @@ export class HealthLog {
     const histories = new Map<string, MemberHistory>();
     for (const member of knownMembers(snapshot)) {
       const last = before?.members.get(member.id);
-      const lastSickFromMs = goesOn ? last?.sickFromMs : undefined;
-      const sickFromMs = isHealthy(snapshot, member) ? undefined : (lastSickFromMs ?? atMs);
+      const isSick = !isHealthy(snapshot, member);
+      const hasItsPeer = !isPaused(snapshot) && peerNamed(snapshot, member.name) !== undefined;
       const knownFromMs = last?.knownFromMs ?? atMs;
-      members.set(member.id, { knownFromMs, sickFromMs });
-      histories.set(member.id, { knownForMs: atMs - knownFromMs, sickForMs: atMs - (sickFromMs ?? atMs) });
+      const sickFromMs = isSick ? ((goesOn ? last?.sickFromMs : undefined) ?? atMs) : undefined;
+      const lostFromMs = isSick && hasItsPeer ? ((goesOn ? last?.lostFromMs : undefined) ?? atMs) : undefined;
+      members.set(member.id, { knownFromMs, sickFromMs, lostFromMs });
+      histories.set(member.id, {
+        knownForMs: atMs - knownFromMs,
+        sickForMs: atMs - (sickFromMs ?? atMs),
+        lostForMs: atMs - (lostFromMs ?? atMs),
+      });
     }
     this.#clusters.set(keyText(key), { lookedAtMs: atMs, members });
     return histories;

@@ -140,6 +140,11 @@ export function sickForMs(snapshot: ClusterSnapshot, member: KnownMember): numbe
   return snapshot.histories.get(member.id)?.sickForMs ?? 0;
 }
 
+/** Likewise, counted only while the member had what we give it. */
+export function lostForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  return snapshot.histories.get(member.id)?.lostForMs ?? 0;
+}
+
 /** Names that are just becoming free are waited for this long, in milliseconds; a stuck one is then passed over. */
 const NAME_PATIENCE_MS = 60_000;
 

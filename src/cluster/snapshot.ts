@@ -1,4 +1,4 @@
-import { ordinalOf, peerHost, peerName, peerUrl } from "#api/names.ts";
+import { ordinalOf, PAUSED_ANNOTATION, peerHost, peerName, peerUrl } from "#api/names.ts";
 import type { ClusterIdentity, EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Observed } from "#base/observed.ts";
@@ -45,10 +45,17 @@ export interface MemberHistory {
   readonly knownForMs: number;
   /** For how long no look has found it healthy, in milliseconds; 0 when it is healthy, or was at the look before. */
   readonly sickForMs: number;
+  /** Likewise, counted only while it had what we give it: its EtcdPeer, and an operator whose hands are not tied. */
+  readonly lostForMs: number;
 }
 
 export function identityOf(snapshot: ClusterSnapshot): ClusterIdentity | undefined {
   return snapshot.cluster.status?.identity;
+}
+
+/** Whether a person has asked the operator to keep its hands off this cluster. */
+export function isPaused({ cluster }: ClusterSnapshot): boolean {
+  return cluster.metadata.annotations?.[PAUSED_ANNOTATION] === "true";
 }
 
 /** Still being formed: some member of the frozen list has not joined. Only then may anything bootstrap. */

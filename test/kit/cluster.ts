@@ -284,11 +284,17 @@ export function changedPeer(snapshot: ClusterSnapshot, name: string, metadata: o
 
 /** The snapshot in which this process has known the member, healthy or not, for so long. */
 export function knownFor(snapshot: ClusterSnapshot, id: string, ms: number): ClusterSnapshot {
-  return { ...snapshot, histories: new Map([...snapshot.histories, [id, { knownForMs: ms, sickForMs: 0 }]]) };
+  return {
+    ...snapshot,
+    histories: new Map([...snapshot.histories, [id, { knownForMs: ms, sickForMs: 0, lostForMs: 0 }]]),
+  };
 }
 
 /** The snapshot in which this process has found the member unhealthy for so long. */
 export function sickFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
   const { id } = snapshot.cluster.status!.identity!.initialMembers.find((member) => member.name === name)!;
-  return { ...snapshot, histories: new Map([...snapshot.histories, [id, { knownForMs: 3_600_000, sickForMs: ms }]]) };
+  return {
+    ...snapshot,
+    histories: new Map([...snapshot.histories, [id, { knownForMs: 3_600_000, sickForMs: ms, lostForMs: ms }]]),
+  };
 }

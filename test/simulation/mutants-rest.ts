@@ -238,10 +238,9 @@ const PARTS: readonly Mutant[] = [
       cluster: (real) => ({
         ...real,
         plan: (snapshot) => {
+          const told = (ms: number) => ({ knownForMs: ms, sickForMs: ms, lostForMs: ms });
           const recorded = (snapshot.cluster.status?.members ?? []).flatMap(({ id, since }) =>
-            since === undefined
-              ? []
-              : [[id, { knownForMs: 0, sickForMs: snapshot.takenAtMs - Date.parse(since) }] as const],
+            since === undefined ? [] : [[id, told(snapshot.takenAtMs - Date.parse(since))] as const],
           );
           return real.plan({ ...snapshot, histories: new Map(recorded) });
         },

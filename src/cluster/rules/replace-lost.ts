@@ -1,4 +1,4 @@
-import { intendedPeers, type KnownMember, sick, sickForMs, votersOf } from "#cluster/members.ts";
+import { intendedPeers, type KnownMember, lostForMs, sick, votersOf } from "#cluster/members.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
 import { retire } from "#cluster/rules/retire-peer.ts";
 import { type ClusterSnapshot, healthOf, peerNamed } from "#cluster/snapshot.ts";
@@ -22,14 +22,14 @@ export const replaceLost: ClusterRule = {
     const lost = sick(snapshot)
       .filter(
         (member) =>
-          member.isOurs && voters.has(member.id) && sickForMs(snapshot, member) >= patienceMs(snapshot, member),
+          member.isOurs && voters.has(member.id) && lostForMs(snapshot, member) >= patienceMs(snapshot, member),
       )
-      .sort((a, b) => sickForMs(snapshot, b) - sickForMs(snapshot, a))[0];
+      .sort((a, b) => lostForMs(snapshot, b) - lostForMs(snapshot, a))[0];
     const peer = lost === undefined ? undefined : peerNamed(snapshot, lost.name);
     if (lost === undefined || peer === undefined) return undefined;
     const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (intent !== undefined) return retire(intent, "replace-lost");
-    const seconds = Math.round(sickForMs(snapshot, lost) / 1_000);
+    const seconds = Math.round(lostForMs(snapshot, lost) / 1_000);
     const because = `${lost.name} is lost for ${seconds} s (${why(snapshot, lost)})`;
     return step("replace-lost", because, { do: "markRemoval", peer, removal: "replacement" });
   },
