@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 // One project per level. unit: no process, no network. The others start real servers, so their files run one after another.
 const servers = { fileParallelism: false, testTimeout: 60_000, hookTimeout: 180_000 };
-const clusters = { fileParallelism: false, testTimeout: 300_000, hookTimeout: 900_000 };
+const clusters = { fileParallelism: false, maxConcurrency: 8, testTimeout: 300_000, hookTimeout: 900_000 };
 
 export default defineConfig({
   test: {

@@ -104,6 +104,12 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     given: peer({ stage: "new", with: { isPaused: true } }),
     expect: "wait: paused",
   },
+  {
+    name: "starts nothing of a member that no cluster has made",
+    given: peer({ stage: "new", spec: { clusterID: undefined } }),
+    expect: "warn: await-membership",
+    because: "create one",
+  },
   { name: "starts nothing of a member that etcd has not added", given: intended, expect: "wait: await-membership" },
   {
     name: "deletes the claim with a member that left because fewer are wanted",

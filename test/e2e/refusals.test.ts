@@ -71,7 +71,13 @@ function quota(hard: object) {
   return { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "few" }, spec: { hard } };
 }
 
-describe.concurrent("what is missing is said, does no harm, and is enough when it comes:", () => {
+/** Undoes with kubectl, at the end of the test, what is not in its namespace. */
+function undone(...args: readonly string[]): AsyncDisposable {
+  return { [Symbol.asyncDispose]: async () => void (await kubectl.run(args, { mayFail: true })) };
+}
+
+// They wait most of the time: side by side.
+describe.concurrent("what is in the way is said, does no harm, and is over when it is mended:", () => {
   test("an unknown storage class", async () => {
     await using namespace = await testNamespace("class");
     const cluster = new UserCluster(namespace.name);
@@ -147,52 +153,52 @@ describe.concurrent("what is missing is said, does no harm, and is enough when i
     await cluster.kubectl("delete", "resourcequota", "few");
     await cluster.untilReady(MENDED_WITHIN_MS);
   });
-});
 
-/** Undoes with kubectl, at the end of the test, what is not in its namespace. */
-function undone(...args: readonly string[]): AsyncDisposable {
-  return { [Symbol.asyncDispose]: async () => void (await kubectl.run(args, { mayFail: true })) };
-}
-
-test("a Service of somebody else's under the cluster's name is named, left alone, and waited for", async () => {
-  await using namespace = await testNamespace("taken");
-  const cluster = new UserCluster(namespace.name);
-  const service = { apiVersion: "v1", kind: "Service", metadata: { name: "my-etcd" }, spec: { ports: [{ port: 80 }] } };
-  await apply(namespace.name, service);
-  const before = await cluster.json<{ metadata: object; spec: object }>("get", "service", "my-etcd");
-  await cluster.create({ replicas: 1 });
-  const { status } = await cluster.untilCondition("Ready", "False", "NameTaken", TOLD_WITHIN_MS);
-  expect(status?.conditions?.find(({ type }) => type === "Progressing")).toMatchObject({
-    status: "False",
-    reason: "NameTaken",
-    message: expect.stringMatching(/services .*my-etcd.*already exists/),
+  test("a Service of somebody else's under the cluster's name is named, left alone, and waited for", async () => {
+    await using namespace = await testNamespace("taken");
+    const cluster = new UserCluster(namespace.name);
+    const service = {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: "my-etcd" },
+      spec: { ports: [{ port: 80 }] },
+    };
+    await apply(namespace.name, service);
+    const before = await cluster.json<{ metadata: object; spec: object }>("get", "service", "my-etcd");
+    await cluster.create({ replicas: 1 });
+    const { status } = await cluster.untilCondition("Ready", "False", "NameTaken", TOLD_WITHIN_MS);
+    expect(status?.conditions?.find(({ type }) => type === "Progressing")).toMatchObject({
+      status: "False",
+      reason: "NameTaken",
+      message: expect.stringMatching(/services .*my-etcd.*already exists/),
+    });
+    // Events are written on the side, so they may come after the status.
+    await eventually(async () => {
+      const { items } = await cluster.json<Events>("get", "events.events.k8s.io");
+      const warnings = items.filter(({ type, regarding }) => type === "Warning" && regarding.kind === "EtcdCluster");
+      expect(warnings.map(({ note }) => note).join("\n")).toMatch(/my-etcd.*already exists/);
+    });
+    expect((await requestsDuring(namespace.name, 20_000)).length).toBeLessThan(30);
+    expect(await cluster.json("get", "service", "my-etcd")).toEqual(before);
+    await cluster.kubectl("delete", "service", "my-etcd");
+    await cluster.untilReady(MENDED_WITHIN_MS);
   });
-  // Events are written on the side, so they may come after the status.
-  await eventually(async () => {
-    const { items } = await cluster.json<Events>("get", "events.events.k8s.io");
-    const warnings = items.filter(({ type, regarding }) => type === "Warning" && regarding.kind === "EtcdCluster");
-    expect(warnings.map(({ note }) => note).join("\n")).toMatch(/my-etcd.*already exists/);
-  });
-  expect((await requestsDuring(namespace.name, 20_000)).length).toBeLessThan(30);
-  expect(await cluster.json("get", "service", "my-etcd")).toEqual(before);
-  await cluster.kubectl("delete", "service", "my-etcd");
-  await cluster.untilReady(MENDED_WITHIN_MS);
-});
 
-test("a namespace that is deleted with its cluster goes, and the operator has nothing to do with it any more", async () => {
-  const namespace = await testNamespace("gone");
-  const cluster = new UserCluster(namespace.name);
-  await cluster.create({ replicas: 3 });
-  await cluster.untilReady(MENDED_WITHIN_MS);
-  const log = new AuditLog(join(instance.logs, "audit.log"));
-  await kubectl.run(["delete", "namespace", namespace.name, "--timeout=180s"]);
-  const ours = (await log.requests()).filter((request) => request.namespace === namespace.name);
-  // Members that go are looked after until their cluster goes itself, for half a minute, with ever longer pauses. How many tries
-  // that are depends on the order in which the namespace controller deletes; a loop without pauses would make thousands.
-  expect(ours.filter((request) => !isRead(request)).length).toBeLessThan(200);
-  // The last word of an event that was counted may still be on its way; it is dropped, and not tried again.
-  const late = await requestsDuring(namespace.name, 10_000);
-  expect(late.filter(({ resource }) => resource !== "events")).toEqual([]);
-  expect(late.length).toBeLessThan(10);
-  await operatorIsReady();
+  test("a namespace that is deleted with its cluster goes, and the operator has nothing to do with it any more", async () => {
+    const namespace = await testNamespace("gone");
+    const cluster = new UserCluster(namespace.name);
+    await cluster.create({ replicas: 3 });
+    await cluster.untilReady(MENDED_WITHIN_MS);
+    const log = new AuditLog(join(instance.logs, "audit.log"));
+    await kubectl.run(["delete", "namespace", namespace.name, "--timeout=180s"]);
+    const ours = (await log.requests()).filter((request) => request.namespace === namespace.name);
+    // Members that go are looked after until their cluster goes itself, for half a minute, with ever longer pauses. How many tries
+    // that are depends on the order in which the namespace controller deletes; a loop without pauses would make thousands.
+    expect(ours.filter((request) => !isRead(request)).length).toBeLessThan(200);
+    // The last word of an event that was counted may still be on its way; it is dropped, and not tried again.
+    const late = await requestsDuring(namespace.name, 10_000);
+    expect(late.filter(({ resource }) => resource !== "events")).toEqual([]);
+    expect(late.length).toBeLessThan(10);
+    await operatorIsReady();
+  });
 });

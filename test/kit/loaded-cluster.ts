@@ -66,6 +66,15 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
     return new Map(staying.map((pod) => [pod.metadata.labels?.["etcd.improbable.io/peer-name"] ?? "", pod]));
   }
 
+  /** A member whose node does not carry the operator, with its pod. */
+  async memberAwayFromOperator() {
+    const busy = await operatorNode();
+    for (const [name, pod] of await this.memberPods()) {
+      if (pod.spec.nodeName !== busy) return { name, pod, nodeNumber: Number(pod.spec.nodeName.replace("node-", "")) };
+    }
+    throw new Error(`all members are on ${busy}`);
+  }
+
   /**
    * Waits until exactly so many healthy voters are there, each with a peer, a ReplicaSet, a pod and a claim, nothing is left
    * over, and clients are served; then what clients saw must make sense.

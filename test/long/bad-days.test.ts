@@ -7,6 +7,12 @@ import { LoadedCluster } from "#kit/loaded-cluster.ts";
 
 /** For what the operator does by itself on a busy machine. */
 const SOON_MS = 120_000;
+/** Takes the labels by which the operator finds what is its own. */
+const NO_LABELS = {
+  "app.kubernetes.io/managed-by": null,
+  "etcd.improbable.io/cluster-name": null,
+  "etcd.improbable.io/peer-name": null,
+};
 const PAUSED = "etcd.improbable.io/paused";
 
 describe("a cluster in use is whole again after somebody", () => {
@@ -57,6 +63,13 @@ describe("a cluster in use is whole again after somebody", () => {
       ["service", "my-etcd-client", { spec: { selector: { app: "else" } } }, "{.spec.selector.app}", ""],
       ["service", "my-etcd", { spec: { publishNotReadyAddresses: false } }, "{.spec.publishNotReadyAddresses}", "true"],
       ["poddisruptionbudget", "my-etcd", { spec: { minAvailable: 0 } }, "{.spec.minAvailable}", "2"],
+      [
+        "pvc",
+        "my-etcd-1",
+        { metadata: { labels: NO_LABELS } },
+        `{.metadata.labels.etcd\\.improbable\\.io/peer-name}`,
+        "my-etcd-1",
+      ],
     ] as const;
     for (const [kind, name, patch, path, wanted] of edits) {
       await cluster.kubectl("patch", kind, name, "--type=merge", "-p", JSON.stringify(patch));

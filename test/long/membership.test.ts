@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, instance, node, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { emptyVolume, freezeApiServer, killEtcd } from "#kit/load-accidents.ts";
-import { killOperator, LoadedCluster, operatorNode, withOperatorFlags } from "#kit/loaded-cluster.ts";
+import { freezeApiServer } from "#kit/load-accidents.ts";
+import { killOperator, LoadedCluster, withOperatorFlags } from "#kit/loaded-cluster.ts";
 
 // One cluster lives through everything, while clients write and read without pause. After each chapter nothing may be left
 // over, and one copy of each key must be able to explain what the clients saw.
@@ -18,7 +18,7 @@ beforeAll(async () => {
   flags = await withOperatorFlags(`--replace-after=${REPLACE_AFTER_SECONDS}`);
   namespace = await testNamespace("membership");
   const user = new UserCluster(namespace.name);
-  await user.create({ replicas: 1 });
+  await user.create({ replicas: 3 });
   await user.untilReady();
   cluster = new LoadedCluster(user);
 });
@@ -29,64 +29,9 @@ afterAll(async () => {
   await flags?.[Symbol.asyncDispose]();
 });
 
-/** A member whose node does not carry the operator, with its pod. */
-async function memberAwayFromOperator() {
-  const busy = await operatorNode();
-  for (const [name, pod] of await cluster.memberPods()) {
-    if (pod.spec.nodeName !== busy) return { name, pod, nodeNumber: Number(pod.spec.nodeName.replace("node-", "")) };
-  }
-  throw new Error(`all members are on ${busy}`);
-}
-
-async function scaleTo(replicas: number): Promise<readonly string[]> {
-  await cluster.scale(replicas);
-  return await cluster.untilWhole(replicas);
-}
-
-test("1 to 3 to 5 to 3 to 1 members", async () => {
-  for (const replicas of [3, 5, 3, 1]) {
-    const felt = await cluster.feltDuring(`to ${replicas}`, () => scaleTo(replicas));
-    expect(felt.acknowledgedWrites).toBeGreaterThan(0);
-  }
-  expect(await cluster.names("etcdpeers")).toEqual(["my-etcd-0"]);
-});
-
-test("3 to 5, turned around in the middle, and again", async () => {
-  await scaleTo(3);
-  await cluster.feltDuring("3 to 5 to 3 to 5 to 3", async () => {
-    for (const replicas of [5, 3, 5, 3]) {
-      await cluster.scale(replicas);
-      await eventually(async () => {
-        const { status, metadata } = await cluster.get();
-        expect(status?.observedGeneration).toBe(metadata.generation);
-      });
-    }
-    await cluster.untilWhole(3);
-  });
-});
-
-test("the leader's pod is killed", async () => {
-  const { status } = await cluster.get();
-  const leader = status?.leader ?? "";
-  const felt = await cluster.feltDuring("leader killed", async () => {
-    await cluster.kubectl("delete", "pod", await cluster.podOf(leader), "--grace-period=0", "--force");
-    await eventually(async () => expect((await cluster.get()).status?.leader).not.toBe(leader));
-    expect(await cluster.untilWhole(3)).toContain(leader);
-  });
-  expect(felt.longestPauseMs).toBeLessThan(10_000);
-});
-
-test("all three pods are deleted at once", async () => {
-  const before = await cluster.names("etcdpeers");
-  await cluster.feltDuring("all pods deleted", async () => {
-    await cluster.kubectl("delete", "pods", "--all", "--wait=false");
-    expect(await cluster.untilWhole(3)).toEqual(before);
-  });
-});
-
 test("a node is cut off and comes back before its member is given up", async () => {
   const before = await cluster.names("etcdpeers");
-  const { nodeNumber } = await memberAwayFromOperator();
+  const { nodeNumber } = await cluster.memberAwayFromOperator();
   await cluster.feltDuring("partition", async () => {
     await node("partition", nodeNumber);
     try {
@@ -95,17 +40,6 @@ test("a node is cut off and comes back before its member is given up", async () 
       await node("heal", nodeNumber);
     }
     expect(await cluster.untilWhole(3)).toEqual(before);
-  });
-});
-
-test("a volume is emptied: the member is replaced, and its claim is kept aside", async () => {
-  const { name, pod } = await memberAwayFromOperator();
-  await cluster.feltDuring("volume emptied", async () => {
-    const claim = await cluster.json<{ spec: { volumeName: string } }>("get", "pvc", name);
-    await emptyVolume(instance, pod.spec.nodeName, claim.spec.volumeName);
-    await killEtcd(pod.metadata.uid);
-    await eventually(async () => expect(await cluster.quarantined()).toContain(name), 120_000);
-    expect(await cluster.untilWhole(3)).not.toContain(name);
   });
 });
 
@@ -136,14 +70,14 @@ test("the operator is killed while a member joins, while one leaves, and while o
 test("the API server is away: clients do not notice", async () => {
   const felt = await cluster.feltDuring("API server away", async () => {
     using _frozen = freezeApiServer(instance);
-    await sleep(40_000); // longer than a lease lives, and than a node may be silent
+    await sleep(60_000); // longer than a lease lives, and than a node may be silent
   });
   expect(felt).toMatchObject({ failedRequests: 0 });
   await cluster.feltDuring("API server back", () => cluster.untilWhole(3));
 });
 
 test("a node is lost for good: its member is replaced", async () => {
-  const { name, nodeNumber } = await memberAwayFromOperator();
+  const { name, nodeNumber } = await cluster.memberAwayFromOperator();
   try {
     await cluster.feltDuring("node lost", async () => {
       await node("stop", nodeNumber);

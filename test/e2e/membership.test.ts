@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually, instance, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { emptyVolume, killEtcd } from "#kit/load-accidents.ts";
+import { LoadedCluster } from "#kit/loaded-cluster.ts";
+
+// One cluster is scaled and healed while clients write and read without pause. After each chapter nothing may be left over, and one
+// copy of each key must be able to explain what the clients saw. What takes longer: test/long/membership.test.ts.
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: LoadedCluster;
+
+beforeAll(async () => {
+  namespace = await testNamespace("membership");
+  const user = new UserCluster(namespace.name);
+  await user.create({ replicas: 1 });
+  await user.untilReady();
+  cluster = new LoadedCluster(user);
+});
+
+afterAll(async () => {
+  await cluster?.[Symbol.asyncDispose]();
+  await namespace?.[Symbol.asyncDispose]();
+});
+
+async function scaleTo(replicas: number): Promise<readonly string[]> {
+  await cluster.scale(replicas);
+  return await cluster.untilWhole(replicas);
+}
+
+test("1 to 3 to 5 to 3 to 1 members", async () => {
+  for (const replicas of [3, 5, 3, 1]) {
+    const felt = await cluster.feltDuring(`to ${replicas}`, () => scaleTo(replicas));
+    expect(felt.acknowledgedWrites).toBeGreaterThan(0);
+  }
+  expect(await cluster.names("etcdpeers")).toEqual(["my-etcd-0"]);
+});
+
+test("3 to 5, turned around in the middle, and again", async () => {
+  await scaleTo(3);
+  await cluster.feltDuring("3 to 5 to 3 to 5 to 3", async () => {
+    for (const replicas of [5, 3, 5, 3]) {
+      await cluster.scale(replicas);
+      await eventually(async () => {
+        const { status, metadata } = await cluster.get();
+        expect(status?.observedGeneration).toBe(metadata.generation);
+      });
+    }
+    await cluster.untilWhole(3);
+  });
+});
+
+test("the leader's pod is killed", async () => {
+  const { status } = await cluster.get();
+  const leader = status?.leader ?? "";
+  const felt = await cluster.feltDuring("leader killed", async () => {
+    await cluster.kubectl("delete", "pod", await cluster.podOf(leader), "--grace-period=0", "--force");
+    await eventually(async () => expect((await cluster.get()).status?.leader).not.toBe(leader));
+    expect(await cluster.untilWhole(3)).toContain(leader);
+  });
+  expect(felt.longestPauseMs).toBeLessThan(10_000);
+});
+
+test("all three pods are deleted at once", async () => {
+  const before = await cluster.names("etcdpeers");
+  await cluster.feltDuring("all pods deleted", async () => {
+    await cluster.kubectl("delete", "pods", "--all", "--wait=false");
+    expect(await cluster.untilWhole(3)).toEqual(before);
+  });
+});
+
+test("a volume is emptied: the member is replaced, and its claim is kept aside", async () => {
+  const { name, pod } = await cluster.memberAwayFromOperator();
+  await cluster.feltDuring("volume emptied", async () => {
+    const claim = await cluster.json<{ spec: { volumeName: string } }>("get", "pvc", name);
+    await emptyVolume(instance, pod.spec.nodeName, claim.spec.volumeName);
+    await killEtcd(pod.metadata.uid);
+    await eventually(async () => expect(await cluster.quarantined()).toContain(name), 120_000);
+    expect(await cluster.untilWhole(3)).not.toContain(name);
+  });
+});
+
+test("no acknowledged write is missing, and all members have the same data", async () => {
+  await cluster.end();
+});
