@@ -25,6 +25,7 @@ export const REASONS = {
   UpgradeNotSupported: "spec.version was changed; this version of the operator does not change the version of members.",
   NameTaken: "An object that the operator needs exists already and belongs to somebody else; it is never taken over.",
   ClaimTaken: "A claim of the name that a member needs holds the data of another cluster; it is never overwritten.",
+  ClaimLost: "The claim with the member's data is gone; the member is replaced when it does not run any more.",
   Deleting: "The object is being deleted; claims are kept.",
   OtherClusterAnswered: "A member answered with the ID of another cluster; it is not believed.",
   SameCluster: "Every member that answers has the recorded cluster ID.",

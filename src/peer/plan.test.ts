@@ -331,7 +331,7 @@ const verdicts: { name: string; given: PeerSnapshot; outcome?: Outcome; expect: 
   { name: "a peer that goes", given: peer({ deleting: true }), expect: "False Deleting" },
   { name: "a foreign claim", given: decidedBy("claim-taken"), expect: "False ClaimTaken" },
   { name: "a foreign ReplicaSet", given: decidedBy("replica-set-taken"), expect: "False NameTaken" },
-  { name: "a lost claim", given: peer({ with: { claim: undefined } }), expect: "False Waiting" },
+  { name: "a lost claim", given: peer({ with: { claim: undefined } }), expect: "False ClaimLost" },
   { name: "a pod that is not ready", given: starting, expect: "False PodPending" },
   { name: "a refused claim", given: peer({ stage: "new" }), outcome: failed, expect: "False Starting" },
   {
