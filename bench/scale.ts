@@ -17,8 +17,8 @@ const CLUSTER = "db";
 const DEFAULT_ROUNDS = 3;
 /** Pause between two looks, in milliseconds: little against the seconds that are measured, and little load. */
 const LOOK_EVERY_MS = 30;
-/** Quiet time before each change, in milliseconds, so that none pays for the end of the one before. */
-const SETTLE_MS = 3_000;
+/** Quiet time before each change, in milliseconds, so that none pays for the one before: etcd wants members to be connected for 5 s. */
+const SETTLE_MS = 6_000;
 
 const CHANGES = [
   { name: "s1to3", replicas: 3 },
@@ -31,7 +31,12 @@ type Run = Felt & { readonly seconds: number };
 const kube = await benchClient();
 const rounds = benchOptions().rounds ?? DEFAULT_ROUNDS;
 const runs: Record<Change, Run[]> = { s1to3: [], s3to5: [], s5to3: [] };
-for (let round = 1; round <= rounds; round++) await measure(kube, `bench-scale-${round}`);
+/** The same without clients, on a cluster that was never used: etcd then sends a new member its log instead of a snapshot. */
+const idle: Record<Change, number[]> = { s1to3: [], s3to5: [], s5to3: [] };
+for (let round = 1; round <= rounds; round++) {
+  await measure(kube, `bench-scale-${round}`);
+  await measureIdle(kube, `bench-idle-${round}`);
+}
 const seconds = (change: Change) => rounded(median(runs[change].map((run) => run.seconds)));
 const all = Object.values(runs).flat();
 print({
@@ -44,10 +49,16 @@ print({
   longestPauseMs: Math.max(...all.map(({ longestPauseMs }) => longestPauseMs)),
   rounds,
   requests: all.reduce((sum, run) => sum + run.acknowledgedWrites + run.answeredReads, 0),
+  idle: Object.fromEntries(CHANGES.map(({ name }) => [name, rounded(median(idle[name]))])),
 });
 await kube.close();
 
-async function measure(kube: KubeClient, namespace: string): Promise<void> {
+/** A cluster of one with what is needed to change and to watch it, for as long as `work` takes. */
+async function withCluster(
+  kube: KubeClient,
+  namespace: string,
+  work: (scaleTo: (replicas: number) => Promise<void>) => Promise<void>,
+): Promise<void> {
   const ref = { namespace, name: CLUSTER };
   await createNamespace(kube, namespace);
   const timeline = new Timeline(kube, namespace);
@@ -56,23 +67,43 @@ async function measure(kube: KubeClient, namespace: string): Promise<void> {
   const etcd = createEtcdClient({ pool, clock: systemClock });
   await kube.create(ETCD_CLUSTERS, etcdCluster(namespace, CLUSTER, 1), OPTIONS);
   await readyCluster(kube, ref);
-  const load = new Load(namespace, CLUSTER);
-  await load.untilServed();
-  for (const { name, replicas } of CHANGES) {
-    await sleep(SETTLE_MS);
-    const sinceMs = load.now();
+  await work(async (replicas) => {
     await kube.patch(ETCD_CLUSTERS, ref, { spec: { replicas } }, { ...OPTIONS, type: "merge" });
     const isThere = async () => (await areHealthyVoters(etcd, timeline.pods(), replicas)) || undefined;
     await until(`${replicas} healthy voters`, isThere, { everyMs: LOOK_EVERY_MS });
-    const run = { ...load.felt(sinceMs), seconds: (load.now() - sinceMs) / 1_000 };
-    runs[name].push(run);
-    say(`${namespace} ${name}: ${text(run)}`);
-  }
-  const faults = await load.end();
-  if (faults.length > 0) throw new Error(`what clients saw makes no sense: ${faults.join("; ")}`);
+  });
   pool.closeAll();
   await timeline.stop();
   await removeNamespace(kube, namespace);
+}
+
+async function measure(kube: KubeClient, namespace: string): Promise<void> {
+  await withCluster(kube, namespace, async (scaleTo) => {
+    const load = new Load(namespace, CLUSTER);
+    await load.untilServed();
+    for (const { name, replicas } of CHANGES) {
+      await sleep(SETTLE_MS);
+      const sinceMs = load.now();
+      await scaleTo(replicas);
+      const run = { ...load.felt(sinceMs), seconds: (load.now() - sinceMs) / 1_000 };
+      runs[name].push(run);
+      say(`${namespace} ${name}: ${text(run)}`);
+    }
+    const faults = await load.end();
+    if (faults.length > 0) throw new Error(`what clients saw makes no sense: ${faults.join("; ")}`);
+  });
+}
+
+async function measureIdle(kube: KubeClient, namespace: string): Promise<void> {
+  await withCluster(kube, namespace, async (scaleTo) => {
+    for (const { name, replicas } of CHANGES) {
+      await sleep(SETTLE_MS);
+      const sinceMs = performance.now();
+      await scaleTo(replicas);
+      idle[name].push((performance.now() - sinceMs) / 1_000);
+      say(`${namespace} ${name}: ${rounded(idle[name].at(-1) ?? 0)} s, without clients`);
+    }
+  });
 }
 
 function text({ seconds, failedRequests, longestPauseMs, why }: Run): string {

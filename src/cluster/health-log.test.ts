@@ -22,7 +22,7 @@ function after(...looks: readonly (readonly [ClusterSnapshot, number])[]): Membe
 }
 
 test("health log: nobody is sick who is healthy", () => {
-  expect(after([down, 0], [healthy, 1_000])).toEqual({ knownForMs: 1_000, sickForMs: 0, lostForMs: 0 });
+  expect(after([down, 0], [healthy, 1_000])).toEqual({ knownForMs: 1_000, sickForMs: 0, wellMsAgo: 0, lostForMs: 0 });
 });
 
 test("health log: sickness is counted from the first of the looks in a row that found it", () => {
@@ -37,6 +37,7 @@ test("health log: what was seen before a time in which nobody looked does not co
   expect(after([healthy, 0], [down, 1_000], [down, 60_000])).toEqual({
     knownForMs: 61_000,
     sickForMs: 0,
+    wellMsAgo: 61_000,
     lostForMs: 0,
   });
 });
@@ -55,5 +56,10 @@ test("health log: a cluster that is gone leaves nothing behind", () => {
   const log = new HealthLog();
   log.look(KEY, down, 0);
   log.forget(KEY);
-  expect(log.look(KEY, down, 1_000).get(id)).toEqual({ knownForMs: 0, sickForMs: 0, lostForMs: 0 });
+  expect(log.look(KEY, down, 1_000).get(id)).toEqual({
+    knownForMs: 0,
+    sickForMs: 0,
+    wellMsAgo: undefined,
+    lostForMs: 0,
+  });
 });

@@ -13,6 +13,7 @@ interface Noted {
   /** `undefined` when the last look found the member healthy. */
   readonly sickFromMs: number | undefined;
   readonly lostFromMs: number | undefined;
+  readonly wellAtMs: number | undefined;
 }
 
 // Why in memory, and not in the status?
@@ -41,11 +42,13 @@ export class HealthLog {
       const knownFromMs = last?.knownFromMs ?? atMs;
       const sickFromMs = isSick ? ((goesOn ? last?.sickFromMs : undefined) ?? atMs) : undefined;
       const lostFromMs = isSick && hasItsPeer ? ((goesOn ? last?.lostFromMs : undefined) ?? atMs) : undefined;
-      members.set(member.id, { knownFromMs, sickFromMs, lostFromMs });
+      const wellAtMs = isSick ? last?.wellAtMs : atMs;
+      members.set(member.id, { knownFromMs, sickFromMs, lostFromMs, wellAtMs });
       histories.set(member.id, {
         knownForMs: atMs - knownFromMs,
         sickForMs: atMs - (sickFromMs ?? atMs),
         lostForMs: atMs - (lostFromMs ?? atMs),
+        wellMsAgo: wellAtMs === undefined ? undefined : atMs - wellAtMs,
       });
     }
     this.#clusters.set(keyText(key), { lookedAtMs: atMs, members });

@@ -45,7 +45,9 @@ export interface MemberHistory {
   readonly knownForMs: number;
   /** For how long no look has found it healthy, in milliseconds; 0 when it is healthy, or was at the look before. */
   readonly sickForMs: number;
-  /** Likewise, counted only while it had what we give it: its EtcdPeer, and an operator whose hands are not tied. */
+  /** How long ago a look of this process last found it healthy, in milliseconds; `undefined` when none ever did. */
+  readonly wellMsAgo: number | undefined;
+  /** As `sickForMs`, counted only while it had what we give it: its EtcdPeer, and an operator whose hands are not tied. */
   readonly lostForMs: number;
 }
 

@@ -251,6 +251,14 @@ test("cluster status: a member has been sick since it was first seen so, and no 
   expect(since(statusOf({ ...settled, cluster: { ...settled.cluster, status: before } }))).toBeUndefined();
 });
 
+test("cluster status: an operator that restarts, or could not look for a while, goes by the record", () => {
+  const down = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 60_000);
+  const before = statusOf(down);
+  const later = { ...down, histories: new Map(), cluster: { ...down.cluster, status: before } };
+  const since = statusOf(later).members?.find(({ name }) => name === "my-etcd-1")?.since;
+  expect(since).toBe("2026-01-01T11:59:00Z");
+});
+
 test("cluster status: the same look gives the same status, so that nothing is written at rest", () => {
   const once = statusOf(settled);
   const again = { ...settled, takenAtMs: NOW + 60_000, cluster: { ...settled.cluster, status: once } };

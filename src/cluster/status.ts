@@ -79,15 +79,16 @@ function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner }: KnownM
   };
 }
 
-/** Two looks tell of the same moment when they differ by less, in milliseconds: records have whole seconds. */
+/** Times in the status have whole seconds, and clocks are set: two that differ by less, in milliseconds, are the same. */
 const SAME_MOMENT_MS = 2_000;
 
-/** Replacing the lost counts from here, by a clock that does not jump: this is the moment in words. */
+/** The first look that found the member unhealthy: kept from look to look, and over restarts, until one has found it well. */
 function sickSince(snapshot: ClusterSnapshot, id: string): string {
-  const sinceMs = snapshot.takenAtMs - (snapshot.histories.get(id)?.sickForMs ?? 0);
+  const { sickForMs = 0, wellMsAgo } = snapshot.histories.get(id) ?? {};
   const recorded = snapshot.cluster.status?.members?.find((member) => member.id === id)?.since;
-  const isSame = recorded !== undefined && Math.abs(Date.parse(recorded) - sinceMs) < SAME_MOMENT_MS;
-  return isSame ? recorded : rfc3339(sinceMs);
+  const lastWellMs = wellMsAgo === undefined ? Number.NEGATIVE_INFINITY : snapshot.takenAtMs - wellMsAgo;
+  const holds = recorded !== undefined && Date.parse(recorded) >= lastWellMs - SAME_MOMENT_MS;
+  return holds ? recorded : rfc3339(snapshot.takenAtMs - sickForMs);
 }
 
 /** What Kubernetes says of the pod explains more than "no answer" does. */

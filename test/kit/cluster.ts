@@ -286,7 +286,7 @@ export function changedPeer(snapshot: ClusterSnapshot, name: string, metadata: o
 export function knownFor(snapshot: ClusterSnapshot, id: string, ms: number): ClusterSnapshot {
   return {
     ...snapshot,
-    histories: new Map([...snapshot.histories, [id, { knownForMs: ms, sickForMs: 0, lostForMs: 0 }]]),
+    histories: new Map([...snapshot.histories, [id, { knownForMs: ms, sickForMs: 0, wellMsAgo: 0, lostForMs: 0 }]]),
   };
 }
 
@@ -295,6 +295,9 @@ export function sickFor(snapshot: ClusterSnapshot, name: string, ms: number): Cl
   const { id } = snapshot.cluster.status!.identity!.initialMembers.find((member) => member.name === name)!;
   return {
     ...snapshot,
-    histories: new Map([...snapshot.histories, [id, { knownForMs: 3_600_000, sickForMs: ms, lostForMs: ms }]]),
+    histories: new Map([
+      ...snapshot.histories,
+      [id, { knownForMs: 3_600_000, sickForMs: ms, wellMsAgo: ms, lostForMs: ms }],
+    ]),
   };
 }

@@ -60,7 +60,9 @@ export const memberStatusSchema = z.object({
     .string()
     .optional()
     .meta({ format: "date-time" })
-    .describe("Since when the operator has found the member unhealthy, look by look."),
+    .describe(
+      "Since when looks have found the member unhealthy. How long it is waited for counts anew after a restart of the operator.",
+    ),
   message: z.string().optional().describe("Why the member is not healthy."),
 });
 
