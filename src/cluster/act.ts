@@ -17,7 +17,14 @@ import type { Endpoint } from "#etcd/endpoint.ts";
 import { refusalOf } from "#etcd/error.ts";
 import { clusterIdFromHex } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { type Draft, type KubeObject, POD_DISRUPTION_BUDGETS, type Resource, SERVICES } from "#kube/kinds.ts";
+import {
+  type Draft,
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  POD_DISRUPTION_BUDGETS,
+  type Resource,
+  SERVICES,
+} from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 import { replacing } from "#kube/replacing.ts";
 import type { Written } from "#runtime/controller.ts";
@@ -41,6 +48,7 @@ export async function actOnCluster(
 ): Promise<Written> {
   switch (step.do) {
     case "recordIdentity":
+      await needNoVolume(kube, snapshot, step.identity, signal);
       return await writeStatus(kube, snapshot, firstStatus(snapshot, step.identity), signal);
     case "recordJoined":
       return await writeStatus(
@@ -146,6 +154,22 @@ async function needNotJoined(
   const member = live.status?.identity?.initialMembers.find((initial) => initial.name === peer.metadata.name);
   if (live.metadata.uid === uid && member?.joined === false) return;
   throw new OperatorError("KubeConflict", `${peer.metadata.name} has joined; the cache does not show it yet`);
+}
+
+/** That a kept claim never had a volume, so that its member never ran, is not believed on the word of a cache. */
+async function needNoVolume(
+  kube: ClusterWrites["kube"],
+  snapshot: ClusterSnapshot,
+  { initialMembers }: ClusterIdentity,
+  signal: AbortSignal,
+): Promise<void> {
+  const unjoined = new Set(initialMembers.filter(({ joined }) => !joined).map(({ name }) => name));
+  for (const { metadata } of snapshot.claims.filter((claim) => unjoined.has(claim.metadata.name))) {
+    const { namespace, name, uid } = metadata;
+    const live = await kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal });
+    if (live.metadata.uid === uid && live.spec?.volumeName === undefined) continue;
+    throw new OperatorError("KubeConflict", `claim ${name} has a volume; the cache does not show it yet`);
+  }
 }
 
 /** POST, not apply: a name that somebody else took meanwhile is refused by the server instead of being taken over. */

@@ -60,18 +60,19 @@ export function deletedPeerOnADeadWatch(): Promise<EtcdPeer | undefined> {
 }
 
 /**
- * A cluster whose members could never start, for want of nodes, is deleted; there are nodes, and it is made again.
+ * A cluster whose members could never start, for want of volumes, is deleted and made again; then there are volumes.
  * @returns the cluster when everything is quiet
  */
 export function madeAgainBeforeItEverRan(): Promise<EtcdCluster | undefined> {
   return seeded(1, async () => {
     const world = await newWorld(3);
-    for (const node of world.kubelets.nodes) node.isUp = false;
+    world.kubelets.isOutOfVolumes = true;
     await untilQuiet(world);
     world.api.delete("person", ETCD_CLUSTERS, REF);
     await untilQuiet(world);
-    for (const node of world.kubelets.nodes) node.isUp = true;
     world.people.do("createCluster");
+    await untilQuiet(world);
+    world.kubelets.isOutOfVolumes = false;
     await untilQuiet(world);
     return world.api.find(ETCD_CLUSTERS, REF);
   });

@@ -63,6 +63,28 @@ const cases: { name: string; claims: readonly PersistentVolumeClaim[]; expect: o
     expect: { unclear: "they belong to different clusters: my-etcd-0 to c2, my-etcd-9 to c1" },
   },
 ];
+/** The claims of all first members, some of which have been given a volume. */
+function founding(bound: readonly string[]): PersistentVolumeClaim[] {
+  const { clusterID, initialMembers } = newIdentity(cluster({ stage: "new" }));
+  return initialMembers.map(({ name, id }) => {
+    const one = claim(name, claimIdentity(clusterID, id));
+    return bound.includes(name) ? { ...one, spec: { ...one.spec, volumeName: `volume-of-${name}` } } : one;
+  });
+}
+function joinedOf(claims: readonly PersistentVolumeClaim[]): object {
+  const identity = adoptedIdentity(cluster({ stage: "new", with: { claims } }));
+  return "unclear" in identity ? identity : identity.initialMembers.map(({ joined }) => joined);
+}
+
+test("identity by claims: first members whose claims never had a volume have not joined", () => {
+  expect(joinedOf(founding([]))).toEqual([false, false, false]);
+  expect(joinedOf(founding(["my-etcd-0", "my-etcd-2"]))).toEqual([true, false, true]);
+});
+
+test("identity by claims: when one is missing, it is not known who ran: every member counts as joined", () => {
+  expect(joinedOf(founding([]).slice(1))).toEqual([true, true]);
+});
+
 for (const { name, claims, expect: wanted } of cases) {
   test(`identity by claims: ${name}`, () =>
     expect(adoptedIdentity(cluster({ stage: "new", with: { claims } }))).toEqual(wanted));

@@ -18,6 +18,8 @@ import type { PersistentVolumeClaim } from "#kube/kinds.ts";
 // And when the cluster was deleted and is made again?
 //   The note is gone with the object, and the new uid would give another token. The claims were kept and say whose data they
 //   hold: the identity is taken from them, every member counts as joined, and none of them can bootstrap.
+// Every one? A claim that never had a volume never held data. When the claims are those of all first members, the ones without a
+//   volume have not joined, and forming the cluster goes on where it ended: as the same one.
 // What if writing the note fails? Nothing exists yet; the next pass computes the same note and tries again.
 
 /** Who the cluster is going to be: its first members, with the IDs that etcd will give them and the cluster. */
@@ -46,12 +48,13 @@ export function keptClaims(snapshot: ClusterSnapshot): readonly PersistentVolume
 export function adoptedIdentity(snapshot: ClusterSnapshot): ClusterIdentity | { readonly unclear: string } {
   const order = byOrdinal(snapshot);
   const claims = [...keptClaims(snapshot)].sort((a, b) => order(a.metadata.name, b.metadata.name));
-  const told = claims.map(({ metadata }) => ({
+  const told = claims.map(({ metadata, spec }) => ({
     name: metadata.name,
     clusterID: metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION],
     token: metadata.annotations?.[CLAIM_CLUSTER_TOKEN_ANNOTATION],
     id: metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION],
     isGoing: metadata.deletionTimestamp !== undefined,
+    hadVolume: spec?.volumeName !== undefined,
   }));
   const going = told.find(({ isGoing }) => isGoing);
   if (going !== undefined) return { unclear: `claim ${going.name} is being deleted` };
@@ -66,11 +69,19 @@ export function adoptedIdentity(snapshot: ClusterSnapshot): ClusterIdentity | { 
       unclear: `they belong to different clusters: ${told.map(({ name, clusterID }) => `${name} to ${clusterID}`).join(", ")}`,
     };
   }
+  const clusterID = clusterIDs[0] ?? "";
+  const token = told.find((each) => each.token !== undefined)?.token ?? "";
+  const areFounders = clusterIDFor(snapshot, token, told) === clusterID;
   return {
-    clusterID: clusterIDs[0] ?? "",
-    token: told.find(({ token }) => token !== undefined)?.token ?? "",
-    initialMembers: told.map(({ name, id }) => ({ name, id: id ?? "", joined: true })),
+    clusterID,
+    token,
+    initialMembers: told.map(({ name, id, hadVolume }) => ({ name, id: id ?? "", joined: hadVolume || !areFounders })),
   };
+}
+
+function clusterIDFor(snapshot: ClusterSnapshot, token: string, told: readonly { readonly name: string }[]): string {
+  const members = told.map(({ name }) => ({ name, peerUrl: urlOf(snapshot, name) }));
+  return hexOf(identityFor({ token, members }).clusterId);
 }
 
 function isForeign(snapshot: ClusterSnapshot, claim: string): boolean {

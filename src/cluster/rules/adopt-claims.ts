@@ -10,14 +10,11 @@ export const adoptClaims: ClusterRule = {
     if (identityOf(snapshot) !== undefined || keptClaims(snapshot).length === 0) return undefined;
     const identity = adoptedIdentity(snapshot);
     if ("unclear" in identity) return undefined;
-    const names = identity.initialMembers.map((member) => member.name).join(", ");
-    return step(
-      "adopt-claims",
-      `claims of cluster ${identity.clusterID} were kept: ${names} come back with their data`,
-      {
-        do: "recordIdentity",
-        identity,
-      },
-    );
+    const names = identity.initialMembers.filter(({ joined }) => joined).map(({ name }) => name);
+    const fate = names.length > 0 ? `${names.join(", ")} come back with their data` : "none of them ever had a volume";
+    return step("adopt-claims", `claims of cluster ${identity.clusterID} were kept: ${fate}`, {
+      do: "recordIdentity",
+      identity,
+    });
   },
 };
