@@ -120,7 +120,8 @@ function writeOf({ method, path, body }: HttpRequest): string | undefined {
   if (method === "GET") return undefined;
   const resource = /\/namespaces\/[^/]+\/([^?]+)/.exec(path)?.[1] ?? path;
   if (/^(events|leases)\b/.test(resource)) return undefined;
-  if (method !== "POST") return `${method} ${resource}`;
+  // The ReplicaSet gives its pods names with something random at the end, which another run does not have.
+  if (method !== "POST") return `${method} ${resource.replace(/^(pods\/.+)-[a-z0-9]+$/, "$1")}`;
   const { metadata } = JSON.parse(body ?? "{}") as { metadata?: { name?: string } };
   return `POST ${resource}/${metadata?.name}`;
 }
