@@ -35,6 +35,7 @@ export interface NodeAddresses {
   readonly bridge: string;
   /** The bridge's own address, the pods' gateway. */
   readonly gateway: string;
+  readonly gatewayMac: string;
   readonly podNetwork: string;
   /** Where the kubelet listens; the node's InternalIP. */
   readonly address: string;
@@ -47,6 +48,7 @@ export function nodeAddresses(node: number): NodeAddresses {
   return {
     bridge: `cni${node}`,
     gateway: `10.88.${node}.1`,
+    gatewayMac: `0a:58:0a:58:${node.toString(16).padStart(2, "0")}:01`,
     podNetwork: `10.88.${node}.0/24`,
     address: `10.88.0.${100 + node}`,
     apiAddress: `10.88.0.${200 + node}`,

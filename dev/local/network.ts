@@ -60,9 +60,12 @@ function insideScript(instance: Instance, nodes: number): string {
     "[ ! -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables",
   ];
   for (let node = 1; node <= nodes; node++) {
-    const { bridge, gateway } = nodeAddresses(node);
+    const { bridge, gateway, gatewayMac } = nodeAddresses(node);
     lines.push(
       `ip link show ${bridge} >/dev/null 2>&1 || ip link add ${bridge} type bridge`,
+      // Of its own: without it a bridge takes the lowest of its ports, so that its address changes with pods that come and
+      // go, and the other pods of the node send into the void until they ask for it again, for up to a minute.
+      `ip link set ${bridge} address ${gatewayMac}`,
       `ip address replace ${gateway}/24 dev ${bridge}`,
       `ip link set ${bridge} up`,
     );

@@ -34,6 +34,8 @@ export interface Felt {
   readonly failedRequests: number;
   /** The longest time without any acknowledged write, in milliseconds. */
   readonly longestPauseMs: number;
+  /** When that pause began, by this machine's clock: to find it in the logs. */
+  readonly pausedAt: Date;
   readonly acknowledgedWrites: number;
   readonly answeredReads: number;
   /** Of the failed requests, what each client was told. */
@@ -74,9 +76,11 @@ export class Load implements AsyncDisposable {
     const writes = good.filter(({ do: what }) => what === "write");
     const ends = [sinceMs, ...writes.map(({ endMs }) => endMs ?? 0).sort((a, b) => a - b), untilMs];
     const pauses = ends.slice(1).map((endMs, index) => endMs - ends[index]!);
+    const longestPauseMs = Math.max(...pauses);
     return {
       failedRequests: bad.length,
-      longestPauseMs: Math.round(Math.max(...pauses)),
+      longestPauseMs: Math.round(longestPauseMs),
+      pausedAt: new Date(performance.timeOrigin + ends[pauses.indexOf(longestPauseMs)]!),
       acknowledgedWrites: writes.length,
       answeredReads: good.length - writes.length,
       why: bad.map(({ do: what, outcome, why }) => `${what} ${outcome}: ${why ?? ""}`),

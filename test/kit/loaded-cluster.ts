@@ -105,9 +105,9 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
     await work();
     const seconds = Math.round((this.load.now() - sinceMs) / 100) / 10;
     const felt = this.load.felt(sinceMs);
-    const { failedRequests, longestPauseMs, acknowledgedWrites, answeredReads, why } = felt;
+    const { failedRequests, longestPauseMs, pausedAt, acknowledgedWrites, answeredReads, why } = felt;
     console.log(
-      `${what}: ${seconds} s, ${failedRequests} failed requests, longest pause ${longestPauseMs} ms, ${acknowledgedWrites} writes, ${answeredReads} reads`,
+      `${what}: ${seconds} s, ${failedRequests} failed requests, longest pause ${longestPauseMs} ms at ${pausedAt.toISOString()}, ${acknowledgedWrites} writes, ${answeredReads} reads`,
       [...new Set(why)].slice(0, 5),
     );
     return { ...felt, seconds };
