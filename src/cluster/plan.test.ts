@@ -65,12 +65,13 @@ function withIntent(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 const m1Id = cluster().cluster.status!.identity!.initialMembers[1]!.id;
 
-/** Every member tells of the alarm CORRUPT for this ID. */
-function withAlarm(snapshot: ClusterSnapshot, id: string): ClusterSnapshot {
+/** Every member tells of the alarm CORRUPT for this ID, or for nobody in particular. */
+function withAlarm(snapshot: ClusterSnapshot, id?: string): ClusterSnapshot {
+  const memberId = id === undefined ? undefined : memberIdFromHex(id);
   const endpoints = new Map(
     [...snapshot.endpoints].map(([name, answer]) => {
-      const errors = [`memberID:${BigInt(`0x${id}`)} alarm:CORRUPT `];
-      return [name, answer.is === "present" ? present({ ...answer.value, errors }) : answer] as const;
+      const alarms = [{ memberId, type: "CORRUPT" }] as const;
+      return [name, answer.is === "present" ? present({ ...answer.value, alarms }) : answer] as const;
     }),
   );
   return { ...snapshot, endpoints };
@@ -428,8 +429,13 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   },
   {
     name: "gives a corrupt member up after the stated time",
-    given: withAlarm(sickFor(cluster(), "my-etcd-1", 300_000), m1Id),
+    given: withAlarm(sickFor(cluster(), "my-etcd-1", 10_000), m1Id),
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
+  },
+  {
+    name: "changes nothing while the members' data differs and nobody knows whose is right",
+    given: withAlarm(sickFor(cluster({ spec: { replicas: 1 } }), "my-etcd-1", 300_000)),
+    expect: "wait: await-verdict",
   },
   {
     name: "lowers the alarm of a corrupt member that has left",

@@ -7,6 +7,7 @@ import { awaitHealth } from "#cluster/rules/await-health.ts";
 import { awaitLearner } from "#cluster/rules/await-learner.ts";
 import { awaitMembers } from "#cluster/rules/await-members.ts";
 import { awaitQuorum } from "#cluster/rules/await-quorum.ts";
+import { awaitVerdict } from "#cluster/rules/await-verdict.ts";
 import { bootstrap } from "#cluster/rules/bootstrap.ts";
 import { claimTaken } from "#cluster/rules/claim-taken.ts";
 import { clientServiceRule } from "#cluster/rules/client-service.ts";
@@ -74,6 +75,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   disruptionBudgetRule, // likewise
   awaitMembers, // everything below is for a cluster that has formed
   awaitQuorum, // everything below needs the member list
+  awaitVerdict, // everything below may need to know whose data is right
   disarmAlarm, // before anything else: until then nobody is served
   retirePeer, // what is over is cleared away before anything new begins
   identifyMember, // a member that was added is recognised before another one could be

@@ -2,7 +2,7 @@ import { ordinalOf, PAUSED_ANNOTATION, peerHost, peerName, peerUrl } from "#api/
 import type { ClusterIdentity, EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Observed } from "#base/observed.ts";
-import { type EndpointStatus, hexOf, type MemberList } from "#etcd/types.ts";
+import { type Alarm, type EndpointStatus, hexOf, type MemberList } from "#etcd/types.ts";
 import {
   controllerOf,
   type KubeObject,
@@ -134,18 +134,22 @@ export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): M
   return { is: "healthy", status };
 }
 
-/** An alarm as `Status` lists it among the errors: the proto's text form, with the ID in decimal. */
-const CORRUPT_ALARM = /memberID:(\d+)\s+alarm:CORRUPT/;
-
 /** IDs, in hexadecimal, of members for which the alarm CORRUPT is raised, whether or not they are still members. */
 export function corruptMembers(snapshot: ClusterSnapshot): readonly string[] {
-  const ids = new Set<string>();
-  for (const answer of snapshot.endpoints.values()) {
-    if (answer.is !== "present" || hexOf(answer.value.clusterId) !== identityOf(snapshot)?.clusterID) continue;
-    for (const error of answer.value.errors) {
-      const id = CORRUPT_ALARM.exec(error)?.[1];
-      if (id !== undefined) ids.add(BigInt(id).toString(16));
-    }
-  }
-  return [...ids].sort();
+  const ids = corruptions(snapshot).flatMap(({ memberId }) => (memberId === undefined ? [] : hexOf(memberId)));
+  return [...new Set(ids)].sort();
+}
+
+/** Whether members' data differs and etcd cannot tell whose is right. */
+export function isDataDisputed(snapshot: ClusterSnapshot): boolean {
+  return corruptions(snapshot).some(({ memberId }) => memberId === undefined);
+}
+
+function corruptions(snapshot: ClusterSnapshot): readonly Alarm[] {
+  const clusterID = identityOf(snapshot)?.clusterID;
+  return [...snapshot.endpoints.values()].flatMap((answer) =>
+    answer.is === "present" && hexOf(answer.value.clusterId) === clusterID
+      ? answer.value.alarms.filter(({ type }) => type === "CORRUPT")
+      : [],
+  );
 }

@@ -9,6 +9,7 @@ import {
   corruptMembers,
   healthOf,
   identityOf,
+  isDataDisputed,
   isForming,
   saidByPeer,
 } from "#cluster/snapshot.ts";
@@ -142,9 +143,10 @@ function conditions(
 function available(snapshot: ClusterSnapshot, members: readonly MemberStatus[]): Verdict {
   const voters = members.filter((member) => !member.learner);
   const missing = voters.filter((member) => !member.healthy);
-  const corrupt = corruptMembers(snapshot);
+  const corrupt = corruptMembers(snapshot).map((id) => `for member ${id}`);
+  if (isDataDisputed(snapshot)) corrupt.push("for no member in particular");
   if (snapshot.members.is === "present" && corrupt.length > 0) {
-    const message = `the alarm CORRUPT is raised for member ${corrupt.join(", ")}: etcd refuses every read and write`;
+    const message = `the alarm CORRUPT is raised ${corrupt.join(" and ")}: etcd refuses every read and write`;
     return { status: "False", reason: "CorruptionAlarm", message };
   }
   if (snapshot.members.is === "present") {

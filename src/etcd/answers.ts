@@ -15,6 +15,7 @@ import {
   type KeyValue,
   type KvHash,
   type Member,
+  type MemberId,
   type MemberList,
   memberId,
 } from "./types.ts";
@@ -55,12 +56,26 @@ export function statusOf(header: ResponseHeader, message: StatusResponse): Endpo
     raftTerm: Number(message.raftTerm),
     isLearner: message.isLearner,
     downgradeTo: message.downgradeInfo?.enabled === true ? message.downgradeInfo.targetVersion : undefined,
-    errors: [...message.errors],
+    alarms: message.errors.flatMap((error) => alarmIn(error) ?? []),
   };
 }
 
 export function alarmOf(message: AlarmMember): Alarm {
-  return { memberId: memberId(message.memberID), type: alarmTypeOf(message.alarm) };
+  return { memberId: mentioned(message.memberID), type: alarmTypeOf(message.alarm) };
+}
+
+/** A proto message's text form: the ID in decimal, left out when it is 0; how many spaces follow it is not said. */
+const ALARM_TEXT = /^(?:memberID:(\d+)\s+)?alarm:(\w+)/;
+
+/** `Status` tells of alarms in a text each, among other complaints ("etcdserver: no leader"). */
+function alarmIn(error: string): Alarm | undefined {
+  const [found, id = "0", type] = ALARM_TEXT.exec(error) ?? [];
+  if (found === undefined) return undefined;
+  return { memberId: mentioned(BigInt(id)), type: type === "NOSPACE" || type === "CORRUPT" ? type : "UNKNOWN" };
+}
+
+function mentioned(id: bigint): MemberId | undefined {
+  return id === 0n ? undefined : memberId(id);
 }
 
 function alarmTypeOf(alarm: AlarmNumber): AlarmType {

@@ -97,7 +97,7 @@ export class GrpcClient implements EtcdClient {
 
   async disarmAlarm(endpoint: Endpoint, alarm: Alarm, options: CallOptions): Promise<void> {
     if (alarm.type === "UNKNOWN") throw new OperatorError("Bug", "an alarm of unknown type cannot be disarmed");
-    const request = { action: AlarmAction.DEACTIVATE, memberID: alarm.memberId, alarm: AlarmNumber[alarm.type] };
+    const request = { action: AlarmAction.DEACTIVATE, memberID: alarm.memberId ?? 0n, alarm: AlarmNumber[alarm.type] };
     await this.#change("Alarm", endpoint, options, (member, rpc) => member.maintenance.alarm(request, rpc));
   }
 

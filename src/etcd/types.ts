@@ -115,8 +115,8 @@ export interface EndpointStatus {
   readonly isLearner: boolean;
   /** The minor version to which a downgrade is under way ("3.5.0"); undefined when none is, and before etcd 3.6. */
   readonly downgradeTo: string | undefined;
-  /** Complaints in etcd's words, such as "etcdserver: no leader" or "memberID:1 alarm:NOSPACE". Empty when all is well. */
-  readonly errors: readonly string[];
+  /** The alarms of the whole cluster, as far as this member has heard of them. */
+  readonly alarms: readonly Alarm[];
 }
 
 /**
@@ -127,7 +127,11 @@ export type AlarmType = "NOSPACE" | "CORRUPT" | "UNKNOWN";
 
 /** An alarm stays raised until it is disarmed, even when its cause is gone. */
 export interface Alarm {
-  readonly memberId: MemberId;
+  /**
+   * Whose space or data it is about. Undefined when members' data differs and no majority has the same, so that etcd cannot
+   * tell whose is right (server/etcdserver/corrupt.go, checkPeerHashes).
+   */
+  readonly memberId: MemberId | undefined;
   readonly type: AlarmType;
 }
 

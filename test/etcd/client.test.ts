@@ -28,7 +28,7 @@ describe.each(ETCD_VERSIONS)("client of etcd %s", (version) => {
     assert.ok(status.raftAppliedIndex > 0 && status.raftIndex >= status.raftAppliedIndex);
     assert.equal(status.isLearner, false);
     assert.equal(status.downgradeTo, undefined);
-    assert.deepEqual(status.errors, []);
+    assert.deepEqual(status.alarms, []);
     // Both fields came with 3.6.
     assert.equal(status.dbSizeQuotaBytes === undefined, version === "3.5.35");
   });

@@ -6,6 +6,7 @@ import type { CallOptions } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { refusalOf } from "#etcd/error.ts";
 import { ETCD_VERSIONS, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd.ts";
+import { raiseCorrupt } from "#kit/load-accidents.ts";
 
 const options: CallOptions = { signal: neverAborted };
 const unavailable = (thrown: unknown) => hasCode(thrown, "EtcdUnavailable");
@@ -122,11 +123,23 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
     assert.ok(hasCode(refused, "EtcdRejected"));
     assert.equal(refusalOf(refused), "NoSpace");
     const status = await etcd.client.status(only().endpoint, options);
-    assert.ok(status.errors.length > 0);
+    assert.deepEqual(status.alarms, [{ memberId: status.memberId, type: "NOSPACE" }]);
     const alarms = await etcd.client.alarms(only().endpoint, options);
     assert.deepEqual(alarms, [{ memberId: status.memberId, type: "NOSPACE" }]);
     await etcd.client.disarmAlarm(only().endpoint, alarms[0]!, options);
     assert.deepEqual(await etcd.client.alarms(only().endpoint, options), []);
+  });
+
+  test("corrupt data is told with the member that has it, or with none when etcd cannot tell whose is right", async () => {
+    const { memberId } = await etcd.client.status(only().endpoint, options);
+    for (const id of [memberId, undefined]) {
+      await raiseCorrupt(only().endpoint.address, `${id ?? 0}`);
+      const corrupt = { memberId: id, type: "CORRUPT" } as const;
+      assert.deepEqual((await etcd.client.status(only().endpoint, options)).alarms, [corrupt]);
+      assert.deepEqual(await etcd.client.alarms(only().endpoint, options), [corrupt]);
+      await etcd.client.disarmAlarm(only().endpoint, corrupt, options);
+      assert.deepEqual((await etcd.client.status(only().endpoint, options)).alarms, []);
+    }
   });
 });
 

@@ -158,7 +158,7 @@ export function endpointStatus(clusterID: string, id: string, leader: string | u
     raftTerm: 2,
     isLearner: false,
     downgradeTo: undefined,
-    errors: [],
+    alarms: [],
   };
 }
 

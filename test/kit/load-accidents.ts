@@ -1,6 +1,6 @@
 // What happens to clusters, done to one of the local Kubernetes. Also used by the benches, so nothing here knows the tests' instance.
 
-import { readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Instance } from "#dev/local/instance.ts";
 import { tableOf } from "#dev/local/processes.ts";
@@ -22,6 +22,27 @@ export async function emptyVolume(instance: Pick<Instance, "folder">, node: stri
   const entries = await readdir(folder);
   if (entries.length === 0) throw new Error(`${folder} is empty already`);
   for (const entry of entries) await rm(join(folder, entry), { recursive: true });
+}
+
+/**
+ * Raises the alarm CORRUPT as etcd's own check does when members' data differs; from then on etcd refuses reads and writes.
+ * @param address of a client port, HOST:PORT
+ * @param memberId in decimal; "0" for no member in particular
+ */
+export async function raiseCorrupt(address: string, memberId: string): Promise<void> {
+  const body = JSON.stringify({ action: "ACTIVATE", memberID: memberId, alarm: "CORRUPT" });
+  const answer = await fetch(`http://${address}/v3/maintenance/alarm`, { method: "POST", body });
+  if (!answer.ok) throw new Error(`the alarm was refused: ${await answer.text()}`);
+}
+
+/** Overwrites what etcd has in a volume with zeros, as a failing disk may: etcd refuses to start on it. */
+export async function damageVolume(instance: Pick<Instance, "folder">, node: string, volume: string): Promise<void> {
+  const folder = join(instance.folder, "nodes", node, "volumes", volume);
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const file = join(entry.parentPath, entry.name);
+    await writeFile(file, Buffer.alloc((await stat(file)).size), { flag: "r+" });
+  }
 }
 
 /** Holds the API server until disposed: calls to it hang, and watches fall silent. */

@@ -138,7 +138,7 @@ export class WorldEtcdClient {
       raftTerm: data.term,
       isLearner: !votersOf(data).includes(data.memberId),
       downgradeTo: undefined,
-      errors: alarms.map((id) => `memberID:${id} alarm:CORRUPT `),
+      alarms: alarms.map((memberId) => ({ memberId, type: "CORRUPT" })),
     };
   }
 }

@@ -20,7 +20,8 @@ interface Cluster {
   readonly lostDisks: Set<MemberId>;
   /** Whether at some moment more than a minority of the voters had lost their disks: then writes may be lost. */
   hasLostMajority: boolean;
-  readonly alarms: Set<MemberId>;
+  /** Of whom CORRUPT is raised; `undefined` among them when it is not known whose data is wrong. */
+  readonly alarms: Set<MemberId | undefined>;
   /** The members by the last leader's log. */
   members: ReadonlyMap<MemberId, ListedMember>;
 }
@@ -50,6 +51,11 @@ export class Truth {
   named(clusterID: string | undefined): Cluster | undefined {
     for (const [id, cluster] of this.#clusters) if (hexOf(id) === clusterID) return cluster;
     return undefined;
+  }
+
+  /** Every cluster that ever ran. */
+  all(): readonly Cluster[] {
+    return [...this.#clusters.values()];
   }
 
   acknowledge(data: MemberData, number: number): void {

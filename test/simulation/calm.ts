@@ -30,7 +30,10 @@ export function heal(world: World, profile: Profile): void {
   for (const node of kubelets.nodes) node.isUp = true;
   if (world.operator !== undefined && !world.operator.isLeading) world.crashOperator();
   if (world.operator === undefined) world.startOperator();
-  if (profile.isTidied) people.tidy();
+  if (profile.isTidied) {
+    people.tidy();
+    for (const cluster of etcd.truth.all()) cluster.alarms.delete(undefined); // somebody has found out whose data is right
+  }
   keepWrong(world, profile);
 }
 

@@ -139,20 +139,22 @@ class Ending {
     if (canHeal && !isComplete)
       return `${healthy} of ${voters.length} voters are well, ${replicas} are wanted, and nothing is in the way`;
     const alarms = [...(this.#world.etcd.truth.named(identity.clusterID)?.alarms ?? [])];
-    const isOver = alarms.some((id) => !members.some((member) => member.id === id));
+    const isUndecided = alarms.includes(undefined);
+    const isOver = alarms.some((id) => id !== undefined && !members.some((member) => member.id === id));
     if (canHeal && isOver) return "the alarm of a member that is gone is still raised";
     if (canHeal && isForming) return "all its members could have joined, and it is still forming";
     if (healthy < quorumOf(voters.length)) return this.#wrongWithoutQuorum(isForming, voters.length);
     const stuck = members.find(
       ({ id }) => this.#joinsForMs(`${identity.clusterID}/${hexOf(id)}`) > LEARNER_DEADLINE_MS,
     );
-    if (stuck !== undefined) return `${stuck.peerUrl} has been joining for longer than it may`;
+    if (stuck !== undefined && !isUndecided) return `${stuck.peerUrl} has been joining for longer than it may`;
     if (isForming) return this.#says("Ready", "False", "Forming") ?? this.#tells("Progressing", "await-members:");
     const available =
       alarms.length > 0
         ? this.#says("Available", "False", "CorruptionAlarm")
         : this.#says("Available", "True", "QuorumAvailable");
     if (available !== undefined) return available;
+    if (isUndecided) return this.#tells("Progressing", "await-verdict:");
     if (isComplete) return this.#wrongWhenComplete(members.map(({ id }) => hexOf(id)));
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False, and the cluster is not complete";
     const isSettled = this.#condition("Progressing")?.reason === "Settled";

@@ -159,8 +159,9 @@ function corruptMember(world: World): boolean {
   const process = world.random.pick([...world.etcd.processes.values()]);
   const cluster = process === undefined ? undefined : world.etcd.truth.of(process.data.clusterId);
   if (process === undefined || cluster?.members.has(process.data.memberId) !== true) return false;
-  world.tell(`the data of ${process.peer} is found to be corrupt`);
-  cluster.alarms.add(process.data.memberId);
+  const isKnown = world.random.chance(0.75);
+  world.tell(`${isKnown ? `the data of ${process.peer}` : "the data of some member or other"} is found to be corrupt`);
+  cluster.alarms.add(isKnown ? process.data.memberId : undefined);
   return true;
 }
 

@@ -32,7 +32,8 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity): Pros
   const needed = isForming ? voters.length : quorumOf(voters.length);
   // Claims of a cluster that was deleted before a majority of it ever met cannot become one (README, limits).
   const canForm = isForming || (cluster?.everLed.size ?? 0) > 0;
-  return { members, well, canHeal: canForm && able.length >= needed && !isHindered(world) };
+  const isUndecided = cluster?.alarms.has(undefined) ?? false;
+  return { members, well, canHeal: canForm && !isUndecided && able.length >= needed && !isHindered(world) };
 }
 
 function asRecorded({ initialMembers }: ClusterIdentity): readonly ListedMember[] {

@@ -39,6 +39,10 @@ const LEFT_OUT = leftOut("cluster", [
   { name: "disruption-budget", leaning: FORMING },
   { name: "await-members", leaning: { ...FORMING, obstacle: "noVolume" } },
   { name: "await-quorum", leaning: { ...FORMED, replicas: 1, hasLocalVolumes: true, obstacle: "nodeStaysDown" } },
+  {
+    name: "await-verdict",
+    leaning: { ...FORMED, often: { corruptMember: 1 }, steps: 40, isTidied: false },
+  },
   { name: "disarm-alarm", leaning: { ...FORMED, often: { corruptMember: 1 }, steps: 40 } },
   { name: "retire-peer", leaning: SCALED },
   { name: "identify-member", leaning: SCALED },

@@ -4,7 +4,10 @@ import { corruptMembers } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { step } from "#runtime/decide.ts";
 
-/** While CORRUPT is raised, etcd refuses every read and write. Once the member that it was raised for has left, its reason has gone. */
+/**
+ * While CORRUPT is raised, etcd refuses every read and write. Once the member that it was raised for has left, its reason has
+ * gone; an alarm that names nobody never ends by itself.
+ */
 export const disarmAlarm: ClusterRule = {
   name: "disarm-alarm",
   decide(snapshot) {

@@ -1,13 +1,13 @@
 import { intendedPeers, type KnownMember, lostForMs, sick, votersOf } from "#cluster/members.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
 import { retire } from "#cluster/rules/retire-peer.ts";
-import { type ClusterSnapshot, healthOf, peerNamed } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, corruptMembers, healthOf, peerNamed } from "#cluster/snapshot.ts";
 import { lastWords, whyNotRunning } from "#kube/pod.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
- * How long to wait when the data is certainly gone, in milliseconds. Waiting longer brings nothing back; not waiting at all
- * would act on a claim that a person is just about to put back.
+ * How long to wait when the data is certainly gone or wrong, in milliseconds. Waiting longer brings nothing back; not waiting at
+ * all would act on a claim that a person is just about to put back.
  */
 const GONE_AFTER_MS = 10_000;
 
@@ -36,7 +36,9 @@ export const replaceLost: ClusterRule = {
 };
 
 function patienceMs(snapshot: ClusterSnapshot, member: KnownMember): number {
-  const isGone = hasNoClaim(snapshot, member) || refusedEmptyVolume(snapshot, member);
+  // While its data is wrong nobody is served: etcd refuses every read and write.
+  const isWrong = corruptMembers(snapshot).includes(member.id);
+  const isGone = isWrong || hasNoClaim(snapshot, member) || refusedEmptyVolume(snapshot, member);
   return isGone ? Math.min(GONE_AFTER_MS, snapshot.replaceAfterMs) : snapshot.replaceAfterMs;
 }
 

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { CLIENT_PORT } from "#api/names.ts";
+import { eventually, instance, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { damageVolume, killEtcd, raiseCorrupt } from "#kit/load-accidents.ts";
+import { LoadedCluster, withOperatorFlags } from "#kit/loaded-cluster.ts";
+
+// The data of a member goes bad while clients write and read: on its disk, so that etcd does not start on it, or in the judgement
+// of etcd itself, which then serves nobody.
+
+const REPLACE_AFTER_SECONDS = 20;
+const SOON_MS = 120_000;
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let flags: AsyncDisposable;
+let cluster: LoadedCluster;
+
+beforeAll(async () => {
+  flags = await withOperatorFlags(`--replace-after=${REPLACE_AFTER_SECONDS}`);
+  namespace = await testNamespace("corrupt-data");
+  const user = new UserCluster(namespace.name);
+  await user.create({ replicas: 3 });
+  await user.untilReady();
+  cluster = new LoadedCluster(user);
+});
+
+afterAll(async () => {
+  await cluster?.[Symbol.asyncDispose]();
+  await namespace?.[Symbol.asyncDispose]();
+  await flags?.[Symbol.asyncDispose]();
+});
+
+/** Raises CORRUPT for a member, or for none in particular; any member takes it. */
+async function raise(name: string | undefined): Promise<void> {
+  const { members = [] } = (await cluster.get()).status ?? {};
+  const id = members.find((member) => member.name === name)?.id ?? "0";
+  const host = `${members[0]!.name}.${cluster.name}.${cluster.namespace}.svc.cluster.local`;
+  await raiseCorrupt(`${host}:${CLIENT_PORT}`, BigInt(`0x${id}`).toString());
+}
+
+async function untilReplaced(name: string): Promise<void> {
+  await eventually(async () => expect(await cluster.quarantined()).toContain(name), SOON_MS);
+  expect(await cluster.untilWhole(3)).not.toContain(name);
+}
+
+test("damaged files: etcd does not start on them, and the member is replaced", async () => {
+  const { name, pod } = await cluster.memberAwayFromOperator();
+  const { spec } = await cluster.json<{ spec: { volumeName: string } }>("get", "pvc", name);
+  await cluster.feltDuring("files damaged", async () => {
+    await damageVolume(instance, pod.spec.nodeName, spec.volumeName);
+    await killEtcd(pod.metadata.uid);
+    await untilReplaced(name);
+  });
+});
+
+test.each(["a follower", "the leader"])(
+  "the data of %s is corrupt: it is replaced, and the alarm ends",
+  async (who) => {
+    const { leader, members = [] } = (await cluster.get()).status ?? {};
+    const { name } = members.find((member) => (member.name === leader) === (who === "the leader"))!;
+    await cluster.feltDuring(`${who} corrupt`, async () => {
+      await raise(name);
+      await cluster.untilCondition("Available", "False", "CorruptionAlarm");
+      await untilReplaced(name);
+    });
+  },
+);
+
+test("nobody knows whose data is right: nothing is changed before a person has decided", async () => {
+  await raise(undefined);
+  await cluster.untilCondition("Available", "False", "CorruptionAlarm");
+  await cluster.scale(1);
+  await cluster.untilCondition("Progressing", "True", "Scaling");
+  await sleep(2 * REPLACE_AFTER_SECONDS * 1_000); // longer than anything is waited for
+  const [name = ""] = await cluster.names("etcdpeers");
+  expect(await cluster.names("etcdpeers")).toHaveLength(3);
+  expect(await cluster.members(name)).toHaveLength(3);
+  await cluster.etcdctl(name, "alarm", "disarm");
+  await cluster.untilWhole(1);
+});
+
+test("no acknowledged write is missing", async () => {
+  await cluster.end();
+});
