@@ -1,5 +1,6 @@
 import { QUARANTINE_LABEL, QUARANTINE_REASON_ANNOTATION, QUARANTINE_TIME_ANNOTATION } from "#api/names.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
+import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type KubeObject,
@@ -16,7 +17,7 @@ import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { Written } from "#runtime/controller.ts";
 
 /** Whom this room writes to. */
-export type PeerWrites = Pick<KubeClient, "create" | "replace" | "patch" | "delete">;
+export type PeerWrites = Pick<KubeClient, "find" | "create" | "replace" | "patch" | "delete">;
 
 /** Does one step: exactly one write, with its precondition. */
 export async function actOnPeer(
@@ -27,6 +28,7 @@ export async function actOnPeer(
 ): Promise<Written> {
   switch (step.do) {
     case "createClaim":
+      await needPeer(kube, snapshot, signal);
       // POST, not apply: a claim that appeared meanwhile holds somebody's data and is not to be changed.
       return stored(PERSISTENT_VOLUME_CLAIMS, await kube.create(PERSISTENT_VOLUME_CLAIMS, step.claim, { signal }));
     case "deleteClaim":
@@ -40,6 +42,7 @@ export async function actOnPeer(
     case "annotatePod":
       return await annotatePod(kube, step.pod, step.annotations, signal);
     case "createReplicaSet":
+      await needPeer(kube, snapshot, signal);
       return stored(REPLICA_SETS, await kube.create(REPLICA_SETS, step.replicaSet, { signal }));
     case "replaceReplicaSet":
       return stored(REPLICA_SETS, await kube.replace(REPLICA_SETS, replacing(step.live, step.replicaSet), { signal }));
@@ -55,6 +58,24 @@ export async function writeStatus(
 ): Promise<Written> {
   const peer: EtcdPeer = { ...snapshot.peer, status };
   return stored(ETCD_PEERS, await kube.replace(ETCD_PEERS, peer, { signal, subresource: "status" }));
+}
+
+/** A peer younger than this, in milliseconds, was made just now, and what belongs to it is made for the first time. */
+const YOUNG_MS = 30_000;
+
+/**
+ * A create has no precondition that could tell that the cache is behind. What is made for a peer that is gone would start its
+ * member again until the garbage collector takes it, and then anew; a claim would stay for ever. So the API server is asked,
+ * but for the first time, which costs no request.
+ */
+async function needPeer(kube: PeerWrites, { peer, takenAtMs }: PeerSnapshot, signal: AbortSignal): Promise<void> {
+  const { namespace, name, uid, creationTimestamp } = peer.metadata;
+  const ageMs = takenAtMs - Date.parse(creationTimestamp ?? "");
+  if (ageMs >= -YOUNG_MS && ageMs < YOUNG_MS) return;
+  const live = await kube.find(ETCD_PEERS, { namespace, name }, { signal });
+  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
+  if (live.is === "present" && live.value.metadata.uid === uid) return;
+  throw new OperatorError("KubeConflict", `EtcdPeer ${name} is gone; the cache does not show it yet`);
 }
 
 /** uid: a claim made again under the same name is another one. */

@@ -1,26 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, instance, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { eventually, instance } from "#kit/e2e.ts";
 import { emptyVolume, killEtcd } from "#kit/load-accidents.ts";
 import { LoadedCluster } from "#kit/loaded-cluster.ts";
 
 // One cluster is scaled and healed while clients write and read without pause. After each chapter nothing may be left over, and one
 // copy of each key must be able to explain what the clients saw. What takes longer: test/long/membership.test.ts.
 
-let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: LoadedCluster;
 
 beforeAll(async () => {
-  namespace = await testNamespace("membership");
-  const user = new UserCluster(namespace.name);
-  await user.create({ replicas: 1 });
-  await user.untilReady();
-  cluster = new LoadedCluster(user);
+  cluster = await LoadedCluster.start("membership", { replicas: 1 });
 });
 
-afterAll(async () => {
-  await cluster?.[Symbol.asyncDispose]();
-  await namespace?.[Symbol.asyncDispose]();
-});
+afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 async function scaleTo(replicas: number): Promise<readonly string[]> {
   await cluster.scale(replicas);

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { eventually, kubectl, UserCluster } from "#kit/e2e.ts";
-import { type Felt, Load, type LoadOptions } from "#kit/load.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { type Felt, Load } from "#kit/load.ts";
 
 interface Named {
   readonly metadata: {
@@ -21,11 +21,29 @@ const QUARANTINED = "etcd.improbable.io/quarantined";
 /** A user's cluster with clients that write and read without pause. */
 export class LoadedCluster extends UserCluster implements AsyncDisposable {
   readonly load: Load;
+  readonly #belongings: AsyncDisposableStack;
 
-  /** Call it when the cluster is ready. */
-  constructor(cluster: UserCluster, options: LoadOptions = {}) {
+  /**
+   * A ready cluster in a namespace of its own, and an operator with these flags besides the deployed ones. Disposing ends the
+   * load and takes all of it away.
+   */
+  static async start(
+    prefix: string,
+    { replicas = 3, operatorFlags = [] }: { replicas?: number; operatorFlags?: readonly string[] } = {},
+  ): Promise<LoadedCluster> {
+    await using belongings = new AsyncDisposableStack();
+    if (operatorFlags.length > 0) belongings.use(await withOperatorFlags(...operatorFlags));
+    const { name } = belongings.use(await testNamespace(prefix));
+    const user = new UserCluster(name);
+    await user.create({ replicas });
+    await user.untilReady();
+    return new LoadedCluster(user, belongings.move());
+  }
+
+  private constructor(cluster: UserCluster, belongings: AsyncDisposableStack) {
     super(cluster.namespace, cluster.name);
-    this.load = new Load(cluster.namespace, cluster.name, options);
+    this.load = new Load(cluster.namespace, cluster.name);
+    this.#belongings = belongings;
   }
 
   async scale(replicas: number): Promise<void> {
@@ -127,6 +145,7 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.load[Symbol.asyncDispose]();
+    await this.#belongings.disposeAsync();
   }
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { eventually } from "#kit/e2e.ts";
 import { LoadedCluster } from "#kit/loaded-cluster.ts";
 
 // What people do to a cluster, and what they find afterwards: it is put back, followed or explained, and no data is lost.
@@ -16,21 +16,13 @@ const NO_LABELS = {
 const PAUSED = "etcd.improbable.io/paused";
 
 describe("a cluster in use is whole again after somebody", () => {
-  let namespace: Awaited<ReturnType<typeof testNamespace>>;
   let cluster: LoadedCluster;
 
   beforeAll(async () => {
-    namespace = await testNamespace("bad-days");
-    const user = new UserCluster(namespace.name);
-    await user.create({ replicas: 3 });
-    await user.untilReady();
-    cluster = new LoadedCluster(user);
+    cluster = await LoadedCluster.start("bad-days");
   });
 
-  afterAll(async () => {
-    await cluster?.[Symbol.asyncDispose]();
-    await namespace?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => cluster?.[Symbol.asyncDispose]());
 
   /** etcd refuses to change its members while one of them has been connected for less than five seconds. */
   async function changeMembers(peer: string, ...args: readonly string[]): Promise<string> {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CLIENT_PORT } from "#api/names.ts";
-import { eventually, instance, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { eventually, instance } from "#kit/e2e.ts";
 import { damageVolume, killEtcd, raiseCorrupt } from "#kit/load-accidents.ts";
-import { LoadedCluster, withOperatorFlags } from "#kit/loaded-cluster.ts";
+import { LoadedCluster } from "#kit/loaded-cluster.ts";
 
 // The data of a member goes bad while clients write and read: on its disk, so that etcd does not start on it, or in the judgement
 // of etcd itself, which then serves nobody.
@@ -11,24 +11,13 @@ import { LoadedCluster, withOperatorFlags } from "#kit/loaded-cluster.ts";
 const REPLACE_AFTER_SECONDS = 20;
 const SOON_MS = 120_000;
 
-let namespace: Awaited<ReturnType<typeof testNamespace>>;
-let flags: AsyncDisposable;
 let cluster: LoadedCluster;
 
 beforeAll(async () => {
-  flags = await withOperatorFlags(`--replace-after=${REPLACE_AFTER_SECONDS}`);
-  namespace = await testNamespace("corrupt-data");
-  const user = new UserCluster(namespace.name);
-  await user.create({ replicas: 3 });
-  await user.untilReady();
-  cluster = new LoadedCluster(user);
+  cluster = await LoadedCluster.start("corrupt-data", { operatorFlags: [`--replace-after=${REPLACE_AFTER_SECONDS}`] });
 });
 
-afterAll(async () => {
-  await cluster?.[Symbol.asyncDispose]();
-  await namespace?.[Symbol.asyncDispose]();
-  await flags?.[Symbol.asyncDispose]();
-});
+afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 /** Raises CORRUPT for a member, or for none in particular; any member takes it. */
 async function raise(name: string | undefined): Promise<void> {

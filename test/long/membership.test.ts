@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, instance, node, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { eventually, instance, node } from "#kit/e2e.ts";
 import { freezeApiServer } from "#kit/load-accidents.ts";
-import { killOperator, LoadedCluster, withOperatorFlags } from "#kit/loaded-cluster.ts";
+import { killOperator, LoadedCluster } from "#kit/loaded-cluster.ts";
 
 // One cluster lives through everything, while clients write and read without pause. After each chapter nothing may be left
 // over, and one copy of each key must be able to explain what the clients saw.
@@ -13,24 +13,13 @@ const REPLACE_AFTER_SECONDS = 30;
 /** An election takes one to two seconds, and a client on a silent connection notices after two. */
 const LONGEST_ELECTION_MS = 5_000;
 
-let namespace: Awaited<ReturnType<typeof testNamespace>>;
-let flags: AsyncDisposable;
 let cluster: LoadedCluster;
 
 beforeAll(async () => {
-  flags = await withOperatorFlags(`--replace-after=${REPLACE_AFTER_SECONDS}`);
-  namespace = await testNamespace("membership");
-  const user = new UserCluster(namespace.name);
-  await user.create({ replicas: 3 });
-  await user.untilReady();
-  cluster = new LoadedCluster(user);
+  cluster = await LoadedCluster.start("membership", { operatorFlags: [`--replace-after=${REPLACE_AFTER_SECONDS}`] });
 });
 
-afterAll(async () => {
-  await cluster?.[Symbol.asyncDispose]();
-  await namespace?.[Symbol.asyncDispose]();
-  await flags?.[Symbol.asyncDispose]();
-});
+afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 test("a node is cut off and comes back before its member is given up", async () => {
   const before = await cluster.names("etcdpeers");

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { peer } from "#kit/peer.ts";
+import type { KubeObject, Resource } from "#kube/kinds.ts";
+import { actOnPeer, type PeerWrites } from "#peer/act.ts";
+import { replicaSet } from "#peer/desired/replica-set.ts";
+import { volumeClaim } from "#peer/desired/volume-claim.ts";
+import type { PeerStep } from "#peer/plan.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+
+// What belongs to a peer is made a second time only when the API server says that the peer is there: the cache may be behind.
+
+const old = peer();
+const steps: PeerStep[] = [
+  { do: "createClaim", claim: volumeClaim(old) },
+  { do: "createReplicaSet", replicaSet: replicaSet(old) },
+];
+
+/** @returns the requests, by verb */
+async function requestsOf(step: PeerStep, snapshot: PeerSnapshot, live: Observed<EtcdPeer>): Promise<string[]> {
+  const requests: string[] = [];
+  const kube = {
+    find: () => {
+      requests.push("find");
+      return Promise.resolve(live);
+    },
+    create: (_: Resource<KubeObject>, draft: KubeObject) => {
+      requests.push("create");
+      return Promise.resolve(draft);
+    },
+  } as unknown as PeerWrites;
+  await actOnPeer(kube, step, snapshot, AbortSignal.timeout(1_000));
+  return requests;
+}
+
+for (const step of steps) {
+  test(`${step.do}: is done for a peer that is there`, async () => {
+    expect(await requestsOf(step, old, present(old.peer))).toEqual(["find", "create"]);
+  });
+
+  test(`${step.do}: is not done for a peer that is gone, or another one by now, or cannot be looked for`, async () => {
+    const another = { ...old.peer, metadata: { ...old.peer.metadata, uid: "another" } };
+    await expect(requestsOf(step, old, absent)).rejects.toMatchObject({ code: "KubeConflict" });
+    await expect(requestsOf(step, old, present(another))).rejects.toMatchObject({ code: "KubeConflict" });
+    await expect(requestsOf(step, old, unknown("no answer"))).rejects.toMatchObject({ code: "KubeUnavailable" });
+  });
+
+  test(`${step.do}: costs no other request for a peer that was just made`, async () => {
+    const young = { ...old, takenAtMs: Date.parse(old.peer.metadata.creationTimestamp ?? "") + 1_000 };
+    expect(await requestsOf(step, young, absent)).toEqual(["create"]);
+  });
+}
