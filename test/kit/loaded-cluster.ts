@@ -37,7 +37,10 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
     const user = new UserCluster(name);
     await user.create({ replicas });
     await user.untilReady();
-    return new LoadedCluster(user, belongings.move());
+    const cluster = new LoadedCluster(user, belongings.move());
+    // kube-proxy learns of a new member a moment after the cluster is Ready; a connection before that takes a second longer.
+    await cluster.load.untilServed();
+    return cluster;
   }
 
   private constructor(cluster: UserCluster, belongings: AsyncDisposableStack) {
