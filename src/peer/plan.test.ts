@@ -144,7 +144,17 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
   {
     name: "says what its own claim has to say, when somebody took that away",
     given: claimWith({ annotations: {} }),
-    expect: "warn: claim-taken",
+    expect: "warn: claim-disowned",
+  },
+  {
+    name: "fences the next pod of a member whose claim is another one now, before it tells",
+    given: { ...claimWith({ annotations: {} }), replicaSet: joined.replicaSet },
+    expect: "replica-set: replaceReplicaSet fenced",
+  },
+  {
+    name: "starts nobody over a claim that is another one now",
+    given: { ...claimWith({ annotations: {} }), replicaSet: undefined, pod: undefined },
+    expect: "warn: claim-disowned",
   },
   {
     name: "fences the pod that runs, not only the next one",
@@ -252,6 +262,14 @@ for (const { name, given, expect: wanted, because = "" } of cases) {
 function decidedBy(rule: string): PeerSnapshot {
   return cases.find(({ expect: wanted }) => wanted.endsWith(`: ${rule}`))!.given;
 }
+
+test("peer plan: a ReplicaSet that somebody has set to 0 over another claim is fenced and stays at 0", () => {
+  const stopped = { ...joined.replicaSet!, spec: { ...joined.replicaSet!.spec!, replicas: 0 } };
+  const plan = planPeer({ ...claimWith({ annotations: {} }), replicaSet: stopped });
+  expect(said(plan)).toBe("replica-set: replaceReplicaSet fenced");
+  expect(plan).toMatchObject({ step: { replicaSet: { spec: { replicas: 0 } } } });
+  expect(said(planPeer({ ...peer(), replicaSet: stopped }))).toBe("replica-set: replaceReplicaSet fenced");
+});
 
 test("peer plan: every rule decides at least one of the cases above", () => {
   const deciding = new Set(

@@ -3,6 +3,7 @@ import { PEER_GUARDS } from "#peer/guards.ts";
 import { awaitMember } from "#peer/rules/await-member.ts";
 import { awaitMembership } from "#peer/rules/await-membership.ts";
 import { awaitPod } from "#peer/rules/await-pod.ts";
+import { claimDisowned } from "#peer/rules/claim-disowned.ts";
 import { claimLost } from "#peer/rules/claim-lost.ts";
 import { claimTaken } from "#peer/rules/claim-taken.ts";
 import { createClaim } from "#peer/rules/create-claim.ts";
@@ -51,7 +52,8 @@ export const PEER_RULES: readonly PeerRule[] = [
   replicaSetTaken, // before ours is made or changed
   replicaSetRule,
   fencePod, // after the template, by which the next pod is fenced
-  claimLost, // after the fence: a process that still runs on the lost volume may start again
+  claimDisowned, // after the fence: a process that runs on the wrong volume may start again
+  claimLost, // likewise
   awaitPod,
   awaitMember, // only a member whose pod is ready is asked
 ];

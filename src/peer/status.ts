@@ -39,6 +39,7 @@ const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "await-member": "MemberUnreachable",
   "replica-set-taken": "NameTaken",
   "claim-taken": "ClaimTaken",
+  "claim-disowned": "ClaimTaken",
   "claim-lost": "ClaimLost",
 };
 

@@ -233,18 +233,23 @@ async function etcdBinary(version: EtcdVersionText): Promise<string> {
   return binaries[component];
 }
 
-/** Three ports that nobody listens on at this moment. */
+/** The system may offer a port a second time as long as nobody listens on it. */
+const givenPorts = new Set<number>();
+
+/** Three ports that nobody listens on at this moment, each given once. */
 async function freePorts(): Promise<[number, number, number]> {
   const servers = [createServer(), createServer(), createServer()] as const;
   // All three listen at once, so that they differ.
   await Promise.all(servers.map((server) => new Promise<void>((done) => server.listen(0, "127.0.0.1", done))));
-  const [a, b, c] = servers.map((server) => {
+  const [a = 0, b = 0, c = 0] = servers.map((server) => {
     const address = server.address();
     if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
     return address.port;
   });
   await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return [a ?? 0, b ?? 0, c ?? 0];
+  if ([a, b, c].some((port) => givenPorts.has(port))) return await freePorts();
+  for (const port of [a, b, c]) givenPorts.add(port);
+  return [a, b, c];
 }
 
 /** Processes must not outlive the test run, whatever ends it. */

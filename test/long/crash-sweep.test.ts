@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { hexOf } from "#etcd/types.ts";
-import { eventually } from "#kit/e2e.ts";
+import { eventually, instance } from "#kit/e2e.ts";
+import { emptyVolume, killEtcd } from "#kit/load-accidents.ts";
+import type { MemberPod } from "#kit/loaded-cluster.ts";
 import { withoutDeployedOperator } from "#kit/operator-process.ts";
 import { type Scenario, sweep } from "#kit/operator-sweep.ts";
 import type { World } from "#kit/operator-world.ts";
@@ -61,6 +63,25 @@ const replacement: Scenario = {
   holds: mustHaveItsData,
 };
 
+const quarantine: Scenario = {
+  name: "replacement of an emptied member",
+  mayBeMadeAnew: (object) => object.includes("my-etcd-2"),
+  prepare: (world) => readyWith(world, 3),
+  async act(world) {
+    const pod = await world.json<MemberPod>("get", "pod", await world.podOf("my-etcd-2"));
+    const claim = await world.json<{ spec: { volumeName: string } }>("get", "pvc", "my-etcd-2");
+    await emptyVolume(instance, pod.spec.nodeName, claim.spec.volumeName);
+    await killEtcd(pod.metadata.uid);
+  },
+  async settled(world) {
+    const claim = await world.json<{ metadata: { labels: Record<string, string> } }>("get", "pvc", "my-etcd-2");
+    if (claim.metadata.labels["etcd.improbable.io/quarantined"] !== "true")
+      throw new Error("the claim is not put aside");
+    await world.mustBeReady();
+  },
+  holds: mustHaveItsData,
+};
+
 const deletion: Scenario = {
   name: "deletion",
   prepare: (world) => readyWith(world, 3),
@@ -82,6 +103,12 @@ const comeback: Scenario = {
     await mustHaveItsData(world);
     expect((await world.cluster())?.status?.identity?.clusterID).toBe(before.get(world));
   },
+};
+
+const smallerComeback: Scenario = {
+  ...comeback,
+  name: "return with fewer",
+  act: (world) => world.create({ replicas: 1 }),
 };
 
 /** The cluster ID of a cluster that was deleted. */
@@ -124,8 +151,10 @@ const swept: readonly { scenario: Scenario; mustWrite: readonly string[] }[] = [
   { scenario: scaleUp, mustWrite: ["MemberAdd", "MemberPromote", "POST persistentvolumeclaims/my-etcd-2"] },
   { scenario: scaleDown, mustWrite: ["MoveLeader", "MemberRemove", "DELETE persistentvolumeclaims/my-etcd-1"] },
   { scenario: replacement, mustWrite: ["MemberRemove", "MemberAdd", "MemberPromote"] },
+  { scenario: quarantine, mustWrite: ["MemberRemove", "PATCH persistentvolumeclaims/my-etcd-2", "MemberPromote"] },
   { scenario: deletion, mustWrite: [] }, // none at all: the garbage collector does it, and needs no operator
   { scenario: comeback, mustWrite: ["PUT etcdclusters/my-etcd/status", "POST replicasets/my-etcd-2"] },
+  { scenario: smallerComeback, mustWrite: ["MemberRemove", "DELETE persistentvolumeclaims/my-etcd-1"] },
 ];
 
 for (const { scenario, mustWrite } of swept) {

@@ -176,7 +176,16 @@ class Ending {
     const unready = peers.find(
       ({ status }) => !status?.conditions?.some((each) => each.type === "Ready" && each.status === "True"),
     );
-    if (unready !== undefined) return `EtcdPeer ${unready.metadata.name} is not Ready`;
+    if (unready !== undefined) {
+      const claim = this.#world.api
+        .list(PERSISTENT_VOLUME_CLAIMS)
+        .find(({ metadata }) => metadata.name === unready.metadata.name);
+      const isDisowned = claim !== undefined && !isClaimOf(claim, unready);
+      const says = unready.status?.conditions?.find(({ type }) => type === "Ready")?.reason;
+      return isDisowned && says === "ClaimTaken"
+        ? undefined
+        : `EtcdPeer ${unready.metadata.name} is not Ready: ${says}`;
+    }
     return this.#says("Ready", "True", "AllMembersHealthy") ?? this.#says("Progressing", "False", "Settled");
   }
 

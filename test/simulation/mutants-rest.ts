@@ -43,6 +43,7 @@ const LEFT_OUT = leftOut("peer", [
   },
   { name: "await-membership", leaning: SCALED },
   { name: "claim-taken", leaning: FOREIGN, covered: "claim-first holds the pod back; see the pair" },
+  { name: "claim-disowned", leaning: FOREIGN, covered: "it only tells; claim-first holds a new pod back" },
   { name: "label-claim", leaning: { ...FORMED, often: { unlabelClaim: 4, deletePod: 3 } } },
   { name: "claim-lost", leaning: LOST, covered: "it only tells; create-claim makes no claim for who has joined" },
   { name: "create-claim", leaning: FORMING },
@@ -97,6 +98,11 @@ const PAIRS: readonly Mutant[] = [
     leaning: { ...LOST, steps: 160 },
   },
   {
+    name: "claim-disowned is told before the member is fenced",
+    edits: [earlierInPeer("claim-disowned", "replica-set")],
+    leaning: { ...FORMING, often: { deleteClaim: 4, placeForeign: 4, crashOperator: 3 }, steps: 160 },
+  },
+  {
     name: "claim-lost is told before the member is fenced",
     edits: [earlierInPeer("claim-lost", "replica-set")],
     leaning: { ...FORMING, often: { deleteClaim: 4, deletePod: 4, crashOperator: 3 }, replicas: 1, steps: 160 },
@@ -117,7 +123,7 @@ const PAIRS: readonly Mutant[] = [
   {
     name: "without peer rule claim-taken + without peer guard claim-first",
     edits: [without("peer", "claim-taken"), unguarded("peer", "claim-first")],
-    leaning: { ...FORMED, often: { placeForeign: 10, deleteClaim: 5, deleteReplicaSet: 5 }, replicas: 1, steps: 120 },
+    leaning: FOREIGN,
   },
   {
     name: "without peer rule replica-set-taken + without peer guard own-only",
