@@ -19,7 +19,7 @@ import {
   withoutMember,
   withRemoval,
 } from "#kit/cluster.ts";
-import type { Pod, Service } from "#kube/kinds.ts";
+import type { PersistentVolumeClaim, Pod, Service } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
 /** A plan in a few words: what, and by whose decision. */
@@ -55,6 +55,20 @@ function without(snapshot: ClusterSnapshot, ...peers: readonly string[]): Cluste
 
 function withoutClaim(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
   return { ...snapshot, claims: snapshot.claims.filter(({ metadata }) => metadata.name !== name) };
+}
+
+/** No quorum; by the record there is a learner my-etcd-3, of which etcd cannot tell. It has no peer. */
+function withRecordedLearner(claims: readonly PersistentVolumeClaim[]): ClusterSnapshot {
+  const snapshot = cluster({ down: ["my-etcd-1", "my-etcd-2"] });
+  const voters = snapshot.cluster.status!.identity!.initialMembers.map(({ name, id }) => ({
+    name,
+    id,
+    learner: false,
+  }));
+  const known = [...voters, { name: "my-etcd-3", id: LATER_ID, learner: true }];
+  const members = known.map((member) => ({ ...member, healthy: false, leader: false }));
+  const status = { ...snapshot.cluster.status, members };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status }, claims: [...snapshot.claims, ...claims] };
 }
 
 /** The intent of my-etcd-3, as it was before etcd added the member. */
@@ -199,6 +213,16 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     name: "gives it back without a quorum too",
     given: without(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
     expect: "restore-peer: createPeer my-etcd-2 fenced",
+  },
+  {
+    name: "gives who was a learner when it was last asked its peer back, when nobody can be asked: it may have its vote",
+    given: withRecordedLearner([claim("my-etcd-3")]),
+    expect: "restore-peer: createPeer my-etcd-3 fenced",
+  },
+  {
+    name: "but not when it has no claim, and so no data to return with",
+    given: withRecordedLearner([]),
+    expect: "wait: await-quorum",
   },
   {
     name: "puts a deleted Service back",

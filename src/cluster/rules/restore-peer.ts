@@ -18,6 +18,11 @@ export const restorePeer: ClusterRule = {
 
 function mayReturn(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const forming = identityOf(snapshot)?.initialMembers.find(({ name, id }) => name === member.name && id === member.id);
-  const hasJoined = forming?.joined ?? member.hasStarted;
+  const hasJoined = forming?.joined ?? (member.hasStarted || mayHaveVote(snapshot, member));
   return member.isOurs && hasJoined && peerNamed(snapshot, member.name) === undefined;
+}
+
+/** The record may be older than its vote: whom etcd cannot be asked about, and who has a claim, may be what the quorum lacks. */
+function mayHaveVote({ members, claims }: ClusterSnapshot, { name }: KnownMember): boolean {
+  return members.is !== "present" && claims.some(({ metadata }) => metadata.name === name);
 }
