@@ -145,8 +145,8 @@ export class Etcd {
     const lostWrites = this.truth.missingIn(data);
     const without = lostWrites.length > 0 ? ` WITHOUT writes ${lostWrites}` : "";
     this.#tell(`etcd elects ${shown(data)} in term ${term}${without}`);
+    this.#append(candidate, { term, is: "noop" }, granting); // by which they follow it
     this.#happened({ is: "elected", process: candidate, lostWrites });
-    this.#append(candidate, { term, is: "noop" }, granting);
     return true;
   }
 
