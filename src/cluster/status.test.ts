@@ -7,7 +7,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import type { Pod, Service } from "#kube/kinds.ts";
 import type { Outcome } from "#runtime/controller.ts";
-import { born, cluster, endpointStatus, NOW, pod, sickFor } from "../../test/kit/cluster.ts";
+import { born, cluster, endpointStatus, LATER_ID, NOW, pod, sickFor, withRemoval } from "../../test/kit/cluster.ts";
 
 function statusOf(given: ClusterSnapshot, outcome: Outcome = { is: "notTried" }): EtcdClusterStatus {
   return clusterStatus(given, planCluster(given), outcome);
@@ -36,6 +36,10 @@ const cutOff = cluster({
     members: unknown("connect: no route to host"),
     pods: new Map(["my-etcd-0", "my-etcd-1"].map((name) => [name, pod(name, { ready: true })])),
   },
+});
+const fourVoters = ["my-etcd-0", "my-etcd-1", "my-etcd-2", "my-etcd-3"].map((name, n) => {
+  const id = cutOff.cluster.status!.identity!.initialMembers[n]?.id ?? LATER_ID;
+  return { name, id, healthy: true, leader: false, learner: false };
 });
 const stuckPod = {
   ...pod("my-etcd-1", { ready: false }),
@@ -139,6 +143,16 @@ const cases: readonly Case[] = [
     given: cutOff,
     ready: ["False", "MembersUnreachable"],
     available: ["Unknown", "MembersUnreachable", /^2 pods are ready, but .*: connect: no route to host$/],
+  },
+  {
+    name: "one of four was about to be removed when nobody could be asked any more: two of three may be enough",
+    given: withRemoval(
+      { ...cutOff, cluster: { ...cutOff.cluster, status: { ...cutOff.cluster.status, members: fourVoters } } },
+      "my-etcd-2",
+      "scale-down",
+    ),
+    ready: ["False", "MembersUnreachable"],
+    available: ["Unknown", "MembersUnreachable", /^2 pods are ready, but /],
   },
   {
     name: "a version is asked for that is not run",

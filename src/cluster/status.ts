@@ -11,6 +11,7 @@ import {
   identityOf,
   isDataDisputed,
   isForming,
+  peerNamed,
   saidByPeer,
 } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
@@ -160,7 +161,11 @@ function available(snapshot: ClusterSnapshot, members: readonly MemberStatus[]):
     return { status: "False", reason: "Forming", message: "no majority of the first members has joined yet" };
   const needed = quorumOf(voters.length);
   const readyPods = [...snapshot.pods.values()].filter(isReady).length;
-  if (readyPods >= needed) {
+  // The record may be older than a removal that was about to be made; a pod is ready only while its member has a quorum.
+  const mayHaveLeft = voters.filter(
+    ({ name }) => peerNamed(snapshot, name)?.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined,
+  ).length;
+  if (readyPods >= quorumOf(voters.length - mayHaveLeft)) {
     const why = snapshot.members.is === "unknown" ? snapshot.members.why : "";
     return {
       status: "Unknown",
