@@ -236,6 +236,9 @@ async function etcdBinary(version: EtcdVersionText): Promise<string> {
 /** The system may offer a port a second time as long as nobody listens on it. */
 const givenPorts = new Set<number>();
 
+/** So that files which run side by side never give the same: this process gives only even ports, or only odd ones. */
+const isOurs = (port: number) => port % 2 === Number(process.env.VITEST_POOL_ID ?? 0) % 2;
+
 /** Three ports that nobody listens on at this moment, each given once. */
 async function freePorts(): Promise<[number, number, number]> {
   const servers = [createServer(), createServer(), createServer()] as const;
@@ -247,7 +250,7 @@ async function freePorts(): Promise<[number, number, number]> {
     return address.port;
   });
   await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  if ([a, b, c].some((port) => givenPorts.has(port))) return await freePorts();
+  if ([a, b, c].some((port) => givenPorts.has(port) || !isOurs(port))) return await freePorts();
   for (const port of [a, b, c]) givenPorts.add(port);
   return [a, b, c];
 }

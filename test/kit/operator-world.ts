@@ -1,4 +1,5 @@
 import {
+  APPLIED_HASH_ANNOTATION,
   CLAIM_CLUSTER_ID_ANNOTATION,
   CLAIM_CLUSTER_TOKEN_ANNOTATION,
   CLAIM_MEMBER_ID_ANNOTATION,
@@ -7,6 +8,7 @@ import {
   GROUP,
   peerHost,
   peerUrl,
+  QUARANTINE_TIME_ANNOTATION,
 } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
@@ -202,10 +204,16 @@ function drawObject(object: KubeObject) {
   };
 }
 
-/** Kubernetes' own annotations tell which node a volume lies on. The hash covers tokens and uids, and spec is compared itself. */
+/** The hash covers tokens and uids, and spec is compared itself; times are history. */
+const CHANCE: Readonly<Record<string, string>> = {
+  [APPLIED_HASH_ANNOTATION]: "A HASH",
+  [QUARANTINE_TIME_ANNOTATION]: "A TIME",
+};
+
+/** Kubernetes' own annotations tell which node a volume lies on. */
 function ours(annotations: Readonly<Record<string, string>> = {}): Record<string, string> {
   const entries = Object.entries(annotations).filter(([key]) => key.startsWith(`${GROUP}/`));
-  return Object.fromEntries(entries.map(([key, value]) => [key, key.endsWith("/applied-hash") ? "A HASH" : value]));
+  return Object.fromEntries(entries.map(([key, value]) => [key, CHANCE[key] ?? value]));
 }
 
 /** Addresses, volumes and nodes are given by chance. */

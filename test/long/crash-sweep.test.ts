@@ -105,12 +105,6 @@ const comeback: Scenario = {
   },
 };
 
-const smallerComeback: Scenario = {
-  ...comeback,
-  name: "return with fewer",
-  act: (world) => world.create({ replicas: 1 }),
-};
-
 /** The cluster ID of a cluster that was deleted. */
 const before = new WeakMap<World, string | undefined>();
 
@@ -154,7 +148,6 @@ const swept: readonly { scenario: Scenario; mustWrite: readonly string[] }[] = [
   { scenario: quarantine, mustWrite: ["MemberRemove", "PATCH persistentvolumeclaims/my-etcd-2", "MemberPromote"] },
   { scenario: deletion, mustWrite: [] }, // none at all: the garbage collector does it, and needs no operator
   { scenario: comeback, mustWrite: ["PUT etcdclusters/my-etcd/status", "POST replicasets/my-etcd-2"] },
-  { scenario: smallerComeback, mustWrite: ["MemberRemove", "DELETE persistentvolumeclaims/my-etcd-1"] },
 ];
 
 for (const { scenario, mustWrite } of swept) {
