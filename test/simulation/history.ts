@@ -123,6 +123,7 @@ async function live(world: World, profile: Profile, next: () => void, memory: Me
     next();
   }
   heal(world, profile);
+  world.happened({ is: "step" }); // who can be reached again is well before the operator looks
   fail(await calmDown(world, next), ...CONVERGES);
   fail(wrongEnding(world, memory), ...ENDS_WELL);
 }
