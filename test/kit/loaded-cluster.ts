@@ -37,15 +37,15 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
     const user = new UserCluster(name);
     await user.create({ replicas });
     await user.untilReady();
-    const cluster = new LoadedCluster(user, belongings.move());
+    const load = belongings.use(new Load(user.namespace, user.name));
     // kube-proxy learns of a new member a moment after the cluster is Ready; a connection before that takes a second longer.
-    await cluster.load.untilServed();
-    return cluster;
+    await load.untilServed();
+    return new LoadedCluster(user, load, belongings.move());
   }
 
-  private constructor(cluster: UserCluster, belongings: AsyncDisposableStack) {
-    super(cluster.namespace, cluster.name);
-    this.load = new Load(cluster.namespace, cluster.name);
+  private constructor({ namespace, name }: UserCluster, load: Load, belongings: AsyncDisposableStack) {
+    super(namespace, name);
+    this.load = load;
     this.#belongings = belongings;
   }
 
@@ -147,7 +147,6 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.load[Symbol.asyncDispose]();
     await this.#belongings.disposeAsync();
   }
 }
