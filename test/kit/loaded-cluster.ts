@@ -16,6 +16,9 @@ export interface MemberPod extends Named {
   readonly spec: { readonly nodeName: string };
 }
 
+/** The longest pause of clients for one election, which takes one to two seconds; on a silent connection they notice after two. */
+export const LONGEST_ELECTION_MS = 5_000;
+
 const QUARANTINED = "etcd.improbable.io/quarantined";
 
 /** A user's cluster with clients that write and read without pause. */

@@ -2,16 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, instance, node } from "#kit/e2e.ts";
 import { freezeApiServer } from "#kit/load-accidents.ts";
-import { killOperator, LoadedCluster } from "#kit/loaded-cluster.ts";
+import { killOperator, LONGEST_ELECTION_MS, LoadedCluster } from "#kit/loaded-cluster.ts";
 
 // One cluster lives through everything, while clients write and read without pause. After each chapter nothing may be left
 // over, and one copy of each key must be able to explain what the clients saw.
 
 /** How long the operator waits for a lost member here, in seconds: more than the partition lasts, less than people wait. */
 const REPLACE_AFTER_SECONDS = 30;
-
-/** An election takes one to two seconds, and a client on a silent connection notices after two. */
-const LONGEST_ELECTION_MS = 5_000;
 
 let cluster: LoadedCluster;
 
