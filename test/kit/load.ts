@@ -20,13 +20,11 @@ const TRY_MS = 2_000;
 /** Before a read is tried again, in milliseconds. */
 const AGAIN_MS = 20;
 
-export interface LoadOptions {
-  readonly writers?: number;
-  readonly readers?: number;
-  readonly keys?: number;
-  /** Pause of each client between two requests, in milliseconds. */
-  readonly everyMs?: number;
-}
+const WRITERS = 4;
+const READERS = 4;
+const KEYS = 5;
+/** Pause of each client between two requests, in milliseconds. */
+const EVERY_MS = 30;
 
 /** What clients felt during some time. */
 export interface Felt {
@@ -51,14 +49,13 @@ export class Load implements AsyncDisposable {
   readonly #stopped = new AbortController();
   #lastValue = 0;
 
-  constructor(namespace: string, cluster: string, options: LoadOptions = {}) {
-    const { writers = 4, readers = 4, keys = 5, everyMs = 30 } = options;
+  constructor(namespace: string, cluster: string) {
     this.#address = `${clientServiceName(cluster)}.${namespace}.svc.cluster.local:${CLIENT_PORT}`;
     // Keys of this load's own: another one may have run before on the same cluster.
     const prefix = Math.random().toString(36).slice(2, 8);
-    this.#keys = Array.from({ length: keys }, (_, n) => `${prefix}/${n}`);
-    this.#clients = [...Array<"write">(writers).fill("write"), ...Array<"read">(readers).fill("read")].map((what, n) =>
-      this.#client(what, n, everyMs),
+    this.#keys = Array.from({ length: KEYS }, (_, n) => `${prefix}/${n}`);
+    this.#clients = [...Array<"write">(WRITERS).fill("write"), ...Array<"read">(READERS).fill("read")].map((what, n) =>
+      this.#client(what, n),
     );
   }
 
@@ -131,13 +128,13 @@ export class Load implements AsyncDisposable {
     return { value: read.value, version: version ?? 0 };
   }
 
-  async #client(what: Operation["do"], n: number, everyMs: number): Promise<void> {
+  async #client(what: Operation["do"], n: number): Promise<void> {
     const pool = new TransportPool(systemClock);
     const etcd = createEtcdClient({ pool, clock: systemClock });
     for (let round = n; !this.#stopped.signal.aborted; round++) {
       const key = this.#keys[round % this.#keys.length]!;
       await this.#request(etcd, this.#begin(what, key, what === "write" ? `${++this.#lastValue}` : undefined));
-      await sleep(everyMs);
+      await sleep(EVERY_MS);
     }
     pool.closeAll();
   }
