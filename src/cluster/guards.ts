@@ -4,10 +4,10 @@ import {
   arriving,
   intendedPeers,
   isFenced,
-  isHealthy,
   knownMembers,
   sickForMs,
   spareVoters,
+  takesPart,
   votersOf,
 } from "#cluster/members.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/plan.ts";
@@ -90,13 +90,13 @@ export const keepQuorum: ClusterGuard = {
     if (target === undefined) return `${step.name} is not in the member list`;
     if (step.do === "removeMember" && target.isLearner) return undefined; // it has no vote
     const voters = votersOf(snapshot).length;
-    const healthy = votersOf(snapshot).filter((member) => isHealthy(snapshot, member)).length;
+    const healthy = votersOf(snapshot).filter((member) => takesPart(snapshot, member)).length;
     const change = step.do === "promote" ? 1 : -1;
-    const after = { voters: voters + change, healthy: healthy + (isHealthy(snapshot, target) ? change : 0) };
+    const after = { voters: voters + change, healthy: healthy + (takesPart(snapshot, target) ? change : 0) };
     const spare = spareVoters(after.voters, after.healthy);
     const counted = `${after.healthy} of ${after.voters} voters would be healthy`;
     if (after.voters < 1 || spare < 0) return `${counted}: less than a quorum`;
-    const mayBeWell = isHealthy(snapshot, target) || sickForMs(snapshot, target) < DOUBT_MS;
+    const mayBeWell = takesPart(snapshot, target) || sickForMs(snapshot, target) < DOUBT_MS;
     const takesSpare = step.do === "promote" ? spare < spareVoters(voters, healthy) : mayBeWell;
     return spare === 0 && takesSpare && snapshot.cluster.spec.replicas >= 3 ? `${counted}: none to spare` : undefined;
   },

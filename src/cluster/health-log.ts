@@ -1,4 +1,4 @@
-import { isHealthy, knownMembers } from "#cluster/members.ts";
+import { knownMembers, takesPart } from "#cluster/members.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
@@ -37,7 +37,7 @@ export class HealthLog {
     const histories = new Map<string, MemberHistory>();
     for (const member of knownMembers(snapshot)) {
       const last = before?.members.get(member.id);
-      const isSick = !isHealthy(snapshot, member);
+      const isSick = !takesPart(snapshot, member);
       const hasItsPeer = !isPaused(snapshot) && peerNamed(snapshot, member.name) !== undefined;
       const knownFromMs = last?.knownFromMs ?? atMs;
       const sickFromMs = isSick ? ((goesOn ? last?.sickFromMs : undefined) ?? atMs) : undefined;

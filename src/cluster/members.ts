@@ -95,12 +95,20 @@ export function health(snapshot: ClusterSnapshot, member: KnownMember): MemberHe
   return healthOf(snapshot, member.name, member.id);
 }
 
+/** Whether it serves clients. */
 export function isHealthy(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   return health(snapshot, member).is === "healthy";
 }
 
+/** Whether it does its part for the quorum; clients may have to wait for it a little longer. */
+export function takesPart(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const { is } = health(snapshot, member);
+  return is === "healthy" || is === "unpublished";
+}
+
+/** Members that do not do their part. */
 export function sick(snapshot: ClusterSnapshot): readonly KnownMember[] {
-  return knownMembers(snapshot).filter((member) => !isHealthy(snapshot, member));
+  return knownMembers(snapshot).filter((member) => !takesPart(snapshot, member));
 }
 
 /**
@@ -113,7 +121,7 @@ export function surplusVoter(snapshot: ClusterSnapshot): KnownMember | undefined
   const order = byOrdinal(snapshot);
   return voters
     .filter((member) => member.isOurs)
-    .sort((a, b) => Number(isHealthy(snapshot, a)) - Number(isHealthy(snapshot, b)) || order(b.name, a.name))[0];
+    .sort((a, b) => Number(takesPart(snapshot, a)) - Number(takesPart(snapshot, b)) || order(b.name, a.name))[0];
 }
 
 /** How many more healthy voters there are than a quorum needs; negative without a quorum. */

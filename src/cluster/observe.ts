@@ -1,4 +1,4 @@
-import { CLIENT_PORT, clientServiceName, disruptionBudgetName, headlessServiceName } from "#api/names.ts";
+import { CLIENT_PORT, clientServiceName, disruptionBudgetName, headlessServiceName, METRICS_PORT } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Clock } from "#base/clock.ts";
@@ -56,7 +56,7 @@ export async function observeCluster(
   const index = `${key.namespace}/${key.name}`;
   const { namespace } = key;
   const pods = podsByPeer(reads, index);
-  const endpoints = await askEach(reads, pods, signal);
+  const { endpoints, unpublished } = await askEach(reads, pods, signal);
   const seen: ClusterSnapshot = {
     takenAtMs: reads.clock.wallMs(),
     replaceAfterMs: reads.replaceAfterMs,
@@ -68,6 +68,7 @@ export async function observeCluster(
     claims: reads.claims.byIndex(CLUSTER_INDEX, index),
     pods,
     endpoints,
+    unpublished,
     members: await askForList(reads, cluster, pods, endpoints, signal),
     histories: new Map(),
   };
@@ -90,19 +91,29 @@ function endpointOf(pod: Pod): Endpoint | undefined {
   return address === undefined ? undefined : { address };
 }
 
-async function askEach(
-  reads: ClusterReads,
-  pods: ReadonlyMap<string, Pod>,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, Observed<EndpointStatus>>> {
-  const answers = await Promise.all(
+interface Answers {
+  readonly endpoints: ReadonlyMap<string, Observed<EndpointStatus>>;
+  readonly unpublished: ReadonlyMap<string, MemberId>;
+}
+
+async function askEach(reads: ClusterReads, pods: ReadonlyMap<string, Pod>, signal: AbortSignal): Promise<Answers> {
+  const endpoints = new Map<string, Observed<EndpointStatus>>();
+  const unpublished = new Map<string, MemberId>();
+  await Promise.all(
     [...pods].map(async ([peer, pod]) => {
       const endpoint = endpointOf(pod);
-      if (endpoint === undefined) return undefined;
-      return [peer, await reads.etcd.probe(endpoint, { signal, deadlineMs: MEMBER_DEADLINE_MS })] as const;
+      if (endpoint === undefined) return;
+      const askedAtMs = reads.clock.monotonicMs();
+      const answer = await reads.etcd.probe(endpoint, { signal, deadlineMs: MEMBER_DEADLINE_MS });
+      endpoints.set(peer, answer);
+      const leftMs = MEMBER_DEADLINE_MS - (reads.clock.monotonicMs() - askedAtMs);
+      const metrics = dialAddress(pod, METRICS_PORT);
+      if (answer.is === "present" || leftMs <= 0 || metrics === undefined) return;
+      const health = await reads.etcd.health(metrics, { signal, deadlineMs: leftMs });
+      if (health.is === "present") unpublished.set(peer, health.value);
     }),
   );
-  return new Map(answers.filter((answer) => answer !== undefined));
+  return { endpoints, unpublished };
 }
 
 /** Read live and linearizably in every pass; a member of another cluster is not asked. */

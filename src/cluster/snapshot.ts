@@ -2,7 +2,7 @@ import { ordinalOf, PAUSED_ANNOTATION, peerHost, peerName, peerUrl } from "#api/
 import type { ClusterIdentity, EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Observed } from "#base/observed.ts";
-import { type Alarm, type EndpointStatus, hexOf, type MemberList } from "#etcd/types.ts";
+import { type Alarm, type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
 import {
   controllerOf,
   type KubeObject,
@@ -33,6 +33,11 @@ export interface ClusterSnapshot {
   readonly pods: ReadonlyMap<string, Pod>;
   /** What each member that could be dialled said of itself, by peer name. */
   readonly endpoints: ReadonlyMap<string, Observed<EndpointStatus>>;
+  /**
+   * Members whose client port does not answer although they pass etcd's own health check: the IDs that they have, by peer name.
+   * They have not seen yet that the cluster knows their name; see etcd/health-check.ts.
+   */
+  readonly unpublished: ReadonlyMap<string, MemberId>;
   /** The linearizable member list; `unknown` without quorum. Never `absent`. */
   readonly members: Observed<MemberList>;
   /** What this process has seen of each member up to now, by member ID; see health-log.ts. */
@@ -107,6 +112,8 @@ export function byOrdinal(snapshot: ClusterSnapshot): (a: string, b: string) => 
 /** What a member's answer is worth. */
 export type MemberHealth =
   | { readonly is: "healthy"; readonly status: EndpointStatus }
+  /** It takes part in all that the cluster decides, and does not serve clients yet. */
+  | { readonly is: "unpublished"; readonly why: string }
   | { readonly is: "unhealthy"; readonly why: string; readonly status: EndpointStatus | undefined }
   /** It answers, but as part of another cluster, or as another member: never believed. */
   | { readonly is: "stranger"; readonly why: string };
@@ -120,7 +127,7 @@ export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): M
   const answer = snapshot.endpoints.get(peer);
   if (answer === undefined) return { is: "unhealthy", why: "it has no running pod", status: undefined };
   if (answer.is === "absent") return { is: "unhealthy", why: "it gave no answer", status: undefined };
-  if (answer.is === "unknown") return { is: "unhealthy", why: answer.why, status: undefined };
+  if (answer.is === "unknown") return unanswered(snapshot.unpublished.get(peer), id, answer.why);
   const status = answer.value;
   if (hexOf(status.clusterId) !== clusterID) {
     return { is: "stranger", why: `it answers as part of cluster ${hexOf(status.clusterId)} instead of ${clusterID}` };
@@ -132,6 +139,13 @@ export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): M
   if (corruptMembers(snapshot).includes(id))
     return { is: "unhealthy", why: "its data differs from the others' (alarm CORRUPT)", status };
   return { is: "healthy", status };
+}
+
+/** @param self who it is by its own word, if it passes etcd's health check */
+function unanswered(self: MemberId | undefined, id: string, why: string): MemberHealth {
+  if (self === undefined) return { is: "unhealthy", why, status: undefined };
+  if (hexOf(self) !== id) return { is: "stranger", why: `it runs as member ${hexOf(self)} instead of ${id}` };
+  return { is: "unpublished", why: "it takes part, and does not serve clients yet" };
 }
 
 /** IDs, in hexadecimal, of members for which the alarm CORRUPT is raised, whether or not they are still members. */

@@ -67,7 +67,7 @@ function memberStatuses(snapshot: ClusterSnapshot): MemberStatus[] {
 
 function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner }: KnownMember): MemberStatus {
   const health = healthOf(snapshot, name, id);
-  const status = health.is === "stranger" ? undefined : health.status;
+  const status = "status" in health ? health.status : undefined;
   const message = health.is === "healthy" || isQuiet(snapshot) ? undefined : whyUnhealthy(snapshot, name, health.why);
   return {
     name,
@@ -76,7 +76,7 @@ function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner }: KnownM
     leader: status !== undefined && status.leaderId === status.memberId,
     learner: isLearner,
     ...(status === undefined ? {} : { version: status.version }),
-    ...(health.is === "healthy" ? {} : { since: sickSince(snapshot, id) }),
+    ...(health.is === "healthy" || health.is === "unpublished" ? {} : { since: sickSince(snapshot, id) }),
     ...(message === undefined ? {} : { message }),
   };
 }

@@ -44,6 +44,12 @@ export interface EtcdClient {
   /** Like `status`, for looking around: whatever went wrong is `unknown`. Fails with `Cancelled` only. Never `absent`. */
   probe(endpoint: Endpoint, options: CallOptions): Promise<Observed<EndpointStatus>>;
   /**
+   * Who the member is that passes etcd's own health check, asked at its metrics port, which opens before its client port does:
+   * see health-check.ts. `unknown` when it does not pass; fails with `Cancelled` only. Never `absent`.
+   * @param address host and port of the metrics URL, plain HTTP
+   */
+  health(address: string, options: Pick<CallOptions, "signal" | "deadlineMs">): Promise<Observed<MemberId>>;
+  /**
    * The members of the cluster.
    * @param options.linearizable true: confirmed by a quorum, as every decision about membership needs it. false: what this
    *   member happens to know, possibly old, without a quorum.

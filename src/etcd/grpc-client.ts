@@ -5,6 +5,7 @@ import { alarmOf, keyValueOf, kvHashOf, memberListOf, memberOf, statusOf } from 
 import type { AddedMember, Bytes, CallOptions, CallReport, EtcdClient, EtcdClientParts } from "./client.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { isDeadline, translateError } from "./error.ts";
+import { checkHealth } from "./health-check.ts";
 import {
   AlarmRequest_AlarmAction as AlarmAction,
   AlarmType as AlarmNumber,
@@ -49,6 +50,25 @@ export class GrpcClient implements EtcdClient {
     } catch (thrown) {
       if (hasCode(thrown, "EtcdUnavailable", "EtcdRejected", "EtcdWrongCluster")) return unknown(thrown.message);
       throw thrown;
+    }
+  }
+
+  async health(address: string, options: Pick<CallOptions, "signal" | "deadlineMs">): Promise<Observed<MemberId>> {
+    const { clock, onCall } = this.#parts;
+    const { signal, deadlineMs = DEFAULT_DEADLINE_MS } = options;
+    const startedAtMs = clock.monotonicMs();
+    const report = (code: CallReport["code"]) =>
+      onCall?.({ method: "Health", code, durationMs: clock.monotonicMs() - startedAtMs, address });
+    try {
+      const deadline = AbortSignal.timeout(Math.max(0, Math.ceil(deadlineMs)));
+      const id = await checkHealth(address, AbortSignal.any([signal, deadline]));
+      report("OK");
+      return present(id);
+    } catch (thrown) {
+      if (!hasCode(thrown, "EtcdUnavailable")) throw thrown;
+      report(signal.aborted ? "Cancelled" : thrown.code);
+      if (signal.aborted) throw new OperatorError("Cancelled", thrown.message, { cause: thrown });
+      return unknown(thrown.message);
     }
   }
 

@@ -38,7 +38,7 @@ describe.each(ETCD_VERSIONS)("etcd %s over TLS with client certificates", (versi
         "key-file": server.key,
       }),
     ]);
-    await until("the member is ready", async () => (await member.httpStatus("/readyz")) === 200);
+    await until("the member is ready", async () => (await member.httpStatus("/health")) === 200);
   });
   afterAll(() => etcd.stop());
 

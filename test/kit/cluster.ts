@@ -123,6 +123,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
     claims: [],
     pods: new Map(),
     endpoints: new Map(),
+    unpublished: new Map(),
     members: { is: "unknown", why: "nobody was asked" },
   };
 }

@@ -46,6 +46,10 @@ export class EtcdMember {
     return { address: `127.0.0.1:${this.plan.clientPort}` };
   }
 
+  get metricsAddress(): string {
+    return `127.0.0.1:${this.plan.metricsPort}`;
+  }
+
   /** What the process has written since it was last started, the last megabyte of it. */
   get log(): string {
     return this.#log;
@@ -124,10 +128,11 @@ export class EtcdMember {
     await this.exited();
   }
 
-  /** The HTTP status of a path at the metrics URL; undefined when nothing listens there or no answer comes in time. */
+  /** The HTTP status of a path as our probes ask for it; undefined when nothing listens there or no answer comes in time. */
   async httpStatus(path: "/livez" | "/readyz" | "/health", withinMs = 5_000): Promise<number | undefined> {
     try {
-      const url = `http://127.0.0.1:${this.plan.metricsPort}${path}`;
+      const address = path === "/readyz" ? this.endpoint.address : this.metricsAddress;
+      const url = `http://${address}${path}`;
       const answer = await fetch(url, { signal: AbortSignal.timeout(withinMs) });
       await answer.arrayBuffer();
       return answer.status;

@@ -1,15 +1,20 @@
-import { sick } from "#cluster/members.ts";
+import { isHealthy, knownMembers, sick } from "#cluster/members.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
 import { wait } from "#runtime/decide.ts";
 
 const RECHECK_MS = 1_000;
 
-/** A member is down while the others carry on; its pod is made again by its ReplicaSet, so there is only to wait. */
+/**
+ * A member is down while the others carry on; its pod is made again by its ReplicaSet, so there is only to wait. Likewise for one
+ * that takes part, and does not serve clients yet.
+ */
 export const awaitHealth: ClusterRule = {
   name: "await-health",
   decide(snapshot) {
-    const names = sick(snapshot).map((member) => member.name);
-    if (names.length === 0) return undefined;
-    return wait("await-health", `waiting for ${names.join(", ")} to be healthy again`, RECHECK_MS);
+    const down = sick(snapshot).map(({ name }) => name);
+    if (down.length > 0) return wait("await-health", `waiting for ${down.join(", ")} to be healthy again`, RECHECK_MS);
+    const late = knownMembers(snapshot).flatMap((member) => (isHealthy(snapshot, member) ? [] : [member.name]));
+    if (late.length > 0) return wait("await-health", `waiting for ${late.join(", ")} to serve clients`, RECHECK_MS);
+    return undefined;
   },
 };

@@ -1,6 +1,6 @@
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { fencedPeer } from "#cluster/desired/peer.ts";
-import { isHealthy, memberNamed } from "#cluster/members.ts";
+import { memberNamed, takesPart } from "#cluster/members.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import { step } from "#runtime/decide.ts";
@@ -29,5 +29,5 @@ function hasJoined(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boo
   if (initial !== undefined) return initial.joined;
   const member = memberNamed(snapshot, metadata.name);
   if (member === undefined || member.id !== spec.memberID || snapshot.members.is !== "present") return false;
-  return member.hasStarted || isHealthy(snapshot, member);
+  return member.hasStarted || takesPart(snapshot, member);
 }

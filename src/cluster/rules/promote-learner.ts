@@ -1,7 +1,6 @@
-import { arriving, health, idOf, leaderOf } from "#cluster/members.ts";
+import { arriving, health, idOf, type KnownMember, leaderOf } from "#cluster/members.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import type { EndpointStatus } from "#etcd/types.ts";
 import { step } from "#runtime/decide.ts";
 
 /** How much of the leader's log a learner must have: etcd's own measure, so that it does not have to refuse (readyPercentThreshold in server/etcdserver/server.go). */
@@ -12,8 +11,7 @@ export const promoteLearner: ClusterRule = {
   name: "promote-learner",
   decide(snapshot) {
     for (const learner of arriving(snapshot)) {
-      const seen = health(snapshot, learner);
-      if (!learner.isLearner || seen.is !== "healthy" || !isInSync(snapshot, seen.status)) continue;
+      if (!learner.isLearner || !isInSync(snapshot, learner)) continue;
       return step("promote-learner", `${learner.name} has caught up with the leader`, {
         do: "promote",
         name: learner.name,
@@ -24,8 +22,11 @@ export const promoteLearner: ClusterRule = {
   },
 };
 
-function isInSync(snapshot: ClusterSnapshot, learner: EndpointStatus): boolean {
+/** A learner that does not serve clients yet has passed etcd's health check: it has applied all that was committed. */
+function isInSync(snapshot: ClusterSnapshot, learner: KnownMember): boolean {
+  const seen = health(snapshot, learner);
+  if (seen.is !== "healthy") return seen.is === "unpublished";
   const leader = leaderOf(snapshot);
-  const seen = leader === undefined ? undefined : health(snapshot, leader);
-  return seen?.is === "healthy" && learner.raftAppliedIndex >= seen.status.raftIndex * IN_SYNC;
+  const led = leader === undefined ? undefined : health(snapshot, leader);
+  return led?.is === "healthy" && seen.status.raftAppliedIndex >= led.status.raftIndex * IN_SYNC;
 }

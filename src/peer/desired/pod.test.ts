@@ -73,9 +73,9 @@ const GOLDEN = {
           { name: "etcd-peer", containerPort: 2380, protocol: "TCP" },
           { name: "etcd-metrics", containerPort: 2381, protocol: "TCP" },
         ],
-        startupProbe: probe("/livez", { periodSeconds: 1, failureThreshold: 1800 }),
-        livenessProbe: probe("/livez", { periodSeconds: 10, failureThreshold: 12 }),
-        readinessProbe: probe("/readyz", { periodSeconds: 3, failureThreshold: 3 }),
+        startupProbe: probe("/livez", 2381, { periodSeconds: 1, failureThreshold: 1800 }),
+        livenessProbe: probe("/livez", 2381, { periodSeconds: 10, failureThreshold: 12 }),
+        readinessProbe: probe("/readyz", 2379, { periodSeconds: 3, failureThreshold: 3 }),
         securityContext: {
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,
@@ -88,8 +88,8 @@ const GOLDEN = {
   },
 };
 
-function probe(path: string, times: { periodSeconds: number; failureThreshold: number }) {
-  return { httpGet: { path, port: 2381, scheme: "HTTP" }, timeoutSeconds: 5, ...times };
+function probe(path: string, port: number, times: { periodSeconds: number; failureThreshold: number }) {
+  return { httpGet: { path, port, scheme: "HTTP" }, timeoutSeconds: 5, ...times };
 }
 
 const starting = peer({ stage: "starting" });

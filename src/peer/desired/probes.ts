@@ -1,9 +1,10 @@
-import { METRICS_PORT } from "#api/names.ts";
+import { CLIENT_PORT, METRICS_PORT } from "#api/names.ts";
 
 // Which question does each probe ask, and what would a wrong one do?
 //   Startup and liveness ask `/livez`: does the process serve its own data? It needs no quorum, so a member that waits for
 //   the others is never killed for it. A liveness probe that needed a quorum would kill every member during an outage.
-//   Readiness asks `/readyz`: does a linearizable read succeed? Only then may clients be led here.
+//   Readiness asks `/readyz`: does a linearizable read succeed? Only then may clients be led here. It asks where clients do: the
+//   metrics port says yes up to seven seconds before a new member opens its client port (etcd/health-check.ts).
 //   A member that receives a snapshot or replays a long WAL may take many minutes: killing it would start that over and
 //   fill the disk with unfinished copies, so startup has half an hour.
 // Sources: https://etcd.io/docs/v3.6/op-guide/monitoring/#health-check (both paths exist since etcd 3.5.11).
@@ -28,7 +29,7 @@ export const livenessProbe = {
 
 /** An election takes one to two seconds: a member must not leave the Service for each. */
 export const readinessProbe = {
-  httpGet: { path: "/readyz", port: METRICS_PORT, scheme: "HTTP" },
+  httpGet: { path: "/readyz", port: CLIENT_PORT, scheme: "HTTP" },
   periodSeconds: 3,
   timeoutSeconds: 5,
   failureThreshold: 3,
