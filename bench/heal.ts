@@ -16,7 +16,7 @@ import { benchOptions, median, print, rounded, say } from "./figure.ts";
 import { benchClient, createNamespace, etcdCluster, found, OPTIONS, readyCluster, removeNamespace } from "./kube.ts";
 import { Timeline } from "./timeline.ts";
 import { until } from "./until.ts";
-import { areHealthyVoters } from "./voters.ts";
+import { areHealthyVoters, areServing } from "./voters.ts";
 
 const NAMESPACE = "bench-heal";
 const CLUSTER = "db";
@@ -44,7 +44,7 @@ await readyCluster(kube, { namespace: NAMESPACE, name: CLUSTER });
 const load = new Load(NAMESPACE, CLUSTER);
 await load.untilServed();
 
-const runs: { waited: number; heal: number; failedRequests: number; longestPauseMs: number }[] = [];
+const runs: { waited: number; heal: number; serving: number; failedRequests: number; longestPauseMs: number }[] = [];
 for (let round = 1; round <= rounds; round++) {
   await sleep(SETTLE_MS);
   const { name, pod } = await follower();
@@ -56,17 +56,24 @@ for (let round = 1; round <= rounds; round++) {
   const decidedMs = load.now();
   const isWhole = async () => (await areHealthyVoters(etcd, timeline.pods(), MEMBERS)) || undefined;
   await until(`${MEMBERS} healthy voters`, isWhole, { everyMs: LOOK_EVERY_MS });
+  const heal = (load.now() - decidedMs) / 1_000;
+  const isServing = async () => (await areServing(etcd, timeline.pods(), MEMBERS)) || undefined;
+  await until(`${MEMBERS} members serve clients`, isServing, { everyMs: LOOK_EVERY_MS });
   const { failedRequests, longestPauseMs, why } = load.felt(sinceMs);
   const run = {
     waited: (decidedMs - sinceMs) / 1_000,
-    heal: (load.now() - decidedMs) / 1_000,
+    heal,
+    serving: (load.now() - decidedMs) / 1_000,
     failedRequests,
     longestPauseMs,
   };
   runs.push(run);
   const felt = `${failedRequests} failed requests, longest pause ${longestPauseMs} ms`;
   say(
-    [`${name}: waited ${run.waited.toFixed(2)} s, then ${run.heal.toFixed(2)} s; ${felt}`, ...new Set(why)].join("; "),
+    [
+      `${name}: waited ${run.waited.toFixed(2)} s, then ${run.heal.toFixed(2)} s, all serve after ${run.serving.toFixed(2)} s; ${felt}`,
+      ...new Set(why),
+    ].join("; "),
   );
 }
 const faults = await load.end();
@@ -75,6 +82,7 @@ print({
   bench: "heal",
   waitedSeconds: rounded(median(runs.map(({ waited }) => waited))),
   healSeconds: rounded(median(runs.map(({ heal }) => heal))),
+  servingSeconds: rounded(median(runs.map(({ serving }) => serving))),
   // Of all rounds: a median would hide them.
   failedRequests: runs.reduce((sum, { failedRequests }) => sum + failedRequests, 0),
   longestPauseMs: Math.max(...runs.map(({ longestPauseMs }) => longestPauseMs)),

@@ -12,7 +12,7 @@ import { floorObjects } from "./floor.ts";
 import { benchClient, createNamespace, etcdCluster, OPTIONS, removeNamespace, STATEFUL_SETS } from "./kube.ts";
 import { type Stages, Timeline } from "./timeline.ts";
 import { until } from "./until.ts";
-import { areHealthyVoters } from "./voters.ts";
+import { areServing } from "./voters.ts";
 
 const MEMBERS = 3;
 const DEFAULT_ROUNDS = 7;
@@ -67,13 +67,9 @@ async function measure(kube: KubeClient, side: Side, namespace: string): Promise
   await sleep(SETTLE_MS);
   timeline.start();
   await create(kube, side, namespace);
-  await until(
-    "three healthy voters",
-    async () => (await areHealthyVoters(etcd, timeline.pods(), MEMBERS)) || undefined,
-    {
-      everyMs: LOOK_EVERY_MS,
-    },
-  );
+  await until("three healthy voters", async () => (await areServing(etcd, timeline.pods(), MEMBERS)) || undefined, {
+    everyMs: LOOK_EVERY_MS,
+  });
   const run = { voters: timeline.elapsedSeconds(), ...timeline.stages() };
   pool.closeAll();
   await timeline.stop();

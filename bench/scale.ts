@@ -11,7 +11,7 @@ import { benchOptions, median, print, rounded, say } from "./figure.ts";
 import { benchClient, createNamespace, etcdCluster, OPTIONS, readyCluster, removeNamespace } from "./kube.ts";
 import { Timeline } from "./timeline.ts";
 import { until } from "./until.ts";
-import { areHealthyVoters } from "./voters.ts";
+import { areHealthyVoters, areServing } from "./voters.ts";
 
 const CLUSTER = "db";
 const DEFAULT_ROUNDS = 3;
@@ -26,30 +26,38 @@ const CHANGES = [
   { name: "s5to3", replicas: 3 },
 ] as const;
 type Change = (typeof CHANGES)[number]["name"];
-type Run = Felt & { readonly seconds: number };
+
+/** From the edit, in seconds. */
+interface Took {
+  /** Until exactly so many voters pass etcd's own health check. */
+  readonly seconds: number;
+  /** Until each of them has its client port open, too. */
+  readonly servingSeconds: number;
+}
+type Run = Felt & Took;
 
 const kube = await benchClient();
 const rounds = benchOptions().rounds ?? DEFAULT_ROUNDS;
 const runs: Record<Change, Run[]> = { s1to3: [], s3to5: [], s5to3: [] };
 /** The same without clients, on a cluster that was never used: etcd then sends a new member its log instead of a snapshot. */
-const idle: Record<Change, number[]> = { s1to3: [], s3to5: [], s5to3: [] };
+const idle: Record<Change, Took[]> = { s1to3: [], s3to5: [], s5to3: [] };
 for (let round = 1; round <= rounds; round++) {
   await measure(kube, `bench-scale-${round}`);
   await measureIdle(kube, `bench-idle-${round}`);
 }
-const seconds = (change: Change) => rounded(median(runs[change].map((run) => run.seconds)));
+const medians = (all: Record<Change, readonly Took[]>, what: keyof Took) =>
+  Object.fromEntries(CHANGES.map(({ name }) => [name, rounded(median(all[name].map((took) => took[what])))]));
 const all = Object.values(runs).flat();
 print({
   bench: "scale",
-  s1to3: seconds("s1to3"),
-  s3to5: seconds("s3to5"),
-  s5to3: seconds("s5to3"),
+  ...medians(runs, "seconds"),
   // Of all rounds: a median would hide them.
   failedRequests: all.reduce((sum, { failedRequests }) => sum + failedRequests, 0),
   longestPauseMs: Math.max(...all.map(({ longestPauseMs }) => longestPauseMs)),
   rounds,
   requests: all.reduce((sum, run) => sum + run.acknowledgedWrites + run.answeredReads, 0),
-  idle: Object.fromEntries(CHANGES.map(({ name }) => [name, rounded(median(idle[name]))])),
+  serving: medians(runs, "servingSeconds"),
+  idle: medians(idle, "seconds"),
 });
 await kube.close();
 
@@ -57,7 +65,7 @@ await kube.close();
 async function withCluster(
   kube: KubeClient,
   namespace: string,
-  work: (scaleTo: (replicas: number) => Promise<void>) => Promise<void>,
+  work: (scaleTo: (replicas: number) => Promise<Took>) => Promise<void>,
 ): Promise<void> {
   const ref = { namespace, name: CLUSTER };
   await createNamespace(kube, namespace);
@@ -68,9 +76,14 @@ async function withCluster(
   await kube.create(ETCD_CLUSTERS, etcdCluster(namespace, CLUSTER, 1), OPTIONS);
   await readyCluster(kube, ref);
   await work(async (replicas) => {
+    const startMs = performance.now();
     await kube.patch(ETCD_CLUSTERS, ref, { spec: { replicas } }, { ...OPTIONS, type: "merge" });
     const isThere = async () => (await areHealthyVoters(etcd, timeline.pods(), replicas)) || undefined;
     await until(`${replicas} healthy voters`, isThere, { everyMs: LOOK_EVERY_MS });
+    const seconds = (performance.now() - startMs) / 1_000;
+    const isServing = async () => (await areServing(etcd, timeline.pods(), replicas)) || undefined;
+    await until(`${replicas} members serve clients`, isServing, { everyMs: LOOK_EVERY_MS });
+    return { seconds, servingSeconds: (performance.now() - startMs) / 1_000 };
   });
   pool.closeAll();
   await timeline.stop();
@@ -84,8 +97,8 @@ async function measure(kube: KubeClient, namespace: string): Promise<void> {
     for (const { name, replicas } of CHANGES) {
       await sleep(SETTLE_MS);
       const sinceMs = load.now();
-      await scaleTo(replicas);
-      const run = { ...load.felt(sinceMs), seconds: (load.now() - sinceMs) / 1_000 };
+      const took = await scaleTo(replicas);
+      const run = { ...load.felt(sinceMs), ...took };
       runs[name].push(run);
       say(`${namespace} ${name}: ${text(run)}`);
     }
@@ -98,15 +111,18 @@ async function measureIdle(kube: KubeClient, namespace: string): Promise<void> {
   await withCluster(kube, namespace, async (scaleTo) => {
     for (const { name, replicas } of CHANGES) {
       await sleep(SETTLE_MS);
-      const sinceMs = performance.now();
-      await scaleTo(replicas);
-      idle[name].push((performance.now() - sinceMs) / 1_000);
-      say(`${namespace} ${name}: ${rounded(idle[name].at(-1) ?? 0)} s, without clients`);
+      const took = await scaleTo(replicas);
+      idle[name].push(took);
+      say(`${namespace} ${name}: ${inWords(took)}, without clients`);
     }
   });
 }
 
-function text({ seconds, failedRequests, longestPauseMs, why }: Run): string {
-  const felt = `${seconds.toFixed(2)} s, ${failedRequests} failed requests, longest pause ${longestPauseMs} ms`;
+function text({ failedRequests, longestPauseMs, why, ...took }: Run): string {
+  const felt = `${inWords(took)}, ${failedRequests} failed requests, longest pause ${longestPauseMs} ms`;
   return [felt, ...new Set(why)].join("; ");
+}
+
+function inWords({ seconds, servingSeconds }: Took): string {
+  return `${seconds.toFixed(2)} s (all serve after ${servingSeconds.toFixed(2)} s)`;
 }

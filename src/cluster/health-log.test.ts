@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { PAUSED_ANNOTATION } from "#api/names.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
-import { cluster } from "#kit/cluster.ts";
+import { cluster, unpublished } from "#kit/cluster.ts";
 
 const KEY = { namespace: "foo", name: "my-etcd" };
 const healthy = cluster();
@@ -23,6 +23,10 @@ function after(...looks: readonly (readonly [ClusterSnapshot, number])[]): Membe
 
 test("health log: nobody is sick who is healthy", () => {
   expect(after([down, 0], [healthy, 1_000])).toEqual({ knownForMs: 1_000, sickForMs: 0, wellMsAgo: 0, lostForMs: 0 });
+});
+
+test("health log: nor is who takes part and does not serve clients yet", () => {
+  expect(after([healthy, 0], [unpublished(healthy, "my-etcd-2"), 1_000])?.sickForMs).toBe(0);
 });
 
 test("health log: sickness is counted from the first of the looks in a row that found it", () => {

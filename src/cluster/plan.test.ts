@@ -15,6 +15,7 @@ import {
   knownFor,
   LATER_ID,
   sickFor,
+  unpublished,
   withArrival,
   withoutMember,
   withRemoval,
@@ -345,6 +346,49 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     name: "gives a learner that has caught up its vote",
     given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"),
     expect: "promote-learner: promote my-etcd-3",
+  },
+  {
+    name: "gives it its vote also while its client port is closed: its own health check has read linearizably",
+    given: unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3"),
+    expect: "promote-learner: promote my-etcd-3",
+  },
+  {
+    name: "gives no vote to whoever else passes at its address",
+    given: unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3", "abc"),
+    expect: "wait: await-learner",
+  },
+  {
+    name: "adds the next one while a member takes part and does not serve clients yet",
+    given: unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended"), "my-etcd-2"),
+    expect: "scale-up: addLearner http://my-etcd-3.my-etcd.foo.svc:2380",
+  },
+  {
+    name: "waits for one that takes part to serve clients",
+    given: unpublished(cluster(), "my-etcd-1"),
+    expect: "wait: await-health",
+  },
+  {
+    name: "never gives up one that takes part",
+    given: unpublished(sickFor(cluster(), "my-etcd-1", 300_000), "my-etcd-1"),
+    expect: "wait: await-health",
+  },
+  {
+    name: "takes a removal back when the member takes part again",
+    given: withRemoval(unpublished(cluster(), "my-etcd-1"), "my-etcd-1", "replacement"),
+    expect: "remove-member: markRemoval my-etcd-1 none",
+  },
+  {
+    name: "chooses by ordinal among those that take part, whether or not they serve clients",
+    given: unpublished(cluster({ replicas: 5, spec: { replicas: 3 } }), "my-etcd-1"),
+    expect: "scale-down: markRemoval my-etcd-4 scale-down",
+  },
+  {
+    name: "lets one go when the others take part",
+    given: unpublished(
+      withRemoval(cluster({ replicas: 5, spec: { replicas: 3 } }), "my-etcd-4", "scale-down"),
+      "my-etcd-1",
+    ),
+    expect: "remove-member: removeMember my-etcd-4",
   },
   {
     name: "takes a learner back that does not arrive",

@@ -7,7 +7,17 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import type { Pod, Service } from "#kube/kinds.ts";
 import type { Outcome } from "#runtime/controller.ts";
-import { born, cluster, endpointStatus, LATER_ID, NOW, pod, sickFor, withRemoval } from "../../test/kit/cluster.ts";
+import {
+  born,
+  cluster,
+  endpointStatus,
+  LATER_ID,
+  NOW,
+  pod,
+  sickFor,
+  unpublished,
+  withRemoval,
+} from "../../test/kit/cluster.ts";
 
 function statusOf(given: ClusterSnapshot, outcome: Outcome = { is: "notTried" }): EtcdClusterStatus {
   return clusterStatus(given, planCluster(given), outcome);
@@ -69,6 +79,7 @@ interface Case {
   readonly ready: Said;
   readonly available?: Said;
   readonly degraded?: Said;
+  readonly clusterIDMismatch?: Said;
   readonly progressing?: Said;
 }
 
@@ -129,6 +140,19 @@ const cases: readonly Case[] = [
       },
     }),
     ready: ["False", "MembersUnhealthy", /^my-etcd-2: it has no leader$/],
+  },
+  {
+    name: "one takes part and does not serve clients yet",
+    given: unpublished(settled, "my-etcd-1"),
+    ready: ["False", "MembersUnhealthy", /^my-etcd-1: it takes part, and does not serve clients yet$/],
+    available: ["True", "QuorumAvailable", /^2 of 3/],
+    progressing: ["True", "Waiting", /^await-health: waiting for my-etcd-1 to serve clients$/],
+  },
+  {
+    name: "somebody else runs in a member's place, and serves nobody",
+    given: unpublished(settled, "my-etcd-1", "abc"),
+    ready: ["False", "MembersUnhealthy", /^my-etcd-1: it runs as member abc instead of /],
+    clusterIDMismatch: ["True", "OtherClusterAnswered", /^my-etcd-1: it runs as member abc/],
   },
   {
     name: "the quorum is lost",
@@ -263,6 +287,12 @@ test("cluster status: a member has been sick since it was first seen so, and no 
   expect(since(statusOf({ ...later, takenAtMs: NOW + 1_400 }))).toBe(since(before)); // the same moment, measured again
   expect(since(statusOf(sickFor(later, "my-etcd-1", 0)))).toBe("2026-01-01T12:00:00Z"); // it was well in between
   expect(since(statusOf({ ...settled, cluster: { ...settled.cluster, status: before } }))).toBeUndefined();
+});
+
+test("cluster status: whoever takes part is not sick, and needs no new record at every look", () => {
+  const member = statusOf(unpublished(settled, "my-etcd-1")).members?.find(({ name }) => name === "my-etcd-1");
+  expect(member).toMatchObject({ healthy: false, message: "it takes part, and does not serve clients yet" });
+  expect(member).not.toHaveProperty("since");
 });
 
 test("cluster status: an operator that restarts, or could not look for a while, goes by the record", () => {

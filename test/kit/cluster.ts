@@ -260,6 +260,19 @@ export function withRemoval(snapshot: ClusterSnapshot, name: string, removal: st
   return changedPeer(snapshot, name, { annotations: { [REMOVAL_ANNOTATION]: removal } });
 }
 
+/** The snapshot in which this member passes etcd's health check while its client port is closed. @param id as whom */
+export function unpublished(snapshot: ClusterSnapshot, name: string, id = idOf(snapshot, name)): ClusterSnapshot {
+  return {
+    ...snapshot,
+    endpoints: new Map([...snapshot.endpoints, [name, { is: "unknown", why: "connection refused" }]]),
+    unpublished: new Map([...snapshot.unpublished, [name, memberIdFromHex(id)]]),
+  };
+}
+
+function idOf({ cluster }: ClusterSnapshot, name: string): string {
+  return cluster.status?.identity?.initialMembers.find((member) => member.name === name)?.id ?? LATER_ID;
+}
+
 /** The snapshot without this member in etcd's list; its peer is still there. */
 export function withoutMember(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
   if (snapshot.members.is !== "present") return snapshot;

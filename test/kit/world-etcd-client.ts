@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { CLIENT_PORT, METRICS_PORT } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { present, unknown } from "#base/observed.ts";
 import type { AddedMember, CallOptions, EtcdClient } from "#etcd/client.ts";
@@ -31,6 +32,13 @@ export class WorldEtcdClient {
       probe: async (endpoint) => {
         try {
           return present(await this.#call("Status", endpoint, false, (process) => this.#status(process)));
+        } catch (thrown) {
+          return unknown(thrown instanceof Error ? thrown.message : String(thrown));
+        }
+      },
+      health: async (address) => {
+        try {
+          return present(await this.#call("Health", { address }, false, (process) => this.#health(process)));
         } catch (thrown) {
           return unknown(thrown instanceof Error ? thrown.message : String(thrown));
         }
@@ -72,8 +80,10 @@ export class WorldEtcdClient {
   }
 
   #dial({ address }: Endpoint, unavailable: (why: string) => OperatorError): Process {
-    for (const process of this.#etcd.processes.values())
-      if (`${process.address}:2379` === address && !process.isHidden) return process;
+    for (const process of this.#etcd.processes.values()) {
+      const open = process.isPublished ? [CLIENT_PORT, METRICS_PORT] : [METRICS_PORT];
+      if (!process.isHidden && open.some((port) => `${process.address}:${port}` === address)) return process;
+    }
     throw unavailable("connection refused");
   }
 
@@ -82,6 +92,11 @@ export class WorldEtcdClient {
     const leader = this.#etcd.leaderOf(process);
     if (leader !== undefined) return leader;
     throw new OperatorError("EtcdUnavailable", "etcdserver: request timed out");
+  }
+
+  #health(process: Process): MemberId {
+    if (!this.#etcd.passesHealthCheck(process)) throw new OperatorError("EtcdUnavailable", "status 503");
+    return process.data.memberId;
   }
 
   #memberList(endpoint: Endpoint, options: CallOptions & { readonly linearizable: boolean }): Promise<MemberList> {

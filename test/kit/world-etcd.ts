@@ -16,6 +16,8 @@ export interface Process {
   readonly data: MemberData;
   /** Whom it follows; itself when it leads. */
   leaderId: MemberId | undefined;
+  /** Its client port is open. Until then it takes part, and only its metrics port tells. */
+  isPublished: boolean;
   /** The operator cannot reach it. Members and clients can. */
   isHidden: boolean;
   /** The other members cannot reach it. The operator can. */
@@ -74,7 +76,8 @@ export class Etcd {
     disk.data = data;
     disk.heldBy = pod.uid;
     const { uid: podUid, address, clusterUid } = pod;
-    const reached = { leaderId: undefined, isHidden: false, isCutOff: false };
+    const isPublished = !this.#random.chance(data.log.length === 0 ? 0.6 : 0.2);
+    const reached = { leaderId: undefined, isPublished, isHidden: false, isCutOff: false };
     const process: Process = { podUid, peer: flags.name, clusterUid, address, disk, data, ...reached };
     const isLearner = cluster.members.get(data.memberId)?.isLearner ?? false; // it has no vote to misuse
     const amnesia = isEmpty && !isLearner && cluster.onceHadData.has(data.memberId);
@@ -173,6 +176,21 @@ export class Etcd {
       this.#append(leader, { term: leader.data.term, is: "started", id, name: started.peer }, reached);
     }
     return this.#progress(leader) !== before;
+  }
+
+  /** No alarm is raised, and a linearizable read by this member succeeds: it knows as much as the leader. */
+  passesHealthCheck(process: Process): boolean {
+    const leader = this.leaderOf(process);
+    const isRefused = this.truth.of(process.data.clusterId).alarms.size > 0;
+    return leader !== undefined && !isRefused && process.data.committed >= leader.data.committed;
+  }
+
+  /** A member that has a leader announces itself once more, and opens its client port. */
+  publish(process: Process): boolean {
+    if (process.isPublished || this.leaderOf(process) === undefined) return false;
+    process.isPublished = true;
+    this.#tell(`${shown(process.data)} opens its client port`);
+    return true;
   }
 
   /** A change of membership. @returns whether it is known to have happened */

@@ -236,7 +236,7 @@ export class Kubelets {
   #setStatus(pod: Pod, podIP: string, ended: string | undefined): boolean {
     const { api, etcd, nowMs } = this.#parts;
     const process = etcd.processes.get(pod.metadata.uid);
-    const isReady = process !== undefined && etcd.leaderOf(process) !== undefined;
+    const isReady = process?.isPublished === true && etcd.leaderOf(process) !== undefined;
     const old = pod.status?.conditions?.find(({ type }) => type === "Ready");
     const status = isReady ? "True" : "False";
     const lastTransitionTime = old?.status === status ? old.lastTransitionTime : rfc3339(nowMs());

@@ -109,6 +109,7 @@ function everythingHappens(world: World): boolean {
   for (const process of [...etcd.processes.values()]) {
     if (process.leaderId === undefined) some = etcd.elect(process) || some;
     if (etcd.leaderOf(process) === process) some = etcd.replicate(process) || some;
+    some = etcd.publish(process) || some;
   }
   world.happened({ is: "step" }); // what is true now, before the operator looks
   return some;

@@ -100,11 +100,13 @@ export function kubernetesStep({ random, kubelets, controllers }: World): boolea
 function etcdStep({ random, etcd }: World): boolean {
   const process = random.pick([...etcd.processes.values()]);
   if (process === undefined) return false;
-  switch (random.pick(["elect", "notice", "write", "write", "replicate"])) {
+  switch (random.pick(["elect", "notice", "write", "write", "replicate", "publish"])) {
     case "elect":
       return etcd.elect(process);
     case "notice":
       return etcd.noticeLeaders();
+    case "publish":
+      return etcd.publish(process);
     case "write":
       return etcd.write(etcd.leaderOf(process) ?? process);
     default:

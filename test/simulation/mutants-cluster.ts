@@ -281,6 +281,16 @@ const WEAKENED: readonly Mutant[] = [
     leaning: { ...FORMED, callFaults: { unsent: 0.1 }, steps: 60 },
   },
   {
+    name: "await-health goes by who takes part",
+    edits: [
+      replaced("await-health", (real, snapshot) => {
+        const plan = real.decide(snapshot);
+        return plan?.next === "wait" && plan.because.endsWith("to serve clients") ? undefined : plan;
+      }),
+    ],
+    leaning: { ...FORMED, often: { killContainer: 4 } },
+  },
+  {
     name: "scale-down takes the healthy first + without guard keep-quorum",
     edits: [
       replaced("scale-down", (real, snapshot) => {
