@@ -24,13 +24,19 @@ interface Given {
   readonly isLearner?: boolean;
   /** Whether the client port of the last of them is closed, and after how long that is found out. */
   readonly refusesAfterMs?: number;
+  /** Whether the pod of the last of them is not ready. */
+  readonly isUnready?: boolean;
 }
 
 /** What is seen when the members follow these leaders; `undefined`: none. */
 async function seenWith(leaders: readonly (string | undefined)[], given: Given = {}): Promise<ClusterSnapshot> {
   const pods = [...settled.pods.values()].map((pod, i) => ({
     ...pod,
-    status: { ...pod.status, podIP: `10.0.0.${i}` },
+    status: {
+      ...pod.status,
+      podIP: `10.0.0.${i}`,
+      ...(given.isUnready === true && i === 2 ? { conditions: [] } : {}),
+    },
   }));
   const { clusterID } = settled.cluster.status!.identity!;
   const reads: ClusterReads = {
@@ -41,12 +47,12 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     claims: view(settled.claims),
     pods: view(pods),
     etcd: {
-      probe: async ({ address }: { address: string }) => {
+      probe: async ({ address }: { address: string }, { deadlineMs = 0 }: { deadlineMs?: number }) => {
         const i = Number(address.slice("10.0.0.".length, -":2379".length));
         const status = endpointStatus(clusterID, ids[i]!, leaders[i]);
         if (i < 2 || given.refusesAfterMs === undefined)
           return present({ ...status, isLearner: given.isLearner === true && i === 2 });
-        await clock.advance(given.refusesAfterMs);
+        await clock.advance(Math.min(given.refusesAfterMs, deadlineMs));
         return unknown("connection refused");
       },
       health: (address: string, { deadlineMs = 0 }: { deadlineMs?: number }) => {
@@ -81,6 +87,13 @@ test("observe: whose client port is closed is asked for its health, in what is l
   const { unpublished } = await seenWith([ids[0], ids[0], ids[0]], { refusesAfterMs: 300 });
   expect(asked).toEqual(["10.0.0.2:2381 within 700 ms"]);
   expect(unpublished).toEqual(new Map([["my-etcd-2", memberIdFromHex(ids[2]!)]]));
+});
+
+test("observe: whose pod is not ready gets little time before its health is asked for: it may be silent for long", async () => {
+  asked.length = 0;
+  const { unpublished } = await seenWith([ids[0], ids[0], ids[0]], { isUnready: true, refusesAfterMs: 7_000 });
+  expect(asked).toEqual(["10.0.0.2:2381 within 900 ms"]);
+  expect(unpublished.size).toBe(1);
 });
 
 test("observe: who has used its time up is not asked again, nor is who answers", async () => {

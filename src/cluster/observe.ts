@@ -17,7 +17,7 @@ import {
   type MemberList,
 } from "#etcd/types.ts";
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
-import { currentPod, dialAddress } from "#kube/pod.ts";
+import { currentPod, dialAddress, isReady } from "#kube/pod.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 
 /** By cluster: `namespace/name` of the EtcdCluster. */
@@ -38,6 +38,11 @@ export interface ClusterReads {
 
 /** Longest that one member may take to answer, in milliseconds: a dead one must not hold up what the others say. */
 const MEMBER_DEADLINE_MS = 1_000;
+/**
+ * Of this, how much one may take whose pod is not ready, before its metrics port is asked: until etcd serves its client port, it
+ * takes connections there and is silent.
+ */
+const UNREADY_DEADLINE_MS = 100;
 /** How many members are asked for the list before it counts as unknown: one may have lost its leader this very moment. */
 const LIST_ATTEMPTS = 2;
 
@@ -104,7 +109,8 @@ async function askEach(reads: ClusterReads, pods: ReadonlyMap<string, Pod>, sign
       const endpoint = endpointOf(pod);
       if (endpoint === undefined) return;
       const askedAtMs = reads.clock.monotonicMs();
-      const answer = await reads.etcd.probe(endpoint, { signal, deadlineMs: MEMBER_DEADLINE_MS });
+      const deadlineMs = isReady(pod) ? MEMBER_DEADLINE_MS : UNREADY_DEADLINE_MS;
+      const answer = await reads.etcd.probe(endpoint, { signal, deadlineMs });
       endpoints.set(peer, answer);
       const leftMs = MEMBER_DEADLINE_MS - (reads.clock.monotonicMs() - askedAtMs);
       const metrics = dialAddress(pod, METRICS_PORT);

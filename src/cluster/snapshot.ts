@@ -145,7 +145,7 @@ export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): M
 function unanswered(self: MemberId | undefined, id: string, why: string): MemberHealth {
   if (self === undefined) return { is: "unhealthy", why, status: undefined };
   if (hexOf(self) !== id) return { is: "stranger", why: `it runs as member ${hexOf(self)} instead of ${id}` };
-  return { is: "unpublished", why: "it takes part, and does not serve clients yet" };
+  return { is: "unpublished", why: "it takes part, and does not serve clients" };
 }
 
 /** IDs, in hexadecimal, of members for which the alarm CORRUPT is raised, whether or not they are still members. */

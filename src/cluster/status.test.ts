@@ -142,9 +142,9 @@ const cases: readonly Case[] = [
     ready: ["False", "MembersUnhealthy", /^my-etcd-2: it has no leader$/],
   },
   {
-    name: "one takes part and does not serve clients yet",
+    name: "one takes part and does not serve clients",
     given: unpublished(settled, "my-etcd-1"),
-    ready: ["False", "MembersUnhealthy", /^my-etcd-1: it takes part, and does not serve clients yet$/],
+    ready: ["False", "MembersUnhealthy", /^my-etcd-1: it takes part, and does not serve clients$/],
     available: ["True", "QuorumAvailable", /^2 of 3/],
     progressing: ["True", "Waiting", /^await-health: waiting for my-etcd-1 to serve clients$/],
   },
@@ -291,7 +291,7 @@ test("cluster status: a member has been sick since it was first seen so, and no 
 
 test("cluster status: whoever takes part is not sick, and needs no new record at every look", () => {
   const member = statusOf(unpublished(settled, "my-etcd-1")).members?.find(({ name }) => name === "my-etcd-1");
-  expect(member).toMatchObject({ healthy: false, message: "it takes part, and does not serve clients yet" });
+  expect(member).toMatchObject({ healthy: false, message: "it takes part, and does not serve clients" });
   expect(member).not.toHaveProperty("since");
 });
 
