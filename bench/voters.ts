@@ -13,11 +13,12 @@ const OPTIONS = { signal: new AbortController().signal, deadlineMs: 300 };
  */
 export async function areHealthyVoters(etcd: EtcdClient, pods: readonly Pod[], count: number): Promise<boolean> {
   const addresses = pods.flatMap((pod) => dialAddress(pod, METRICS_PORT) ?? []);
-  if (addresses.length !== count || pods.length !== count) return false;
+  const voters = addresses.length === count && pods.length === count ? await startedVoters(etcd, pods) : undefined;
+  if (voters?.length !== count) return false;
+  // The last question, since a hundred kilobytes of metrics are read for each.
   const answers = await Promise.all(addresses.map((address) => etcd.health(address, OPTIONS)));
   const healthy = new Set(answers.flatMap((answer) => (answer.is === "present" ? answer.value : [])));
-  const voters = await startedVoters(etcd, pods);
-  return voters?.length === count && voters.every((id) => healthy.has(id));
+  return voters.every((id) => healthy.has(id));
 }
 
 /** Whether, besides, each of them answers at its client port and follows a leader, all in one cluster. */

@@ -92,7 +92,7 @@ test("observe: whose client port is closed is asked for its health, in what is l
 test("observe: whose pod is not ready gets little time before its health is asked for: it may be silent for long", async () => {
   asked.length = 0;
   const { unpublished } = await seenWith([ids[0], ids[0], ids[0]], { isUnready: true, refusesAfterMs: 7_000 });
-  expect(asked).toEqual(["10.0.0.2:2381 within 900 ms"]);
+  expect(asked).toEqual(["10.0.0.2:2381 within 950 ms"]);
   expect(unpublished.size).toBe(1);
 });
 

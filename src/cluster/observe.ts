@@ -42,7 +42,7 @@ const MEMBER_DEADLINE_MS = 1_000;
  * Of this, how much one may take whose pod is not ready, before its metrics port is asked: until etcd serves its client port, it
  * takes connections there and is silent.
  */
-const UNREADY_DEADLINE_MS = 100;
+const UNREADY_DEADLINE_MS = 50;
 /** How many members are asked for the list before it counts as unknown: one may have lost its leader this very moment. */
 const LIST_ATTEMPTS = 2;
 

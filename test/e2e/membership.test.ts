@@ -70,8 +70,7 @@ test("all three pods are deleted at once", async () => {
 test("a volume is emptied: the member is replaced, and its claim is kept aside", async () => {
   const { name, pod } = await cluster.memberAwayFromOperator();
   await cluster.feltDuring("volume emptied", async () => {
-    const claim = await cluster.json<{ spec: { volumeName: string } }>("get", "pvc", name);
-    await emptyVolume(instance, pod.spec.nodeName, claim.spec.volumeName);
+    await emptyVolume(instance, pod.spec.nodeName, await cluster.volumeOf(name));
     await killEtcd(pod.metadata.uid);
     await eventually(async () => expect(await cluster.quarantined()).toContain(name), 120_000);
     expect(await cluster.untilWhole(3)).not.toContain(name);

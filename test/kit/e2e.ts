@@ -144,6 +144,12 @@ export class UserCluster {
     });
   }
 
+  /** Name of the volume behind the member's claim. */
+  async volumeOf(peer: string): Promise<string> {
+    const { spec } = await this.json<{ spec: { volumeName: string } }>("get", "pvc", peer);
+    return spec.volumeName;
+  }
+
   /** Runs etcdctl in a member's container. */
   async etcdctl(peer: string, ...args: readonly string[]): Promise<string> {
     return await this.kubectl("exec", await this.podOf(peer), "-c", "etcd", "--", "etcdctl", ...args);

@@ -34,9 +34,8 @@ async function untilReplaced(name: string): Promise<void> {
 
 test("damaged files: etcd does not start on them, and the member is replaced", async () => {
   const { name, pod } = await cluster.memberAwayFromOperator();
-  const { spec } = await cluster.json<{ spec: { volumeName: string } }>("get", "pvc", name);
   await cluster.feltDuring("files damaged", async () => {
-    await damageVolume(instance, pod.spec.nodeName, spec.volumeName);
+    await damageVolume(instance, pod.spec.nodeName, await cluster.volumeOf(name));
     await killEtcd(pod.metadata.uid);
     await untilReplaced(name);
   });

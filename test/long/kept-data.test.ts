@@ -156,11 +156,11 @@ test("a founder that comes back cut off and without its data never makes a secon
   await cluster.untilReady(SOON_MS);
   await cluster.put("my-etcd-0", "kept", "yes");
   const { metadata, spec } = await cluster.json<MemberPod>("get", "pod", await cluster.podOf("my-etcd-0"));
-  const claim = await cluster.json<{ spec: { volumeName: string } }>("get", "pvc", "my-etcd-0");
+  const volume = await cluster.volumeOf("my-etcd-0");
   const nodeNumber = Number(spec.nodeName.replace("node-", ""));
   await node("partition", nodeNumber);
   try {
-    await emptyVolume(instance, spec.nodeName, claim.spec.volumeName);
+    await emptyVolume(instance, spec.nodeName, volume);
     await killEtcd(metadata.uid);
     await sleep(20_000); // its container starts again, which nobody can see from here
   } finally {
