@@ -26,6 +26,7 @@ const GOLDEN = {
   spec: {
     hostname: "my-etcd-0",
     subdomain: "my-etcd",
+    hostAliases: [{ ip: "127.0.0.1", hostnames: ["my-etcd-0.my-etcd.foo.svc"] }],
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: 30,

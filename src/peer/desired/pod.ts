@@ -7,6 +7,7 @@ import {
   memberSelector,
   PEER_PORT,
   PEER_PORT_NAME,
+  peerHost,
 } from "#api/names.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { etcdEnvironment, startAnnotations, VOLUME_PATH } from "#peer/desired/etcd-flags.ts";
@@ -38,6 +39,7 @@ export function podTemplate(snapshot: PeerSnapshot): PodTemplate {
     spec: {
       hostname: name,
       subdomain: clusterName,
+      hostAliases: [ownName(snapshot)],
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       terminationGracePeriodSeconds: GRACE_SECONDS,
@@ -54,6 +56,15 @@ export function podTemplate(snapshot: PeerSnapshot): PodTemplate {
       volumes: [{ name: "etcd-data", persistentVolumeClaim: { claimName: name } }],
     } as PodSpec,
   };
+}
+
+/**
+ * A member that joins looks its own name up, to find itself among the others, and waits a second when it is not known
+ * (pkg/netutil/netutil.go in etcd): DNS has it only after the kubelet has told that the pod runs.
+ */
+function ownName({ peer }: PeerSnapshot) {
+  const { namespace, name } = peer.metadata;
+  return { ip: "127.0.0.1", hostnames: [peerHost(namespace, peer.spec.clusterName, name)] };
 }
 
 function etcdContainer(snapshot: PeerSnapshot, image: string) {
