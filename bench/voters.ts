@@ -8,44 +8,42 @@ import { dialAddress } from "#kube/pod.ts";
 const OPTIONS = { signal: new AbortController().signal, deadlineMs: 300 };
 
 /**
- * Whether exactly these pods are a cluster in full strength: each passes etcd's own health check (it follows a leader and reads
- * linearizably), and a list confirmed by a majority shows them, and nobody else, as started voters.
+ * Whether the cluster has exactly so many members, all started voters by a list that a majority confirms, and each of them passes
+ * etcd's own health check in one of these pods: it follows a leader and reads linearizably.
  */
 export async function areHealthyVoters(etcd: EtcdClient, pods: readonly Pod[], count: number): Promise<boolean> {
-  const addresses = pods.flatMap((pod) => dialAddress(pod, METRICS_PORT) ?? []);
-  const voters = addresses.length === count && pods.length === count ? await startedVoters(etcd, pods) : undefined;
+  const voters = await startedVoters(etcd, pods);
   if (voters?.length !== count) return false;
   // The last question, since a hundred kilobytes of metrics are read for each.
-  const answers = await Promise.all(addresses.map((address) => etcd.health(address, OPTIONS)));
+  const answers = await Promise.all(addresses(pods, METRICS_PORT).map((address) => etcd.health(address, OPTIONS)));
   const healthy = new Set(answers.flatMap((answer) => (answer.is === "present" ? answer.value : [])));
   return voters.every((id) => healthy.has(id));
 }
 
-/** Whether, besides, each of them answers at its client port and follows a leader, all in one cluster. */
+/** Likewise, and each of them answers at its client port and follows a leader. */
 export async function areServing(etcd: EtcdClient, pods: readonly Pod[], count: number): Promise<boolean> {
-  const answers = await Promise.all(clientAddresses(pods).map((address) => etcd.probe({ address }, OPTIONS)));
-  const clusters = new Set<bigint>();
-  for (const answer of answers) {
-    if (answer.is !== "present" || answer.value.leaderId === undefined) return false;
-    clusters.add(answer.value.clusterId);
-  }
-  if (clusters.size !== 1 || answers.length !== count || pods.length !== count) return false;
-  return (await startedVoters(etcd, pods))?.length === count;
+  const voters = await startedVoters(etcd, pods);
+  if (voters?.length !== count) return false;
+  const answers = await Promise.all(addresses(pods, CLIENT_PORT).map((address) => etcd.probe({ address }, OPTIONS)));
+  const serving = new Set(
+    answers.flatMap((answer) =>
+      answer.is === "present" && answer.value.leaderId !== undefined ? answer.value.memberId : [],
+    ),
+  );
+  return voters.every((id) => serving.has(id));
 }
 
-/** By the first of the pods that confirms a list; `undefined` when none does, or when some member is not a started voter. */
+/** By the first pod that gives a confirmed list; `undefined` when none does, or when a member is not a started voter. */
 async function startedVoters(etcd: EtcdClient, pods: readonly Pod[]): Promise<readonly MemberId[] | undefined> {
-  for (const address of clientAddresses(pods)) {
-    // Refused or late is "not yet", like everything else here.
-    const list = await etcd.memberList({ address }, { ...OPTIONS, linearizable: true }).catch(() => undefined);
-    if (list !== undefined)
-      return list.members.every(({ name, isLearner }) => name !== "" && !isLearner)
-        ? list.members.map(({ id }) => id)
-        : undefined;
-  }
-  return undefined;
+  const asked = addresses(pods, CLIENT_PORT).map((address) =>
+    etcd.memberList({ address }, { ...OPTIONS, linearizable: true }),
+  );
+  // Refused or late is "not yet", like everything else here.
+  const list = await Promise.any(asked).catch(() => undefined);
+  const isWhole = list?.members.every(({ name, isLearner }) => name !== "" && !isLearner) ?? false;
+  return isWhole ? list?.members.map(({ id }) => id) : undefined;
 }
 
-function clientAddresses(pods: readonly Pod[]): readonly string[] {
-  return pods.flatMap((pod) => dialAddress(pod, CLIENT_PORT) ?? []);
+function addresses(pods: readonly Pod[], port: number): readonly string[] {
+  return pods.flatMap((pod) => dialAddress(pod, port) ?? []);
 }
