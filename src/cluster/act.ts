@@ -203,9 +203,11 @@ async function deletePeer(kube: ClusterWrites["kube"], { metadata }: EtcdPeer, s
 
 /** Changes of membership are asked of the leader, which need not ask another one. */
 function leader(snapshot: ClusterSnapshot): Endpoint {
-  const pod = snapshot.pods.get(leaderOf(snapshot)?.name ?? "");
+  const name = leaderOf(snapshot)?.name ?? "";
+  const pod = snapshot.pods.get(name);
   const address = pod === undefined ? undefined : dialAddress(pod, CLIENT_PORT);
-  if (address === undefined) throw new OperatorError("EtcdNotNow", "the leader has no address at this moment");
+  if (address === undefined || snapshot.endpoints.get(name)?.is !== "present")
+    throw new OperatorError("EtcdNotNow", "the leader does not answer at this moment");
   return { address };
 }
 

@@ -22,11 +22,19 @@ function after(...looks: readonly (readonly [ClusterSnapshot, number])[]): Membe
 }
 
 test("health log: nobody is sick who is healthy", () => {
-  expect(after([down, 0], [healthy, 1_000])).toEqual({ knownForMs: 1_000, sickForMs: 0, wellMsAgo: 0, lostForMs: 0 });
+  expect(after([down, 0], [healthy, 1_000])).toEqual({
+    knownForMs: 1_000,
+    sickForMs: 0,
+    wellMsAgo: 0,
+    lostForMs: 0,
+    silentForMs: 0,
+  });
 });
 
 test("health log: nor is who takes part and does not serve clients yet", () => {
-  expect(after([healthy, 0], [unpublished(healthy, "my-etcd-2"), 1_000])?.sickForMs).toBe(0);
+  const silent = unpublished(healthy, "my-etcd-2");
+  const seen = after([healthy, 0], [silent, 1_000], [silent, 2_000]);
+  expect(seen).toEqual({ knownForMs: 3_000, sickForMs: 0, wellMsAgo: 0, lostForMs: 0, silentForMs: 2_000 });
 });
 
 test("health log: sickness is counted from the first of the looks in a row that found it", () => {
@@ -43,17 +51,24 @@ test("health log: what was seen before a time in which nobody looked does not co
     sickForMs: 0,
     wellMsAgo: 61_000,
     lostForMs: 0,
+    silentForMs: 0,
   });
 });
 
 test("health log: nobody counts as lost while a pause keeps the operator from giving it its pod", () => {
   const paused = cluster({ down: ["my-etcd-2"], annotations: { [PAUSED_ANNOTATION]: "true" } });
-  expect(after([paused, 0], [paused, 5_000], [down, 5_000])).toMatchObject({ sickForMs: 10_000, lostForMs: 0 });
+  expect(after([paused, 0], [paused, 5_000], [down, 5_000])).toMatchObject({
+    sickForMs: 10_000,
+    lostForMs: 0,
+  });
 });
 
 test("health log: nor while its EtcdPeer is gone", () => {
   const without = { ...down, peers: down.peers.filter(({ metadata }) => metadata.name !== "my-etcd-2") };
-  expect(after([without, 0], [without, 5_000], [down, 5_000])).toMatchObject({ sickForMs: 10_000, lostForMs: 0 });
+  expect(after([without, 0], [without, 5_000], [down, 5_000])).toMatchObject({
+    sickForMs: 10_000,
+    lostForMs: 0,
+  });
 });
 
 test("health log: a cluster that is gone leaves nothing behind", () => {
@@ -65,5 +80,6 @@ test("health log: a cluster that is gone leaves nothing behind", () => {
     sickForMs: 0,
     wellMsAgo: undefined,
     lostForMs: 0,
+    silentForMs: 0,
   });
 });

@@ -1,4 +1,4 @@
-import { knownMembers, takesPart } from "#cluster/members.ts";
+import { isHealthy, knownMembers, takesPart } from "#cluster/members.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
@@ -10,9 +10,10 @@ const GAP_MS = 15_000;
 
 interface Noted {
   readonly knownFromMs: number;
-  /** `undefined` when the last look found the member healthy. */
+  /** `undefined` when the member took part at the last look. */
   readonly sickFromMs: number | undefined;
   readonly lostFromMs: number | undefined;
+  readonly silentFromMs: number | undefined;
   readonly wellAtMs: number | undefined;
 }
 
@@ -39,17 +40,17 @@ export class HealthLog {
       const last = before?.members.get(member.id);
       const isSick = !takesPart(snapshot, member);
       const hasItsPeer = !isPaused(snapshot) && peerNamed(snapshot, member.name) !== undefined;
-      const knownFromMs = last?.knownFromMs ?? atMs;
-      const sickFromMs = isSick ? ((goesOn ? last?.sickFromMs : undefined) ?? atMs) : undefined;
-      const lostFromMs = isSick && hasItsPeer ? ((goesOn ? last?.lostFromMs : undefined) ?? atMs) : undefined;
-      const wellAtMs = isSick ? last?.wellAtMs : atMs;
-      members.set(member.id, { knownFromMs, sickFromMs, lostFromMs, wellAtMs });
-      histories.set(member.id, {
-        knownForMs: atMs - knownFromMs,
-        sickForMs: atMs - (sickFromMs ?? atMs),
-        lostForMs: atMs - (lostFromMs ?? atMs),
-        wellMsAgo: wellAtMs === undefined ? undefined : atMs - wellAtMs,
-      });
+      const since = (holds: boolean, fromMs: number | undefined) =>
+        holds ? ((goesOn ? fromMs : undefined) ?? atMs) : undefined;
+      const noted: Noted = {
+        knownFromMs: last?.knownFromMs ?? atMs,
+        sickFromMs: since(isSick, last?.sickFromMs),
+        lostFromMs: since(isSick && hasItsPeer, last?.lostFromMs),
+        silentFromMs: since(!isHealthy(snapshot, member), last?.silentFromMs),
+        wellAtMs: isSick ? last?.wellAtMs : atMs,
+      };
+      members.set(member.id, noted);
+      histories.set(member.id, historyOf(noted, atMs));
     }
     this.#clusters.set(keyText(key), { lookedAtMs: atMs, members });
     return histories;
@@ -58,4 +59,17 @@ export class HealthLog {
   forget(key: Key): void {
     this.#clusters.delete(keyText(key));
   }
+}
+
+function historyOf(
+  { knownFromMs, sickFromMs, lostFromMs, silentFromMs, wellAtMs }: Noted,
+  atMs: number,
+): MemberHistory {
+  return {
+    knownForMs: atMs - knownFromMs,
+    sickForMs: atMs - (sickFromMs ?? atMs),
+    lostForMs: atMs - (lostFromMs ?? atMs),
+    silentForMs: atMs - (silentFromMs ?? atMs),
+    wellMsAgo: wellAtMs === undefined ? undefined : atMs - wellAtMs,
+  };
 }

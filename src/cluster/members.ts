@@ -112,8 +112,8 @@ export function sick(snapshot: ClusterSnapshot): readonly KnownMember[] {
 }
 
 /**
- * Who goes when there are more voters than are wanted: the sick first, then the highest ordinal. Never one that a person added
- * under a URL of their own. `undefined` when nobody has to go.
+ * Who goes when there are more voters than are wanted: the sick first, then those that do not serve clients, then the highest
+ * ordinal. Never one that a person added under a URL of their own. `undefined` when nobody has to go.
  */
 export function surplusVoter(snapshot: ClusterSnapshot): KnownMember | undefined {
   const voters = votersOf(snapshot);
@@ -121,7 +121,12 @@ export function surplusVoter(snapshot: ClusterSnapshot): KnownMember | undefined
   const order = byOrdinal(snapshot);
   return voters
     .filter((member) => member.isOurs)
-    .sort((a, b) => Number(takesPart(snapshot, a)) - Number(takesPart(snapshot, b)) || order(b.name, a.name))[0];
+    .sort((a, b) => worth(snapshot, a) - worth(snapshot, b) || order(b.name, a.name))[0];
+}
+
+/** Who is worth least goes first. */
+function worth(snapshot: ClusterSnapshot, member: KnownMember): number {
+  return Number(takesPart(snapshot, member)) + Number(isHealthy(snapshot, member));
 }
 
 /** How many more healthy voters there are than a quorum needs; negative without a quorum. */
@@ -143,7 +148,7 @@ export function idOf(member: KnownMember): MemberId {
   return memberIdFromHex(member.id);
 }
 
-/** How long this process has found the member unhealthy, look by look, in milliseconds; 0 when it is healthy. */
+/** How long this process has found that the member takes no part, look by look, in milliseconds; 0 when it does. */
 export function sickForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
   return snapshot.histories.get(member.id)?.sickForMs ?? 0;
 }
@@ -151,6 +156,11 @@ export function sickForMs(snapshot: ClusterSnapshot, member: KnownMember): numbe
 /** Likewise, counted only while the member had what we give it. */
 export function lostForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
   return snapshot.histories.get(member.id)?.lostForMs ?? 0;
+}
+
+/** How long this process has found that the member does not serve clients, look by look, in milliseconds. */
+export function silentForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  return snapshot.histories.get(member.id)?.silentForMs ?? 0;
 }
 
 /** Names that are just becoming free are waited for this long, in milliseconds; a stuck one is then passed over. */

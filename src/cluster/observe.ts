@@ -5,7 +5,8 @@ import type { Clock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import type { HealthLog } from "#cluster/health-log.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { MEMBER_DEADLINE_MS, type MemberAnswer, memberAnswer } from "#cluster/member-answer.ts";
+import { type ClusterSnapshot, isFounder } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import {
@@ -17,7 +18,7 @@ import {
   type MemberList,
 } from "#etcd/types.ts";
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
-import { currentPod, dialAddress, isReady } from "#kube/pod.ts";
+import { currentPod, dialAddress } from "#kube/pod.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 
 /** By cluster: `namespace/name` of the EtcdCluster. */
@@ -36,13 +37,6 @@ export interface ClusterReads {
   readonly replaceAfterMs: number;
 }
 
-/** Longest that one member may take to answer, in milliseconds: a dead one must not hold up what the others say. */
-const MEMBER_DEADLINE_MS = 1_000;
-/**
- * Of this, how much one may take whose pod is not ready, before its metrics port is asked: until etcd serves its client port, it
- * takes connections there and is silent.
- */
-const UNREADY_DEADLINE_MS = 50;
 /** How many members are asked for the list before it counts as unknown: one may have lost its leader this very moment. */
 const LIST_ATTEMPTS = 2;
 
@@ -61,7 +55,9 @@ export async function observeCluster(
   const index = `${key.namespace}/${key.name}`;
   const { namespace } = key;
   const pods = podsByPeer(reads, index);
-  const { endpoints, unpublished } = await askEach(reads, pods, signal);
+  const peers = reads.peers.byIndex(CLUSTER_INDEX, index);
+  const answers = await askEach(reads, cluster, peers, pods, signal);
+  const endpoints = new Map([...answers].map(([name, { status }]) => [name, status]));
   const seen: ClusterSnapshot = {
     takenAtMs: reads.clock.wallMs(),
     replaceAfterMs: reads.replaceAfterMs,
@@ -69,11 +65,13 @@ export async function observeCluster(
     headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),
     clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),
     budget: reads.budgets.get({ namespace, name: disruptionBudgetName(key.name) }),
-    peers: reads.peers.byIndex(CLUSTER_INDEX, index),
+    peers,
     claims: reads.claims.byIndex(CLUSTER_INDEX, index),
     pods,
     endpoints,
-    unpublished,
+    unpublished: new Map(
+      [...answers].flatMap(([name, { passesAs }]) => (passesAs === undefined ? [] : [[name, passesAs]])),
+    ),
     members: await askForList(reads, cluster, pods, endpoints, signal),
     histories: new Map(),
   };
@@ -96,30 +94,26 @@ function endpointOf(pod: Pod): Endpoint | undefined {
   return address === undefined ? undefined : { address };
 }
 
-interface Answers {
-  readonly endpoints: ReadonlyMap<string, Observed<EndpointStatus>>;
-  readonly unpublished: ReadonlyMap<string, MemberId>;
-}
-
-async function askEach(reads: ClusterReads, pods: ReadonlyMap<string, Pod>, signal: AbortSignal): Promise<Answers> {
-  const endpoints = new Map<string, Observed<EndpointStatus>>();
-  const unpublished = new Map<string, MemberId>();
+/** By peer name. */
+async function askEach(
+  reads: ClusterReads,
+  cluster: EtcdCluster,
+  peers: readonly EtcdPeer[],
+  pods: ReadonlyMap<string, Pod>,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, MemberAnswer>> {
+  const answers = new Map<string, MemberAnswer>();
   await Promise.all(
-    [...pods].map(async ([peer, pod]) => {
-      const endpoint = endpointOf(pod);
-      if (endpoint === undefined) return;
-      const askedAtMs = reads.clock.monotonicMs();
-      const deadlineMs = isReady(pod) ? MEMBER_DEADLINE_MS : UNREADY_DEADLINE_MS;
-      const answer = await reads.etcd.probe(endpoint, { signal, deadlineMs });
-      endpoints.set(peer, answer);
-      const leftMs = MEMBER_DEADLINE_MS - (reads.clock.monotonicMs() - askedAtMs);
-      const metrics = dialAddress(pod, METRICS_PORT);
-      if (answer.is === "present" || leftMs <= 0 || metrics === undefined) return;
-      const health = await reads.etcd.health(metrics, { signal, deadlineMs: leftMs });
-      if (health.is === "present") unpublished.set(peer, health.value);
+    [...pods].map(async ([name, pod]) => {
+      const client = endpointOf(pod)?.address;
+      if (client === undefined) return;
+      const id = peers.find(({ metadata }) => metadata.name === name)?.spec.memberID;
+      const mayBeUnpublished = id !== undefined && !isFounder(cluster, id);
+      const metrics = mayBeUnpublished ? dialAddress(pod, METRICS_PORT) : undefined;
+      answers.set(name, await memberAnswer(reads, { client, metrics }, signal));
     }),
   );
-  return { endpoints, unpublished };
+  return answers;
 }
 
 /** Read live and linearizably in every pass; a member of another cluster is not asked. */

@@ -80,6 +80,13 @@ function withIntent(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 const m1Id = cluster().cluster.status!.identity!.initialMembers[1]!.id;
 
+/** etcd has not heard of the later member's name yet. */
+function unnamed(snapshot: ClusterSnapshot): ClusterSnapshot {
+  if (snapshot.members.is !== "present") return snapshot;
+  const members = snapshot.members.value.members.map((member) => (member.isLearner ? { ...member, name: "" } : member));
+  return { ...snapshot, members: present({ ...snapshot.members.value, members }) };
+}
+
 /** Every member tells of the alarm CORRUPT for this ID, or for nobody in particular. */
 function withAlarm(snapshot: ClusterSnapshot, id?: string): ClusterSnapshot {
   const memberId = id === undefined ? undefined : memberIdFromHex(id);
@@ -353,6 +360,11 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     expect: "promote-learner: promote my-etcd-3",
   },
   {
+    name: "but not before it has told its name: a voter without one would be taken for one that has yet to start",
+    given: unnamed(unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3")),
+    expect: "wait: await-learner",
+  },
+  {
     name: "gives no vote to whoever else passes at its address",
     given: unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3", "abc"),
     expect: "wait: await-learner",
@@ -368,8 +380,18 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     expect: "wait: await-health",
   },
   {
-    name: "never gives up one that takes part",
-    given: unpublished(sickFor(cluster(), "my-etcd-1", 300_000), "my-etcd-1"),
+    name: "does not believe this of a first member: another cluster may have been formed with its ID",
+    given: { ...unpublished(cluster(), "my-etcd-1"), cluster: cluster().cluster, pods: new Map() },
+    expect: "wait: await-health",
+  },
+  {
+    name: "nor of a member whose data is corrupt",
+    given: withAlarm(unpublished(sickFor(cluster(), "my-etcd-1", 10_000), "my-etcd-1"), m1Id),
+    expect: "replace-lost: markRemoval my-etcd-1 replacement",
+  },
+  {
+    name: "never gives up one that takes part, however long it serves nobody",
+    given: unpublished(sickFor(cluster(), "my-etcd-1", 3_000_000), "my-etcd-1"),
     expect: "wait: await-health",
   },
   {
@@ -378,17 +400,23 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     expect: "remove-member: markRemoval my-etcd-1 none",
   },
   {
-    name: "chooses by ordinal among those that take part, whether or not they serve clients",
+    name: "chooses one that does not serve clients before those that do",
     given: unpublished(cluster({ replicas: 5, spec: { replicas: 3 } }), "my-etcd-1"),
-    expect: "scale-down: markRemoval my-etcd-4 scale-down",
+    expect: "scale-down: markRemoval my-etcd-1 scale-down",
   },
   {
-    name: "lets one go when the others take part",
-    given: unpublished(
-      withRemoval(cluster({ replicas: 5, spec: { replicas: 3 } }), "my-etcd-4", "scale-down"),
+    name: "and a sick one before that",
+    given: unpublished(cluster({ replicas: 5, spec: { replicas: 3 }, down: ["my-etcd-2"] }), "my-etcd-1"),
+    expect: "scale-down: markRemoval my-etcd-2 scale-down",
+  },
+  {
+    name: "lets one go that does not serve clients",
+    given: withRemoval(
+      unpublished(cluster({ replicas: 5, spec: { replicas: 3 } }), "my-etcd-1"),
       "my-etcd-1",
+      "scale-down",
     ),
-    expect: "remove-member: removeMember my-etcd-4",
+    expect: "remove-member: removeMember my-etcd-1",
   },
   {
     name: "takes a learner back that does not arrive",

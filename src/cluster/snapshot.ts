@@ -34,8 +34,8 @@ export interface ClusterSnapshot {
   /** What each member that could be dialled said of itself, by peer name. */
   readonly endpoints: ReadonlyMap<string, Observed<EndpointStatus>>;
   /**
-   * Members whose client port does not answer although they pass etcd's own health check: the IDs that they have, by peer name.
-   * They have not seen yet that the cluster knows their name; see etcd/health-check.ts.
+   * Members that were added later, and whose client port is silent although they pass etcd's own health check: the IDs that they
+   * have, by peer name. They have not seen yet that the cluster knows their name; see etcd/health-check.ts.
    */
   readonly unpublished: ReadonlyMap<string, MemberId>;
   /** The linearizable member list; `unknown` without quorum. Never `absent`. */
@@ -48,12 +48,14 @@ export interface ClusterSnapshot {
 export interface MemberHistory {
   /** How long ago this process first saw the member, in milliseconds. */
   readonly knownForMs: number;
-  /** For how long no look has found it healthy, in milliseconds; 0 when it is healthy, or was at the look before. */
+  /** For how long no look has found that it takes part, in milliseconds; 0 when it does, or did at the look before. */
   readonly sickForMs: number;
-  /** How long ago a look of this process last found it healthy, in milliseconds; `undefined` when none ever did. */
+  /** How long ago a look of this process last found that it takes part, in milliseconds; `undefined` when none ever did. */
   readonly wellMsAgo: number | undefined;
   /** As `sickForMs`, counted only while it had what we give it: its EtcdPeer, and an operator whose hands are not tied. */
   readonly lostForMs: number;
+  /** For how long no look has found that it serves clients, in milliseconds; 0 when it does, or did at the look before. */
+  readonly silentForMs: number;
 }
 
 export function identityOf(snapshot: ClusterSnapshot): ClusterIdentity | undefined {
@@ -127,7 +129,7 @@ export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): M
   const answer = snapshot.endpoints.get(peer);
   if (answer === undefined) return { is: "unhealthy", why: "it has no running pod", status: undefined };
   if (answer.is === "absent") return { is: "unhealthy", why: "it gave no answer", status: undefined };
-  if (answer.is === "unknown") return unanswered(snapshot.unpublished.get(peer), id, answer.why);
+  if (answer.is === "unknown") return unanswered(snapshot, snapshot.unpublished.get(peer), id, answer.why);
   const status = answer.value;
   if (hexOf(status.clusterId) !== clusterID) {
     return { is: "stranger", why: `it answers as part of cluster ${hexOf(status.clusterId)} instead of ${clusterID}` };
@@ -136,16 +138,26 @@ export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): M
     return { is: "stranger", why: `it answers as member ${hexOf(status.memberId)} instead of ${id}` };
   }
   if (status.leaderId === undefined) return { is: "unhealthy", why: "it has no leader", status };
-  if (corruptMembers(snapshot).includes(id))
-    return { is: "unhealthy", why: "its data differs from the others' (alarm CORRUPT)", status };
+  if (corruptMembers(snapshot).includes(id)) return { is: "unhealthy", why: CORRUPT, status };
   return { is: "healthy", status };
 }
 
 /** @param self who it is by its own word, if it passes etcd's health check */
-function unanswered(self: MemberId | undefined, id: string, why: string): MemberHealth {
-  if (self === undefined) return { is: "unhealthy", why, status: undefined };
+function unanswered(snapshot: ClusterSnapshot, self: MemberId | undefined, id: string, why: string): MemberHealth {
+  if (self === undefined || isFounder(snapshot.cluster, id)) return { is: "unhealthy", why, status: undefined };
   if (hexOf(self) !== id) return { is: "stranger", why: `it runs as member ${hexOf(self)} instead of ${id}` };
+  if (corruptMembers(snapshot).includes(id)) return { is: "unhealthy", why: CORRUPT, status: undefined };
   return { is: "unpublished", why: "it takes part, and does not serve clients" };
+}
+
+const CORRUPT = "its data differs from the others' (alarm CORRUPT)";
+
+/**
+ * Whether the ID is one of the first members', who all know it from the start: another cluster that was formed by the same flags
+ * would have it too. What etcd gives to a member that is added is mixed with the time, and never given twice.
+ */
+export function isFounder(cluster: EtcdCluster, id: string): boolean {
+  return cluster.status?.identity?.initialMembers.some((member) => member.id === id) ?? false;
 }
 
 /** IDs, in hexadecimal, of members for which the alarm CORRUPT is raised, whether or not they are still members. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Client, createClient } from "@connectrpc/connect";
+import { type Client, createClient, type Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import type { Clock } from "#base/clock.ts";
 import type { Endpoint, TlsIdentity } from "./endpoint.ts";
@@ -13,6 +13,9 @@ import { Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 // Why no pings on idle connections?
 //   etcd allows them only while calls are open (PermitWithoutStream is false in server/embed/etcd.go) and closes the
 //   connection of a client that pings too often.
+// Why is a connection that has never answered torn down at once?
+//   etcd listens at its client port long before it takes connections there. Closed in order, such a connection would wait for
+//   the other side to close it too, and keep its descriptor as long as nobody takes it.
 // Who writes the state? Only this class: calls ask for services, `renew` and `close` take them away.
 
 /** Time after the last call until a connection is closed. Longer than the pause between two passes over one cluster. */
@@ -39,6 +42,7 @@ interface Connection {
   readonly session: Http2SessionManager;
   readonly services: MemberServices;
   usedAtMs: number;
+  hasAnswered: boolean;
 }
 
 /** Connections to members, one per address and TLS identity, made when first needed and closed when idle. */
@@ -69,13 +73,13 @@ export class TransportPool {
     return connection.services;
   }
 
-  /** The next call to this endpoint gets a new connection; calls that are open on the old one go on. */
+  /** The next call to this endpoint gets a new connection; calls that are open on the old one go on, if it ever answered. */
   renew(endpoint: Endpoint): void {
     const key = this.#keyOf(endpoint);
     const connection = this.#current.get(key);
     if (connection === undefined) return;
     this.#current.delete(key);
-    if (connection.session.state() === "open") this.#retired.add(connection);
+    if (connection.session.state() === "open" && connection.hasAnswered) this.#retired.add(connection);
     else connection.session.abort();
   }
 
@@ -145,8 +149,20 @@ function connectionTo(endpoint: Endpoint, nowMs: number): Connection {
       ? undefined
       : { ca: tls.ca, cert: tls.cert, key: tls.key, servername: tls.serverName, minVersion: "TLSv1.2" },
   );
-  const transport = createGrpcTransport({ baseUrl, sessionManager: session, readMaxBytes: MAX_ANSWER_BYTES });
-  return {
+  const interceptors: Interceptor[] = [
+    (next) => async (request) => {
+      const answer = await next(request);
+      connection.hasAnswered = true;
+      return answer;
+    },
+  ];
+  const transport = createGrpcTransport({
+    baseUrl,
+    sessionManager: session,
+    readMaxBytes: MAX_ANSWER_BYTES,
+    interceptors,
+  });
+  const connection: Connection = {
     address,
     session,
     services: {
@@ -155,5 +171,7 @@ function connectionTo(endpoint: Endpoint, nowMs: number): Connection {
       maintenance: createClient(Maintenance, transport),
     },
     usedAtMs: nowMs,
+    hasAnswered: false,
   };
+  return connection;
 }

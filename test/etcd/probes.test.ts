@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { hasCode } from "#base/error.ts";
 import type { CallOptions } from "#etcd/client.ts";
@@ -23,7 +24,7 @@ describe.each(ETCD_VERSIONS)("health of etcd %s, told over HTTP", (version) => {
     const member = etcd.members[0]!;
     await until("it is alive", async () => (await member.httpStatus("/livez")) === 200);
     assert.equal(await member.httpStatus("/health"), 503);
-    // It waits for a leader, for 7 s, before it says 503: longer than any probe of ours.
+    // Either the port is not served yet, or it waits for a leader, for 7 s, before it says 503: longer than any probe of ours.
     assert.equal(await member.httpStatus("/readyz", 2_000), undefined);
   }
 
@@ -31,6 +32,13 @@ describe.each(ETCD_VERSIONS)("health of etcd %s, told over HTTP", (version) => {
     await start(0);
     await assertAliveWithoutQuorum();
     assert.equal((await etcd.client.probe(etcd.members[0]!.endpoint, options)).is, "unknown");
+  });
+
+  test("it listens there and is silent; to ask it again and again leaves no connections behind", async () => {
+    const { endpoint, plan } = etcd.members[0]!;
+    const asked = () => etcd.client.probe(endpoint, { ...options, deadlineMs: 50 });
+    for (let look = 0; look < 10; look++) assert.equal((await asked()).is, "unknown");
+    await until("none is held but the last", async () => (await connectionsTo(plan.clientPort)) <= 1);
   });
 
   test("two of three are ready", async () => {
@@ -71,3 +79,12 @@ describe.each(ETCD_VERSIONS)("health of etcd %s, told over HTTP", (version) => {
     await assert.rejects(list, unavailable);
   });
 });
+
+/** How many connections to this port some process of this machine holds; those that only the kernel still closes have no inode. */
+async function connectionsTo(port: number): Promise<number> {
+  const lines = (await readFile("/proc/net/tcp", "utf8")).trim().split("\n").slice(1);
+  return lines.filter((line) => {
+    const [, , remote = "", state, , , , , , inode] = line.trim().split(/\s+/);
+    return Number.parseInt(remote.split(":")[1] ?? "", 16) === port && state !== "0A" && inode !== "0";
+  }).length;
+}

@@ -260,13 +260,21 @@ export function withRemoval(snapshot: ClusterSnapshot, name: string, removal: st
   return changedPeer(snapshot, name, { annotations: { [REMOVAL_ANNOTATION]: removal } });
 }
 
-/** The snapshot in which this member passes etcd's health check while its client port is closed. @param id as whom */
+/** The snapshot in which this member passes etcd's health check while its client port is silent. @param id as whom */
 export function unpublished(snapshot: ClusterSnapshot, name: string, id = idOf(snapshot, name)): ClusterSnapshot {
   return {
-    ...snapshot,
-    endpoints: new Map([...snapshot.endpoints, [name, { is: "unknown", why: "connection refused" }]]),
+    ...addedLater(snapshot, name),
+    endpoints: new Map([...snapshot.endpoints, [name, { is: "unknown", why: "its client port is silent" }]]),
     unpublished: new Map([...snapshot.unpublished, [name, memberIdFromHex(id)]]),
   };
+}
+
+/** The snapshot of a cluster that was formed without this member. */
+function addedLater(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  const identity = snapshot.cluster.status!.identity!;
+  const initialMembers = identity.initialMembers.filter((member) => member.name !== name);
+  const status = { ...snapshot.cluster.status, identity: { ...identity, initialMembers } };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status } };
 }
 
 function idOf({ cluster }: ClusterSnapshot, name: string): string {
@@ -300,7 +308,10 @@ export function changedPeer(snapshot: ClusterSnapshot, name: string, metadata: o
 export function knownFor(snapshot: ClusterSnapshot, id: string, ms: number): ClusterSnapshot {
   return {
     ...snapshot,
-    histories: new Map([...snapshot.histories, [id, { knownForMs: ms, sickForMs: 0, wellMsAgo: 0, lostForMs: 0 }]]),
+    histories: new Map([
+      ...snapshot.histories,
+      [id, { knownForMs: ms, sickForMs: 0, wellMsAgo: 0, lostForMs: 0, silentForMs: 0 }],
+    ]),
   };
 }
 
@@ -311,7 +322,7 @@ export function sickFor(snapshot: ClusterSnapshot, name: string, ms: number): Cl
     ...snapshot,
     histories: new Map([
       ...snapshot.histories,
-      [id, { knownForMs: 3_600_000, sickForMs: ms, wellMsAgo: ms, lostForMs: ms }],
+      [id, { knownForMs: 3_600_000, sickForMs: ms, wellMsAgo: ms, lostForMs: ms, silentForMs: ms }],
     ]),
   };
 }

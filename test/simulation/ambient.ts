@@ -14,7 +14,10 @@ export async function seeded<T>(seed: number, run: () => Promise<T>): Promise<T>
   const numbers = new Random(seed ^ 0xa3b);
   Math.random = () => numbers.next();
   AbortSignal.timeout = () => never;
-  AbortSignal.any = (signals) => [...signals].find((signal) => signal !== never) ?? never;
+  AbortSignal.any = (signals) => {
+    const real = [...signals].filter((signal) => signal !== never);
+    return real.length > 1 ? any.call(AbortSignal, real) : (real[0] ?? never);
+  };
   Error.stackTraceLimit = 0;
   try {
     return await run();

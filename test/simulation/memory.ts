@@ -102,12 +102,10 @@ export class Memory {
   #noteRunning(world: World): void {
     const running = new Map<ClusterId, number>();
     this.#noteArriving(world);
-    for (const process of world.etcd.processes.values()) {
-      const { data, isHidden, isPublished, leaderId } = process;
+    for (const { data, isHidden, isPublished, leaderId } of world.etcd.processes.values()) {
       this.lastRun.set(memberKey(data), world.step);
       const isInDoubt = world.etcd.truth.of(data.clusterId).alarms.has(data.memberId);
-      const hasLeader = isPublished ? leaderId !== undefined : world.etcd.passesHealthCheck(process);
-      if (!isHidden && hasLeader && !isInDoubt) this.#noteWell(memberKey(data), world);
+      if (!isHidden && isPublished && leaderId !== undefined && !isInDoubt) this.#noteWell(memberKey(data), world);
       const voters = votersNow(world, data);
       if (!voters.includes(data.memberId)) continue;
       const count = (running.get(data.clusterId) ?? 0) + 1;

@@ -288,7 +288,7 @@ const WEAKENED: readonly Mutant[] = [
         return plan?.next === "wait" && plan.because.endsWith("to serve clients") ? undefined : plan;
       }),
     ],
-    leaning: { ...FORMED, often: { killContainer: 4 } },
+    leaning: SCALED,
   },
   {
     name: "scale-down takes the healthy first + without guard keep-quorum",

@@ -244,7 +244,13 @@ const PARTS: readonly Mutant[] = [
       cluster: (real) => ({
         ...real,
         plan: (snapshot) => {
-          const told = (ms: number) => ({ knownForMs: ms, sickForMs: ms, wellMsAgo: undefined, lostForMs: ms });
+          const told = (ms: number) => ({
+            knownForMs: ms,
+            sickForMs: ms,
+            wellMsAgo: undefined,
+            silentForMs: 0,
+            lostForMs: ms,
+          });
           const recorded = (snapshot.cluster.status?.members ?? []).flatMap(({ id, since }) =>
             since === undefined ? [] : [[id, told(snapshot.takenAtMs - Date.parse(since))] as const],
           );

@@ -22,10 +22,13 @@ export const promoteLearner: ClusterRule = {
   },
 };
 
-/** A learner that does not serve clients yet has passed etcd's health check: it has applied all that was committed. */
+/**
+ * A learner that does not serve clients yet has passed etcd's health check: it has applied all that was committed. It must have
+ * told its name besides: a voter without a name would be taken for one that has yet to start.
+ */
 function isInSync(snapshot: ClusterSnapshot, learner: KnownMember): boolean {
   const seen = health(snapshot, learner);
-  if (seen.is !== "healthy") return seen.is === "unpublished";
+  if (seen.is !== "healthy") return seen.is === "unpublished" && learner.hasStarted;
   const leader = leaderOf(snapshot);
   const led = leader === undefined ? undefined : health(snapshot, leader);
   return led?.is === "healthy" && seen.status.raftAppliedIndex >= led.status.raftIndex * IN_SYNC;

@@ -7,8 +7,8 @@ import {
   type KnownMember,
   knownMembers,
   leaderOf,
-  sick,
   surplusVoter,
+  takesPart,
   votersOf,
 } from "#cluster/members.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/plan.ts";
@@ -68,8 +68,8 @@ function takenBack({ peer }: Removal, because: string): Plan<ClusterStep> {
 }
 
 /** Lost, or a learner that was given up. */
-function isLost(snapshot: ClusterSnapshot, { id }: KnownMember): boolean {
-  return [...sick(snapshot), ...arriving(snapshot)].some((member) => member.id === id);
+function isLost(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return !takesPart(snapshot, member) || arriving(snapshot).some(({ id }) => id === member.id);
 }
 
 /** The healthy voter that knows most, so that the least has to be sent; of equals the lowest ordinal. */

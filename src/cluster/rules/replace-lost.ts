@@ -1,4 +1,4 @@
-import { intendedPeers, type KnownMember, lostForMs, sick, votersOf } from "#cluster/members.ts";
+import { intendedPeers, type KnownMember, lostForMs, takesPart, votersOf } from "#cluster/members.ts";
 import type { ClusterRule } from "#cluster/plan.ts";
 import { retire } from "#cluster/rules/retire-peer.ts";
 import { type ClusterSnapshot, corruptMembers, healthOf, peerNamed } from "#cluster/snapshot.ts";
@@ -18,12 +18,9 @@ const GONE_AFTER_MS = 10_000;
 export const replaceLost: ClusterRule = {
   name: "replace-lost",
   decide(snapshot) {
-    const voters = new Set(votersOf(snapshot).map(({ id }) => id));
-    const lost = sick(snapshot)
-      .filter(
-        (member) =>
-          member.isOurs && voters.has(member.id) && lostForMs(snapshot, member) >= patienceMs(snapshot, member),
-      )
+    const lost = votersOf(snapshot)
+      .filter((member) => member.isOurs && !takesPart(snapshot, member))
+      .filter((member) => lostForMs(snapshot, member) >= patienceMs(snapshot, member))
       .sort((a, b) => lostForMs(snapshot, b) - lostForMs(snapshot, a))[0];
     const peer = lost === undefined ? undefined : peerNamed(snapshot, lost.name);
     if (lost === undefined || peer === undefined) return undefined;
