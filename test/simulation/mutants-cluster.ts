@@ -288,7 +288,7 @@ const WEAKENED: readonly Mutant[] = [
         return plan?.next === "wait" && plan.because.endsWith("to serve clients") ? undefined : plan;
       }),
     ],
-    leaning: SCALED,
+    leaning: { ...SCALED, often: { editReplicas: 2, etcd: 20, killContainer: 3 }, steps: 240 },
   },
   {
     name: "scale-down takes the healthy first + without guard keep-quorum",
