@@ -11,7 +11,7 @@ export const CONDITION_TYPES = {
 export const REASONS = {
   AllMembersHealthy: "Every wanted member is a voter, answers, and follows a leader.",
   Forming: "The cluster is being created; members of its first, frozen list are still to join.",
-  MembersUnhealthy: "Some members do not answer or have no leader; the message names them.",
+  MembersUnhealthy: "Some members do not serve clients or have no leader; the message names them.",
   QuorumAvailable: "A linearizable read succeeded.",
   QuorumLost: "Fewer members answer than a majority; the operator touches nothing until enough of them return.",
   CorruptionAlarm: "etcd has raised the alarm CORRUPT: until the member is replaced, it refuses every read and write.",

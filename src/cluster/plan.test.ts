@@ -355,7 +355,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     expect: "promote-learner: promote my-etcd-3",
   },
   {
-    name: "gives it its vote also while its client port is closed: its own health check has read linearizably",
+    name: "gives it its vote also while its client port is silent: its own health check has read linearizably",
     given: unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3"),
     expect: "promote-learner: promote my-etcd-3",
   },

@@ -16,7 +16,7 @@ export interface Process {
   readonly data: MemberData;
   /** Whom it follows; itself when it leads. */
   leaderId: MemberId | undefined;
-  /** Its client port is open. Until then it takes part, and only its metrics port tells. */
+  /** It serves its client port. Until then it takes part, and only its metrics port tells. */
   isPublished: boolean;
   /** The operator cannot reach it. Members and clients can. */
   isHidden: boolean;
