@@ -189,7 +189,7 @@ export class Etcd {
   publish(process: Process): boolean {
     if (process.isPublished || this.leaderOf(process) === undefined) return false;
     process.isPublished = true;
-    this.#tell(`${shown(process.data)} opens its client port`);
+    this.#tell(`${shown(process.data)} serves its client port`);
     return true;
   }
 
