@@ -67,8 +67,10 @@ export const quorumKept: Invariant = {
     const counted = `${act.step.do} of ${act.step.name} leaves ${healthy} of ${after.size} voters healthy`;
     if (before.length === after.size) return undefined; // a learner, or a member that is gone already
     if (after.size === 0 || healthy < quorumOf(after.size)) return counted;
-    // Whom the look found sick may be well a moment later: nothing was taken away that was there when it was decided.
-    const wasWell = isWell(id) && (memory.wellMs.get(`${act.clusterID}/${hexOf(id)}`)?.fromStep ?? 0) < act.lookedFrom;
+    // Whom the look found sick may be well a moment later: nothing was taken away that was there when it was decided. And that its
+    // pod runs again reaches the operator's cache, and with it the address to ask, a step later at the earliest.
+    const fromStep = memory.wellMs.get(`${act.clusterID}/${hexOf(id)}`)?.fromStep ?? 0;
+    const wasWell = isWell(id) && fromStep < act.lookedFrom - 1;
     const takesSpare = act.step.do === "removeMember" && wasWell && healthy === quorumOf(after.size);
     return takesSpare && act.snapshot.cluster.spec.replicas >= 3 ? `${counted}: none to spare` : undefined;
   },
