@@ -88,7 +88,9 @@ export async function writeAndRead(kubectl: Kubectl, name: string): Promise<stri
   if (writer === undefined || reader === undefined) throw new Failure(`EtcdCluster ${name} has no pods`);
   const endpoints = `--endpoints=http://${name}-client:2379`;
   const value = `hello at ${new Date().toISOString()}`;
-  await kubectl.run(["exec", writer, "-c", "etcd", "--", "etcdctl", endpoints, "put", "greeting", value]);
+  // The Service leads to members whom the kubelet has found ready, which may be seconds after they are.
+  const patience = "--command-timeout=60s";
+  await kubectl.run(["exec", writer, "-c", "etcd", "--", "etcdctl", endpoints, patience, "put", "greeting", value]);
   const read = await kubectl.run([
     "exec",
     reader,
