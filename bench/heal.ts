@@ -6,7 +6,7 @@ import { PEER_LABEL, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import { systemClock } from "#base/clock.ts";
-import { createEtcdClient } from "#etcd/client.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { Load } from "#kit/load.ts";
 import { emptyVolume, killEtcd } from "#kit/load-accidents.ts";
@@ -38,7 +38,7 @@ const peers = new Cache({ client: kube, resource: ETCD_PEERS, namespace: NAMESPA
 peers.start(OPTIONS.signal);
 await peers.whenSynced(OPTIONS.signal);
 const pool = new TransportPool(systemClock);
-const etcd = createEtcdClient({ pool, clock: systemClock });
+const etcd = new GrpcClient({ pool, clock: systemClock });
 await kube.create(ETCD_CLUSTERS, etcdCluster(NAMESPACE, CLUSTER, MEMBERS), OPTIONS);
 await readyCluster(kube, { namespace: NAMESPACE, name: CLUSTER });
 const load = new Load(NAMESPACE, CLUSTER);

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
-import { createEtcdClient } from "#etcd/client.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { SERVICES } from "#kube/kinds.ts";
@@ -62,7 +62,7 @@ async function measure(kube: KubeClient, side: Side, namespace: string): Promise
   await createNamespace(kube, namespace);
   const timeline = new Timeline(kube, namespace);
   const pool = new TransportPool(systemClock);
-  const etcd = createEtcdClient({ pool, clock: systemClock });
+  const etcd = new GrpcClient({ pool, clock: systemClock });
   await timeline.ready();
   await sleep(SETTLE_MS);
   timeline.start();

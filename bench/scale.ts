@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
-import { createEtcdClient } from "#etcd/client.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { type Felt, Load } from "#kit/load.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -72,7 +72,7 @@ async function withCluster(
   const timeline = new Timeline(kube, namespace);
   await timeline.ready();
   const pool = new TransportPool(systemClock);
-  const etcd = createEtcdClient({ pool, clock: systemClock });
+  const etcd = new GrpcClient({ pool, clock: systemClock });
   await kube.create(ETCD_CLUSTERS, etcdCluster(namespace, CLUSTER, 1), OPTIONS);
   await readyCluster(kube, ref);
   await work(async (replicas) => {

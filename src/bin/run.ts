@@ -3,7 +3,8 @@ import { systemClock } from "#base/clock.ts";
 import { createLog, type Log } from "#base/log.ts";
 import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
 import { CLUSTER_INDEX } from "#cluster/observe.ts";
-import { createEtcdClient, type EtcdClient } from "#etcd/client.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { KubeClient } from "#kube/client.ts";
 import { defaultConfig, type KubeConfig, kubeconfigFile } from "#kube/config.ts";
@@ -12,10 +13,10 @@ import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { Election } from "#kube/lease.ts";
 import { httpTransport, type Transport } from "#kube/transport.ts";
 import { peerController, peerKeysFor } from "#peer/controller.ts";
+import { ControlLoop } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
 import { Expectations } from "#runtime/expectations.ts";
 import { type Check, serveHealth } from "#runtime/health.ts";
-import { Room } from "#runtime/manager.ts";
 import { createMetrics, type Metrics } from "#runtime/metrics.ts";
 import type { PassTools } from "#runtime/pass.ts";
 import { type Caches, createCaches } from "./caches.ts";
@@ -55,7 +56,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     mayChange: () => election.mayAct(),
   });
   const pool = new TransportPool(clock);
-  const direct = createEtcdClient({
+  const direct = new GrpcClient({
     pool,
     clock,
     onCall: ({ method, code }) => metrics.etcdRequests.inc({ method, code }),
@@ -145,7 +146,7 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
   const byCluster = { keysFor: clusterKeysFor };
   const byPeer = { keysFor: peerKeysFor };
   return [
-    new Room({
+    new ControlLoop({
       controller: clusterController({ kube, etcd }, reads),
       watches: [
         { cache: caches.clusters, keysFor: ownKey },
@@ -157,7 +158,7 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
       allKeys: () => keysOf(caches.clusters.list()),
       tools,
     }),
-    new Room({
+    new ControlLoop({
       controller: peerController(kube, reads),
       watches: [
         { cache: caches.peers, keysFor: ownKey },

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
 import { newPeer } from "#cluster/desired/peer.ts";
-import type { ClusterStep } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
 import { born, claim, cluster } from "#kit/cluster.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 

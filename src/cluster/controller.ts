@@ -4,9 +4,10 @@ import { isSameData } from "#base/hash.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
-import { type ClusterStep, planCluster } from "#cluster/plan.ts";
+import { planCluster } from "#cluster/plan.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import { clusterStatus, mayWait } from "#cluster/status.ts";
+import type { ClusterStep } from "#cluster/step.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import type { Controller, Key } from "#runtime/controller.ts";
 

@@ -10,8 +10,8 @@ import {
   takesPart,
   votersOf,
 } from "#cluster/members.ts";
-import type { ClusterGuard, ClusterStep } from "#cluster/plan.ts";
 import { type ClusterSnapshot, healthOf, identityOf, isOwned, urlOf } from "#cluster/snapshot.ts";
+import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { Draft, KubeObject } from "#kube/kinds.ts";
 

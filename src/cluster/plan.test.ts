@@ -2,8 +2,9 @@ import { expect, test } from "vitest";
 import { CLAIM_CLUSTER_ID_ANNOTATION } from "#api/names.ts";
 import { present } from "#base/observed.ts";
 import { CLUSTER_GUARDS, keepQuorum } from "#cluster/guards.ts";
-import { CLUSTER_RULES, type ClusterStep, planCluster } from "#cluster/plan.ts";
+import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import {
   born,

@@ -1,62 +1,36 @@
-import type { Removal } from "#api/names.ts";
-import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
-import { adoptClaims } from "#cluster/rules/adopt-claims.ts";
-import { awaitHealth } from "#cluster/rules/await-health.ts";
-import { awaitLearner } from "#cluster/rules/await-learner.ts";
-import { awaitMembers } from "#cluster/rules/await-members.ts";
-import { awaitQuorum } from "#cluster/rules/await-quorum.ts";
-import { awaitVerdict } from "#cluster/rules/await-verdict.ts";
-import { bootstrap } from "#cluster/rules/bootstrap.ts";
-import { claimTaken } from "#cluster/rules/claim-taken.ts";
-import { clientServiceRule } from "#cluster/rules/client-service.ts";
-import { deleting } from "#cluster/rules/deleting.ts";
-import { disarmAlarm } from "#cluster/rules/disarm-alarm.ts";
-import { disruptionBudgetRule } from "#cluster/rules/disruption-budget.ts";
-import { fence } from "#cluster/rules/fence.ts";
-import { giveUpLearner } from "#cluster/rules/give-up-learner.ts";
-import { headlessServiceRule } from "#cluster/rules/headless-service.ts";
-import { identifyMember } from "#cluster/rules/identify-member.ts";
-import { nameTaken } from "#cluster/rules/name-taken.ts";
-import { paused } from "#cluster/rules/paused.ts";
-import { promoteLearner } from "#cluster/rules/promote-learner.ts";
-import { recordIdentity } from "#cluster/rules/record-identity.ts";
-import { recordJoined } from "#cluster/rules/record-joined.ts";
-import { refuseUpgrade } from "#cluster/rules/refuse-upgrade.ts";
-import { removeMember } from "#cluster/rules/remove-member.ts";
-import { replaceLost } from "#cluster/rules/replace-lost.ts";
-import { restoreLearner } from "#cluster/rules/restore-learner.ts";
-import { restorePeer } from "#cluster/rules/restore-peer.ts";
-import { retirePeer } from "#cluster/rules/retire-peer.ts";
-import { scaleDown } from "#cluster/rules/scale-down.ts";
-import { scaleUp } from "#cluster/rules/scale-up.ts";
+import { awaitVerdict } from "#cluster/rules/alarms/await-verdict.ts";
+import { disarmAlarm } from "#cluster/rules/alarms/disarm-alarm.ts";
+import { clientServiceRule } from "#cluster/rules/exposure/client-service.ts";
+import { disruptionBudgetRule } from "#cluster/rules/exposure/disruption-budget.ts";
+import { headlessServiceRule } from "#cluster/rules/exposure/headless-service.ts";
+import { awaitMembers } from "#cluster/rules/forming/await-members.ts";
+import { bootstrap } from "#cluster/rules/forming/bootstrap.ts";
+import { awaitHealth } from "#cluster/rules/healing/await-health.ts";
+import { replaceLost } from "#cluster/rules/healing/replace-lost.ts";
+import { adoptClaims } from "#cluster/rules/identity/adopt-claims.ts";
+import { claimTaken } from "#cluster/rules/identity/claim-taken.ts";
+import { fence } from "#cluster/rules/identity/fence.ts";
+import { nameTaken } from "#cluster/rules/identity/name-taken.ts";
+import { recordIdentity } from "#cluster/rules/identity/record-identity.ts";
+import { recordJoined } from "#cluster/rules/identity/record-joined.ts";
+import { deleting } from "#cluster/rules/life/deleting.ts";
+import { paused } from "#cluster/rules/life/paused.ts";
+import { awaitLearner } from "#cluster/rules/membership/await-learner.ts";
+import { awaitQuorum } from "#cluster/rules/membership/await-quorum.ts";
+import { giveUpLearner } from "#cluster/rules/membership/give-up-learner.ts";
+import { identifyMember } from "#cluster/rules/membership/identify-member.ts";
+import { promoteLearner } from "#cluster/rules/membership/promote-learner.ts";
+import { removeMember } from "#cluster/rules/membership/remove-member.ts";
+import { restoreLearner } from "#cluster/rules/membership/restore-learner.ts";
+import { restorePeer } from "#cluster/rules/membership/restore-peer.ts";
+import { retirePeer } from "#cluster/rules/membership/retire-peer.ts";
+import { scaleDown } from "#cluster/rules/membership/scale-down.ts";
+import { scaleUp } from "#cluster/rules/membership/scale-up.ts";
+import { refuseUpgrade } from "#cluster/rules/version/refuse-upgrade.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import type { MemberId } from "#etcd/types.ts";
-import type { Draft, PodDisruptionBudget, Service } from "#kube/kinds.ts";
-import { decide, type Guard, type Plan, type Rule } from "#runtime/decide.ts";
-
-/** Everything that this room can do to the world: one write each. */
-export type ClusterStep =
-  | { readonly do: "recordIdentity"; readonly identity: ClusterIdentity }
-  | { readonly do: "recordJoined"; readonly names: readonly string[] }
-  | { readonly do: "createService"; readonly service: Draft<Service> }
-  | { readonly do: "replaceService"; readonly live: Service; readonly service: Draft<Service> }
-  | { readonly do: "createBudget"; readonly budget: Draft<PodDisruptionBudget> }
-  | { readonly do: "replaceBudget"; readonly live: PodDisruptionBudget; readonly budget: Draft<PodDisruptionBudget> }
-  | { readonly do: "createPeer"; readonly peer: Draft<EtcdPeer> }
-  | { readonly do: "replacePeer"; readonly live: EtcdPeer; readonly peer: Draft<EtcdPeer> }
-  | { readonly do: "markRemoval"; readonly peer: EtcdPeer; readonly removal: Removal | undefined }
-  | { readonly do: "releaseClaim"; readonly peer: EtcdPeer; readonly finalizer: string }
-  | { readonly do: "deletePeer"; readonly peer: EtcdPeer }
-  | { readonly do: "addLearner"; readonly name: string; readonly peerUrl: string }
-  | { readonly do: "promote"; readonly name: string; readonly id: MemberId }
-  | { readonly do: "removeMember"; readonly name: string; readonly id: MemberId }
-  | { readonly do: "disarmAlarm"; readonly id: MemberId }
-  | { readonly do: "moveLeader"; readonly from: string; readonly to: string; readonly id: MemberId };
-
-export type ClusterRule = Rule<ClusterSnapshot, ClusterStep>;
-export type ClusterGuard = Guard<ClusterSnapshot, ClusterStep>;
+import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
+import { decide, type Plan } from "#runtime/decide.ts";
 
 /** THE behaviour of a cluster: the first rule with an opinion wins, so the place in this list is part of each rule. */
 export const CLUSTER_RULES: readonly ClusterRule[] = [

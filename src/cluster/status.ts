@@ -3,7 +3,6 @@ import { memberSelector, REMOVAL_ANNOTATION, selectorText } from "#api/names.ts"
 import type { EtcdClusterStatus, MemberStatus } from "#api/v1alpha1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { arriving, type KnownMember, knownMembers } from "#cluster/members.ts";
-import type { ClusterStep } from "#cluster/plan.ts";
 import {
   type ClusterSnapshot,
   corruptMembers,
@@ -14,6 +13,7 @@ import {
   peerNamed,
   saidByPeer,
 } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { compareVersions, parseVersion } from "#etcd/version.ts";
 import { isReady, whyNotRunning } from "#kube/pod.ts";

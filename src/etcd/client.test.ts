@@ -3,7 +3,8 @@ import { Code, ConnectError, createClient, createRouterTransport, type HandlerCo
 import { test } from "vitest";
 import { hasCode } from "#base/error.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
-import { type CallReport, createEtcdClient } from "./client.ts";
+import type { CallReport } from "./client.ts";
+import { GrpcClient } from "./grpc-client.ts";
 import { Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 import { clusterId, memberId } from "./types.ts";
 
@@ -52,7 +53,7 @@ function memberWith(handlers: {
     maintenance: createClient(Maintenance, transport),
   };
   const pool = { servicesOf: () => services, renew: (of: { address: string }) => renewed.push(of.address) };
-  const client = createEtcdClient({ pool, clock, onCall: (report) => reports.push(report) });
+  const client = new GrpcClient({ pool, clock, onCall: (report) => reports.push(report) });
   return { client, clock, calls, reports, renewed };
 }
 

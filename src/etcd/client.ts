@@ -1,9 +1,6 @@
-import type { Clock } from "#base/clock.ts";
 import type { ErrorCode } from "#base/error.ts";
 import type { Observed } from "#base/observed.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { GrpcClient } from "./grpc-client.ts";
-import type { TransportPool } from "./transport.ts";
 import type { Alarm, ClusterId, EndpointStatus, KeyValue, KvHash, Member, MemberId, MemberList } from "./types.ts";
 
 /** What every call needs. */
@@ -87,16 +84,3 @@ export interface EtcdClient {
 
 /** Text is sent as UTF-8. */
 export type Bytes = string | Uint8Array;
-
-/** What the client is made of. */
-export interface EtcdClientParts {
-  readonly pool: Pick<TransportPool, "servicesOf" | "renew">;
-  readonly clock: Clock;
-  /** Called once per call on the wire, when it has ended; must not throw. */
-  readonly onCall?: ((report: CallReport) => void) | undefined;
-}
-
-/** A client over gRPC. */
-export function createEtcdClient(parts: EtcdClientParts): EtcdClient {
-  return new GrpcClient(parts);
-}

@@ -1,8 +1,9 @@
 import type { CallOptions as RpcOptions } from "@connectrpc/connect";
+import type { Clock } from "#base/clock.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
 import { alarmOf, keyValueOf, kvHashOf, memberListOf, memberOf, statusOf } from "./answers.ts";
-import type { AddedMember, Bytes, CallOptions, CallReport, EtcdClient, EtcdClientParts } from "./client.ts";
+import type { AddedMember, Bytes, CallOptions, CallReport, EtcdClient } from "./client.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { isDeadline, translateError } from "./error.ts";
 import { checkHealth } from "./health-check.ts";
@@ -11,7 +12,7 @@ import {
   AlarmType as AlarmNumber,
   type ResponseHeader,
 } from "./proto/etcdserverpb/rpc_pb.js";
-import type { MemberServices } from "./transport.ts";
+import type { MemberServices, TransportPool } from "./transport.ts";
 import {
   type Alarm,
   type EndpointStatus,
@@ -31,7 +32,15 @@ interface Answer {
 type Answered<T extends Answer> = T & { readonly header: ResponseHeader };
 type Send<T extends Answer> = (services: MemberServices, options: RpcOptions) => Promise<T>;
 
-/** The client that `createEtcdClient` gives. */
+/** What the client is made of. */
+export interface EtcdClientParts {
+  readonly pool: Pick<TransportPool, "servicesOf" | "renew">;
+  readonly clock: Clock;
+  /** Called once per call on the wire, when it has ended; must not throw. */
+  readonly onCall?: ((report: CallReport) => void) | undefined;
+}
+
+/** Talks to members over gRPC. */
 export class GrpcClient implements EtcdClient {
   readonly #parts: EtcdClientParts;
 

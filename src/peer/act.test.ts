@@ -6,8 +6,8 @@ import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { actOnPeer, type PeerWrites } from "#peer/act.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { volumeClaim } from "#peer/desired/volume-claim.ts";
-import type { PeerStep } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
+import type { PeerStep } from "#peer/step.ts";
 
 // What belongs to a peer is made a second time only when the API server says that the peer is there: the cache may be behind.
 

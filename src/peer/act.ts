@@ -12,8 +12,8 @@ import {
   type Resource,
 } from "#kube/kinds.ts";
 import { replacing } from "#kube/replacing.ts";
-import type { PeerStep } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
+import type { PeerStep } from "#peer/step.ts";
 import type { Written } from "#runtime/controller.ts";
 
 /** Whom this room writes to. */

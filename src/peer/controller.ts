@@ -4,9 +4,10 @@ import { isSameData } from "#base/hash.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import { actOnPeer, type PeerWrites, writeStatus } from "#peer/act.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
-import { type PeerStep, planPeer } from "#peer/plan.ts";
+import { planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { mayWait, peerStatus } from "#peer/status.ts";
+import type { PeerStep } from "#peer/step.ts";
 import type { Controller, Key } from "#runtime/controller.ts";
 
 /** The pod's readiness, which the kubelet watches, wakes this room; the rest is a slow second look, in milliseconds. */

@@ -1,7 +1,7 @@
 import { CLEANUP_FINALIZER, INITIAL_CLUSTER_ANNOTATION } from "#api/names.ts";
 import { FENCE } from "#peer/desired/etcd-flags.ts";
-import type { PeerGuard } from "#peer/plan.ts";
 import { hasJoined, isOwnClaim, isOwned } from "#peer/snapshot.ts";
+import type { PeerGuard } from "#peer/step.ts";
 
 /** No pod is asked for before the claim that holds, or will hold, this very member's data. */
 export const claimFirst: PeerGuard = {

@@ -1,44 +1,21 @@
-import type { Draft, PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
-import { awaitMember } from "#peer/rules/await-member.ts";
-import { awaitMembership } from "#peer/rules/await-membership.ts";
-import { awaitPod } from "#peer/rules/await-pod.ts";
-import { claimDisowned } from "#peer/rules/claim-disowned.ts";
-import { claimLost } from "#peer/rules/claim-lost.ts";
-import { claimTaken } from "#peer/rules/claim-taken.ts";
-import { createClaim } from "#peer/rules/create-claim.ts";
-import { deleting } from "#peer/rules/deleting.ts";
-import { fencePod } from "#peer/rules/fence-pod.ts";
-import { labelClaim } from "#peer/rules/label-claim.ts";
-import { paused } from "#peer/rules/paused.ts";
-import { releaseClaim } from "#peer/rules/release-claim.ts";
-import { replicaSetRule } from "#peer/rules/replica-set.ts";
-import { replicaSetTaken } from "#peer/rules/replica-set-taken.ts";
+import { claimDisowned } from "#peer/rules/claim/claim-disowned.ts";
+import { claimLost } from "#peer/rules/claim/claim-lost.ts";
+import { claimTaken } from "#peer/rules/claim/claim-taken.ts";
+import { createClaim } from "#peer/rules/claim/create-claim.ts";
+import { labelClaim } from "#peer/rules/claim/label-claim.ts";
+import { releaseClaim } from "#peer/rules/claim/release-claim.ts";
+import { deleting } from "#peer/rules/life/deleting.ts";
+import { paused } from "#peer/rules/life/paused.ts";
+import { awaitMember } from "#peer/rules/pod/await-member.ts";
+import { awaitMembership } from "#peer/rules/pod/await-membership.ts";
+import { awaitPod } from "#peer/rules/pod/await-pod.ts";
+import { fencePod } from "#peer/rules/pod/fence-pod.ts";
+import { replicaSetRule } from "#peer/rules/pod/replica-set.ts";
+import { replicaSetTaken } from "#peer/rules/pod/replica-set-taken.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
-import { decide, type Guard, type Plan, type Rule } from "#runtime/decide.ts";
-
-/** Everything that this room can do to the world: one write each. */
-export type PeerStep =
-  | { readonly do: "createClaim"; readonly claim: Draft<PersistentVolumeClaim> }
-  | { readonly do: "deleteClaim"; readonly claim: PersistentVolumeClaim }
-  | {
-      readonly do: "quarantineClaim";
-      readonly claim: PersistentVolumeClaim;
-      readonly reason: string;
-      readonly at: string;
-    }
-  | {
-      readonly do: "labelClaim";
-      readonly claim: PersistentVolumeClaim;
-      readonly labels: Readonly<Record<string, string>>;
-    }
-  | { readonly do: "releasePeer"; readonly finalizer: string }
-  | { readonly do: "annotatePod"; readonly pod: Pod; readonly annotations: Readonly<Record<string, string>> }
-  | { readonly do: "createReplicaSet"; readonly replicaSet: Draft<ReplicaSet> }
-  | { readonly do: "replaceReplicaSet"; readonly live: ReplicaSet; readonly replicaSet: Draft<ReplicaSet> };
-
-export type PeerRule = Rule<PeerSnapshot, PeerStep>;
-export type PeerGuard = Guard<PeerSnapshot, PeerStep>;
+import type { PeerRule, PeerStep } from "#peer/step.ts";
+import { decide, type Plan } from "#runtime/decide.ts";
 
 /** THE behaviour of a member's objects: the first rule with an opinion wins, so the place in this list is part of each rule. */
 export const PEER_RULES: readonly PeerRule[] = [

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { systemClock } from "#base/clock.ts";
 import { hasCode } from "#base/error.ts";
-import { type CallOptions, type CallReport, createEtcdClient } from "#etcd/client.ts";
+import type { CallOptions, CallReport } from "#etcd/client.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
 import { clusterId } from "#etcd/types.ts";
 import { ETCD_VERSIONS, neverAborted, type RunningEtcd, startEtcd } from "#kit/etcd.ts";
 
@@ -107,7 +108,7 @@ describe.each(ETCD_VERSIONS)("client of etcd %s", (version) => {
 
   test("each call is reported once, with its outcome", async () => {
     const reports: CallReport[] = [];
-    const client = createEtcdClient({ pool: etcd.pool, clock: systemClock, onCall: (report) => reports.push(report) });
+    const client = new GrpcClient({ pool: etcd.pool, clock: systemClock, onCall: (report) => reports.push(report) });
     await client.status(first(), options);
     await client.status(first(), stranger).catch(() => undefined);
     const told = reports.map(({ method, code, address }) => ({ method, code, address }));

@@ -4,8 +4,9 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { systemClock } from "#base/clock.ts";
 import { hasCode } from "#base/error.ts";
-import { type CallOptions, createEtcdClient } from "#etcd/client.ts";
+import type { CallOptions } from "#etcd/client.ts";
 import { refusalOf } from "#etcd/error.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import type { MemberId } from "#etcd/types.ts";
 import { ETCD_VERSIONS, type EtcdMember, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd.ts";
@@ -107,7 +108,7 @@ describe("whoever is no etcd does not pass its health check", () => {
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   });
   afterAll(() => server.close());
-  const client = createEtcdClient({ pool: new TransportPool(systemClock), clock: systemClock });
+  const client = new GrpcClient({ pool: new TransportPool(systemClock), clock: systemClock });
   const etcdAt = () => `127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   test.each([

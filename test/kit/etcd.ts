@@ -6,8 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { ensureComponents } from "#dev/components.ts";
-import { createEtcdClient, type EtcdClient } from "#etcd/client.ts";
+import type { EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 
 /** The releases that the tests run against: the newest of each minor that the operator supports. */
@@ -199,7 +200,7 @@ export async function planEtcd(options: {
     token,
     initialCluster: members.map((member) => `${member.plan.name}=${member.peerUrl}`).join(","),
     members,
-    client: createEtcdClient({ pool, clock: systemClock }),
+    client: new GrpcClient({ pool, clock: systemClock }),
     pool,
     spare: plan,
     async stop() {

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CLIENT_PORT, clientServiceName } from "#api/names.ts";
 import { systemClock } from "#base/clock.ts";
-import { createEtcdClient, type EtcdClient } from "#etcd/client.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { type FoundKey, faultsIn, miscountsIn, type Operation } from "#kit/history.ts";
 
@@ -121,7 +122,7 @@ export class Load implements AsyncDisposable {
 
   /** Tried again like every read: right after a change a new connection may still lead to a member that has left. */
   async #lastLook(pool: TransportPool, key: string): Promise<FoundKey> {
-    const etcd = createEtcdClient({ pool, clock: systemClock });
+    const etcd = new GrpcClient({ pool, clock: systemClock });
     const read = this.#begin("read", key, undefined);
     const version = await this.#request(etcd, read);
     if (read.outcome !== "ok") throw new Error(`the last look at key ${key} failed: ${read.why}`);
@@ -130,7 +131,7 @@ export class Load implements AsyncDisposable {
 
   async #client(what: Operation["do"], n: number): Promise<void> {
     const pool = new TransportPool(systemClock);
-    const etcd = createEtcdClient({ pool, clock: systemClock });
+    const etcd = new GrpcClient({ pool, clock: systemClock });
     for (let round = n; !this.#stopped.signal.aborted; round++) {
       const key = this.#keys[round % this.#keys.length]!;
       await this.#request(etcd, this.#begin(what, key, what === "write" ? `${++this.#lastValue}` : undefined));

@@ -13,8 +13,8 @@ import {
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import { systemClock } from "#base/clock.ts";
-import { createEtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
 import { identityFor } from "#etcd/identity.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { hexOf, type MemberList } from "#etcd/types.ts";
@@ -42,7 +42,7 @@ const kube = new KubeClient({
   limits: { qps: 1_000, burst: 1_000 },
 });
 const pool = new TransportPool(systemClock);
-const etcd = createEtcdClient({ pool, clock: systemClock });
+const etcd = new GrpcClient({ pool, clock: systemClock });
 
 /** Every kind that the operator makes, or that is made because of it. */
 export const KINDS: readonly AnyResource[] = [

@@ -4,17 +4,17 @@ import { hasCode, OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
-import type { ClusterStep } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { KubeClient, Preconditions } from "#kube/client.ts";
 import { type AnyResource, type Draft, type KubeObject, keyOf, type Ref, type Resource } from "#kube/kinds.ts";
 import { peerController, peerKeysFor } from "#peer/controller.ts";
-import type { PeerStep } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
+import type { PeerStep } from "#peer/step.ts";
+import { ControlLoop } from "#runtime/control-loop.ts";
 import type { Controller, Key } from "#runtime/controller.ts";
 import { Expectations } from "#runtime/expectations.ts";
-import { Room } from "#runtime/manager.ts";
 import { createMetrics } from "#runtime/metrics.ts";
 import type { PassTools } from "#runtime/pass.ts";
 import { type Caches, createCaches } from "../../src/bin/caches.ts";
@@ -112,7 +112,7 @@ export class OperatorProcess {
     const used = mutation.tools?.(tools) ?? tools;
     this.#mayChange = used.mayAct;
     const rooms = [
-      new Room({
+      new ControlLoop({
         controller: this.#watched(mutation.cluster?.(cluster, kube) ?? cluster, (lookedFrom, snapshot, status) =>
           happened({ is: "clusterStatus", lookedFrom, snapshot, status }),
         ),
@@ -126,7 +126,7 @@ export class OperatorProcess {
         allKeys: () => caches.clusters.list().flatMap(ownKey),
         tools: used,
       }),
-      new Room({
+      new ControlLoop({
         controller: this.#watched(mutation.peer?.(peer, kube) ?? peer, (lookedFrom, snapshot, status) =>
           happened({ is: "peerStatus", lookedFrom, snapshot, status }),
         ),

@@ -1,6 +1,6 @@
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
-import type { ClusterStep } from "#cluster/plan.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { WorldEvent } from "#kit/world.ts";

@@ -1,10 +1,12 @@
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
-import { CLUSTER_RULES, type ClusterGuard, type ClusterRule, type ClusterStep } from "#cluster/plan.ts";
+import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterGuard, ClusterRule, ClusterStep } from "#cluster/step.ts";
 import type { Mutation } from "#kit/world-operator.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
-import { PEER_RULES, type PeerGuard, type PeerRule, type PeerStep } from "#peer/plan.ts";
+import { PEER_RULES } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
+import type { PeerGuard, PeerRule, PeerStep } from "#peer/step.ts";
 import { decide, type Plan } from "#runtime/decide.ts";
 import type { Leaning } from "./profile.ts";
 

@@ -103,3 +103,16 @@ test("rooms: ARCHITECTURE.md shows the same import table", () => {
   );
   expect(rows.filter((row) => !text.includes(row))).toEqual([]);
 });
+
+test("rooms: no file imports itself, by whatever way round", () => {
+  const imports = new Map(files.map((file) => [inSrc(file), importsOf(file).map(({ path }) => path)]));
+  const done = new Set<string>();
+  const circleFrom = (file: string, way: readonly string[]): string | undefined => {
+    if (way.includes(file)) return [...way.slice(way.indexOf(file)), file].join(" -> ");
+    if (done.has(file)) return undefined;
+    const circles = (imports.get(file) ?? []).map((next) => circleFrom(next, [...way, file]));
+    done.add(file);
+    return circles.find((circle) => circle !== undefined);
+  };
+  expect([...imports.keys()].flatMap((file) => circleFrom(file, []) ?? [])).toEqual([]);
+});

@@ -1,0 +1,18 @@
+import { newPeer } from "#cluster/desired/peer.ts";
+import { identityOf, peerNamed } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/** Adds what is missing of the frozen list, and only that: members that have never joined. It deletes nothing. */
+export const bootstrap: ClusterRule = {
+  name: "bootstrap",
+  decide(snapshot) {
+    const identity = identityOf(snapshot);
+    const missing = identity?.initialMembers.find(
+      (member) => !member.joined && peerNamed(snapshot, member.name) === undefined,
+    );
+    if (identity === undefined || missing === undefined) return undefined;
+    const because = `${missing.name} is one of the ${identity.initialMembers.length} first members`;
+    return step("bootstrap", because, { do: "createPeer", peer: newPeer(snapshot, identity, missing.name) });
+  },
+};

@@ -1,0 +1,18 @@
+import { newIdentity } from "#cluster/desired/identity.ts";
+import { identityOf } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/** Who the cluster is stands on record before anything of it exists. */
+export const recordIdentity: ClusterRule = {
+  name: "record-identity",
+  decide(snapshot) {
+    if (identityOf(snapshot) !== undefined) return undefined;
+    const identity = newIdentity(snapshot);
+    const names = identity.initialMembers.map((member) => member.name).join(", ");
+    return step("record-identity", `the cluster will be ${identity.clusterID}, formed by ${names}`, {
+      do: "recordIdentity",
+      identity,
+    });
+  },
+};

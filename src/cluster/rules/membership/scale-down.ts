@@ -1,0 +1,22 @@
+import { intendedPeers, surplusVoter, votersOf } from "#cluster/members.ts";
+import { retire } from "#cluster/rules/membership/retire-peer.ts";
+import { peerNamed } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/**
+ * More voters than are wanted: one is chosen to go. The choice stands on record before anything is done about it. A member that
+ * was intended when more were wanted is taken back first: nobody goes while somebody is about to come.
+ */
+export const scaleDown: ClusterRule = {
+  name: "scale-down",
+  decide(snapshot) {
+    const leaving = surplusVoter(snapshot);
+    const peer = leaving === undefined ? undefined : peerNamed(snapshot, leaving.name);
+    if (leaving === undefined || peer === undefined) return undefined;
+    const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    if (intent !== undefined) return retire(intent, "scale-down");
+    const because = `${snapshot.cluster.spec.replicas} members are wanted and there are ${votersOf(snapshot).length}: ${leaving.name} goes`;
+    return step("scale-down", because, { do: "markRemoval", peer, removal: "scale-down" });
+  },
+};

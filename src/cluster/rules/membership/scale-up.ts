@@ -1,0 +1,46 @@
+import { intendedPeer } from "#cluster/desired/peer.ts";
+import { intendedPeers, nextPeerName, sick, votersOf } from "#cluster/members.ts";
+import { retire } from "#cluster/rules/membership/retire-peer.ts";
+import { identityOf, urlOf } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { step, wait } from "#runtime/decide.ts";
+
+/** etcd itself adds nobody while a voter is not connected; asking all the same would only be refused. */
+const RECHECK_MS = 1_000;
+
+/** Its events tell when it has gone; this is for those that never come. */
+const NAME_RECHECK_MS = 2_000;
+
+/**
+ * Fewer voters than are wanted: first the intent, as an EtcdPeer that may not start yet, then the learner. A crash between
+ * the two finds the intent and goes on with it. An intent that is not wanted any more goes.
+ */
+export const scaleUp: ClusterRule = {
+  name: "scale-up",
+  decide(snapshot) {
+    const identity = identityOf(snapshot);
+    const { replicas } = snapshot.cluster.spec;
+    const voters = votersOf(snapshot);
+    const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    if (voters.length >= replicas) return intent === undefined ? undefined : retire(intent, "scale-up");
+    if (identity === undefined) return undefined;
+    const wanted = `${replicas} members are wanted and there are ${voters.length}`;
+    if (intent === undefined) {
+      const { name, leaving } = nextPeerName(snapshot);
+      if (leaving) return wait("scale-up", `${wanted}; the old ${name} is still going away`, NAME_RECHECK_MS);
+      return step("scale-up", `${wanted}: ${name} is to join`, {
+        do: "createPeer",
+        peer: intendedPeer(snapshot, identity, name),
+      });
+    }
+    const away = sick(snapshot).map(({ name }) => name);
+    if (away.length > 0)
+      return wait("scale-up", `${wanted}; before one is added, ${away.join(", ")} must be healthy`, RECHECK_MS);
+    const { name } = intent.metadata;
+    return step("scale-up", `${wanted}: ${name} joins as a learner`, {
+      do: "addLearner",
+      name,
+      peerUrl: urlOf(snapshot, name),
+    });
+  },
+};

@@ -1,0 +1,29 @@
+import type { Removal } from "#api/names.ts";
+import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { MemberId } from "#etcd/types.ts";
+import type { Draft, PodDisruptionBudget, Service } from "#kube/kinds.ts";
+import type { Guard, Rule } from "#runtime/decide.ts";
+
+/** Everything that this room can do to the world: one write each. */
+export type ClusterStep =
+  | { readonly do: "recordIdentity"; readonly identity: ClusterIdentity }
+  | { readonly do: "recordJoined"; readonly names: readonly string[] }
+  | { readonly do: "createService"; readonly service: Draft<Service> }
+  | { readonly do: "replaceService"; readonly live: Service; readonly service: Draft<Service> }
+  | { readonly do: "createBudget"; readonly budget: Draft<PodDisruptionBudget> }
+  | { readonly do: "replaceBudget"; readonly live: PodDisruptionBudget; readonly budget: Draft<PodDisruptionBudget> }
+  | { readonly do: "createPeer"; readonly peer: Draft<EtcdPeer> }
+  | { readonly do: "replacePeer"; readonly live: EtcdPeer; readonly peer: Draft<EtcdPeer> }
+  | { readonly do: "markRemoval"; readonly peer: EtcdPeer; readonly removal: Removal | undefined }
+  | { readonly do: "releaseClaim"; readonly peer: EtcdPeer; readonly finalizer: string }
+  | { readonly do: "deletePeer"; readonly peer: EtcdPeer }
+  | { readonly do: "addLearner"; readonly name: string; readonly peerUrl: string }
+  | { readonly do: "promote"; readonly name: string; readonly id: MemberId }
+  | { readonly do: "removeMember"; readonly name: string; readonly id: MemberId }
+  | { readonly do: "disarmAlarm"; readonly id: MemberId }
+  | { readonly do: "moveLeader"; readonly from: string; readonly to: string; readonly id: MemberId };
+
+export type ClusterRule = Rule<ClusterSnapshot, ClusterStep>;
+export type ClusterGuard = Guard<ClusterSnapshot, ClusterStep>;

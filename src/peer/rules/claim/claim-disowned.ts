@@ -1,0 +1,17 @@
+import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION } from "#api/names.ts";
+import { hasJoined, isOwnClaim } from "#peer/snapshot.ts";
+import type { PeerRule } from "#peer/step.ts";
+import { wait } from "#runtime/decide.ts";
+
+/** The claim of a member that has joined is another one now, or somebody has changed what it says. Whose data it holds, a person knows. */
+export const claimDisowned: PeerRule = {
+  name: "claim-disowned",
+  decide(snapshot) {
+    const { claim, peer } = snapshot;
+    if (claim === undefined || isOwnClaim(snapshot, claim) || !hasJoined(snapshot)) return undefined;
+    const isSilent = claim.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] === undefined;
+    const says = isSilent ? "does not say any more" : "says otherwise now";
+    const because = `claim ${claim.metadata.name} ${says} that it holds the data of cluster ${peer.spec.clusterID}, member ${peer.spec.memberID}; set its annotations ${CLAIM_CLUSTER_ID_ANNOTATION} and ${CLAIM_MEMBER_ID_ANNOTATION} back if it does`;
+    return wait("claim-disowned", because, 10_000, { warn: true });
+  },
+};

@@ -1,0 +1,42 @@
+import { CLEANUP_FINALIZER, QUARANTINE_FINALIZER, QUARANTINE_LABEL } from "#api/names.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { isOwnClaim } from "#peer/snapshot.ts";
+import type { PeerRule } from "#peer/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/**
+ * A peer that goes and carries a finalizer says what is to become of its claim: that is done first, then the peer is let go.
+ * A peer without one leaves its claim as it is.
+ */
+export const releaseClaim: PeerRule = {
+  name: "release-claim",
+  decide(snapshot) {
+    const { peer, claim } = snapshot;
+    const finalizer = [CLEANUP_FINALIZER, QUARANTINE_FINALIZER].find((known) =>
+      peer.metadata.finalizers?.includes(known),
+    );
+    if (peer.metadata.deletionTimestamp === undefined || finalizer === undefined) return undefined;
+    const own = claim !== undefined && isOwnClaim(snapshot, claim) ? claim : undefined;
+    const { name } = peer.metadata;
+    if (finalizer === CLEANUP_FINALIZER && own !== undefined && own.metadata.deletionTimestamp === undefined) {
+      return step("release-claim", `${name} left because fewer members are wanted: its claim goes`, {
+        do: "deleteClaim",
+        claim: own,
+      });
+    }
+    if (
+      finalizer === QUARANTINE_FINALIZER &&
+      own !== undefined &&
+      own.metadata.labels?.[QUARANTINE_LABEL] === undefined
+    ) {
+      const reason = `${name} is not a member of cluster ${peer.spec.clusterID} any more`;
+      return step("release-claim", `${reason}: its claim is put aside and kept`, {
+        do: "quarantineClaim",
+        claim: own,
+        reason,
+        at: rfc3339(snapshot.takenAtMs),
+      });
+    }
+    return step("release-claim", `nothing is left to do for the claim of ${name}`, { do: "releasePeer", finalizer });
+  },
+};

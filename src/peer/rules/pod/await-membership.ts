@@ -1,0 +1,18 @@
+import type { PeerRule } from "#peer/step.ts";
+import { wait } from "#runtime/decide.ts";
+
+/**
+ * An intended member: nothing of it is started before etcd has added it, or it would be refused and come back ever more slowly.
+ * Nor is one that no cluster has made: nobody would take the means to bootstrap away from it once it has data.
+ */
+export const awaitMembership: PeerRule = {
+  name: "await-membership",
+  decide({ peer }) {
+    if (peer.spec.clusterID === undefined) {
+      const because = "no EtcdCluster has made it; create one, which makes EtcdPeers of its own";
+      return wait("await-membership", because, 30_000, { warn: true });
+    }
+    if (peer.spec.bootstrap?.initialClusterState !== "Existing" || peer.spec.memberID !== undefined) return undefined;
+    return wait("await-membership", "etcd has not added the member yet", 30_000);
+  },
+};

@@ -1,0 +1,19 @@
+import { controllerOf } from "#kube/kinds.ts";
+import { isOwned } from "#peer/snapshot.ts";
+import type { PeerRule } from "#peer/step.ts";
+import { wait } from "#runtime/decide.ts";
+
+/** A ReplicaSet of our name with another owner is never taken over. One of an earlier EtcdPeer of this name is just being deleted. */
+export const replicaSetTaken: PeerRule = {
+  name: "replica-set-taken",
+  decide(snapshot) {
+    const { replicaSet } = snapshot;
+    if (replicaSet === undefined || isOwned(snapshot, replicaSet)) return undefined;
+    const owner = controllerOf(replicaSet);
+    const whose =
+      owner === undefined ? "nobody manages it" : `${owner.kind} ${owner.name} (uid ${owner.uid}) manages it`;
+    return wait("replica-set-taken", `ReplicaSet ${replicaSet.metadata.name} exists already: ${whose}`, 2_000, {
+      warn: true,
+    });
+  },
+};

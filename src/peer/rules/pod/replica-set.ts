@@ -1,0 +1,37 @@
+import { isStale } from "#api/applied-hash.ts";
+import type { Draft, ReplicaSet } from "#kube/kinds.ts";
+import { replicaSet } from "#peer/desired/replica-set.ts";
+import { hasJoined, isOwnClaim } from "#peer/snapshot.ts";
+import type { PeerRule } from "#peer/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/** The ReplicaSet says what the member's next pod looks like. Changing it does not touch the running pod. */
+export const replicaSetRule: PeerRule = {
+  name: "replica-set",
+  decide(snapshot) {
+    const { claim, replicaSet: live } = snapshot;
+    const isOtherClaim = claim !== undefined && !isOwnClaim(snapshot, claim);
+    const asUsual = replicaSet(snapshot);
+    const { name } = asUsual.metadata;
+    if (live === undefined) {
+      if (claim === undefined || (isOtherClaim && hasJoined(snapshot))) return undefined; // claim-lost or claim-disowned tells
+      return step("replica-set", `ReplicaSet ${name} keeps the member's pod running`, {
+        do: "createReplicaSet",
+        replicaSet: asUsual,
+      });
+    }
+    // Whom somebody keeps from running over another claim stays so, and is fenced all the same.
+    const wanted = isOtherClaim ? withReplicas(asUsual, live.spec?.replicas ?? 1) : asUsual;
+    if (!isStale(live, wanted) && live.spec?.replicas === wanted.spec?.replicas) return undefined;
+    const why = hasJoined(snapshot) ? "can restart the member but never bootstrap it" : "look as the EtcdPeer says";
+    return step("replica-set", `the next pods of ${name} ${why}`, {
+      do: "replaceReplicaSet",
+      live,
+      replicaSet: wanted,
+    });
+  },
+};
+
+function withReplicas(draft: Draft<ReplicaSet>, replicas: number): Draft<ReplicaSet> {
+  return { ...draft, spec: { ...draft.spec, selector: draft.spec?.selector ?? {}, replicas } };
+}

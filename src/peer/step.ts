@@ -1,0 +1,26 @@
+import type { Draft, PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import type { Guard, Rule } from "#runtime/decide.ts";
+
+/** Everything that this room can do to the world: one write each. */
+export type PeerStep =
+  | { readonly do: "createClaim"; readonly claim: Draft<PersistentVolumeClaim> }
+  | { readonly do: "deleteClaim"; readonly claim: PersistentVolumeClaim }
+  | {
+      readonly do: "quarantineClaim";
+      readonly claim: PersistentVolumeClaim;
+      readonly reason: string;
+      readonly at: string;
+    }
+  | {
+      readonly do: "labelClaim";
+      readonly claim: PersistentVolumeClaim;
+      readonly labels: Readonly<Record<string, string>>;
+    }
+  | { readonly do: "releasePeer"; readonly finalizer: string }
+  | { readonly do: "annotatePod"; readonly pod: Pod; readonly annotations: Readonly<Record<string, string>> }
+  | { readonly do: "createReplicaSet"; readonly replicaSet: Draft<ReplicaSet> }
+  | { readonly do: "replaceReplicaSet"; readonly live: ReplicaSet; readonly replicaSet: Draft<ReplicaSet> };
+
+export type PeerRule = Rule<PeerSnapshot, PeerStep>;
+export type PeerGuard = Guard<PeerSnapshot, PeerStep>;

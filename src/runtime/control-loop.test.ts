@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import { ToyController, toyTools } from "#kit/toy-controller.ts";
+import type { KubeObject } from "#kube/kinds.ts";
+import { ControlLoop, type WakingCache } from "#runtime/control-loop.ts";
+
+type Listener = Parameters<WakingCache["onChange"]>[0];
+
+function setup(workers = 2) {
+  const controller = new ToyController();
+  const rest = toyTools();
+  const listeners = new Set<Listener>();
+  const cache: WakingCache = {
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  const keyOf = ({ metadata }: KubeObject) => [{ namespace: "foo", name: metadata.name }];
+  const room = new ControlLoop({
+    controller,
+    watches: [{ cache, keysFor: keyOf }],
+    allKeys: () => [{ namespace: "foo", name: "first" }],
+    tools: rest.tools,
+  });
+  const stop = new AbortController();
+  const running = room.run(stop.signal, workers);
+  const change = (name: string) => {
+    for (const listener of listeners) listener({ object: { metadata: { name } } as KubeObject });
+  };
+  return { controller, room, stop, running, change, listeners, ...rest };
+}
+
+test("room: at the start it looks at every key there is", async () => {
+  const { controller, stop, running, clock } = setup();
+  await clock.advance(0);
+  expect(controller.asked).toContain("observe first");
+  stop.abort();
+  await running;
+});
+
+test("room: a change wakes its key", async () => {
+  const { controller, stop, running, clock, change } = setup();
+  await clock.advance(0);
+  change("second");
+  await clock.advance(0);
+  expect(controller.asked).toContain("observe second");
+  stop.abort();
+  await running;
+});
+
+test("room: a stuck pass keeps only its own key from being looked at, and shows in the health check", async () => {
+  const { controller, room, stop, running, clock, change } = setup();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  controller.observing = () => promise;
+  await clock.advance(0);
+  controller.observing = () => Promise.resolve();
+  change("second");
+  await clock.advance(0);
+  expect(controller.asked.filter((what) => what === "observe second")).toHaveLength(1);
+  expect(room.check().fault()).toBeUndefined();
+  await clock.advance(61_000);
+  expect(room.check().fault()).toContain("foo/first");
+  resolve();
+  await clock.advance(0);
+  expect(room.check().fault()).toBeUndefined();
+  stop.abort();
+  await running;
+});
+
+test("room: failures come back ever more slowly", async () => {
+  const { controller, stop, running, clock } = setup();
+  controller.observing = () => Promise.reject(new Error("no"));
+  await clock.advance(0);
+  const looks: number[] = [];
+  for (let turn = 0; turn < 4; turn++) {
+    await clock.advance(2_000);
+    looks.push(controller.asked.length);
+  }
+  expect(looks[3]! - looks[2]!).toBeLessThan(looks[0]!);
+  stop.abort();
+  await running;
+});
+
+test("room: stopped, it lets go of its caches and takes nothing new", async () => {
+  const { controller, stop, running, clock, change, listeners } = setup();
+  await clock.advance(0);
+  stop.abort();
+  await running;
+  expect(listeners.size).toBe(0);
+  const asked = controller.asked.length;
+  change("late");
+  await clock.advance(1_000);
+  expect(controller.asked.length).toBe(asked);
+});

@@ -1,0 +1,122 @@
+import type { Backoff } from "#base/backoff.ts";
+import { delayMs } from "#base/backoff.ts";
+import type { Clock } from "#base/clock.ts";
+import type { Log } from "#base/log.ts";
+import type { KubeObject } from "#kube/kinds.ts";
+import { type Controller, type Key, keyText } from "#runtime/controller.ts";
+import type { Check } from "#runtime/health.ts";
+import { PASS_DEADLINE_MS, Pass, type PassTools } from "#runtime/pass.ts";
+import { KeyedQueue } from "#runtime/queue.ts";
+
+/** From half a second to half a minute, for an API server that refuses. */
+const FAILURE_BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.3 };
+/** The world moves on within moments; but a conflict that stays must not become a hot loop. */
+const CONFLICT_BACKOFF: Backoff = { firstMs: 50, maxMs: 2_000, factor: 1.5, jitter: 0.3 };
+
+/** A pass that runs three times its own deadline does not listen to its signal: only a restart helps. */
+const STUCK_AFTER_MS = 3 * PASS_DEADLINE_MS;
+
+/** What a room needs of a cache to be woken by it. */
+export interface WakingCache {
+  onChange(listener: (change: { object: KubeObject; previous?: KubeObject | undefined }) => void): () => void;
+}
+
+/** Which keys a change of an object concerns. */
+export interface Watch {
+  readonly cache: WakingCache;
+  keysFor(object: KubeObject): readonly Key[];
+}
+
+/** One controller with what wakes it. Its methods are called by its own workers only. */
+export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status> {
+  readonly name: string;
+  readonly #queue: KeyedQueue<Key>;
+  readonly #pass: Pass<Snapshot, Step, Status>;
+  readonly #tools: PassTools;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #watches: readonly Watch[];
+  readonly #allKeys: () => readonly Key[];
+  readonly #failures = new Map<string, number>();
+  readonly #running = new Map<string, number>();
+
+  constructor(options: {
+    controller: Controller<Snapshot, Step, Status>;
+    watches: readonly Watch[];
+    /** Every key there is, for the start. */
+    allKeys: () => readonly Key[];
+    tools: PassTools;
+  }) {
+    this.name = options.controller.name;
+    this.#tools = options.tools;
+    this.#clock = options.tools.clock;
+    this.#log = options.tools.log.with({ controller: this.name });
+    this.#watches = options.watches;
+    this.#allKeys = options.allKeys;
+    this.#queue = new KeyedQueue<Key>(this.#clock, keyText);
+    this.#pass = new Pass(options.controller, { ...options.tools, log: this.#log });
+  }
+
+  /** Works until `signal` aborts; then finishes or abandons the passes under way and returns. @param workers passes side by side, 1 or more */
+  async run(signal: AbortSignal, workers: number): Promise<void> {
+    const unwatch = this.#watches.map((watch) =>
+      watch.cache.onChange(({ object, previous }) => {
+        for (const key of watch.keysFor(object)) this.#queue.add(key);
+        if (previous !== undefined) for (const key of watch.keysFor(previous)) this.#queue.add(key);
+      }),
+    );
+    for (const key of this.#allKeys()) this.#queue.add(key);
+    signal.addEventListener("abort", () => this.#queue.close(), { once: true });
+    if (signal.aborted) this.#queue.close();
+    await Promise.all(Array.from({ length: workers }, () => this.#work(signal)));
+    for (const stop of unwatch) stop();
+  }
+
+  /** Whether a pass ignores its deadline. */
+  check(): Check {
+    return {
+      name: `${this.name}-passes`,
+      fault: () => {
+        const nowMs = this.#clock.monotonicMs();
+        const stuck = [...this.#running]
+          .filter(([, startedAtMs]) => nowMs - startedAtMs > STUCK_AFTER_MS)
+          .map(([key]) => key);
+        return stuck.length === 0
+          ? undefined
+          : `stuck for more than ${STUCK_AFTER_MS / 1000} s: ${stuck.slice(0, 5).join(", ")}`;
+      },
+    };
+  }
+
+  /** Brings the gauges up to date; called when metrics are read. */
+  measure(): void {
+    const { queueDepth, queueAgeSeconds } = this.#tools.metrics;
+    queueDepth.set({ controller: this.name }, this.#queue.depth);
+    queueAgeSeconds.set({ controller: this.name }, this.#queue.ageMs / 1000);
+  }
+
+  async #work(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const item = await this.#queue.take();
+      if (item === undefined) return;
+      const { key, readyAtMs } = item;
+      const text = keyText(key);
+      const startedAtMs = this.#clock.monotonicMs();
+      this.#tools.metrics.queueWaitSeconds.observe({ controller: this.name }, (startedAtMs - readyAtMs) / 1000);
+      this.#running.set(text, startedAtMs);
+      const requeue = await this.#pass.run(key, signal);
+      this.#running.delete(text);
+      this.#queue.done(key);
+      if (requeue.is === "withBackoff" || requeue.is === "afterConflict") {
+        const backoff = requeue.is === "withBackoff" ? FAILURE_BACKOFF : CONFLICT_BACKOFF;
+        const attempt = this.#failures.get(text) ?? 0;
+        this.#failures.set(text, attempt + 1);
+        // The random number only spreads retries in time; nothing is decided by it.
+        this.#queue.addAfter(key, delayMs(backoff, attempt, Math.random()));
+        continue;
+      }
+      this.#failures.delete(text);
+      if (requeue.is === "after") this.#queue.addAfter(key, requeue.ms);
+    }
+  }
+}
