@@ -14,3 +14,8 @@ export function isStale<T extends KubeObject>(live: KubeObject, wanted: Draft<T>
     live.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== wanted.metadata.annotations?.[APPLIED_HASH_ANNOTATION]
   );
 }
+
+/** What the draft asks for, in a few words: two drafts with the same words are the same wish. */
+export function draftText<T extends KubeObject>(draft: Draft<T>): string {
+  return `${draft.metadata.name} ${draft.metadata.annotations?.[APPLIED_HASH_ANNOTATION] ?? ""}`;
+}

@@ -7,7 +7,7 @@ import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import { clusterStatus, mayWait } from "#cluster/status.ts";
-import type { ClusterStep } from "#cluster/step.ts";
+import { type ClusterStep, targetOf } from "#cluster/step.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import type { Controller, Key } from "#runtime/controller.ts";
 
@@ -42,6 +42,7 @@ export function clusterController(
     isRoutine: (rule, step, snapshot) => ROUTINE.has(`${rule} ${step.do}`) || isPartOfForming(step, snapshot),
     observe: (key, signal) => observeCluster(reads, healthLog, key, signal),
     plan: planCluster,
+    target: targetOf,
     act: (step, snapshot, signal) => actOnCluster(writes, step, snapshot, signal),
     status: clusterStatus,
     writeStatus: (snapshot, status, signal) => {

@@ -30,7 +30,7 @@ import { scaleUp } from "#cluster/rules/membership/scale-up.ts";
 import { refuseUpgrade } from "#cluster/rules/version/refuse-upgrade.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
-import { decide, type Plan } from "#runtime/decide.ts";
+import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 
 /** THE behaviour of a cluster: the first rule with an opinion wins, so the place in this list is part of each rule. */
 export const CLUSTER_RULES: readonly ClusterRule[] = [
@@ -66,6 +66,6 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
 ];
 
 /** What is to be done about this snapshot. Pure and total. */
-export function planCluster(snapshot: ClusterSnapshot): Plan<ClusterStep> {
-  return decide(CLUSTER_RULES, CLUSTER_GUARDS, snapshot);
+export function planCluster(snapshot: ClusterSnapshot, resting?: Resting<ClusterStep>): Plan<ClusterStep> {
+  return decide(CLUSTER_RULES, CLUSTER_GUARDS, snapshot, resting);
 }

@@ -1,8 +1,9 @@
+import { draftText } from "#api/applied-hash.ts";
 import type { Removal } from "#api/names.ts";
 import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import type { MemberId } from "#etcd/types.ts";
+import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { Draft, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
 
@@ -27,3 +28,34 @@ export type ClusterStep =
 
 export type ClusterRule = Rule<ClusterSnapshot, ClusterStep>;
 export type ClusterGuard = Guard<ClusterSnapshot, ClusterStep>;
+
+/** What the step would change and into what: two steps with the same words are two tries of one. */
+export function targetOf(step: ClusterStep): string {
+  switch (step.do) {
+    case "recordIdentity":
+      return step.identity.clusterID;
+    case "recordJoined":
+      return step.names.join(" ");
+    case "createService":
+    case "replaceService":
+      return draftText(step.service);
+    case "createBudget":
+    case "replaceBudget":
+      return draftText(step.budget);
+    case "createPeer":
+    case "replacePeer":
+      return draftText(step.peer);
+    case "markRemoval":
+      return `${step.peer.metadata.name} ${step.removal}`;
+    case "releaseClaim":
+    case "deletePeer":
+      return `${step.peer.metadata.name} ${step.peer.metadata.uid}`;
+    case "addLearner":
+      return step.peerUrl;
+    case "promote":
+    case "removeMember":
+    case "disarmAlarm":
+    case "moveLeader":
+      return hexOf(step.id);
+  }
+}

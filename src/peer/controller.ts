@@ -7,7 +7,7 @@ import { observePeer, type PeerReads } from "#peer/observe.ts";
 import { planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { mayWait, peerStatus } from "#peer/status.ts";
-import type { PeerStep } from "#peer/step.ts";
+import { type PeerStep, targetOf } from "#peer/step.ts";
 import type { Controller, Key } from "#runtime/controller.ts";
 
 /** The pod's readiness, which the kubelet watches, wakes this room; the rest is a slow second look, in milliseconds. */
@@ -29,6 +29,7 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
     isRoutine: (rule, step) => ROUTINE.has(`${rule} ${step.do}`),
     observe: (key, signal) => observePeer(reads, key, signal),
     plan: planPeer,
+    target: targetOf,
     act: (step, snapshot, signal) => actOnPeer(kube, step, snapshot, signal),
     status: peerStatus,
     writeStatus: (snapshot, status, signal) => {

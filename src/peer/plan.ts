@@ -15,7 +15,7 @@ import { replicaSetRule } from "#peer/rules/pod/replica-set.ts";
 import { replicaSetTaken } from "#peer/rules/pod/replica-set-taken.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { PeerRule, PeerStep } from "#peer/step.ts";
-import { decide, type Plan } from "#runtime/decide.ts";
+import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 
 /** THE behaviour of a member's objects: the first rule with an opinion wins, so the place in this list is part of each rule. */
 export const PEER_RULES: readonly PeerRule[] = [
@@ -36,6 +36,6 @@ export const PEER_RULES: readonly PeerRule[] = [
 ];
 
 /** What is to be done about this snapshot. Pure and total. */
-export function planPeer(snapshot: PeerSnapshot): Plan<PeerStep> {
-  return decide(PEER_RULES, PEER_GUARDS, snapshot);
+export function planPeer(snapshot: PeerSnapshot, resting?: Resting<PeerStep>): Plan<PeerStep> {
+  return decide(PEER_RULES, PEER_GUARDS, snapshot, resting);
 }

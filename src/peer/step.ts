@@ -1,3 +1,4 @@
+import { draftText } from "#api/applied-hash.ts";
 import type { Draft, PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
@@ -24,3 +25,22 @@ export type PeerStep =
 
 export type PeerRule = Rule<PeerSnapshot, PeerStep>;
 export type PeerGuard = Guard<PeerSnapshot, PeerStep>;
+
+/** What the step would change and into what: two steps with the same words are two tries of one. */
+export function targetOf(step: PeerStep): string {
+  switch (step.do) {
+    case "createClaim":
+      return step.claim.metadata.name;
+    case "deleteClaim":
+    case "quarantineClaim":
+    case "labelClaim":
+      return step.claim.metadata.uid;
+    case "releasePeer":
+      return step.finalizer;
+    case "annotatePod":
+      return step.pod.metadata.uid;
+    case "createReplicaSet":
+    case "replaceReplicaSet":
+      return draftText(step.replicaSet);
+  }
+}

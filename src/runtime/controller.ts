@@ -1,6 +1,6 @@
 import type { Observed } from "#base/observed.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
-import type { Plan } from "#runtime/decide.ts";
+import type { Plan, Resting } from "#runtime/decide.ts";
 
 /** The object that a pass is about. */
 export interface Key {
@@ -52,7 +52,10 @@ export interface Controller<Snapshot, Step extends { readonly do: string }, Stat
   readonly name: string;
   /** Reads only. `absent`: the object is gone, nothing to do. `unknown`: could not look, try again later. */
   observe(key: Key, signal: AbortSignal): Promise<Observed<Snapshot>>;
-  plan(snapshot: Snapshot): Plan<Step>;
+  /** @param resting steps that are left alone for now */
+  plan(snapshot: Snapshot, resting: Resting<Step>): Plan<Step>;
+  /** What the step would change and into what, in a few words: two steps with the same words are two tries of one. */
+  target(step: Step): string;
   /** Exactly one write, with its precondition. */
   act(step: Step, snapshot: Snapshot, signal: AbortSignal): Promise<Written>;
   status(snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): Status;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decide, type Guard, type Rule, step, wait } from "#runtime/decide.ts";
+import { decide, type Guard, type Rest, type Rule, remark, step, wait } from "#runtime/decide.ts";
 
 const silent: Rule<number, string> = { name: "silent", decide: () => undefined };
 const doubling: Rule<number, string> = {
@@ -29,4 +29,39 @@ test("decide: a guard turns a step into a wait under its own name, and says what
 
 test("decide: guards have no say in waits", () => {
   expect(decide([waiting], [small], 11)).toMatchObject({ next: "wait", rule: "waiting" });
+});
+
+const REST: Rest = { because: "exceeded quota", code: "KubeForbidden", forMs: 700, isBrief: false };
+const doublingRests = (rule: string) => (rule === "doubling" ? REST : undefined);
+
+test("decide: a step that rests steps aside and lets the next rule speak, which is told and comes back in time", () => {
+  const aside = [{ rule: "doubling", because: "exceeded quota", code: "KubeForbidden", isRemark: false }];
+  expect(decide([doubling, waiting], [], 1, doublingRests)).toMatchObject({
+    rule: "waiting",
+    recheckAfterMs: 100,
+    aside,
+  });
+  expect(decide([doubling], [], 1, doublingRests)).toEqual({ next: "settled", recheckAfterMs: 700, aside });
+});
+
+test("decide: a step that rests is not asked of the guards: who may not act now is in nobody's way", () => {
+  expect(decide([doubling, waiting], [small], 11, doublingRests)).toMatchObject({ rule: "waiting" });
+});
+
+test("decide: nothing below a rule that holds is done while its step rests", () => {
+  const holding = { ...doubling, holds: true } as const;
+  const plan = decide([holding, { ...doubling, name: "other" }], [], 1, doublingRests);
+  expect(plan).toMatchObject({ next: "wait", rule: "doubling", because: "exceeded quota", recheckAfterMs: 700 });
+});
+
+test("decide: what etcd put off for moments is not told", () => {
+  const plan = decide([doubling], [], 1, () => ({ ...REST, isBrief: true }));
+  expect(plan).toEqual({ next: "settled", recheckAfterMs: 700 });
+});
+
+test("decide: a remark is in nobody's way", () => {
+  const remarking: Rule<number, string> = { name: "remarking", decide: () => remark("remarking", "mind the step") };
+  const aside = [{ rule: "remarking", because: "mind the step", isRemark: true }];
+  expect(decide([remarking, doubling], [], 1)).toMatchObject({ next: "step", rule: "doubling", aside });
+  expect(decide([remarking], [], 1)).toEqual({ next: "settled", aside });
 });

@@ -1,8 +1,23 @@
+// In which words do rules speak?
+//   A step: this is to be done now. A wait: nothing below me may be done yet. A remark: people should know this, and the next
+//   rule may speak all the same.
+// What becomes of a step that cannot be made?
+//   It steps aside: it rests for a while (setbacks.ts), and meanwhile the next rule speaks, so that a Service that a quota refuses
+//   does not keep a lost member from being replaced. A rule that `holds` is the exception: while its step rests, nothing
+//   below it is done, because it is what makes the rest safe.
+
 /** What one pass is going to do. `rule` is the name of the rule or guard that decided; `because` is one sentence for people. */
-export type Plan<Step> =
-  | { readonly next: "step"; readonly rule: string; readonly because: string; readonly step: Step }
-  | Wait
-  | { readonly next: "settled" };
+export type Plan<Step> = (Proposal<Step> | Wait | Settled) & {
+  /** What is wanted and not done now, in the order of the rules; undefined when there is nothing. */
+  readonly aside?: readonly Aside[];
+};
+
+export interface Proposal<Step> {
+  readonly next: "step";
+  readonly rule: string;
+  readonly because: string;
+  readonly step: Step;
+}
 
 export interface Wait {
   readonly next: "wait";
@@ -14,11 +29,52 @@ export interface Wait {
   readonly warn: boolean;
 }
 
-/** One named reason to change the world, or to wait. `undefined` means no opinion. Pure, total, without clock. */
+export interface Settled {
+  readonly next: "settled";
+  /** When to look again although no event came, in milliseconds; undefined: when the controller always does. */
+  readonly recheckAfterMs?: number;
+}
+
+/** Something that people should know, and that is in nobody's way. */
+export interface Remark {
+  readonly next: "remark";
+  readonly rule: string;
+  readonly because: string;
+}
+
+/** What is wanted, and is not there. */
+export interface Aside {
+  /** The rule that wants it. */
+  readonly rule: string;
+  readonly because: string;
+  /** How its step failed (base/error.ts); undefined for a remark, and for a step that has no effect. */
+  readonly code?: string;
+  /** Whether an event has to tell it: a step that failed has told already. */
+  readonly isRemark: boolean;
+}
+
+/** Why a step is left alone for now. */
+export interface Rest {
+  readonly because: string;
+  readonly code?: string;
+  /** How much longer, in milliseconds. */
+  readonly forMs: number;
+  /** It was not refused but asked to come again, such as by an etcd that elects a leader: nobody has to hear of it. */
+  readonly isBrief: boolean;
+}
+
+/** Which steps rest, by the name of their rule and the step. */
+export type Resting<Step> = (rule: string, step: Step) => Rest | undefined;
+
+/** One named reason to change the world, to wait, or to say something. `undefined` means no opinion. Pure, total, without clock. */
 export interface Rule<Snapshot, Step> {
   readonly name: string;
-  decide(snapshot: Snapshot): Plan<Step> | undefined;
+  /** While its step rests, nothing below it is done. */
+  readonly holds?: true;
+  decide(snapshot: Snapshot): Opinion<Step> | undefined;
 }
+
+export type Opinion<Step> = Proposal<Step> | Wait | Settled | Remark;
 
 /** One named invariant. Returns why this step would break it. Pure, total, without clock. */
 export interface Guard<Snapshot, Step> {
@@ -29,44 +85,70 @@ export interface Guard<Snapshot, Step> {
 /** How long a step that a guard forbids waits before the next look, in milliseconds. Events usually come first. */
 export const GUARDED_RECHECK_MS = 5_000;
 
+const NOTHING_RESTS = () => undefined;
+
 /**
- * The first rule with an opinion wins; then any guard may turn its step into a wait.
- * Pure: the same snapshot gives the same plan.
+ * The first rule that has something to do or to wait for wins; then any guard may turn its step into a wait.
+ * Pure: the same snapshot with the same steps resting gives the same plan.
  */
 export function decide<Snapshot, Step>(
   rules: readonly Rule<Snapshot, Step>[],
   guards: readonly Guard<Snapshot, Step>[],
   snapshot: Snapshot,
+  resting: Resting<Step> = NOTHING_RESTS,
 ): Plan<Step> {
-  const plan = firstOpinion(rules, snapshot);
-  if (plan.next !== "step") return plan;
-  for (const guard of guards) {
-    const why = guard.forbids(snapshot, plan.step);
-    if (why !== undefined) {
-      return {
-        next: "wait",
-        rule: guard.name,
-        because: `${why} (held back: ${plan.rule})`,
-        recheckAfterMs: GUARDED_RECHECK_MS,
-        warn: true,
-      };
+  const aside: Aside[] = [];
+  let soonestMs = Number.POSITIVE_INFINITY;
+  for (const { name, holds, decide: opinionOn } of rules) {
+    const opinion = opinionOn(snapshot);
+    if (opinion === undefined) continue;
+    if (opinion.next === "remark") {
+      aside.push({ rule: name, because: opinion.because, isRemark: true });
+      continue;
     }
+    if (opinion.next !== "step") return withAside(opinion, aside, soonestMs);
+    const rest = resting(name, opinion.step);
+    if (rest === undefined) return withAside(guarded(guards, snapshot, opinion), aside, soonestMs);
+    const { because, code, forMs, isBrief } = rest;
+    if (holds) return withAside(wait(name, because, forMs), aside, soonestMs);
+    soonestMs = Math.min(soonestMs, forMs);
+    if (!isBrief) aside.push({ rule: name, because, isRemark: false, ...(code === undefined ? {} : { code }) });
   }
-  return plan;
+  return withAside({ next: "settled" }, aside, soonestMs);
 }
 
-function firstOpinion<Snapshot, Step>(rules: readonly Rule<Snapshot, Step>[], snapshot: Snapshot): Plan<Step> {
-  for (const rule of rules) {
-    const plan = rule.decide(snapshot);
-    if (plan !== undefined) return plan;
+function guarded<Snapshot, Step>(
+  guards: readonly Guard<Snapshot, Step>[],
+  snapshot: Snapshot,
+  proposal: Proposal<Step>,
+): Proposal<Step> | Wait {
+  for (const guard of guards) {
+    const why = guard.forbids(snapshot, proposal.step);
+    if (why === undefined) continue;
+    return wait(guard.name, `${why} (held back: ${proposal.rule})`, GUARDED_RECHECK_MS, { warn: true });
   }
-  return { next: "settled" };
+  return proposal;
 }
 
-export function step<Step>(rule: string, because: string, what: Step): Plan<Step> {
+/** @param soonestMs when the first of the resting steps may be made again */
+function withAside<Step>(
+  plan: Proposal<Step> | Wait | Settled,
+  aside: readonly Aside[],
+  soonestMs: number,
+): Plan<Step> {
+  const told = aside.length === 0 ? {} : { aside };
+  if (plan.next === "step" || soonestMs === Number.POSITIVE_INFINITY) return { ...plan, ...told };
+  return { ...plan, ...told, recheckAfterMs: Math.min(plan.recheckAfterMs ?? soonestMs, soonestMs) };
+}
+
+export function step<Step>(rule: string, because: string, what: Step): Proposal<Step> {
   return { next: "step", rule, because, step: what };
 }
 
 export function wait(rule: string, because: string, recheckAfterMs: number, options: { warn?: boolean } = {}): Wait {
   return { next: "wait", rule, because, recheckAfterMs, warn: options.warn ?? false };
+}
+
+export function remark(rule: string, because: string): Remark {
+  return { next: "remark", rule, because };
 }

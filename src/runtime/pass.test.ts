@@ -79,9 +79,44 @@ test("pass: a failed step is told with its reason, and the status says so", asyn
   const { controller, pass, told } = toy();
   controller.next = paint;
   controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
-  expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
+  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 0 });
   expect(controller.asked).toEqual(["observe toy", "paint", "status: step failed"]);
   expect(told).toEqual(["Warning paint: paint failed: no brush for you"]);
+});
+
+test("pass: a step that was refused rests, the next rule speaks, and the status hears of both", async () => {
+  const { controller, pass, clock, told } = toy();
+  controller.next = paint;
+  controller.second = { name: "sweep", decide: () => step("sweep", "there is dust", { do: "sweep" }) };
+  controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
+  await pass.run(KEY, never);
+  controller.acting = () => Promise.resolve({ kind: "external" });
+  await pass.run(KEY, never);
+  expect(controller.asked).toEqual(["observe toy", "paint", "status: step failed", "observe toy", "sweep"]);
+  expect(told).toEqual(["Warning paint: paint failed: no brush for you", "Normal sweep: there is dust"]);
+  await clock.advance(600);
+  await pass.run(KEY, never);
+  expect(controller.asked.at(-1)).toBe("paint");
+});
+
+test("pass: what rests is looked at again when its rest is over", async () => {
+  const { controller, pass } = toy();
+  controller.next = paint;
+  controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
+  await pass.run(KEY, never);
+  const next = await pass.run(KEY, never);
+  expect(next.is === "after" && next.ms > 0 && next.ms <= 500).toBe(true);
+  expect(controller.asked.at(-1)).toBe("status: settled notTried, aside: paint");
+});
+
+test("pass: a step that somebody undoes each time is made ever more rarely", async () => {
+  const { controller, pass, clock } = toy();
+  controller.next = paint;
+  for (let tenths = 0; tenths < 600; tenths++) {
+    await pass.run(KEY, never);
+    await clock.advance(100);
+  }
+  expect(controller.asked.filter((what) => what === "paint").length).toBeLessThan(10);
 });
 
 test("pass: who does not hold the lease changes nothing, not even a status", async () => {
@@ -106,7 +141,10 @@ test("pass: the lease is asked for after observing, which may have taken long", 
 test("pass: steps that lead nowhere still get a status now and then", async () => {
   const { controller, pass } = toy();
   controller.next = paint;
-  for (let turn = 0; turn < 20; turn++) await pass.run(KEY, never);
+  for (let turn = 0; turn < 20; turn++) {
+    controller.wish = `red ${turn}`;
+    await pass.run(KEY, never);
+  }
   expect(controller.asked.filter((what) => what.startsWith("status")).length).toBe(2);
 });
 

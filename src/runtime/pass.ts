@@ -5,6 +5,7 @@ import { type Controller, type Key, keyText, type Outcome, type Subject } from "
 import type { Plan } from "#runtime/decide.ts";
 import type { Expectations } from "#runtime/expectations.ts";
 import type { Metrics } from "#runtime/metrics.ts";
+import { Setbacks } from "#runtime/setbacks.ts";
 
 /** When the key is to be looked at again, if no event comes first. */
 export type Requeue =
@@ -49,10 +50,12 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   readonly #tools: PassTools;
   /** Steps made since the status was last looked after, by key. */
   readonly #stepsInARow = new Map<string, number>();
+  readonly #setbacks: Setbacks;
 
   constructor(controller: Controller<Snapshot, Step, Status>, tools: PassTools) {
     this.#controller = controller;
     this.#tools = tools;
+    this.#setbacks = new Setbacks(tools.clock);
   }
 
   async run(key: Key, stop: AbortSignal): Promise<Requeue> {
@@ -87,6 +90,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     const seen = await this.#controller.observe(key, signal);
     if (seen.is === "absent") {
       this.#stepsInARow.delete(text);
+      this.#setbacks.forget(key);
       return { is: "never" };
     }
     if (seen.is === "unknown") {
@@ -94,10 +98,12 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       return { is: "withBackoff" };
     }
 
-    const plan = this.#controller.plan(seen.value);
+    const textOf = (rule: string, step: Step) => `${rule} ${step.do} ${this.#controller.target(step)}`;
+    const plan = this.#controller.plan(seen.value, (rule, step) => this.#setbacks.resting(key, textOf(rule, step)));
     const outcome = await this.#act(key, seen.value, plan, signal);
     // Cut off by the end of the term: whoever leads next decides anew, and nothing has failed that a person should hear of.
     if (outcome.is === "failed" && (stop.aborted || outcome.code === "LeaseLost")) return { is: "withBackoff" };
+    if (plan.next === "step") this.#setbacks.note(key, textOf(plan.rule, plan.step), outcome);
     this.#report(key, seen.value, plan, outcome);
 
     const steps = outcome.is === "done" ? (this.#stepsInARow.get(text) ?? 0) + 1 : 0;
@@ -139,6 +145,11 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   #report(key: Key, snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): void {
     const { log, metrics, tell } = this.#tools;
     const controller = this.#controller.name;
+    for (const { rule, because, isRemark } of plan.aside ?? []) {
+      log.debug({ namespace: key.namespace, name: key.name, rule, because }, "stands aside");
+      if (!isRemark) continue; // the step that failed has told it
+      tell(this.#controller.subject(snapshot), { type: "Warning", reason: rule, action: "Wait", note: because });
+    }
     if (plan.next === "settled") return;
     const fields = { namespace: key.namespace, name: key.name, rule: plan.rule, because: plan.because };
     if (plan.next === "wait") {
@@ -172,12 +183,12 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   #requeue(plan: Plan<Step>, outcome: Outcome): Requeue {
     switch (plan.next) {
       case "settled":
-        return { is: "after", ms: this.#controller.restMs };
+        return { is: "after", ms: Math.min(this.#controller.restMs, plan.recheckAfterMs ?? this.#controller.restMs) };
       case "wait":
         return { is: "after", ms: plan.recheckAfterMs };
       case "step":
-        if (outcome.is === "done") return { is: "after", ms: 0 };
-        return outcome.is === "failed" ? { is: "withBackoff" } : { is: "afterConflict" };
+        // A step that failed or was put off rests now: another look lets the next rule speak.
+        return outcome.is === "conflict" ? { is: "afterConflict" } : { is: "after", ms: 0 };
     }
   }
 }

@@ -1,7 +1,7 @@
 import { silentLog } from "#base/log.ts";
 import { type Observed, present } from "#base/observed.ts";
 import type { Controller, Key, Written } from "#runtime/controller.ts";
-import type { Plan } from "#runtime/decide.ts";
+import { decide, type Opinion, type Plan, type Resting, type Rule } from "#runtime/decide.ts";
 import { Expectations } from "#runtime/expectations.ts";
 import { createMetrics } from "#runtime/metrics.ts";
 import type { PassTools } from "#runtime/pass.ts";
@@ -17,7 +17,12 @@ export class ToyController implements Controller<number, ToyStep, string> {
   readonly restMs = 60_000;
   readonly asked: string[] = [];
   seen: Observed<number> = present(1);
-  next: Plan<ToyStep> = { next: "settled" };
+  /** What its first rule says. */
+  next: Opinion<ToyStep> = { next: "settled" };
+  /** What its steps are about; another wish is another step. */
+  wish = "red";
+  /** Its second rule. */
+  second: Rule<number, ToyStep> = { name: "second", decide: () => undefined };
   /** What `act` does; throws when the write is to fail. */
   acting: (signal: AbortSignal) => Promise<Written> = () => Promise.resolve({ kind: "external" });
   observing: (signal: AbortSignal) => Promise<void> = () => Promise.resolve();
@@ -28,8 +33,14 @@ export class ToyController implements Controller<number, ToyStep, string> {
     return this.seen;
   }
 
-  plan(): Plan<ToyStep> {
-    return this.next;
+  plan(_snapshot: number, resting: Resting<ToyStep>): Plan<ToyStep> {
+    const { next } = this;
+    const name = next.next === "settled" ? "toy" : next.rule;
+    return decide([{ name, decide: () => next }, this.second], [], 1, resting);
+  }
+
+  target(): string {
+    return this.wish;
   }
 
   async act(step: ToyStep, _snapshot: number, signal: AbortSignal): Promise<Written> {
@@ -38,7 +49,8 @@ export class ToyController implements Controller<number, ToyStep, string> {
   }
 
   status(_snapshot: number, plan: Plan<ToyStep>, outcome: { is: string }): string {
-    return `${plan.next} ${outcome.is}`;
+    const aside = plan.aside?.map(({ rule }) => rule) ?? [];
+    return [`${plan.next} ${outcome.is}`, ...(aside.length === 0 ? [] : [`aside: ${aside.join(" ")}`])].join(", ");
   }
 
   writeStatus(_snapshot: number, status: string): Promise<undefined> {

@@ -217,8 +217,8 @@ export class OperatorProcess {
         if (seen.is === "present") looks.set(seen.value, from);
         return seen;
       },
-      plan: (snapshot) => {
-        const plan = real.plan(snapshot);
+      plan: (snapshot, resting) => {
+        const plan = real.plan(snapshot, resting);
         happened({ is: "decided", room: real.name, rule: plan.next === "settled" ? "settled" : plan.rule });
         return plan;
       },

@@ -7,7 +7,7 @@ import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { PeerGuard, PeerRule, PeerStep } from "#peer/step.ts";
-import { decide, type Plan } from "#runtime/decide.ts";
+import { decide, type Opinion, type Resting } from "#runtime/decide.ts";
 import type { Leaning } from "./profile.ts";
 
 /** What the rooms decide with. */
@@ -50,14 +50,16 @@ export function mutationOf({ edits = [], parts = {} }: Mutant): Mutation {
     cluster: (controller, kube) => {
       const worse = {
         ...controller,
-        plan: (snapshot: ClusterSnapshot) => decide(plans.clusterRules, plans.clusterGuards, snapshot),
+        plan: (snapshot: ClusterSnapshot, resting?: Resting<ClusterStep>) =>
+          decide(plans.clusterRules, plans.clusterGuards, snapshot, resting),
       };
       return parts.cluster?.(worse, kube) ?? worse;
     },
     peer: (controller, kube) => {
       const worse = {
         ...controller,
-        plan: (snapshot: PeerSnapshot) => decide(plans.peerRules, plans.peerGuards, snapshot),
+        plan: (snapshot: PeerSnapshot, resting?: Resting<PeerStep>) =>
+          decide(plans.peerRules, plans.peerGuards, snapshot, resting),
       };
       return parts.peer?.(worse, kube) ?? worse;
     },
@@ -111,12 +113,12 @@ export function doing(rule: string, change: (step: ClusterStep, snapshot: Cluste
 /** A rule of the cluster that has an opinion of its own first. */
 export function replaced(
   rule: string,
-  decideInstead: (real: ClusterRule, snapshot: ClusterSnapshot) => Plan<ClusterStep> | undefined,
+  decideInstead: (real: ClusterRule, snapshot: ClusterSnapshot) => Opinion<ClusterStep> | undefined,
 ): Edit {
   return (plans) => ({
     ...plans,
     clusterRules: plans.clusterRules.map((real) =>
-      real.name === rule ? { name: rule, decide: (snapshot) => decideInstead(real, snapshot) } : real,
+      real.name === rule ? { ...real, decide: (snapshot) => decideInstead(real, snapshot) } : real,
     ),
   });
 }
@@ -124,17 +126,20 @@ export function replaced(
 /** A rule of the peer that makes another step than it should, or sees something else than there is. */
 export function replacedInPeer(
   rule: string,
-  decideInstead: (real: PeerRule, snapshot: PeerSnapshot) => Plan<PeerStep> | undefined,
+  decideInstead: (real: PeerRule, snapshot: PeerSnapshot) => Opinion<PeerStep> | undefined,
 ): Edit {
   return (plans) => ({
     ...plans,
     peerRules: plans.peerRules.map((real) =>
-      real.name === rule ? { name: rule, decide: (snapshot) => decideInstead(real, snapshot) } : real,
+      real.name === rule ? { ...real, decide: (snapshot) => decideInstead(real, snapshot) } : real,
     ),
   });
 }
 
-export function withStep<Step>(plan: Plan<Step> | undefined, change: (step: Step) => Step): Plan<Step> | undefined {
+export function withStep<Step>(
+  plan: Opinion<Step> | undefined,
+  change: (step: Step) => Step,
+): Opinion<Step> | undefined {
   return plan?.next === "step" ? { ...plan, step: change(plan.step) } : plan;
 }
 

@@ -243,7 +243,7 @@ const PARTS: readonly Mutant[] = [
     parts: {
       cluster: (real) => ({
         ...real,
-        plan: (snapshot) => {
+        plan: (snapshot, resting) => {
           const told = (ms: number) => ({
             knownForMs: ms,
             sickForMs: ms,
@@ -254,7 +254,7 @@ const PARTS: readonly Mutant[] = [
           const recorded = (snapshot.cluster.status?.members ?? []).flatMap(({ id, since }) =>
             since === undefined ? [] : [[id, told(snapshot.takenAtMs - Date.parse(since))] as const],
           );
-          return real.plan({ ...snapshot, histories: new Map(recorded) });
+          return real.plan({ ...snapshot, histories: new Map(recorded) }, resting);
         },
       }),
     },

@@ -6,6 +6,7 @@ import { step } from "#runtime/decide.ts";
 /** A cluster that is made again under its name comes back as who it was, with the data on the claims that were kept. */
 export const adoptClaims: ClusterRule = {
   name: "adopt-claims",
+  holds: true,
   decide(snapshot) {
     if (identityOf(snapshot) !== undefined || keptClaims(snapshot).length === 0) return undefined;
     const identity = adoptedIdentity(snapshot);

@@ -8,6 +8,7 @@ import { step } from "#runtime/decide.ts";
 /** Takes the means to bootstrap away from a member that has joined. Its running pod is not touched: only the next one's flags change. */
 export const fence: ClusterRule = {
   name: "fence",
+  holds: true,
   decide(snapshot) {
     const identity = identityOf(snapshot);
     const live = snapshot.peers.find((peer) => peer.spec.bootstrap !== undefined && hasJoined(snapshot, peer));

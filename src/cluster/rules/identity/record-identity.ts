@@ -6,6 +6,7 @@ import { step } from "#runtime/decide.ts";
 /** Who the cluster is stands on record before anything of it exists. */
 export const recordIdentity: ClusterRule = {
   name: "record-identity",
+  holds: true,
   decide(snapshot) {
     if (identityOf(snapshot) !== undefined) return undefined;
     const identity = newIdentity(snapshot);

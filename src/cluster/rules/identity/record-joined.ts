@@ -5,6 +5,7 @@ import { step } from "#runtime/decide.ts";
 /** A member that has answered as part of this cluster has data on its volume: it may never bootstrap again. */
 export const recordJoined: ClusterRule = {
   name: "record-joined",
+  holds: true,
   decide(snapshot) {
     const waiting = identityOf(snapshot)?.initialMembers.filter((member) => !member.joined) ?? [];
     const names = waiting

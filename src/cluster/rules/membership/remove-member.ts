@@ -13,7 +13,7 @@ import {
 } from "#cluster/members.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
-import { type Plan, step } from "#runtime/decide.ts";
+import { type Proposal, step } from "#runtime/decide.ts";
 
 interface Removal {
   readonly member: KnownMember;
@@ -63,7 +63,7 @@ function isWanted(snapshot: ClusterSnapshot, { member, reason }: Removal): boole
   return reason === "scale-down" ? surplusVoter(snapshot)?.id === member.id : isLost(snapshot, member);
 }
 
-function takenBack({ peer }: Removal, because: string): Plan<ClusterStep> {
+function takenBack({ peer }: Removal, because: string): Proposal<ClusterStep> {
   return step("remove-member", because, { do: "markRemoval", peer, removal: undefined });
 }
 

@@ -3,7 +3,7 @@ import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { knownMembers } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
-import { type Plan, step } from "#runtime/decide.ts";
+import { type Proposal, step } from "#runtime/decide.ts";
 
 // What becomes of the claim of a member that etcd no longer lists?
 //   Someone asked for fewer members: it goes. Every other reason (lost, replaced, removed with etcdctl behind our back): it is
@@ -27,7 +27,7 @@ function isSurplus(snapshot: ClusterSnapshot, { spec }: EtcdPeer): boolean {
 }
 
 /** The next step on the way out. Also used for an intent that is given up. */
-export function retire(peer: EtcdPeer, rule = "retire-peer"): Plan<ClusterStep> {
+export function retire(peer: EtcdPeer, rule = "retire-peer"): Proposal<ClusterStep> {
   const { name, finalizers = [], annotations } = peer.metadata;
   const asked = annotations?.[REMOVAL_ANNOTATION] === "scale-down" || peer.spec.memberID === undefined;
   const finalizer = asked ? CLEANUP_FINALIZER : QUARANTINE_FINALIZER;

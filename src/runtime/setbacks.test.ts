@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { FakeClock } from "#kit/fake-clock.ts";
+import type { Outcome } from "#runtime/controller.ts";
+import { Setbacks } from "#runtime/setbacks.ts";
+
+const KEY = { namespace: "foo", name: "my-etcd" };
+const DONE: Outcome = { is: "done" };
+const FAILED: Outcome = { is: "failed", code: "KubeForbidden", why: "exceeded quota" };
+const NOT_NOW: Outcome = { is: "notNow", why: "the learner has not caught up" };
+const CONFLICT: Outcome = { is: "conflict", why: "the object has been modified" };
+
+function setup() {
+  const clock = new FakeClock();
+  const setbacks = new Setbacks(clock, () => 0);
+  const restMs = () => setbacks.resting(KEY, "paint")?.forMs ?? 0;
+  /** The pauses after so many tries, each made as soon as it may be, in milliseconds. */
+  const pauses = async (outcome: Outcome, times: number) => {
+    const all: number[] = [];
+    for (let time = 0; time < times; time++) {
+      setbacks.note(KEY, "paint", outcome);
+      all.push(restMs());
+      await clock.advance(restMs());
+    }
+    return all;
+  };
+  return { clock, setbacks, restMs, pauses };
+}
+
+test("setbacks: what is refused rests from half a second to a minute", async () => {
+  const { pauses } = setup();
+  expect(await pauses(FAILED, 9)).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+});
+
+test("setbacks: what is done once may be done again; after that it rests from a second to five minutes", async () => {
+  const { pauses } = setup();
+  expect(await pauses(DONE, 4)).toEqual([0, 1_000, 2_000, 4_000]);
+  expect((await pauses(DONE, 12)).at(-1)).toBe(300_000);
+});
+
+test("setbacks: what etcd puts off rests for moments, and nobody has to hear of it", async () => {
+  const { setbacks, pauses } = setup();
+  expect(Math.max(...(await pauses(NOT_NOW, 20)))).toBe(2_000);
+  setbacks.note(KEY, "paint", NOT_NOW);
+  expect(setbacks.resting(KEY, "paint")).toMatchObject({ isBrief: true });
+});
+
+test("setbacks: the tenth conflict in a row is a refusal", async () => {
+  const { setbacks, pauses } = setup();
+  expect(await pauses(CONFLICT, 11)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 500, 1_000]);
+  setbacks.note(KEY, "paint", CONFLICT);
+  expect(setbacks.resting(KEY, "paint")).toMatchObject({ isBrief: false });
+});
+
+test("setbacks: a success after failures counts anew, and a minute of quiet forgets", async () => {
+  const { setbacks, pauses, clock, restMs } = setup();
+  await pauses(FAILED, 5);
+  expect(await pauses(DONE, 1)).toEqual([0]);
+  await pauses(DONE, 3);
+  await clock.advance(60_000);
+  setbacks.note(KEY, "paint", DONE);
+  expect(restMs()).toBe(0);
+});
+
+test("setbacks: one step, or one object, does not hold up another", () => {
+  const { setbacks } = setup();
+  setbacks.note(KEY, "paint", FAILED);
+  expect(setbacks.resting(KEY, "paint")).toMatchObject({ because: "exceeded quota", code: "KubeForbidden" });
+  expect(setbacks.resting(KEY, "sweep")).toBeUndefined();
+  expect(setbacks.resting({ ...KEY, name: "other" }, "paint")).toBeUndefined();
+  setbacks.forget(KEY);
+  expect(setbacks.resting(KEY, "paint")).toBeUndefined();
+});

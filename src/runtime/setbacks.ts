@@ -1,0 +1,92 @@
+import { type Backoff, delayMs } from "#base/backoff.ts";
+import type { Clock } from "#base/clock.ts";
+import { type Key, keyText, type Outcome } from "#runtime/controller.ts";
+import type { Rest } from "#runtime/decide.ts";
+
+// Which steps are left alone for a while?
+//   One that was refused: by a quota, a policy, a right that is missing. One that was made and is wanted again at once, as when a
+//   webhook undoes what we write: the first repetition is free, since people change things too. One that etcd put off.
+//   The pause grows from try to try. What is remembered is a cache: a process that starts tries everything at once.
+
+/** From half a second to a minute, for somebody who refuses. */
+const REFUSED: Backoff = { firstMs: 500, maxMs: 60_000, factor: 2, jitter: 0.3 };
+/** For a step that has no effect: it costs the API server a write and a watch event each time. */
+const UNDONE: Backoff = { firstMs: 1_000, maxMs: 300_000, factor: 2, jitter: 0.3 };
+/** etcd says "not now" during an election or while a learner catches up: both pass in moments. */
+const PUT_OFF: Backoff = { firstMs: 50, maxMs: 2_000, factor: 1.5, jitter: 0.3 };
+/** A conflict says that the world moved on. One that comes this often in a row is a refusal. */
+const CONFLICTS_IN_A_ROW = 10;
+/** A step that is wanted again so long after its last pause is another matter, in milliseconds. */
+const FORGET_MS = 60_000;
+
+interface Setback {
+  /** How the last try ended. */
+  readonly is: Outcome["is"];
+  /** Tries in a row that ended so. */
+  readonly tries: number;
+  readonly untilMs: number;
+  readonly because: string;
+  readonly code: string | undefined;
+  readonly isBrief: boolean;
+}
+
+/** Steps that were tried and did not help, by key and step. Written by the pass of the same key only. */
+export class Setbacks {
+  readonly #clock: Clock;
+  /** From 0 (included) to 1 (excluded): only spreads retries in time. */
+  readonly #random: () => number;
+  readonly #known = new Map<string, Map<string, Setback>>();
+
+  constructor(clock: Clock, random: () => number = Math.random) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Why the step is left alone for now; `undefined` when it may be tried. @param step the rule, what it does, and to whom */
+  resting(key: Key, step: string): Rest | undefined {
+    const setback = this.#known.get(keyText(key))?.get(step);
+    if (setback === undefined) return undefined;
+    const forMs = setback.untilMs - this.#clock.monotonicMs();
+    if (forMs <= 0) return undefined;
+    const { because, code, isBrief } = setback;
+    return { because, forMs, isBrief, ...(code === undefined ? {} : { code }) };
+  }
+
+  /** Notes how a try ended. */
+  note(key: Key, step: string, outcome: Outcome): void {
+    if (outcome.is === "notTried") return;
+    const nowMs = this.#clock.monotonicMs();
+    const text = keyText(key);
+    const steps = new Map([...(this.#known.get(text) ?? [])].filter(([, { untilMs }]) => nowMs - untilMs < FORGET_MS));
+    steps.set(step, this.#setback(steps.get(step), outcome, nowMs));
+    this.#known.set(text, steps);
+  }
+
+  /** The object is gone. */
+  forget(key: Key): void {
+    this.#known.delete(keyText(key));
+  }
+
+  #setback(before: Setback | undefined, outcome: Exclude<Outcome, { is: "notTried" }>, atMs: number): Setback {
+    const { is } = outcome;
+    const tries = before?.is === is ? before.tries + 1 : 1;
+    const pause = (backoff: Backoff, attempt: number) => atMs + delayMs(backoff, attempt, this.#random());
+    const brief = { is, tries, code: undefined, isBrief: true };
+    switch (outcome.is) {
+      case "done": {
+        const because = `done ${tries} times and wanted again: something undoes it`;
+        const untilMs = tries === 1 ? atMs : pause(UNDONE, tries - 2);
+        return { is, tries, untilMs, because, code: undefined, isBrief: false };
+      }
+      case "notNow":
+        return { ...brief, untilMs: pause(PUT_OFF, tries - 1), because: outcome.why };
+      case "conflict":
+        if (tries < CONFLICTS_IN_A_ROW) return { ...brief, untilMs: atMs, because: outcome.why };
+        return { ...brief, isBrief: false, untilMs: pause(REFUSED, tries - CONFLICTS_IN_A_ROW), because: outcome.why };
+      case "failed": {
+        const { code, why: because } = outcome;
+        return { is, tries, untilMs: pause(REFUSED, tries - 1), because, code, isBrief: false };
+      }
+    }
+  }
+}
