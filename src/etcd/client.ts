@@ -1,6 +1,7 @@
 import type { ErrorCode } from "#base/error.ts";
 import type { Observed } from "#base/observed.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { HeardPeers } from "./heard-peers.ts";
 import type { Alarm, ClusterId, EndpointStatus, KeyValue, KvHash, Member, MemberId, MemberList } from "./types.ts";
 
 /** What every call needs. */
@@ -46,6 +47,17 @@ export interface EtcdClient {
    * @param address host and port of the metrics URL, plain HTTP
    */
   health(address: string, options: Pick<CallOptions, "signal" | "deadlineMs">): Promise<Observed<MemberId>>;
+  /**
+   * From whom the member at this metrics port receives raft traffic, as a witness for those whom we cannot reach: see heard-peers.ts.
+   * Takes a second (LISTEN_MS), which the deadline must leave. `unknown` when it does not tell; fails with `Cancelled` only. Never
+   * `absent`.
+   * @param address host and port of the metrics URL, plain HTTP
+   * @param options.expectedMemberId who must tell: an address may have passed to another member's pod. Undefined: whoever it is
+   */
+  heardPeers(
+    address: string,
+    options: Pick<CallOptions, "signal" | "deadlineMs"> & { readonly expectedMemberId?: MemberId | undefined },
+  ): Promise<Observed<HeardPeers>>;
   /**
    * The members of the cluster.
    * @param options.linearizable true: confirmed by a quorum, as every decision about membership needs it. false: what this

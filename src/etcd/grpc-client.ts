@@ -7,6 +7,7 @@ import type { AddedMember, Bytes, CallOptions, CallReport, EtcdClient } from "./
 import type { Endpoint } from "./endpoint.ts";
 import { isDeadline, translateError } from "./error.ts";
 import { checkHealth } from "./health-check.ts";
+import { type HeardPeers, listenForPeers } from "./heard-peers.ts";
 import {
   AlarmRequest_AlarmAction as AlarmAction,
   AlarmType as AlarmNumber,
@@ -25,6 +26,9 @@ import {
 
 /** How long a call may take when the caller does not say, in milliseconds. etcd answers in a few; an election takes about 1 s. */
 export const DEFAULT_DEADLINE_MS = 2_000;
+
+/** For a question to a metrics port. */
+type PortOptions = Pick<CallOptions, "signal" | "deadlineMs">;
 
 interface Answer {
   readonly header?: ResponseHeader | undefined;
@@ -62,23 +66,17 @@ export class GrpcClient implements EtcdClient {
     }
   }
 
-  async health(address: string, options: Pick<CallOptions, "signal" | "deadlineMs">): Promise<Observed<MemberId>> {
-    const { clock, onCall } = this.#parts;
-    const { signal, deadlineMs = DEFAULT_DEADLINE_MS } = options;
-    const startedAtMs = clock.monotonicMs();
-    const report = (code: CallReport["code"]) =>
-      onCall?.({ method: "Health", code, durationMs: clock.monotonicMs() - startedAtMs, address });
-    try {
-      const deadline = AbortSignal.timeout(Math.max(0, Math.ceil(deadlineMs)));
-      const id = await checkHealth(address, AbortSignal.any([signal, deadline]));
-      report("OK");
-      return present(id);
-    } catch (thrown) {
-      if (!hasCode(thrown, "EtcdUnavailable")) throw thrown;
-      report(signal.aborted ? "Cancelled" : thrown.code);
-      if (signal.aborted) throw new OperatorError("Cancelled", thrown.message, { cause: thrown });
-      return unknown(thrown.message);
-    }
+  async health(address: string, options: PortOptions): Promise<Observed<MemberId>> {
+    return await this.#askPort("Health", address, options, (signal) => checkHealth(address, signal));
+  }
+
+  async heardPeers(
+    address: string,
+    options: PortOptions & { expectedMemberId?: MemberId | undefined },
+  ): Promise<Observed<HeardPeers>> {
+    return await this.#askPort("HeardPeers", address, options, (signal) =>
+      listenForPeers(address, options.expectedMemberId, this.#parts.clock, signal),
+    );
   }
 
   async memberList(endpoint: Endpoint, options: CallOptions & { linearizable: boolean }): Promise<MemberList> {
@@ -165,6 +163,30 @@ export class GrpcClient implements EtcdClient {
       member.maintenance.hashKV(request, rpc),
     );
     return kvHashOf(answer.header, answer);
+  }
+
+  /** A question to a metrics port: what fails is `unknown`, unless our own signal ended it. */
+  async #askPort<T>(
+    method: string,
+    address: string,
+    { signal, deadlineMs = DEFAULT_DEADLINE_MS }: PortOptions,
+    ask: (signal: AbortSignal) => Promise<T>,
+  ): Promise<Observed<T>> {
+    const { clock, onCall } = this.#parts;
+    const startedAtMs = clock.monotonicMs();
+    const report = (code: CallReport["code"]) =>
+      onCall?.({ method, code, durationMs: clock.monotonicMs() - startedAtMs, address });
+    try {
+      const deadline = AbortSignal.timeout(Math.max(0, Math.ceil(deadlineMs)));
+      const answer = await ask(AbortSignal.any([signal, deadline]));
+      report("OK");
+      return present(answer);
+    } catch (thrown) {
+      if (!hasCode(thrown, "EtcdUnavailable")) throw thrown;
+      report(signal.aborted ? "Cancelled" : thrown.code);
+      if (signal.aborted) throw new OperatorError("Cancelled", thrown.message, { cause: thrown });
+      return unknown(thrown.message);
+    }
   }
 
   /** A change cannot be taken back when its answer turns out to come from a stranger: so the stranger is asked first. */

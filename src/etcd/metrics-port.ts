@@ -1,0 +1,53 @@
+import http, { type IncomingMessage } from "node:http";
+import { OperatorError } from "#base/error.ts";
+
+/** `/metrics` has over a hundred kilobytes in etcd 3.7; more than this, in bytes, is no etcd. */
+const MOST_BYTES = 4 * 1024 ** 2;
+
+/** What is told of an answer that is a refusal, in characters. */
+const MOST_TOLD = 1_000;
+
+/**
+ * Asks a member's metrics port, over a connection of its own: such questions are rare.
+ * @param address host and port of the metrics URL, plain HTTP
+ * @param onLine gets every line as it comes; nothing else is kept
+ * @throws OperatorError EtcdUnavailable without a whole answer of status 200, also when the signal aborts; or what `onLine` throws
+ */
+export async function askMetricsPort(
+  address: string,
+  path: "/health" | "/metrics",
+  signal: AbortSignal,
+  onLine: (line: string) => void = () => undefined,
+): Promise<void> {
+  try {
+    const answer = await open(`http://${address}${path}`, signal);
+    if (answer.statusCode === 200) return await readLines(answer, onLine);
+    const said: string[] = [];
+    await readLines(answer, (line) => void said.push(line));
+    throw new Error(`status ${answer.statusCode}: ${said.join(" ").slice(0, MOST_TOLD)}`);
+  } catch (thrown) {
+    if (thrown instanceof OperatorError) throw thrown;
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new OperatorError("EtcdUnavailable", `GET ${path} at ${address}: ${why}`, { cause: thrown });
+  }
+}
+
+function open(url: string, signal: AbortSignal): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    // Errors after the head of the answer reach its reader, too.
+    http.get(url, { agent: false, signal }).on("response", resolve).on("error", reject);
+  });
+}
+
+async function readLines(answer: IncomingMessage, onLine: (line: string) => void): Promise<void> {
+  let bytes = 0;
+  let rest = "";
+  for await (const chunk of answer.setEncoding("latin1") as AsyncIterable<string>) {
+    bytes += chunk.length; // of Latin-1, which has a byte for each character
+    if (bytes > MOST_BYTES) throw new Error(`more than ${MOST_BYTES} bytes`);
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) onLine(line);
+  }
+  if (rest !== "") onLine(rest);
+}
