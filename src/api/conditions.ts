@@ -4,6 +4,7 @@ export const CONDITION_TYPES = {
   Available: "Do linearizable reads and writes succeed?",
   Progressing: "Is the operator changing something, or waiting to?",
   Degraded: "Is the cluster working with less than the spec asks for?",
+  Paused: "Has a person asked the operator to change nothing?",
   ClusterIDMismatch: "Does a member answer with the ID of another cluster?",
 } as const;
 
@@ -15,6 +16,8 @@ export const REASONS = {
   QuorumAvailable: "A linearizable read succeeded.",
   QuorumLost: "Fewer members answer than a majority; the operator touches nothing until enough of them return.",
   CorruptionAlarm: "etcd has raised the alarm CORRUPT: until the member is replaced, it refuses every read and write.",
+  NoSpaceAlarm:
+    "etcd has raised the alarm NOSPACE: it refuses every write until its database is smaller than its quota.",
   MembersUnreachable: "No member could be asked; it is not known whether the cluster works.",
   Settled: "There is nothing to do.",
   Acting: "The operator is about to make the change that the message names.",
@@ -22,6 +25,9 @@ export const REASONS = {
   Scaling: "Members are being added or removed, one at a time.",
   Replacing: "A member that is lost is being replaced.",
   Paused: "The annotation etcd.improbable.io/paused is set: the operator looks and tells, and changes nothing.",
+  NotPaused: "The operator acts: nobody has asked it to change nothing.",
+  StepRefused: "A change that the operator wants to make is refused or undone; the message says which, and by whom.",
+  PodsNotReady: "Every member is healthy, and the client Service does not lead to some of them yet.",
   UpgradeNotSupported: "spec.version was changed; this version of the operator does not change the version of members.",
   NameTaken: "An object that the operator needs exists already and belongs to somebody else; it is never taken over.",
   ClaimTaken: "A claim of the name that a member needs holds the data of another cluster; it is never overwritten.",

@@ -37,8 +37,16 @@ export const CLAIM_MEMBER_ID_ANNOTATION = `${GROUP}/member-id`;
  * goes on later knows what is to become of the data.
  */
 export const REMOVAL_ANNOTATION = `${GROUP}/removal`;
-/** scale-down: somebody asked for fewer members, the claim goes too. replacement: the member is lost, its claim is kept aside. */
-export type Removal = "scale-down" | "replacement";
+/**
+ * scale-down: somebody asked for fewer members, the claim goes too. never-started: no etcd ever ran on its claim, which goes
+ * too. replacement: the member is lost, its claim is kept aside.
+ */
+export type Removal = "scale-down" | "never-started" | "replacement";
+
+/** Whether the claim goes with a member that leaves for this reason; every other one is kept. */
+export function isClaimGoing(removal: string | undefined): boolean {
+  return removal === "scale-down" || removal === "never-started";
+}
 
 /** On an EtcdPeer that goes: its claim is deleted first. Only ever put on a peer whose member etcd no longer lists. */
 export const CLEANUP_FINALIZER = `etcdpeer.${GROUP}/pvc-cleanup`;
@@ -56,6 +64,13 @@ export const QUARANTINE_TIME_ANNOTATION = `${GROUP}/quarantined-at`;
  */
 export const INITIAL_CLUSTER_ANNOTATION = `${GROUP}/initial-cluster`;
 export const INITIAL_CLUSTER_STATE_ANNOTATION = `${GROUP}/initial-cluster-state`;
+
+// How does the fence work?
+//   etcd looks at --initial-cluster only when its data directory holds no WAL. A list that does not name the member itself
+//   then ends it at once: "couldn't find local name … in the initial cluster configuration". With a WAL it is ignored.
+//   So these flags can restart a member, and can never bootstrap one (checked against 3.5, 3.6 and 3.7 in test/etcd).
+/** An initial cluster without the member itself. The name says why to whoever reads it in a log. */
+export const FENCE = "fenced-because-joined=http://fenced.invalid:2380";
 
 /** On an EtcdCluster, with the value "true": the operator looks and tells, and changes nothing. */
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;

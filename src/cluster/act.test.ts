@@ -52,7 +52,7 @@ describe("an EtcdPeer that may bootstrap", () => {
 });
 
 describe("an identity by which a kept claim's member has not joined", () => {
-  const kept = claim("my-etcd-0");
+  const kept = claim("my-etcd-0", {}, { bound: false });
   const fresh = cluster({ stage: "new", with: { claims: [kept] } });
   const step: ClusterStep = { do: "recordIdentity", identity: newIdentity(fresh) };
 

@@ -8,14 +8,14 @@ import {
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
-import { leaderOf } from "#cluster/members.ts";
+import { isHealthy, type KnownMember, leaderOf, votersOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import type { CallOptions, EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { refusalOf } from "#etcd/error.ts";
-import { clusterIdFromHex } from "#etcd/types.ts";
+import { clusterIdFromHex, hexOf } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type Draft,
@@ -33,8 +33,11 @@ import { wait } from "#runtime/decide.ts";
 /** Whom this room writes to. */
 export interface ClusterWrites {
   readonly kube: Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
-  readonly etcd: Pick<EtcdClient, "addLearner" | "promote" | "removeMember" | "moveLeader" | "disarmAlarm">;
+  readonly etcd: Pick<EtcdClient, "probe" | "addLearner" | "promote" | "removeMember" | "moveLeader" | "disarmAlarm">;
 }
+
+/** Longest that the last look at a member takes, in milliseconds: as any look (member-answer.ts). */
+const LAST_LOOK_DEADLINE_MS = 1_000;
 
 /** A change of membership goes through raft twice and may have to wait for an election. */
 const MEMBERSHIP_DEADLINE_MS = 5_000;
@@ -85,14 +88,15 @@ export async function actOnCluster(
     case "deletePeer":
       return await deletePeer(kube, step.peer, signal);
     case "addLearner":
-      return await changed(etcd.addLearner(leader(snapshot), [step.peerUrl], membership(snapshot, signal)));
+      return await changed(etcd.addLearner(follower(snapshot), [step.peerUrl], membership(snapshot, signal)));
     case "promote":
-      return await changed(etcd.promote(leader(snapshot), step.id, membership(snapshot, signal)));
+      return await changed(etcd.promote(follower(snapshot), step.id, membership(snapshot, signal)));
     case "removeMember":
-      return await changed(etcd.removeMember(leader(snapshot), step.id, membership(snapshot, signal)));
+      await needSilence(etcd, snapshot, step, signal);
+      return await changed(etcd.removeMember(follower(snapshot), step.id, membership(snapshot, signal)));
     case "disarmAlarm":
       return await changed(
-        etcd.disarmAlarm(leader(snapshot), { memberId: step.id, type: "CORRUPT" }, membership(snapshot, signal)),
+        etcd.disarmAlarm(follower(snapshot), { memberId: step.id, type: "CORRUPT" }, membership(snapshot, signal)),
       );
     case "moveLeader":
       return await changed(etcd.moveLeader(leader(snapshot), step.id, membership(snapshot, signal)));
@@ -201,14 +205,45 @@ async function deletePeer(kube: ClusterWrites["kube"], { metadata }: EtcdPeer, s
   return { kind: "deleted", resource: ETCD_PEERS, ref: { namespace, name }, uid };
 }
 
-/** Changes of membership are asked of the leader, which need not ask another one. */
+/** Who gives up the leadership must be asked itself. */
 function leader(snapshot: ClusterSnapshot): Endpoint {
-  const name = leaderOf(snapshot)?.name ?? "";
+  const endpoint = answering(snapshot, leaderOf(snapshot));
+  if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "the leader does not answer at this moment");
+  return endpoint;
+}
+
+/**
+ * Changes of membership are asked of the leader, which need not ask another one; of any other member when the leader cannot be
+ * reached from here: members pass them on.
+ */
+function follower(snapshot: ClusterSnapshot): Endpoint {
+  const voters = votersOf(snapshot).filter((member) => isHealthy(snapshot, member));
+  const [endpoint] = [leaderOf(snapshot), ...voters].flatMap((member) => answering(snapshot, member) ?? []);
+  if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "no voter with a leader answers at this moment");
+  return endpoint;
+}
+
+function answering(snapshot: ClusterSnapshot, member: KnownMember | undefined): Endpoint | undefined {
+  if (member === undefined || snapshot.endpoints.get(member.name)?.is !== "present") return undefined;
+  const pod = snapshot.pods.get(member.name);
+  const address = pod === undefined ? undefined : dialAddress(pod, CLIENT_PORT);
+  return address === undefined ? undefined : { address };
+}
+
+/** A last look at a voter that gave no answer: it may just have come back. Whoever answers is looked at anew. */
+async function needSilence(
+  etcd: ClusterWrites["etcd"],
+  snapshot: ClusterSnapshot,
+  { name }: { name: string },
+  signal: AbortSignal,
+): Promise<void> {
   const pod = snapshot.pods.get(name);
   const address = pod === undefined ? undefined : dialAddress(pod, CLIENT_PORT);
-  if (address === undefined || snapshot.endpoints.get(name)?.is !== "present")
-    throw new OperatorError("EtcdNotNow", "the leader does not answer at this moment");
-  return { address };
+  if (address === undefined || snapshot.endpoints.get(name)?.is === "present") return;
+  const answer = await etcd.probe({ address }, { signal, deadlineMs: LAST_LOOK_DEADLINE_MS });
+  const clusterID = identityOf(snapshot)?.clusterID;
+  if (answer.is === "present" && hexOf(answer.value.clusterId) === clusterID)
+    throw new OperatorError("EtcdNotNow", `${name} answers again`);
 }
 
 /** Nothing is changed in a cluster other than the recorded one. */

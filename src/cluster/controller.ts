@@ -5,6 +5,7 @@ import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
+import { Silences } from "#cluster/silences.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import { clusterStatus, mayWait } from "#cluster/status.ts";
 import { type ClusterStep, targetOf } from "#cluster/step.ts";
@@ -35,12 +36,12 @@ export function clusterController(
   writes: ClusterWrites,
   reads: ClusterReads,
 ): Controller<ClusterSnapshot, ClusterStep, EtcdClusterStatus> {
-  const healthLog = new HealthLog();
+  const memory = { healthLog: new HealthLog(reads.onGap), silences: new Silences(reads.clock) };
   return {
     name: "cluster",
     restMs: HEALTH_EVERY_MS,
     isRoutine: (rule, step, snapshot) => ROUTINE.has(`${rule} ${step.do}`) || isPartOfForming(step, snapshot),
-    observe: (key, signal) => observeCluster(reads, healthLog, key, signal),
+    observe: (key, signal) => observeCluster(reads, memory, key, signal),
     plan: planCluster,
     target: targetOf,
     act: (step, snapshot, signal) => actOnCluster(writes, step, snapshot, signal),

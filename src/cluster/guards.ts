@@ -1,16 +1,20 @@
-import { CLEANUP_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { CLEANUP_FINALIZER, isClaimGoing, REMOVAL_ANNOTATION } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { isSurplusLearner, neverRan, ownArriving } from "#cluster/learners.ts";
 import {
-  arriving,
+  hasJoined,
   intendedPeers,
   isFenced,
   knownMembers,
-  sickForMs,
+  mayBootstrap,
+  memberById,
+  ownVoters,
   spareVoters,
   takesPart,
   votersOf,
 } from "#cluster/members.ts";
-import { type ClusterSnapshot, healthOf, identityOf, isOwned, urlOf } from "#cluster/snapshot.ts";
+import { isDataGone, isVouchedFor, sickForMs } from "#cluster/patience.ts";
+import { type ClusterSnapshot, identityOf, isOwned, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { Draft, KubeObject } from "#kube/kinds.ts";
@@ -27,7 +31,10 @@ export const identityFirst: ClusterGuard = {
   },
 };
 
-/** A cluster is bootstrapped once in its life: only by members of the frozen list, each only until it has joined. */
+/**
+ * A cluster is bootstrapped once in its life: only by members of the frozen list, each only until it has joined, and once the
+ * cluster has formed only while etcd lists it as one that has not started.
+ */
 export const bootstrapOnce: ClusterGuard = {
   name: "bootstrap-once",
   forbids(snapshot, step) {
@@ -37,18 +44,20 @@ export const bootstrapOnce: ClusterGuard = {
     const initial = identityOf(snapshot)?.initialMembers.find((member) => member.name === name);
     if (initial === undefined) return `${name} is not in the frozen list of first members`;
     if (initial.joined) return `${name} has joined; on an empty volume it would forget what it acknowledged`;
-    return undefined;
+    return mayBootstrap(snapshot, initial)
+      ? undefined
+      : `the cluster has formed, and etcd does not list ${name} as yet to start`;
   },
 };
 
-/** A member counts as joined only when it has just answered as the member and the cluster that are on record. */
+/** A member counts as joined only when it has just answered as who it is on record, or etcd has just listed it as started. */
 export const joinedIsSeen: ClusterGuard = {
   name: "joined-is-seen",
   forbids(snapshot, step) {
     if (step.do !== "recordJoined") return undefined;
     const unseen = step.names.find((name) => {
       const member = identityOf(snapshot)?.initialMembers.find((initial) => initial.name === name);
-      return member === undefined || healthOf(snapshot, name, member.id).is !== "healthy";
+      return member === undefined || !hasJoined(snapshot, member);
     });
     return unseen === undefined ? undefined : `${unseen} has not answered as part of this cluster`;
   },
@@ -126,7 +135,7 @@ export const oneAtATime: ClusterGuard = {
 
 /** Who is on the way in or out besides `except`. */
 function busy(snapshot: ClusterSnapshot, { except }: { except?: string }): string | undefined {
-  const coming = arriving(snapshot).find(({ name, isOurs }) => isOurs && name !== except);
+  const coming = ownArriving(snapshot).find(({ name }) => name !== except);
   if (coming !== undefined) return `${coming.name} is still joining`;
   const intended = intendedPeers(snapshot).find(({ metadata }) => metadata.name !== except);
   if (intended !== undefined) return `${intended.metadata.name} is about to join`;
@@ -138,12 +147,28 @@ function busy(snapshot: ClusterSnapshot, { except }: { except?: string }): strin
   return leaving === undefined ? undefined : `${leaving.metadata.name} is still leaving`;
 }
 
-/** Nobody gets a vote who could come back from an empty volume. */
+/** Nobody gets a vote who could come back from an empty volume: neither its next pod nor the one that runs may bootstrap. */
 export const fenceBeforeVote: ClusterGuard = {
   name: "fence-before-vote",
   forbids(snapshot, step) {
     if (step.do !== "promote" || isFenced(snapshot, step.name)) return undefined;
     return `${step.name} is not fenced yet`;
+  },
+};
+
+/** A voter is given up only when nobody says that it is well: not itself, not the kubelet, not the other members. */
+export const nobodyVouches: ClusterGuard = {
+  name: "nobody-vouches",
+  forbids(snapshot, step) {
+    const name =
+      step.do === "markRemoval" ? step.peer.metadata.name : step.do === "removeMember" ? step.name : undefined;
+    const voter = votersOf(snapshot).find((member) => member.name === name);
+    if (name === undefined || voter === undefined) return undefined;
+    const recorded = peerNamed(snapshot, name)?.metadata.annotations?.[REMOVAL_ANNOTATION];
+    const removal = step.do === "markRemoval" ? step.removal : recorded;
+    if (removal === undefined || removal === "scale-down" || isDataGone(snapshot, voter)) return undefined;
+    if (takesPart(snapshot, voter)) return `${name} takes part`;
+    return isVouchedFor(snapshot, voter) ? `${name} gives no answer, and others say that it is well` : undefined;
   },
 };
 
@@ -155,11 +180,11 @@ export const notAMember: ClusterGuard = {
     if (snapshot.members.is !== "present") return "it is not known who is a member";
     const { name } = step.peer.metadata;
     const { memberID } = step.peer.spec;
-    const listed = snapshot.members.value.members.some(
-      (member) =>
-        hexOf(member.id) === memberID || (memberID === undefined && member.peerUrls.includes(urlOf(snapshot, name))),
-    );
-    return listed ? `etcd lists ${name} as a member` : undefined;
+    if (memberID === undefined) {
+      // An intent: nothing of it was started, and a member that was added for it gets an EtcdPeer again.
+      return step.do === "releaseClaim" ? `${name} was never started and has no claim` : undefined;
+    }
+    return memberById(snapshot, memberID) === undefined ? undefined : `etcd lists ${name} as a member`;
   },
 };
 
@@ -173,14 +198,24 @@ export const alarmIsOver: ClusterGuard = {
   },
 };
 
-/** A claim is deleted only because someone asked for fewer members, or before its member ever was one. */
+/**
+ * A claim is deleted only because someone asked for fewer members, or because no etcd ever ran on it. Both are looked at when the
+ * reason is written down, and read again when the claim is let go.
+ */
 export const askedToDelete: ClusterGuard = {
   name: "asked-to-delete",
-  forbids(_snapshot, step) {
-    if (step.do !== "releaseClaim" || step.finalizer !== CLEANUP_FINALIZER) return undefined;
-    const asked =
-      step.peer.metadata.annotations?.[REMOVAL_ANNOTATION] === "scale-down" || step.peer.spec.memberID === undefined;
-    return asked ? undefined : `nobody asked for the data of ${step.peer.metadata.name} to be deleted`;
+  forbids(snapshot, step) {
+    if (step.do === "releaseClaim" && step.finalizer === CLEANUP_FINALIZER) {
+      const isGoing = isClaimGoing(step.peer.metadata.annotations?.[REMOVAL_ANNOTATION]);
+      return isGoing ? undefined : `nobody asked for the data of ${step.peer.metadata.name} to be deleted`;
+    }
+    if (step.do !== "markRemoval" || !isClaimGoing(step.removal)) return undefined;
+    const { name } = step.peer.metadata;
+    const member = knownMembers(snapshot).find((each) => each.name === name);
+    if (member === undefined) return `${name} is not a member`;
+    if (step.removal === "never-started") return neverRan(snapshot, member) ? undefined : `${name} may hold data`;
+    const asked = ownVoters(snapshot).length > snapshot.cluster.spec.replicas || isSurplusLearner(snapshot, member);
+    return asked ? undefined : "nobody asked for fewer members than there are";
   },
 };
 
@@ -213,6 +248,7 @@ export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   keepQuorum,
   oneAtATime,
   fenceBeforeVote,
+  nobodyVouches,
   notAMember,
   alarmIsOver,
   askedToDelete,

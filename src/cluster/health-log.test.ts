@@ -45,14 +45,49 @@ test("health log: a look that found the member healthy begins the count anew", (
   expect(after([down, 0], [down, 5_000], [healthy, 1_000], [down, 1_000])?.sickForMs).toBe(0);
 });
 
-test("health log: what was seen before a time in which nobody looked does not count", () => {
-  expect(after([healthy, 0], [down, 1_000], [down, 60_000])).toEqual({
-    knownForMs: 61_000,
-    sickForMs: 0,
-    wellMsAgo: 61_000,
+test("health log: time in which nobody looked neither counts nor erases what was seen before", () => {
+  const seen = after([healthy, 0], [down, 1_000], [down, 10_000], [down, 600_000], [down, 10_000]);
+  expect(seen).toMatchObject({ sickForMs: 35_000, lostForMs: 35_000, wellMsAgo: 621_000 });
+});
+
+test("health log: a busy operator, that looks every 20 s, gives somebody up later, and not never", () => {
+  const looks = Array.from({ length: 20 }, () => [down, 20_000] as const);
+  expect(after([healthy, 0], ...looks)?.lostForMs).toBe(19 * 15_000);
+});
+
+test("health log: time for which no look can speak is told", () => {
+  const gaps: number[] = [];
+  const log = new HealthLog((ms) => gaps.push(ms));
+  for (const atMs of [0, 10_000, 25_000, 100_000]) log.look(KEY, down, atMs);
+  expect(gaps).toEqual([60_000]);
+});
+
+test("health log: an outage is nobody's fault: only looks with a member list count", () => {
+  const outage = cluster({ down: ["my-etcd-1", "my-etcd-2"] });
+  const seen = after([healthy, 0], [outage, 1_000], [outage, 10_000], [outage, 10_000], [down, 10_000], [down, 5_000]);
+  expect(seen).toMatchObject({ sickForMs: 35_000, lostForMs: 5_000 });
+});
+
+test("health log: nor does an outage erase what was counted before it", () => {
+  const outage = cluster({ down: ["my-etcd-1", "my-etcd-2"] });
+  expect(after([down, 0], [down, 5_000], [outage, 5_000], [down, 5_000], [down, 5_000])?.lostForMs).toBe(10_000);
+});
+
+test("health log: nobody is lost whom the kubelet calls ready", () => {
+  const ready = cluster().pods;
+  const unreachable = { ...down, pods: ready };
+  expect(after([healthy, 0], [unreachable, 5_000], [unreachable, 5_000], [unreachable, 5_000])).toMatchObject({
+    sickForMs: 10_000,
     lostForMs: 0,
-    silentForMs: 0,
   });
+});
+
+test("health log: who was vouched for is counted anew", () => {
+  const log = new HealthLog();
+  for (const atMs of [0, 10_000, 20_000]) log.look(KEY, down, atMs);
+  log.vouch(KEY, id);
+  expect(log.look(KEY, down, 30_000).get(id)?.lostForMs).toBe(0);
+  expect(log.look(KEY, down, 35_000).get(id)?.lostForMs).toBe(5_000);
 });
 
 test("health log: nobody counts as lost while a pause keeps the operator from giving it its pod", () => {

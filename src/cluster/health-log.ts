@@ -1,20 +1,36 @@
 import { isHealthy, knownMembers, takesPart } from "#cluster/members.ts";
+import { isVouchedFor } from "#cluster/patience.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
 /**
- * Between looks that are further apart, in milliseconds, a member may have been well for a while: what was seen before them says
- * nothing. Longer than any rule waits between looks (10 s).
+ * How much time before it a look can speak for at the most, in milliseconds. Longer than any rule waits between looks (10 s). Of a
+ * longer gap the rest neither counts nor erases what was counted: an operator that is busy is slower to give somebody up,
+ * and comes to it all the same.
  */
-const GAP_MS = 15_000;
+const VOUCHED_MS = 15_000;
 
+/** What looks have found in a row, up to the last one; times in milliseconds. */
 interface Noted {
-  readonly knownFromMs: number;
-  /** `undefined` when the member took part at the last look. */
-  readonly sickFromMs: number | undefined;
-  readonly lostFromMs: number | undefined;
-  readonly silentFromMs: number | undefined;
+  readonly known: Counted;
+  readonly sick: Counted;
+  readonly lost: Counted;
+  readonly silent: Counted;
   readonly wellAtMs: number | undefined;
+}
+
+/** How long something has been so. */
+interface Counted {
+  readonly ms: number;
+  /** Whether the last look was one of those that count. */
+  readonly goesOn: boolean;
+}
+
+const NOTHING: Counted = { ms: 0, goesOn: false };
+
+/** Begins, goes on, or stands still. */
+function counted(before: Counted, sinceMs: number, counts = true): Counted {
+  return counts ? { ms: before.ms + (before.goesOn ? sinceMs : 0), goesOn: true } : { ...before, goesOn: false };
 }
 
 // Why in memory, and not in the status?
@@ -25,6 +41,12 @@ interface Noted {
 /** What this process has seen of each member, look by look. A cache: a process that starts begins with nothing. */
 export class HealthLog {
   readonly #clusters = new Map<string, { lookedAtMs: number; members: ReadonlyMap<string, Noted> }>();
+  readonly #onGap: (ms: number) => void;
+
+  /** @param onGap hears of time that no look speaks for, in milliseconds */
+  constructor(onGap?: (ms: number) => void) {
+    this.#onGap = onGap ?? (() => undefined);
+  }
 
   /**
    * Notes what the snapshot tells of each member.
@@ -33,27 +55,36 @@ export class HealthLog {
    */
   look(key: Key, snapshot: ClusterSnapshot, atMs: number): ReadonlyMap<string, MemberHistory> {
     const before = this.#clusters.get(keyText(key));
-    const goesOn = before !== undefined && atMs - before.lookedAtMs < GAP_MS;
+    const passedMs = before === undefined ? 0 : atMs - before.lookedAtMs;
+    const sinceMs = Math.min(passedMs, VOUCHED_MS);
+    if (passedMs > sinceMs) this.#onGap(passedMs - sinceMs);
+    // In an outage nobody can be told from somebody who waits for the others.
+    const isEvidence = snapshot.members.is === "present" && !isPaused(snapshot);
     const members = new Map<string, Noted>();
-    const histories = new Map<string, MemberHistory>();
     for (const member of knownMembers(snapshot)) {
       const last = before?.members.get(member.id);
       const isSick = !takesPart(snapshot, member);
-      const hasItsPeer = !isPaused(snapshot) && peerNamed(snapshot, member.name) !== undefined;
-      const since = (holds: boolean, fromMs: number | undefined) =>
-        holds ? ((goesOn ? fromMs : undefined) ?? atMs) : undefined;
-      const noted: Noted = {
-        knownFromMs: last?.knownFromMs ?? atMs,
-        sickFromMs: since(isSick, last?.sickFromMs),
-        lostFromMs: since(isSick && hasItsPeer, last?.lostFromMs),
-        silentFromMs: since(!isHealthy(snapshot, member), last?.silentFromMs),
+      const isVouched = isSick && isVouchedFor(snapshot, member);
+      const hasItsPeer = peerNamed(snapshot, member.name) !== undefined;
+      members.set(member.id, {
+        known: counted(last?.known ?? NOTHING, sinceMs, isEvidence),
+        sick: isSick ? counted(last?.sick ?? NOTHING, sinceMs) : NOTHING,
+        lost: isSick && !isVouched ? counted(last?.lost ?? NOTHING, sinceMs, isEvidence && hasItsPeer) : NOTHING,
+        silent: isHealthy(snapshot, member) ? NOTHING : counted(last?.silent ?? NOTHING, sinceMs),
         wellAtMs: isSick ? last?.wellAtMs : atMs,
-      };
-      members.set(member.id, noted);
-      histories.set(member.id, historyOf(noted, atMs));
+      });
     }
     this.#clusters.set(keyText(key), { lookedAtMs: atMs, members });
-    return histories;
+    return new Map([...members].map(([id, noted]) => [id, historyOf(noted, atMs)]));
+  }
+
+  /** The member has been found to be well in another way: it is not lost. */
+  vouch(key: Key, id: string): void {
+    const cluster = this.#clusters.get(keyText(key));
+    const noted = cluster?.members.get(id);
+    if (cluster === undefined || noted === undefined) return;
+    const members = new Map([...cluster.members, [id, { ...noted, lost: NOTHING }]]);
+    this.#clusters.set(keyText(key), { ...cluster, members });
   }
 
   forget(key: Key): void {
@@ -61,15 +92,12 @@ export class HealthLog {
   }
 }
 
-function historyOf(
-  { knownFromMs, sickFromMs, lostFromMs, silentFromMs, wellAtMs }: Noted,
-  atMs: number,
-): MemberHistory {
+function historyOf({ known, sick, lost, silent, wellAtMs }: Noted, atMs: number): MemberHistory {
   return {
-    knownForMs: atMs - knownFromMs,
-    sickForMs: atMs - (sickFromMs ?? atMs),
-    lostForMs: atMs - (lostFromMs ?? atMs),
-    silentForMs: atMs - (silentFromMs ?? atMs),
+    knownForMs: known.ms,
+    sickForMs: sick.ms,
+    lostForMs: lost.ms,
+    silentForMs: silent.ms,
     wellMsAgo: wellAtMs === undefined ? undefined : atMs - wellAtMs,
   };
 }

@@ -1,4 +1,4 @@
-import { ordinalOf, peerName } from "#api/names.ts";
+import { CLAIM_MEMBER_ID_ANNOTATION, FENCE, INITIAL_CLUSTER_ANNOTATION, ordinalOf, peerName } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import {
   byOrdinal,
@@ -12,6 +12,7 @@ import {
 } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf, type Member, type MemberId, memberIdFromHex } from "#etcd/types.ts";
+import type { PersistentVolumeClaim, Pod } from "#kube/kinds.ts";
 
 /** A member that etcd lists or, while it cannot be asked, that is on record. */
 export interface KnownMember {
@@ -20,9 +21,9 @@ export interface KnownMember {
   /** In hexadecimal. */
   readonly id: string;
   readonly isLearner: boolean;
-  /** Has started at least once: it has told the cluster its name, so it has data. */
+  /** Has started at least once: it has told the cluster where it serves clients, so it has data. */
   readonly hasStarted: boolean;
-  /** Has one of our peer URLs. A member that a person added under another one is counted and left alone. */
+  /** Is one that the operator made, or was asked to. A member that a person added is counted for the quorum, and left alone. */
   readonly isOurs: boolean;
 }
 
@@ -56,18 +57,39 @@ function membersIn(snapshot: ClusterSnapshot): readonly KnownMember[] {
   return initial.map(({ name, id, joined }) => ({ name, id, isLearner: false, hasStarted: joined, isOurs: true }));
 }
 
-/** An unstarted member has no name of its own yet; the peer URL that we gave it tells which peer it is to be. */
+/**
+ * Who a listed member is, is told by its ID: of its peer, of the frozen list, or of its claim. Only one that nobody has met yet is
+ * told by the peer URL under which it was added: that of an intent, or of one whose peer is gone.
+ */
 function listed(snapshot: ClusterSnapshot, member: Member): KnownMember {
+  const id = hexOf(member.id);
   const host = hostIn(member.peerUrls[0]);
-  const name = host.split(".")[0] ?? "";
-  const isOurs = isOurName(snapshot, name) && member.peerUrls.includes(urlOf(snapshot, name));
+  const inUrl = host.split(".")[0] ?? "";
+  const isOurUrl = isOurName(snapshot, inUrl) && member.peerUrls.includes(urlOf(snapshot, inUrl));
+  const name = nameOfId(snapshot, id) ?? (isOurUrl ? inUrl : undefined);
   return {
-    name: isOurs ? name : member.name || host,
-    id: hexOf(member.id),
+    name: name ?? (member.name || host),
+    id,
     isLearner: member.isLearner,
-    hasStarted: member.name !== "",
-    isOurs,
+    hasStarted: member.clientUrls.length > 0,
+    isOurs: name !== undefined,
   };
+}
+
+function nameOfId(snapshot: ClusterSnapshot, id: string): string | undefined {
+  const peer = snapshot.peers.find(({ spec }) => spec.memberID === id);
+  if (peer !== undefined) return peer.metadata.name;
+  const founder = identityOf(snapshot)?.initialMembers.find((member) => member.id === id);
+  return founder?.name ?? snapshot.claims.find((claim) => memberIdIn(claim) === id)?.metadata.name;
+}
+
+function memberIdIn({ metadata }: PersistentVolumeClaim): string | undefined {
+  return metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION];
+}
+
+/** The claim that holds, or will hold, this very member's data, as far as the cache knows. */
+export function claimOf(snapshot: ClusterSnapshot, { name, id }: KnownMember): PersistentVolumeClaim | undefined {
+  return snapshot.claims.find((claim) => claim.metadata.name === name && memberIdIn(claim) === id);
 }
 
 function hostIn(url: string | undefined): string {
@@ -78,6 +100,25 @@ function isOurName(snapshot: ClusterSnapshot, name: string): boolean {
   return ordinalOf(snapshot.cluster.metadata.name, name) !== undefined;
 }
 
+/** Whether a first member has data, whatever is on record: it answers as who it is, or etcd lists it as started. */
+export function hasJoined(snapshot: ClusterSnapshot, { name, id }: { name: string; id: string }): boolean {
+  if (healthOf(snapshot, name, id).is === "healthy") return true;
+  return snapshot.members.is === "present" && memberById(snapshot, id)?.hasStarted === true;
+}
+
+/** Whether a first member may be started for the first time: it has not joined, and it still is a member. */
+export function mayBootstrap(snapshot: ClusterSnapshot, { name, id }: { name: string; id: string }): boolean {
+  const founder = identityOf(snapshot)?.initialMembers.find((member) => member.id === id && member.name === name);
+  if (founder === undefined || founder.joined) return false;
+  if (isForming(snapshot)) return true;
+  const isListed = snapshot.members.is === "present" && memberById(snapshot, id) !== undefined;
+  return isListed && !hasJoined(snapshot, founder);
+}
+
+export function memberById(snapshot: ClusterSnapshot, id: string): KnownMember | undefined {
+  return knownMembers(snapshot).find((member) => member.id === id);
+}
+
 export function memberNamed(snapshot: ClusterSnapshot, name: string): KnownMember | undefined {
   return knownMembers(snapshot).find((member) => member.name === name);
 }
@@ -86,9 +127,9 @@ export function votersOf(snapshot: ClusterSnapshot): readonly KnownMember[] {
   return knownMembers(snapshot).filter((member) => !member.isLearner);
 }
 
-/** Learners, and members that were added and have not started: each of them is a change that is under way. */
-export function arriving(snapshot: ClusterSnapshot): readonly KnownMember[] {
-  return knownMembers(snapshot).filter((member) => member.isLearner || !member.hasStarted);
+/** The voters that count as the ones that are wanted. */
+export function ownVoters(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  return votersOf(snapshot).filter(({ isOurs }) => isOurs);
 }
 
 export function health(snapshot: ClusterSnapshot, member: KnownMember): MemberHealth {
@@ -113,15 +154,13 @@ export function sick(snapshot: ClusterSnapshot): readonly KnownMember[] {
 
 /**
  * Who goes when there are more voters than are wanted: the sick first, then those that do not serve clients, then the highest
- * ordinal. Never one that a person added under a URL of their own. `undefined` when nobody has to go.
+ * ordinal. Members that a person added are neither counted nor chosen. `undefined` when nobody has to go.
  */
 export function surplusVoter(snapshot: ClusterSnapshot): KnownMember | undefined {
-  const voters = votersOf(snapshot);
+  const voters = ownVoters(snapshot);
   if (voters.length <= snapshot.cluster.spec.replicas) return undefined;
   const order = byOrdinal(snapshot);
-  return voters
-    .filter((member) => member.isOurs)
-    .sort((a, b) => worth(snapshot, a) - worth(snapshot, b) || order(b.name, a.name))[0];
+  return [...voters].sort((a, b) => worth(snapshot, a) - worth(snapshot, b) || order(b.name, a.name))[0];
 }
 
 /** Who is worth least goes first. */
@@ -148,21 +187,6 @@ export function idOf(member: KnownMember): MemberId {
   return memberIdFromHex(member.id);
 }
 
-/** How long this process has found that the member takes no part, look by look, in milliseconds; 0 when it does. */
-export function sickForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
-  return snapshot.histories.get(member.id)?.sickForMs ?? 0;
-}
-
-/** Likewise, counted only while the member had what we give it. */
-export function lostForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
-  return snapshot.histories.get(member.id)?.lostForMs ?? 0;
-}
-
-/** How long this process has found that the member does not serve clients, look by look, in milliseconds. */
-export function silentForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
-  return snapshot.histories.get(member.id)?.silentForMs ?? 0;
-}
-
 /** Names that are just becoming free are waited for this long, in milliseconds; a stuck one is then passed over. */
 const NAME_PATIENCE_MS = 60_000;
 
@@ -173,9 +197,10 @@ const NAME_PATIENCE_MS = 60_000;
  */
 export function nextPeerName(snapshot: ClusterSnapshot): { readonly name: string; readonly leaving: boolean } {
   const members = new Set(knownMembers(snapshot).map(({ name }) => name));
+  const others = [...snapshot.peers, ...snapshot.foreignPeers, ...snapshot.claims];
   for (let ordinal = 0; ; ordinal++) {
     const name = peerName(snapshot.cluster.metadata.name, ordinal);
-    const holders = [...snapshot.peers, ...snapshot.claims].filter(({ metadata }) => metadata.name === name);
+    const holders = others.filter(({ metadata }) => metadata.name === name);
     if (members.has(name)) continue;
     if (holders.length === 0) return { name, leaving: false };
     const isLeaving = holders.every(
@@ -192,8 +217,14 @@ export function intendedPeers(snapshot: ClusterSnapshot): readonly EtcdPeer[] {
   );
 }
 
-/** Whether the member may only restart: its peer has no bootstrap section. */
+/** Whether the member may only restart: its peer has no bootstrap section, and the pod that runs has been told. */
 export function isFenced(snapshot: ClusterSnapshot, name: string): boolean {
   const peer = peerNamed(snapshot, name);
-  return peer !== undefined && peer.spec.bootstrap === undefined;
+  const pod = snapshot.pods.get(name);
+  return peer?.spec.bootstrap === undefined && peer !== undefined && isPodFenced(pod);
+}
+
+/** The kubelet reads the annotation whenever it starts the container. */
+function isPodFenced(pod: Pod | undefined): boolean {
+  return pod?.metadata.annotations?.[INITIAL_CLUSTER_ANNOTATION] === FENCE;
 }

@@ -2,8 +2,10 @@ import { expect, test } from "vitest";
 import { present, unknown } from "#base/observed.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
+import { planCluster } from "#cluster/plan.ts";
+import { Silences } from "#cluster/silences.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { memberIdFromHex } from "#etcd/types.ts";
+import { type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import { cluster, endpointStatus, unpublished } from "#kit/cluster.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import type { CacheView } from "#runtime/controller.ts";
@@ -22,37 +24,56 @@ interface Given {
   /** The client port of this one is silent. */
   readonly silent?: number;
   readonly from?: ClusterSnapshot;
+  /** From whom the leader hears; default: it gives no answer. */
+  readonly heard?: readonly number[];
+  /** How often it is looked, ten seconds apart. */
+  readonly looks?: number;
+  readonly onProbe?: (member: number, clock: FakeClock) => Promise<void>;
 }
 
 /** What is seen when the members follow these leaders; `undefined`: none. */
 async function seenWith(leaders: readonly (string | undefined)[], given: Given = {}): Promise<ClusterSnapshot> {
-  const pods = [...settled.pods.values()].map((pod, i) => ({
+  const pods = [...(given.from ?? settled).pods.values()].map((pod, i) => ({
     ...pod,
     status: { ...pod.status, podIP: `10.0.0.${i}` },
   }));
+  const clock = new FakeClock();
   const { clusterID } = settled.cluster.status!.identity!;
   const reads: ClusterReads = {
     clusters: view([(given.from ?? settled).cluster]),
     peers: view(settled.peers),
-    services: view([]),
-    budgets: view([]),
+    services: view([settled.headlessService!, settled.clientService!]),
+    budgets: view([settled.budget!]),
     claims: view(settled.claims),
     pods: view(pods),
     etcd: {
-      probe: ({ address }: { address: string }) => {
+      probe: async ({ address }: { address: string }) => {
         const i = Number(address.slice("10.0.0.".length, -":2379".length));
-        if (i === given.silent) return Promise.resolve(unknown("it is silent"));
+        await given.onProbe?.(i, clock);
+        if (i === given.silent) return unknown("it is silent");
         const status = endpointStatus(clusterID, ids[i]!, leaders[i]);
-        return Promise.resolve(present({ ...status, isLearner: given.isLearner === true && i === 2 }));
+        return present({ ...status, isLearner: given.isLearner === true && i === 2 });
       },
       health: (address: string) =>
         Promise.resolve(present(memberIdFromHex(ids[Number(address.at("10.0.0.".length))]!))),
+      heardPeers: (_address: string, { expectedMemberId: by }: { expectedMemberId: MemberId }) =>
+        Promise.resolve(
+          given.heard === undefined
+            ? unknown("it does not tell")
+            : present({ by, isLeader: true, heard: new Set(given.heard.map((n) => memberIdFromHex(ids[n]!))) }),
+        ),
       memberList: () => Promise.resolve(settled.members.is === "present" ? settled.members.value : undefined),
     } as unknown as ClusterReads["etcd"],
-    clock: new FakeClock(),
-    replaceAfterMs: 0,
+    clock,
+    replaceAfterMs: 20_000,
   };
-  const seen = await observeCluster(reads, new HealthLog(), KEY, AbortSignal.timeout(1_000));
+  const memory = { healthLog: new HealthLog(), silences: new Silences(clock) };
+  const look = () => observeCluster(reads, memory, KEY, AbortSignal.timeout(1_000));
+  let seen = await look();
+  for (let n = 1; n < (given.looks ?? 1); n++) {
+    await clock.advance(10_000);
+    seen = await look();
+  }
   if (seen.is !== "present") throw new Error("the cluster is there");
   return seen.value;
 }
@@ -79,4 +100,28 @@ test("observe: the health of a later member is asked for when its client port is
 
 test("observe: that of a first member is not: another cluster may have been formed with its ID", async () => {
   expect((await seenWith([ids[0], ids[0], ids[0]], { silent: 2 })).unpublished.size).toBe(0);
+});
+
+const DOWN = { silent: 2, looks: 3, from: cluster({ down: ["my-etcd-2"] }) };
+
+test("observe: before a member is given up the leader is asked whether it hears it", async () => {
+  const seen = await seenWith([ids[0], ids[0], ids[0]], { ...DOWN, heard: [1, 2] });
+  expect(seen.heard).toEqual(new Set([ids[2]]));
+  expect(planCluster(seen)).toMatchObject({ next: "wait", rule: "await-health" });
+});
+
+test("observe: whom the leader does not hear is given up", async () => {
+  const seen = await seenWith([ids[0], ids[0], ids[0]], { ...DOWN, heard: [1] });
+  expect(seen.heard.size).toBe(0);
+  expect(planCluster(seen)).toMatchObject({ rule: "replace-lost", step: { do: "markRemoval" } });
+});
+
+test("observe: while the leader does not tell nobody is given up", async () => {
+  const seen = await seenWith([ids[0], ids[0], ids[0]], DOWN);
+  expect(planCluster(seen)).toMatchObject({ next: "wait", rule: "await-health" });
+});
+
+test("observe: nobody is asked about while there is nobody to give up", async () => {
+  const seen = await seenWith([ids[0], ids[0], ids[0]], { ...DOWN, looks: 2, heard: [1, 2] });
+  expect(seen.heard.size).toBe(0);
 });

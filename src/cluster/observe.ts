@@ -6,6 +6,9 @@ import { asOperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import type { HealthLog } from "#cluster/health-log.ts";
 import { MEMBER_DEADLINE_MS, type MemberAnswer, memberAnswer } from "#cluster/member-answer.ts";
+import { idOf, leaderOf } from "#cluster/members.ts";
+import { givenUp, isDataGone } from "#cluster/patience.ts";
+import type { Silences } from "#cluster/silences.ts";
 import { type ClusterSnapshot, isFounder } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
@@ -17,7 +20,13 @@ import {
   type MemberId,
   type MemberList,
 } from "#etcd/types.ts";
-import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
+import {
+  controllerOf,
+  type PersistentVolumeClaim,
+  type Pod,
+  type PodDisruptionBudget,
+  type Service,
+} from "#kube/kinds.ts";
 import { currentPod, dialAddress } from "#kube/pod.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 
@@ -35,28 +44,43 @@ export interface ClusterReads {
   readonly clock: Clock;
   /** How long a member may be lost before it is replaced, in milliseconds. */
   readonly replaceAfterMs: number;
+  /** Hears of time between looks for which no look can speak, in milliseconds. */
+  readonly onGap?: (ms: number) => void;
 }
+
+/** Two looks a second apart, in milliseconds, and their answers. */
+const LISTEN_DEADLINE_MS = 4_000;
 
 /** How many members are asked for the list before it counts as unknown: one may have lost its leader this very moment. */
 const LIST_ATTEMPTS = 2;
 
+/** What is remembered from look to look: caches, all of them. */
+export interface ClusterMemory {
+  readonly healthLog: HealthLog;
+  readonly silences: Silences;
+}
+
 /** Everything that one decision may use, read side by side. Cached objects cost nothing; members are asked live. */
 export async function observeCluster(
   reads: ClusterReads,
-  healthLog: HealthLog,
+  memory: ClusterMemory,
   key: Key,
   signal: AbortSignal,
 ): Promise<Observed<ClusterSnapshot>> {
+  const { healthLog, silences } = memory;
   const cluster = reads.clusters.get(key);
   if (cluster === undefined) {
     healthLog.forget(key);
+    silences.keep(key, []);
     return absent;
   }
   const index = `${key.namespace}/${key.name}`;
   const { namespace } = key;
   const pods = podsByPeer(reads, index);
-  const peers = reads.peers.byIndex(CLUSTER_INDEX, index);
-  const answers = await askEach(reads, cluster, peers, pods, signal);
+  const all = reads.peers.byIndex(CLUSTER_INDEX, index);
+  const peers = all.filter((peer) => controllerOf(peer)?.uid === cluster.metadata.uid);
+  silences.keep(key, pods.values());
+  const answers = await askEach(reads, silences, cluster, peers, pods, signal);
   const endpoints = new Map([...answers].map(([name, { status }]) => [name, status]));
   const seen: ClusterSnapshot = {
     takenAtMs: reads.clock.wallMs(),
@@ -66,6 +90,7 @@ export async function observeCluster(
     clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),
     budget: reads.budgets.get({ namespace, name: disruptionBudgetName(key.name) }),
     peers,
+    foreignPeers: all.filter((peer) => !peers.includes(peer)),
     claims: reads.claims.byIndex(CLUSTER_INDEX, index),
     pods,
     endpoints,
@@ -73,9 +98,33 @@ export async function observeCluster(
       [...answers].flatMap(([name, { passesAs }]) => (passesAs === undefined ? [] : [[name, passesAs]])),
     ),
     members: await askForList(reads, cluster, pods, endpoints, signal),
+    heard: new Set(),
     histories: new Map(),
   };
-  return present({ ...seen, histories: healthLog.look(key, seen, reads.clock.monotonicMs()) });
+  const histories = healthLog.look(key, seen, reads.clock.monotonicMs());
+  return present(await secondLook(reads, healthLog, key, { ...seen, histories }, signal));
+}
+
+/** Before somebody is given up the others are asked whether they hear it. */
+async function secondLook(
+  reads: ClusterReads,
+  healthLog: HealthLog,
+  key: Key,
+  seen: ClusterSnapshot,
+  signal: AbortSignal,
+): Promise<ClusterSnapshot> {
+  const suspects = givenUp(seen).filter((member) => !isDataGone(seen, member));
+  const leader = leaderOf(seen);
+  const pod = leader === undefined ? undefined : seen.pods.get(leader.name);
+  const address = pod === undefined ? undefined : dialAddress(pod, METRICS_PORT);
+  if (suspects.length === 0 || leader === undefined || address === undefined) return seen;
+  const options = { signal, deadlineMs: LISTEN_DEADLINE_MS, expectedMemberId: idOf(leader) };
+  const answer = await reads.etcd.heardPeers(address, options);
+  // Whoever could not be asked, or led no more, has said nothing: then nobody is given up by this look.
+  const isWord = answer.is === "present" && answer.value.isLeader;
+  const heard = suspects.filter((member) => !isWord || answer.value.heard.has(idOf(member)));
+  for (const { id } of heard) if (isWord) healthLog.vouch(key, id);
+  return { ...seen, heard: new Set(heard.map(({ id }) => id)) };
 }
 
 function podsByPeer(reads: ClusterReads, index: string): ReadonlyMap<string, Pod> {
@@ -97,6 +146,7 @@ function endpointOf(pod: Pod): Endpoint | undefined {
 /** By peer name. */
 async function askEach(
   reads: ClusterReads,
+  silences: Silences,
   cluster: EtcdCluster,
   peers: readonly EtcdPeer[],
   pods: ReadonlyMap<string, Pod>,
@@ -110,7 +160,9 @@ async function askEach(
       const id = peers.find(({ metadata }) => metadata.name === name)?.spec.memberID;
       const mayBeUnpublished = id !== undefined && !isFounder(cluster, id);
       const metrics = mayBeUnpublished ? dialAddress(pod, METRICS_PORT) : undefined;
-      answers.set(name, await memberAnswer(reads, { client, metrics }, signal));
+      const { namespace, name: clusterName } = cluster.metadata;
+      const ask = () => memberAnswer(reads, { client, metrics }, signal);
+      answers.set(name, await silences.ask({ namespace, name: clusterName }, pod, ask));
     }),
   );
   return answers;

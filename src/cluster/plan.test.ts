@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
 import { CLAIM_CLUSTER_ID_ANNOTATION } from "#api/names.ts";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { present } from "#base/observed.ts";
+import { newPeer } from "#cluster/desired/peer.ts";
 import { CLUSTER_GUARDS, keepQuorum } from "#cluster/guards.ts";
 import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import { memberIdFromHex } from "#etcd/types.ts";
+import { type AlarmType, hexOf, memberIdFromHex } from "#etcd/types.ts";
 import {
   born,
   changedPeer,
@@ -15,9 +17,11 @@ import {
   endpointStatus,
   knownFor,
   LATER_ID,
+  pod,
   sickFor,
   unpublished,
   withArrival,
+  withBudget,
   withoutMember,
   withRemoval,
 } from "#kit/cluster.ts";
@@ -84,16 +88,22 @@ const m1Id = cluster().cluster.status!.identity!.initialMembers[1]!.id;
 /** etcd has not heard of the later member's name yet. */
 function unnamed(snapshot: ClusterSnapshot): ClusterSnapshot {
   if (snapshot.members.is !== "present") return snapshot;
-  const members = snapshot.members.value.members.map((member) => (member.isLearner ? { ...member, name: "" } : member));
+  const members = snapshot.members.value.members.map((member) =>
+    member.isLearner ? { ...member, name: "", clientUrls: [] } : member,
+  );
   return { ...snapshot, members: present({ ...snapshot.members.value, members }) };
 }
 
 /** Every member tells of the alarm CORRUPT for this ID, or for nobody in particular. */
 function withAlarm(snapshot: ClusterSnapshot, id?: string): ClusterSnapshot {
+  return withAlarms(snapshot, "CORRUPT", id);
+}
+
+function withAlarms(snapshot: ClusterSnapshot, type: AlarmType, id?: string): ClusterSnapshot {
   const memberId = id === undefined ? undefined : memberIdFromHex(id);
   const endpoints = new Map(
     [...snapshot.endpoints].map(([name, answer]) => {
-      const alarms = [{ memberId, type: "CORRUPT" }] as const;
+      const alarms = [{ memberId, type }];
       return [name, answer.is === "present" ? present({ ...answer.value, alarms }) : answer] as const;
     }),
   );
@@ -125,6 +135,89 @@ const foreignService = born<Service>({
   ...starting.headlessService!,
   metadata: { ...starting.headlessService!.metadata, ownerReferences: [] },
 });
+
+/** Two of three have joined; the third is listed, and has never started. */
+const straggler = withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false });
+const stragglerLost = sickFor(withUnboundClaim(straggler, "my-etcd-2"), "my-etcd-2", 300_000);
+const startedUnseen = withStraggler(cluster({ down: ["my-etcd-2"] }), { started: true });
+const lost = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
+
+function withStraggler(snapshot: ClusterSnapshot, { started }: { started: boolean }): ClusterSnapshot {
+  const known = snapshot.cluster.status!.identity!;
+  const initialMembers = known.initialMembers.map((member, n) => ({ ...member, joined: n < 2 }));
+  const status = { ...snapshot.cluster.status, identity: { ...known, initialMembers } };
+  const { members } = snapshot;
+  if (members.is !== "present") throw new Error("the members are listed");
+  const list = members.value.members.map((member, n) => (n < 2 || started ? member : { ...member, clientUrls: [] }));
+  const next = {
+    ...snapshot,
+    cluster: { ...snapshot.cluster, status },
+    members: present({ ...members.value, members: list }),
+  };
+  const third = born(newPeer(next, status.identity, "my-etcd-2"));
+  return { ...next, peers: [...next.peers.slice(0, 2), third as EtcdPeer] };
+}
+
+function withUnboundClaim(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  const claims = snapshot.claims.map((each) => (each.metadata.name === name ? { ...each, spec: {} } : each));
+  return { ...snapshot, claims };
+}
+
+/** The arriving member's peer as it was before it learned its ID. */
+function withIntentOf(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return { ...snapshot, peers: withIntent(snapshot).peers };
+}
+
+/** A learner whose claim has no volume, known for so long. */
+function stuckLearner(knownMs: number): ClusterSnapshot {
+  const arrival = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added");
+  const { clusterID } = arrival.cluster.status!.identity!;
+  const unbound = claim("my-etcd-3", claimIdentity(clusterID, LATER_ID), { bound: false });
+  return knownFor({ ...arrival, claims: [...arrival.claims, unbound] }, LATER_ID, knownMs);
+}
+
+/** The cluster was Ready for the last time so long ago, in milliseconds. */
+function whole(snapshot: ClusterSnapshot, msAgo: number): ClusterSnapshot {
+  const lastTransitionTime = new Date(snapshot.takenAtMs - msAgo).toISOString();
+  const ready = {
+    type: "Ready",
+    status: "False" as const,
+    reason: "Scaling",
+    message: "",
+    observedGeneration: 1,
+    lastTransitionTime,
+  };
+  const status = { ...snapshot.cluster.status, conditions: [ready] };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status } };
+}
+
+function withForeignVoter(snapshot: ClusterSnapshot): ClusterSnapshot {
+  if (snapshot.members.is !== "present") throw new Error("the members are listed");
+  const { value } = snapshot.members;
+  const foreign = {
+    id: memberIdFromHex("f00"),
+    name: "theirs",
+    peerUrls: ["http://10.1.2.3:2380"],
+    clientUrls: ["http://10.1.2.3:2379"],
+    isLearner: false,
+  };
+  const status = endpointStatus(hexOf(value.clusterId), "f00", m1Id);
+  const listed = { ...snapshot, members: present({ ...value, members: [...value.members, foreign] }) };
+  return withBudget({ ...listed, endpoints: new Map([...listed.endpoints, ["theirs", present(status)]]) });
+}
+
+function withUnfencedPod(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  return { ...snapshot, pods: new Map([...snapshot.pods, [name, pod(name, { ready: false, fenced: false })]]) };
+}
+
+function withOtherUrl(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  if (snapshot.members.is !== "present") throw new Error("the members are listed");
+  const { value } = snapshot.members;
+  const members = value.members.map((member) =>
+    member.name === name ? { ...member, name: "renamed", peerUrls: ["http://10.1.2.3:2380"] } : member,
+  );
+  return { ...snapshot, members: present({ ...value, members }) };
+}
 
 const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   { name: "does nothing when all is well", given: cluster(), expect: "settled" },
@@ -318,12 +411,12 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   {
     name: "lets go of what it asked for when it is not wanted any more",
     given: withArrival(cluster(), "my-etcd-3", "intended"),
-    expect: "scale-up: releaseClaim my-etcd-3 pvc-cleanup",
+    expect: "scale-up: deletePeer my-etcd-3",
   },
   {
     name: "lets go of it also when fewer are wanted than there are",
     given: withIntent(cluster({ spec: { replicas: 1 } })),
-    expect: "scale-down: releaseClaim my-etcd-3 pvc-cleanup",
+    expect: "scale-down: deletePeer my-etcd-3",
   },
   {
     name: "adds nobody while a member is sick",
@@ -352,12 +445,12 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   },
   {
     name: "gives a learner that has caught up its vote",
-    given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"),
+    given: withBudget(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced")),
     expect: "promote-learner: promote my-etcd-3",
   },
   {
     name: "gives it its vote also while its client port is silent: its own health check has read linearizably",
-    given: unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3"),
+    given: withBudget(unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3")),
     expect: "promote-learner: promote my-etcd-3",
   },
   {
@@ -512,7 +605,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   {
     name: "takes an intent back first, which waits for the lost member",
     given: withIntent(sickFor(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000)),
-    expect: "replace-lost: releaseClaim my-etcd-3 pvc-cleanup",
+    expect: "replace-lost: deletePeer my-etcd-3",
   },
   {
     name: "gives a member up sooner whose claim is gone",
@@ -549,8 +642,120 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     given: sickFor(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1", 3_000_000),
     expect: "wait: await-quorum",
   },
-  { name: "refuses to upgrade, aloud", given: cluster({ spec: { version: "3.7.3" } }), expect: "wait: refuse-upgrade" },
   { name: "waits for a sick member", given: cluster({ down: ["my-etcd-1"] }), expect: "wait: await-health" },
+  // Versions
+  {
+    name: "goes on while another version is asked for",
+    given: cluster({ spec: { version: "3.7.3" } }),
+    expect: "settled",
+  },
+  // Forming ends with a majority
+  {
+    name: "a cluster has formed when a majority has joined: the one that never came is lost like any other",
+    given: stragglerLost,
+    expect: "replace-lost: markRemoval my-etcd-2 never-started",
+  },
+  {
+    name: "a first member that never came is not started any more once etcd does not list it",
+    given: without(withoutMember(straggler, "my-etcd-2"), "my-etcd-2"),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "a first member that never came, and whose EtcdPeer is gone, may still come",
+    given: without(straggler, "my-etcd-2"),
+    expect: "bootstrap: createPeer my-etcd-2 New",
+  },
+  {
+    name: "a first member that etcd lists as started has joined, whether or not it was ever asked",
+    given: startedUnseen,
+    expect: "record-joined: recordJoined my-etcd-2",
+  },
+  // Evidence
+  {
+    name: "nobody is given up whom the kubelet calls ready",
+    given: { ...lost, pods: cluster().pods },
+    expect: "wait: await-health",
+  },
+  {
+    name: "nobody is given up from whom the leader hears",
+    given: { ...lost, heard: new Set([m1Id]) },
+    expect: "wait: await-health",
+  },
+  {
+    name: "a removal on record is taken back when the leader hears the member after all",
+    given: withRemoval({ ...lost, heard: new Set([m1Id]) }, "my-etcd-1", "replacement"),
+    expect: "remove-member: markRemoval my-etcd-1 none",
+  },
+  {
+    name: "a process that has not seen enough of it removes nobody on the word of an earlier one",
+    given: withRemoval(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 20_000), "my-etcd-1", "replacement"),
+    expect: "wait: remove-member",
+  },
+  // Finalizers
+  {
+    name: "an intent that was on its way out is not resumed, although etcd has added its member by now",
+    given: changedPeer(
+      withIntentOf(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added")),
+      "my-etcd-3",
+      {
+        finalizers: ["etcdpeer.etcd.improbable.io/pvc-cleanup"],
+      },
+    ),
+    expect: "retire-peer: deletePeer my-etcd-3",
+  },
+  // Learners
+  {
+    name: "a learner that never ran is given up, and its claim with it",
+    given: stuckLearner(601_000),
+    expect: "give-up-learner: markRemoval my-etcd-3 never-started",
+  },
+  {
+    name: "one that never ran is waited for as long as all tries before it took together",
+    given: whole(stuckLearner(601_000), 2 * 3_600_000),
+    expect: "wait: await-learner",
+  },
+  {
+    name: "a learner that has run keeps its claim when it is given up",
+    given: knownFor(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "started"), LATER_ID, 601_000),
+    expect: "fence: replacePeer my-etcd-3 fenced",
+  },
+  {
+    name: "a learner that is not wanted any more is taken back before it gets its vote",
+    given: withArrival(cluster(), "my-etcd-3", "synced"),
+    expect: "disruption-budget: replaceBudget",
+  },
+  {
+    name: "so it is: its claim goes, since somebody asked for fewer",
+    given: withBudget(withArrival(cluster(), "my-etcd-3", "synced")),
+    expect: "take-back-learner: markRemoval my-etcd-3 scale-down",
+  },
+  // Members of somebody else
+  {
+    name: "a voter that a person added costs none of ours",
+    given: withForeignVoter(cluster()),
+    expect: "settled",
+  },
+  {
+    name: "nor does it count as one that is wanted",
+    given: withForeignVoter(cluster({ spec: { replicas: 4 } })),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "a member is known by its ID, whatever somebody made of its peer URL",
+    given: withOtherUrl(cluster(), "my-etcd-1"),
+    expect: "settled",
+  },
+  // One thing never starves another
+  {
+    name: "a Service of somebody else is in nobody's way once the cluster is on record",
+    given: cluster({ with: { clientService: foreignService }, spec: { replicas: 5 } }),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "a full database is in nobody's way",
+    given: withAlarms({ ...cluster({ spec: { replicas: 5 } }) }, "NOSPACE", m1Id),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
 ];
 
 for (const { name, given, expect: wanted } of cases) {
@@ -559,7 +764,12 @@ for (const { name, given, expect: wanted } of cases) {
 
 test("cluster plan: every rule decides at least one of the cases above", () => {
   const deciding = new Set(
-    cases.map(({ given }) => planCluster(given)).flatMap((plan) => (plan.next === "settled" ? [] : [plan.rule])),
+    cases
+      .map(({ given }) => planCluster(given))
+      .flatMap((plan) => [
+        ...(plan.next === "settled" ? [] : [plan.rule]),
+        ...(plan.aside ?? []).map(({ rule }) => rule),
+      ]),
   );
   // `deleting` decides by settling, which leaves no name.
   expect(CLUSTER_RULES.map(({ name }) => name).filter((name) => !deciding.has(name) && name !== "deleting")).toEqual(
@@ -698,6 +908,42 @@ forbidden.push(
     guard: "alarm-is-over",
     given: cluster(),
     step: { do: "disarmAlarm", id: m1!.id },
+  },
+  {
+    name: "a removal while the kubelet calls the member ready",
+    guard: "nobody-vouches",
+    given: withRemoval({ ...lost, pods: cluster().pods }, "my-etcd-1", "replacement"),
+    step: { do: "removeMember", ...m1! },
+  },
+  {
+    name: "giving up somebody who takes part",
+    guard: "nobody-vouches",
+    given: cluster(),
+    step: { do: "markRemoval", peer: cluster().peers[1]!, removal: "replacement" },
+  },
+  {
+    name: "a first start after the cluster has formed without the member",
+    guard: "bootstrap-once",
+    given: withoutMember(straggler, "my-etcd-2"),
+    step: { do: "createPeer", peer: straggler.peers[2]! },
+  },
+  {
+    name: "letting a voter go as surplus when nobody asked for fewer",
+    guard: "asked-to-delete",
+    given: withForeignVoter(cluster()),
+    step: { do: "markRemoval", peer: cluster().peers[2]!, removal: "scale-down" },
+  },
+  {
+    name: "calling a member unused that may hold data",
+    guard: "asked-to-delete",
+    given: lost,
+    step: { do: "markRemoval", peer: cluster().peers[1]!, removal: "never-started" },
+  },
+  {
+    name: "a vote while the pod that runs could bootstrap",
+    guard: "fence-before-vote",
+    given: withUnfencedPod(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3"),
+    step: { do: "promote", name: "my-etcd-3", id: memberIdFromHex("abcdef12345") },
   },
   {
     name: "deleting data that nobody asked to be deleted",

@@ -1,6 +1,7 @@
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { awaitVerdict } from "#cluster/rules/alarms/await-verdict.ts";
 import { disarmAlarm } from "#cluster/rules/alarms/disarm-alarm.ts";
+import { noSpace } from "#cluster/rules/alarms/no-space.ts";
 import { clientServiceRule } from "#cluster/rules/exposure/client-service.ts";
 import { disruptionBudgetRule } from "#cluster/rules/exposure/disruption-budget.ts";
 import { headlessServiceRule } from "#cluster/rules/exposure/headless-service.ts";
@@ -27,6 +28,7 @@ import { restorePeer } from "#cluster/rules/membership/restore-peer.ts";
 import { retirePeer } from "#cluster/rules/membership/retire-peer.ts";
 import { scaleDown } from "#cluster/rules/membership/scale-down.ts";
 import { scaleUp } from "#cluster/rules/membership/scale-up.ts";
+import { takeBackLearner } from "#cluster/rules/membership/take-back-learner.ts";
 import { refuseUpgrade } from "#cluster/rules/version/refuse-upgrade.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
@@ -35,6 +37,8 @@ import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 /** THE behaviour of a cluster: the first rule with an opinion wins, so the place in this list is part of each rule. */
 export const CLUSTER_RULES: readonly ClusterRule[] = [
   deleting, // first: a cluster that goes is left to go
+  noSpace, // says something, and is in nobody's way
+  refuseUpgrade, // likewise
   paused, // before anything is changed
   nameTaken, // before anything is made: nothing half-done stays behind when a name is not ours
   adoptClaims, // before a new identity: what was there before comes back
@@ -54,6 +58,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   retirePeer, // what is over is cleared away before anything new begins
   identifyMember, // a member that was added is recognised before another one could be
   restoreLearner, // likewise, when its peer is gone
+  takeBackLearner, // before it could get its vote
   promoteLearner, // a member that is under way arrives before anybody leaves
   giveUpLearner, // unless it takes too long
   removeMember, // a removal that is on record is finished, or taken back, before another one begins
@@ -61,7 +66,6 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   replaceLost, // the lost before the surplus: a sick cluster is healed first
   scaleDown,
   scaleUp,
-  refuseUpgrade, // tells even while a member is sick
   awaitHealth,
 ];
 

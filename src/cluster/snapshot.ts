@@ -2,6 +2,7 @@ import { ordinalOf, PAUSED_ANNOTATION, peerHost, peerName, peerUrl } from "#api/
 import type { ClusterIdentity, EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Observed } from "#base/observed.ts";
+import { quorumOf } from "#etcd/quorum.ts";
 import { type Alarm, type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
 import {
   controllerOf,
@@ -25,8 +26,10 @@ export interface ClusterSnapshot {
   readonly headlessService: Service | undefined;
   readonly clientService: Service | undefined;
   readonly budget: PodDisruptionBudget | undefined;
-  /** Every EtcdPeer that names this cluster, whoever owns it. */
+  /** The EtcdPeers of this very cluster. */
   readonly peers: readonly EtcdPeer[];
+  /** EtcdPeers that name this cluster, and that it does not own: somebody wrote them, or an earlier cluster of the name left them. */
+  readonly foreignPeers: readonly EtcdPeer[];
   /** Every claim that carries this cluster's label, whoever made it. */
   readonly claims: readonly PersistentVolumeClaim[];
   /** The current pod of each member that has one, by peer name. */
@@ -40,19 +43,27 @@ export interface ClusterSnapshot {
   readonly unpublished: ReadonlyMap<string, MemberId>;
   /** The linearizable member list; `unknown` without quorum. Never `absent`. */
   readonly members: Observed<MemberList>;
+  /**
+   * Members that are about to be given up and from whom the leader receives raft traffic all the same, by ID in hexadecimal: they
+   * run, and take part. Nobody else is asked about; see etcd/heard-peers.ts.
+   */
+  readonly heard: ReadonlySet<string>;
   /** What this process has seen of each member up to now, by member ID; see health-log.ts. */
   readonly histories: ReadonlyMap<string, MemberHistory>;
 }
 
-/** Times by a clock that does not jump. */
+/** Times by a clock that does not jump. Time in which nobody looked is in none of them, `wellMsAgo` excepted. */
 export interface MemberHistory {
-  /** How long ago this process first saw the member, in milliseconds. */
+  /** For how long looks with a member list have known the member, pauses excepted, in milliseconds. */
   readonly knownForMs: number;
   /** For how long no look has found that it takes part, in milliseconds; 0 when it does, or did at the look before. */
   readonly sickForMs: number;
   /** How long ago a look of this process last found that it takes part, in milliseconds; `undefined` when none ever did. */
   readonly wellMsAgo: number | undefined;
-  /** As `sickForMs`, counted only while it had what we give it: its EtcdPeer, and an operator whose hands are not tied. */
+  /**
+   * As `sickForMs`, counted only in looks that are evidence: the others could be asked for the member list, it had what we give it
+   * (its EtcdPeer, and an operator whose hands are not tied), and nobody else said that it is well.
+   */
   readonly lostForMs: number;
   /** For how long no look has found that it serves clients, in milliseconds; 0 when it does, or did at the look before. */
   readonly silentForMs: number;
@@ -67,10 +78,23 @@ export function isPaused({ cluster }: ClusterSnapshot): boolean {
   return cluster.metadata.annotations?.[PAUSED_ANNOTATION] === "true";
 }
 
-/** Still being formed: some member of the frozen list has not joined. Only then may anything bootstrap. */
+/**
+ * Still being formed: no majority of the frozen list has joined. Whoever of the list is missing afterwards is a member that is
+ * down, like any other.
+ */
 export function isForming(snapshot: ClusterSnapshot): boolean {
-  const identity = identityOf(snapshot);
-  return identity === undefined || identity.initialMembers.some((member) => !member.joined);
+  const members = identityOf(snapshot)?.initialMembers ?? [];
+  return members.filter(({ joined }) => joined).length < quorumOf(Math.max(members.length, 1));
+}
+
+/** A cluster younger than this gets no word on each pod's progress: the words would be old before they are read. In milliseconds. */
+const QUIET_MS = 5_000;
+
+/** Whether the cluster has just been made, and is being formed as every other one. */
+export function isQuiet(snapshot: ClusterSnapshot): boolean {
+  const created = Date.parse(snapshot.cluster.metadata.creationTimestamp ?? "");
+  const ageMs = snapshot.takenAtMs - created; // negative when the clock of this node is behind: then it says nothing
+  return isForming(snapshot) && ageMs >= 0 && ageMs < QUIET_MS;
 }
 
 /** Whether this very cluster, not an earlier one of the same name, manages the object. */
@@ -171,11 +195,20 @@ export function isDataDisputed(snapshot: ClusterSnapshot): boolean {
   return corruptions(snapshot).some(({ memberId }) => memberId === undefined);
 }
 
+/** IDs, in hexadecimal, of members whose database has reached its quota (alarm NOSPACE): etcd refuses every write. */
+export function fullMembers(snapshot: ClusterSnapshot): readonly string[] {
+  const full = alarms(snapshot).filter(({ type }) => type === "NOSPACE");
+  return [...new Set(full.flatMap(({ memberId }) => (memberId === undefined ? [] : hexOf(memberId))))].sort();
+}
+
 function corruptions(snapshot: ClusterSnapshot): readonly Alarm[] {
+  return alarms(snapshot).filter(({ type }) => type === "CORRUPT");
+}
+
+/** As the members of this cluster tell them. */
+function alarms(snapshot: ClusterSnapshot): readonly Alarm[] {
   const clusterID = identityOf(snapshot)?.clusterID;
   return [...snapshot.endpoints.values()].flatMap((answer) =>
-    answer.is === "present" && hexOf(answer.value.clusterId) === clusterID
-      ? answer.value.alarms.filter(({ type }) => type === "CORRUPT")
-      : [],
+    answer.is === "present" && hexOf(answer.value.clusterId) === clusterID ? answer.value.alarms : [],
   );
 }

@@ -208,8 +208,8 @@ const cases: readonly Case[] = [
     name: "a step fails",
     given: cluster({ stage: "recorded" }),
     outcome: { is: "failed", code: "KubeForbidden", why: "exceeded quota: few" },
-    ready: ["False", "Forming"],
-    progressing: ["True", "Acting", /^headless-service: .*exceeded quota: few$/],
+    ready: ["False", "StepRefused", /^headless-service: exceeded quota: few$/],
+    progressing: ["False", "StepRefused", /^headless-service: exceeded quota: few$/],
   },
   {
     name: "it is being deleted",

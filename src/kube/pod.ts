@@ -89,9 +89,28 @@ function lastEnd(container: { lastState?: { terminated?: { exitCode?: number; re
     : `; it ended before with exit code ${last.exitCode} (${last.reason ?? "no reason given"})`;
 }
 
-/** What the pod's containers said when they last ended: their termination messages. */
+/** How long ago the pod's containers were last started, or the pod itself came to its node, in milliseconds; 0 when nobody has told. */
+export function startedMsAgo(pod: Pod, nowMs: number): number {
+  const containers = (pod.status?.containerStatuses ?? []).flatMap(({ state }) => state?.running?.startedAt ?? []);
+  const times = [...containers, pod.status?.startTime ?? []].flat().map((time) => Date.parse(String(time)));
+  return times.length === 0 ? 0 : Math.max(0, nowMs - Math.max(...times));
+}
+
+/** What containers that do not run said when they last ended: their termination messages. */
 export function lastWords(pod: Pod): readonly string[] {
-  return (pod.status?.containerStatuses ?? []).flatMap(({ state, lastState }) =>
+  const ended = (pod.status?.containerStatuses ?? []).filter(({ state }) => state?.running === undefined);
+  return ended.flatMap(({ state, lastState }) =>
     [state?.terminated?.message, lastState?.terminated?.message].filter((message) => message !== undefined),
+  );
+}
+
+/** Whether a container of the pod runs or has ever run, as far as the kubelet has told. */
+export function hasRun(pod: Pod): boolean {
+  return (pod.status?.containerStatuses ?? []).some(
+    ({ state, lastState, restartCount }) =>
+      state?.running !== undefined ||
+      state?.terminated !== undefined ||
+      lastState?.terminated !== undefined ||
+      (restartCount ?? 0) > 0,
   );
 }

@@ -1,5 +1,4 @@
-import { CLEANUP_FINALIZER, INITIAL_CLUSTER_ANNOTATION } from "#api/names.ts";
-import { FENCE } from "#peer/desired/etcd-flags.ts";
+import { CLEANUP_FINALIZER, FENCE, INITIAL_CLUSTER_ANNOTATION, isClaimGoing, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { hasJoined, isOwnClaim, isOwned } from "#peer/snapshot.ts";
 import type { PeerGuard } from "#peer/step.ts";
 
@@ -29,13 +28,17 @@ export const neverTwice: PeerGuard = {
   },
 };
 
-/** A claim is deleted only with a peer that goes and says so, and only this member's own. The cluster's guards say when it may say so. */
+/**
+ * A claim is deleted only with a peer that goes, says so and says why, and only this member's own. The finalizer alone is not enough:
+ * it may have outlived its reason. The cluster's guards say when it may say so.
+ */
 export const askedToDelete: PeerGuard = {
   name: "asked-to-delete",
   forbids(snapshot, step) {
     if (step.do !== "deleteClaim") return undefined;
-    const { deletionTimestamp, finalizers } = snapshot.peer.metadata;
-    if (deletionTimestamp === undefined || !finalizers?.includes(CLEANUP_FINALIZER))
+    const { deletionTimestamp, finalizers, annotations } = snapshot.peer.metadata;
+    const isReason = isClaimGoing(annotations?.[REMOVAL_ANNOTATION]);
+    if (deletionTimestamp === undefined || !finalizers?.includes(CLEANUP_FINALIZER) || !isReason)
       return "nobody asked for the data to be deleted";
     return isOwnClaim(snapshot, step.claim) ? undefined : "the claim holds the data of another member";
   },

@@ -2,13 +2,15 @@ import { expect, test } from "vitest";
 import {
   CLAIM_CLUSTER_ID_ANNOTATION,
   CLEANUP_FINALIZER,
+  FENCE,
   INITIAL_CLUSTER_ANNOTATION,
   QUARANTINE_FINALIZER,
   QUARANTINE_LABEL,
+  REMOVAL_ANNOTATION,
 } from "#api/names.ts";
 import { unknown } from "#base/observed.ts";
 import type { PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
-import { FENCE, startAnnotations } from "#peer/desired/etcd-flags.ts";
+import { startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES, planPeer } from "#peer/plan.ts";
@@ -45,10 +47,16 @@ const intended = peer({
 });
 
 /** On its way out, with what is to become of its claim. */
-function leaving(finalizer: string, claimIs: object = {}): PeerSnapshot {
+function leaving(finalizer: string, claimIs: object = {}, removal = "scale-down"): PeerSnapshot {
   const snapshot = peer({ deleting: true, finalizers: [finalizer] });
   const { claim: own } = snapshot;
-  return { ...snapshot, claim: { ...own, metadata: { ...own?.metadata, ...claimIs } } as PersistentVolumeClaim };
+  const { metadata } = snapshot.peer;
+  const annotations = { [REMOVAL_ANNOTATION]: removal };
+  return {
+    ...snapshot,
+    peer: { ...snapshot.peer, metadata: { ...metadata, annotations } },
+    claim: { ...own, metadata: { ...own?.metadata, ...claimIs } } as PersistentVolumeClaim,
+  };
 }
 
 /** With other metadata on the member's own claim. */
@@ -118,6 +126,16 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     expect: "release-claim: deleteClaim",
   },
   {
+    name: "deletes the claim with a member that never ran",
+    given: leaving(CLEANUP_FINALIZER, {}, "never-started"),
+    expect: "release-claim: deleteClaim",
+  },
+  {
+    name: "keeps the claim when the finalizer has outlived its reason",
+    given: leaving(CLEANUP_FINALIZER, {}, ""),
+    expect: "release-claim: releasePeer",
+  },
+  {
     name: "lets the peer go once its claim is going",
     given: leaving(CLEANUP_FINALIZER, { deletionTimestamp: "2026-01-01T12:00:00Z" }),
     expect: "release-claim: releasePeer",
@@ -159,7 +177,7 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
   },
   {
     name: "fences the pod that runs, not only the next one",
-    given: peer({ with: { pod: pod("my-etcd-0", { ready: true }) } }),
+    given: peer({ with: { pod: pod("my-etcd-0", { ready: true, fenced: false }) } }),
     expect: "fence-pod: annotatePod",
   },
   {
@@ -315,6 +333,12 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     step: { do: "deleteClaim", claim: peer().claim! },
   },
   {
+    name: "deleting a claim for which only a finalizer speaks, and no reason",
+    guard: "asked-to-delete",
+    given: leaving(CLEANUP_FINALIZER, {}, ""),
+    step: { do: "deleteClaim", claim: peer().claim! },
+  },
+  {
     name: "deleting the claim of another member",
     guard: "asked-to-delete",
     given: leaving(CLEANUP_FINALIZER),
@@ -352,7 +376,7 @@ const verdicts: { name: string; given: PeerSnapshot; outcome?: Outcome; expect: 
   { name: "a foreign ReplicaSet", given: decidedBy("replica-set-taken"), expect: "False NameTaken" },
   { name: "a lost claim", given: peer({ with: { claim: undefined } }), expect: "False ClaimLost" },
   { name: "a pod that is not ready", given: starting, expect: "False PodPending" },
-  { name: "a refused claim", given: peer({ stage: "new" }), outcome: failed, expect: "False Starting" },
+  { name: "a refused claim", given: peer({ stage: "new" }), outcome: failed, expect: "False StepRefused" },
   {
     name: "a member without an answer",
     given: peer({ with: { endpoint: unknown("refused") } }),

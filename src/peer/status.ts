@@ -55,8 +55,11 @@ function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome: Outcome): 
     return no("Deleting", "the member's pod is being stopped; its claim is kept");
   if (outcome.is === "failed") {
     const rule = plan.next === "settled" ? "" : `${plan.rule}: `;
-    return no(outcome.code === "KubeAlreadyExists" ? "NameTaken" : "Starting", `${rule}${outcome.why}`);
+    return no(outcome.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused", `${rule}${outcome.why}`);
   }
+  const [lack] = plan.aside ?? [];
+  if (lack !== undefined)
+    return no(lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused", `${lack.rule}: ${lack.because}`);
   if (plan.next === "wait" && plan.rule !== "await-pod")
     return no(REASON_OF_RULE[plan.rule] ?? "Waiting", plan.because);
   const why = whyNotReady(snapshot);

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { systemClock } from "#base/clock.ts";
 import { hasCode } from "#base/error.ts";
-import { createEtcdClient } from "#etcd/client.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
 import type { HeardPeers } from "#etcd/heard-peers.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { type MemberId, memberId } from "#etcd/types.ts";
@@ -136,7 +136,7 @@ describe("whoever is no etcd is no witness", () => {
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   });
   afterAll(() => server.close());
-  const client = createEtcdClient({ pool: new TransportPool(systemClock), clock: systemClock });
+  const client = new GrpcClient({ pool: new TransportPool(systemClock), clock: systemClock });
   const address = () => `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const heard = (...told: typeof answers) => {
     [answers, looks] = [told, 0];

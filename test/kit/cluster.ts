@@ -3,6 +3,8 @@ import {
   CLAIM_CLUSTER_TOKEN_ANNOTATION,
   CLAIM_MEMBER_ID_ANNOTATION,
   CLUSTER_LABEL,
+  FENCE,
+  INITIAL_CLUSTER_ANNOTATION,
   REMOVAL_ANNOTATION,
 } from "#api/names.ts";
 import type { EtcdCluster, EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
@@ -114,12 +116,14 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
   return {
     takenAtMs: NOW,
     replaceAfterMs: 300_000,
+    heard: new Set(),
     histories: new Map(),
     cluster: object,
     headlessService: undefined,
     clientService: undefined,
     budget: undefined,
     peers: [],
+    foreignPeers: [],
     claims: [],
     pods: new Map(),
     endpoints: new Map(),
@@ -180,7 +184,7 @@ function memberList(clusterID: string, members: readonly { name: string; id: str
   };
 }
 
-export function pod(name: string, given: { ready: boolean }): Pod {
+export function pod(name: string, given: { ready: boolean; fenced?: boolean }): Pod {
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -190,6 +194,7 @@ export function pod(name: string, given: { ready: boolean }): Pod {
       uid: `uid-of-pod-${name}`,
       resourceVersion: "300",
       labels: { [CLUSTER_LABEL]: "my-etcd" },
+      annotations: given.fenced === false ? {} : { [INITIAL_CLUSTER_ANNOTATION]: FENCE },
       creationTimestamp: "2026-01-01T11:00:00Z",
     },
     spec: { hostname: name, containers: [] },
@@ -201,12 +206,22 @@ export function pod(name: string, given: { ready: boolean }): Pod {
   } as unknown as Pod;
 }
 
-export function claim(name: string, annotations: Record<string, string> = {}): PersistentVolumeClaim {
+export function claim(
+  name: string,
+  annotations: Record<string, string> = {},
+  given: { bound?: boolean } = {},
+): PersistentVolumeClaim {
   return {
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
     metadata: { namespace: "foo", name, uid: `uid-of-claim-${name}`, resourceVersion: "400", annotations },
+    spec: given.bound === false ? {} : { volumeName: `volume-of-${name}` },
   } as unknown as PersistentVolumeClaim;
+}
+
+/** The snapshot with the budget that it asks for. */
+export function withBudget(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return { ...snapshot, budget: born(disruptionBudget(snapshot)) };
 }
 
 /** How far a later member has come: asked for, added by etcd, running as a learner, and fenced with all the data. */
@@ -227,7 +242,7 @@ export function withArrival(
     id: memberIdFromHex(LATER_ID),
     name: stage === "intended" || stage === "added" ? "" : name,
     peerUrls: [`http://${name}.my-etcd.foo.svc:2380`],
-    clientUrls: [],
+    clientUrls: stage === "intended" || stage === "added" ? [] : [`http://${name}.my-etcd.foo.svc:2379`],
     isLearner: true,
   };
   const listed = stage === "intended" ? snapshot : { ...snapshot, members: withListed(snapshot.members, member) };
@@ -245,7 +260,9 @@ export function withArrival(
     ...listed,
     peers: given.peer === false ? listed.peers : [...listed.peers, peer],
     endpoints: runs ? new Map([...listed.endpoints, [name, present(status)]]) : listed.endpoints,
-    pods: runs ? new Map([...listed.pods, [name, pod(name, { ready: false })]]) : listed.pods,
+    pods: runs
+      ? new Map([...listed.pods, [name, pod(name, { ready: false, fenced: stage === "synced" })]])
+      : listed.pods,
   };
 }
 

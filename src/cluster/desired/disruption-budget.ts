@@ -2,6 +2,7 @@ import { isStale, withHash } from "#api/applied-hash.ts";
 import { clusterLabels, disruptionBudgetName, memberSelector } from "#api/names.ts";
 import { fingerprint } from "#base/hash.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
+import { isInSync, ownArriving } from "#cluster/learners.ts";
 import { votersOf } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
@@ -14,8 +15,7 @@ import type { Draft, PodDisruptionBudget } from "#kube/kinds.ts";
  */
 export function disruptionBudget(snapshot: ClusterSnapshot): Draft<PodDisruptionBudget> {
   const { namespace, name } = snapshot.cluster.metadata;
-  const voters = votersOf(snapshot).length;
-  const minAvailable = quorumOf(Math.max(voters, 1));
+  const minAvailable = quorumOf(Math.max(votersSoon(snapshot), 1));
   return withHash<PodDisruptionBudget>({
     apiVersion: "policy/v1",
     kind: "PodDisruptionBudget",
@@ -27,6 +27,12 @@ export function disruptionBudget(snapshot: ClusterSnapshot): Draft<PodDisruption
     },
     spec: { minAvailable, selector: { matchLabels: memberSelector(name) } },
   });
+}
+
+/** A learner that is about to get its vote is counted before: between the two an eviction could take the quorum. */
+function votersSoon(snapshot: ClusterSnapshot): number {
+  const soon = ownArriving(snapshot).filter((member) => member.isLearner && isInSync(snapshot, member));
+  return votersOf(snapshot).length + soon.length;
 }
 
 /** Whether the live budget has to be written: our wish has changed, or somebody changed what it protects. */

@@ -67,8 +67,7 @@ const cases: { name: string; claims: readonly PersistentVolumeClaim[]; expect: o
 function founding(bound: readonly string[]): PersistentVolumeClaim[] {
   const { clusterID, initialMembers } = newIdentity(cluster({ stage: "new" }));
   return initialMembers.map(({ name, id }) => {
-    const one = claim(name, claimIdentity(clusterID, id));
-    return bound.includes(name) ? { ...one, spec: { ...one.spec, volumeName: `volume-of-${name}` } } : one;
+    return claim(name, claimIdentity(clusterID, id), { bound: bound.includes(name) });
   });
 }
 function joinedOf(claims: readonly PersistentVolumeClaim[]): object {
@@ -81,8 +80,26 @@ test("identity by claims: first members whose claims never had a volume have not
   expect(joinedOf(founding(["my-etcd-0", "my-etcd-2"]))).toEqual([true, false, true]);
 });
 
-test("identity by claims: when one is missing, it is not known who ran: every member counts as joined", () => {
-  expect(joinedOf(founding([]).slice(1))).toEqual([true, true]);
+test("identity by claims: when one is missing, it is not known who ran: only who has a volume is a member, and counts as joined", () => {
+  expect(joinedOf(founding(["my-etcd-1", "my-etcd-2"]).slice(1))).toEqual([true, true]);
+  expect(joinedOf(founding(["my-etcd-1"]).slice(1))).toEqual([true]);
+  expect(joinedOf(founding([]).slice(1))).toEqual({
+    unclear: "my-etcd-1, my-etcd-2 never held data, and those that did are not there",
+  });
+});
+
+test("identity by claims: a later member under a first member's name is told by its ID, and is no first member", () => {
+  const later = (bound: boolean) =>
+    claim("my-etcd-2", claimIdentity(newIdentity(cluster({ stage: "new" })).clusterID, "abc"), { bound });
+  const two = founding(["my-etcd-0", "my-etcd-1"]).slice(0, 2);
+  expect(joinedOf([...two, later(false)])).toEqual([true, true]);
+  expect(joinedOf([...two, later(true)])).toEqual([true, true, true]);
+});
+
+test("identity by claims: the claim of a later member alone, without a volume, forms no second cluster", () => {
+  const { clusterID } = newIdentity(cluster({ stage: "new", replicas: 1 }));
+  const claims = [claim("my-etcd-0", claimIdentity(clusterID, "abc"), { bound: false })];
+  expect(adoptedIdentity(cluster({ stage: "new", replicas: 1, with: { claims } }))).toHaveProperty("unclear");
 });
 
 for (const { name, claims, expect: wanted } of cases) {

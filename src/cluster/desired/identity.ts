@@ -18,8 +18,9 @@ import type { PersistentVolumeClaim } from "#kube/kinds.ts";
 // And when the cluster was deleted and is made again?
 //   The note is gone with the object, and the new uid would give another token. The claims were kept and say whose data they
 //   hold: the identity is taken from them, every member counts as joined, and none of them can bootstrap.
-// Every one? A claim that never had a volume never held data. When the claims are those of all first members, the ones without a
-//   volume have not joined, and forming the cluster goes on where it ended: as the same one.
+// Every one? A claim that never had a volume never held data. When the claims are those of all first members, by their IDs, the
+//   ones without a volume have not joined, and forming the cluster goes on where it ended: as the same one. Otherwise such a claim
+//   belongs to a member that was on its way in: etcd knows whether it still is, and it has no part in who the cluster is.
 // What if writing the note fails? Nothing exists yet; the next pass computes the same note and tries again.
 
 /** Who the cluster is going to be: its first members, with the IDs that etcd will give them and the cluster. */
@@ -71,17 +72,29 @@ export function adoptedIdentity(snapshot: ClusterSnapshot): ClusterIdentity | { 
   }
   const clusterID = clusterIDs[0] ?? "";
   const token = told.find((each) => each.token !== undefined)?.token ?? "";
-  const areFounders = clusterIDFor(snapshot, token, told) === clusterID;
+  const areFounders = isFrozenList(snapshot, { clusterID, token }, told);
+  const members = told.filter(({ hadVolume }) => hadVolume || areFounders);
+  if (members.length === 0) {
+    const names = told.map(({ name }) => name).join(", ");
+    return { unclear: `${names} never held data, and those that did are not there` };
+  }
   return {
     clusterID,
     token,
-    initialMembers: told.map(({ name, id, hadVolume }) => ({ name, id: id ?? "", joined: hadVolume || !areFounders })),
+    initialMembers: members.map(({ name, id, hadVolume }) => ({ name, id: id ?? "", joined: hadVolume })),
   };
 }
 
-function clusterIDFor(snapshot: ClusterSnapshot, token: string, told: readonly { readonly name: string }[]): string {
+/** Whether these are all first members, and no others: by their IDs, since a name may belong to a later member by now. */
+function isFrozenList(
+  snapshot: ClusterSnapshot,
+  { clusterID, token }: Pick<ClusterIdentity, "clusterID" | "token">,
+  told: readonly { readonly name: string; readonly id: string | undefined }[],
+): boolean {
   const members = told.map(({ name }) => ({ name, peerUrl: urlOf(snapshot, name) }));
-  return hexOf(identityFor({ token, members }).clusterId);
+  const computed = identityFor({ token, members });
+  const ids = new Map(computed.members.map(({ name, id }) => [name, hexOf(id)]));
+  return hexOf(computed.clusterId) === clusterID && told.every(({ name, id }) => ids.get(name) === id);
 }
 
 function isForeign(snapshot: ClusterSnapshot, claim: string): boolean {

@@ -5,6 +5,7 @@ import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec, type PeerBootstrap } from
 import { ownedBy } from "#cluster/desired/owned.ts";
 import { knownMembers, memberNamed } from "#cluster/members.ts";
 import { type ClusterSnapshot, hostOf, peerNamed } from "#cluster/snapshot.ts";
+import { versionOf } from "#cluster/versions.ts";
 import { apiVersionOf, type Draft } from "#kube/kinds.ts";
 
 // The life of an EtcdPeer, told by its spec:
@@ -67,7 +68,7 @@ function peerFor(
   const { cluster } = snapshot;
   const spec: EtcdPeerSpec = {
     clusterName: cluster.metadata.name,
-    version: cluster.spec.version,
+    version: versionOf(snapshot, name),
     ...(start.bootstrap === undefined ? {} : { bootstrap: start.bootstrap }),
     clusterID: identity.clusterID,
     ...(start.memberID === undefined ? {} : { memberID: start.memberID }),

@@ -1,6 +1,7 @@
 import {
   CLIENT_PORT,
   clientUrl,
+  FENCE,
   INITIAL_CLUSTER_ANNOTATION,
   INITIAL_CLUSTER_STATE_ANNOTATION,
   METRICS_PORT,
@@ -14,13 +15,6 @@ import type { PeerSnapshot } from "#peer/snapshot.ts";
 /** Where the volume is mounted. The data is one folder below, so that file systems may keep things of their own beside it. */
 export const VOLUME_PATH = "/var/lib/etcd";
 const DATA_DIR = `${VOLUME_PATH}/data`;
-
-// How does the fence work?
-//   etcd looks at --initial-cluster only when its data directory holds no WAL. A list that does not name the member itself
-//   then ends it at once: "couldn't find local name … in the initial cluster configuration". With a WAL it is ignored.
-//   So these flags can restart a member, and can never bootstrap one (checked against 3.5, 3.6 and 3.7 in test/etcd).
-/** An initial cluster without the member itself. The name says why to whoever reads it in a log. */
-export const FENCE = "fenced-because-joined=http://fenced.invalid:2380";
 
 /** etcd's configuration as environment variables, in a stable order. */
 export function etcdEnvironment({ peer }: PeerSnapshot): EnvironmentVariable[] {

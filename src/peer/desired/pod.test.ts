@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FENCE } from "#peer/desired/etcd-flags.ts";
+import { FENCE } from "#api/names.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { peer } from "../../../test/kit/peer.ts";

@@ -1,6 +1,8 @@
 import { budgetDiffers, disruptionBudget } from "#cluster/desired/disruption-budget.ts";
+import { takenText } from "#cluster/rules/identity/name-taken.ts";
+import { isOwned } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { step } from "#runtime/decide.ts";
+import { remark, step } from "#runtime/decide.ts";
 
 /** Evictions may never take the quorum away. */
 export const disruptionBudgetRule: ClusterRule = {
@@ -10,6 +12,7 @@ export const disruptionBudgetRule: ClusterRule = {
     const live = snapshot.budget;
     const keeps = `PodDisruptionBudget ${wanted.metadata.name} keeps ${wanted.spec?.minAvailable} members available`;
     if (live === undefined) return step("disruption-budget", keeps, { do: "createBudget", budget: wanted });
+    if (!isOwned(snapshot, live)) return remark("disruption-budget", takenText(live));
     if (!budgetDiffers(live, wanted)) return undefined;
     return step("disruption-budget", keeps, { do: "replaceBudget", live, budget: wanted });
   },

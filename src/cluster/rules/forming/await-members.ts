@@ -1,11 +1,12 @@
-import { type ClusterSnapshot, healthOf, identityOf, saidByPeer } from "#cluster/snapshot.ts";
+import { recheckMs } from "#cluster/recheck.ts";
+import { type ClusterSnapshot, healthOf, identityOf, isForming, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { whyNotRunning } from "#kube/pod.ts";
+import { startedMsAgo, whyNotRunning } from "#kube/pod.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** A started member joins within tenths of a second; nobody tells us when, so we look often, at the members only. */
-const DIALLED_RECHECK_MS = 100;
-/** Without a pod to dial, the pod's own events tell when to look. */
+/** A started member joins within tenths of a second; nobody tells us when. One that has not for long is looked at rarely. */
+const DIALLED = { firstMs: 100, maxMs: 5_000 };
+/** Without a pod to dial, the pod's own events tell when to look, in milliseconds. */
 const UNDIALLED_RECHECK_MS = 5_000;
 /** Images and volumes take their time; a cluster that still forms after this long is worth a word. A guess. */
 const LATE_AFTER_MS = 30_000;
@@ -14,18 +15,23 @@ const LATE_AFTER_MS = 30_000;
 export const awaitMembers: ClusterRule = {
   name: "await-members",
   decide(snapshot) {
+    if (!isForming(snapshot)) return undefined;
     const waiting = identityOf(snapshot)?.initialMembers.filter((member) => !member.joined) ?? [];
-    if (waiting.length === 0) return undefined;
-    const dialled = waiting.some((member) => snapshot.endpoints.has(member.name));
     const reasons = waiting.map((member) => `${member.name}: ${why(snapshot, member.name, member.id)}`);
-    return wait(
-      "await-members",
-      `waiting for members to join: ${reasons.join("; ")}`,
-      dialled ? DIALLED_RECHECK_MS : UNDIALLED_RECHECK_MS,
-      { warn: isLate(snapshot) },
-    );
+    const because = `waiting for members to join: ${reasons.join("; ")}`;
+    const names = waiting.map(({ name }) => name);
+    return wait("await-members", because, joinRecheckMs(snapshot, names), { warn: isLate(snapshot) });
   },
 };
+
+/** When to look again for members that have been started: by the one that started last. */
+export function joinRecheckMs({ pods, endpoints, takenAtMs }: ClusterSnapshot, names: readonly string[]): number {
+  const ages = names.flatMap((name) => {
+    const pod = endpoints.has(name) ? pods.get(name) : undefined;
+    return pod === undefined ? [] : startedMsAgo(pod, takenAtMs);
+  });
+  return ages.length === 0 ? UNDIALLED_RECHECK_MS : recheckMs(Math.min(...ages), DIALLED);
+}
 
 function isLate({ cluster, takenAtMs }: ClusterSnapshot): boolean {
   return takenAtMs - Date.parse(cluster.metadata.creationTimestamp ?? "") > LATE_AFTER_MS;

@@ -1,4 +1,5 @@
 import { newPeer } from "#cluster/desired/peer.ts";
+import { mayBootstrap } from "#cluster/members.ts";
 import { identityOf, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -9,7 +10,7 @@ export const bootstrap: ClusterRule = {
   decide(snapshot) {
     const identity = identityOf(snapshot);
     const missing = identity?.initialMembers.find(
-      (member) => !member.joined && peerNamed(snapshot, member.name) === undefined,
+      (member) => mayBootstrap(snapshot, member) && peerNamed(snapshot, member.name) === undefined,
     );
     if (identity === undefined || missing === undefined) return undefined;
     const because = `${missing.name} is one of the ${identity.initialMembers.length} first members`;

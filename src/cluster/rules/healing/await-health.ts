@@ -1,8 +1,12 @@
-import { isHealthy, knownMembers, sick, silentForMs } from "#cluster/members.ts";
+import { isHealthy, type KnownMember, knownMembers, sick } from "#cluster/members.ts";
+import { sickForMs, silentForMs } from "#cluster/patience.ts";
+import { recheckMs } from "#cluster/recheck.ts";
+import { joinRecheckMs } from "#cluster/rules/forming/await-members.ts";
+import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-const RECHECK_MS = 1_000;
+const DOWN = { firstMs: 1_000, maxMs: 10_000 };
 /** Four times what etcd needs at the worst, as far as we know: then it is worth a word. */
 const LATE_AFTER_MS = 30_000;
 
@@ -13,12 +17,24 @@ const LATE_AFTER_MS = 30_000;
 export const awaitHealth: ClusterRule = {
   name: "await-health",
   decide(snapshot) {
-    const down = sick(snapshot).map(({ name }) => name);
-    if (down.length > 0) return wait("await-health", `waiting for ${down.join(", ")} to be healthy again`, RECHECK_MS);
+    const down = sick(snapshot);
+    if (down.length > 0) {
+      const names = down.map(({ name }) => name).join(", ");
+      const because = `waiting for ${names} to be healthy again`;
+      return wait("await-health", because, Math.min(...down.map((member) => soonMs(snapshot, member))));
+    }
     const late = knownMembers(snapshot).filter((member) => !isHealthy(snapshot, member));
     if (late.length === 0) return undefined;
+    const silentMs = Math.min(...late.map((member) => silentForMs(snapshot, member)));
     const warn = late.some((member) => silentForMs(snapshot, member) > LATE_AFTER_MS);
     const names = late.map(({ name }) => name).join(", ");
-    return wait("await-health", `waiting for ${names} to serve clients`, RECHECK_MS, { warn });
+    return wait("await-health", `waiting for ${names} to serve clients`, recheckMs(silentMs, DOWN), { warn });
   },
 };
+
+/** One of the first members that is only a moment behind the others is looked for as often as they were. */
+function soonMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  const founder = identityOf(snapshot)?.initialMembers.find(({ id }) => id === member.id);
+  const later = recheckMs(sickForMs(snapshot, member), DOWN);
+  return founder?.joined === false ? Math.min(later, joinRecheckMs(snapshot, [member.name])) : later;
+}

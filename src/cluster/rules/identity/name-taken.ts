@@ -1,24 +1,29 @@
-import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, identityOf, isOwned } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { controllerOf, type KubeObject } from "#kube/kinds.ts";
 import { wait } from "#runtime/decide.ts";
 
 /**
  * Objects of our names that another owner manages are never taken over. Those of a cluster of the same name that is just
- * being deleted go away by themselves.
+ * being deleted go away by themselves. Asked before anything is made; a name that somebody takes later stands in nobody's way
+ * but its own.
  */
 export const nameTaken: ClusterRule = {
   name: "name-taken",
   decide(snapshot) {
+    if (identityOf(snapshot) !== undefined) return undefined;
     const foreign = ours(snapshot).find((object) => !isOwned(snapshot, object));
     if (foreign === undefined) return undefined;
-    const owner = controllerOf(foreign);
-    const whose =
-      owner === undefined ? "nobody manages it" : `${owner.kind} ${owner.name} (uid ${owner.uid}) manages it`;
-    const because = `${foreign.kind} ${foreign.metadata.name} exists already and is not this cluster's: ${whose}; delete it or choose another name`;
-    return wait("name-taken", because, 2_000, { warn: true });
+    return wait("name-taken", `${takenText(foreign)} or choose another name`, 2_000, { warn: true });
   },
 };
+
+/** Who has the name, and what a person can do about it. */
+export function takenText(foreign: KubeObject): string {
+  const owner = controllerOf(foreign);
+  const whose = owner === undefined ? "nobody manages it" : `${owner.kind} ${owner.name} (uid ${owner.uid}) manages it`;
+  return `${foreign.kind} ${foreign.metadata.name} exists already and is not this cluster's: ${whose}; delete it`;
+}
 
 function ours(snapshot: ClusterSnapshot): readonly KubeObject[] {
   const singles: readonly (KubeObject | undefined)[] = [
@@ -26,5 +31,5 @@ function ours(snapshot: ClusterSnapshot): readonly KubeObject[] {
     snapshot.clientService,
     snapshot.budget,
   ];
-  return [...singles.filter((object) => object !== undefined), ...snapshot.peers];
+  return [...singles.filter((object) => object !== undefined), ...snapshot.foreignPeers];
 }

@@ -1,8 +1,10 @@
 import { sick } from "#cluster/members.ts";
+import { sickForMs } from "#cluster/patience.ts";
+import { recheckMs } from "#cluster/recheck.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-const RECHECK_MS = 2_000;
+const OUTAGE = { firstMs: 1_000, maxMs: 10_000 };
 
 /** Without a linearizable member list no member and no data is touched: members that return with their data heal the cluster. */
 export const awaitQuorum: ClusterRule = {
@@ -10,11 +12,11 @@ export const awaitQuorum: ClusterRule = {
   decide(snapshot) {
     const { members } = snapshot;
     if (members.is === "present") return undefined;
-    const names = sick(snapshot)
-      .map((member) => member.name)
-      .join(", ");
+    const missing = sick(snapshot);
+    const names = missing.map((member) => member.name).join(", ");
     const why = members.is === "unknown" ? members.why : "nobody was asked";
     const because = `the members cannot be listed: ${why}; missing: ${names || "none"}`;
-    return wait("await-quorum", because, RECHECK_MS, { warn: true });
+    const lastsMs = Math.min(...missing.map((member) => sickForMs(snapshot, member)), OUTAGE.maxMs * 10);
+    return wait("await-quorum", because, recheckMs(lastsMs, OUTAGE), { warn: true });
   },
 };

@@ -1,5 +1,6 @@
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
-import { arriving, health, leaderOf } from "#cluster/members.ts";
+import { neverRan, ownArriving } from "#cluster/learners.ts";
+import { health, leaderOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -12,17 +13,25 @@ const LEARNER_BASE_MS = 10 * 60_000;
 /** How fast a learner copies at the least, in bytes per second: a slow disk behind a busy network. A guess. */
 const COPY_BYTES_PER_SECOND = 5 * 1024 * 1024;
 
+// What of a learner that cannot even start: no node has room, its volume does not come, its node is away for a weekend?
+//   Another one may be luckier: its volume may come to lie on another node. So it is moved, with its claim, which never held
+//   data. But not every ten minutes for ever: each try may last as long as all those before it together, counted from the moment
+//   when the cluster was last whole (Ready). Two days are ten tries.
+
 /** A learner that has not caught up by its deadline is taken back; a fresh one is tried afterwards. */
 export const giveUpLearner: ClusterRule = {
   name: "give-up-learner",
   decide(snapshot) {
-    for (const learner of arriving(snapshot)) {
+    for (const learner of ownArriving(snapshot)) {
       const peer = peerNamed(snapshot, learner.name);
       if (peer === undefined || peer.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined) continue;
-      const deadlineMs = learnerDeadlineMs(snapshot);
+      const isUnused = neverRan(snapshot, learner);
+      const deadlineMs = isUnused ? startDeadlineMs(snapshot) : learnerDeadlineMs(snapshot);
       if ((snapshot.histories.get(learner.id)?.knownForMs ?? 0) <= deadlineMs) continue;
-      const because = `${learner.name} has not caught up within ${Math.round(deadlineMs / 60_000)} min`;
-      return step("give-up-learner", because, { do: "markRemoval", peer, removal: "replacement" });
+      const what = isUnused ? "could not be started" : "has not caught up";
+      const because = `${learner.name} ${what} within ${Math.round(deadlineMs / 60_000)} min`;
+      const removal = isUnused ? "never-started" : "replacement";
+      return step("give-up-learner", because, { do: "markRemoval", peer, removal });
     }
     return undefined;
   },
@@ -34,4 +43,11 @@ export function learnerDeadlineMs(snapshot: ClusterSnapshot): number {
   const seen = leader === undefined ? undefined : health(snapshot, leader);
   const bytes = seen?.is === "healthy" ? seen.status.dbSizeBytes : 0;
   return LEARNER_BASE_MS + (bytes / COPY_BYTES_PER_SECOND) * 1_000;
+}
+
+/** Half of the time since the cluster was last whole: as long as all tries before this one took. */
+function startDeadlineMs({ cluster, takenAtMs }: ClusterSnapshot): number {
+  const ready = cluster.status?.conditions?.find(({ type }) => type === "Ready");
+  const sinceMs = ready === undefined || ready.status === "True" ? 0 : takenAtMs - Date.parse(ready.lastTransitionTime);
+  return Math.max(LEARNER_BASE_MS, sinceMs / 2);
 }

@@ -1,5 +1,6 @@
 import { joiningPeer } from "#cluster/desired/peer.ts";
 import { intendedPeers, memberNamed } from "#cluster/members.ts";
+import { hasRelease } from "#cluster/rules/membership/retire-peer.ts";
 import { identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -10,6 +11,8 @@ export const identifyMember: ClusterRule = {
   decide(snapshot) {
     const identity = identityOf(snapshot);
     for (const live of intendedPeers(snapshot)) {
+      const { deletionTimestamp, finalizers } = live.metadata;
+      if (deletionTimestamp !== undefined || hasRelease(finalizers)) continue; // on its way out: it is not resumed
       const member = memberNamed(snapshot, live.metadata.name);
       if (identity === undefined || member === undefined) continue;
       const because = `etcd has added ${member.name} as member ${member.id}`;

@@ -1,7 +1,7 @@
-import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import { REMOVAL_ANNOTATION, type Removal as Reason } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { isSurplusLearner, neverRan, ownArriving } from "#cluster/learners.ts";
 import {
-  arriving,
   health,
   idOf,
   type KnownMember,
@@ -11,15 +11,22 @@ import {
   takesPart,
   votersOf,
 } from "#cluster/members.ts";
+import { givenUp, isVouchedFor } from "#cluster/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
-import { type Proposal, step } from "#runtime/decide.ts";
+import { type Proposal, step, wait } from "#runtime/decide.ts";
 
 interface Removal {
   readonly member: KnownMember;
   readonly peer: EtcdPeer;
-  readonly reason: string;
+  readonly reason: Reason;
 }
+
+/** Whether what led to the removal still holds. `unsure`: it did, and this process has not seen enough of it yet. */
+type Standing = "holds" | "unsure" | "gone";
+
+/** As the look for a member that is down. */
+const UNSURE_RECHECK_MS = 2_000;
 
 /**
  * Carries out a removal that is on record: first the leadership, then the member. Takes the record back when its reason has
@@ -29,18 +36,22 @@ export const removeMember: ClusterRule = {
   name: "remove-member",
   decide(snapshot) {
     const removals = recorded(snapshot);
-    const unwanted = removals.find((removal) => !isWanted(snapshot, removal));
+    const unwanted = removals.find((removal) => standing(snapshot, removal) === "gone");
     if (unwanted !== undefined) {
       const { name } = unwanted.member;
       return takenBack(
         unwanted,
-        unwanted.reason === "scale-down" ? `${name} need not go any more` : `${name} is healthy again`,
+        unwanted.reason === "scale-down" ? `${name} need not go any more` : `${name} is well, or may be`,
       );
     }
     const [first, second] = removals;
     if (first === undefined) return undefined;
     if (second !== undefined) return takenBack(second, `${first.member.name} goes before ${second.member.name}`);
     const { member, reason } = first;
+    if (standing(snapshot, first) === "unsure") {
+      const because = `${member.name} was given up (${reason}), and is looked at anew before it is removed`;
+      return wait("remove-member", because, UNSURE_RECHECK_MS);
+    }
     const heir = heirOf(snapshot, member);
     if (leaderOf(snapshot)?.id === member.id && heir !== undefined) {
       const because = `${member.name} leads and is about to be removed; ${heir.name} takes over`;
@@ -54,22 +65,32 @@ export const removeMember: ClusterRule = {
 function recorded(snapshot: ClusterSnapshot): readonly Removal[] {
   return knownMembers(snapshot).flatMap((member) => {
     const peer = peerNamed(snapshot, member.name);
-    const reason = peer?.metadata.annotations?.[REMOVAL_ANNOTATION];
+    const reason = peer?.metadata.annotations?.[REMOVAL_ANNOTATION] as Reason | undefined;
     return peer === undefined || reason === undefined ? [] : [{ member, peer, reason }];
   });
 }
 
-function isWanted(snapshot: ClusterSnapshot, { member, reason }: Removal): boolean {
-  return reason === "scale-down" ? surplusVoter(snapshot)?.id === member.id : isLost(snapshot, member);
+/** Nobody is removed on the word of an earlier process: this one must have found the member lost for just as long. */
+function standing(snapshot: ClusterSnapshot, { member, reason }: Removal): Standing {
+  const isArriving = ownArriving(snapshot).some(({ id }) => id === member.id);
+  switch (reason) {
+    case "scale-down":
+      return isSurplusLearner(snapshot, member) || surplusVoter(snapshot)?.id === member.id ? "holds" : "gone";
+    case "never-started":
+      if (!neverRan(snapshot, member)) return "gone";
+      return isArriving ? "holds" : lostStanding(snapshot, member);
+    default:
+      return isArriving ? "holds" : lostStanding(snapshot, member);
+  }
+}
+
+function lostStanding(snapshot: ClusterSnapshot, member: KnownMember): Standing {
+  if (takesPart(snapshot, member) || isVouchedFor(snapshot, member)) return "gone";
+  return givenUp(snapshot).some(({ id }) => id === member.id) ? "holds" : "unsure";
 }
 
 function takenBack({ peer }: Removal, because: string): Proposal<ClusterStep> {
   return step("remove-member", because, { do: "markRemoval", peer, removal: undefined });
-}
-
-/** Lost, or a learner that was given up. */
-function isLost(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return !takesPart(snapshot, member) || arriving(snapshot).some(({ id }) => id === member.id);
 }
 
 /** The healthy voter that knows most, so that the least has to be sent; of equals the lowest ordinal. */

@@ -1,5 +1,5 @@
 import { joiningPeer } from "#cluster/desired/peer.ts";
-import { arriving } from "#cluster/members.ts";
+import { ownArriving } from "#cluster/learners.ts";
 import { identityOf, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -9,8 +9,8 @@ export const restoreLearner: ClusterRule = {
   name: "restore-learner",
   decide(snapshot) {
     const identity = identityOf(snapshot);
-    const missing = arriving(snapshot).find(
-      (member) => member.isOurs && !member.hasStarted && peerNamed(snapshot, member.name) === undefined,
+    const missing = ownArriving(snapshot).find(
+      (member) => !member.hasStarted && peerNamed(snapshot, member.name) === undefined,
     );
     if (identity === undefined || missing === undefined) return undefined;
     const because = `member ${missing.name} was added, but has no EtcdPeer`;

@@ -1,4 +1,4 @@
-import { intendedPeers, surplusVoter, votersOf } from "#cluster/members.ts";
+import { intendedPeers, ownVoters, surplusVoter } from "#cluster/members.ts";
 import { retire } from "#cluster/rules/membership/retire-peer.ts";
 import { peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -16,7 +16,7 @@ export const scaleDown: ClusterRule = {
     if (leaving === undefined || peer === undefined) return undefined;
     const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (intent !== undefined) return retire(intent, "scale-down");
-    const because = `${snapshot.cluster.spec.replicas} members are wanted and there are ${votersOf(snapshot).length}: ${leaving.name} goes`;
+    const because = `${snapshot.cluster.spec.replicas} members are wanted and there are ${ownVoters(snapshot).length}: ${leaving.name} goes`;
     return step("scale-down", because, { do: "markRemoval", peer, removal: "scale-down" });
   },
 };

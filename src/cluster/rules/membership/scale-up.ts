@@ -1,5 +1,5 @@
 import { intendedPeer } from "#cluster/desired/peer.ts";
-import { intendedPeers, nextPeerName, sick, votersOf } from "#cluster/members.ts";
+import { intendedPeers, nextPeerName, ownVoters, sick } from "#cluster/members.ts";
 import { retire } from "#cluster/rules/membership/retire-peer.ts";
 import { identityOf, urlOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -20,7 +20,7 @@ export const scaleUp: ClusterRule = {
   decide(snapshot) {
     const identity = identityOf(snapshot);
     const { replicas } = snapshot.cluster.spec;
-    const voters = votersOf(snapshot);
+    const voters = ownVoters(snapshot);
     const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (voters.length >= replicas) return intent === undefined ? undefined : retire(intent, "scale-up");
     if (identity === undefined) return undefined;

@@ -1,4 +1,10 @@
-import { CLEANUP_FINALIZER, QUARANTINE_FINALIZER, QUARANTINE_LABEL } from "#api/names.ts";
+import {
+  CLEANUP_FINALIZER,
+  isClaimGoing,
+  QUARANTINE_FINALIZER,
+  QUARANTINE_LABEL,
+  REMOVAL_ANNOTATION,
+} from "#api/names.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { isOwnClaim } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
@@ -18,8 +24,10 @@ export const releaseClaim: PeerRule = {
     if (peer.metadata.deletionTimestamp === undefined || finalizer === undefined) return undefined;
     const own = claim !== undefined && isOwnClaim(snapshot, claim) ? claim : undefined;
     const { name } = peer.metadata;
-    if (finalizer === CLEANUP_FINALIZER && own !== undefined && own.metadata.deletionTimestamp === undefined) {
-      return step("release-claim", `${name} left because fewer members are wanted: its claim goes`, {
+    const removal = peer.metadata.annotations?.[REMOVAL_ANNOTATION];
+    const isGoing = finalizer === CLEANUP_FINALIZER && isClaimGoing(removal);
+    if (isGoing && own !== undefined && own.metadata.deletionTimestamp === undefined) {
+      return step("release-claim", `${name} has left (${removal}): its claim goes`, {
         do: "deleteClaim",
         claim: own,
       });

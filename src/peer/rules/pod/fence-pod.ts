@@ -1,5 +1,5 @@
-import { INITIAL_CLUSTER_ANNOTATION } from "#api/names.ts";
-import { FENCE, startAnnotations } from "#peer/desired/etcd-flags.ts";
+import { FENCE, INITIAL_CLUSTER_ANNOTATION } from "#api/names.ts";
+import { startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { hasJoined } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { step } from "#runtime/decide.ts";

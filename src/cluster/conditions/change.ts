@@ -1,0 +1,21 @@
+import type { Reason } from "#api/conditions.ts";
+import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import { ownArriving } from "#cluster/learners.ts";
+import { knownMembers } from "#cluster/members.ts";
+import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
+
+/** Whether members are on their way in, or others are wanted than there are. Members that a person added are not counted. */
+export function isChanging(snapshot: ClusterSnapshot): boolean {
+  if (isForming(snapshot) || snapshot.members.is !== "present") return false;
+  const own = knownMembers(snapshot).filter(({ isOurs }) => isOurs);
+  return ownArriving(snapshot).length > 0 || own.length !== snapshot.cluster.spec.replicas;
+}
+
+/** Fewer than are wanted, and a lost one on its way out or put aside: that is a replacement. */
+export function changeReason(snapshot: ClusterSnapshot): Reason {
+  const isReplacing = snapshot.peers.some(({ metadata }) => {
+    const removal = metadata.annotations?.[REMOVAL_ANNOTATION];
+    return removal === "replacement" || removal === "never-started";
+  });
+  return isReplacing ? "Replacing" : "Scaling";
+}

@@ -1,0 +1,42 @@
+import type { Reason } from "#api/conditions.ts";
+import type { Case } from "./verdict.ts";
+
+interface Hindrance {
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+/** Waits and remarks that last until a person changes something, with the reason that each has of its own. */
+const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
+  "name-taken": "NameTaken",
+  "claim-taken": "ClaimTaken",
+  "refuse-upgrade": "UpgradeNotSupported",
+  "no-space": "NoSpaceAlarm",
+  "headless-service": "NameTaken",
+  "client-service": "NameTaken",
+  "disruption-budget": "NameTaken",
+};
+
+/** What nobody but a person can clear away, and nothing is done before it: saying "progressing" would be a lie. */
+export function blocked({ plan }: Pick<Case, "plan">): Hindrance | undefined {
+  const reason = plan.next === "wait" ? REASON_OF_RULE[plan.rule] : undefined;
+  return reason === undefined || plan.next !== "wait" ? undefined : { reason, message: plan.because };
+}
+
+/** What is wanted and is not there, because it is refused, undone or taken; the rest of the work goes on beside it. */
+export function missing({ plan, outcome }: Pick<Case, "plan" | "outcome">): Hindrance | undefined {
+  const lacks = (plan.aside ?? []).map(({ rule, because, code, isRemark }) => ({
+    reason: reasonOf(isRemark ? REASON_OF_RULE[rule] : undefined, code),
+    message: isRemark ? because : `${rule}: ${because}`,
+  }));
+  if (outcome.is === "failed" && plan.next === "step")
+    lacks.push({ reason: reasonOf(undefined, outcome.code), message: `${plan.rule}: ${outcome.why}` });
+  const [first] = lacks;
+  return first === undefined
+    ? undefined
+    : { reason: first.reason, message: lacks.map(({ message }) => message).join("; ") };
+}
+
+function reasonOf(own: Reason | undefined, code: string | undefined): Reason {
+  return own ?? (code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused");
+}

@@ -1,0 +1,13 @@
+import { PAUSED_ANNOTATION } from "#api/names.ts";
+import { isPaused } from "#cluster/snapshot.ts";
+import type { Case, Verdict } from "./verdict.ts";
+
+/** Has a person asked the operator to keep its hands off? Told while it lasts, and afterwards that it is over. */
+export function paused({ snapshot }: Pick<Case, "snapshot">): Verdict | undefined {
+  if (isPaused(snapshot)) {
+    const message = `nothing is changed while the annotation ${PAUSED_ANNOTATION} is "true"`;
+    return { status: "True", reason: "Paused", message };
+  }
+  const toldBefore = snapshot.cluster.status?.conditions?.some(({ type }) => type === "Paused") ?? false;
+  return toldBefore ? { status: "False", reason: "NotPaused", message: "the operator acts" } : undefined;
+}

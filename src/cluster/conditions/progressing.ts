@@ -1,0 +1,31 @@
+import { isForming, isPaused, isQuiet } from "#cluster/snapshot.ts";
+import { changeReason, isChanging } from "./change.ts";
+import { blocked, missing } from "./hindrance.ts";
+import type { Case, Verdict } from "./verdict.ts";
+
+/** Is the operator changing something, or waiting to? */
+export function progressing(given: Case): Verdict {
+  const { snapshot, plan, outcome } = given;
+  if (snapshot.cluster.metadata.deletionTimestamp !== undefined)
+    return { status: "True", reason: "Deleting", message: "members are being stopped; claims are kept" };
+  if (isPaused(snapshot))
+    return {
+      status: "False",
+      reason: "Paused",
+      message: plan.next === "wait" ? plan.because : "the cluster is paused",
+    };
+  const hindrance = blocked(given);
+  if (hindrance !== undefined) return { status: "False", ...hindrance };
+  const lack = missing(given);
+  if (lack !== undefined && (plan.next === "settled" || outcome.is === "failed")) return { status: "False", ...lack };
+  const aside = (plan.aside ?? []).map(({ rule, because }) => `; not done: ${rule}: ${because}`).join("");
+  if (plan.next === "settled") return { status: "False", reason: "Settled", message: "there is nothing to do" };
+  const message = `${plan.rule}: ${plan.because}`;
+  if (plan.next === "step") {
+    const failed = outcome.is === "notNow" ? `; not done yet: ${outcome.why}` : "";
+    return { status: "True", reason: "Acting", message: `${message}${failed}${aside}` };
+  }
+  if (isQuiet(snapshot)) return { status: "True", reason: "Forming", message: "members are starting" };
+  const reason = isChanging(snapshot) ? changeReason(snapshot) : isForming(snapshot) ? "Forming" : "Waiting";
+  return { status: "True", reason, message: `${message}${aside}` };
+}

@@ -1,0 +1,47 @@
+import { isForming } from "#cluster/snapshot.ts";
+import { isReady } from "#kube/pod.ts";
+import { available } from "./available.ts";
+import { changeReason, isChanging } from "./change.ts";
+import { blocked, missing } from "./hindrance.ts";
+import { type Case, sickText, type Verdict } from "./verdict.ts";
+
+/** Is everything that the spec asks for there and healthy, so that a client that connects through the client Service is served? */
+export function ready(given: Case): Verdict {
+  const { snapshot, members } = given;
+  const { replicas } = snapshot.cluster.spec;
+  const no = (reason: Verdict["reason"], message: string): Verdict => ({ status: "False", reason, message });
+  if (snapshot.cluster.metadata.deletionTimestamp !== undefined) return no("Deleting", "the cluster is being deleted");
+  const hindrance = blocked(given) ?? missing(given);
+  const voters = members.filter((member) => !member.learner);
+  const healthy = voters.filter((member) => member.healthy).length;
+  if (isForming(snapshot)) {
+    if (hindrance !== undefined) return no(hindrance.reason, hindrance.message);
+    return no("Forming", `${healthy} of ${replicas} members have joined`);
+  }
+  const service = available(given);
+  if (service.status !== "True") return no(service.reason, service.message);
+  if (hindrance !== undefined) return no(hindrance.reason, hindrance.message);
+  if (isChanging(snapshot)) return no(changeReason(snapshot), `${healthy} healthy voters, ${replicas} wanted`);
+  const sick = members.filter((member) => !member.healthy);
+  if (sick.length > 0) return no("MembersUnhealthy", sickText(sick));
+  const unready = voters.map(({ name }) => name).filter((name) => !isServed(given, name));
+  if (unready.length > 0)
+    return no(
+      "PodsNotReady",
+      `the client Service does not lead to ${unready.join(", ")} yet: not ready by the kubelet's word`,
+    );
+  const even =
+    replicas % 2 === 0 ? `; ${replicas} tolerate no more failures than ${replicas - 1}: an odd number is better` : "";
+  return {
+    status: "True",
+    reason: "AllMembersHealthy",
+    message: `${healthy} of ${replicas} members are healthy voters${even}`,
+  };
+}
+
+/** Members that a person added may run anywhere. */
+function isServed({ snapshot }: Case, name: string): boolean {
+  const pod = snapshot.pods.get(name);
+  const isOurs = snapshot.peers.some(({ metadata }) => metadata.name === name);
+  return !isOurs || (pod !== undefined && isReady(pod));
+}

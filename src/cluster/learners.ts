@@ -1,0 +1,51 @@
+import { claimOf, health, type KnownMember, knownMembers, leaderOf, ownVoters, takesPart } from "#cluster/members.ts";
+import { type ClusterSnapshot, isFounder } from "#cluster/snapshot.ts";
+import { hasRun } from "#kube/pod.ts";
+
+/**
+ * Learners, and members that were added and have not started: each of them is a change that is under way. A first member that has
+ * not started is none: it was there from the beginning.
+ */
+export function arriving(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  return knownMembers(snapshot).filter(
+    (member) => member.isLearner || (!member.hasStarted && !isFounder(snapshot.cluster, member.id)),
+  );
+}
+
+/** Those of them that the operator looks after. */
+export function ownArriving(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  return arriving(snapshot).filter(({ isOurs }) => isOurs);
+}
+
+/** Whether it is on its way for nothing: there are as many voters as are wanted without it. */
+export function isSurplusLearner(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return member.isLearner && ownVoters(snapshot).length >= snapshot.cluster.spec.replicas;
+}
+
+/** How much of the leader's log a learner must have: etcd's own measure, so that it does not have to refuse (readyPercentThreshold in server/etcdserver/server.go). */
+const IN_SYNC = 0.9;
+
+/**
+ * Whether a learner has caught up. One that does not serve clients yet has passed etcd's health check: it has applied all that was
+ * committed. It must have told its name besides: a voter without a name would be taken for one that has yet to start.
+ */
+export function isInSync(snapshot: ClusterSnapshot, learner: KnownMember): boolean {
+  const seen = health(snapshot, learner);
+  if (seen.is !== "healthy") return seen.is === "unpublished" && learner.hasStarted;
+  const leader = leaderOf(snapshot);
+  const led = leader === undefined ? undefined : health(snapshot, leader);
+  return led?.is === "healthy" && seen.status.raftAppliedIndex >= led.status.raftIndex * IN_SYNC;
+}
+
+/**
+ * Whether no etcd ever ran on the member's claim, so that nothing is lost with it: the claim has no volume yet. Or it has one, and
+ * the member is a learner, whose data nobody waits for, and whose container has never run.
+ */
+export function neverRan(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  if (member.hasStarted || takesPart(snapshot, member)) return false;
+  const claim = claimOf(snapshot, member);
+  if (claim === undefined) return false; // perhaps the cache alone does not know it
+  if (claim.spec?.volumeName === undefined) return true;
+  const pod = snapshot.pods.get(member.name);
+  return member.isLearner && pod !== undefined && !hasRun(pod);
+}

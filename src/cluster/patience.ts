@@ -1,0 +1,74 @@
+import { type KnownMember, ownVoters, takesPart } from "#cluster/members.ts";
+import { type ClusterSnapshot, corruptMembers } from "#cluster/snapshot.ts";
+import { isReady, lastWords } from "#kube/pod.ts";
+
+// When is a member given up?
+//   On evidence, never on one witness alone, and never for time in which nobody could look. It gives the operator no answer; all the
+//   while the others could be asked for the member list; the kubelet does not call it ready, which is a linearizable read that
+//   succeeded; and at last the leader is asked whether raft traffic arrives from it.
+
+/** How long this process has found that the member takes no part, look by look, in milliseconds; 0 when it does. */
+export function sickForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  return snapshot.histories.get(member.id)?.sickForMs ?? 0;
+}
+
+/** Likewise, counted only while the member had what we give it. */
+export function lostForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  return snapshot.histories.get(member.id)?.lostForMs ?? 0;
+}
+
+/** How long this process has found that the member does not serve clients, look by look, in milliseconds. */
+export function silentForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  return snapshot.histories.get(member.id)?.silentForMs ?? 0;
+}
+
+/**
+ * How long to wait when the data is certainly gone or wrong, in milliseconds. Waiting longer brings nothing back; not waiting at
+ * all would act on a claim that a person is just about to put back.
+ */
+const GONE_AFTER_MS = 10_000;
+
+/** How long a voter may be lost before it is given up, in milliseconds. */
+export function patienceMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  return isDataGone(snapshot, member) ? Math.min(GONE_AFTER_MS, snapshot.replaceAfterMs) : snapshot.replaceAfterMs;
+}
+
+/** Whether somebody else than the operator says that the member is well. What it says itself counts more. */
+export function isVouchedFor(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const answer = snapshot.endpoints.get(member.name);
+  if (answer?.is === "present" || isDataGone(snapshot, member)) return false;
+  const pod = snapshot.pods.get(member.name);
+  return (pod !== undefined && isReady(pod)) || snapshot.heard.has(member.id);
+}
+
+/** Voters of ours that are lost for longer than they may be, the longest first. */
+export function givenUp(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  return ownVoters(snapshot)
+    .filter((member) => !takesPart(snapshot, member) && !isVouchedFor(snapshot, member))
+    .filter((member) => lostForMs(snapshot, member) >= patienceMs(snapshot, member))
+    .sort((a, b) => lostForMs(snapshot, b) - lostForMs(snapshot, a));
+}
+
+/** What it has is gone or wrong; nobody's word that it runs would help. */
+export function isDataGone(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  // While its data is wrong nobody is served: etcd refuses every read and write.
+  const isWrong = corruptMembers(snapshot).includes(member.id);
+  return isWrong || hasNoClaim(snapshot, member) || refusedEmptyVolume(snapshot, member);
+}
+
+/**
+ * What etcd says when it is started on an empty data directory: with the fence ("couldn't find local name … in the initial
+ * cluster configuration", server/config/config.go), or with the flags of its first start while the others can be asked
+ * ("member … has already been bootstrapped", server/etcdserver/bootstrap.go). It only shortens the wait.
+ */
+const REFUSALS = ["couldn't find local name", "has already been bootstrapped"];
+
+/** The fence has held: the member came back to an empty volume and stopped. */
+export function refusedEmptyVolume(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const pod = snapshot.pods.get(member.name);
+  return pod !== undefined && lastWords(pod).some((words) => REFUSALS.some((refusal) => words.includes(refusal)));
+}
+
+export function hasNoClaim(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return !snapshot.claims.some(({ metadata }) => metadata.name === member.name);
+}

@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import { present, unknown } from "#base/observed.ts";
+import { Silences } from "#cluster/silences.ts";
+import { endpointStatus, pod } from "#kit/cluster.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+
+const KEY = { namespace: "foo", name: "my-etcd" };
+const POD = pod("my-etcd-1", { ready: false });
+
+function setup() {
+  const clock = new FakeClock();
+  const silences = new Silences(clock);
+  let asked = 0;
+  /** Asks as often as it may for so long, looking every 100 ms; each question takes so long and meets silence. */
+  const looks = async (forMs: number, takesMs: number, of = POD) => {
+    asked = 0;
+    const endMs = clock.monotonicMs() + forMs;
+    while (clock.monotonicMs() < endMs) {
+      await silences.ask(KEY, of, async () => {
+        asked += 1;
+        await clock.advance(takesMs);
+        return { status: unknown("it gave no answer"), passesAs: undefined };
+      });
+      await clock.advance(100);
+    }
+    return asked;
+  };
+  return { clock, silences, looks };
+}
+
+test("silences: a member that is silent is asked ever more rarely, every ten seconds in the end", async () => {
+  const { looks } = setup();
+  await looks(60_000, 1_000);
+  expect(await looks(110_000, 1_000)).toBeLessThanOrEqual(11);
+});
+
+test("silences: it is asked again at once after the first silence: who starts may answer any moment", async () => {
+  const { looks } = setup();
+  expect(await looks(2_000, 1_000)).toBe(2);
+});
+
+test("silences: a refused connection costs nothing, and is asked in every look", async () => {
+  const { looks } = setup();
+  expect(await looks(10_000, 1)).toBeGreaterThan(90);
+});
+
+test("silences: meanwhile the look says what the last question found", async () => {
+  const { silences, looks } = setup();
+  await looks(20_000, 1_000);
+  const answer = await silences.ask(KEY, POD, () => Promise.reject(new Error("nobody is asked")));
+  expect(answer.status).toEqual(unknown("it gave no answer"));
+});
+
+test.each([
+  ["another pod", { ...POD, metadata: { ...POD.metadata, uid: "another" } }],
+  [
+    "a container that was started again",
+    { ...POD, status: { ...POD.status, containerStatuses: [{ name: "etcd", restartCount: 1 }] } },
+  ],
+  ["the kubelet's word that it is ready", pod("my-etcd-1", { ready: true })],
+])("silences: %s ends the pause", async (_, changed) => {
+  const { silences, looks } = setup();
+  await looks(60_000, 1_000);
+  const answers = present(endpointStatus("c1", "a1", "a1"));
+  const answer = await silences.ask(KEY, changed as typeof POD, () =>
+    Promise.resolve({ status: answers, passesAs: undefined }),
+  );
+  expect(answer.status).toBe(answers);
+});
+
+test("silences: an answer ends it, and what is gone is forgotten", async () => {
+  const { clock, silences, looks } = setup();
+  await looks(60_000, 1_000);
+  await clock.advance(10_000);
+  const status = present(endpointStatus("c1", "a1", "a1"));
+  await silences.ask(KEY, POD, () => Promise.resolve({ status, passesAs: undefined }));
+  expect(await looks(2_000, 1_000)).toBe(2);
+  await looks(60_000, 1_000);
+  silences.keep(KEY, []);
+  expect(await looks(2_000, 1_000)).toBe(2);
+});
