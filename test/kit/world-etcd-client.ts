@@ -9,6 +9,7 @@ import { type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etc
 import type { Calls } from "./world-calls.ts";
 import { type Entry, membersOf, votersOf } from "./world-disk.ts";
 import type { Etcd, Process } from "./world-etcd.ts";
+import { whyNotAdd, whyNotPromote, whyNotRemove } from "./world-reconfiguration.ts";
 
 const VERSION = "3.6.16";
 
@@ -47,14 +48,12 @@ export class WorldEtcdClient {
       addLearner: (endpoint, peerUrls, options) => this.#addLearner(endpoint, peerUrls, options),
       promote: (endpoint, id, options) =>
         this.#change("MemberPromote", endpoint, options, (leader) => {
-          const learner = this.#etcd.reachableFrom(leader).find(({ data }) => data.memberId === id);
-          // So does the real one: it must have nine tenths of the leader's log.
-          if ((learner?.data.log.length ?? 0) < leader.data.log.length * 0.9) throw refusal("LearnerNotReady");
+          refuse(whyNotPromote(this.#etcd, leader, id));
           return { term: leader.data.term, is: "promote", id };
         }),
       removeMember: (endpoint, id, options) =>
-        this.#change("MemberRemove", endpoint, options, (leader) => {
-          if (!membersOf(leader.data).has(id)) throw refusal("MemberNotFound");
+        this.#change("MemberRemove", endpoint, options, (leader, asked) => {
+          refuse(whyNotRemove(this.#etcd, asked, id));
           return { term: leader.data.term, is: "remove", id };
         }),
       moveLeader: (endpoint, target, options) =>
@@ -87,7 +86,12 @@ export class WorldEtcdClient {
     throw unavailable("connection refused");
   }
 
-  /** The leader, through which everything that needs a quorum goes. */
+  /** Learners answer few calls: `newLearnerInterceptor` in server/etcdserver/api/v3rpc/interceptor.go. */
+  #isLearner({ data }: Process): boolean {
+    return membersOf(data).get(data.memberId)?.isLearner === true;
+  }
+
+  /** The leader, through which everything that needs a quorum goes: any member that follows it passes a change on. */
   #led(process: Process): Process {
     const leader = this.#etcd.leaderOf(process);
     if (leader !== undefined) return leader;
@@ -113,9 +117,8 @@ export class WorldEtcdClient {
   async #addLearner(endpoint: Endpoint, peerUrls: readonly string[], options: CallOptions): Promise<AddedMember> {
     const peerUrl = peerUrls[0] ?? "";
     let id: MemberId | undefined;
-    const memberList = await this.#change("MemberAddAsLearner", endpoint, options, (leader) => {
-      const members = [...membersOf(leader.data).values()];
-      if (members.some((member) => member.peerUrl === peerUrl)) throw refusal("PeerURLExist");
+    const memberList = await this.#change("MemberAddAsLearner", endpoint, options, (leader, asked) => {
+      refuse(whyNotAdd(this.#etcd, asked, { isLearner: true, peerUrl }));
       id = this.#etcd.newMemberId();
       return { term: leader.data.term, is: "add", member: { id, name: "", peerUrl, isLearner: true } };
     });
@@ -128,11 +131,12 @@ export class WorldEtcdClient {
     method: string,
     endpoint: Endpoint,
     options: CallOptions,
-    entryFor: (leader: Process) => Entry,
+    entryFor: (leader: Process, asked: Process) => Entry,
   ): Promise<MemberList> {
     return this.#call(method, endpoint, true, (process) => {
+      refuse(this.#isLearner(process) ? "NotSupportedForLearner" : undefined);
       const leader = this.#led(checked(process, options));
-      if (this.#etcd.change(leader, entryFor(leader))) return listOf(leader);
+      if (this.#etcd.change(leader, entryFor(leader, process))) return listOf(leader);
       throw new OperatorError("EtcdUnavailable", "etcdserver: request timed out");
     });
   }
@@ -161,6 +165,10 @@ export class WorldEtcdClient {
 function checked(process: Process, { expectedClusterId }: CallOptions): Process {
   if (expectedClusterId === undefined || process.data.clusterId === expectedClusterId) return process;
   throw new OperatorError("EtcdWrongCluster", `cluster ${hexOf(process.data.clusterId)} answered`);
+}
+
+function refuse(name: EtcdRefusal | undefined): void {
+  if (name !== undefined) throw refusal(name);
 }
 
 /** A refusal as the real client tells it: by its cause it is known again. */

@@ -20,8 +20,10 @@ export interface Process {
   isPublished: boolean;
   /** The operator cannot reach it. Members and clients can. */
   isHidden: boolean;
-  /** The other members cannot reach it. The operator can. */
-  isCutOff: boolean;
+  /** The other members cannot reach it. The operator can. Changed by `Etcd.cutOff`. */
+  readonly isCutOff: boolean;
+  /** Since when it can be reached by other members, in world time. */
+  readonly reachableSinceMs: number;
 }
 
 /** What etcd is started with, as far as it decides anything. */
@@ -42,22 +44,33 @@ export type EtcdEvent =
 //   Raft in coarse steps: an election is one step, a write with its replication to some of the members is one step. Votes,
 //   terms, logs and commitment follow raft's rules, so acknowledged writes survive whatever the world does, as long as disks
 //   keep what was written. What a disk forgets is forgotten here too.
-//   On purpose it is worse than the real one. A real etcd that is to bootstrap anew asks the other members first, and stops
-//   when one that it can reach has seen it before; here nobody can be reached. A real etcd refuses changes of membership while
-//   it is not healthy (`--strict-reconfig-check`) and a second learner; here the operator alone sees to that.
+//   A strict etcd refuses what the real one does: see world-reconfiguration.ts, and `isMemberBootstrapped` here. One that is not is
+//   worse on purpose: nobody is asked before a member bootstraps, and any change of membership is made. Then the operator alone
+//   sees to it, and what it forgets is not hidden by etcd's own care.
 
 /** All members of all clusters, as they really are. */
 export class Etcd {
   readonly processes = new Map<string, Process>();
   readonly truth = new Truth();
+  /** Whether it refuses what the real one would refuse. */
+  readonly isStrict: boolean;
   readonly #random: Random;
+  readonly #nowMs: () => number;
   readonly #happened: (event: EtcdEvent) => void;
   readonly #tell: (text: string) => void;
   #writes = 0;
   #added = 0;
 
-  constructor(options: { random: Random; happened: (event: EtcdEvent) => void; tell: (text: string) => void }) {
+  constructor(options: {
+    isStrict: boolean;
+    random: Random;
+    nowMs: () => number;
+    happened: (event: EtcdEvent) => void;
+    tell: (text: string) => void;
+  }) {
+    this.isStrict = options.isStrict;
     this.#random = options.random;
+    this.#nowMs = options.nowMs;
     this.#happened = options.happened;
     this.#tell = options.tell;
   }
@@ -77,7 +90,13 @@ export class Etcd {
     disk.heldBy = pod.uid;
     const { uid: podUid, address, clusterUid } = pod;
     const isPublished = !this.#random.chance(data.log.length === 0 ? 0.6 : 0.2);
-    const reached = { leaderId: undefined, isPublished, isHidden: false, isCutOff: false };
+    const reached = {
+      leaderId: undefined,
+      isPublished,
+      isHidden: false,
+      isCutOff: false,
+      reachableSinceMs: this.#nowMs(),
+    };
     const process: Process = { podUid, peer: flags.name, clusterUid, address, disk, data, ...reached };
     const isLearner = cluster.members.get(data.memberId)?.isLearner ?? false; // it has no vote to misuse
     const amnesia = isEmpty && !isLearner && cluster.onceHadData.has(data.memberId);
@@ -96,6 +115,17 @@ export class Etcd {
     process.disk.heldBy = undefined;
   }
 
+  /** The other members cannot reach it any more, or again. */
+  cutOff(process: Process, isCutOff: boolean): void {
+    if (process.isCutOff === isCutOff) return;
+    Object.assign(process, { isCutOff, reachableSinceMs: this.#nowMs() } satisfies Partial<Process>);
+  }
+
+  /** How long the two members have reached one another, in milliseconds. */
+  connectedForMs(a: Process, b: Process): number {
+    return this.#nowMs() - Math.max(a.reachableSinceMs, b.reachableSinceMs);
+  }
+
   /** The disk forgets everything. A process on it ends. */
   empty(disk: Disk): void {
     if (disk.heldBy !== undefined) this.stop(disk.heldBy);
@@ -108,7 +138,22 @@ export class Etcd {
   #firstData(flags: StartFlags): MemberData | string {
     if (!flags.initialCluster.has(flags.name))
       return `couldn't find local name "${flags.name}" in the initial cluster configuration`;
-    return flags.isNew ? bootstrapped(flags) : this.#joining(flags);
+    if (!flags.isNew) return this.#joining(flags);
+    const data = bootstrapped(flags);
+    const isRefused = typeof data !== "string" && this.isStrict && this.#isMemberBootstrapped(data, flags);
+    return isRefused ? `member ${hexOf(data.memberId)} has already been bootstrapped` : data;
+  }
+
+  /**
+   * The first of the other members that can be reached knows its client URLs, which it announced when it first ran:
+   * `isMemberBootstrapped` in server/etcdserver/cluster_util.go.
+   */
+  #isMemberBootstrapped({ clusterId, memberId }: MemberData, { name, initialCluster }: StartFlags): boolean {
+    const knows = [...this.processes.values()].some(
+      ({ peer, data, isCutOff }) =>
+        peer !== name && !isCutOff && initialCluster.has(peer) && data.clusterId === clusterId,
+    );
+    return knows && this.truth.of(clusterId).announced.has(memberId);
   }
 
   /** `existing`: a running member of the list says who we are. etcd compares the whole list. */
@@ -189,6 +234,7 @@ export class Etcd {
   publish(process: Process): boolean {
     if (process.isPublished || this.leaderOf(process) === undefined) return false;
     process.isPublished = true;
+    this.truth.of(process.data.clusterId).announced.add(process.data.memberId);
     this.#tell(`${shown(process.data)} serves its client port`);
     return true;
   }
@@ -256,6 +302,7 @@ export class Etcd {
       follower.data.committed = data.committed;
       follower.leaderId = data.memberId;
       this.truth.of(data.clusterId).everLed.add(follower.data.memberId);
+      if (follower.isPublished) this.truth.of(data.clusterId).announced.add(follower.data.memberId);
       if (!members.has(follower.data.memberId)) this.stop(follower.podUid); // a removed member is told to stop
     }
   }

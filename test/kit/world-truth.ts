@@ -14,6 +14,8 @@ interface Cluster {
   /** Members that once had data: on an empty disk they have forgotten it. */
   readonly onceHadData: Set<MemberId>;
   readonly everLed: Set<MemberId>;
+  /** Members that have announced their client URLs, as they do when they have run for the first time. */
+  readonly announced: Set<MemberId>;
   /** Members that were taken out: they never come back. */
   readonly removed: Set<MemberId>;
   /** Members whose disk was lost, while they were members. */
@@ -37,6 +39,7 @@ export class Truth {
       acknowledged: [],
       onceHadData: new Set(),
       everLed: new Set(),
+      announced: new Set(),
       removed: new Set(),
       lostDisks: new Set(),
       hasLostMajority: false,

@@ -25,6 +25,8 @@ export interface WorldOptions {
   readonly seed: number;
   readonly replicas: number;
   readonly hasLocalVolumes: boolean;
+  /** Whether etcd refuses what the real one would refuse; see world-etcd.ts. */
+  readonly hasStrictEtcd: boolean;
   readonly mutation: Mutation;
   readonly happened: (event: WorldEvent, world: World) => void;
   /** Gets every line of the history; undefined: nobody reads it, which is faster. */
@@ -65,7 +67,7 @@ export class World {
     const tell = (text: string) => this.tell(text);
     const happened = (event: WorldEvent) => this.happened(event);
     this.api = new ApiServer({ random, nowMs, onWrite: (write) => this.#wrote(write) });
-    this.etcd = new Etcd({ random, happened, tell });
+    this.etcd = new Etcd({ isStrict: options.hasStrictEtcd, random, nowMs, happened, tell });
     const { hasLocalVolumes, replicas } = options;
     this.kubelets = new Kubelets({ api: this.api, etcd: this.etcd, random, nowMs, tell, hasLocalVolumes });
     this.controllers = new KubeControllers({ api: this.api, etcd: this.etcd, kubelets: this.kubelets, random });

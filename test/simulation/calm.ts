@@ -26,7 +26,10 @@ export function heal(world: World, profile: Profile): void {
   world.tell("faults stop");
   const { calls, etcd, kubelets, people } = world;
   calls.faults = NO_CALL_FAULTS;
-  for (const process of etcd.processes.values()) [process.isHidden, process.isCutOff] = [false, false];
+  for (const process of etcd.processes.values()) {
+    process.isHidden = false;
+    etcd.cutOff(process, false);
+  }
   for (const node of kubelets.nodes) node.isUp = true;
   if (world.operator !== undefined && !world.operator.isLeading) world.crashOperator();
   if (world.operator === undefined) world.startOperator();

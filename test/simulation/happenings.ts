@@ -46,9 +46,9 @@ export function happen(world: World, happening: Happening): boolean {
     case "corruptMember":
       return corruptMember(world);
     case "hideMember":
-      return toggle(world, "isHidden", "the operator");
+      return hideMember(world);
     case "cutOffMember":
-      return toggle(world, "isCutOff", "the other members");
+      return cutOffMember(world);
   }
   return happening satisfies never;
 }
@@ -167,10 +167,18 @@ function corruptMember(world: World): boolean {
   return true;
 }
 
-function toggle(world: World, way: "isHidden" | "isCutOff", whom: string): boolean {
+function hideMember(world: World): boolean {
   const process = world.random.pick([...world.etcd.processes.values()]);
   if (process === undefined) return false;
-  process[way] = !process[way];
-  world.tell(`${process.peer} can ${process[way] ? "no longer" : "again"} be reached by ${whom}`);
+  process.isHidden = !process.isHidden;
+  world.tell(`${process.peer} can ${process.isHidden ? "no longer" : "again"} be reached by the operator`);
+  return true;
+}
+
+function cutOffMember(world: World): boolean {
+  const process = world.random.pick([...world.etcd.processes.values()]);
+  if (process === undefined) return false;
+  world.etcd.cutOff(process, !process.isCutOff);
+  world.tell(`${process.peer} can ${process.isCutOff ? "no longer" : "again"} be reached by the other members`);
   return true;
 }

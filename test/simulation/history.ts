@@ -74,6 +74,7 @@ async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
     seed: profile.seed,
     replicas: profile.replicas,
     hasLocalVolumes: profile.hasLocalVolumes,
+    hasStrictEtcd: profile.hasStrictEtcd,
     mutation: telling.mutation ?? {},
     happened,
     trace: telling.trace,

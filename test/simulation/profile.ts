@@ -32,6 +32,8 @@ export interface Profile {
   readonly seed: number;
   readonly replicas: number;
   readonly hasLocalVolumes: boolean;
+  /** Whether etcd refuses what the real one would refuse. Where it does not, the operator alone sees to it. */
+  readonly hasStrictEtcd: boolean;
   /** Steps in which things may go wrong. */
   readonly steps: number;
   /** Whether the cluster is complete before anything goes wrong. */
@@ -64,6 +66,7 @@ export interface Leaning {
   readonly obstacle?: Obstacle;
   readonly isTidied?: boolean;
   readonly hasLocalVolumes?: boolean;
+  readonly hasStrictEtcd?: boolean;
   readonly steps?: number;
 }
 
@@ -91,5 +94,6 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
     callFaults,
     obstacle: leaning.obstacle ?? (random.chance(0.7) ? "none" : (random.pick(OBSTACLES) ?? "none")),
     isTidied: leaning.isTidied ?? random.chance(0.6),
+    hasStrictEtcd: leaning.hasStrictEtcd ?? random.chance(0.7),
   };
 }

@@ -15,6 +15,7 @@ async function newWorld(replicas: number): Promise<World> {
     seed: 1,
     replicas,
     hasLocalVolumes: false,
+    hasStrictEtcd: true,
     mutation: {},
     happened: () => undefined,
     trace: undefined,
