@@ -11,8 +11,6 @@ import { type Entry, membersOf, votersOf } from "./world-disk.ts";
 import type { Etcd, Process } from "./world-etcd.ts";
 import { whyNotAdd, whyNotPromote, whyNotRemove } from "./world-reconfiguration.ts";
 
-const VERSION = "3.6.16";
-
 /** etcd's API as far as the operator calls it, answered by the simulated members at their pods' addresses. */
 export class WorldEtcdClient {
   readonly #etcd: Etcd;
@@ -141,16 +139,16 @@ export class WorldEtcdClient {
     });
   }
 
-  #status({ data, leaderId }: Process): EndpointStatus {
+  #status({ data, leaderId, version }: Process): EndpointStatus {
     const alarms = [...this.#etcd.truth.of(data.clusterId).alarms];
     return {
       clusterId: data.clusterId,
       memberId: data.memberId,
-      version: VERSION,
+      version,
       dbSizeBytes: 20_480,
       dbSizeInUseBytes: 16_384,
       dbSizeQuotaBytes: undefined,
-      storageVersion: "3.6.0",
+      storageVersion: `3.${this.#etcd.truth.of(data.clusterId).minor ?? 6}.0`,
       leaderId,
       raftIndex: data.committed,
       raftAppliedIndex: data.committed,

@@ -4,6 +4,7 @@ import { hexOf, type MemberId, memberId } from "#etcd/types.ts";
 import { type Disk, type Entry, isAtLeastAsNew, type MemberData, membersOf, shown, votersOf } from "./world-disk.ts";
 import type { Random } from "./world-random.ts";
 import { Truth } from "./world-truth.ts";
+import { minorOf, whyNotThisVersion } from "./world-version.ts";
 
 /** A running etcd. */
 export interface Process {
@@ -14,6 +15,8 @@ export interface Process {
   readonly address: string;
   readonly disk: Disk;
   readonly data: MemberData;
+  /** Its release, such as 3.6.16. */
+  readonly version: string;
   /** Whom it follows; itself when it leads. */
   leaderId: MemberId | undefined;
   /** It serves its client port. Until then it takes part, and only its metrics port tells. */
@@ -28,6 +31,8 @@ export interface Process {
 
 /** What etcd is started with, as far as it decides anything. */
 export interface StartFlags {
+  /** The release that the image holds. */
+  readonly version: string;
   readonly name: string;
   readonly peerUrl: string;
   readonly initialCluster: ReadonlyMap<string, string>;
@@ -86,12 +91,15 @@ export class Etcd {
     if (typeof data === "string") return data;
     const cluster = this.truth.of(data.clusterId);
     if (cluster.removed.has(data.memberId)) return "the member has been permanently removed from the cluster";
+    const unfit = this.isStrict ? whyNotThisVersion(flags.version, cluster.minor) : undefined;
+    if (unfit !== undefined) return unfit;
     disk.data = data;
     disk.heldBy = pod.uid;
     const { uid: podUid, address, clusterUid } = pod;
     const isPublished = !this.#random.chance(data.log.length === 0 ? 0.6 : 0.2);
     const reached = {
       leaderId: undefined,
+      version: flags.version,
       isPublished,
       isHidden: false,
       isCutOff: false,
@@ -215,12 +223,22 @@ export class Etcd {
     const before = this.#progress(leader);
     const reached = this.reachableFrom(leader);
     this.#spread(leader, reached);
+    this.#raiseVersion(leader, reached);
     for (const { id, name } of membersOf(leader.data).values()) {
       const started = name === "" ? reached.find(({ data }) => data.memberId === id) : undefined;
       if (started === undefined) continue;
       this.#append(leader, { term: leader.data.term, is: "started", id, name: started.peer }, reached);
     }
     return this.#progress(leader) !== before;
+  }
+
+  /** The cluster speaks what all its members can: `monitorVersions` in server/etcdserver/server.go. */
+  #raiseVersion({ data }: Process, reached: readonly Process[]): void {
+    const members = [...membersOf(data).keys()];
+    const running = reached.filter((process) => members.includes(process.data.memberId));
+    if (running.length < members.length) return;
+    const cluster = this.truth.of(data.clusterId);
+    cluster.minor = Math.max(cluster.minor ?? 0, Math.min(...running.map(({ version }) => minorOf(version))));
   }
 
   /** No alarm is raised, and a linearizable read by this member succeeds: it knows as much as the leader. */

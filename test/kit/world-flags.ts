@@ -1,5 +1,6 @@
 import type { Pod } from "#kube/kinds.ts";
 import type { StartFlags } from "./world-etcd.ts";
+import { versionOf } from "./world-version.ts";
 
 /** The start flags that a pod's environment gives to etcd. */
 export function flagsOf(pod: {
@@ -23,6 +24,7 @@ export function flagsOf(pod: {
     initialCluster: new Map(list.map((part) => part.split("=") as [string, string])),
     isNew: get("ETCD_INITIAL_CLUSTER_STATE") === "new",
     token: get("ETCD_INITIAL_CLUSTER_TOKEN"),
+    version: versionOf(pod.spec?.containers?.[0]?.image),
   };
 }
 

@@ -49,6 +49,8 @@ interface Parts {
   readonly random: Random;
   readonly tell: (text: string) => void;
   readonly replicas: number;
+  /** What people may set `spec.version` to. */
+  readonly versions: readonly string[];
 }
 
 const OWNED: readonly AnyResource[] = [SERVICES, POD_DISRUPTION_BUDGETS, ETCD_PEERS, REPLICA_SETS];
@@ -74,7 +76,7 @@ export class People {
       case "editReplicas":
         return this.#edit((spec) => ({ ...spec, replicas: this.#parts.random.between(1, 5) }));
       case "editVersion":
-        return this.#edit((spec) => ({ ...spec, version: "3.7.3" }));
+        return this.#editVersion();
       case "pause":
         return this.#pause();
       case "deletePod":
@@ -156,6 +158,11 @@ export class People {
   #edit(change: (spec: EtcdCluster["spec"]) => EtcdCluster["spec"]): boolean {
     const cluster = this.#parts.random.pick(this.#parts.api.list(ETCD_CLUSTERS));
     return cluster !== undefined && this.#put(cluster, change(cluster.spec));
+  }
+
+  #editVersion(): boolean {
+    const version = this.#parts.random.pick(this.#parts.versions);
+    return version !== undefined && this.#edit((spec) => ({ ...spec, version }));
   }
 
   #put(cluster: EtcdCluster, spec: EtcdCluster["spec"]): boolean {

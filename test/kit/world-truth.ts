@@ -24,6 +24,8 @@ interface Cluster {
   hasLostMajority: boolean;
   /** Of whom CORRUPT is raised; `undefined` among them when it is not known whose data is wrong. */
   readonly alarms: Set<MemberId | undefined>;
+  /** The minor release that the cluster as a whole speaks; undefined until all members have met. */
+  minor: number | undefined;
   /** The members by the last leader's log. */
   members: ReadonlyMap<MemberId, ListedMember>;
 }
@@ -44,6 +46,7 @@ export class Truth {
       lostDisks: new Set(),
       hasLostMajority: false,
       alarms: new Set(),
+      minor: undefined,
       members: new Map(),
     };
     this.#clusters.set(id, made);

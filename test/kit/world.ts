@@ -25,6 +25,8 @@ export interface WorldOptions {
   readonly seed: number;
   readonly replicas: number;
   readonly hasLocalVolumes: boolean;
+  /** What people may set `spec.version` to. */
+  readonly versions: readonly string[];
   /** Whether etcd refuses what the real one would refuse; see world-etcd.ts. */
   readonly hasStrictEtcd: boolean;
   readonly mutation: Mutation;
@@ -68,10 +70,10 @@ export class World {
     const happened = (event: WorldEvent) => this.happened(event);
     this.api = new ApiServer({ random, nowMs, onWrite: (write) => this.#wrote(write) });
     this.etcd = new Etcd({ isStrict: options.hasStrictEtcd, random, nowMs, happened, tell });
-    const { hasLocalVolumes, replicas } = options;
+    const { hasLocalVolumes, replicas, versions } = options;
     this.kubelets = new Kubelets({ api: this.api, etcd: this.etcd, random, nowMs, tell, hasLocalVolumes });
     this.controllers = new KubeControllers({ api: this.api, etcd: this.etcd, kubelets: this.kubelets, random });
-    this.people = new People({ api: this.api, kubelets: this.kubelets, random, tell, replicas });
+    this.people = new People({ api: this.api, kubelets: this.kubelets, random, tell, replicas, versions });
     this.calls = new Calls(random, tell);
     this.watches = new WatchServer(this.api);
   }

@@ -4,6 +4,7 @@ import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
 import { settle } from "./ambient.ts";
 import { happen, kubernetesStep } from "./happenings.ts";
 import { isHindered } from "./impediments.ts";
+import { Memory } from "./memory.ts";
 import type { Profile } from "./profile.ts";
 
 /** How long nothing is written before the world counts as settled: longer than the longest back-off of the operator, 30 s. */
@@ -64,7 +65,7 @@ function keepWrong(world: World, { obstacle }: Profile): void {
 }
 
 /** Everything that can happen happens, until nothing is written any more. @returns why it never comes to rest */
-export async function calmDown(world: World, next: () => void): Promise<string | undefined> {
+export async function calmDown(world: World, next: () => void, memory = new Memory()): Promise<string | undefined> {
   const { time } = world;
   const [startedAtMs, passesBefore] = [time.nowMs, world.operator?.passes ?? 0];
   let [quietSinceMs, version] = [time.nowMs, world.api.version];
@@ -72,7 +73,10 @@ export async function calmDown(world: World, next: () => void): Promise<string |
     await settle();
     next();
     if (world.api.version !== version) [quietSinceMs, version] = [time.nowMs, world.api.version];
-    if (time.nowMs - startedAtMs > HINDERED_PATIENCE_MS && isHindered(world)) return undefined;
+    if (time.nowMs - startedAtMs > HINDERED_PATIENCE_MS && isHindered(world)) {
+      memory.excuses.add("restless");
+      return undefined;
+    }
     if (time.nowMs - startedAtMs > PATIENCE_MS)
       return `something is still written after ${PATIENCE_MS / 60_000} minutes`;
     const passes = (world.operator?.passes ?? 0) - passesBefore;

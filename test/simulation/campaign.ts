@@ -1,4 +1,6 @@
 import { type Told, tell } from "./history.ts";
+import { sparedIn } from "./known-defects.ts";
+import { type Excuse, MOST_EXCUSED } from "./memory.ts";
 import { type Leaning, profileOf } from "./profile.ts";
 
 /** What many histories came to. */
@@ -8,8 +10,8 @@ export interface Report {
   readonly passes: number;
   readonly writes: number;
   readonly seconds: number;
-  /** Histories in which a member started over within the window before its fence. */
-  readonly excused: number;
+  /** In how many histories something was not asked, by the reason. */
+  readonly excused: ReadonlyMap<Excuse, number>;
   /** How the first cluster ended, and how often. */
   readonly endings: ReadonlyMap<string, number>;
   /** How often each rule and guard decided, as `room: name`. */
@@ -22,14 +24,15 @@ export interface Report {
 export async function campaign(count: number, firstSeed = 1, leaning: Leaning = {}): Promise<Report> {
   const startedAtMs = performance.now();
   const [endings, decided] = [new Map<string, number>(), new Map<string, number>()];
-  let [steps, passes, writes, excused, histories] = [0, 0, 0, 0, 0];
+  const excused = new Map<Excuse, number>();
+  let [steps, passes, writes, histories] = [0, 0, 0, 0];
   let broken: Told | undefined;
   for (let seed = firstSeed; seed < firstSeed + count && broken === undefined; seed++) {
     const told = await tell(profileOf(seed, leaning));
     histories += 1;
     steps += told.steps;
     writes += told.writes;
-    excused += told.wasExcused ? 1 : 0;
+    for (const excuse of told.excuses) tally(excused, excuse, 1);
     tally(endings, told.ending, 1);
     for (const [name, times] of told.decided) {
       tally(decided, name, times);
@@ -44,8 +47,8 @@ export async function campaign(count: number, firstSeed = 1, leaning: Leaning = 
 /** Several reports as one: the time is that of the longest, since they were made side by side. */
 export function together(reports: readonly Report[]): Report {
   const sum = (of: (report: Report) => number): number => reports.reduce((total, report) => total + of(report), 0);
-  const join = (of: (report: Report) => ReadonlyMap<string, number>): ReadonlyMap<string, number> => {
-    const joined = new Map<string, number>();
+  const join = <K>(of: (report: Report) => ReadonlyMap<K, number>): ReadonlyMap<K, number> => {
+    const joined = new Map<K, number>();
     for (const report of reports) for (const [key, times] of of(report)) tally(joined, key, times);
     return joined;
   };
@@ -55,7 +58,7 @@ export function together(reports: readonly Report[]): Report {
     passes: sum(({ passes }) => passes),
     writes: sum(({ writes }) => writes),
     seconds: Math.max(...reports.map(({ seconds }) => seconds)),
-    excused: sum(({ excused }) => excused),
+    excused: join(({ excused }) => excused),
     endings: join(({ endings }) => endings),
     decided: join(({ decided }) => decided),
     broken: reports.find(({ broken }) => broken !== undefined)?.broken,
@@ -64,6 +67,14 @@ export function together(reports: readonly Report[]): Report {
 
 function tally<K>(counts: Map<K, number>, key: K, times: number): void {
   counts.set(key, (counts.get(key) ?? 0) + times);
+}
+
+/** Excuses that were made more often than they may be, in words. Among few histories chance decides. */
+export function excusedTooOften({ histories, excused }: Report): readonly string[] {
+  if (histories < 500) return [];
+  return [...excused]
+    .filter(([excuse, times]) => times > histories * MOST_EXCUSED[excuse])
+    .map(([excuse, times]) => `${excuse} in ${times} of ${histories} histories`);
 }
 
 /** The report in words, for whoever runs the tests. */
@@ -78,6 +89,7 @@ export function inWords(report: Report): string {
     `${histories} histories, ${steps} steps, ${passes} passes, ${writes} writes in ${seconds.toFixed(1)} s (${((seconds / histories) * 1000).toFixed(1)} ms each)`,
     `endings: ${sorted(endings)}`,
     `decided: ${sorted(decided)}`,
-    `excused: in ${excused} histories a member started over on an empty disk within the window before its fence`,
+    `excused: ${sorted(excused)}`,
+    `spared: ${[...sparedIn(true)].join(", ")}`,
   ].join("\n");
 }

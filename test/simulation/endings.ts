@@ -130,7 +130,7 @@ class Ending {
   }
 
   #wrongMembers(identity: ClusterIdentity): string | undefined {
-    const { members, well, canHeal } = whatTheWorldHolds(this.#world, identity);
+    const { members, well, canHeal } = whatTheWorldHolds(this.#world, identity, this.#memory);
     const isForming = identity.initialMembers.some(({ joined }) => !joined);
     const voters = members.filter(({ isLearner }) => !isLearner);
     const healthy = voters.filter(({ id }) => well.has(id)).length;

@@ -7,7 +7,7 @@ import { calmDown, heal } from "./calm.ts";
 import { wrongEnding } from "./endings.ts";
 import { happen } from "./happenings.ts";
 import { INVARIANTS } from "./invariants.ts";
-import { Memory } from "./memory.ts";
+import { type Excuse, Memory } from "./memory.ts";
 import type { Profile } from "./profile.ts";
 
 /** A promise that was broken. */
@@ -27,8 +27,8 @@ export interface Told {
   readonly writes: number;
   /** How often each rule and guard decided, as `room: name`. */
   readonly decided: ReadonlyMap<string, number>;
-  /** Whether some member started over within the window before its fence. */
-  readonly wasExcused: boolean;
+  /** What was not asked of it, and why. */
+  readonly excuses: ReadonlySet<Excuse>;
   /** How the first cluster ended: the reason of its condition Ready. */
   readonly ending: string;
 }
@@ -54,7 +54,7 @@ export async function tell(profile: Profile, telling: Telling = {}): Promise<Tol
 }
 
 async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
-  const memory = new Memory();
+  const memory = new Memory(profile.spared);
   const decided = new Map<string, number>();
   let violation: Violation | undefined;
   const happened = (event: WorldEvent, world: World): void => {
@@ -75,6 +75,7 @@ async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
     replicas: profile.replicas,
     hasLocalVolumes: profile.hasLocalVolumes,
     hasStrictEtcd: profile.hasStrictEtcd,
+    versions: profile.versions,
     mutation: telling.mutation ?? {},
     happened,
     trace: telling.trace,
@@ -103,7 +104,7 @@ async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
     passes,
     writes: world.writes,
     decided,
-    wasExcused: memory.excused.size > 0,
+    excuses: memory.excuses,
     ending,
   };
 }
@@ -115,7 +116,7 @@ async function live(world: World, profile: Profile, next: () => void, memory: Me
   world.startOperator();
   await settle();
   world.people.do("createCluster");
-  if (profile.startsFormed) fail(await calmDown(world, next), ...CONVERGES);
+  if (profile.startsFormed) fail(await calmDown(world, next, memory), ...CONVERGES);
   world.calls.faults = profile.callFaults;
   for (let step = 0; step < profile.steps; step++) {
     const happening = world.random.weighted(profile.weights);
@@ -125,7 +126,7 @@ async function live(world: World, profile: Profile, next: () => void, memory: Me
   }
   heal(world, profile);
   world.happened({ is: "step" }); // who can be reached again is well before the operator looks
-  fail(await calmDown(world, next), ...CONVERGES);
+  fail(await calmDown(world, next, memory), ...CONVERGES);
   fail(wrongEnding(world, memory), ...ENDS_WELL);
 }
 

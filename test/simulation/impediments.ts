@@ -5,6 +5,7 @@ import { hexOf, type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
 import type { ListedMember } from "#kit/world-disk.ts";
 import { PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
+import type { Memory } from "./memory.ts";
 
 /** What the world makes possible for a cluster in the end. */
 export interface Prospects {
@@ -16,7 +17,7 @@ export interface Prospects {
 }
 
 /** @param identity as it is on record */
-export function whatTheWorldHolds(world: World, identity: ClusterIdentity): Prospects {
+export function whatTheWorldHolds(world: World, identity: ClusterIdentity, memory: Memory): Prospects {
   const cluster = world.etcd.truth.named(identity.clusterID);
   const members =
     cluster === undefined || cluster.members.size === 0 ? asRecorded(identity) : [...cluster.members.values()];
@@ -27,13 +28,15 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity): Pros
     if (world.etcd.leaderOf(process) !== undefined) well.add(data.memberId);
   }
   const voters = members.filter(({ isLearner }) => !isLearner);
-  const able = voters.filter(({ id }) => isAble(world, identity, id));
+  const able = voters.filter(({ id }) => isAble(world, identity, id, memory));
   const isForming = identity.initialMembers.some(({ joined }) => !joined);
   const needed = isForming ? voters.length : quorumOf(voters.length);
   // Claims of a cluster that was deleted before a majority of it ever met cannot become one (README, limits).
   const canForm = isForming || (cluster?.everLed.size ?? 0) > 0;
   const isUndecided = cluster?.alarms.has(undefined) ?? false;
-  return { members, well, canHeal: canForm && !isUndecided && able.length >= needed && !isHindered(world) };
+  const canHeal = canForm && !isUndecided && able.length >= needed && !isHindered(world);
+  if (!canHeal) memory.excuses.add("hindered");
+  return { members, well, canHeal };
 }
 
 function asRecorded({ initialMembers }: ClusterIdentity): readonly ListedMember[] {
@@ -41,7 +44,7 @@ function asRecorded({ initialMembers }: ClusterIdentity): readonly ListedMember[
 }
 
 /** Whether the member has what it needs to run: its claim, its volume, what was on it, and a node for it. */
-function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id: MemberId): boolean {
+function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id: MemberId, memory: Memory): boolean {
   const claim = world.api
     .list(PERSISTENT_VOLUME_CLAIMS)
     .find(
@@ -59,6 +62,11 @@ function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id
   // A kubelet starts no pod whose claim is to go, and the claim stays while the pod is there: a person has to delete the pod.
   if (claim.metadata.deletionTimestamp !== undefined && disk.heldBy === undefined) return false;
   const cluster = world.etcd.truth.named(clusterID);
+  const hasForgotten = disk.data === undefined && world.etcd.isStrict && cluster?.announced.has(id) === true;
+  if (unjoined !== undefined && hasForgotten && memory.spared.has("founderForgot")) {
+    memory.excuses.add("founderForgot");
+    return false;
+  }
   return (disk.data?.memberId === id || unjoined !== undefined) && cluster?.alarms.has(id) !== true;
 }
 

@@ -131,6 +131,7 @@ const noAmnesia: Invariant = {
     if (event.is !== "started" || !event.amnesia) return undefined;
     const { podUid, peer, data } = event.process;
     memory.excused.add(data.clusterId);
+    memory.excuses.add("window");
     return memory.windowPods.has(podUid) ? undefined : `${peer} (${memberKey(data)}) started over on an empty disk`;
   },
 };
@@ -147,6 +148,17 @@ const nothingLost: Invariant = {
   },
 };
 
+const plannedVersion: Invariant = {
+  name: "planned version",
+  promise: "No member ever runs a release that nobody planned: what the cluster was formed with.",
+  breaks(event, _world, memory) {
+    if (event.is !== "started" || memory.spared.has("versionLeaks")) return undefined;
+    const { data, peer, version } = event.process;
+    const planned = memory.version.get(data.clusterId) ?? version;
+    return version === planned ? undefined : `${peer} runs ${version}, and the cluster runs ${planned}`;
+  },
+};
+
 /** THE promises. Each is asked about everything that happens. */
 export const INVARIANTS: readonly Invariant[] = [
   identityFirst,
@@ -157,6 +169,7 @@ export const INVARIANTS: readonly Invariant[] = [
   fence,
   noAmnesia,
   nothingLost,
+  plannedVersion,
   seenFirst,
   quorumKept,
   oneAtATime,

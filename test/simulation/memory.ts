@@ -18,6 +18,23 @@ import {
   type ReplicaSet,
 } from "#kube/kinds.ts";
 
+import type { KnownDefect } from "./known-defects.ts";
+
+/**
+ * Excuses, and the largest share of all histories in which each may be made: more would mean that the simulation looks away.
+ */
+export const MOST_EXCUSED = {
+  /** A member started over on an empty disk within the window before its fence. */
+  window: 0.2,
+  /** A founder lost its disk before it was on record, and may not start over (a known defect). */
+  founderForgot: 0.03,
+  /** Something that only a person could change kept it from coming to rest within the stated time. */
+  restless: 0.05,
+  /** No quorum can come back, or something that only a person could change is in the way: it need not be complete. */
+  hindered: 0.4,
+} as const;
+export type Excuse = keyof typeof MOST_EXCUSED;
+
 // When may a member start over without remembering?
 //   Never once its fence stands. Before that there is a window that no operator can close: a member writes data as soon as
 //   it has started, and its flags change only after the operator has seen it: first on its EtcdPeer, then on its ReplicaSet,
@@ -33,6 +50,8 @@ export class Memory {
   readonly windowPods = new Set<string>();
   /** Clusters in which a member started over within the window. */
   readonly excused = new Set<ClusterId>();
+  /** Why something was not asked of this history, in words for the report. */
+  readonly excuses = new Set<Excuse>();
   /** Uids of objects that the operator made. */
   readonly made = new Set<string>();
   /** Members for which there ever was a claim. */
@@ -55,12 +74,22 @@ export class Memory {
   readonly arrivingSinceMs = new Map<string, number>();
   /** Cluster IDs with a leader, by uid of the EtcdCluster. */
   readonly led = new Map<string, Set<ClusterId>>();
+  /** The release with which a cluster was formed. */
+  readonly version = new Map<ClusterId, string>();
+  /** What is not asked, because the operator is known to do it wrong. */
+  readonly spared: ReadonlySet<KnownDefect>;
+
+  constructor(spared: ReadonlySet<KnownDefect> = new Set()) {
+    this.spared = spared;
+  }
 
   /** Notes what the event means for later ones. After the promises were checked. */
   note(event: WorldEvent, world: World): void {
     if (event.is === "write") this.#noteWrite(event, world);
     else if (event.is === "listed") this.lastListed.set(hexOf(event.clusterId), world.step);
     else if (event.is === "step" || event.is === "started" || event.is === "elected") this.#noteRunning(world);
+    if (event.is === "started" && !this.version.has(event.process.data.clusterId))
+      this.version.set(event.process.data.clusterId, event.process.version);
   }
 
   #noteWrite({ actor, verb, before, after, resource }: WorldEvent & { is: "write" }, world: World): void {

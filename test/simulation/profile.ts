@@ -1,6 +1,7 @@
 import { type CallFaults, NO_CALL_FAULTS } from "#kit/world-calls.ts";
 import { PEOPLES_ACTS, type PeoplesAct } from "#kit/world-people.ts";
 import { Random } from "#kit/world-random.ts";
+import { type KnownDefect, sparedIn } from "./known-defects.ts";
 
 /** What happens by itself in every history. */
 export const ORDINARY = ["deliver", "call", "time", "kubernetes", "etcd"] as const;
@@ -27,6 +28,9 @@ export type Happening = (typeof ORDINARY)[number] | Mishap | PeoplesAct;
 export const OBSTACLES = ["none", "nodeStaysDown", "noVolume", "membersStayHidden", "diskEmptied"] as const;
 export type Obstacle = (typeof OBSTACLES)[number];
 
+/** What people may set `spec.version` to: the last is what clusters are made with. */
+const VERSIONS = ["3.5.21", "3.7.3", "3.6.17", "3.6.16"] as const;
+
 /** One history before it is told: everything else follows from the seed. */
 export interface Profile {
   readonly seed: number;
@@ -41,6 +45,10 @@ export interface Profile {
   readonly weights: ReadonlyMap<Happening, number>;
   readonly callFaults: CallFaults;
   readonly obstacle: Obstacle;
+  /** What people may set `spec.version` to. */
+  readonly versions: readonly string[];
+  /** What it is spared, because the operator is known not to stand it yet. */
+  readonly spared: ReadonlySet<KnownDefect>;
   /** Whether people clean up behind themselves in the end. */
   readonly isTidied: boolean;
 }
@@ -68,6 +76,8 @@ export interface Leaning {
   readonly hasLocalVolumes?: boolean;
   readonly hasStrictEtcd?: boolean;
   readonly steps?: number;
+  /** Spared is what the operator is known not to stand yet: see known-defects.ts. Default: true. */
+  readonly kinder?: boolean;
 }
 
 /**
@@ -76,6 +86,7 @@ export interface Leaning {
  */
 export function profileOf(seed: number, leaning: Leaning = {}): Profile {
   const random = new Random(seed ^ 0x5eed);
+  const spared = sparedIn(leaning.kinder ?? true);
   const weights = new Map<Happening, number>(Object.entries(WEIGHTS) as [Happening, number][]);
   const isCalm = random.chance(0.1) || leaning.onlyThat === true;
   for (const mishap of MISHAPS) if (!isCalm && random.chance(0.4)) weights.set(mishap, random.between(1, 3));
@@ -95,5 +106,7 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
     obstacle: leaning.obstacle ?? (random.chance(0.7) ? "none" : (random.pick(OBSTACLES) ?? "none")),
     isTidied: leaning.isTidied ?? random.chance(0.6),
     hasStrictEtcd: leaning.hasStrictEtcd ?? random.chance(0.7),
+    versions: spared.has("versionLeaks") ? VERSIONS.slice(-2) : VERSIONS,
+    spared,
   };
 }

@@ -15,7 +15,15 @@ let disks: Disk[];
 
 function start(n: number, more: Partial<StartFlags> = {}): Process | string {
   const name = `db-${n}`;
-  const flags = { name, peerUrl: `http://${name}:2380`, initialCluster: LIST, isNew: true, token: "t", ...more };
+  const flags = {
+    name,
+    peerUrl: `http://${name}:2380`,
+    initialCluster: LIST,
+    isNew: true,
+    token: "t",
+    version: "3.6.16",
+    ...more,
+  };
   disks[n] ??= { id: name, data: undefined, heldBy: undefined };
   return etcd.start({ uid: name, address: `10.0.0.${n}`, clusterUid: undefined }, disks[n], flags);
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { PEER_RULES } from "#peer/plan.ts";
-import { inWords, together } from "../simulation/campaign.ts";
+import { excusedTooOften, inWords, together } from "../simulation/campaign.ts";
 import { tell } from "../simulation/history.ts";
 import { profileOf } from "../simulation/profile.ts";
 import { shrink } from "../simulation/shrink.ts";
@@ -35,6 +35,7 @@ describe.runIf(SIMULATION_SEED === undefined)("simulated histories", () => {
         `seed ${broken.profile.seed}; replay it with SIMULATION_SEED=${broken.profile.seed}\n${words}${again}`,
       );
     }
+    assert.deepEqual(excusedTooOften(report), [], "what is not asked is bounded: see MOST_EXCUSED");
     const silent = (room: string, rules: readonly { name: string }[]) =>
       rules.map(({ name }) => `${room}: ${name}`).filter((name) => !report.decided.has(name));
     // A rule that settles leaves no name.

@@ -1,0 +1,22 @@
+// Which data does a release of etcd run on?
+//   It ends when it is older than what the cluster as a whole speaks ("invalid downgrade", server/etcdserver/version/downgrade.go),
+//   and does not join such a cluster ("incompatible", isCompatibleWithCluster in cluster_util.go). To skip a minor is not refused by
+//   its code, but forbidden: https://etcd.io/docs/v3.6/upgrades/. Here it ends the process, as the worst that it may do.
+
+/** The release of an image such as `example.test/etcd:v3.6.16`. */
+export function versionOf(image: string | undefined): string {
+  return /:v(\d+\.\d+\.\d+)$/.exec(image ?? "")?.[1] ?? "3.6.16";
+}
+
+/** 6 for 3.6.16. */
+export function minorOf(version: string): number {
+  return Number(version.split(".")[1]);
+}
+
+/** Why a member of this release cannot run, in etcd's words. @param clusterMinor what the cluster speaks; undefined before that is decided */
+export function whyNotThisVersion(version: string, clusterMinor: number | undefined): string | undefined {
+  const minor = minorOf(version);
+  if (clusterMinor === undefined) return undefined;
+  if (minor < clusterMinor) return "invalid downgrade; server version is lower than determined cluster version";
+  return minor > clusterMinor + 1 ? `version ${version} skips a minor after 3.${clusterMinor}` : undefined;
+}
