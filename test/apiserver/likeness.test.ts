@@ -1,0 +1,679 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { customResourceDefinitions } from "#api/crd.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { DEFAULT_CLAIM, DEFAULT_VERSION } from "#api/v1alpha1/shared-schema.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { Diary, expectAlike, type Listed, quietWorld, type Show, strayLines } from "#kit/likeness.ts";
+import type { KubeClient, WatchEvent, WatchQuery } from "#kube/client.ts";
+import {
+  type AnyResource,
+  apiVersionOf,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  type CustomResourceDefinition,
+  type Draft,
+  type KubeObject,
+  NAMESPACES,
+  type Namespace,
+  type ObjectMeta,
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  PODS,
+  type Pod,
+  REPLICA_SETS,
+  type ReplicaSet,
+  type Resource,
+} from "#kube/kinds.ts";
+
+// The simulated API server answers as the real one does: see test/kit/likeness.ts.
+
+/** Where the simulated one allows or does what the real one does not, so that the simulation cannot find what would fail. */
+const KINDER: Listed = {
+  "An object that is being deleted takes new finalizers; the real one refuses them (KubeInvalid).": [
+    "finalizers that come too late: patched",
+    "finalizers that come too late: instead of the one before",
+    "finalizers that come too late: replaced",
+  ],
+  "A replacement without finalizers does not let go of an object that is being deleted; really it is gone then.": [
+    "finalizers that a replacement takes away: the last one goes, and it with it",
+    "finalizers that a replacement takes away: nothing is left",
+    "finalizers that a replacement takes away: what a watch tells",
+  ],
+  "That deletion was asked for does not count as a change of the generation; really it does.": [
+    "deletion that finalizers hold up: it stays",
+    "deletion that finalizers hold up: that changes nothing",
+    "deletion that finalizers hold up: it is still written to",
+    "deletion that finalizers hold up: its spec still changes",
+    "deletion that finalizers hold up: it cannot be called back",
+    "deletion that finalizers hold up: one finalizer goes",
+    "deletion that finalizers hold up: the last one goes, and it with it",
+    "deletion that finalizers hold up: what a watch tells",
+  ],
+  "Annotations and finalizers that have become none stay as {} and []; really the field is gone.": [
+    "patch: the last annotation is taken away",
+    "patch: a finalizer is added",
+    "patch: and taken away",
+  ],
+  "The pod template and the version of an EtcdPeer are not checked.": [
+    "what the schemas forbid: a peer's pod template stays",
+    "what the schemas forbid: a peer's version is one of etcd's",
+  ],
+  "The selector of a ReplicaSet may change.": ["replica set: its selector stays"],
+};
+
+/** Where it differs, and is meant to. */
+const ON_PURPOSE: Listed = {
+  "Lists come in the order in which the objects were made, not by name: no decision may depend on their order.": [
+    "watch: from the present state on",
+    "watch: a list",
+  ],
+  "A pod without a node goes in one write, not in two of the same moment.": ["pod: what a watch tells"],
+  "The people of the simulated world write whole and valid EtcdClusters only; schema.test.ts has the others.": [
+    "defaults: an EtcdCluster that says only how many",
+    "what the schemas forbid: no member at all",
+    "what the schemas forbid: too many members",
+    "what the schemas forbid: a version of nobody's",
+    "what the schemas forbid: a cluster's storage stays",
+  ],
+  "Defaults of an EtcdPeer are not filled in: the operator writes all that it later reads.": [
+    "defaults: an EtcdPeer that says only whose",
+  ],
+};
+
+// What is compared of an object: all of it when it is of our own kinds, otherwise its metadata and whether it has a status: Kubernetes
+// fills in far more than the operator reads. Left out everywhere:
+//   managedFields                who set which field: the operator never reads it
+//   deletionGracePeriodSeconds   the operator asks whether something is being deleted, never how long that may take
+//   generation of other kinds    the operator counts generations of its own kinds only
+
+const { signal } = new AbortController();
+const OPTIONS = { signal };
+
+/** One of the two worlds, as a story sees it. */
+interface Side {
+  readonly kube: KubeClient;
+  readonly namespace: string;
+  readonly diary: Diary;
+  /** What a watch tells up to the event about the object of this name, by which it is known to have told everything before. */
+  events(
+    resource: AnyResource,
+    query: Omit<WatchQuery, "timeoutSeconds" | "namespace">,
+    upTo: string,
+  ): Promise<unknown>;
+}
+
+interface Story {
+  readonly name: string;
+  tell(side: Side): Promise<void>;
+}
+
+const STORIES: readonly Story[] = [
+  {
+    name: "create",
+    async tell({ kube, namespace, diary }) {
+      const draft = peer(namespace, "a", { labels: { of: "story" }, annotations: { note: "x" } });
+      await diary.note("it is made", () => kube.create(ETCD_PEERS, draft, OPTIONS));
+      await diary.note("it is read", () => kube.get(ETCD_PEERS, { namespace, name: "a" }, OPTIONS));
+      await diary.note("it is found", () => kube.find(ETCD_PEERS, { namespace, name: "a" }, OPTIONS));
+      await diary.note("its name is taken", () => kube.create(ETCD_PEERS, draft, OPTIONS));
+      await diary.note("another name is not there", () => kube.get(ETCD_PEERS, { namespace, name: "b" }, OPTIONS));
+      await diary.note("nor found", () => kube.find(ETCD_PEERS, { namespace, name: "b" }, OPTIONS));
+      const status = { memberID: "1" };
+      await diary.note("a status in it counts for nothing", () =>
+        kube.create(ETCD_PEERS, { ...peer(namespace, "b"), status }, OPTIONS),
+      );
+      await diary.note("it may be held from the start", () =>
+        kube.create(ETCD_PEERS, peer(namespace, "c", { finalizers: ["test/one"] }), OPTIONS),
+      );
+    },
+  },
+  {
+    name: "replace",
+    async tell({ kube, namespace, diary }) {
+      const first = await diary.need("it is made", () =>
+        kube.create(ETCD_PEERS, peer(namespace, "a", { labels: { of: "story" } }), OPTIONS),
+      );
+      const replaced = (line: string, object: Draft<EtcdPeer>) =>
+        diary.note(line, () => kube.replace(ETCD_PEERS, object, OPTIONS));
+      await replaced("nothing changes", first);
+      const { bootstrap: _, ...joined } = first.spec;
+      const second = await diary.need("the spec changes", () =>
+        kube.replace(ETCD_PEERS, { ...first, spec: joined }, OPTIONS),
+      );
+      await replaced("an old version is refused", { ...first, spec: joined });
+      await replaced("an old version is refused although nothing would change", {
+        ...second,
+        metadata: { ...second.metadata, resourceVersion: first.metadata.resourceVersion },
+      });
+      await replaced("another uid is refused", { ...second, metadata: { ...second.metadata, uid: OTHER_UID } });
+      const { labels: __, ...unlabelled } = second.metadata;
+      const third = await replaced("what is not said goes", { ...second, metadata: unlabelled });
+      await replaced("what identifies it cannot be changed", {
+        ...second,
+        metadata: {
+          name: "a",
+          namespace,
+          resourceVersion: third?.metadata.resourceVersion ?? "",
+          creationTimestamp: "2020-01-01T00:00:00Z",
+          generation: 77,
+        },
+      });
+      await replaced("what is not there cannot be replaced", {
+        ...second,
+        metadata: { ...second.metadata, name: "nobody" },
+      });
+    },
+  },
+  {
+    name: "status",
+    async tell({ kube, namespace, diary }) {
+      const made = await diary.need("it is made", () => kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS));
+      const status = (line: string, object: Draft<EtcdPeer>) =>
+        diary.note(line, () => kube.replace(ETCD_PEERS, object, { signal, subresource: "status" }));
+      const written = await status("it is written, and nothing else", {
+        ...made,
+        metadata: { ...made.metadata, labels: { more: "labels" }, finalizers: ["test/one"] },
+        spec: { ...made.spec, memberID: "77" },
+        status: { memberID: "1" },
+      });
+      await status("the same once more", { ...made, ...written, status: { memberID: "1" } });
+      await status("an old version is refused", { ...made, status: { memberID: "2" } });
+      await diary.note("a replacement leaves it", () =>
+        kube.replace(ETCD_PEERS, { ...made, ...written, status: { memberID: "3" } }, OPTIONS),
+      );
+      const { status: _, ...without } = written ?? made;
+      await diary.note("also one that has none", () => kube.replace(ETCD_PEERS, without, OPTIONS));
+      await status("of what is not there", { ...made, metadata: { ...made.metadata, name: "nobody" }, status: {} });
+    },
+  },
+  {
+    name: "patch",
+    async tell({ kube, namespace, diary }) {
+      const made = await diary.need("it is made", () =>
+        kube.create(ETCD_PEERS, peer(namespace, "a", { annotations: { note: "x" }, labels: { of: "story" } }), OPTIONS),
+      );
+      const { uid, resourceVersion } = made.metadata;
+      const patched = (line: string, metadata: object, preconditions = {}, name = "a") =>
+        diary.note(line, () =>
+          kube.patch(ETCD_PEERS, { namespace, name }, { metadata }, { signal, type: "merge", preconditions }),
+        );
+      await patched("another uid is refused", { annotations: { more: "y" } }, { uid: OTHER_UID });
+      await patched("an annotation is added", { annotations: { more: "y" } }, { uid, resourceVersion });
+      await patched("an old version is refused", { annotations: { more: "z" } }, { uid, resourceVersion });
+      await patched("the same once more", { annotations: { more: "y" } }, { uid });
+      await patched("a label is added, an annotation taken away", {
+        labels: { more: "y" },
+        annotations: { note: null },
+      });
+      await patched("the last annotation is taken away", { annotations: { more: null } });
+      await patched("a finalizer is added", { finalizers: ["test/one"] });
+      await patched("and taken away", { finalizers: [] });
+      await patched("what is not there cannot be patched", { annotations: { more: "y" } }, { uid }, "nobody");
+    },
+  },
+  {
+    name: "delete",
+    async tell({ kube, namespace, diary }) {
+      const first = await diary.need("it is made", () => kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS));
+      const second = await diary.need("it is changed", () =>
+        kube.replace(ETCD_PEERS, { ...first, metadata: { ...first.metadata, labels: { of: "story" } } }, OPTIONS),
+      );
+      const { uid, resourceVersion } = first.metadata;
+      const deleted = (line: string, preconditions: { uid: string; resourceVersion?: string }) =>
+        diary.note(line, () => kube.delete(ETCD_PEERS, { namespace, name: "a" }, { signal, preconditions }));
+      await deleted("another uid is refused", { uid: OTHER_UID });
+      await deleted("an old version is refused", { uid, resourceVersion });
+      await deleted("it goes", { uid, resourceVersion: second.metadata.resourceVersion });
+      await deleted("it is gone", { uid });
+      await diary.note("nothing is left", () => kube.get(ETCD_PEERS, { namespace, name: "a" }, OPTIONS));
+      await diary.note("its name is free", () => kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS));
+      await deleted("it is another one now", { uid });
+    },
+  },
+  {
+    name: "deletion that finalizers hold up",
+    async tell({ kube, namespace, diary, events }) {
+      const ref = { namespace, name: "a" };
+      const finalizers = ["test/one", "test/two"];
+      const made = await diary.need("it is made", () =>
+        kube.create(ETCD_PEERS, peer(namespace, "a", { finalizers }), OPTIONS),
+      );
+      const { uid, resourceVersion } = made.metadata;
+      const patched = (line: string, metadata: object) =>
+        diary.note(line, () => kube.patch(ETCD_PEERS, ref, { metadata }, { signal, type: "merge" }));
+      const read = () => kube.get(ETCD_PEERS, ref, OPTIONS);
+      await diary.note("its deletion is asked for", () =>
+        kube.delete(ETCD_PEERS, ref, { signal, preconditions: { uid } }),
+      );
+      const going = await diary.need("it stays", read);
+      await diary.note("asked again", () => kube.delete(ETCD_PEERS, ref, { signal, preconditions: { uid } }));
+      await diary.note("that changes nothing", read);
+      await diary.note("its name is taken", () => kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS));
+      await patched("it is still written to", { annotations: { note: "x" } });
+      const { bootstrap: _, ...joined } = going.spec;
+      await diary.note("its spec still changes", async () =>
+        kube.replace(ETCD_PEERS, { ...(await read()), spec: joined }, OPTIONS),
+      );
+      await diary.note("it cannot be called back", async () => {
+        const { deletionTimestamp: __, ...metadata } = (await read()).metadata;
+        return await kube.replace(ETCD_PEERS, { ...going, spec: joined, metadata }, OPTIONS);
+      });
+      await patched("one finalizer goes", { finalizers: ["test/two"] });
+      await patched("the last one goes, and it with it", { finalizers: [] });
+      await diary.note("nothing is left", read);
+      await kube.create(ETCD_PEERS, peer(namespace, "end"), OPTIONS);
+      await diary.note("what a watch tells", () => events(ETCD_PEERS, { resourceVersion }, "end"));
+    },
+  },
+  {
+    name: "finalizers that come too late",
+    async tell({ kube, namespace, diary }) {
+      const going = async (name: string) => {
+        const { metadata } = await kube.create(
+          ETCD_PEERS,
+          peer(namespace, name, { finalizers: ["test/one"] }),
+          OPTIONS,
+        );
+        await kube.delete(ETCD_PEERS, { namespace, name }, { signal, preconditions: { uid: metadata.uid } });
+        return await kube.get(ETCD_PEERS, { namespace, name }, OPTIONS);
+      };
+      const patched = await going("patched");
+      const finalizers = ["test/one", "test/two"];
+      await diary.note("patched", () =>
+        kube.patch(ETCD_PEERS, patched.metadata, { metadata: { finalizers } }, { signal, type: "merge" }),
+      );
+      await diary.note("instead of the one before", () =>
+        kube.patch(
+          ETCD_PEERS,
+          patched.metadata,
+          { metadata: { finalizers: ["test/three"] } },
+          { signal, type: "merge" },
+        ),
+      );
+      const replaced = await going("replaced");
+      await diary.note("replaced", () =>
+        kube.replace(ETCD_PEERS, { ...replaced, metadata: { ...replaced.metadata, finalizers } }, OPTIONS),
+      );
+    },
+  },
+  {
+    name: "finalizers that a replacement takes away",
+    async tell({ kube, namespace, diary, events }) {
+      const ref = { namespace, name: "a" };
+      const made = await diary.need("it is made", () =>
+        kube.create(ETCD_PEERS, peer(namespace, "a", { finalizers: ["test/one"] }), OPTIONS),
+      );
+      const { uid, resourceVersion } = made.metadata;
+      await kube.delete(ETCD_PEERS, ref, { signal, preconditions: { uid } });
+      const going = await kube.get(ETCD_PEERS, ref, OPTIONS);
+      const { finalizers: _, ...released } = going.metadata;
+      await diary.note("the last one goes, and it with it", () =>
+        kube.replace(ETCD_PEERS, { ...going, metadata: released }, OPTIONS),
+      );
+      await diary.note("nothing is left", () => kube.get(ETCD_PEERS, ref, OPTIONS));
+      await kube.create(ETCD_PEERS, peer(namespace, "end"), OPTIONS);
+      await diary.note("what a watch tells", () => events(ETCD_PEERS, { resourceVersion }, "end"));
+    },
+  },
+  {
+    name: "watch",
+    async tell({ kube, namespace, diary, events }) {
+      const before = await kube.create(ETCD_PEERS, peer(namespace, "before"), OPTIONS);
+      const { resourceVersion } = before.metadata;
+      const made = await kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS);
+      await kube.replace(ETCD_PEERS, made, OPTIONS);
+      await kube.replace(ETCD_PEERS, { ...made, status: { memberID: "1" } }, { signal, subresource: "status" });
+      await kube.delete(ETCD_PEERS, { namespace, name: "a" }, { signal, preconditions: { uid: made.metadata.uid } });
+      await kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS);
+      await kube.create(ETCD_PEERS, peer(namespace, "end"), OPTIONS);
+      await diary.note("made, written, deleted, made again", () => events(ETCD_PEERS, { resourceVersion }, "end"));
+      await diary.note("from the present state on", () => events(ETCD_PEERS, { initialEvents: true }, "end"));
+      await diary.note("a list", () => kube.list(ETCD_PEERS, { namespace }, OPTIONS));
+    },
+  },
+  {
+    name: "label selector",
+    async tell({ kube, namespace, diary, events }) {
+      const labelSelector = "of=story";
+      const labelled = { labels: { of: "story" } };
+      const start = await kube.create(ETCD_PEERS, peer(namespace, "start"), OPTIONS);
+      const { resourceVersion } = start.metadata;
+      const patch = (name: string, metadata: object) =>
+        kube.patch(ETCD_PEERS, { namespace, name }, { metadata }, { signal, type: "merge" });
+      await kube.create(ETCD_PEERS, peer(namespace, "a", labelled), OPTIONS);
+      const other = await kube.create(ETCD_PEERS, peer(namespace, "other"), OPTIONS);
+      await patch("a", { annotations: { note: "x" } });
+      await patch("a", { labels: { of: null, is: "out" }, annotations: { note: "y" } });
+      await patch("a", { annotations: { note: "unseen" } });
+      await patch("a", { labels: { of: "story" } });
+      await kube.delete(ETCD_PEERS, other.metadata, { signal, preconditions: { uid: other.metadata.uid } });
+      await patch("start", { labels: { of: "story" } });
+      await kube.delete(ETCD_PEERS, start.metadata, { signal, preconditions: { uid: start.metadata.uid } });
+      await kube.create(ETCD_PEERS, peer(namespace, "end", labelled), OPTIONS);
+      await diary.note("who leaves it counts as deleted", () =>
+        events(ETCD_PEERS, { resourceVersion, labelSelector }, "end"),
+      );
+      await diary.note("a list", () => kube.list(ETCD_PEERS, { namespace, labelSelector }, OPTIONS));
+    },
+  },
+  {
+    name: "defaults",
+    async tell({ kube, namespace, diary }) {
+      const few = <T extends KubeObject>(resource: Resource<T>, name: string, spec: object) =>
+        ({ ...headOf(resource, namespace, name), spec }) as unknown as Draft<T>;
+      await diary.note("an EtcdCluster that says only how many", () =>
+        kube.create(ETCD_CLUSTERS, few(ETCD_CLUSTERS, "a", { replicas: 3 }), OPTIONS),
+      );
+      await diary.note("an EtcdPeer that says only whose", () =>
+        kube.create(ETCD_PEERS, few(ETCD_PEERS, "a", { clusterName: "a" }), OPTIONS),
+      );
+    },
+  },
+  {
+    name: "what the schemas forbid",
+    async tell({ kube, namespace, diary }) {
+      let count = 0;
+      const tried = async <T extends EtcdPeer | EtcdCluster>(
+        line: string,
+        resource: Resource<T>,
+        draft: (name: string) => Draft<T>,
+        ...changes: readonly object[]
+      ) => {
+        count += 1;
+        let object = await kube.create(resource, draft(`a${count}`), OPTIONS);
+        await diary.note(line, async () => {
+          for (const change of changes)
+            object = await kube.replace(resource, { ...object, spec: { ...object.spec, ...change } }, OPTIONS);
+          return "accepted";
+        });
+      };
+      const peerNamed = (name: string) => peer(namespace, name);
+      const { bootstrap } = peer(namespace, "a").spec ?? {};
+      await tried("a peer's cluster stays", ETCD_PEERS, peerNamed, { clusterName: "other" });
+      await tried("a peer's storage stays", ETCD_PEERS, peerNamed, { storage: OTHER_STORAGE });
+      await tried("a peer's pod template stays", ETCD_PEERS, peerNamed, { podTemplate: OTHER_POD });
+      await tried("a peer's version is one of etcd's", ETCD_PEERS, peerNamed, { version: "latest" });
+      await tried("a peer joins", ETCD_PEERS, peerNamed, { bootstrap: undefined });
+      await tried(
+        "a peer's bootstrap is not given back",
+        ETCD_PEERS,
+        peerNamed,
+        { bootstrap: undefined },
+        { bootstrap },
+      );
+      const clusterNamed = (name: string) => clusterOf(namespace, name);
+      await tried("more members", ETCD_CLUSTERS, clusterNamed, { replicas: 5 });
+      await tried("no member at all", ETCD_CLUSTERS, clusterNamed, { replicas: 0 });
+      await tried("too many members", ETCD_CLUSTERS, clusterNamed, { replicas: 8 });
+      await tried("a version of nobody's", ETCD_CLUSTERS, clusterNamed, { version: "3.4.0" });
+      await tried("a cluster's storage stays", ETCD_CLUSTERS, clusterNamed, { storage: OTHER_STORAGE });
+    },
+  },
+  {
+    name: "claim",
+    async tell({ kube, namespace, diary, events }) {
+      const ref = { namespace, name: "a" };
+      const made = await diary.need("it is made, and protected", () =>
+        kube.create(PERSISTENT_VOLUME_CLAIMS, claim(namespace, "a", { annotations: { note: "x" } }), OPTIONS),
+      );
+      const { uid, resourceVersion } = made.metadata;
+      await diary.note("its name is taken", () =>
+        kube.create(PERSISTENT_VOLUME_CLAIMS, claim(namespace, "a"), OPTIONS),
+      );
+      const metadata = { labels: { quarantined: "true" }, annotations: { reason: "lost" } };
+      await diary.note("it is marked", () =>
+        kube.patch(
+          PERSISTENT_VOLUME_CLAIMS,
+          ref,
+          { metadata },
+          { signal, type: "merge", preconditions: { uid, resourceVersion } },
+        ),
+      );
+      await diary.note("an old version is refused", () =>
+        kube.patch(
+          PERSISTENT_VOLUME_CLAIMS,
+          ref,
+          { metadata },
+          { signal, type: "merge", preconditions: { uid, resourceVersion } },
+        ),
+      );
+      const deleted = (line: string, of: string) =>
+        diary.note(line, () => kube.delete(PERSISTENT_VOLUME_CLAIMS, ref, { signal, preconditions: { uid: of } }));
+      await deleted("another uid is refused", OTHER_UID);
+      await deleted("its deletion is asked for", uid);
+      await diary.note("it stays until nobody uses it", () => kube.get(PERSISTENT_VOLUME_CLAIMS, ref, OPTIONS));
+      await deleted("asked again", uid);
+      await kube.create(PERSISTENT_VOLUME_CLAIMS, claim(namespace, "end"), OPTIONS);
+      await diary.note("what a watch tells", () => events(PERSISTENT_VOLUME_CLAIMS, { resourceVersion }, "end"));
+    },
+  },
+  {
+    name: "pod",
+    async tell({ kube, namespace, diary, events }) {
+      const waiting = await diary.need("one without a node", () => kube.create(PODS, pod(namespace, "a"), OPTIONS));
+      const running = await diary.need("one on a node", () =>
+        kube.create(PODS, pod(namespace, "b", "node-0"), OPTIONS),
+      );
+      const { resourceVersion, uid } = running.metadata;
+      const annotated = (line: string, preconditions: { uid: string }) =>
+        diary.note(line, () =>
+          kube.patch(
+            PODS,
+            running.metadata,
+            { metadata: { annotations: { note: "x" } } },
+            { signal, type: "merge", preconditions },
+          ),
+        );
+      await annotated("it is annotated", { uid });
+      await annotated("another uid is refused", { uid: OTHER_UID });
+      for (const { metadata } of [waiting, running]) {
+        const options = { signal, preconditions: { uid: metadata.uid } };
+        await diary.note(`${metadata.name} is deleted`, () => kube.delete(PODS, metadata, options));
+        await diary.note(`${metadata.name} after that`, () => kube.get(PODS, metadata, OPTIONS));
+      }
+      await kube.create(PODS, pod(namespace, "end"), OPTIONS);
+      await diary.note("what a watch tells", () => events(PODS, { resourceVersion }, "end"));
+    },
+  },
+  {
+    name: "replica set",
+    async tell({ kube, namespace, diary }) {
+      const made = await diary.need("it is made", () => kube.create(REPLICA_SETS, replicaSet(namespace, "a"), OPTIONS));
+      const spec = made.spec as NonNullable<ReplicaSet["spec"]>;
+      await diary.note("its selector stays", () =>
+        kube.replace(
+          REPLICA_SETS,
+          { ...made, spec: { ...spec, selector: { matchLabels: { of: "story", more: "labels" } } } },
+          OPTIONS,
+        ),
+      );
+      const second = await kube.create(REPLICA_SETS, replicaSet(namespace, "b"), OPTIONS);
+      const other = { ...second, spec: { ...spec, minReadySeconds: 5 } };
+      await diary.note("the rest changes", () => kube.replace(REPLICA_SETS, other, OPTIONS));
+      await diary.note("an old version is refused", () => kube.replace(REPLICA_SETS, other, OPTIONS));
+    },
+  },
+];
+
+const OTHER_UID = "00000000-0000-4000-8000-000000000000";
+const OTHER_STORAGE = {
+  volumeClaimTemplate: { ...DEFAULT_CLAIM, resources: { requests: { storage: "1Gi" } } },
+} as EtcdPeer["spec"]["storage"];
+const OTHER_POD: EtcdPeer["spec"]["podTemplate"] = { metadata: { annotations: { a: "b" } } };
+
+let server: ApiServer;
+
+beforeAll(async () => {
+  server = await startApiServer();
+  for (const definition of customResourceDefinitions())
+    await server.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition as CustomResourceDefinition, OPTIONS);
+  // A kind is served a moment after its definition says so.
+  for (const resource of [ETCD_CLUSTERS, ETCD_PEERS])
+    await vi.waitFor(() => server.client.list<KubeObject>(resource, { namespace: "default" }, OPTIONS), {
+      timeout: 30_000,
+    });
+});
+afterAll(async () => await server?.stop());
+
+describe.concurrent("the simulated API server answers as the real one", () => {
+  test.each(STORIES)("$name", async ({ name, tell }) => {
+    const namespace = `story-${STORIES.findIndex((story) => story.name === name)}`;
+    const sides = [await realSide(namespace), simulatedSide(namespace)] as const;
+    await Promise.all(sides.map((side) => tell(side)));
+    expectAlike(name, sides[0].diary, sides[1].diary, { ...KINDER, ...ON_PURPOSE });
+  });
+});
+
+test("what is listed is told", () => {
+  expect(strayLines(STORIES, { ...KINDER, ...ON_PURPOSE })).toEqual([]);
+});
+
+async function realSide(namespace: string): Promise<Side> {
+  const kube = server.client;
+  await kube.create(
+    NAMESPACES,
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } } as Draft<Namespace>,
+    OPTIONS,
+  );
+  return {
+    kube,
+    namespace,
+    diary: new Diary(shown()),
+    events: (resource, query, upTo) => told(watching(kube, resource, { ...query, namespace }), upTo, () => undefined),
+  };
+}
+
+function simulatedSide(namespace: string): Side {
+  const { kube, world } = quietWorld();
+  return {
+    kube,
+    namespace,
+    diary: new Diary(shown()),
+    events: (resource, query, upTo) => {
+      const others = new Set(world.watches.streams);
+      return told(watching(kube, resource, { ...query, namespace }), upTo, () => {
+        for (const stream of world.watches.streams) if (!others.has(stream)) stream.deliver(Number.MAX_SAFE_INTEGER);
+      });
+    },
+  };
+}
+
+function watching(kube: KubeClient, resource: AnyResource, query: Omit<WatchQuery, "timeoutSeconds">) {
+  return kube.watch(resource, { ...query, timeoutSeconds: 60 }, OPTIONS);
+}
+
+/** Reads a watch up to the event about `upTo`. @param deliver lets the server send what it has */
+async function told(
+  watch: AsyncGenerator<WatchEvent<KubeObject>, void, undefined>,
+  upTo: string,
+  deliver: () => void,
+): Promise<unknown> {
+  const events: WatchEvent<KubeObject>[] = [];
+  for (;;) {
+    const next = watch.next();
+    deliver();
+    const { value: event } = await next;
+    if (event === undefined) throw new Error(`the watch ended before it told of ${upTo}`);
+    if (event.type === "BOOKMARK") continue; // when they come is the server's choice
+    events.push(event);
+    if (event.object.metadata.name !== upTo) continue;
+    void watch.return();
+    return events;
+  }
+}
+
+/** Answers without what differs between any two API servers: a uid and a version are named after the line that first tells of them. */
+function shown(): Show {
+  const names = new Map<string, string>();
+  const nameOf = (id: string, name: string) => {
+    if (!names.has(id)) names.set(id, name);
+    return names.get(id);
+  };
+  const show = (answer: unknown, line: string): unknown => {
+    if (Array.isArray(answer)) return answer.map((part, index) => show(part, `${line}, ${index}`));
+    if (typeof answer !== "object" || answer === null) return answer;
+    if ("items" in answer) return show(answer.items, line);
+    if (!("metadata" in answer))
+      return Object.fromEntries(Object.entries(answer).map(([key, part]) => [key, show(part, line)]));
+    const object = answer as KubeObject & { spec?: unknown; status?: unknown };
+    const { generation, resourceVersion, uid, ...rest } = object.metadata;
+    const {
+      managedFields: _,
+      deletionGracePeriodSeconds: __,
+      ...metadata
+    } = rest as typeof rest & { managedFields?: unknown };
+    const isOurs = object.kind === ETCD_PEERS.kind || object.kind === ETCD_CLUSTERS.kind;
+    return {
+      kind: object.kind,
+      metadata: {
+        ...metadata,
+        ...when("creationTimestamp", metadata),
+        ...when("deletionTimestamp", metadata),
+        uid: nameOf(uid, `first in: ${line}`),
+        resourceVersion: nameOf(resourceVersion, `first in: ${line}`),
+        ...(isOurs ? { generation } : {}),
+      },
+      ...(isOurs ? { spec: object.spec, status: object.status } : {}),
+    };
+  };
+  return show;
+}
+
+/** That a time is set, not which. */
+function when(field: "creationTimestamp" | "deletionTimestamp", metadata: Partial<ObjectMeta>): object {
+  return metadata[field] === undefined
+    ? {}
+    : { [field]: Number.isNaN(Date.parse(metadata[field])) ? "no time" : "a time" };
+}
+
+function headOf(resource: AnyResource, namespace: string, name: string, metadata: Partial<ObjectMeta> = {}) {
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { ...metadata, namespace, name } };
+}
+
+function peer(namespace: string, name: string, metadata: Partial<ObjectMeta> = {}): Draft<EtcdPeer> {
+  return {
+    ...headOf(ETCD_PEERS, namespace, name, metadata),
+    spec: {
+      clusterName: "story",
+      version: DEFAULT_VERSION,
+      bootstrap: {
+        initialClusterState: "New",
+        clusterToken: "token",
+        static: { initialCluster: [{ name, host: `${name}.story` }] },
+      },
+      storage: { volumeClaimTemplate: DEFAULT_CLAIM },
+      podTemplate: {},
+    },
+  } as unknown as Draft<EtcdPeer>;
+}
+
+function clusterOf(namespace: string, name: string): Draft<EtcdCluster> {
+  return {
+    ...headOf(ETCD_CLUSTERS, namespace, name),
+    spec: { replicas: 3, version: DEFAULT_VERSION, storage: { volumeClaimTemplate: DEFAULT_CLAIM }, podTemplate: {} },
+  } as unknown as Draft<EtcdCluster>;
+}
+
+function claim(namespace: string, name: string, metadata: Partial<ObjectMeta> = {}): Draft<PersistentVolumeClaim> {
+  return {
+    ...headOf(PERSISTENT_VOLUME_CLAIMS, namespace, name, metadata),
+    spec: DEFAULT_CLAIM,
+  } as unknown as Draft<PersistentVolumeClaim>;
+}
+
+function pod(namespace: string, name: string, nodeName?: string): Draft<Pod> {
+  const containers = [{ name: "etcd", image: "example.test/etcd" }];
+  return {
+    ...headOf(PODS, namespace, name, { labels: { of: "story" } }),
+    spec: { containers, ...(nodeName === undefined ? {} : { nodeName }) },
+  } as unknown as Draft<Pod>;
+}
+
+function replicaSet(namespace: string, name: string): Draft<ReplicaSet> {
+  const labels = { of: "story" };
+  const { spec } = pod(namespace, name);
+  return {
+    ...headOf(REPLICA_SETS, namespace, name, { labels }),
+    spec: { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+  } as unknown as Draft<ReplicaSet>;
+}

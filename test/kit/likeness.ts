@@ -1,0 +1,120 @@
+import { expect } from "vitest";
+import { OperatorError } from "#base/error.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import { refusalOf } from "#etcd/error.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { World } from "./world.ts";
+
+// How is the simulated world known to be like the real one?
+//   A story is told twice, by the same client interface: to the simulated server and to the real one. Each answer is a line of a
+//   diary; the two diaries must be equal, line by line.
+// What about differences?
+//   Each is listed with its reason, by story and line. One that is not listed fails, and so does one that is listed and no longer
+//   there: the lists tell what is true today.
+
+/** An answer without what differs between any two runs, such as IDs and times. @param line the line that it is written to */
+export type Show = (answer: unknown, line: string) => unknown;
+
+/** What one side answered. The lines bear the same names on both sides, since the story is the same. */
+export class Diary {
+  readonly lines = new Map<string, unknown>();
+  readonly #show: Show;
+
+  constructor(show: Show) {
+    this.#show = show;
+  }
+
+  /** Writes down what a call answers, or how it was refused. @returns the answer; undefined when it was refused */
+  async note<T>(line: string, call: () => Promise<T>): Promise<T | undefined> {
+    try {
+      const answer = await call();
+      this.write(line, this.#show(answer ?? "done", line));
+      return answer;
+    } catch (thrown) {
+      if (!(thrown instanceof OperatorError) || thrown.code === "Bug") throw thrown;
+      this.write(line, [thrown.code, refusalOf(thrown)].filter((word) => word !== undefined).join(" "));
+      return undefined;
+    }
+  }
+
+  /** The same for a call without which the story cannot go on. */
+  async need<T>(line: string, call: () => Promise<T>): Promise<T> {
+    const answer = await this.note(line, call);
+    if (answer === undefined) throw new Error(`"${line}": ${String(this.lines.get(line))}`);
+    return answer;
+  }
+
+  write(line: string, text: unknown): void {
+    if (this.lines.has(line)) throw new Error(`the story has two lines "${line}"`);
+    this.lines.set(line, text);
+  }
+}
+
+/** Differences that are known: a sentence about each, with the lines in which it shows, as `story: line`. */
+export type Listed = Readonly<Record<string, readonly string[]>>;
+
+/** Fails unless the diaries differ in exactly the lines that are listed. */
+export function expectAlike(story: string, real: Diary, simulated: Diary, listed: Listed): void {
+  const known = Object.values(listed).flat();
+  const differing = new Map<string, readonly string[]>();
+  for (const line of new Set([...real.lines.keys(), ...simulated.lines.keys()])) {
+    const shown = differences(real.lines.get(line), simulated.lines.get(line));
+    if (shown.length > 0) differing.set(`${story}: ${line}`, shown);
+  }
+  const notListed = Object.fromEntries([...differing].filter(([line]) => !known.includes(line)));
+  const noLongerThere = known.filter((line) => line.startsWith(`${story}: `) && !differing.has(line));
+  expect({ notListed, noLongerThere }).toEqual({ notListed: {}, noLongerThere: [] });
+}
+
+/** Lines that are listed for a story that is not told. */
+export function strayLines(stories: readonly { readonly name: string }[], listed: Listed): readonly string[] {
+  const isTold = (line: string) => stories.some(({ name }) => line.startsWith(`${name}: `));
+  return Object.values(listed)
+    .flat()
+    .filter((line) => !isTold(line));
+}
+
+/** The clients that the operator has in a simulated world in which nothing happens by itself: the operator in it is dead. */
+export function quietWorld(): { readonly world: World; readonly kube: KubeClient; readonly etcd: EtcdClient } {
+  const clients: { kube?: KubeClient; etcd?: EtcdClient } = {};
+  const world = new World({
+    seed: 1,
+    replicas: 3,
+    hasLocalVolumes: false,
+    happened: () => undefined,
+    trace: undefined,
+    mutation: {
+      kube: (real) => {
+        clients.kube = real;
+        return real;
+      },
+      etcd: (real) => {
+        clients.etcd = real;
+        return real;
+      },
+    },
+  });
+  world.startOperator();
+  world.crashOperator();
+  const { kube, etcd } = clients;
+  if (kube === undefined || etcd === undefined) throw new Error("the operator is given both clients when it starts");
+  return { world, kube, etcd };
+}
+
+function differences(real: unknown, simulated: unknown): readonly string[] {
+  const [a, b] = [fieldsOf(real), fieldsOf(simulated)];
+  const isRefused = typeof real === "string" || typeof simulated === "string"; // all fields of the other one would be noise
+  const fields = isRefused ? [ANSWER] : [...new Set([...a.keys(), ...b.keys()])];
+  return fields
+    .filter((field) => a.get(field) !== b.get(field))
+    .map((field) => `${field}: really ${a.get(field) ?? "another"}, simulated ${b.get(field) ?? "another"}`);
+}
+
+const ANSWER = "answer";
+
+/** Every value in it by its path. */
+function fieldsOf(value: unknown, path = ANSWER): ReadonlyMap<string, string> {
+  const parts = typeof value === "object" && value !== null ? Object.entries(value) : [];
+  if (parts.length === 0) return new Map(value === undefined ? [] : [[path, JSON.stringify(value)]]);
+  return new Map(parts.flatMap(([key, part]) => [...fieldsOf(part, `${path}.${key}`)]));
+}
