@@ -2,24 +2,27 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { customResourceDefinitions } from "#api/crd.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { DEFAULT_CLAIM, DEFAULT_VERSION } from "#api/v1alpha1/shared-schema.ts";
+import { DEFAULT_CLAIM } from "#api/v1alpha1/shared-schema.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { Diary, expectAlike, type Listed, quietWorld, type Show, strayLines } from "#kit/likeness.ts";
-import type { KubeClient, WatchEvent, WatchQuery } from "#kube/client.ts";
+import { expectAlike, type Listed, strayLines } from "#kit/likeness.ts";
 import {
-  type AnyResource,
-  apiVersionOf,
+  type ApiSide,
+  claim,
+  clusterOf,
+  headOf,
+  peer,
+  pod,
+  realApi,
+  replicaSet,
+  simulatedApi,
+} from "#kit/likeness-apiserver.ts";
+import {
   CUSTOM_RESOURCE_DEFINITIONS,
   type CustomResourceDefinition,
   type Draft,
   type KubeObject,
-  NAMESPACES,
-  type Namespace,
-  type ObjectMeta,
   PERSISTENT_VOLUME_CLAIMS,
-  type PersistentVolumeClaim,
   PODS,
-  type Pod,
   REPLICA_SETS,
   type ReplicaSet,
   type Resource,
@@ -80,31 +83,12 @@ const ON_PURPOSE: Listed = {
   ],
 };
 
-// What is compared of an object: all of it when it is of our own kinds, otherwise its metadata and whether it has a status: Kubernetes
-// fills in far more than the operator reads. Left out everywhere:
-//   managedFields                who set which field: the operator never reads it
-//   deletionGracePeriodSeconds   the operator asks whether something is being deleted, never how long that may take
-//   generation of other kinds    the operator counts generations of its own kinds only
-
 const { signal } = new AbortController();
 const OPTIONS = { signal };
 
-/** One of the two worlds, as a story sees it. */
-interface Side {
-  readonly kube: KubeClient;
-  readonly namespace: string;
-  readonly diary: Diary;
-  /** What a watch tells up to the event about the object of this name, by which it is known to have told everything before. */
-  events(
-    resource: AnyResource,
-    query: Omit<WatchQuery, "timeoutSeconds" | "namespace">,
-    upTo: string,
-  ): Promise<unknown>;
-}
-
 interface Story {
   readonly name: string;
-  tell(side: Side): Promise<void>;
+  tell(side: ApiSide): Promise<void>;
 }
 
 const STORIES: readonly Story[] = [
@@ -500,7 +484,6 @@ const OTHER_STORAGE = {
   volumeClaimTemplate: { ...DEFAULT_CLAIM, resources: { requests: { storage: "1Gi" } } },
 } as EtcdPeer["spec"]["storage"];
 const OTHER_POD: EtcdPeer["spec"]["podTemplate"] = { metadata: { annotations: { a: "b" } } };
-
 let server: ApiServer;
 
 beforeAll(async () => {
@@ -518,7 +501,7 @@ afterAll(async () => await server?.stop());
 describe.concurrent("the simulated API server answers as the real one", () => {
   test.each(STORIES)("$name", async ({ name, tell }) => {
     const namespace = `story-${STORIES.findIndex((story) => story.name === name)}`;
-    const sides = [await realSide(namespace), simulatedSide(namespace)] as const;
+    const sides = [await realApi(server.client, namespace), simulatedApi(namespace)] as const;
     await Promise.all(sides.map((side) => tell(side)));
     expectAlike(name, sides[0].diary, sides[1].diary, { ...KINDER, ...ON_PURPOSE });
   });
@@ -527,153 +510,3 @@ describe.concurrent("the simulated API server answers as the real one", () => {
 test("what is listed is told", () => {
   expect(strayLines(STORIES, { ...KINDER, ...ON_PURPOSE })).toEqual([]);
 });
-
-async function realSide(namespace: string): Promise<Side> {
-  const kube = server.client;
-  await kube.create(
-    NAMESPACES,
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } } as Draft<Namespace>,
-    OPTIONS,
-  );
-  return {
-    kube,
-    namespace,
-    diary: new Diary(shown()),
-    events: (resource, query, upTo) => told(watching(kube, resource, { ...query, namespace }), upTo, () => undefined),
-  };
-}
-
-function simulatedSide(namespace: string): Side {
-  const { kube, world } = quietWorld();
-  return {
-    kube,
-    namespace,
-    diary: new Diary(shown()),
-    events: (resource, query, upTo) => {
-      const others = new Set(world.watches.streams);
-      return told(watching(kube, resource, { ...query, namespace }), upTo, () => {
-        for (const stream of world.watches.streams) if (!others.has(stream)) stream.deliver(Number.MAX_SAFE_INTEGER);
-      });
-    },
-  };
-}
-
-function watching(kube: KubeClient, resource: AnyResource, query: Omit<WatchQuery, "timeoutSeconds">) {
-  return kube.watch(resource, { ...query, timeoutSeconds: 60 }, OPTIONS);
-}
-
-/** Reads a watch up to the event about `upTo`. @param deliver lets the server send what it has */
-async function told(
-  watch: AsyncGenerator<WatchEvent<KubeObject>, void, undefined>,
-  upTo: string,
-  deliver: () => void,
-): Promise<unknown> {
-  const events: WatchEvent<KubeObject>[] = [];
-  for (;;) {
-    const next = watch.next();
-    deliver();
-    const { value: event } = await next;
-    if (event === undefined) throw new Error(`the watch ended before it told of ${upTo}`);
-    if (event.type === "BOOKMARK") continue; // when they come is the server's choice
-    events.push(event);
-    if (event.object.metadata.name !== upTo) continue;
-    void watch.return();
-    return events;
-  }
-}
-
-/** Answers without what differs between any two API servers: a uid and a version are named after the line that first tells of them. */
-function shown(): Show {
-  const names = new Map<string, string>();
-  const nameOf = (id: string, name: string) => {
-    if (!names.has(id)) names.set(id, name);
-    return names.get(id);
-  };
-  const show = (answer: unknown, line: string): unknown => {
-    if (Array.isArray(answer)) return answer.map((part, index) => show(part, `${line}, ${index}`));
-    if (typeof answer !== "object" || answer === null) return answer;
-    if ("items" in answer) return show(answer.items, line);
-    if (!("metadata" in answer))
-      return Object.fromEntries(Object.entries(answer).map(([key, part]) => [key, show(part, line)]));
-    const object = answer as KubeObject & { spec?: unknown; status?: unknown };
-    const { generation, resourceVersion, uid, ...rest } = object.metadata;
-    const {
-      managedFields: _,
-      deletionGracePeriodSeconds: __,
-      ...metadata
-    } = rest as typeof rest & { managedFields?: unknown };
-    const isOurs = object.kind === ETCD_PEERS.kind || object.kind === ETCD_CLUSTERS.kind;
-    return {
-      kind: object.kind,
-      metadata: {
-        ...metadata,
-        ...when("creationTimestamp", metadata),
-        ...when("deletionTimestamp", metadata),
-        uid: nameOf(uid, `first in: ${line}`),
-        resourceVersion: nameOf(resourceVersion, `first in: ${line}`),
-        ...(isOurs ? { generation } : {}),
-      },
-      ...(isOurs ? { spec: object.spec, status: object.status } : {}),
-    };
-  };
-  return show;
-}
-
-/** That a time is set, not which. */
-function when(field: "creationTimestamp" | "deletionTimestamp", metadata: Partial<ObjectMeta>): object {
-  return metadata[field] === undefined
-    ? {}
-    : { [field]: Number.isNaN(Date.parse(metadata[field])) ? "no time" : "a time" };
-}
-
-function headOf(resource: AnyResource, namespace: string, name: string, metadata: Partial<ObjectMeta> = {}) {
-  return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { ...metadata, namespace, name } };
-}
-
-function peer(namespace: string, name: string, metadata: Partial<ObjectMeta> = {}): Draft<EtcdPeer> {
-  return {
-    ...headOf(ETCD_PEERS, namespace, name, metadata),
-    spec: {
-      clusterName: "story",
-      version: DEFAULT_VERSION,
-      bootstrap: {
-        initialClusterState: "New",
-        clusterToken: "token",
-        static: { initialCluster: [{ name, host: `${name}.story` }] },
-      },
-      storage: { volumeClaimTemplate: DEFAULT_CLAIM },
-      podTemplate: {},
-    },
-  } as unknown as Draft<EtcdPeer>;
-}
-
-function clusterOf(namespace: string, name: string): Draft<EtcdCluster> {
-  return {
-    ...headOf(ETCD_CLUSTERS, namespace, name),
-    spec: { replicas: 3, version: DEFAULT_VERSION, storage: { volumeClaimTemplate: DEFAULT_CLAIM }, podTemplate: {} },
-  } as unknown as Draft<EtcdCluster>;
-}
-
-function claim(namespace: string, name: string, metadata: Partial<ObjectMeta> = {}): Draft<PersistentVolumeClaim> {
-  return {
-    ...headOf(PERSISTENT_VOLUME_CLAIMS, namespace, name, metadata),
-    spec: DEFAULT_CLAIM,
-  } as unknown as Draft<PersistentVolumeClaim>;
-}
-
-function pod(namespace: string, name: string, nodeName?: string): Draft<Pod> {
-  const containers = [{ name: "etcd", image: "example.test/etcd" }];
-  return {
-    ...headOf(PODS, namespace, name, { labels: { of: "story" } }),
-    spec: { containers, ...(nodeName === undefined ? {} : { nodeName }) },
-  } as unknown as Draft<Pod>;
-}
-
-function replicaSet(namespace: string, name: string): Draft<ReplicaSet> {
-  const labels = { of: "story" };
-  const { spec } = pod(namespace, name);
-  return {
-    ...headOf(REPLICA_SETS, namespace, name, { labels }),
-    spec: { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
-  } as unknown as Draft<ReplicaSet>;
-}

@@ -1,0 +1,333 @@
+import { describe, expect, test } from "vitest";
+import type { CallOptions } from "#etcd/client.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
+import { type EtcdRefusal, refusalOf } from "#etcd/error.ts";
+import { type EndpointStatus, type Member, type MemberId, type MemberList, memberId } from "#etcd/types.ts";
+import { neverAborted } from "#kit/etcd.ts";
+import { Diary, expectAlike, type Listed, strayLines } from "#kit/likeness.ts";
+import { type EtcdSide, NOBODYS_CLUSTER, realEtcd, simulatedEtcd } from "#kit/likeness-etcd.ts";
+
+// The simulated etcd answers as the real one does: see test/kit/likeness.ts.
+
+/** Where the simulated one allows or does what the real one does not, so that the simulation cannot find what would fail. */
+const KINDER: Listed = {
+  "A voter that is up can be removed while another one is down, and the quorum is lost; really it is refused.": [
+    "a removal that costs the quorum: it is asked for",
+    "a removal that costs the quorum: the list after that",
+  ],
+  "A learner can be added while a voter is down; really that is refused, at once, also without a quorum.": [
+    "members are down: a learner is added while a voter is down",
+    "members are down: a learner is added without quorum",
+  ],
+  "There can be several learners; really one (--max-learners).": [
+    "a member comes, and another one goes: a second learner",
+  ],
+  "A voter can be promoted, and nobody is a learner that lags; really there are refusals for both.": [
+    "a member comes, and another one goes: a voter is promoted",
+    "a member comes, and another one goes: it is promoted again",
+    "a member comes, and another one goes: nobody is promoted",
+  ],
+  "A learner lists and changes members; really it answers for its status and its health only.": [
+    "a member comes, and another one goes: a learner is asked to change members",
+    "a member comes, and another one goes: the list of a learner",
+    "a member comes, and another one goes: what a learner knows",
+  ],
+  "The last voter can be removed.": [
+    "alone, with an alarm: the last voter is removed",
+    "alone, with an alarm: the list after that",
+  ],
+  "That a member is down is known before the lead goes there; really etcd tries for an election timeout, without writes.":
+    ["members are down: the lead goes to who is down"],
+  "Who knows no leader waits for one before it says that it is not the leader itself; really it says so at once.": [
+    "members are down: the lead goes without quorum",
+  ],
+};
+
+/** Where it differs, and is meant to. */
+const ON_PURPOSE: Listed = {
+  "A founder that has lost its data founds the cluster again, as the real one does when it reaches none of the others.":
+    ["members are down: without its data it starts as it first did"],
+};
+
+const VERSION = "3.6.16";
+const OPTIONS: CallOptions = { signal: neverAborted, deadlineMs: 5_000 };
+/** For calls that cannot succeed. */
+const SHORT: CallOptions = { signal: neverAborted, deadlineMs: 1_500 };
+const NOBODY = memberId(1n);
+
+/** One of the two, as a story sees it. */
+interface Telling {
+  readonly etcd: EtcdSide;
+  readonly diary: Diary;
+  readonly idOf: (name: string) => MemberId;
+}
+
+interface Story {
+  readonly name: string;
+  readonly members: 1 | 3;
+  tell(telling: Telling): Promise<void>;
+}
+
+const STORIES: readonly Story[] = [
+  {
+    name: "a member comes, and another one goes",
+    members: 3,
+    async tell({ etcd, diary, idOf }) {
+      const { client } = etcd;
+      const [m0, m1] = [etcd.endpoint("m0"), etcd.endpoint("m1")];
+      const list = (line: string, endpoint = m1) =>
+        diary.note(line, () => client.memberList(endpoint, { ...OPTIONS, linearizable: true }));
+      await leads(etcd, idOf, "m0");
+      await diary.note("status of the leader", () => client.status(m0, OPTIONS));
+      await diary.note("status of another", () => client.status(m1, OPTIONS));
+      await diary.note("health", () => client.health(etcd.metricsAddress("m1"), OPTIONS));
+      await list("the list of the leader", m0);
+      await list("the list of another");
+      await diary.note("what another knows", () => client.memberList(m1, { ...OPTIONS, linearizable: false }));
+
+      const elsewhere = { ...OPTIONS, expectedClusterId: NOBODYS_CLUSTER };
+      await diary.note("a list of another cluster", () => client.memberList(m0, { ...elsewhere, linearizable: true }));
+      await diary.note("a removal in another cluster", () => client.removeMember(m0, idOf("m1"), elsewhere));
+      await diary.note("nobody is removed", () => client.removeMember(m0, NOBODY, OPTIONS));
+      await diary.note("nobody is promoted", () => client.promote(m0, NOBODY, OPTIONS));
+      await diary.note("a voter is promoted", () => client.promote(m0, idOf("m1"), OPTIONS));
+      await diary.note("a member that is not the leader gives the lead away", () =>
+        client.moveLeader(m1, idOf("m0"), OPTIONS),
+      );
+      await diary.note("the lead goes to nobody", () => client.moveLeader(m0, NOBODY, OPTIONS));
+      await diary.note("the lead goes where it is", () => client.moveLeader(m0, idOf("m0"), OPTIONS));
+
+      await etcd.spare("m3");
+      const m3 = etcd.endpoint("m3");
+      const added = await diary.need("a learner is added at another", () =>
+        patiently(etcd, "Unhealthy", () => client.addLearner(m1, [etcd.peerUrl("m3")], OPTIONS)),
+      );
+      const learner = added.member.id;
+      await diary.note("one at a founder's address", () => client.addLearner(m0, [etcd.peerUrl("m2")], OPTIONS));
+      await addedInVain(etcd, diary, "a second learner", m0);
+      await list("the list with a learner");
+      await diary.note("it is promoted before it has started", () => client.promote(m0, learner, OPTIONS));
+      await diary.note("the lead goes to a learner", () => client.moveLeader(m0, learner, SHORT));
+      diary.write("it starts fenced", await etcd.start("m3", "fenced"));
+      diary.write("it starts with the list as it is now", await etcd.start("m3", "joining"));
+      await diary.note("status of a learner", () => client.status(m3, OPTIONS));
+      await diary.note("health of a learner", () => client.health(etcd.metricsAddress("m3"), OPTIONS));
+      await diary.note("the lead goes to a learner that runs", () => client.moveLeader(m0, learner, SHORT));
+      await diary.note("the list of a learner", () => client.memberList(m3, { ...OPTIONS, linearizable: true }));
+      await diary.note("what a learner knows", () => client.memberList(m3, { ...OPTIONS, linearizable: false }));
+      await diary.note("a learner is asked to change members", () => client.removeMember(m3, NOBODY, OPTIONS));
+      await diary.note("it is promoted", () =>
+        patiently(etcd, "LearnerNotReady", () => client.promote(m1, learner, OPTIONS)),
+      );
+      await diary.note("it is promoted again", () => client.promote(m0, learner, OPTIONS));
+      await etcd.settled();
+      await list("the list of the new voter", m3);
+
+      await diary.note("the leader is removed", () =>
+        patiently(etcd, "Unhealthy", () => client.removeMember(m0, idOf("m0"), OPTIONS)),
+      );
+      await etcd.ended("m0");
+      await etcd.settled();
+      await list("the list without it");
+      await diary.note("it is removed again", () => client.removeMember(m1, idOf("m0"), OPTIONS));
+      diary.write("it starts again", await etcd.start("m0", "fenced"));
+      etcd.empty("m0");
+      diary.write("it starts without its data", await etcd.start("m0", "first"));
+      await list("nothing has changed");
+      await leads(etcd, idOf, "m1");
+      await client.memberList(m3, { ...OPTIONS, linearizable: true }); // so this leader knows what it has
+      await etcd.kill("m3");
+      etcd.empty("m3");
+      diary.write("the new voter starts without its data and with an old list", await etcd.start("m3", "stale"));
+      diary.write(
+        "the new voter starts without its data and with the list as it is now",
+        await etcd.start("m3", "joining"),
+      );
+    },
+  },
+  {
+    name: "members are down",
+    members: 3,
+    async tell({ etcd, diary, idOf }) {
+      const { client } = etcd;
+      const m0 = etcd.endpoint("m0");
+      const known = (line: string) =>
+        diary.note(line, () => client.memberList(m0, { ...OPTIONS, linearizable: false }));
+      await leads(etcd, idOf, "m0");
+      await etcd.kill("m2");
+      await diary.note("who is down answers nothing", () => client.status(etcd.endpoint("m2"), SHORT));
+      await addedInVain(etcd, diary, "a learner is added while a voter is down", m0);
+      await known("the list after that");
+      await diary.note("the lead goes to who is down", () => client.moveLeader(m0, idOf("m2"), SHORT));
+      await etcd.settled();
+
+      etcd.empty("m2");
+      diary.write("without its data it starts fenced", await etcd.start("m2", "fenced"));
+      const anew = await etcd.start("m2", "first");
+      diary.write("without its data it starts as it first did", anew);
+      if (anew === "runs") await etcd.kill("m2");
+      await leads(etcd, idOf, "m0");
+      await diary.note("who is down is removed", () => client.removeMember(m0, idOf("m2"), OPTIONS));
+
+      await etcd.kill("m1");
+      await etcd.wait();
+      await untilAlone(etcd, m0);
+      await diary.note("status without quorum", () => client.status(m0, OPTIONS));
+      await diary.note("health without quorum", () => client.health(etcd.metricsAddress("m0"), SHORT));
+      await diary.note("the list without quorum", () => client.memberList(m0, { ...SHORT, linearizable: true }));
+      await known("what is known without quorum");
+      await diary.note("a learner is added without quorum", () => client.addLearner(m0, ["http://127.0.0.1:1"], SHORT));
+      await diary.note("who is down is removed without quorum", () => client.removeMember(m0, idOf("m1"), SHORT));
+      await diary.note("nobody is promoted without quorum", () => client.promote(m0, NOBODY, SHORT));
+      await diary.note("the lead goes without quorum", () => client.moveLeader(m0, idOf("m1"), SHORT));
+      diary.write("the other one comes back", await etcd.start("m1", "fenced"));
+      await etcd.settled();
+      await diary.note("the list is confirmed again", () => client.memberList(m0, { ...OPTIONS, linearizable: true }));
+    },
+  },
+  {
+    name: "a removal that costs the quorum",
+    members: 3,
+    async tell({ etcd, diary, idOf }) {
+      const m0 = etcd.endpoint("m0");
+      await leads(etcd, idOf, "m0");
+      await etcd.kill("m2");
+      await diary.note("it is asked for", () => etcd.client.removeMember(m0, idOf("m1"), OPTIONS));
+      await diary.note("the list after that", () => etcd.client.memberList(m0, { ...OPTIONS, linearizable: false }));
+    },
+  },
+  {
+    name: "alone, with an alarm",
+    members: 1,
+    async tell({ etcd, diary, idOf }) {
+      const { client } = etcd;
+      const m0 = etcd.endpoint("m0");
+      const health = (line: string) => diary.note(line, () => client.health(etcd.metricsAddress("m0"), OPTIONS));
+      await health("health before");
+      await etcd.raiseCorrupt("m0");
+      await diary.note("status", () => client.status(m0, OPTIONS));
+      await health("health");
+      await diary.note("the list", () => client.memberList(m0, { ...OPTIONS, linearizable: true }));
+      const added = await diary.need("a learner is added", () =>
+        client.addLearner(m0, ["http://127.0.0.1:1"], OPTIONS),
+      );
+      await diary.note("it is removed before it has started", () => client.removeMember(m0, added.member.id, OPTIONS));
+      await diary.note("the alarm of nobody is disarmed", () =>
+        client.disarmAlarm(m0, { memberId: NOBODY, type: "CORRUPT" }, OPTIONS),
+      );
+      await diary.note("an alarm of another cluster is disarmed", () =>
+        client.disarmAlarm(
+          m0,
+          { memberId: idOf("m0"), type: "CORRUPT" },
+          { ...OPTIONS, expectedClusterId: NOBODYS_CLUSTER },
+        ),
+      );
+      await diary.note("status after that", () => client.status(m0, OPTIONS));
+      const disarm = () => client.disarmAlarm(m0, { memberId: idOf("m0"), type: "CORRUPT" }, OPTIONS);
+      await diary.note("it is disarmed", disarm);
+      await diary.note("and again", disarm);
+      await diary.note("status without it", () => client.status(m0, OPTIONS));
+      await health("health without it");
+      await diary.note("the last voter is removed", () => client.removeMember(m0, idOf("m0"), OPTIONS));
+      await diary.note("the list after that", () => client.memberList(m0, { ...SHORT, linearizable: false }));
+    },
+  },
+];
+
+describe.concurrent(`the simulated etcd answers as etcd ${VERSION}`, () => {
+  test.each(STORIES)("$name", async ({ name, members, tell }) => {
+    const diaries = await Promise.all(
+      [realEtcd(VERSION, members), simulatedEtcd(members)].map(async (starting) => {
+        const etcd = await starting;
+        try {
+          const names = new Map<MemberId, string>();
+          for (let ordinal = 0; ordinal < members; ordinal++) {
+            const { memberId: id } = await etcd.client.status(etcd.endpoint(`m${ordinal}`), OPTIONS);
+            names.set(id, `m${ordinal}`);
+          }
+          const diary = new Diary((answer) => shown(answer, names));
+          const idOf = (wanted: string) => [...names].find(([, each]) => each === wanted)?.[0] ?? NOBODY;
+          await tell({ etcd, diary, idOf });
+          return diary;
+        } finally {
+          await etcd.stop();
+        }
+      }),
+    );
+    expectAlike(name, diaries[0]!, diaries[1]!, { ...KINDER, ...ON_PURPOSE });
+  });
+});
+
+test("what is listed is told", () => {
+  expect(strayLines(STORIES, { ...KINDER, ...ON_PURPOSE })).toEqual([]);
+});
+
+/** Repeats a call for as long as etcd gives this refusal: members must have been connected, and learners followed, for a while. */
+async function patiently<T>(etcd: EtcdSide, refusal: EtcdRefusal, call: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await call();
+    } catch (thrown) {
+      if (refusalOf(thrown) !== refusal || tries === 100) throw thrown;
+      await etcd.wait();
+    }
+  }
+}
+
+/** A learner that etcd refuses. Where it is added nevertheless, it is taken away again, so that the story goes on alike. */
+async function addedInVain(etcd: EtcdSide, diary: Diary, line: string, endpoint: Endpoint): Promise<void> {
+  const added = await diary.note(line, () => etcd.client.addLearner(endpoint, ["http://127.0.0.1:1"], OPTIONS));
+  if (added !== undefined) await etcd.client.removeMember(endpoint, added.member.id, OPTIONS);
+}
+
+async function leads(etcd: EtcdSide, idOf: (name: string) => MemberId, name: string): Promise<void> {
+  const wanted = idOf(name);
+  await etcd.settled();
+  const { leaderId } = await etcd.client.status(etcd.endpoint(name), OPTIONS);
+  for (const other of ["m0", "m1", "m2", "m3"])
+    if (leaderId !== wanted && idOf(other) === leaderId)
+      await etcd.client.moveLeader(etcd.endpoint(other), wanted, OPTIONS);
+  await etcd.settled();
+}
+
+/** Waits until the member knows that it has lost the quorum: an election timeout. */
+async function untilAlone(etcd: EtcdSide, endpoint: Endpoint): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    const { leaderId } = await etcd.client.status(endpoint, OPTIONS);
+    if (leaderId === undefined) return;
+    await etcd.wait();
+  }
+  throw new Error("it still knows a leader");
+}
+
+// What is compared of an answer. Left out: IDs, terms, indexes, sizes and addresses, which differ between any two clusters, and
+// who answered with a list, which nobody reads.
+function shown(answer: unknown, names: Map<MemberId, string>): unknown {
+  const nameOf = (id: MemberId | undefined) => (id === undefined ? "nobody" : (names.get(id) ?? "a stranger"));
+  const member = ({ name, clientUrls, isLearner }: Member) => ({
+    name,
+    isLearner,
+    servesClients: clientUrls.length > 0,
+  });
+  const list = ({ members }: MemberList) => ({
+    members: members.map(member).sort((a, b) => (a.name < b.name ? -1 : 1)),
+  });
+  if (typeof answer !== "object" || answer === null) return answer;
+  if ("is" in answer)
+    return { is: answer.is, ...("value" in answer ? { value: nameOf(answer.value as MemberId) } : {}) };
+  if ("memberList" in answer && "member" in answer) {
+    const added = answer as { member: Member; memberList: MemberList };
+    names.set(added.member.id, "m3");
+    return { member: member(added.member), memberList: list(added.memberList) };
+  }
+  if ("members" in answer) return list(answer as MemberList);
+  const status = answer as EndpointStatus;
+  return {
+    member: nameOf(status.memberId),
+    leader: nameOf(status.leaderId),
+    isLearner: status.isLearner,
+    alarms: status.alarms.map(({ memberId: id, type }) => `${type} of ${nameOf(id)}`),
+    version: status.version,
+    downgradeTo: status.downgradeTo,
+  };
+}

@@ -1,0 +1,196 @@
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { DEFAULT_CLAIM, DEFAULT_VERSION } from "#api/v1alpha1/shared-schema.ts";
+import type { KubeClient, WatchEvent, WatchQuery } from "#kube/client.ts";
+import {
+  type AnyResource,
+  apiVersionOf,
+  type Draft,
+  type KubeObject,
+  NAMESPACES,
+  type Namespace,
+  type ObjectMeta,
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  PODS,
+  type Pod,
+  REPLICA_SETS,
+  type ReplicaSet,
+} from "#kube/kinds.ts";
+import { Diary, quietWorld, type Show } from "./likeness.ts";
+
+// What is compared of an object: all of it when it is of our own kinds, otherwise its metadata and whether it has a status: Kubernetes
+// fills in far more than the operator reads. Left out everywhere:
+//   managedFields                who set which field: the operator never reads it
+//   deletionGracePeriodSeconds   the operator asks whether something is being deleted, never how long that may take
+//   generation of other kinds    the operator counts generations of its own kinds only
+
+const OPTIONS = { signal: new AbortController().signal };
+
+/** One of the two worlds, as a story sees it. */
+export interface ApiSide {
+  readonly kube: KubeClient;
+  readonly namespace: string;
+  readonly diary: Diary;
+  /** What a watch tells up to the event about the object of this name, by which it is known to have told everything before. */
+  events(
+    resource: AnyResource,
+    query: Omit<WatchQuery, "timeoutSeconds" | "namespace">,
+    upTo: string,
+  ): Promise<unknown>;
+}
+
+/** A namespace of its own on a real API server. */
+export async function realApi(kube: KubeClient, namespace: string): Promise<ApiSide> {
+  await kube.create(
+    NAMESPACES,
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } } as Draft<Namespace>,
+    OPTIONS,
+  );
+  return {
+    kube,
+    namespace,
+    diary: new Diary(shown()),
+    events: (resource, query, upTo) => told(watching(kube, resource, { ...query, namespace }), upTo, () => undefined),
+  };
+}
+
+/** An API server of its own. */
+export function simulatedApi(namespace: string): ApiSide {
+  const { kube, world } = quietWorld();
+  return {
+    kube,
+    namespace,
+    diary: new Diary(shown()),
+    events: (resource, query, upTo) => {
+      const others = new Set(world.watches.streams);
+      return told(watching(kube, resource, { ...query, namespace }), upTo, () => {
+        for (const stream of world.watches.streams) if (!others.has(stream)) stream.deliver(Number.MAX_SAFE_INTEGER);
+      });
+    },
+  };
+}
+
+function watching(kube: KubeClient, resource: AnyResource, query: Omit<WatchQuery, "timeoutSeconds">) {
+  return kube.watch(resource, { ...query, timeoutSeconds: 60 }, OPTIONS);
+}
+
+/** Reads a watch up to the event about `upTo`. @param deliver lets the server send what it has */
+async function told(
+  watch: AsyncGenerator<WatchEvent<KubeObject>, void, undefined>,
+  upTo: string,
+  deliver: () => void,
+): Promise<unknown> {
+  const events: WatchEvent<KubeObject>[] = [];
+  for (;;) {
+    const next = watch.next();
+    deliver();
+    const { value: event } = await next;
+    if (event === undefined) throw new Error(`the watch ended before it told of ${upTo}`);
+    if (event.type === "BOOKMARK") continue; // when they come is the server's choice
+    events.push(event);
+    if (event.object.metadata.name !== upTo) continue;
+    void watch.return();
+    return events;
+  }
+}
+
+/** Answers without what differs between any two API servers: a uid and a version are named after the line that first tells of them. */
+function shown(): Show {
+  const names = new Map<string, string>();
+  const nameOf = (id: string, name: string) => {
+    if (!names.has(id)) names.set(id, name);
+    return names.get(id);
+  };
+  const show = (answer: unknown, line: string): unknown => {
+    if (Array.isArray(answer)) return answer.map((part, index) => show(part, `${line}, ${index}`));
+    if (typeof answer !== "object" || answer === null) return answer;
+    if ("items" in answer) return show(answer.items, line);
+    if (!("metadata" in answer))
+      return Object.fromEntries(Object.entries(answer).map(([key, part]) => [key, show(part, line)]));
+    const object = answer as KubeObject & { spec?: unknown; status?: unknown };
+    const { generation, resourceVersion, uid, ...rest } = object.metadata;
+    const {
+      managedFields: _,
+      deletionGracePeriodSeconds: __,
+      ...metadata
+    } = rest as typeof rest & { managedFields?: unknown };
+    const isOurs = object.kind === ETCD_PEERS.kind || object.kind === ETCD_CLUSTERS.kind;
+    return {
+      kind: object.kind,
+      metadata: {
+        ...metadata,
+        ...when("creationTimestamp", metadata),
+        ...when("deletionTimestamp", metadata),
+        uid: nameOf(uid, `first in: ${line}`),
+        resourceVersion: nameOf(resourceVersion, `first in: ${line}`),
+        ...(isOurs ? { generation } : {}),
+      },
+      ...(isOurs ? { spec: object.spec, status: object.status } : {}),
+    };
+  };
+  return show;
+}
+
+/** That a time is set, not which. */
+function when(field: "creationTimestamp" | "deletionTimestamp", metadata: Partial<ObjectMeta>): object {
+  return metadata[field] === undefined
+    ? {}
+    : { [field]: Number.isNaN(Date.parse(metadata[field])) ? "no time" : "a time" };
+}
+
+export function headOf(resource: AnyResource, namespace: string, name: string, metadata: Partial<ObjectMeta> = {}) {
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { ...metadata, namespace, name } };
+}
+
+export function peer(namespace: string, name: string, metadata: Partial<ObjectMeta> = {}): Draft<EtcdPeer> {
+  return {
+    ...headOf(ETCD_PEERS, namespace, name, metadata),
+    spec: {
+      clusterName: "story",
+      version: DEFAULT_VERSION,
+      bootstrap: {
+        initialClusterState: "New",
+        clusterToken: "token",
+        static: { initialCluster: [{ name, host: `${name}.story` }] },
+      },
+      storage: { volumeClaimTemplate: DEFAULT_CLAIM },
+      podTemplate: {},
+    },
+  } as unknown as Draft<EtcdPeer>;
+}
+
+export function clusterOf(namespace: string, name: string): Draft<EtcdCluster> {
+  return {
+    ...headOf(ETCD_CLUSTERS, namespace, name),
+    spec: { replicas: 3, version: DEFAULT_VERSION, storage: { volumeClaimTemplate: DEFAULT_CLAIM }, podTemplate: {} },
+  } as unknown as Draft<EtcdCluster>;
+}
+
+export function claim(
+  namespace: string,
+  name: string,
+  metadata: Partial<ObjectMeta> = {},
+): Draft<PersistentVolumeClaim> {
+  return {
+    ...headOf(PERSISTENT_VOLUME_CLAIMS, namespace, name, metadata),
+    spec: DEFAULT_CLAIM,
+  } as unknown as Draft<PersistentVolumeClaim>;
+}
+
+export function pod(namespace: string, name: string, nodeName?: string): Draft<Pod> {
+  const containers = [{ name: "etcd", image: "example.test/etcd" }];
+  return {
+    ...headOf(PODS, namespace, name, { labels: { of: "story" } }),
+    spec: { containers, ...(nodeName === undefined ? {} : { nodeName }) },
+  } as unknown as Draft<Pod>;
+}
+
+export function replicaSet(namespace: string, name: string): Draft<ReplicaSet> {
+  const labels = { of: "story" };
+  const { spec } = pod(namespace, name);
+  return {
+    ...headOf(REPLICA_SETS, namespace, name, { labels }),
+    spec: { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+  } as unknown as Draft<ReplicaSet>;
+}
