@@ -47,6 +47,9 @@ const KINDER: Listed = {
 const ON_PURPOSE: Listed = {
   "A founder that has lost its data founds the cluster again, as the real one does when it reaches none of the others.":
     ["members are down: without its data it starts as it first did"],
+  "A voter without its data takes part again; really it panics for as long as the leader counts on what it had.": [
+    "a member comes, and another one goes: the new voter starts without its data and with the list as it is now",
+  ],
 };
 
 const VERSION = "3.6.16";

@@ -105,10 +105,15 @@ function differences(real: unknown, simulated: unknown): readonly string[] {
   const [a, b] = [fieldsOf(real), fieldsOf(simulated)];
   const isRefused = typeof real === "string" || typeof simulated === "string"; // all fields of the other one would be noise
   const fields = isRefused ? [ANSWER] : [...new Set([...a.keys(), ...b.keys()])];
+  const missing = isRefused ? "another one" : "nothing";
   return fields
     .filter((field) => a.get(field) !== b.get(field))
-    .map((field) => `${field}: really ${a.get(field) ?? "another"}, simulated ${b.get(field) ?? "another"}`);
+    .map((field) => `${field}: really ${a.get(field) ?? missing}, simulated ${b.get(field) ?? missing}`)
+    .slice(0, MOST_FIELDS);
 }
+
+/** After a list that is longer on one side, everything differs. */
+const MOST_FIELDS = 12;
 
 const ANSWER = "answer";
 
