@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { hasCode } from "#base/error.ts";
 import type { CallOptions } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { type EtcdRefusal, refusalOf } from "#etcd/error.ts";
@@ -15,8 +16,10 @@ const KINDER: Listed = {
     "a removal that costs the quorum: it is asked for",
     "a removal that costs the quorum: the list after that",
   ],
-  "A learner can be added while a voter is down; really that is refused, at once, also without a quorum.": [
+  "A learner can be added while a voter is down; really that is refused.": [
     "members are down: a learner is added while a voter is down",
+  ],
+  "Without a quorum every change waits for a leader in vain; really an addition is refused at once.": [
     "members are down: a learner is added without quorum",
   ],
   "There can be several learners; really one (--max-learners).": [
@@ -126,12 +129,14 @@ const STORIES: readonly Story[] = [
       await etcd.settled();
       await list("the list of the new voter", m3);
 
-      await diary.note("the leader is removed", () =>
-        patiently(etcd, "Unhealthy", () => client.removeMember(m0, idOf("m0"), OPTIONS)),
-      );
+      try {
+        await patiently(etcd, "Unhealthy", () => client.removeMember(m0, idOf("m0"), OPTIONS));
+      } catch (thrown) {
+        if (!hasCode(thrown, "EtcdUnavailable")) throw thrown; // the real one ends soon, at times before it has answered
+      }
       await etcd.ended("m0");
       await etcd.settled();
-      await list("the list without it");
+      await list("the leader is removed");
       await diary.note("it is removed again", () => client.removeMember(m1, idOf("m0"), OPTIONS));
       diary.write("it starts again", await etcd.start("m0", "fenced"));
       etcd.empty("m0");
