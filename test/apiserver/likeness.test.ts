@@ -501,7 +501,7 @@ afterAll(async () => await server?.stop());
 describe.concurrent("the simulated API server answers as the real one", () => {
   test.each(STORIES)("$name", async ({ name, tell }) => {
     const namespace = `story-${STORIES.findIndex((story) => story.name === name)}`;
-    const sides = [await realApi(server.client, namespace), simulatedApi(namespace)] as const;
+    const sides = [await realApi(server.client, namespace), await simulatedApi(namespace)] as const;
     await Promise.all(sides.map((side) => tell(side)));
     expectAlike(name, sides[0].diary, sides[1].diary, { ...KINDER, ...ON_PURPOSE });
   });

@@ -19,8 +19,8 @@ import {
 } from "#kube/kinds.ts";
 import { Diary, quietWorld, type Show } from "./likeness.ts";
 
-// What is compared of an object: all of it when it is of our own kinds, otherwise its metadata and whether it has a status: Kubernetes
-// fills in far more than the operator reads. Left out everywhere:
+// What is compared of an object: all of it when it is of our own kinds, otherwise its metadata, since Kubernetes fills in far more
+// than the operator reads. Left out everywhere:
 //   managedFields                who set which field: the operator never reads it
 //   deletionGracePeriodSeconds   the operator asks whether something is being deleted, never how long that may take
 //   generation of other kinds    the operator counts generations of its own kinds only
@@ -56,8 +56,8 @@ export async function realApi(kube: KubeClient, namespace: string): Promise<ApiS
 }
 
 /** An API server of its own. */
-export function simulatedApi(namespace: string): ApiSide {
-  const { kube, world } = quietWorld();
+export async function simulatedApi(namespace: string): Promise<ApiSide> {
+  const { kube, world } = await quietWorld();
   return {
     kube,
     namespace,

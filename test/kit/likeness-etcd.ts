@@ -5,7 +5,7 @@ import type { Endpoint } from "#etcd/endpoint.ts";
 import { AlarmRequest_AlarmAction as AlarmAction, AlarmType as AlarmNumber } from "#etcd/proto/etcdserverpb/rpc_pb.js";
 import { type ClusterId, type EndpointStatus, hexOf } from "#etcd/types.ts";
 import { type EtcdMember, type EtcdVersionText, neverAborted, planEtcd, type RunningEtcd, until } from "./etcd.ts";
-import { quietWorld } from "./likeness.ts";
+import { type QuietWorld, quietWorld } from "./likeness.ts";
 import type { Disk } from "./world-disk.ts";
 
 /**
@@ -191,7 +191,7 @@ class RealEtcd implements EtcdSide {
 
 /** A formed cluster of the simulated world. */
 export async function simulatedEtcd(members: 1 | 3): Promise<EtcdSide> {
-  const side = new SimulatedEtcd(members);
+  const side = new SimulatedEtcd(await quietWorld(), members);
   for (const name of side.founders) await side.start(name, "first");
   await side.settled();
   return side;
@@ -205,12 +205,11 @@ interface SimulatedMember {
 class SimulatedEtcd implements EtcdSide {
   readonly client: EtcdClient;
   readonly founders: readonly string[];
-  readonly #world: ReturnType<typeof quietWorld>["world"];
+  readonly #world: QuietWorld["world"];
   readonly #members = new Map<string, SimulatedMember>();
   #starts = 0;
 
-  constructor(members: number) {
-    const { world, etcd } = quietWorld();
+  constructor({ world, etcd }: QuietWorld, members: number) {
     this.#world = world;
     this.client = etcd;
     this.founders = Array.from({ length: members }, (_, ordinal) => `m${ordinal}`);

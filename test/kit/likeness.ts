@@ -74,8 +74,15 @@ export function strayLines(stories: readonly { readonly name: string }[], listed
     .filter((line) => !isTold(line));
 }
 
-/** The clients that the operator has in a simulated world in which nothing happens by itself: the operator in it is dead. */
-export function quietWorld(): { readonly world: World; readonly kube: KubeClient; readonly etcd: EtcdClient } {
+/** A simulated world in which nothing happens by itself, with the clients that an operator has in it. */
+export interface QuietWorld {
+  readonly world: World;
+  readonly kube: KubeClient;
+  readonly etcd: EtcdClient;
+}
+
+/** The operator whose clients these were is dead, and has seen nothing but an empty world. */
+export async function quietWorld(): Promise<QuietWorld> {
   const clients: { kube?: KubeClient; etcd?: EtcdClient } = {};
   const world = new World({
     seed: 1,
@@ -95,6 +102,7 @@ export function quietWorld(): { readonly world: World; readonly kube: KubeClient
     },
   });
   world.startOperator();
+  await new Promise((resolve) => setImmediate(resolve)); // so that its caches have listed before there is anything
   world.crashOperator();
   const { kube, etcd } = clients;
   if (kube === undefined || etcd === undefined) throw new Error("the operator is given both clients when it starts");
