@@ -29,6 +29,14 @@ export interface Count {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
+  /** What each test file took, around its tests; without what prepares and takes down the level. */
+  readonly files: readonly Took[];
+}
+
+/** A name and how long it took, in milliseconds. */
+export interface Took {
+  readonly name: string;
+  readonly ms: number;
 }
 
 export interface LevelOptions {
@@ -120,18 +128,30 @@ async function counted(vitest: readonly string[], start: (argv: readonly string[
   try {
     const code = await start([...vitest, "--reporter=default", "--reporter=json", `--outputFile.json=${file}`]);
     const report = await readFile(file, "utf8").catch(() => undefined); // vitest died before it could write one
-    if (report === undefined) return { passed: 0, failed: 1, skipped: 0 };
-    const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(report) as Record<
-      string,
-      number
-    >;
-    const failed = numFailedTests ?? 0;
-    return {
-      passed: numPassedTests ?? 0,
-      failed: failed === 0 && code !== 0 ? 1 : failed,
-      skipped: (numPendingTests ?? 0) + (numTodoTests ?? 0),
-    };
+    if (report === undefined) return { passed: 0, failed: 1, skipped: 0, files: [] };
+    return countOf(JSON.parse(report) as VitestReport, code);
   } finally {
     await rm(folder, { recursive: true });
   }
+}
+
+/** What is read of vitest's JSON report. */
+export interface VitestReport {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  readonly numPendingTests: number;
+  readonly numTodoTests: number;
+  /** Times are milliseconds since 1970. */
+  readonly testResults: readonly { readonly name: string; readonly startTime: number; readonly endTime: number }[];
+}
+
+/** @param code exit code of vitest */
+export function countOf(report: VitestReport, code: number): Count {
+  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = report;
+  return {
+    passed: numPassedTests,
+    failed: numFailedTests === 0 && code !== 0 ? 1 : numFailedTests,
+    skipped: numPendingTests + numTodoTests,
+    files: testResults.map(({ name, startTime, endTime }) => ({ name, ms: endTime - startTime })),
+  };
 }

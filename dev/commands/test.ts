@@ -1,16 +1,22 @@
 import { parseArgs } from "node:util";
 import { runChecks } from "../checks.ts";
 import { Failure } from "../failure.ts";
-import { type Count, LEVELS, type Level, LONG, runLevel } from "../levels.ts";
+import { type Count, LEVELS, type Level, LONG, runLevel, type Took } from "../levels.ts";
 import { step } from "../progress.ts";
+import { currentCommit, readChapters, sliceOf } from "../slice.ts";
+import { tookLongest } from "../took-longest.ts";
 
 const USAGE = `Tests, from fast to slow: ${LEVELS.join(", ")}.
 
   npm test                            checks and every level
   npm run test:unit                   one level; likewise test:apiserver, test:etcd, test:e2e
   npm run test:long                   clients under load, bad days, an operator that dies after every write; half an hour
+  npm run test:long -- --slice        about fifteen minutes of it; the commit chooses which
   npm run test:e2e -- FILE -t NAME    what follows goes to vitest
   npm run test:e2e -- --keep          leave the local Kubernetes of the tests running (npm run local -- down --instance test)`;
+
+/** What each level took, its preparations included. */
+const levels: Took[] = [];
 
 async function main(argv: readonly string[]): Promise<Count> {
   const { values, positionals } = parseArgs({
@@ -18,6 +24,7 @@ async function main(argv: readonly string[]): Promise<Count> {
     allowPositionals: true,
     options: {
       keep: { type: "boolean", default: false },
+      slice: { type: "boolean", default: false },
       t: { type: "string", short: "t" },
       help: { type: "boolean" },
     },
@@ -26,8 +33,21 @@ async function main(argv: readonly string[]): Promise<Count> {
   const [first, ...files] = positionals;
   const level = [...LEVELS, LONG].find((known) => known === first) as Level | undefined;
   if (first !== undefined && level === undefined) throw new Failure(`there is no level "${first}"\n\n${USAGE}`);
+  if (values.slice) files.push(...(await slice(level)));
   const filters = [...files, ...(values.t === undefined ? [] : ["-t", values.t])];
   return level === undefined ? await everything(values.keep) : await tested(level, filters, values.keep);
+}
+
+/** @returns names of test files that no other file's name contains */
+async function slice(level: Level | undefined): Promise<string[]> {
+  if (level !== LONG) throw new Failure(`--slice is for the long tests: npm run test:long -- --slice\n\n${USAGE}`);
+  const chapters = readChapters(process.cwd());
+  const commit = await currentCommit(process.cwd());
+  const chosen = sliceOf(chapters, commit);
+  console.log(
+    `commit ${commit.slice(0, 12)} tells ${chosen.length} of ${Object.keys(chapters).length} chapters: ${chosen.join(", ")}`,
+  );
+  return chosen.map((name) => `test/long/${name}`);
 }
 
 /** How many simulated histories are told when everything is tested; `npm run test:unit` alone tells fewer, to be quick. */
@@ -35,23 +55,32 @@ const HISTORIES = "20000";
 
 async function everything(keep: boolean): Promise<Count> {
   process.env.SIMULATION_HISTORIES ??= HISTORIES;
+  const sinceMs = performance.now();
   let total: Count = (await holds(() => runChecks(process.cwd(), step))) ? NONE : { ...NONE, failed: 1 };
+  levels.push({ name: "checks", ms: performance.now() - sinceMs });
   for (const level of LEVELS) total = sum(total, await tested(level, [], keep));
   return total;
 }
 
-const NONE: Count = { passed: 0, failed: 0, skipped: 0 };
+const NONE: Count = { passed: 0, failed: 0, skipped: 0, files: [] };
 
 function sum(a: Count, b: Count): Count {
-  return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };
+  return {
+    passed: a.passed + b.passed,
+    failed: a.failed + b.failed,
+    skipped: a.skipped + b.skipped,
+    files: [...a.files, ...b.files],
+  };
 }
 
 /** One level; what goes wrong around its tests counts as one failure, and the next level still runs. */
 async function tested(level: Level, filters: readonly string[], keep: boolean): Promise<Count> {
-  let count = { ...NONE, failed: 1 };
+  const sinceMs = performance.now();
+  let count: Count = { ...NONE, failed: 1 };
   await holds(async () => {
     count = await runLevel(process.cwd(), level, { filters, keep }, step);
   });
+  levels.push({ name: level, ms: performance.now() - sinceMs });
   return count;
 }
 
@@ -67,7 +96,8 @@ async function holds(work: () => Promise<void>): Promise<boolean> {
 }
 
 try {
-  const { passed, failed, skipped } = await main(process.argv.slice(2));
+  const { passed, failed, skipped, files } = await main(process.argv.slice(2));
+  console.log(`\n${tookLongest(process.cwd(), levels, files).join("\n")}`);
   console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
   process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
 } catch (thrown) {

@@ -1,0 +1,45 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Failure } from "./failure.ts";
+import { run } from "./run.ts";
+
+// Why a slice? All long tests together take longer than anybody waits before a change lands, and what is never run rots. So
+// every landing tells some of them, and the commit chooses which: told again, a commit tells the same ones.
+
+/** Minutes of one slice. */
+const SLICE_MINUTES = 15;
+
+/** File below test/long → minutes that it takes on two processors. */
+export type Chapters = Readonly<Record<string, number>>;
+
+/** The chapters of the long tests, in their order. @param root the repository */
+export function readChapters(root: string): Chapters {
+  const file = join(root, "test", "long", "chapters.json");
+  return (JSON.parse(readFileSync(file, "utf8")) as { minutes: Chapters }).minutes;
+}
+
+/**
+ * The chapters that a commit tells: the one that its hash points at, and those that follow it in the circle, as long as they fit.
+ * @param commit hash of the commit, in hexadecimal
+ * @returns at least one, also when it alone takes longer
+ */
+export function sliceOf(chapters: Chapters, commit: string, minutes = SLICE_MINUTES): string[] {
+  const names = Object.keys(chapters);
+  const first = Number.parseInt(commit.slice(0, 8), 16) % names.length;
+  const circle = [...names.slice(first), ...names.slice(0, first)];
+  let left = minutes;
+  const fit = circle.findIndex((name) => {
+    left -= chapters[name] ?? 0;
+    return left < 0;
+  });
+  return fit === -1 ? circle : circle.slice(0, Math.max(1, fit));
+}
+
+/** Hash of the commit that is checked out. @throws Failure when there is none */
+export async function currentCommit(root: string): Promise<string> {
+  const { code, stdout } = await run("git", ["-C", root, "rev-parse", "HEAD"], { mayFail: true });
+  if (code === 0) return stdout.trim();
+  throw new Failure(
+    "--slice: the commit chooses the slice, and there is none here; name chapters instead: npm run test:long -- FILE",
+  );
+}

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually } from "#kit/e2e.ts";
+import { withoutDeployedOperator } from "#kit/operator-process.ts";
+import { type Scenario, sweep } from "#kit/operator-sweep.ts";
+import type { World } from "#kit/operator-world.ts";
+
+// The operator dies after every single write, and is started again: the end is the same as without its death.
+
+export interface Swept {
+  readonly scenario: Scenario;
+  /** Writes that it must have made: without them the sweep would not have tried what it is for. */
+  readonly mustWrite: readonly string[];
+}
+
+/** Declares a test for each scenario; the deployed operator is away meanwhile. */
+export function testSweeps(swept: readonly Swept[]): void {
+  let deployed: AsyncDisposable;
+
+  beforeAll(async () => {
+    deployed = await withoutDeployedOperator();
+  });
+
+  afterAll(async () => {
+    await deployed[Symbol.asyncDispose]();
+  });
+
+  for (const { scenario, mustWrite } of swept) {
+    test(`crash sweep of ${scenario.name}: an operator that dies after any of its writes comes to the same end`, async () => {
+      const { writes, runs, seconds } = await sweep(scenario);
+      const deaths = runs.filter(({ died }) => died).length;
+      console.log(`${scenario.name}: ${writes.length} writes, ${deaths} deaths in ${runs.length} runs, ${seconds} s`);
+      expect(runs.filter(({ fault }) => fault !== undefined)).toEqual([]);
+      expect(writes).toEqual(expect.arrayContaining([...mustWrite]));
+      // A run may need fewer writes of status, and need not move the leadership a second time.
+      const missed = runs.filter(({ died, point }) => !died && !/\/status |^MoveLeader #2/.test(point));
+      expect(missed).toEqual([]);
+    }, 1_200_000);
+  }
+}
+
+/** A cluster that is ready and has a key. */
+export async function readyWith(world: World, replicas: number): Promise<void> {
+  await world.create({ replicas });
+  await eventually(() => world.mustBeReady());
+  await world.write("key", "written before");
+}
+
+export async function mustHaveItsData(world: World): Promise<void> {
+  expect(await world.readBack("key")).toBe("written before");
+}

@@ -1,0 +1,62 @@
+import { expect } from "vitest";
+import { mustHaveItsData, readyWith, testSweeps } from "#kit/crash-sweep.ts";
+import { eventually } from "#kit/e2e.ts";
+import type { Scenario } from "#kit/operator-sweep.ts";
+import type { World } from "#kit/operator-world.ts";
+
+const bootstrap: Scenario = {
+  name: "bootstrap",
+  act: (world) => world.create({ replicas: 3 }),
+  settled: (world) => world.mustBeReady(),
+  holds: mustHaveItsOwnIdentity,
+};
+
+const deletion: Scenario = {
+  name: "deletion",
+  prepare: (world) => readyWith(world, 3),
+  act: remove,
+  settled: mustBeGone,
+};
+
+const comeback: Scenario = {
+  name: "return",
+  async prepare(world) {
+    await readyWith(world, 3);
+    before.set(world, (await world.get()).status?.identity?.clusterID);
+    await remove(world);
+    await eventually(() => mustBeGone(world));
+  },
+  act: (world) => world.create({ replicas: 3 }),
+  settled: (world) => world.mustBeReady(),
+  async holds(world) {
+    await mustHaveItsData(world);
+    expect((await world.cluster())?.status?.identity?.clusterID).toBe(before.get(world));
+  },
+};
+
+/** The cluster ID of a cluster that was deleted. */
+const before = new WeakMap<World, string | undefined>();
+
+async function remove(world: World): Promise<void> {
+  await world.kubectl("delete", "etcdcluster", world.name, "--wait=false");
+}
+
+/** Its claims stay. */
+async function mustBeGone(world: World): Promise<void> {
+  const left = (await world.objects()).filter(({ kind }) => kind !== "PersistentVolumeClaim");
+  if (left.length > 0)
+    throw new Error(`there are still ${left.map(({ kind, metadata }) => `${kind} ${metadata.name}`)}`);
+}
+
+async function mustHaveItsOwnIdentity(world: World): Promise<void> {
+  const cluster = await world.cluster();
+  const { uid = "" } = cluster?.metadata ?? {};
+  const expected = world.expectedClusterId(uid, ["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
+  expect(cluster?.status?.identity?.clusterID).toBe(expected);
+}
+
+testSweeps([
+  { scenario: bootstrap, mustWrite: ["POST persistentvolumeclaims/my-etcd-2", "PUT etcdpeers/my-etcd-2"] },
+  { scenario: deletion, mustWrite: [] }, // none at all: the garbage collector does it, and needs no operator
+  { scenario: comeback, mustWrite: ["PUT etcdclusters/my-etcd/status", "POST replicasets/my-etcd-2"] },
+]);
