@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { cacheRoot } from "./cache.ts";
 import { Failure } from "./failure.ts";
 import { withLock } from "./lock.ts";
@@ -12,8 +13,6 @@ import { type ComponentName, goBinaryName, RECIPES, type Recipe } from "./recipe
 const GO_FOLDER = join(import.meta.dirname, "go");
 
 /** Lines of a failed build's output that are shown. */
-/** Between two downloads; longer silence means that there are no more. */
-const QUIET_MS = 3_000;
 const SHOWN_LINES = 15;
 
 /** Where the binaries of all components lie, one folder per component, version and way to build it. */
@@ -30,19 +29,32 @@ export async function ensureComponents<N extends ComponentName>(
   names: readonly N[],
   step: Step,
 ): Promise<Record<N, string>> {
-  for (const group of groupsOf(names.filter((name) => !existsSync(mainBinary(name))))) {
-    await step(`${group.join(", ")} built`, async (note) => {
+  for (const group of missingBuilds(names)) {
+    await step(buildTitle(group), async (note) => {
       await withLock(
         join(cacheRoot(), `build-${RECIPES[group[0] as ComponentName].module}.lock`),
         async () => {
           const missing = group.filter((name) => !existsSync(mainBinary(name)));
           if (missing.length > 0) await build(missing, note);
         },
-        { onWait: (pid) => note(`process ${pid} is building it`) },
+        { onWait: (pid) => note(`waiting for process ${pid}, which is building it`) },
       );
     });
   }
   return Object.fromEntries(names.map((name) => [name, mainBinary(name)])) as Record<N, string>;
+}
+
+/** What has to be built, grouped as it will be built. */
+export function missingBuilds<N extends ComponentName>(names: readonly N[]): N[][] {
+  return groupsOf(names.filter((name) => !existsSync(mainBinary(name))));
+}
+
+/** Title of the step that builds the group. */
+export function buildTitle(group: readonly ComponentName[]): string {
+  const { module, version }: Recipe = RECIPES[group[0] as ComponentName];
+  const name = module.endsWith(`-${version}`) ? module.slice(0, -version.length - 1) : module;
+  const what = group.length > 1 ? ` (${group.length} programs)` : "";
+  return `${name} ${version}${what} built`;
 }
 
 /** Absolute path of the component's main binary, whether or not it was built yet. */
@@ -109,6 +121,7 @@ function publish(name: ComponentName, draft: string): void {
 async function compile(recipe: Recipe, packages: readonly string[], out: string, note: Note): Promise<void> {
   const args = [
     "build",
+    "-v", // names each package when it is compiled: how we tell that it goes on
     "-tags",
     recipe.tags.join(","),
     "-ldflags",
@@ -122,32 +135,47 @@ async function compile(recipe: Recipe, packages: readonly string[], out: string,
     GOFLAGS: "-mod=readonly -buildvcs=false",
     ...(recipe.cgo === "auto" ? {} : { CGO_ENABLED: recipe.cgo }),
   };
-  const compiling = recipe.module === "kubernetes" ? "compiling; the first time takes about five minutes" : "compiling";
-  note(compiling);
-  let quiet: NodeJS.Timeout | undefined;
-  const lines: string[] = [];
+  note("go starts");
+  const output = new GoOutput(note);
   const code = await new Promise<number | null>((resolve, reject) => {
-    const go = spawn("go", args, { cwd: join(GO_FOLDER, recipe.module), env, stdio: ["ignore", "ignore", "pipe"] });
-    go.stderr.setEncoding("utf8").on("data", (text: string) => {
-      for (const line of text.split("\n").filter(Boolean)) {
-        if (!line.startsWith("go: downloading")) {
-          lines.push(line);
-          continue;
-        }
-        note(line.slice("go: ".length));
-        // go says nothing when it has all modules and begins to compile.
-        clearTimeout(quiet);
-        quiet = setTimeout(() => note(compiling), QUIET_MS);
-      }
+    // It ends with us, however we end: a build that nobody waits for any more would go on for minutes.
+    const argv = ["--pdeathsig", "KILL", "go", ...args];
+    const go = spawn("setpriv", argv, {
+      cwd: join(GO_FOLDER, recipe.module),
+      env,
+      stdio: ["ignore", "ignore", "pipe"],
     });
+    createInterface(go.stderr).on("line", (line) => output.read(line));
     go.on("error", (cause) =>
       reject(new Failure(`go, which builds ${recipe.module}, did not start: ${cause.message}`, { cause })),
     );
     go.on("close", resolve);
-  }).finally(() => clearTimeout(quiet));
+  });
   if (code !== 0) {
     throw new Failure(
-      `go build of ${recipe.module} failed (exit code ${code}):\n${lines.slice(-SHOWN_LINES).join("\n")}`,
+      `go build of ${recipe.module} failed (exit code ${code}):\n${output.errors.slice(-SHOWN_LINES).join("\n")}`,
     );
+  }
+}
+
+/** What `go build -v` says: modules that it downloads, packages that it compiles, and errors. */
+export class GoOutput {
+  readonly errors: string[] = [];
+  readonly #note: Note;
+  #downloaded = 0;
+  #compiled = 0;
+
+  constructor(note: Note) {
+    this.#note = note;
+  }
+
+  read(line: string): void {
+    if (line.startsWith("go: downloading ")) {
+      this.#downloaded++;
+      this.#note(`${this.#downloaded} modules downloaded`);
+    } else if (/^[\w.~-]+(\/[\w.~-]+)*$/.test(line)) {
+      this.#compiled++;
+      this.#note(`${this.#compiled} packages compiled`);
+    } else if (line !== "") this.errors.push(line);
   }
 }

@@ -9,9 +9,14 @@ import type { Note, Step } from "./progress.ts";
 /** Longest for a pod of the operator to be ready, in seconds: pulling its image included. */
 const ROLLOUT_SECONDS = 180;
 
+/** Titles of the steps. */
+export const OPERATOR_DEPLOYED = "operator deployed";
+export const CLUSTER_HEALTHY = "EtcdCluster: every member is a healthy voter";
+export const KEY_READ = "a key written and read through the cluster";
+
 /** Installs the operator, or brings an installed one up to this image, and waits until it is ready. */
 export async function deployOperator(kubectl: Kubectl, image: string, step: Step): Promise<void> {
-  await step("operator deployed", async (note) => {
+  await step(OPERATOR_DEPLOYED, async (note) => {
     note("custom resources");
     const crds = crdManifests();
     await kubectl.apply(crds);
@@ -21,7 +26,7 @@ export async function deployOperator(kubectl: Kubectl, image: string, step: Step
     const [namespace, ...rest] = operatorManifests(image);
     await kubectl.apply([namespace as object]);
     await kubectl.apply(rest);
-    note("waiting for its pod");
+    note("waiting for its pod: the image is unpacked, then it starts and gets the lease");
     const rollout = [
       "rollout",
       "status",
@@ -58,9 +63,7 @@ export async function createCluster(kubectl: Kubectl, file: string, step: Step, 
   const manifest = parse(await readFile(file, "utf8")) as { metadata: { name: string } };
   const { name } = manifest.metadata;
   await kubectl.run(["apply", "-f", file]);
-  await step(`EtcdCluster ${name}: every member is a healthy voter`, (note) =>
-    waitReady(kubectl, name, deadlineMs, note),
-  );
+  await step(CLUSTER_HEALTHY, (note) => waitReady(kubectl, name, deadlineMs, note));
   return name;
 }
 
@@ -81,7 +84,7 @@ async function waitReady(kubectl: Kubectl, name: string, deadlineMs: number, not
 }
 
 /** Writes a key through the cluster's client Service and reads it back from another member. @returns what was read */
-export async function writeAndRead(kubectl: Kubectl, name: string): Promise<string> {
+export async function writeAndRead(kubectl: Kubectl, name: string, note: Note): Promise<string> {
   const { stdout } = await kubectl.run(["get", "pods", "-l", `etcd.improbable.io/cluster-name=${name}`, "-o", "name"]);
   const pods = stdout.trim().split("\n");
   const [writer, reader] = [pods[0], pods.at(-1)];
@@ -90,7 +93,11 @@ export async function writeAndRead(kubectl: Kubectl, name: string): Promise<stri
   const value = `hello at ${new Date().toISOString()}`;
   // The Service leads to members whom the kubelet has found ready, which may be seconds after they are.
   const patience = "--command-timeout=60s";
+  note(
+    `waiting for the Service ${name}-client to lead to a member, which it does when the kubelet has found one ready`,
+  );
   await kubectl.run(["exec", writer, "-c", "etcd", "--", "etcdctl", endpoints, patience, "put", "greeting", value]);
+  note("reading it back from another member");
   const read = await kubectl.run([
     "exec",
     reader,

@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { cacheRoot } from "./cache.ts";
-import { ensureComponents } from "./components.ts";
+import { ensureComponents, mainBinary } from "./components.ts";
 import { type ImageSpec, writeImage } from "./image.ts";
 import type { Step } from "./progress.ts";
 import type { ComponentName } from "./recipes.ts";
-import { ETCD_VERSIONS, PAUSE_VERSION } from "./versions.ts";
+import { ETCD_VERSIONS, type EtcdVersion, PAUSE_VERSION } from "./versions.ts";
 
 export const PAUSE_IMAGE = `localhost/pause:${PAUSE_VERSION}`;
 
@@ -21,21 +21,33 @@ export interface ImageArchive {
   readonly file: string;
 }
 
+export const IMAGES_WRITTEN = "images of etcd written";
+
+interface PlannedArchive extends ImageArchive {
+  readonly component: ComponentName;
+  readonly spec: ImageSpec;
+}
+
+/** The archives of the pause image and of one etcd image per version, whether or not they are there. */
+export function imageArchives(versions: readonly EtcdVersion[]): PlannedArchive[] {
+  const etcds = versions.map((version) => {
+    const component = `etcd-${version}` as const;
+    return { component, spec: etcdSpec(version, mainBinary(component)) };
+  });
+  const all = [{ component: "pause" as const, spec: pauseSpec(mainBinary("pause")) }, ...etcds];
+  return all.map(({ component, spec }) => ({ component, spec, name: spec.name, file: archiveFile(component, spec) }));
+}
+
 /** Makes the archives of the pause image and of one etcd image per version, unless they are in the cache. */
-export async function ensureImages(step: Step): Promise<ImageArchive[]> {
-  const etcds = ETCD_VERSIONS.map((version) => `etcd-${version}` as const);
-  const binaries = await ensureComponents(["pause", ...etcds], step);
-  const specs: [ComponentName, ImageSpec][] = [
-    ["pause", pauseSpec(binaries.pause)],
-    ...etcds.map((name, index): [ComponentName, ImageSpec] => [
-      name,
-      etcdSpec(ETCD_VERSIONS[index] ?? "", binaries[name]),
-    ]),
-  ];
-  const archives = specs.map(([component, spec]) => ({ spec, name: spec.name, file: archiveFile(component, spec) }));
+export async function ensureImages(versions: readonly EtcdVersion[], step: Step): Promise<ImageArchive[]> {
+  const archives = imageArchives(versions);
+  await ensureComponents(
+    archives.map(({ component }) => component),
+    step,
+  );
   const missing = archives.filter((archive) => !existsSync(archive.file));
   if (missing.length > 0) {
-    await step(`${missing.length} images written`, async (note) => {
+    await step(IMAGES_WRITTEN, async (note) => {
       for (const { spec, file } of missing) {
         note(spec.name);
         mkdirSync(dirname(file), { recursive: true });

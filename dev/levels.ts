@@ -12,6 +12,7 @@ import { loadArchive } from "./local/nodes.ts";
 import { ensureOperatorImage } from "./operator-image.ts";
 import type { Step } from "./progress.ts";
 import { run } from "./run.ts";
+import { ETCD_VERSIONS } from "./versions.ts";
 
 /** From fastest to slowest. */
 export const LEVELS = ["unit", "apiserver", "etcd", "e2e"] as const;
@@ -88,7 +89,7 @@ export async function withTestInstance<T>(
 ): Promise<T> {
   const interrupted = takeDownOn(["SIGINT", "SIGTERM"], name, step);
   try {
-    const instance = await up(name, undefined, step);
+    const instance = await up(name, undefined, step, ETCD_VERSIONS);
     const image = await ensureOperatorImage(root, step);
     await loadArchive(name, image.file, step);
     const { kubectl } = await ensureComponents(["kubectl"], step);

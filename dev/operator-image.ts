@@ -15,6 +15,9 @@ const PROGRAM = "/app/operator.mjs";
 const ENTRYPOINT = ["/usr/local/bin/node", "--max-semi-space-size=1", "--optimize-for-size", PROGRAM];
 const ENVIRONMENT = { NODE_ENV: "production", MALLOC_ARENA_MAX: "1" };
 
+/** Title of the step that makes it. */
+export const OPERATOR_IMAGE = "operator image";
+
 /** Several clones may be at work at once, each with its own operator. */
 const KEPT_IMAGES = 4;
 
@@ -52,7 +55,7 @@ export async function bundleOperator(root: string): Promise<string> {
  * Named by its content, so that a Deployment changes exactly when the operator does.
  */
 export async function ensureOperatorImage(root: string, step: Step): Promise<ImageArchive> {
-  return await step("operator image", async (note) => {
+  return await step(OPERATOR_IMAGE, async (note) => {
     note("bundling");
     const bundle = await bundleOperator(root);
     const node = realpathSync(process.execPath);

@@ -27,8 +27,14 @@ const BUILD: readonly Package[] = [
 
 /** Installs what the environment runs with. @throws Failure when something is missing and cannot be installed */
 export async function ensureRunPackages(step: Step): Promise<void> {
-  const missing = RUN_TIME.filter((each) => !each.isThere());
-  if (missing.length > 0) await step(`${namesOf(missing)} installed`, (note) => install(missing, note));
+  const missing = missingRunPackages();
+  if (missing.length > 0) await step(PACKAGES_INSTALLED, (note) => install(missing, note));
+}
+
+export const PACKAGES_INSTALLED = "packages of the system installed";
+
+export function missingRunPackages(): readonly Package[] {
+  return RUN_TIME.filter((each) => !each.isThere());
 }
 
 /** Installs what a build needs. @param withC whether C code is compiled @throws Failure as above */

@@ -1,4 +1,5 @@
 import pc from "picocolors";
+import type { Journey } from "./journey.ts";
 
 /** Says what a step is doing just now; the last sentence wins. */
 export type Note = (text: string) => void;
@@ -6,7 +7,9 @@ export type Note = (text: string) => void;
 /** Runs `work` and tells about it: one line when it ends, on a terminal also a live line while it runs. */
 export type Step = <T>(title: string, work: (note: Note) => Promise<T>) => Promise<T>;
 
-/** How often a log without a terminal hears that a long step still runs, in milliseconds: CI systems end silent jobs. */
+/** After this long a log without a terminal is told what a step waits for, in milliseconds. */
+const FIRST_WORD_MS = 10_000;
+/** How often it hears after that that the step still runs: CI systems end silent jobs. */
 const STILL_RUNNING_MS = 30_000;
 const FRAME_MS = 120;
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -14,7 +17,8 @@ const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "
 interface Running {
   readonly title: string;
   readonly sinceMs: number;
-  saidMs: number;
+  /** When a log is told next that it still runs. */
+  sayAtMs: number;
   note: string;
 }
 
@@ -24,8 +28,11 @@ export interface Output {
   write(text: string): unknown;
 }
 
-/** Steps that print to `out`; several may run at once. */
-export function stepsOn(out: Output): Step {
+/**
+ * Steps that print to `out`; several may run at once.
+ * @param journey tells the steps of the whole apart from their parts, and what is left
+ */
+export function stepsOn(out: Output, journey?: Journey): Step {
   const running = new Set<Running>();
   let timer: NodeJS.Timeout | undefined;
   let frame = 0;
@@ -34,24 +41,30 @@ export function stepsOn(out: Output): Step {
     if (out.isTTY) out.write("\r\x1b[2K");
   };
   const tick = () => {
-    if (out.isTTY) out.write(`\r\x1b[2K${liveLine(running, FRAMES[frame++ % FRAMES.length] ?? "", out.columns ?? 80)}`);
-    else sayStillRunning(running, out);
+    if (out.isTTY)
+      out.write(`\r\x1b[2K${liveLine(running, FRAMES[frame++ % FRAMES.length] ?? "", out.columns ?? 80, journey)}`);
+    else sayStillRunning(running, out, journey);
   };
   const finish = (step: Running, mark: string) => {
+    const nowMs = performance.now();
     running.delete(step);
     clear();
-    out.write(`${mark} ${step.title} ${pc.dim(`(${seconds(performance.now() - step.sinceMs)})`)}\n`);
+    const times = [seconds(nowMs - step.sinceMs), placeOf(step, journey) && journey?.left(nowMs)].filter(Boolean);
+    out.write(`${headed(mark, step, journey)} ${pc.dim(`(${times.join("; ")})`)}\n`);
     if (running.size === 0) clearInterval(timer);
   };
 
   return async (title, work) => {
-    const step: Running = { title, sinceMs: performance.now(), saidMs: performance.now(), note: "" };
+    const sinceMs = performance.now();
+    const step: Running = { title, sinceMs, sayAtMs: sinceMs + FIRST_WORD_MS, note: "" };
     running.add(step);
+    journey?.begin(title, sinceMs);
     if (running.size === 1) timer = setInterval(tick, out.isTTY ? FRAME_MS : 1000).unref();
     try {
       const result = await work((text) => {
         step.note = text;
       });
+      journey?.end(title, performance.now());
       finish(step, pc.green("✓"));
       return result;
     } catch (thrown) {
@@ -61,21 +74,36 @@ export function stepsOn(out: Output): Step {
   };
 }
 
-function liveLine(running: ReadonlySet<Running>, frame: string, columns: number): string {
+function placeOf(step: Running, journey: Journey | undefined): string | undefined {
+  return journey?.place(step.title);
+}
+
+/** A mark and a title; with the step's place on the journey, or set in when it is a part of such a step. */
+function headed(mark: string, step: Running, journey: Journey | undefined): string {
+  const place = placeOf(step, journey);
+  if (place !== undefined) return `${mark} ${place}: ${step.title}`;
+  return `${journey === undefined ? "" : "    "}${mark} ${step.title}`;
+}
+
+function liveLine(running: ReadonlySet<Running>, frame: string, columns: number, journey: Journey | undefined): string {
+  const nowMs = performance.now();
   const parts = [...running].map((step) => {
+    const place = placeOf(step, journey);
+    const head = place === undefined ? "" : `${place}, ${journey?.left(nowMs)}: `;
     const note = step.note === "" ? "" : `: ${step.note}`;
-    return `${step.title}${note} ${seconds(performance.now() - step.sinceMs)}`;
+    return `${head}${step.title}${note} ${seconds(nowMs - step.sinceMs)}`;
   });
   return `${frame} ${parts.join(" · ")}`.slice(0, columns - 1);
 }
 
-function sayStillRunning(running: ReadonlySet<Running>, out: Output): void {
+function sayStillRunning(running: ReadonlySet<Running>, out: Output, journey: Journey | undefined): void {
+  const nowMs = performance.now();
   for (const step of running) {
-    if (performance.now() - step.saidMs < STILL_RUNNING_MS) continue;
-    step.saidMs = performance.now();
-    out.write(
-      `… ${step.title}${step.note === "" ? "" : `: ${step.note}`} (${seconds(performance.now() - step.sinceMs)})\n`,
-    );
+    if (nowMs < step.sayAtMs) continue;
+    step.sayAtMs = nowMs + STILL_RUNNING_MS;
+    const note = step.note === "" ? "" : `: ${step.note}`;
+    const times = [seconds(nowMs - step.sinceMs), placeOf(step, journey) && journey?.left(nowMs)].filter(Boolean);
+    out.write(`${headed("…", step, journey)}${note} (${times.join("; ")})\n`);
   }
 }
 

@@ -3,6 +3,9 @@
 export const KUBERNETES_VERSION = "1.36.3";
 /** The etcd versions that images exist for, oldest first. */
 export const ETCD_VERSIONS = ["3.5.35", "3.6.16", "3.7.3"] as const;
+export type EtcdVersion = (typeof ETCD_VERSIONS)[number];
+/** The one that clusters run which name none: all that a demonstration needs. */
+export const DEFAULT_ETCD_VERSION = "3.6.16" satisfies EtcdVersion;
 /** The etcd below the local API server. */
 export const CONTROL_PLANE_ETCD_VERSION = "3.6.16";
 export const CONTAINERD_VERSION = "2.4.2";

@@ -3,13 +3,16 @@ import { Failure } from "../failure.ts";
 import { execInside } from "../local/exec.ts";
 import { DEFAULT_INSTANCE, findInstance, needInstance } from "../local/instance.ts";
 import { seconds, step } from "../progress.ts";
+import { DEFAULT_ETCD_VERSION, ETCD_VERSIONS, type EtcdVersion } from "../versions.ts";
 
 // What a command needs is loaded when it runs: `exec` and `status` are called in loops and should not pay for `up`.
 
 const USAGE = `A real Kubernetes on this machine, without Docker.
 
   npm run local -- up [--nodes N]       bring it up (default 3 nodes), or repair what died
+  npm run local -- up --etcd VERSION    also with the image of this etcd: ${ETCD_VERSIONS.join(", ")} (default: ${DEFAULT_ETCD_VERSION})
   npm run local -- down [--keep]        take it down; --keep keeps its state for the next up
+  npm run local -- down --caches        also remove what was built, about 1 GiB, which the next up would have to build again
   npm run local -- status               what runs
   npm run local -- load IMAGE.tar       load an image archive into every node
   npm run local -- node stop N          cut the power of node N
@@ -30,13 +33,17 @@ async function main(argv: readonly string[]): Promise<number> {
     case "up": {
       const { up } = await import("../local/cluster.ts");
       const sinceMs = performance.now();
-      const instance = await up(name, values.nodes === undefined ? undefined : Number(values.nodes), step);
+      const nodes = values.nodes === undefined ? undefined : Number(values.nodes);
+      const asked = [DEFAULT_ETCD_VERSION, ...values.etcd.map(etcdVersion)];
+      const versions = ETCD_VERSIONS.filter((version) => asked.includes(version));
+      const instance = await up(name, nodes, step, versions);
       console.log(`\nready after ${seconds(performance.now() - sinceMs)}: export KUBECONFIG=${instance.kubeconfig}`);
       return 0;
     }
     case "down": {
       const { down } = await import("../local/cluster.ts");
       if (!(await down(name, values.keep, step))) console.log(`there is no local Kubernetes "${name}"`);
+      if (values.caches) await dropCaches();
       return 0;
     }
     case "status": {
@@ -72,12 +79,29 @@ function parse(argv: readonly string[]) {
       options: {
         instance: { type: "string", default: DEFAULT_INSTANCE },
         nodes: { type: "string" },
+        etcd: { type: "string", multiple: true, default: [] },
         keep: { type: "boolean", default: false },
+        caches: { type: "boolean", default: false },
       },
     });
   } catch (thrown) {
     throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
   }
+}
+
+/** @throws Failure when there is no image of this version */
+function etcdVersion(text: string): EtcdVersion {
+  const known = ETCD_VERSIONS.find((version) => version === text);
+  if (known === undefined) throw new Failure(`--etcd is "${text}"; it may be ${ETCD_VERSIONS.join(", ")}`);
+  return known;
+}
+
+async function dropCaches(): Promise<void> {
+  const { removeCaches } = await import("../local/caches.ts");
+  const { takenSlots } = await import("../local/slots.ts");
+  const users = takenSlots().map((record) => record.folder);
+  if (!(await removeCaches(users, step))) console.log("there are no caches");
+  console.log("Go's own caches stay: go clean -cache -modcache");
 }
 
 async function onNode(name: string, rest: readonly string[]): Promise<void> {

@@ -3,14 +3,16 @@ import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import pc from "picocolors";
 import { mainBinary } from "../components.ts";
-import { createCluster, deployOperator, writeAndRead } from "../deploy.ts";
+import { givenPlan, KIND_LOADED, localPlan } from "../demonstration.ts";
+import { createCluster, deployOperator, KEY_READ, writeAndRead } from "../deploy.ts";
 import { Failure } from "../failure.ts";
+import { durationsInCache, Journey, type Planned } from "../journey.ts";
 import { Kubectl, needKubectl, onPath } from "../kubectl.ts";
 import { up } from "../local/cluster.ts";
 import { DEFAULT_INSTANCE } from "../local/instance.ts";
 import { loadArchive } from "../local/nodes.ts";
 import { ensureOperatorImage } from "../operator-image.ts";
-import { seconds, step } from "../progress.ts";
+import { type Step, seconds, stepsOn } from "../progress.ts";
 import { run } from "../run.ts";
 
 const USAGE = `From nothing to a healthy etcd cluster.
@@ -28,11 +30,11 @@ async function main(argv: readonly string[]): Promise<void> {
     return;
   }
   const sinceMs = performance.now();
-  const { kubectl, kubeconfig, image, program } =
+  const { kubectl, kubeconfig, image, program, step } =
     values.kubeconfig === undefined ? await onLocal() : await onGiven(resolve(values.kubeconfig), values.image);
   await deployOperator(kubectl, image, step);
   const cluster = await createCluster(kubectl, EXAMPLE, step);
-  const value = await step("a key written and read through the cluster", () => writeAndRead(kubectl, cluster));
+  const value = await step(KEY_READ, (note) => writeAndRead(kubectl, cluster, note));
   const { stdout } = await kubectl.run(["get", "etcdcluster", cluster]);
   console.log(
     `\n${stdout.trim()}\n\netcd says: ${value}\n${pc.dim(`all of it took ${seconds(performance.now() - sinceMs)}`)}`,
@@ -40,8 +42,16 @@ async function main(argv: readonly string[]): Promise<void> {
   console.log(whatNext(kubeconfig, program, cluster, values.kubeconfig === undefined));
 }
 
+/** Tells how long it will take, and then each step with its place. */
+function stepsOf(plan: readonly Planned[]): Step {
+  const journey = new Journey(plan, durationsInCache());
+  console.log(`${journey.summary()}\n`);
+  return stepsOn(process.stdout, journey);
+}
+
 /** A Kubernetes of our own, with the image loaded into its nodes. */
 async function onLocal() {
+  const step = stepsOf(localPlan());
   const instance = await up(DEFAULT_INSTANCE, undefined, step);
   const archive = await ensureOperatorImage(process.cwd(), step);
   await loadArchive(DEFAULT_INSTANCE, archive.file, step);
@@ -51,6 +61,7 @@ async function onLocal() {
     kubeconfig: instance.kubeconfig,
     image: archive.name,
     program,
+    step,
   };
 }
 
@@ -60,10 +71,14 @@ async function onGiven(kubeconfig: string, image: string | undefined) {
   const program = needKubectl();
   const kubectl = new Kubectl(program, kubeconfig);
   const { stdout } = await kubectl.run(["config", "current-context"]);
-  return { kubectl, kubeconfig, program, image: image ?? (await giveToKind(stdout.trim())) };
+  const context = stdout.trim();
+  if (image === undefined) needKind(context);
+  const step = stepsOf(givenPlan(image === undefined));
+  return { kubectl, kubeconfig, program, step, image: image ?? (await giveToKind(needKind(context), step)) };
 }
 
-async function giveToKind(context: string): Promise<string> {
+/** @returns kind's own name of the cluster @throws Failure when no image can be built for the cluster and loaded into it */
+function needKind(context: string): { cluster: string; kind: string } {
   const cluster = /^kind-(.+)$/.exec(context)?.[1];
   const kind = onPath("kind");
   if (cluster === undefined || kind === undefined) {
@@ -71,10 +86,22 @@ async function giveToKind(context: string): Promise<string> {
       `the cluster of context "${context}" has to get the operator's image from somewhere: push one to a registry that it can pull from and name it with --image (images are built and loaded by themselves only for kind)`,
     );
   }
+  if (process.platform !== "linux") throw new Failure(imageOnLinuxOnly(cluster));
+  return { cluster, kind };
+}
+
+/** The image carries this machine's own Node and the libraries that it is linked against, so it has to be a Linux one. */
+function imageOnLinuxOnly(cluster: string): string {
+  return `the operator's image is made of Linux programs and cannot be built on this system (${process.platform}). Build it on Linux, on a processor as the cluster's, and load it here:
+
+  on Linux:  npm run image -- operator.tar          it says the image's name
+  here:      kind load image-archive operator.tar --name ${cluster}
+             npm start -- --kubeconfig FILE --image NAME`;
+}
+
+async function giveToKind({ cluster, kind }: { cluster: string; kind: string }, step: Step): Promise<string> {
   const archive = await ensureOperatorImage(process.cwd(), step);
-  await step(`image loaded into kind cluster ${cluster}`, () =>
-    run(kind, ["load", "image-archive", archive.file, "--name", cluster]),
-  );
+  await step(KIND_LOADED, () => run(kind, ["load", "image-archive", archive.file, "--name", cluster]));
   return archive.name;
 }
 
@@ -87,7 +114,9 @@ function whatNext(kubeconfig: string, program: string, cluster: string, isLocal:
     `kubectl get etcdcluster ${cluster} --watch`,
     `kubectl describe etcdcluster ${cluster}     # what the operator did, and why`,
   ];
-  const end = isLocal ? "\nnpm run local -- down takes all of it away again." : "";
+  const end = isLocal
+    ? "\nnpm run local -- down takes all of it away again, but for what was built, which the next npm start uses (npm run local -- down --caches)."
+    : "";
   return `\nTry next:\n\n  ${lines.join("\n  ")}\n${end}`;
 }
 

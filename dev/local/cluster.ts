@@ -14,6 +14,7 @@ import { Failure } from "../failure.ts";
 import { ensureImages } from "../images.ts";
 import { ensureRunPackages } from "../packages.ts";
 import type { Step } from "../progress.ts";
+import { DEFAULT_ETCD_VERSION, type EtcdVersion } from "../versions.ts";
 import { apiServerUrl, MAX_NODES } from "./addresses.ts";
 import { Api } from "./api.ts";
 import { CLIENTS, ensureCertificates } from "./certificates.ts";
@@ -30,7 +31,7 @@ import {
   withInstanceLock,
 } from "./instance.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
-import { raiseLimits } from "./limits.ts";
+import { raiseLimits, restoreLimits } from "./limits.ts";
 import { unmountBelow } from "./mounts.ts";
 import { ensureNetwork, resolvConf } from "./network.ts";
 import { ensureKubelet, ensureRuntime, type NodeImages, nodeName, stopKubelet } from "./node.ts";
@@ -39,15 +40,17 @@ import { heal, partitioned } from "./partition.ts";
 import { type ProcessTable, tableOf, waitReady } from "./processes.ts";
 import { ensureStorage } from "./provisioning.ts";
 import { ensureDns, ensureProxy } from "./services.ts";
-import { type SlotRecord, slotFor, takeSlot } from "./slots.ts";
+import { slotFor, TOKEN_VARIABLE, takeSlot } from "./slots.ts";
 import { tearDown } from "./teardown.ts";
 
 export const DEFAULT_NODES = 3;
 
+export const KUBERNETES_RUNS = "Kubernetes runs";
+
 /** Space that must be free where an instance keeps its state, in bytes: three nodes with images of their own take about 1.1 GiB. */
 const NEEDED_BYTES = 2 * 1024 ** 3;
 
-const COMPONENTS = [
+export const COMPONENTS = [
   "kube-apiserver",
   "kube-controller-manager",
   "kube-scheduler",
@@ -71,29 +74,39 @@ export async function ensureBinaries(step: Step) {
 }
 
 /** The images that every node has, made when they are missing. */
-export async function ensureNodeImages(binaries: Binaries, step: Step): Promise<NodeImages> {
-  const archives = await ensureImages(step);
+export async function ensureNodeImages(
+  binaries: Binaries,
+  step: Step,
+  versions: readonly EtcdVersion[] = [DEFAULT_ETCD_VERSION],
+): Promise<NodeImages> {
+  const archives = await ensureImages(versions, step);
   return { archives, store: await ensureImageStore(binaries.containerd, archives, step) };
 }
 
 /**
  * Brings a local Kubernetes up, or repairs it: what runs stays, what died is started, stopped nodes boot, partitions heal.
  * @param nodes how many; default: as many as it has, or DEFAULT_NODES
+ * @param versions of etcd whose images every node gets; what a node has, it keeps
  * @throws Failure that names the component at fault and shows its last log lines
  */
-export async function up(name: string, nodes: number | undefined, step: Step): Promise<Instance> {
+export async function up(
+  name: string,
+  nodes: number | undefined,
+  step: Step,
+  versions?: readonly EtcdVersion[],
+): Promise<Instance> {
   const folder = stateFolder(name);
   await ensureRunPackages(step);
   const binaries = await ensureBinaries(step);
-  const images = await ensureNodeImages(binaries, step);
+  const images = await ensureNodeImages(binaries, step, versions);
   return withInstanceLock(name, async () => {
     const count = wantedNodes(folder, nodes);
     mkdirSync(folder, { recursive: true });
     needSpace(folder);
-    const instance = instanceOf(name, await takeSlot(folder, reclaim));
+    const instance = instanceOf(name, await takeSlot(folder, tearDown));
     recordNodes(folder, count);
     raiseLimits();
-    await start(instance, count, binaries, images, step);
+    await markedAs(instance, () => step(KUBERNETES_RUNS, () => start(instance, count, binaries, images, step)));
     linkKubeconfig(instance);
     return instance;
   });
@@ -109,15 +122,17 @@ export function down(name: string, keep: boolean, step: Step): Promise<boolean> 
   return withInstanceLock(name, async () => {
     const record = slotFor(folder);
     if (record === undefined && !existsSync(folder)) return false;
-    await step(`${name} down`, async () => {
+    await step(`${name} down`, async (note) => {
+      note("its processes, network, mounts and cgroups");
       if (record !== undefined) await tearDown(record);
       if (keep) return;
+      note(`its state, ${folder}`);
+      unlinkKubeconfig(name, folder);
       await unmountBelow(folder);
       rmSync(folder, { recursive: true, force: true });
-      unlinkKubeconfig(name, folder);
     });
     return true;
-  });
+  }).finally(restoreLimits); // also when only that was left by a command that was killed
 }
 
 async function start(
@@ -238,8 +253,17 @@ function needSpace(folder: string): void {
   throw new Failure(`the disk is full: ${mib(bavail * bsize)} are free at ${folder}; ${mib(NEEDED_BYTES)} are needed`);
 }
 
-async function reclaim(record: SlotRecord): Promise<void> {
-  await tearDown(record);
+/**
+ * Lets every program that `work` starts carry the instance's token, also `ip`, `unshare` or `ctr`, which end by themselves:
+ * when this process is killed, they go on for a moment, and `down` has to end them before it looks what there is.
+ */
+async function markedAs<T>(instance: Instance, work: () => Promise<T>): Promise<T> {
+  process.env[TOKEN_VARIABLE] = instance.token;
+  try {
+    return await work();
+  } finally {
+    delete process.env[TOKEN_VARIABLE];
+  }
 }
 
 /** The default instance's kubeconfig has a second, shorter name. */

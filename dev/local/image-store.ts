@@ -14,7 +14,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { cacheRoot } from "../cache.ts";
 import type { ImageArchive } from "../images.ts";
 import { withLock } from "../lock.ts";
@@ -31,17 +31,23 @@ import { RUN_ROOT } from "./slots.ts";
 
 const NEVER_WRITTEN = ["io.containerd.content.v1.content/blobs", "io.containerd.snapshotter.v1.overlayfs/snapshots"];
 
+export const STORE_MADE = "images unpacked, once for all nodes";
+
+/** Where the store for these images is, or will be. */
+export function storeFolder(containerd: string, images: readonly ImageArchive[]): string {
+  return join(cacheRoot(), "image-stores", fingerprint(containerd, images));
+}
+
 /** Makes the store for these images, unless it is in the cache. @returns its folder */
 export function ensureImageStore(containerd: string, images: readonly ImageArchive[], step: Step): Promise<string> {
-  const stores = join(cacheRoot(), "image-stores");
-  const store = join(stores, fingerprint(containerd, images));
+  const store = storeFolder(containerd, images);
   if (existsSync(store)) return Promise.resolve(store);
-  return step("image store made", (note) =>
+  return step(STORE_MADE, (note) =>
     withLock(
       join(cacheRoot(), "image-store.lock"),
       async () => {
         if (existsSync(store)) return store;
-        const draft = join(stores, ".draft");
+        const draft = join(dirname(store), ".draft");
         rmSync(draft, { recursive: true, force: true });
         mkdirSync(draft, { recursive: true });
         await importInto(draft, containerd, images);

@@ -49,6 +49,8 @@ export async function healNode(name: string, node: number, step: Step): Promise<
   });
 }
 
+export const ARCHIVE_LOADED = "image loaded into the nodes";
+
 /** Loads an image archive (OCI or Docker) into every node that runs. */
 export async function loadArchive(name: string, archive: string, step: Step): Promise<void> {
   if (!existsSync(archive)) throw new Failure(`there is no file ${archive}`);
@@ -56,7 +58,8 @@ export async function loadArchive(name: string, archive: string, step: Step): Pr
   const instance = needInstance(name);
   const table = tableOf(instance);
   const nodes = nodesOf(instance).filter((node) => table.running(nodeName(node)) !== undefined);
-  await step(`${archive} loaded into ${nodes.length} nodes`, async () => {
+  await step(ARCHIVE_LOADED, async (note) => {
+    note(`${archive}, into ${nodes.length} nodes`);
     await Promise.all(nodes.map((node) => loadImage(table, binaries, node, archive)));
   });
 }

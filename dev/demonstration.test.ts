@@ -1,0 +1,43 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { DEFAULT_VERSION } from "#api/v1alpha1/shared-schema.ts";
+import { givenPlan, localPlan } from "./demonstration.ts";
+import { Journey } from "./journey.ts";
+import { DEFAULT_ETCD_VERSION } from "./versions.ts";
+
+const cache = mkdtempSync(join(tmpdir(), "demonstration-"));
+beforeAll(() => void vi.stubEnv("XDG_CACHE_HOME", cache));
+afterAll(() => {
+  vi.unstubAllEnvs();
+  rmSync(cache, { recursive: true });
+});
+
+test("demonstration: its cluster names no version, and the image that it needs is the one of the operator's default", () => {
+  expect(DEFAULT_ETCD_VERSION).toBe(DEFAULT_VERSION);
+});
+
+test("demonstration: with nothing in the cache everything that it needs is built, and one etcd", () => {
+  const titles = localPlan().map(({ title }) => title);
+  expect(new Set(titles).size).toBe(titles.length);
+  expect(titles.filter((title) => title.endsWith(" built")).map((title) => title.split(" ")[0])).toEqual([
+    "kubernetes",
+    "etcd",
+    "containerd",
+    "runc",
+    "cni",
+    "coredns",
+    "pause",
+  ]);
+  expect(titles).toContain(`etcd ${DEFAULT_VERSION} built`);
+});
+
+test("demonstration: every build has a time of its own", () => {
+  const nothing = { of: () => undefined, note: () => {} };
+  expect(new Journey(localPlan(), nothing).summary()).toMatch(/^1\d steps, about 9 minutes$/);
+});
+
+test("demonstration: a cluster that can pull its image has less to wait for than one of kind's", () => {
+  expect(givenPlan(true).length - givenPlan(false).length).toBe(2);
+});

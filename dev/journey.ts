@@ -1,0 +1,99 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { cacheRoot } from "./cache.ts";
+
+/** A step that will be made. */
+export interface Planned {
+  readonly title: string;
+  /** What it takes on two processors, for the first time; later the machine's own time counts. */
+  readonly typicalSeconds: number;
+}
+
+/** Below this the rest is not worth a number, in milliseconds. */
+const MOMENT_MS = 45_000;
+
+/** All steps of a command, so that each can be told with its place and with what is left of the whole. */
+export class Journey {
+  readonly #expectedMs: ReadonlyMap<string, number>;
+  readonly #measured: Durations;
+  readonly #sinceMs = new Map<string, number>();
+  readonly #ended = new Set<string>();
+
+  constructor(plan: readonly Planned[], measured: Durations) {
+    this.#measured = measured;
+    this.#expectedMs = new Map(
+      plan.map(({ title, typicalSeconds }) => [title, measured.of(title) ?? typicalSeconds * 1000]),
+    );
+  }
+
+  begin(title: string, nowMs: number): void {
+    this.#sinceMs.set(title, nowMs);
+  }
+
+  end(title: string, nowMs: number): void {
+    const sinceMs = this.#sinceMs.get(title);
+    if (!this.#expectedMs.has(title) || sinceMs === undefined) return;
+    this.#ended.add(title);
+    this.#measured.note(title, nowMs - sinceMs);
+  }
+
+  /** Such as "step 3 of 9"; undefined for a step that is not planned, which is a part of one that is. */
+  place(title: string): string | undefined {
+    const index = [...this.#expectedMs.keys()].indexOf(title);
+    return index === -1 ? undefined : `step ${index + 1} of ${this.#expectedMs.size}`;
+  }
+
+  /** Such as "about 6 minutes left"; undefined when all steps have ended. */
+  left(nowMs: number): string | undefined {
+    const open = [...this.#expectedMs].filter(([title]) => !this.#ended.has(title));
+    if (open.length === 0) return undefined;
+    const rests = open.map(([title, expectedMs]) =>
+      Math.max(0, expectedMs - (nowMs - (this.#sinceMs.get(title) ?? nowMs))),
+    );
+    return `${about(rests.reduce((sum, rest) => sum + rest, 0))} left`;
+  }
+
+  /** Such as "9 steps, about 11 minutes". */
+  summary(): string {
+    const ms = [...this.#expectedMs.values()].reduce((sum, each) => sum + each, 0);
+    return `${this.#expectedMs.size} steps, ${about(ms)}`;
+  }
+}
+
+function about(ms: number): string {
+  if (ms < MOMENT_MS) return "less than a minute";
+  const minutes = Math.round(ms / 60_000);
+  return minutes <= 1 ? "about a minute" : `about ${minutes} minutes`;
+}
+
+/** What steps took on this machine, in milliseconds, by their titles. */
+export interface Durations {
+  of(title: string): number | undefined;
+  note(title: string, ms: number): void;
+}
+
+/** Kept in the cache, where what the steps make is kept, too. */
+export function durationsInCache(): Durations {
+  const file = join(cacheRoot(), "durations.json");
+  const known = readDurations(file);
+  return {
+    of: (title) => known[title],
+    note: (title, ms) => {
+      known[title] = Math.round(ms);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(`${file}.${process.pid}`, JSON.stringify(known, undefined, 1));
+      renameSync(`${file}.${process.pid}`, file);
+    },
+  };
+}
+
+function readDurations(file: string): Record<string, number> {
+  try {
+    const read = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
+    return Object.fromEntries(
+      Object.entries(read).filter((entry): entry is [string, number] => typeof entry[1] === "number"),
+    );
+  } catch {
+    return {}; // not there yet, or not ours: the typical times serve
+  }
+}
