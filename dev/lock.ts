@@ -59,6 +59,12 @@ function tryToTake(path: string): ProcessId | undefined {
   return tryToTake(path);
 }
 
+/** The running process that holds the lock; undefined when nobody does. */
+export function holderOf(path: string): ProcessId | undefined {
+  const holder = readHolder(path);
+  return holder !== undefined && isAlive(holder) ? holder : undefined;
+}
+
 /** Takes a dead process's lock away; when another process was faster and holds it by now, gives it back. */
 function breakStale(path: string, stale: ProcessId | undefined): void {
   const aside = `${path}.${randomUUID()}`;

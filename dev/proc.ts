@@ -46,6 +46,12 @@ export function parentOf(pid: number): number {
   return stat === undefined ? 0 : parseStat(stat).parent;
 }
 
+/** Numbers of the parent, its parent, and so on. */
+export function ancestorsOf(pid: number): number[] {
+  const parent = parentOf(pid);
+  return parent === 0 ? [] : [parent, ...ancestorsOf(parent)];
+}
+
 /** Every process whose first environment holds `NAME=value`: how we know our own, whoever their parent is by now. */
 export function withEnvironment(name: string, value: string): ProcessId[] {
   const entry = `${name}=${value}`;

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Failure } from "../failure.ts";
 import { identify, type ProcessId } from "../proc.ts";
 import { currentMounts, type Mount } from "./mounts.ts";
 
@@ -80,12 +81,18 @@ export function processesIn(path: string): ProcessId[] {
   return [...new Set(pids)].flatMap((pid) => identify(pid) ?? []);
 }
 
-/** Takes the cgroup and all below it away, in every hierarchy. Its processes must have been ended. */
+/**
+ * Takes the cgroup and all below it away, in every hierarchy. Its processes must have been ended.
+ * @throws Failure when the kernel does not let go of one
+ */
 export async function removeCgroup(path: string): Promise<void> {
   const deadlineMs = performance.now() + RELEASE_MS;
   for (const root of existingFolders(path)) {
     for (const folder of withDescendants(root).reverse()) {
-      while (!tryToRemove(folder) && performance.now() < deadlineMs) await sleep(20);
+      while (!tryToRemove(folder)) {
+        if (performance.now() > deadlineMs) throw new Failure(`cgroup ${folder} does not go away: it is still in use`);
+        await sleep(20);
+      }
     }
   }
 }

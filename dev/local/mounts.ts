@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { Failure } from "../failure.ts";
 import { run } from "../run.ts";
 
 export interface Mount {
@@ -38,10 +39,12 @@ export function currentMounts(): Mount[] {
   return parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
 }
 
-/** Takes away every mount at or below the folder. */
+/** Takes away every mount at or below the folder. @throws Failure when one stays */
 export async function unmountBelow(folder: string): Promise<void> {
   for (const point of mountsBelow(currentMounts(), folder)) {
     // Lazy: the last file that a dying process still holds open there must not make the teardown fail.
     await run("umount", ["--lazy", point], { mayFail: true });
   }
+  const left = mountsBelow(currentMounts(), folder);
+  if (left.length > 0) throw new Failure(`these mounts do not go away: ${left.join(", ")}`);
 }

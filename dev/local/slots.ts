@@ -63,6 +63,7 @@ export function takeSlot(folder: string, reclaim: (record: SlotRecord) => Promis
 }
 
 export function releaseSlot(slot: number): void {
+  rmSync(`${slotFile(slot)}.draft`, { force: true }); // of a command that was killed while it took the slot
   rmSync(slotFile(slot), { force: true });
 }
 

@@ -1,0 +1,41 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, expect, test, vi } from "vitest";
+import { withLock } from "../lock.ts";
+import { silentStep } from "../progress.ts";
+import { removeCaches } from "./caches.ts";
+
+const home = mkdtempSync(join(tmpdir(), "caches-"));
+const root = join(home, "etcd-cluster-operator");
+
+beforeEach(() => {
+  vi.stubEnv("XDG_CACHE_HOME", home);
+  mkdirSync(join(root, "bin"), { recursive: true });
+  writeFileSync(join(root, "bin", "etcd"), "");
+});
+
+afterAll(() => {
+  vi.unstubAllEnvs();
+  rmSync(home, { recursive: true });
+});
+
+test("caches: all of them go, and what is beside them stays", async () => {
+  writeFileSync(join(home, "others"), "");
+  expect(await removeCaches([], silentStep)).toBe(true);
+  expect([existsSync(root), existsSync(join(home, "others"))]).toEqual([false, true]);
+  expect(await removeCaches([], silentStep)).toBe(false);
+});
+
+test("caches: an instance that is up keeps them", async () => {
+  await expect(removeCaches(["/clone/.local/demo"], silentStep)).rejects.toThrow(/in use by .*\/clone\/\.local\/demo/);
+  expect(existsSync(join(root, "bin", "etcd"))).toBe(true);
+});
+
+test("caches: a build that is under way keeps them; a lock whose holder is gone does not", async () => {
+  await withLock(join(root, "build-etcd.lock"), async () => {
+    await expect(removeCaches([], silentStep)).rejects.toThrow(`process ${process.pid} is building`);
+  });
+  writeFileSync(join(root, "build-etcd.lock"), JSON.stringify({ pid: process.pid, startTicks: "1" }));
+  expect(await removeCaches([], silentStep)).toBe(true);
+});
