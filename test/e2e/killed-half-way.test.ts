@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, expect, test } from "vitest";
+import { HOST_MOUNTS } from "#dev/levels.ts";
+import { linkOf } from "#dev/local/addresses.ts";
+import { hierarchies, instanceCgroup, processesIn } from "#dev/local/cgroups.ts";
+import { findInstance, type Instance, stateFolder } from "#dev/local/instance.ts";
+import { mountsBelow, parseMountinfo } from "#dev/local/mounts.ts";
+import { RUN_ROOT, TOKEN_VARIABLE } from "#dev/local/slots.ts";
+import { insideNetwork, isAlive, type ProcessId, withEnvironment } from "#dev/proc.ts";
+import { run } from "#dev/run.ts";
+
+// `up` and `down` are killed at several points, and a `down` that nobody kills takes all of it away: a small Kubernetes of one node,
+// beside the one of the tests.
+
+const NAME = "killed";
+const FOLDER = stateFolder(NAME);
+
+/** argv in the machine's own namespaces, where people type: this test itself lives inside another Kubernetes. */
+function onHost(...argv: readonly string[]): [string, string[]] {
+  const mounts = process.env[HOST_MOUNTS];
+  if (mounts === undefined) throw new Error(`${HOST_MOUNTS} is not set: run npm run test:e2e`);
+  const network = mounts.replace(/mnt$/, "net");
+  return ["nsenter", [`--mount=${mounts}`, `--net=${network}`, `--wd=${process.cwd()}`, "--", ...argv]];
+}
+
+function local(...args: readonly string[]): [string, string[]] {
+  return onHost(process.execPath, "dev/commands/local.ts", "--instance", NAME, ...args);
+}
+
+async function down(): Promise<void> {
+  await run(...local("down"));
+}
+
+afterEach(down);
+
+/** Starts the command and kills it, without a warning, when `reached` says so. */
+async function killWhen(reached: () => boolean, ...command: readonly string[]): Promise<void> {
+  // nsenter becomes the command: same process number.
+  const child: ChildProcess = spawn(...local(...command), { stdio: ["ignore", "ignore", "pipe"] });
+  const ended = once(child, "close");
+  let words = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    words += chunk.toString();
+  });
+  while (!reached()) {
+    if (child.exitCode !== null) throw new Error(`"${command.join(" ")}" ended before it could be killed: ${words}`);
+    await sleep(1);
+  }
+  child.kill("SIGKILL");
+  await ended;
+  expect(child.signalCode).toBe("SIGKILL");
+}
+
+/** All that may be left of an instance, found without its own code for taking it down. */
+async function remains(instance: Instance, inNetwork: readonly ProcessId[]) {
+  const [program, args] = onHost("cat", "/proc/self/mountinfo");
+  const mounts = parseMountinfo((await run(program, args)).stdout);
+  const link = await run(...onHost("ip", "link", "show", linkOf(instance.slot).hostDevice), { mayFail: true });
+  return {
+    marked: withEnvironment(TOKEN_VARIABLE, instance.token),
+    inCgroups: processesIn(instanceCgroup(instance.slot)),
+    inNetwork: inNetwork.filter(isAlive),
+    mounts: [...mountsBelow(mounts, FOLDER), ...mountsBelow(mounts, instance.runFolder)],
+    link: link.stdout,
+    cgroups: hierarchies(mounts).filter((hierarchy) => existsSync(join(hierarchy, instanceCgroup(instance.slot)))),
+    runFolder: existsSync(instance.runFolder),
+    slots: readdirSync(join(RUN_ROOT, "slots")).filter((name) => name.startsWith(`${instance.slot}.`)),
+    stateFolder: existsSync(FOLDER),
+  };
+}
+
+const NOTHING: Awaited<ReturnType<typeof remains>> = {
+  marked: [],
+  inCgroups: [],
+  inNetwork: [],
+  mounts: [],
+  link: "",
+  cgroups: [],
+  runFolder: false,
+  slots: [],
+  stateFolder: false,
+};
+
+/** The instance, once it has a slot. @throws Error when it has none */
+function known(): Instance {
+  const instance = findInstance(NAME);
+  if (instance === undefined) throw new Error(`${NAME} has no slot`);
+  return instance;
+}
+
+/** Everybody in the instance's network. Asked for while it is there: the kernel gives its number to the next one. */
+async function insideNetworkOf(instance: Instance): Promise<readonly ProcessId[]> {
+  const { code, stdout } = await run(...onHost("stat", "--format=%i", instance.networkFile), { mayFail: true });
+  return code === 0 ? insideNetwork(Number(stdout)) : [];
+}
+
+function readIfThere(file: string): string {
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
+}
+
+/** Whether a component of the instance was started, as its table of processes says. */
+function isStarted(component: string): boolean {
+  return readIfThere(join(FOLDER, "processes.json")).includes(`"${component}"`);
+}
+
+test.each([
+  ["it has a slot and nothing else", () => findInstance(NAME) !== undefined],
+  ["the network is being made", () => existsSync(findInstance(NAME)?.networkFile ?? "/nowhere")],
+  ["the node boots", () => isStarted("node-1")],
+  ["the kubelet starts", () => isStarted("kubelet-1")],
+])("up is killed when %s: down leaves nothing", async (_when, reached) => {
+  await killWhen(reached, "up", "--nodes", "1");
+  const instance = known();
+  const inside = await insideNetworkOf(instance);
+  await down();
+  expect(await remains(instance, inside)).toEqual(NOTHING);
+});
+
+test("down is killed at several points: another one leaves nothing, also of a shell that was still inside", async () => {
+  await run(...local("up", "--nodes", "1"));
+  const instance = known();
+  const without = await insideNetworkOf(instance);
+  const inner = spawn(...local("exec", "--", "sleep", "600"), { stdio: "ignore" });
+  const ended = once(inner, "close");
+  // The shell is in it when it has become the program that it was asked for.
+  await expect.poll(() => readIfThere(`/proc/${inner.pid}/cmdline`), { timeout: 30_000 }).toBe("sleep\x00600\x00");
+  const inside = await insideNetworkOf(instance);
+  expect(inside.length).toBeGreaterThan(without.length);
+  const before = await remains(instance, inside);
+  for (const key of Object.keys(NOTHING) as (keyof typeof NOTHING)[])
+    expect(before[key], key).not.toEqual(NOTHING[key]);
+  const running = () => withEnvironment(TOKEN_VARIABLE, instance.token).length;
+  const all = running();
+  await killWhen(() => running() < all, "down");
+  await killWhen(() => !existsSync(instance.runFolder), "down");
+  await down();
+  await ended;
+  expect(await remains(instance, inside)).toEqual(NOTHING);
+});
