@@ -44,8 +44,9 @@ async function slice(level: Level | undefined): Promise<string[]> {
   const chapters = readChapters(process.cwd());
   const commit = await currentCommit(process.cwd());
   const chosen = sliceOf(chapters, commit);
+  const minutes = chosen.reduce((sum, name) => sum + (chapters[name] ?? 0), 0);
   console.log(
-    `commit ${commit.slice(0, 12)} tells ${chosen.length} of ${Object.keys(chapters).length} chapters: ${chosen.join(", ")}`,
+    `commit ${commit.slice(0, 12)} tells ${chosen.length} of ${Object.keys(chapters).length} chapters of the long tests, about ${minutes} minutes: ${chosen.join(", ")}`,
   );
   return chosen.map((name) => `test/long/${name}`);
 }

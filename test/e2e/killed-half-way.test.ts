@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, onTestFinished, test } from "vitest";
 import { HOST_MOUNTS } from "#dev/levels.ts";
 import { linkOf } from "#dev/local/addresses.ts";
 import { hierarchies, instanceCgroup, processesIn } from "#dev/local/cgroups.ts";
@@ -125,6 +125,7 @@ test("down is killed at several points: another one leaves nothing, also of a sh
   const instance = known();
   const inner = spawn(...local("exec", "--", "sleep", "600"), { stdio: "ignore" });
   const ended = once(inner, "close");
+  onTestFinished(() => void inner.kill()); // when it was not ended
   const programs = async () => (await insideNetworkOf(instance)).map(({ pid }) => readIfThere(`/proc/${pid}/cmdline`));
   await expect.poll(programs, { timeout: 30_000 }).toContain("sleep\x00600\x00");
   const inside = await insideNetworkOf(instance);
@@ -136,6 +137,6 @@ test("down is killed at several points: another one leaves nothing, also of a sh
   await killWhen(() => running() < all, "down");
   await killWhen(() => !existsSync(instance.runFolder), "down");
   await down();
-  await ended;
   expect(await remains(instance, inside)).toEqual(NOTHING);
+  await ended;
 });

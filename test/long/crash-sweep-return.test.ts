@@ -4,13 +4,6 @@ import { eventually } from "#kit/e2e.ts";
 import type { Scenario } from "#kit/operator-sweep.ts";
 import type { World } from "#kit/operator-world.ts";
 
-const bootstrap: Scenario = {
-  name: "bootstrap",
-  act: (world) => world.create({ replicas: 3 }),
-  settled: (world) => world.mustBeReady(),
-  holds: mustHaveItsOwnIdentity,
-};
-
 const deletion: Scenario = {
   name: "deletion",
   prepare: (world) => readyWith(world, 3),
@@ -48,15 +41,7 @@ async function mustBeGone(world: World): Promise<void> {
     throw new Error(`there are still ${left.map(({ kind, metadata }) => `${kind} ${metadata.name}`)}`);
 }
 
-async function mustHaveItsOwnIdentity(world: World): Promise<void> {
-  const cluster = await world.cluster();
-  const { uid = "" } = cluster?.metadata ?? {};
-  const expected = world.expectedClusterId(uid, ["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
-  expect(cluster?.status?.identity?.clusterID).toBe(expected);
-}
-
 testSweeps([
-  { scenario: bootstrap, mustWrite: ["POST persistentvolumeclaims/my-etcd-2", "PUT etcdpeers/my-etcd-2"] },
   { scenario: deletion, mustWrite: [] }, // none at all: the garbage collector does it, and needs no operator
   { scenario: comeback, mustWrite: ["PUT etcdclusters/my-etcd/status", "POST replicasets/my-etcd-2"] },
 ]);
