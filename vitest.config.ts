@@ -9,6 +9,7 @@ export default defineConfig({
   test: {
     projects: [
       { test: { name: "unit", include: ["src/**/*.test.ts", "dev/**/*.test.ts", "test/unit/**/*.test.ts"] } },
+      { test: { name: "mutants", include: ["test/mutation/**/*.test.ts"] } },
       { test: { name: "apiserver", include: ["test/apiserver/**/*.test.ts"], ...servers } },
       { test: { name: "etcd", include: ["test/etcd/**/*.test.ts"], ...servers, fileParallelism: true, maxWorkers: 2 } },
       { test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], ...clusters } },

@@ -1,0 +1,191 @@
+import { globSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join, relative } from "node:path";
+import { Script } from "node:vm";
+import { build } from "esbuild";
+import { type Mutation, mutated, SWITCH } from "./mutations.ts";
+import { refused } from "./refused.ts";
+
+// How can a thousand mutations be tried in seconds?
+//   A room and its table tests are bundled once, with every mutation in it, asleep. For each mutation only those tests run that
+//   reach its place, until one fails; what is reached while tests are loaded, such as a constant, is loaded anew.
+
+/** What decides, below src/ROOM. */
+const MUTATED = ["guards.ts", "plan.ts", "members.ts", "rules/**/*.ts"];
+
+/** Who takes this much longer than without a mutation, or this many milliseconds, runs for ever: that is noticed. */
+const PATIENCE = 20;
+const LEAST_DEADLINE_MS = 1_000;
+
+export interface Survivor extends Mutation {
+  /** Whether any test reaches it. */
+  readonly isReached: boolean;
+}
+
+export interface Verdict {
+  readonly mutations: number;
+  /** Those that the type checker refuses are not among them. */
+  readonly survivors: readonly Survivor[];
+}
+
+type Body = () => unknown;
+type Bundle = (require: (name: string) => unknown, isMutated: (id: number) => boolean, memory: unknown) => void;
+
+/**
+ * Tries every mutation of what the room decides with.
+ * @param root the repository
+ * @param expect vitest's
+ */
+export async function trial(root: string, room: string, expect: unknown): Promise<Verdict> {
+  const files = MUTATED.flatMap((pattern) => globSync(join(root, "src", room, pattern)));
+  const mutations: Mutation[] = [];
+  const texts = new Map<string, string>();
+  for (const path of files.filter((path) => !path.endsWith(".test.ts")).sort()) {
+    const made = mutated(relative(root, path), readFileSync(path, "utf8"), mutations.length);
+    mutations.push(...made.mutations);
+    texts.set(path, made.text);
+  }
+  const tests = new Tests(await bundled(root, room, texts), expect);
+  const survivors = mutations.flatMap((mutation, id) =>
+    tests.notice(id) ? [] : [{ ...mutation, isReached: tests.reach(id) }],
+  );
+  const impossible = refused(root, survivors);
+  return { mutations: mutations.length, survivors: survivors.filter((each) => !impossible.has(each)) };
+}
+
+/** The tests of a room, with all mutations in what they test. */
+class Tests {
+  readonly #load: Bundle;
+  readonly #expect: unknown;
+  readonly #loaded: ReadonlyMap<string, Body>;
+  /** By mutation: the tests that reach it; "" stands for loading them. */
+  readonly #reached = new Map<number, Set<string>>();
+  readonly #deadlineMs: number;
+  #active = -1;
+  #running: string | undefined = "";
+
+  constructor(bundle: string, expect: unknown) {
+    this.#load = new Script(bundle).runInThisContext() as Bundle;
+    this.#expect = expect;
+    const begin = performance.now();
+    const loaded = this.#tests();
+    const untimely = new Set<string>();
+    for (const [name, body] of loaded) {
+      this.#running = name;
+      const result = body();
+      if (!(result instanceof Promise)) continue;
+      result.catch(() => {}); // what takes its time is no table case
+      untimely.add(name);
+    }
+    this.#running = undefined;
+    this.#deadlineMs = Math.max(LEAST_DEADLINE_MS, Math.round((performance.now() - begin) * PATIENCE));
+    this.#loaded = new Map([...loaded].filter(([name]) => !untimely.has(name)));
+  }
+
+  reach(id: number): boolean {
+    return this.#reached.has(id);
+  }
+
+  /** Whether a test fails, or cannot be loaded, or does not end. */
+  notice(id: number): boolean {
+    const by = this.#reached.get(id);
+    if (by === undefined) return false;
+    Memory.forget();
+    this.#active = id;
+    shared.attempt = () => {
+      const tests = by.has("") ? this.#tests() : this.#loaded;
+      for (const name of by.has("") ? this.#loaded.keys() : by) tests.get(name)?.();
+    };
+    try {
+      ATTEMPT.runInThisContext({ timeout: this.#deadlineMs });
+      return false;
+    } catch {
+      return true;
+    } finally {
+      this.#active = -1;
+    }
+  }
+
+  #tests(): ReadonlyMap<string, Body> {
+    const tests = new Map<string, Body>();
+    const titles: string[] = [];
+    const test = (name: string, ...rest: readonly unknown[]) => {
+      const title = [...titles, name].join(" ");
+      if (typeof rest.at(-1) !== "function" || tests.has(title)) throw new Error(`two tests, or none: ${title}`);
+      tests.set(title, rest.at(-1) as Body);
+    };
+    const describe = (name: string, body: Body) => {
+      titles.push(name);
+      body();
+      titles.pop();
+    };
+    const vitest = { test, it: test, describe, expect: this.#expect };
+    this.#load(
+      (name) => (name === "vitest" ? vitest : installed(name)),
+      (id) => this.#isMutated(id),
+      Memory,
+    );
+    return tests;
+  }
+
+  #isMutated(id: number): boolean {
+    if (this.#running !== undefined) {
+      const by = this.#reached.get(id) ?? new Set();
+      this.#reached.set(id, by.add(this.#running));
+    }
+    return id === this.#active;
+  }
+}
+
+const installed = createRequire(import.meta.url);
+/** A script can be stopped, a function cannot. */
+const ATTEMPT = new Script("attempt()");
+const shared = globalThis as { attempt?: () => void };
+
+/** The WeakMap of the bundle: what was remembered without the mutation would hide it. */
+class Memory<K extends WeakKey, V> {
+  static #now = 0;
+  #since = 0;
+  #content = new WeakMap<K, V>();
+
+  static forget(): void {
+    Memory.#now++;
+  }
+
+  get(key: K): V | undefined {
+    return this.#since === Memory.#now ? this.#content.get(key) : undefined;
+  }
+
+  set(key: K, value: V): this {
+    if (this.#since !== Memory.#now) this.#content = new WeakMap();
+    this.#since = Memory.#now;
+    this.#content.set(key, value);
+    return this;
+  }
+}
+
+async function bundled(root: string, room: string, texts: ReadonlyMap<string, string>): Promise<string> {
+  const tests = globSync(join(root, "src", room, "**/*.test.ts")).sort();
+  const { outputFiles } = await build({
+    stdin: { contents: tests.map((path) => `import ${JSON.stringify(path)};`).join("\n"), resolveDir: root },
+    bundle: true,
+    write: false,
+    platform: "node",
+    target: "node24",
+    format: "cjs",
+    packages: "external",
+    logLevel: "silent",
+    plugins: [
+      {
+        name: "mutations",
+        setup({ onLoad }) {
+          onLoad({ filter: /\.ts$/ }, ({ path }) => {
+            const contents = texts.get(path);
+            return contents === undefined ? undefined : { contents, loader: "ts" };
+          });
+        },
+      },
+    ],
+  });
+  return `(function (require, ${SWITCH}, WeakMap) {${outputFiles[0]?.text ?? ""}\n})`;
+}

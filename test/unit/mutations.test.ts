@@ -1,0 +1,114 @@
+import { expect, test } from "vitest";
+import { mutated, SWITCH } from "../mutation/mutations.ts";
+
+/** What becomes of a source: each mutation in words. */
+function told(source: string): readonly string[] {
+  return mutated("a.ts", source, 0).mutations.map(({ within, from, to }) => `${within}: ${from} -> ${to}`);
+}
+
+const cases: { name: string; source: string; expect: readonly string[] }[] = [
+  {
+    name: "a condition is always true, and never",
+    source: "const a = (b: C) => { if (b.c) d(); };",
+    expect: ["a: { … } -> { return undefined; … }", "a: b.c -> true", "a: b.c -> false", "a: d() -> undefined"],
+  },
+  {
+    name: "a clause is left out, and all of them together",
+    source: "const a = b === 1 && c && d;",
+    expect: [
+      "a: b === 1 && c && d -> c && d",
+      "a: b === 1 && c && d -> b === 1 && d",
+      "a: b === 1 && c && d -> b === 1 && c",
+      "a: b === 1 && c && d -> false",
+      "a: 1 -> 2",
+      "a: 1 -> 0",
+    ],
+  },
+  {
+    name: "a bound moves by one, by half, and onto itself",
+    source: "const a = b < 1_000;",
+    expect: [
+      "a: b < 1_000 -> true",
+      "a: b < 1_000 -> false",
+      "a: b < 1_000 -> b <= 1_000",
+      "a: 1_000 -> 2000",
+      "a: 1_000 -> 500",
+    ],
+  },
+  {
+    name: "a filter is left out, and what it asks always and never holds",
+    source: "const a = b.filter((c) => c.d);",
+    expect: ["a: .filter((c) => c.d) -> left out", "a: c.d -> true", "a: c.d -> false"],
+  },
+  {
+    name: "an order is left out, and goes the other way round",
+    source: "const a = b.sort(c);",
+    expect: ["a: .sort(c) -> left out", "a: .sort(c) -> the other way round"],
+  },
+  {
+    name: "a kind of step is left out",
+    source: 'function f(s: S) { switch (s) { case "x": return 1; default: return g; } }',
+    expect: ["f: { … } -> { return undefined; … }", 'f: case "x" -> left out', "f: 1 -> 2", "f: 1 -> 0"],
+  },
+  {
+    name: "rules change places, members of other lists only go",
+    source: "const A_RULES = [b, c]; const d = [e, f];",
+    expect: [
+      "A_RULES: b -> left out of the list",
+      "A_RULES: c -> left out of the list",
+      "A_RULES: b, c -> c, b",
+      "d: e -> left out of the list",
+      "d: f -> left out of the list",
+    ],
+  },
+  { name: "a default is what always holds", source: "const a = b ?? c;", expect: ["a: b ?? c -> c"] },
+  {
+    name: "words, types and the pace of looking are left alone",
+    source: `const because = a ? b : c; const d = \`e \${f === g}\`; const RECHECK_MS = 5; type T = 1 | 2; const h = wait(i, 7); const j = k?.filter(l).m;`,
+    expect: [],
+  },
+];
+
+test.each(cases)("mutations: $name", ({ source, expect: expected }) => {
+  expect(told(source)).toEqual(expected);
+});
+
+const source = `
+  const rank = (list: readonly number[], least = 3) => {
+    const large = list.filter((each) => each > least || each === 0);
+    return large.length > 0 ? [...large].sort((a, b) => a - b).map((each) => each + 1) : (list[0] ?? 9);
+  };
+  return [rank([5, 1, 4, 0]), rank([1]), rank([]), rank([2, 1], 1)];`;
+
+/** What the mutated source gives when the mutation of this number is awake. */
+function given(text: string, active: number): unknown {
+  const plain = text.replace(": readonly number[]", "").replaceAll("as never", "");
+  try {
+    return new Function(SWITCH, plain)((id: number) => id === active);
+  } catch (thrown) {
+    return String(thrown);
+  }
+}
+
+test("mutations: asleep they change nothing, and awake each does what its words say", () => {
+  const { text, mutations } = mutated("a.ts", `function all() {${source}}`, 0);
+  const body = `${text} return all();`;
+  expect(given(body, -1)).toEqual([[1, 5, 6], 1, 9, [3]]);
+  const outcomes = new Map(mutations.map(({ from, to }, id) => [`${from} -> ${to}`, given(body, id)]));
+  expect(outcomes.get("each > least -> each >= least")).toEqual([[1, 5, 6], 1, 9, [2, 3]]);
+  expect(outcomes.get("3 -> 4")).toEqual([[1, 6], 1, 9, [3]]);
+  expect(outcomes.get(".sort((a, b) => a - b) -> the other way round")).toEqual([[6, 5, 1], 1, 9, [3]]);
+  expect(outcomes.get("list[0] ?? 9 -> 9")).toEqual([[1, 5, 6], 9, 9, [3]]);
+  expect(outcomes.get("large.length > 0 -> false")).toEqual([5, 1, 9, 2]);
+  expect(outcomes.get(".filter((each) => each > least || each === 0) -> left out")).toEqual([
+    [1, 2, 5, 6],
+    [2],
+    9,
+    [2, 3],
+  ]);
+});
+
+test("mutations: each knows how the file looks with it alone", () => {
+  const { mutations } = mutated("a.ts", "const a = b && c;\n", 0);
+  expect(mutations.map(({ alone }) => alone)).toEqual(["const a = (c);\n", "const a = (b);\n", "const a = (false);\n"]);
+});
