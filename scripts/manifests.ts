@@ -1,11 +1,20 @@
 import { customResourceDefinitions } from "#api/crd.ts";
 import { OPERATOR } from "#api/names.ts";
 import { LEASE_PERMISSIONS, PERMISSIONS } from "../src/bin/permissions.ts";
+import { admissionPolicy } from "./admission-policy.ts";
 
 /** Where the operator runs. */
 export const OPERATOR_NAMESPACE = "etcd-operator-system";
+/** The account of the operator, as the API server knows it. */
+export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${OPERATOR}`;
 const LABELS = { "app.kubernetes.io/name": OPERATOR, "app.kubernetes.io/part-of": OPERATOR };
+const SELECTOR = { "app.kubernetes.io/name": OPERATOR };
 const HTTP_PORT = 8080;
+/**
+ * How long pods stay bound to a node that is lost, in seconds, after Kubernetes has called it so; its default is 300. One
+ * operator is left all the while, and acts.
+ */
+const LOST_NODE_SECONDS = 10;
 
 type Manifest = Record<string, unknown> & { kind: string; metadata: { name: string; namespace?: string } };
 
@@ -15,7 +24,7 @@ export function crdManifests(): Manifest[] {
 }
 
 /**
- * Everything else that installs the operator: namespace, account, rights and Deployment.
+ * Everything else that installs the operator: namespace, account, rights and their limits, Deployment.
  * @param image the operator's image, with tag
  */
 export function operatorManifests(image: string): Manifest[] {
@@ -49,6 +58,14 @@ export function operatorManifests(image: string): Manifest[] {
       roleRef: { apiGroup: rbac, kind: "Role", name: `${OPERATOR}-lease` },
       subjects,
     },
+    ...(admissionPolicy(OPERATOR_USER, LABELS) as unknown as Manifest[]),
+    {
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: own(OPERATOR),
+      // Drains take one after the other; `maxUnavailable`, so that they go on where somebody runs only one.
+      spec: { maxUnavailable: 1, unhealthyPodEvictionPolicy: "AlwaysAllow", selector: { matchLabels: SELECTOR } },
+    },
     deployment(image),
   ];
 }
@@ -69,9 +86,9 @@ function deployment(image: string): Manifest {
     kind: "Deployment",
     metadata: own(OPERATOR),
     spec: {
-      // Two would only wait for each other's lease; a Deployment starts a lost one again within seconds.
-      replicas: 1,
-      selector: { matchLabels: { "app.kubernetes.io/name": OPERATOR } },
+      // One acts, the other has read everything and takes over when the lease ends: a lost node costs seconds.
+      replicas: 2,
+      selector: { matchLabels: SELECTOR },
       template: {
         metadata: {
           labels: LABELS,
@@ -79,7 +96,15 @@ function deployment(image: string): Manifest {
         },
         spec: {
           serviceAccountName: OPERATOR,
+          // No priorityClassName: some providers refuse system-cluster-critical outside of kube-system, and no pod would start.
           terminationGracePeriodSeconds: 15,
+          affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [otherNode()] } },
+          tolerations: ["not-ready", "unreachable"].map((why) => ({
+            key: `node.kubernetes.io/${why}`,
+            operator: "Exists",
+            effect: "NoExecute",
+            tolerationSeconds: LOST_NODE_SECONDS,
+          })),
           securityContext: {
             runAsNonRoot: true,
             runAsUser: 65_532,
@@ -108,4 +133,16 @@ function deployment(image: string): Manifest {
       },
     },
   } as unknown as Manifest;
+}
+
+/** Preferred, so that two run on a cluster of one node too. The hash leaves out the pods that a rollout is about to end. */
+function otherNode() {
+  return {
+    weight: 100,
+    podAffinityTerm: {
+      topologyKey: "kubernetes.io/hostname",
+      labelSelector: { matchLabels: SELECTOR },
+      matchLabelKeys: ["pod-template-hash"],
+    },
+  };
 }

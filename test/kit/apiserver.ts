@@ -8,12 +8,13 @@ import { systemClock } from "#base/clock.ts";
 import { ensureComponents } from "#dev/components.ts";
 import { KubeClient } from "#kube/client.ts";
 import { kubeconfigFile } from "#kube/config.ts";
+import { OPERATOR_USER } from "../../scripts/manifests.ts";
 
 /** A cold start on a busy machine: etcd a second, the API server with its post-start hooks five to twenty. */
 const READY_WITHIN_MS = 120_000;
 
-/** Who may be asked for a kubeconfig: `admin` may everything, `nobody` may nothing. */
-export type User = "admin" | "nobody";
+/** Who may be asked for a kubeconfig: `admin` may everything, `nobody` nothing, `operator` what its account is granted. */
+export type User = "admin" | "nobody" | "operator";
 
 /** A real kube-apiserver over a real etcd, on loopback, without controllers, scheduler or kubelet. */
 export interface ApiServer {
@@ -72,7 +73,11 @@ class LocalApiServer implements ApiServer {
   readonly #etcdPorts: readonly [number, number];
   readonly #binaries: Binaries;
   readonly #extraArgs: readonly string[];
-  readonly #tokens: Readonly<Record<User, string>> = { admin: randomUUID(), nobody: randomUUID() };
+  readonly #tokens: Readonly<Record<User, string>> = {
+    admin: randomUUID(),
+    nobody: randomUUID(),
+    operator: randomUUID(),
+  };
   readonly #clients: KubeClient[] = [];
   #etcd: ServerProcess | undefined;
   #apiserver: ServerProcess | undefined;
@@ -109,8 +114,13 @@ class LocalApiServer implements ApiServer {
     });
     writeFileSync(this.#file("sa.key"), privateKey);
     writeFileSync(this.#file("sa.pub"), publicKey);
-    const { admin, nobody } = this.#tokens;
-    writeFileSync(this.#file("tokens.csv"), `${admin},admin,admin,"system:masters"\n${nobody},nobody,nobody\n`);
+    const { admin, nobody, operator } = this.#tokens;
+    const users = [
+      `${admin},admin,admin,"system:masters"`,
+      `${nobody},nobody,nobody`,
+      `${operator},${OPERATOR_USER},operator`,
+    ];
+    writeFileSync(this.#file("tokens.csv"), users.map((user) => `${user}\n`).join(""));
     this.#etcd = new ServerProcess(this.#binaries.etcd, this.#etcdArgs());
     await until("etcd listens", async () => (await httpStatus(`${this.#etcdUrl()}/readyz`)) === 200, this.#etcd);
   }

@@ -1,9 +1,6 @@
 import { createReadStream, statSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { OPERATOR } from "#api/names.ts";
-
-/** The account of the operator, as the API server knows it; config/operator.yaml sets it. */
-const OPERATOR_USER = `system:serviceaccount:etcd-operator-system:${OPERATOR}`;
+import { OPERATOR_USER } from "../../scripts/manifests.ts";
 
 /** One request, as the API server saw it. */
 export interface AuditedRequest {

@@ -1,0 +1,178 @@
+import { CLAIM_CLUSTER_ID_ANNOTATION, GROUP, MANAGED_BY_LABEL, OPERATOR, QUARANTINE_LABEL } from "#api/names.ts";
+
+// Rights name kinds, not objects: whoever may patch pods may patch every pod. This policy takes back what the operator never
+// needs. It is evaluated by the API server, on requests of the operator's account alone.
+//
+// Variables are CEL, and evaluated only where they are used: on a deletion there is no `object`, on a creation no `oldObject`.
+
+interface Named {
+  readonly name: string;
+  readonly expression: string;
+}
+
+export interface Validation {
+  /** Must hold; https://kubernetes.io/docs/reference/using-api/cel/ */
+  readonly expression: string;
+  /** What the operator, and whoever reads its log, is told when it does not. */
+  readonly message: string;
+}
+
+const VARIABLES: readonly Named[] = [
+  { name: "resource", expression: "request.resource.resource" },
+  { name: "creates", expression: "request.operation == 'CREATE'" },
+  { name: "updates", expression: "request.operation == 'UPDATE'" },
+  { name: "deletes", expression: "request.operation == 'DELETE'" },
+  { name: "labels", expression: "object.metadata.?labels.orValue({})" },
+  { name: "oldLabels", expression: "oldObject.metadata.?labels.orValue({})" },
+  { name: "annotations", expression: "object.metadata.?annotations.orValue({})" },
+  { name: "oldAnnotations", expression: "oldObject.metadata.?annotations.orValue({})" },
+  { name: "isClaim", expression: "variables.resource == 'persistentvolumeclaims'" },
+  { name: "changesClaim", expression: "variables.isClaim && variables.updates" },
+  { name: "changesPod", expression: "variables.resource == 'pods' && variables.updates" },
+  { name: "writesReplicaSet", expression: "variables.resource == 'replicasets' && !variables.deletes" },
+  { name: "containers", expression: "pod.containers + pod.?initContainers.orValue([])" },
+].map(({ name, expression }) => ({ name, expression: inTemplate(expression) }));
+
+/** `pod` for the spec of the pods that a ReplicaSet makes. */
+function inTemplate(expression: string): string {
+  return expression.replaceAll(/\bpod\./g, "object.spec.template.spec.");
+}
+
+function isManaged(labels: string): string {
+  return `${labels}[?'${MANAGED_BY_LABEL}'].orValue('') == '${OPERATOR}'`;
+}
+
+function isSame(field: string): string {
+  return `object.metadata.?${field} == oldObject.metadata.?${field}`;
+}
+
+function isOwnKey(key: string): string {
+  return `${key}.startsWith('${GROUP}/')`;
+}
+
+/** A claim that lost its labels is still told by what it says of its data; the operator puts its labels back. */
+const HELD_DATA_OF_OURS = `'${CLAIM_CLUSTER_ID_ANNOTATION}' in variables.oldAnnotations`;
+
+/** One sentence each, so that whoever is refused learns which. */
+export const VALIDATIONS: readonly Validation[] = [
+  {
+    expression: `!variables.creates || (variables.resource != 'pods' && ${isManaged("variables.labels")})`,
+    message: `the operator creates no pods, and nothing without the label ${MANAGED_BY_LABEL}=${OPERATOR}`,
+  },
+  {
+    expression: `variables.creates || ${isManaged("variables.oldLabels")} || (variables.isClaim && ${HELD_DATA_OF_OURS})`,
+    message: `the operator changes and deletes only what has the label ${MANAGED_BY_LABEL}=${OPERATOR}`,
+  },
+  {
+    expression: `!variables.updates || !(${isManaged("variables.oldLabels")}) || ${isManaged("variables.labels")}`,
+    message: `the operator does not take the label ${MANAGED_BY_LABEL}=${OPERATOR} away`,
+  },
+  {
+    expression: "variables.resource != 'pods' || !variables.deletes",
+    message: "the operator deletes no pods",
+  },
+  {
+    expression: "!variables.changesPod || object.spec == oldObject.spec",
+    message: "of a pod the operator changes only annotations, not its spec",
+  },
+  {
+    expression: "!variables.changesPod || variables.labels == variables.oldLabels",
+    message: "of a pod the operator changes only annotations, not its labels",
+  },
+  {
+    expression: `!variables.changesPod || (${isSame("finalizers")} && ${isSame("ownerReferences")})`,
+    message: "of a pod the operator changes only annotations, not its finalizers or owners",
+  },
+  {
+    expression:
+      `!variables.changesPod || (variables.annotations.all(key, ${isOwnKey("key")} || key in variables.oldAnnotations)` +
+      ` && variables.oldAnnotations.all(key, ${isOwnKey("key")} || variables.annotations[?key] == variables.oldAnnotations[?key]))`,
+    message: `of a pod the operator changes only annotations that begin with ${GROUP}/`,
+  },
+  {
+    expression: "!variables.changesClaim || object.spec == oldObject.spec",
+    message: "of a claim the operator changes only labels and annotations, not its spec",
+  },
+  {
+    expression: `!variables.changesClaim || ${isSame("finalizers")}`,
+    message: "of a claim the operator changes only labels and annotations, not its finalizers",
+  },
+  {
+    // An owner would take the data along when it goes.
+    expression: "!variables.isClaim || variables.deletes || !has(object.metadata.ownerReferences)",
+    message: "a claim of the operator's has no owner",
+  },
+  {
+    expression: `!variables.changesClaim || variables.oldAnnotations.all(key, !(${isOwnKey("key")}) || variables.annotations[?key] == variables.oldAnnotations[?key])`,
+    message: "the operator does not rewrite what a claim says of its data",
+  },
+  {
+    expression: `!variables.isClaim || !variables.deletes || !('${QUARANTINE_LABEL}' in variables.oldLabels)`,
+    message: "claims that were put aside are deleted by people only",
+  },
+  {
+    expression: inTemplate(
+      "!variables.writesReplicaSet || (pod.?volumes.orValue([]).all(volume, has(volume.persistentVolumeClaim))" +
+        " && variables.containers.all(each, !has(each.envFrom) && each.?env.orValue([]).all(one, !has(one.valueFrom) || has(one.valueFrom.fieldRef))))",
+    ),
+    message: "pods of the operator's ReplicaSets read no Secrets and no ConfigMaps, and mount nothing but claims",
+  },
+  {
+    expression: inTemplate("!variables.writesReplicaSet || !pod.?automountServiceAccountToken.orValue(true)"),
+    message: "pods of the operator's ReplicaSets get no token",
+  },
+  {
+    expression: inTemplate(
+      "!variables.writesReplicaSet || !(pod.?hostNetwork.orValue(false) || pod.?hostPID.orValue(false) || pod.?hostIPC.orValue(false))",
+    ),
+    message: "pods of the operator's ReplicaSets do not share the network, processes or memory of their node",
+  },
+  {
+    // Who may not escalate cannot be privileged either; the API server refuses that together.
+    expression:
+      "!variables.writesReplicaSet || variables.containers.all(each, !each.?securityContext.?allowPrivilegeEscalation.orValue(true)" +
+      " && !each.?securityContext.?capabilities.?add.hasValue())",
+    message: "containers of the operator's ReplicaSets do not gain privileges",
+  },
+];
+
+/** The policy and its binding (admissionregistration.k8s.io/v1, Kubernetes 1.30 or later). @param user the operator's account */
+export function admissionPolicy(user: string, labels: Readonly<Record<string, string>>) {
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  const metadata = { name: OPERATOR, labels };
+  const rule = (group: string, resources: readonly string[], operations: readonly string[]) => ({
+    apiGroups: [group],
+    apiVersions: ["*"],
+    resources,
+    operations,
+  });
+  const every = ["CREATE", "UPDATE", "DELETE"];
+  return [
+    {
+      apiVersion,
+      kind: "ValidatingAdmissionPolicy",
+      metadata,
+      spec: {
+        failurePolicy: "Fail",
+        matchConstraints: {
+          resourceRules: [
+            rule("", ["persistentvolumeclaims", "pods", "services"], every),
+            rule("apps", ["replicasets"], every),
+            rule("policy", ["poddisruptionbudgets"], every),
+            // A peer that lost its labels is still its cluster's, and is looked after.
+            rule(GROUP, ["etcdpeers"], ["CREATE"]),
+          ],
+        },
+        matchConditions: [{ name: "operator", expression: `request.userInfo.username == '${user}'` }],
+        variables: VARIABLES,
+        validations: VALIDATIONS.map((validation) => ({ ...validation, reason: "Forbidden" })),
+      },
+    },
+    {
+      apiVersion,
+      kind: "ValidatingAdmissionPolicyBinding",
+      metadata,
+      spec: { policyName: OPERATOR, validationActions: ["Deny"] },
+    },
+  ];
+}
