@@ -1,12 +1,24 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 // One project per level. unit: no process, no network. The others start real servers, so their files run one after another; those
 // that wait for etcd's timeouts most of the time run two by two.
 const servers = { fileParallelism: false, testTimeout: 60_000, hookTimeout: 180_000 };
 const clusters = { fileParallelism: false, maxConcurrency: 8, testTimeout: 300_000, hookTimeout: 900_000 };
 
+/** It looks at what all others made the operator do. */
+const LAST = "test/e2e/rights.test.ts";
+
+class LastAtTheEnd extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLast = ({ moduleId }: TestSpecification): number => (moduleId.endsWith(LAST) ? 1 : 0);
+    return (await super.sort(files)).sort((a, b) => isLast(a) - isLast(b));
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LastAtTheEnd },
     projects: [
       { test: { name: "unit", include: ["src/**/*.test.ts", "dev/**/*.test.ts", "test/unit/**/*.test.ts"] } },
       { test: { name: "mutants", include: ["test/mutation/**/*.test.ts"] } },

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import { benchOptions, median, print, rounded, say } from "./figure.ts";
 import { benchClient, createNamespace, etcdCluster, OPTIONS, readyCluster, removeNamespace } from "./kube.ts";
-import { restartOperator, usage } from "./operator-process.ts";
+import { allOperators, restartOperator, usage } from "./operator-process.ts";
 
 /** Clusters of one member: the operator holds and asks the same of each, and the machine has to hold them all. */
 const CLUSTERS = 20;
@@ -41,6 +41,7 @@ print({
   [`anonymousMb${CLUSTERS}`]: twenty.anonymousMb,
   [`peakMb${CLUSTERS}`]: twenty.peakMb,
 });
+await allOperators(kube);
 await Promise.all(namespaces.map((namespace) => removeNamespace(kube, namespace)));
 await kube.close();
 

@@ -4,11 +4,11 @@ import { OPERATOR } from "#api/names.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { PODS, type Pod } from "#kube/kinds.ts";
 import { isReady } from "#kube/pod.ts";
+import { OPERATOR_NAMESPACE as NAMESPACE, OPERATOR_REPLICAS } from "../scripts/manifests.ts";
 import { median } from "./figure.ts";
 import { DEPLOYMENTS, OPTIONS } from "./kube.ts";
 import { until } from "./until.ts";
 
-const NAMESPACE = "etcd-operator-system";
 const METRICS_PORT = 8080;
 /** Clock ticks per second in /proc: USER_HZ, 100 on every architecture that Linux reports it to. */
 const TICKS_PER_SECOND = 100;
@@ -23,7 +23,10 @@ export interface Usage {
   readonly cpuMillicores: number;
 }
 
-/** Ends the operator and starts it anew. @returns seconds from the start of the process to the end of its first pass */
+/**
+ * Ends all operators and starts one anew, so that it is the one that acts which is measured.
+ * @returns seconds from the start of the process to the end of its first pass
+ */
 export async function restartOperator(kube: KubeClient): Promise<number> {
   await scale(kube, 0);
   await until("the operator has ended", async () => (await podsOf(kube)).length === 0 || undefined, { everyMs: 100 });
@@ -35,6 +38,11 @@ export async function restartOperator(kube: KubeClient): Promise<number> {
   );
   await until("the operator has made a pass", async () => (await hasMadePass(pod)) || undefined, { everyMs: 10 });
   return uptimeSeconds() - startedAtSeconds(await processOf(pod));
+}
+
+/** What is deployed otherwise: one that acts and one that waits. */
+export async function allOperators(kube: KubeClient): Promise<void> {
+  await scale(kube, OPERATOR_REPLICAS);
 }
 
 /** Looks at the operator's process for a while. @param forMs milliseconds; memory is the median of a look per second */

@@ -6,7 +6,7 @@ import { Failure } from "./failure.ts";
 import type { Kubectl } from "./kubectl.ts";
 import type { Note, Step } from "./progress.ts";
 
-/** Longest for a pod of the operator to be ready, in seconds: pulling its image included. */
+/** Longest for the pods of the operator to be ready, in seconds: pulling its image included. */
 const ROLLOUT_SECONDS = 180;
 
 /** Titles of the steps. */
@@ -22,11 +22,11 @@ export async function deployOperator(kubectl: Kubectl, image: string, step: Step
     await kubectl.apply(crds);
     const names = crds.map(({ metadata }) => `crd/${metadata.name}`);
     await kubectl.run(["wait", "--for=condition=Established", "--timeout=30s", ...names]);
-    note("rights and Deployment");
+    note("rights, their limits and Deployment");
     const [namespace, ...rest] = operatorManifests(image);
     await kubectl.apply([namespace as object]);
     await kubectl.apply(rest);
-    note("waiting for its pod: the image is unpacked, then it starts and gets the lease");
+    note("waiting for its pods: the image is unpacked, then they start, and one gets the lease");
     const rollout = [
       "rollout",
       "status",
@@ -43,9 +43,8 @@ export async function deployOperator(kubectl: Kubectl, image: string, step: Step
 async function whyNotRolledOut(kubectl: Kubectl): Promise<string> {
   const where = ["-n", OPERATOR_NAMESPACE];
   const pods = await kubectl.run(["get", "pods", ...where, "-o", "wide"], { mayFail: true });
-  const logs = await kubectl.run(["logs", "deployment/etcd-cluster-operator", ...where, "--tail=15"], {
-    mayFail: true,
-  });
+  const all = ["-l", "app.kubernetes.io/name=etcd-cluster-operator", "--prefix", "--tail=15"];
+  const logs = await kubectl.run(["logs", ...where, ...all], { mayFail: true });
   return `the operator did not become ready within ${ROLLOUT_SECONDS} s\n${pods.stdout}${logs.stdout}${logs.stderr}`;
 }
 

@@ -23,6 +23,9 @@ export type Level = (typeof LEVELS)[number] | typeof LONG;
 /** Tells tests, which run inside the instance's network, the mount namespace of the machine: nodes are started there. */
 export const HOST_MOUNTS = "E2E_HOST_MOUNTS";
 
+/** Tells the tests of the e2e level, when all of them are run, since when: milliseconds since 1970. */
+export const WHOLE_LEVEL_SINCE = "E2E_WHOLE_LEVEL_SINCE";
+
 /** A local Kubernetes of the tests' own, beside the demonstration's. Another name lets two people test side by side. */
 export const TEST_INSTANCE = process.env.E2E_INSTANCE ?? "test";
 
@@ -70,12 +73,16 @@ export async function runLevel(root: string, level: Level, options: LevelOptions
       );
       return await counted(vitest, (argv) => ended(spawnHere(argv)));
     case "e2e":
-    case "long":
+    case "long": {
+      const isWhole = level === "e2e" && options.filters.length === 0;
+      const env = {
+        [HOST_MOUNTS]: `/proc/${process.pid}/ns/mnt`,
+        ...(isWhole ? { [WHOLE_LEVEL_SINCE]: String(Date.now()) } : {}),
+      };
       return await withTestInstance(root, options.keep, step, (instance) =>
-        counted(vitest, (argv) =>
-          ended(execInside(instance, argv, { cwd: root, env: { [HOST_MOUNTS]: `/proc/${process.pid}/ns/mnt` } })),
-        ),
+        counted(vitest, (argv) => ended(execInside(instance, argv, { cwd: root, env }))),
       );
+    }
   }
 }
 

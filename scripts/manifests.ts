@@ -10,6 +10,8 @@ export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${OPER
 const LABELS = { "app.kubernetes.io/name": OPERATOR, "app.kubernetes.io/part-of": OPERATOR };
 const SELECTOR = { "app.kubernetes.io/name": OPERATOR };
 const HTTP_PORT = 8080;
+/** One acts, the other has read everything and takes over when the lease ends: a lost node costs seconds. */
+export const OPERATOR_REPLICAS = 2;
 /**
  * How long pods stay bound to a node that is lost, in seconds, after Kubernetes has called it so; its default is 300. One
  * operator is left all the while, and acts.
@@ -86,8 +88,7 @@ function deployment(image: string): Manifest {
     kind: "Deployment",
     metadata: own(OPERATOR),
     spec: {
-      // One acts, the other has read everything and takes over when the lease ends: a lost node costs seconds.
-      replicas: 2,
+      replicas: OPERATOR_REPLICAS,
       selector: { matchLabels: SELECTOR },
       template: {
         metadata: {

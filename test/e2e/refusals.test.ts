@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { AuditLog, isLease, isRead } from "#kit/audit-log.ts";
 import { eventually, giveEtcdImage, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { OPERATOR_REPLICAS } from "../../scripts/manifests.ts";
 
 // What the cluster around us cannot give: it is said where people look, the operator stays calm, and goes on once it is mended.
 
@@ -64,7 +65,7 @@ async function operatorIsReady(): Promise<void> {
     "-n",
     "etcd-operator-system",
   ]);
-  expect(status.readyReplicas).toBe(1);
+  expect(status.readyReplicas).toBe(OPERATOR_REPLICAS);
 }
 
 function quota(hard: object) {

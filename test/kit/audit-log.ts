@@ -1,4 +1,5 @@
-import { createReadStream, statSync } from "node:fs";
+import { createReadStream, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { OPERATOR_USER } from "../../scripts/manifests.ts";
 
@@ -7,7 +8,9 @@ export interface AuditedRequest {
   /** Who made it, by its own word: tests that run several operators tell them apart by it. */
   readonly userAgent: string;
   readonly verb: string;
-  /** With subresource, such as `etcdclusters/status`. */
+  /** Empty for the core group. */
+  readonly group: string;
+  /** With subresource, such as `etcdclusters/status`. Empty for what is no resource, such as `/version`. */
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
@@ -30,7 +33,7 @@ export class AuditLog {
 
   /** Requests of the deployed operator, in the order of their end. @throws Error when the log was rotated meanwhile */
   async requests(): Promise<AuditedRequest[]> {
-    return await this.#read(({ user }) => user.username === OPERATOR_USER, [OPERATOR_USER]);
+    return await this.#read(isOperator, [OPERATOR_USER]);
   }
 
   /** Likewise of all whose user agent is one of these. */
@@ -41,16 +44,39 @@ export class AuditLog {
   /** @param words one of which stands in each line that counts, so that not every line has to be parsed */
   async #read(isWanted: (event: AuditEvent) => boolean, words: readonly string[]): Promise<AuditedRequest[]> {
     if (statSync(this.#file).size < this.#fromByte) throw new Error("the audit log was rotated; measure again");
-    const found: AuditedRequest[] = [];
-    const lines = createInterface({ input: createReadStream(this.#file, { start: this.#fromByte }) });
-    for await (const line of lines) {
-      // Most lines are of others; a last one that is not complete yet is not ours to read.
-      if (!words.some((word) => line.includes(word)) || !line.endsWith("}")) continue;
-      const event = JSON.parse(line) as AuditEvent;
-      if (isWanted(event) && counts(event)) found.push(requestOf(event));
-    }
-    return found;
+    return await read(this.#file, this.#fromByte, isWanted, words);
   }
+}
+
+/**
+ * All that the deployed operator's account asked, whichever process it was, also from logs that were rotated away.
+ * @param folder of the audit logs
+ * @param sinceMs milliseconds since 1970
+ */
+export async function everyRequest(folder: string, sinceMs: number): Promise<AuditedRequest[]> {
+  const files = readdirSync(folder).filter((name) => /^audit.*\.log$/.test(name));
+  const logs = files.map((name) => read(join(folder, name), 0, isOperator, [OPERATOR_USER]));
+  return (await Promise.all(logs)).flat().filter(({ atMs }) => atMs >= sinceMs);
+}
+
+async function read(
+  file: string,
+  fromByte: number,
+  isWanted: (event: AuditEvent) => boolean,
+  words: readonly string[],
+): Promise<AuditedRequest[]> {
+  const found: AuditedRequest[] = [];
+  for await (const line of createInterface({ input: createReadStream(file, { start: fromByte }) })) {
+    // Most lines are of others; a last one that is not complete yet is not ours to read.
+    if (!words.some((word) => line.includes(word)) || !line.endsWith("}")) continue;
+    const event = JSON.parse(line) as AuditEvent;
+    if (isWanted(event) && counts(event)) found.push(requestOf(event));
+  }
+  return found;
+}
+
+function isOperator({ user }: AuditEvent): boolean {
+  return user.username === OPERATOR_USER;
 }
 
 /** The part of an audit event that is used (audit.k8s.io/v1). */
@@ -59,7 +85,13 @@ interface AuditEvent {
   readonly verb: string;
   readonly user: { readonly username: string };
   readonly userAgent?: string;
-  readonly objectRef?: { resource?: string; subresource?: string; namespace?: string; name?: string };
+  readonly objectRef?: {
+    apiGroup?: string;
+    resource?: string;
+    subresource?: string;
+    namespace?: string;
+    name?: string;
+  };
   readonly responseStatus?: { readonly code?: number };
   readonly requestReceivedTimestamp: string;
 }
@@ -71,10 +103,11 @@ function counts({ stage, verb }: AuditEvent): boolean {
 
 function requestOf(event: AuditEvent): AuditedRequest {
   const { userAgent = "", verb, objectRef, responseStatus, requestReceivedTimestamp } = event;
-  const { resource = "", subresource, namespace = "", name = "" } = objectRef ?? {};
+  const { apiGroup: group = "", resource = "", subresource, namespace = "", name = "" } = objectRef ?? {};
   return {
     userAgent,
     verb,
+    group,
     resource: subresource === undefined ? resource : `${resource}/${subresource}`,
     namespace,
     name,

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { type Felt, Load } from "#kit/load.ts";
+import { leaseHolder } from "#kit/operator-process.ts";
 
 interface Named {
   readonly metadata: {
@@ -14,6 +15,7 @@ interface Named {
 
 export interface MemberPod extends Named {
   readonly spec: { readonly nodeName: string };
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
 /** The longest pause of clients for one election, which takes one to two seconds; on a silent connection they notice after two. */
@@ -90,7 +92,7 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
     return new Map(staying.map((pod) => [pod.metadata.labels?.["etcd.improbable.io/peer-name"] ?? "", pod]));
   }
 
-  /** A member whose node does not carry the operator, with its pod. */
+  /** A member whose node does not carry the operator that acts, with its pod. */
   async memberAwayFromOperator() {
     const busy = await operatorNode();
     for (const [name, pod] of await this.memberPods()) {
@@ -171,19 +173,31 @@ export async function withOperatorFlags(...flags: readonly string[]): Promise<As
   return { [Symbol.asyncDispose]: () => set(before.filter((arg) => !flags.includes(arg))) };
 }
 
-/** Kills the operator; its Deployment starts another one. */
+/** Kills the operator that acts; the other one takes over, and its Deployment starts another one. */
 export async function killOperator(): Promise<void> {
-  const selector = `app.kubernetes.io/name=${OPERATOR}`;
-  await kubectl.run(["delete", "pod", ...OPERATOR_IN, "-l", selector, "--grace-period=0", "--force"]);
+  const { metadata } = await leadingPod();
+  await kubectl.run(["delete", "pod", metadata.name, ...OPERATOR_IN, "--grace-period=0", "--force"]);
 }
 
-/** Name of the node on which the operator runs. */
+/** Name of the node on which the operator runs that acts. */
 export async function operatorNode(): Promise<string> {
+  return (await leadingPod()).spec.nodeName;
+}
+
+/** The operators' pods that are not on their way out and have a node, in no order. */
+export async function operatorPods(): Promise<readonly MemberPod[]> {
+  const selector = ["-l", `app.kubernetes.io/name=${OPERATOR}`];
+  const { items } = await kubectl.json<{ items: MemberPod[] }>(["get", "pods", ...OPERATOR_IN, ...selector]);
+  return items.filter(({ metadata, spec }) => metadata.deletionTimestamp === undefined && spec.nodeName);
+}
+
+/** The pod of the operator that holds the lease; waits until there is one. */
+async function leadingPod(): Promise<MemberPod> {
   return await eventually(async () => {
-    const selector = ["-l", `app.kubernetes.io/name=${OPERATOR}`];
-    const { items } = await kubectl.json<{ items: MemberPod[] }>(["get", "pods", ...OPERATOR_IN, ...selector]);
-    const pod = items.find(({ metadata, spec }) => metadata.deletionTimestamp === undefined && spec.nodeName);
-    if (pod === undefined) throw new Error("the operator has no pod on a node");
-    return pod.spec.nodeName;
+    const [holder, pods] = await Promise.all([leaseHolder(), operatorPods()]);
+    // Operators are called after their host, which is the pod, and something that differs from start to start.
+    const pod = pods.find(({ metadata }) => holder?.startsWith(`${metadata.name}_`));
+    if (pod === undefined) throw new Error(`no pod of the operator holds the lease; its holder is ${holder}`);
+    return pod;
   });
 }

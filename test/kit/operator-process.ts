@@ -6,9 +6,10 @@ import { parse, stringify } from "yaml";
 import { OPERATOR } from "#api/names.ts";
 import { eventually, instance, kubectl, testNamespace } from "#kit/e2e.ts";
 import { FAULTS, type Faults } from "#kit/operator-faults.ts";
+import { OPERATOR_NAMESPACE, OPERATOR_REPLICAS } from "../../scripts/manifests.ts";
 import { LEASE_PERMISSIONS } from "../../src/bin/permissions.ts";
 
-const DEPLOYED_IN = "etcd-operator-system";
+const DEPLOYED_IN = OPERATOR_NAMESPACE;
 const PROGRAM = join(import.meta.dirname, "faulty-operator.ts");
 
 /** Kubeconfig and notes of this file's operators; removed with the test's process. */
@@ -79,8 +80,8 @@ export class OperatorProcess implements AsyncDisposable {
   }
 }
 
-/** Who holds the lease of the operators in this namespace; undefined when nobody does. */
-export async function leaseHolder(namespace: string): Promise<string | undefined> {
+/** Who holds the lease of the operators in this namespace, or of the deployed ones; undefined when nobody does. */
+export async function leaseHolder(namespace: string = DEPLOYED_IN): Promise<string | undefined> {
   const holder = "jsonpath={.spec.holderIdentity}";
   const found = await kubectl.run(["get", "lease", OPERATOR, "-n", namespace, "--ignore-not-found", "-o", holder]);
   return found.stdout === "" ? undefined : found.stdout;
@@ -126,7 +127,7 @@ export async function withoutDeployedOperator(): Promise<AsyncDisposable> {
     kubectl.run(["scale", `deployment/${OPERATOR}`, "-n", DEPLOYED_IN, `--replicas=${replicas}`]);
   const back: AsyncDisposable = {
     [Symbol.asyncDispose]: async () => {
-      await scale(1);
+      await scale(OPERATOR_REPLICAS);
       await kubectl.run(["rollout", "status", `deployment/${OPERATOR}`, "-n", DEPLOYED_IN, "--timeout=120s"]);
     },
   };

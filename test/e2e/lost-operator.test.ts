@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { eventually, node, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { operatorNode, operatorPods } from "#kit/loaded-cluster.ts";
+import { OPERATOR_REPLICAS } from "../../scripts/manifests.ts";
+
+// The deployed operators, as users have them: one acts, the other one waits on another node.
+
+/** Promised from the loss of the node on which one acts to the first act of the other one. */
+const ACTS_WITHIN_MS = 30_000;
+/** Until Kubernetes calls a silent node lost (20 s here, 50 s elsewhere), then ten, then a new pod starts on what is left. */
+const WHOLE_WITHIN_MS = 90_000;
+
+test("when the node of the operator that acts loses power, the other one acts within 30 s, and a third is started", async () => {
+  await using namespace = await testNamespace("lost-operator");
+  const cluster = new UserCluster(namespace.name);
+  const lost = await operatorNode();
+  await eventually(async () => expect(new Set(await nodesOfOperators()).size).toBe(OPERATOR_REPLICAS));
+  const matchExpressions = [{ key: "kubernetes.io/hostname", operator: "NotIn", values: [lost] }];
+  const required = { nodeSelectorTerms: [{ matchExpressions }] };
+  const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } };
+  await cluster.create({ replicas: 1, podTemplate: { affinity } });
+  await cluster.untilReady();
+  expect(await operatorNode()).toBe(lost);
+
+  const number = Number(lost.replace("node-", ""));
+  const startedAtMs = performance.now();
+  try {
+    await node("stop", number);
+    await cluster.kubectl("delete", "service", "my-etcd-client");
+    await eventually(() => cluster.kubectl("get", "service", "my-etcd-client"), ACTS_WITHIN_MS);
+    const actsAfterMs = performance.now() - startedAtMs;
+    expect(actsAfterMs).toBeLessThan(ACTS_WITHIN_MS);
+    expect(await operatorNode()).not.toBe(lost);
+
+    await eventually(async () => {
+      const nodes = await nodesOfOperators();
+      expect(nodes).toHaveLength(OPERATOR_REPLICAS);
+      expect(nodes).not.toContain(lost);
+    }, WHOLE_WITHIN_MS);
+    const wholeAfterMs = performance.now() - startedAtMs;
+    console.log(
+      `lost node: another operator acts after ${Math.round(actsAfterMs)} ms, two run after ${Math.round(wholeAfterMs)} ms`,
+    );
+  } finally {
+    await node("start", number);
+  }
+});
+
+/** Of those that are ready. */
+async function nodesOfOperators(): Promise<readonly string[]> {
+  const isReady = ({ type, status }: { type: string; status: string }) => type === "Ready" && status === "True";
+  const ready = (await operatorPods()).filter(({ status }) => status?.conditions?.some(isReady));
+  return ready.map(({ spec }) => spec.nodeName);
+}

@@ -1,0 +1,81 @@
+import { existsSync } from "node:fs";
+import { expect, test } from "vitest";
+import { WHOLE_LEVEL_SINCE } from "#dev/levels.ts";
+import { everyRequest } from "#kit/audit-log.ts";
+import { instance } from "#kit/e2e.ts";
+import { LEASE_PERMISSIONS, PERMISSIONS, type Permission } from "../../src/bin/permissions.ts";
+
+// What the operator may do is what it does, by the word of the API server, which wrote every request of this level down. The file
+// runs after all others (vitest.config.ts); alone it cannot tell what nobody uses.
+
+/** Rights that this level need not use. */
+const RARE: readonly { rights: readonly string[]; why: string; test: string }[] = [
+  {
+    rights: [
+      "list etcdclusters.etcd.improbable.io",
+      "list etcdpeers.etcd.improbable.io",
+      "list persistentvolumeclaims",
+      "list pods",
+      "list poddisruptionbudgets.policy",
+      "list replicasets.apps",
+      "list services",
+    ],
+    why: "API servers that do not stream the state at the start of a watch are asked for lists",
+    test: "test/apiserver/cache.test.ts",
+  },
+  {
+    rights: ["update etcdclusters/finalizers.etcd.improbable.io", "update etcdpeers/finalizers.etcd.improbable.io"],
+    why: "asked for by the admission plugin OwnerReferencesPermissionEnforcement, which some distributions have on",
+    test: "test/apiserver/admission-policy.test.ts",
+  },
+  {
+    rights: ["get etcdclusters.etcd.improbable.io"],
+    why: "the operator looks twice before it makes an EtcdPeer again that may bootstrap",
+    test: "src/cluster/act.test.ts",
+  },
+];
+
+/** As `kubectl auth can-i` takes it: verb, resource and group. */
+function right(verb: string, resource: string, group: string): string {
+  return `${verb} ${resource}${group === "" ? "" : `.${group}`}`;
+}
+
+function rightsIn(permissions: readonly Permission[]): readonly string[] {
+  return permissions.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => right(verb, resource, group)))),
+  );
+}
+
+/** Each right that was used, with an example. What is no resource is open to every account. */
+async function uses(sinceMs: number): Promise<ReadonlyMap<string, string>> {
+  const requests = (await everyRequest(instance.logs, sinceMs)).filter(({ resource }) => resource !== "");
+  return new Map(
+    requests.map(({ verb, resource, group, namespace, name, code }) => [
+      right(verb, resource, group),
+      `${namespace}/${name} (HTTP ${code})`,
+    ]),
+  );
+}
+
+test("every right that the operator asked for is granted", async () => {
+  const granted = new Set(rightsIn([...PERMISSIONS, ...LEASE_PERMISSIONS]));
+  const used = await uses(0);
+  expect(used.size).toBeGreaterThan(0);
+  expect([...used].filter(([each]) => !granted.has(each))).toEqual([]);
+});
+
+const since = process.env[WHOLE_LEVEL_SINCE];
+
+test.runIf(since)("every right that is granted was used, or is one of the rare ones", async () => {
+  const used = await uses(Number(since));
+  const rare = new Set(RARE.flatMap(({ rights }) => rights));
+  for (const each of rightsIn(PERMISSIONS))
+    console.log(`${each}: ${used.get(each) ?? (rare.has(each) ? "rare" : "NOT USED")}`);
+  expect(rightsIn(PERMISSIONS).filter((each) => !used.has(each) && !rare.has(each))).toEqual([]);
+});
+
+test("the rare rights are granted, and each has its test", () => {
+  const granted = new Set(rightsIn(PERMISSIONS));
+  expect(RARE.flatMap(({ rights }) => rights).filter((each) => !granted.has(each))).toEqual([]);
+  expect(RARE.filter(({ test: file }) => !existsSync(file))).toEqual([]);
+});
