@@ -161,6 +161,13 @@ const CASES: readonly Case[] = [
       { what: "take its label off", of, write: { patch: UNLABELLED }, says: KEEPS_LABEL },
       { what: "delete somebody else's", of, was: NOT_OURS, write: "delete", says: NOT_MANAGED },
     ]),
+  {
+    what: "change somebody else's that calls itself a cluster's",
+    of: SERVICES,
+    was: { metadata: { labels: null, annotations: { "etcd.improbable.io/cluster-id": "1" } } },
+    write: { patch: { metadata: { annotations: { "etcd.improbable.io/new": "1" } } } },
+    says: NOT_MANAGED,
+  },
   // A peer that lost its labels is still its cluster's.
   {
     what: "change one without labels",
