@@ -1,12 +1,16 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
+import { OPERATOR } from "#api/names.ts";
 import { WHOLE_LEVEL_SINCE } from "#dev/levels.ts";
 import { everyRequest } from "#kit/audit-log.ts";
-import { instance } from "#kit/e2e.ts";
+import { instance, kubectl } from "#kit/e2e.ts";
 import { LEASE_PERMISSIONS, PERMISSIONS, type Permission } from "../../src/bin/permissions.ts";
 
 // What the operator may do is what it does, by the word of the API server, which wrote every request of this level down. The file
 // runs after all others (vitest.config.ts); alone it cannot tell what nobody uses.
+
+/** With this word the API server begins a policy's refusal. */
+const POLICY = "ValidatingAdmissionPolicy";
 
 /** Rights that this level need not use. */
 const RARE: readonly { rights: readonly string[]; why: string; test: string }[] = [
@@ -72,6 +76,17 @@ test.runIf(since)("every right that is granted was used, or is one of the rare o
   for (const each of rightsIn(PERMISSIONS))
     console.log(`${each}: ${used.get(each) ?? (rare.has(each) ? "rare" : "NOT USED")}`);
   expect(rightsIn(PERMISSIONS).filter((each) => !used.has(each) && !rare.has(each))).toEqual([]);
+});
+
+test("the admission policy is sound, and never refused the operator anything", async () => {
+  const { status } = await kubectl.json<{ status: { typeChecking?: object } }>([
+    "get",
+    "validatingadmissionpolicy",
+    OPERATOR,
+  ]);
+  expect(status.typeChecking).toEqual({}); // expressions that do not fit a kind would stand here
+  const refused = (await everyRequest(instance.logs, 0)).filter(({ message }) => message.includes(POLICY));
+  expect(refused).toEqual([]);
 });
 
 test("the rare rights are granted, and each has its test", () => {

@@ -16,6 +16,8 @@ export interface AuditedRequest {
   readonly name: string;
   /** Status of the answer. */
   readonly code: number;
+  /** Of a refusal; empty otherwise. */
+  readonly message: string;
   /** When it came, in milliseconds since 1970. */
   readonly atMs: number;
 }
@@ -92,7 +94,7 @@ interface AuditEvent {
     namespace?: string;
     name?: string;
   };
-  readonly responseStatus?: { readonly code?: number };
+  readonly responseStatus?: { readonly code?: number; readonly message?: string };
   readonly requestReceivedTimestamp: string;
 }
 
@@ -112,6 +114,7 @@ function requestOf(event: AuditEvent): AuditedRequest {
     namespace,
     name,
     code: responseStatus?.code ?? 0,
+    message: responseStatus?.message ?? "",
     atMs: Date.parse(requestReceivedTimestamp),
   };
 }
