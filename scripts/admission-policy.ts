@@ -99,8 +99,8 @@ export const VALIDATIONS: readonly Validation[] = [
   },
   {
     // An owner would take the data along when it goes.
-    expression: "!variables.isClaim || variables.deletes || !has(object.metadata.ownerReferences)",
-    message: "a claim of the operator's has no owner",
+    expression: `!variables.isClaim || variables.deletes || (variables.creates ? !has(object.metadata.ownerReferences) : ${isSame("ownerReferences")})`,
+    message: "the operator gives no claim an owner",
   },
   {
     expression: `!variables.changesClaim || variables.oldAnnotations.all(key, !(${isOwnKey("key")}) || variables.annotations[?key] == variables.oldAnnotations[?key])`,

@@ -277,13 +277,19 @@ const CASES: readonly Case[] = [
     what: "give it an owner",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: { patch: { metadata: { ownerReferences: [OWNER] } } },
-    says: "has no owner",
+    says: "gives no claim an owner",
+  },
+  {
+    what: "put one aside that somebody gave an owner",
+    of: PERSISTENT_VOLUME_CLAIMS,
+    was: { metadata: { ownerReferences: [OWNER] } },
+    write: { patch: QUARANTINED },
   },
   {
     what: "make one with an owner",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: { create: { metadata: { ownerReferences: [OWNER] } } },
-    says: "has no owner",
+    says: "gives no claim an owner",
   },
   {
     what: "say that its data is another cluster's",
