@@ -59,6 +59,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   const direct = new GrpcClient({
     pool,
     clock,
+    mayChange: () => election.mayAct(),
     onCall: ({ method, code }) => metrics.etcdRequests.inc({ method, code }),
   });
   const etcd = wires.etcd(direct);

@@ -34,7 +34,8 @@ export interface AddedMember {
 
 /**
  * Talks to single members. Every method fails with an OperatorError: `EtcdUnavailable` (no answer in time; a change may have
- * happened), `EtcdRejected` (see `refusalOf` in error.ts), `EtcdWrongCluster` (nothing was changed) or `Cancelled`.
+ * happened), `EtcdRejected` (see `refusalOf` in error.ts), `EtcdWrongCluster` (nothing was changed), `LeaseLost` (nothing was sent) or
+ * `Cancelled`.
  */
 export interface EtcdClient {
   /** What the member says of itself; learners answer too. No answer from a member that has started without a quorum. */

@@ -61,11 +61,12 @@ export interface FailedCall {
 
 /**
  * Whatever the transport threw, as our error:
- * our own signal → `Cancelled`; a refusal by the member → `EtcdRejected`; everything else means that there was no answer, or
+ * what we threw ourselves before anything was sent → the same; our own signal → `Cancelled`; a refusal by the member → `EtcdRejected`; everything else means that there was no answer, or
  * only one that says "later" → `EtcdUnavailable`. Then a change may have happened or not.
  */
 export function translateError(call: FailedCall, thrown: unknown): OperatorError {
   const failure = ConnectError.from(thrown);
+  if (failure.cause instanceof OperatorError) return failure.cause;
   const message = `${call.method} at ${call.address}: ${failure.rawMessage}`;
   if (call.signal.aborted) return new OperatorError("Cancelled", message, { cause: failure });
   return new OperatorError(isRefusal(failure) ? "EtcdRejected" : "EtcdUnavailable", message, { cause: failure });

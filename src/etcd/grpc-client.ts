@@ -40,6 +40,11 @@ type Send<T extends Answer> = (services: MemberServices, options: RpcOptions) =>
 export interface EtcdClientParts {
   readonly pool: Pick<TransportPool, "servicesOf" | "renew">;
   readonly clock: Clock;
+  /**
+   * Whether this process may change anything at this moment; asked right before the first byte of each call that changes something.
+   * Undefined: always.
+   */
+  readonly mayChange?: (() => boolean) | undefined;
   /** Called once per call on the wire, when it has ended; must not throw. */
   readonly onCall?: ((report: CallReport) => void) | undefined;
 }
@@ -196,12 +201,17 @@ export class GrpcClient implements EtcdClient {
     options: CallOptions,
     send: Send<T>,
   ): Promise<Answered<T>> {
-    if (options.expectedClusterId === undefined) return await this.#ask(method, endpoint, options, send);
-    const startedAtMs = this.#parts.clock.monotonicMs();
+    const { clock, mayChange } = this.#parts;
+    const onSending = () => {
+      if (mayChange?.() !== false) return;
+      const text = `${method} at ${endpoint.address}: not sent, this process does not lead any more`;
+      throw new OperatorError("LeaseLost", text);
+    };
+    if (options.expectedClusterId === undefined) return await this.#ask(method, endpoint, options, send, onSending);
+    const startedAtMs = clock.monotonicMs();
     await this.status(endpoint, options);
-    const elapsedMs = this.#parts.clock.monotonicMs() - startedAtMs;
-    const leftMs = (options.deadlineMs ?? DEFAULT_DEADLINE_MS) - elapsedMs;
-    return await this.#ask(method, endpoint, { ...options, deadlineMs: leftMs }, send);
+    const leftMs = (options.deadlineMs ?? DEFAULT_DEADLINE_MS) - (clock.monotonicMs() - startedAtMs);
+    return await this.#ask(method, endpoint, { ...options, deadlineMs: leftMs }, send, onSending);
   }
 
   async #ask<T extends Answer>(
@@ -209,13 +219,14 @@ export class GrpcClient implements EtcdClient {
     endpoint: Endpoint,
     options: CallOptions,
     send: Send<T>,
+    onSending?: () => void,
   ): Promise<Answered<T>> {
     const { pool, clock, onCall } = this.#parts;
     const startedAtMs = clock.monotonicMs();
     const report = (code: CallReport["code"]) =>
       onCall?.({ method, code, durationMs: clock.monotonicMs() - startedAtMs, address: endpoint.address });
     try {
-      const answer = await this.#send(method, endpoint, options, send);
+      const answer = await this.#send(method, endpoint, options, send, onSending);
       report("OK");
       return answer;
     } catch (thrown) {
@@ -234,6 +245,7 @@ export class GrpcClient implements EtcdClient {
     endpoint: Endpoint,
     options: CallOptions,
     send: Send<T>,
+    onSending?: () => void,
   ): Promise<Answered<T>> {
     const { signal, deadlineMs = DEFAULT_DEADLINE_MS, expectedClusterId } = options;
     // The header grpc-timeout holds whole numbers only, and the transport takes 0 and less for "no deadline".
@@ -241,7 +253,7 @@ export class GrpcClient implements EtcdClient {
     if (timeoutMs <= 0) {
       throw new OperatorError("EtcdUnavailable", `${method} at ${endpoint.address}: no time left before the call`);
     }
-    const answer = await send(this.#parts.pool.servicesOf(endpoint), { signal, timeoutMs });
+    const answer = await send(this.#parts.pool.servicesOf(endpoint, onSending), { signal, timeoutMs });
     if (answer.header === undefined) {
       if (method === "MoveLeader") return answer as Answered<T>; // etcd sends none with this one; nobody reads it
       throw incomplete(method, endpoint, "header");

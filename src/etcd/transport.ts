@@ -16,6 +16,10 @@ import { Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 // Why is a connection that has never answered torn down at once?
 //   etcd listens at its client port long before it takes connections there. Closed in order, such a connection would wait for
 //   the other side to close it too, and keep its descriptor as long as nobody takes it.
+// Why does a change ask at the last moment whether it may be sent?
+//   The process may have been frozen, or have waited for the connection, since it decided; the session pings a connection that was
+//   idle, too, and may make another one. The session reads the headers when all of that is done, in the same turn of the event loop
+//   in which it sends them: so the question is put into the headers.
 // Who writes the state? Only this class: calls ask for services, `renew` and `close` take them away.
 
 /** Time after the last call until a connection is closed. Longer than the pause between two passes over one cluster. */
@@ -39,6 +43,7 @@ export interface MemberServices {
 
 interface Connection {
   readonly address: string;
+  readonly baseUrl: string;
   readonly session: Http2SessionManager;
   readonly services: MemberServices;
   usedAtMs: number;
@@ -59,8 +64,17 @@ export class TransportPool {
     this.#clock = clock;
   }
 
-  /** The services of the member at this endpoint. Connects with the first call, not here. */
-  servicesOf(endpoint: Endpoint): MemberServices {
+  /**
+   * The services of the member at this endpoint. Connects with the first call, not here.
+   * @param onSending called with each call when its connection stands, right before its first byte is written; what it throws ends
+   *   the call, as the cause of what the call fails with, and nothing is sent
+   */
+  servicesOf(endpoint: Endpoint, onSending?: () => void): MemberServices {
+    const connection = this.#connectionTo(endpoint);
+    return onSending === undefined ? connection.services : servicesOver(connection, onSending);
+  }
+
+  #connectionTo(endpoint: Endpoint): Connection {
     const key = this.#keyOf(endpoint);
     const nowMs = this.#clock.monotonicMs();
     let connection = this.#current.get(key);
@@ -70,7 +84,7 @@ export class TransportPool {
       this.#current.set(key, connection);
     }
     connection.usedAtMs = nowMs;
-    return connection.services;
+    return connection;
   }
 
   /** The next call to this endpoint gets a new connection; calls that are open on the old one go on, if it ever answered. */
@@ -149,29 +163,48 @@ function connectionTo(endpoint: Endpoint, nowMs: number): Connection {
       ? undefined
       : { ca: tls.ca, cert: tls.cert, key: tls.key, servername: tls.serverName, minVersion: "TLSv1.2" },
   );
-  const interceptors: Interceptor[] = [
-    (next) => async (request) => {
-      const answer = await next(request);
-      connection.hasAnswered = true;
-      return answer;
-    },
-  ];
+  const connection = { address, baseUrl, session, usedAtMs: nowMs, hasAnswered: false };
+  return Object.assign(connection, { services: servicesOver(connection) });
+}
+
+function servicesOver(connection: Omit<Connection, "services">, onSending?: () => void): MemberServices {
+  const { baseUrl, session } = connection;
+  const noteAnswer: Interceptor = (next) => async (request) => {
+    const answer = await next(request);
+    connection.hasAnswered = true;
+    return answer;
+  };
   const transport = createGrpcTransport({
     baseUrl,
-    sessionManager: session,
+    sessionManager: onSending === undefined ? session : asking(session, onSending),
     readMaxBytes: MAX_ANSWER_BYTES,
-    interceptors,
+    interceptors: [noteAnswer],
   });
-  const connection: Connection = {
-    address,
-    session,
-    services: {
-      kv: createClient(KV, transport),
-      cluster: createClient(Cluster, transport),
-      maintenance: createClient(Maintenance, transport),
-    },
-    usedAtMs: nowMs,
-    hasAnswered: false,
+  return {
+    kv: createClient(KV, transport),
+    cluster: createClient(Cluster, transport),
+    maintenance: createClient(Maintenance, transport),
   };
-  return connection;
+}
+
+/** The same session, which asks before it sends. */
+function asking(
+  session: Http2SessionManager,
+  onSending: () => void,
+): Pick<Http2SessionManager, "authority" | "request" | "notifyResponseByteRead"> {
+  return {
+    authority: session.authority,
+    request(method, path, headers, options) {
+      const { te } = headers; // any header would do; gRPC always has this one
+      const asks = {
+        ...headers,
+        get te() {
+          onSending();
+          return te;
+        },
+      };
+      return session.request(method, path, asks, options);
+    },
+    notifyResponseByteRead: (stream) => session.notifyResponseByteRead(stream),
+  };
 }
