@@ -6,7 +6,7 @@ import { Failure } from "./failure.ts";
 import type { Kubectl } from "./kubectl.ts";
 import type { Note, Step } from "./progress.ts";
 
-/** Longest for a pod of the operator to be ready, in seconds: pulling its image included. */
+/** Longest for the pods of the operator to be ready, in seconds: pulling its image included. */
 const ROLLOUT_SECONDS = 180;
 
 /** Titles of the steps. */
@@ -26,7 +26,7 @@ export async function deployOperator(kubectl: Kubectl, image: string, step: Step
     const [namespace, ...rest] = operatorManifests(image);
     await kubectl.apply([namespace as object]);
     await kubectl.apply(rest);
-    note("waiting for its pod");
+    note("waiting for its pods: the image is unpacked, then they start, and one gets the lease");
     const rollout = [
       "rollout",
       "status",
