@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { inspect } from "node:util";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { defaultConfig, inClusterConfig, kubeconfigFile } from "./config.ts";
@@ -133,8 +134,14 @@ describe("kubeconfigFile", () => {
     },
     {
       name: "a token that is no text",
-      given: { user: { token: 1 } },
-      expect: /users\["u"\]\.user\.token is 1; it must be a string/,
+      given: { user: { token: 4242 } },
+      expect: /users\["u"\]\.user\.token is a number; it must be a string/,
+    },
+    { name: "a token that is a list", given: { user: { token: [4242] } }, expect: /token is a list; it must be/ },
+    {
+      name: "a token that is a mapping",
+      given: { user: { token: { a: 4242 } } },
+      expect: /token is a mapping; it must/,
     },
     {
       name: "skipping verification with an authority",
@@ -148,8 +155,39 @@ describe("kubeconfigFile", () => {
       const failure = await kubeconfigFile(path).catch((thrown: unknown) => thrown);
       expect(failure).toMatchObject({ code: "InvalidConfig", message: expect.stringMatching(sentence) });
       expect((failure as Error).message.startsWith(`${path}: `)).toBe(true);
+      expect((failure as Error).message).not.toContain("4242");
     });
   }
+
+  test.each([
+    ["a duplicate key", "users: [{name: u, user: {token: secret-1, token: secret-1}}]"],
+    ["a line that ends too early", 'users:\n- user: {token: "secret-1'],
+    ["an alias that leads nowhere", "users: [{name: u, user: {token: *secret-1}}]"],
+    ["a tag that nobody knows", "users: [{name: u, user: {token: !secret secret-1}}]"],
+  ])("%s is refused without a word of the file", async (_what, text) => {
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    const failure = await kubeconfigFile(write("bad", text)).catch((thrown: unknown) => thrown);
+    expect(failure).toMatchObject({ code: "InvalidConfig" });
+    expect(inspect(failure)).not.toContain("secret");
+    expect(warned).not.toHaveBeenCalled();
+    warned.mockRestore();
+  });
+
+  test("where the YAML is wrong is told", async () => {
+    const path = write("bad", "a: 1\nusers: [");
+    await expect(kubeconfigFile(path)).rejects.toThrow(`${path}: is not valid YAML at line 2, column`);
+  });
+
+  test.each(["exec", "auth-provider"])("without the plugins' package %s is refused with what to do", async (field) => {
+    vi.doMock("@kubernetes/client-node", () => {
+      throw new Error("Cannot find package '@kubernetes/client-node'");
+    });
+    const plugin = field === "exec" ? { command: "true" } : { name: "oidc" };
+    const failure = await kubeconfigFile(kubeconfig({ user: { [field]: plugin } })).catch((thrown: unknown) => thrown);
+    vi.doUnmock("@kubernetes/client-node");
+    const advice = `user.${field} is set, which needs the npm package @kubernetes/client-node, and that is not installed`;
+    expect(failure).toMatchObject({ code: "InvalidConfig", message: expect.stringContaining(advice) });
+  });
 
   for (const text of ["", "[]", "a: [", "just text"]) {
     test(`refuses a file that is not a kubeconfig: ${JSON.stringify(text)}`, async () => {

@@ -70,6 +70,12 @@ test("Retry-After is read as seconds, and only as that", () => {
   expect(given.map(retryAfterMs)).toEqual([1_000, 0, undefined, undefined, undefined, undefined, undefined]);
 });
 
+test("nobody is kept waiting for more than a minute, whether the header or the body asks for it", () => {
+  expect(["60", "61", "999999", "9".repeat(400)].map(retryAfterMs)).toEqual([60_000, 60_000, 60_000, 60_000]);
+  const status = { kind: "Status" as const, details: { retryAfterSeconds: 86_400 } };
+  expect(fromRefusal({ call: "c", httpCode: 429, status }).retryAfterMs).toBe(60_000);
+});
+
 test("only a Status is taken for one", () => {
   const bodies = ['{"kind":"Status","code":404}', '{"kind":"Pod"}', "<html>", "", "null", "[]"];
   expect(bodies.map((body) => parseStatus(body)?.code)).toEqual([

@@ -116,14 +116,20 @@ export function isStatus(value: unknown): value is Status {
   return typeof value === "object" && value !== null && (value as { kind?: unknown }).kind === "Status";
 }
 
+/**
+ * Longest pause that is kept because the server asked for it, in milliseconds. kube-apiserver asks for seconds; who asks for more, a
+ * proxy or a faulty webhook, shall not keep a lease or a cluster waiting for hours.
+ */
+const MAX_RETRY_AFTER_MS = 60_000;
+
 function secondsToMs(seconds: number | undefined): number | undefined {
-  return seconds === undefined ? undefined : seconds * 1000;
+  return seconds === undefined ? undefined : Math.min(seconds * 1000, MAX_RETRY_AFTER_MS);
 }
 
 /**
- * A Retry-After header in milliseconds; dates and nonsense give undefined, since the API server sends seconds.
+ * A Retry-After header in milliseconds, a minute at most; dates and nonsense give undefined, since the API server sends seconds.
  * https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
  */
 export function retryAfterMs(header: string | undefined): number | undefined {
-  return header !== undefined && /^[0-9]{1,6}$/.test(header) ? Number(header) * 1000 : undefined;
+  return header !== undefined && /^[0-9]+$/.test(header) ? secondsToMs(Number(header)) : undefined;
 }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import { parse } from "yaml";
+import { parse, YAMLParseError } from "yaml";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import { type Credentials, type KubeConfig, kept, type TlsMaterial } from "./credentials.ts";
@@ -31,7 +31,9 @@ class Part {
   text(field: string): string | undefined {
     const value = this.fields[field];
     if (value === undefined || value === null || value === "") return undefined;
-    if (typeof value !== "string") throw this.wrong(field, `is ${JSON.stringify(value)}; it must be a string`);
+    // What it is stays untold: it may be a token of digits.
+    if (typeof value !== "string")
+      throw this.wrong(field, `is ${kindOf(value)}; it must be a string: put it in quotes`);
     return value;
   }
 
@@ -42,7 +44,7 @@ class Part {
 
 /**
  * One context of a kubeconfig file. Certificates, keys and tokens that are files are read again when a minute old.
- * Exec plugins and auth providers work through `@kubernetes/client-node`, which is loaded only then.
+ * Exec plugins and auth providers work through `@kubernetes/client-node`, which is loaded only then and need not be installed.
  * @param contextName another than `current-context`
  * @throws OperatorError InvalidConfig naming file and field
  */
@@ -65,13 +67,23 @@ export async function kubeconfigFile(
 }
 
 async function readYaml(path: string): Promise<Fields> {
-  try {
-    const parsed: unknown = parse(await readFile(path, "utf8"));
-    if (isFields(parsed)) return parsed;
-  } catch (thrown) {
-    throw new OperatorError("InvalidConfig", `${path}: ${(thrown as Error).message}`, { cause: thrown });
-  }
+  const text = await readFile(path, "utf8").catch((thrown: Error) => {
+    throw new OperatorError("InvalidConfig", `${path}: ${thrown.message}`, { cause: thrown });
+  });
+  const parsed = parsedYaml(path, text);
+  if (isFields(parsed)) return parsed;
   throw new OperatorError("InvalidConfig", `${path}: is not a kubeconfig: the top level must be a mapping`);
+}
+
+/** The parser's messages and warnings quote the lines that they are about, which may hold a token: they are not passed on. */
+function parsedYaml(path: string, text: string): unknown {
+  try {
+    return parse(text, { logLevel: "error" });
+  } catch (thrown) {
+    const at = thrown instanceof YAMLParseError ? thrown.linePos?.[0] : undefined;
+    const where = at === undefined ? "" : ` at line ${at.line}, column ${at.col}`;
+    throw new OperatorError("InvalidConfig", `${path}: is not valid YAML${where}`);
+  }
 }
 
 function choose(path: string, document: Fields, contextName: string | undefined): Chosen {
@@ -186,7 +198,7 @@ function pluginReader(chosen: Chosen): (fresh: boolean) => Promise<Credentials> 
   let serial = 0;
   return async (fresh) => {
     const tls = await readTls(chosen.cluster, chosen.user);
-    const { KubeConfig: ForeignConfig } = await import("@kubernetes/client-node");
+    const { KubeConfig: ForeignConfig } = await loadPlugins(chosen.user);
     if (fresh) serial += 1; // the library keeps tokens by user name for the life of the process; another name asks again
     const foreign = new ForeignConfig();
     foreign.loadFromString(JSON.stringify(singleContext(chosen, `user-${serial}`)));
@@ -198,6 +210,18 @@ function pluginReader(chosen: Chosen): (fresh: boolean) => Promise<Credentials> 
     }
     return fromForeign(tls, options);
   };
+}
+
+/** The library is no part of the operator's image: a pod has a service account. */
+async function loadPlugins(user: Part): Promise<typeof import("@kubernetes/client-node")> {
+  const field = user.fields.exec === undefined ? "auth-provider" : "exec";
+  return await import("@kubernetes/client-node").catch((thrown: unknown) => {
+    const advice =
+      "is set, which needs the npm package @kubernetes/client-node, and that is not installed here; " +
+      "use a kubeconfig with a token or a client certificate, run the operator in a pod with a service account, " +
+      "or install the package beside it";
+    throw user.wrong(field, advice, thrown);
+  });
 }
 
 function fromForeign(tls: TlsMaterial, options: { headers?: unknown; cert?: unknown; key?: unknown }): Credentials {
@@ -225,6 +249,11 @@ function withAbsoluteCommand(path: string, exec: unknown): unknown {
   if (!isFields(exec) || typeof exec.command !== "string") return exec;
   const relative = exec.command.includes("/") && !isAbsolute(exec.command);
   return relative ? { ...exec, command: join(dirname(resolve(path)), exec.command) } : exec;
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "a mapping" : `a ${typeof value}`;
 }
 
 function isFields(value: unknown): value is Fields {
