@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { parseArgs } from "node:util";
 import { OperatorError } from "#base/error.ts";
 import { LOG_LEVELS, type LogLevel } from "#base/log.ts";
+import { DEFAULT_REQUESTS_PER_SECOND } from "#kube/rate.ts";
 
 /** What the process was told. */
 export interface Flags {
@@ -16,6 +17,8 @@ export interface Flags {
   readonly logLevel: LogLevel;
   /** Passes side by side, for each controller. */
   readonly workers: number;
+  /** Requests to the API server in the long run; the lease is not held up by it. */
+  readonly kubeRequestsPerSecond: number;
   /** How long a member may be lost before it is replaced, in milliseconds. */
   readonly replaceAfterMs: number;
 }
@@ -29,13 +32,18 @@ const DEFAULT_IMAGE_REPOSITORY = "gcr.io/etcd-development/etcd";
  */
 const REPLACE_AFTER_SECONDS = 300;
 
+/** A pass spends its time waiting for answers, and one that waits costs some kilobytes: so a slow cluster holds up none of a hundred others. */
+const WORKERS = 100;
+
 export const USAGE = `Usage: operator [flags]
 
   --kubeconfig FILE         reach the cluster by this file; without it: the pod's service account, or ~/.kube/config
   --namespace NAME          where the lease lies; default: POD_NAMESPACE, or etcd-operator-system
   --etcd-repository IMAGE   etcd's image without tag; default: ${DEFAULT_IMAGE_REPOSITORY}
   --http-port PORT          /metrics, /healthz and /readyz; default: 8080; 0 takes a free one
-  --workers N               passes side by side per controller, 1 to 100; default: 10
+  --workers N               passes side by side per controller, 1 to 1000; default: ${WORKERS}
+  --kube-requests-per-second N
+                            requests to the API server in the long run, 1 to 10000; default: ${DEFAULT_REQUESTS_PER_SECOND}
   --replace-after SECONDS   how long a member may be lost before it is replaced, 0 to 86400; default: ${REPLACE_AFTER_SECONDS}
   --log-level LEVEL         ${LOG_LEVELS.join(", ")}; default: info
   --help
@@ -54,7 +62,14 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
     identity: `${hostname()}_${process.pid}_${Math.random().toString(36).slice(2, 10)}`,
     imageRepository: values["etcd-repository"] ?? DEFAULT_IMAGE_REPOSITORY,
     httpPort: wholeNumber("--http-port", values["http-port"], 8080, 0, 65_535),
-    workers: wholeNumber("--workers", values.workers, 10, 1, 100),
+    workers: wholeNumber("--workers", values.workers, WORKERS, 1, 1_000),
+    kubeRequestsPerSecond: wholeNumber(
+      "--kube-requests-per-second",
+      values["kube-requests-per-second"],
+      DEFAULT_REQUESTS_PER_SECOND,
+      1,
+      10_000,
+    ),
     replaceAfterMs: 1_000 * wholeNumber("--replace-after", values["replace-after"], REPLACE_AFTER_SECONDS, 0, 86_400),
     logLevel: oneOf("--log-level", values["log-level"], "info"),
   };
@@ -71,6 +86,7 @@ function parse(args: readonly string[]) {
         "etcd-repository": { type: "string" },
         "http-port": { type: "string" },
         workers: { type: "string" },
+        "kube-requests-per-second": { type: "string" },
         "replace-after": { type: "string" },
         "log-level": { type: "string" },
       },

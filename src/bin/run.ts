@@ -11,6 +11,7 @@ import { defaultConfig, type KubeConfig, kubeconfigFile } from "#kube/config.ts"
 import { EventRecorder } from "#kube/events.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { Election } from "#kube/lease.ts";
+import { limitsFor } from "#kube/rate.ts";
 import { httpTransport, type Transport } from "#kube/transport.ts";
 import { peerController, peerKeysFor } from "#peer/controller.ts";
 import { ControlLoop } from "#runtime/control-loop.ts";
@@ -50,6 +51,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     config,
     userAgent: OPERATOR,
     transport: wires.kube(config),
+    limits: limitsFor(flags.kubeRequestsPerSecond),
     clock,
     log,
     observer: ({ verb, resource, code }) => metrics.kubeRequests.inc({ verb, resource, code }),

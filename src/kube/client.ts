@@ -24,7 +24,7 @@ import type {
   ReplaceOptions,
   WatchQuery,
 } from "./options.ts";
-import { DEFAULT_LIMITS, type RateLimits, TokenBucket } from "./rate.ts";
+import { DEFAULT_REQUESTS_PER_SECOND, limitsFor, type RateLimits, TokenBucket } from "./rate.ts";
 import { Requests } from "./requests.ts";
 import { isWhole, lines, parseEvent, type WatchEvent, withKind } from "./stream.ts";
 import { type HttpAnswer, httpTransport, type Transport, TransportError } from "./transport.ts";
@@ -71,7 +71,7 @@ export class KubeClient {
     this.#line = {
       clock,
       transport: options.transport ?? httpTransport(options.config),
-      bucket: new TokenBucket(clock, options.limits ?? DEFAULT_LIMITS),
+      bucket: new TokenBucket(clock, options.limits ?? limitsFor(DEFAULT_REQUESTS_PER_SECOND)),
       random: Math.random,
       observe: options.observer ?? (() => undefined),
       mayChange: options.mayChange ?? (() => true),

@@ -8,11 +8,17 @@ export interface RateLimits {
 }
 
 /**
- * Controllers of one operator share this much of the API server. A guess between client-go's old 5/10 and the 20/30 of
- * controller-runtime on one side and no limit on the other: large enough for a thousand clusters in steady state, small
- * enough that a loop gone wild is a nuisance and no outage.
+ * What an operator may ask for when nobody says otherwise, per second. The API server protects itself: by its priority and fairness
+ * it makes whoever asks too much wait (429 with Retry-After), and knows its own strength, which we do not. So this is only a bound for
+ * a loop gone wild, and lies above what a small API server carries out: a hundred clusters that are made at once are some five
+ * thousand requests, and at client-go's 5 to 50 a second these alone would take minutes.
  */
-export const DEFAULT_LIMITS: RateLimits = { qps: 50, burst: 100 };
+export const DEFAULT_REQUESTS_PER_SECOND = 500;
+
+/** A rate with the burst that goes with it: two seconds' worth. @param requestsPerSecond more than 0 */
+export function limitsFor(requestsPerSecond: number): RateLimits {
+  return { qps: requestsPerSecond, burst: 2 * requestsPerSecond };
+}
 
 /**
  * A token bucket with two lanes. The high lane never waits: it takes its token even when none is left, and the normal

@@ -61,8 +61,11 @@ export interface Transport {
 
 /** A page of 500 of the largest pods is below 10 MiB; more is not an answer that we asked for. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
-/** Connections for calls. Each carries one call at a time; more than this many calls at once is more than the rate limit lets through. */
-const CALL_CONNECTIONS = 16;
+/**
+ * Connections for calls; made when needed. Each carries one call at a time, and a write takes the API server some ten milliseconds: so
+ * these are enough for thousands a second. Too many, and a crowd of calls costs the API server as many TLS handshakes.
+ */
+const CALL_CONNECTIONS = 50;
 /** A dead peer is noticed by the kernel after this long without traffic, then by its probes. */
 const TCP_KEEP_ALIVE_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -73,7 +76,7 @@ const IDLE_CONNECTION_MS = 30_000;
 //   With HTTP/2 all calls share one connection. When it freezes all of them wait, and that is noticed only after a probe;
 //   with a pool the next call opens a new connection at once.
 // Why three pools?
-//   A watch holds its connection for minutes, and a lease renewal must not queue behind sixteen slow writes.
+//   A watch holds its connection for minutes, and a lease renewal must not queue behind fifty slow writes.
 // Why Node's own client? docs/adr/0006-node-http-client.md
 
 /** HTTP over Node's own client. Credentials come from the configuration with every request. */

@@ -1,0 +1,52 @@
+import { describe, expect, test } from "vitest";
+import { readFlags, USAGE } from "./flags.ts";
+
+test("what nobody says has a default, which the help tells", () => {
+  const flags = readFlags([], {});
+  expect(flags).toMatchObject({
+    help: false,
+    kubeconfig: undefined,
+    namespace: "etcd-operator-system",
+    httpPort: 8080,
+    workers: 100,
+    kubeRequestsPerSecond: 500,
+    replaceAfterMs: 300_000,
+    logLevel: "info",
+  });
+  for (const value of [flags.workers, flags.kubeRequestsPerSecond, flags.httpPort, flags.namespace]) {
+    expect(USAGE).toContain(String(value));
+  }
+});
+
+test("two processes are never the same in the lease", () => {
+  expect(readFlags([], {}).identity).not.toBe(readFlags([], {}).identity);
+});
+
+describe("numbers", () => {
+  const numbers = [
+    { flag: "--http-port", field: "httpPort", min: 0, max: 65_535, factor: 1 },
+    { flag: "--workers", field: "workers", min: 1, max: 1_000, factor: 1 },
+    { flag: "--kube-requests-per-second", field: "kubeRequestsPerSecond", min: 1, max: 10_000, factor: 1 },
+    { flag: "--replace-after", field: "replaceAfterMs", min: 0, max: 86_400, factor: 1_000 },
+  ] as const;
+
+  test.each(numbers)("$flag takes $min to $max", ({ flag, field, min, max, factor }) => {
+    for (const value of [min, max]) expect(readFlags([`${flag}=${value}`], {})[field]).toBe(value * factor);
+  });
+
+  test.each(numbers)("$flag refuses everything else, naming itself and what it may be", ({ flag, min, max }) => {
+    for (const text of [String(max + 1), "-1", "", "ten", "1.5", "1e2", "0x10", " 5", ...(min > 0 ? ["0"] : [])]) {
+      expect(() => readFlags([`${flag}=${text}`], {})).toThrow(
+        `${flag} is ${text}; it must be a whole number from ${min} to ${max}`,
+      );
+    }
+  });
+});
+
+test("a level that is none is refused", () => {
+  expect(() => readFlags(["--log-level", "loud"], {})).toThrow(/--log-level is loud; it must be one of .*info/);
+});
+
+test("a flag that is none is refused with the help", () => {
+  expect(() => readFlags(["--worker=1"], {})).toThrow(/--worker[\s\S]*Usage: operator/);
+});
