@@ -22,6 +22,7 @@ import { createMetrics, type Metrics } from "#runtime/metrics.ts";
 import type { PassTools } from "#runtime/pass.ts";
 import { type Caches, createCaches } from "./caches.ts";
 import type { Flags } from "./flags.ts";
+import { exportStatistics, requestTimes } from "./statistics.ts";
 
 /** What is left of the ten seconds of a graceful stop for passes to end, in milliseconds. */
 const DRAIN_MS = 5_000;
@@ -46,6 +47,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   const log = createLog(flags.logLevel);
   const metrics = createMetrics();
   metrics.collectProcess();
+  const times = requestTimes(metrics.registry);
   const config = flags.kubeconfig === undefined ? await defaultConfig() : await kubeconfigFile(flags.kubeconfig);
   const kube = new KubeClient({
     config,
@@ -54,7 +56,11 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     limits: limitsFor(flags.kubeRequestsPerSecond),
     clock,
     log,
-    observer: ({ verb, resource, code }) => metrics.kubeRequests.inc({ verb, resource, code }),
+    observer: (observation) => {
+      const { verb, resource, code } = observation;
+      metrics.kubeRequests.inc({ verb, resource, code });
+      times.kube(observation);
+    },
     mayChange: () => election.mayAct(),
   });
   const pool = new TransportPool(clock);
@@ -62,7 +68,10 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     pool,
     clock,
     mayChange: () => election.mayAct(),
-    onCall: ({ method, code }) => metrics.etcdRequests.inc({ method, code }),
+    onCall: (report) => {
+      metrics.etcdRequests.inc({ method: report.method, code: report.code });
+      times.etcd(report);
+    },
   });
   const etcd = wires.etcd(direct);
   const events = new EventRecorder({ client: kube, clock, log, instance: flags.identity });
@@ -90,7 +99,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     alive: rooms.map((room) => room.check()),
     ready: Object.entries(caches).map(([name, cache]) => synced(name, cache)),
   });
-  measureWhenRead(metrics, caches, rooms, election);
+  exportStatistics(metrics, { caches, loops: rooms, events, connections: pool, election });
   log.info({ address: `:${server.port}`, name: flags.identity }, "started");
 
   const running = new AbortController();
@@ -98,7 +107,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   if (stop.aborted) running.abort();
   for (const cache of Object.values(caches)) cache.start(running.signal);
   try {
-    await Promise.all(Object.values(caches).map((cache) => cache.whenSynced(running.signal)));
+    if (!(await allSynced(caches, running.signal))) return 0;
     const lost = new AbortController();
     await election.run(AbortSignal.any([stop, lost.signal]), {
       onStarted: async (leading) => {
@@ -121,6 +130,17 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   }
   // Without the lease another process acts; only a new start may ask for it again, with nothing of the old term in memory.
   return stop.aborted ? 0 : 1;
+}
+
+/** @returns false when the signal aborted before */
+async function allSynced(caches: Caches, signal: AbortSignal): Promise<boolean> {
+  try {
+    await Promise.all(Object.values(caches).map((cache) => cache.whenSynced(signal)));
+    return true;
+  } catch (thrown) {
+    if (signal.aborted) return false;
+    throw thrown;
+  }
 }
 
 function expectationsOf(caches: Caches, metrics: Metrics, log: Log): Expectations {
@@ -189,26 +209,6 @@ function ownKey({ metadata }: KubeObject): readonly Key[] {
 
 function synced(name: string, cache: { readonly synced: boolean }): Check {
   return { name: `cache-${name}`, fault: () => (cache.synced ? undefined : "has not read the whole state yet") };
-}
-
-/** Gauges of things that have a state of their own are brought up to date when somebody looks. */
-function measureWhenRead(
-  metrics: Metrics,
-  caches: Caches,
-  rooms: ReturnType<typeof roomsOf>,
-  election: Election,
-): void {
-  const { watchRestarts, leading } = metrics;
-  const collect = (): void => {
-    for (const room of rooms) room.measure();
-    leading.set(election.mayAct() ? 1 : 0);
-    for (const [resource, cache] of Object.entries(caches)) {
-      for (const [reason, count] of Object.entries(cache.stats.restarts))
-        watchRestarts.set({ resource, reason }, count);
-    }
-  };
-  // prom-client asks each metric to collect itself; one of ours does it for all.
-  Object.assign(leading, { collect });
 }
 
 /** Resolves `afterMs` after the signal aborted. */

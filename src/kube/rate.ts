@@ -10,7 +10,7 @@ export interface RateLimits {
 /**
  * What an operator may ask for when nobody says otherwise, per second. The API server protects itself: by its priority and fairness
  * it makes whoever asks too much wait (429 with Retry-After), and knows its own strength, which we do not. So this is only a bound for
- * a loop gone wild, and lies above what a small API server carries out: a hundred clusters that are made at once are some five
+ * a loop gone wild, and lies above what a small API server carries out: a hundred clusters that are made at once are some three
  * thousand requests, and at client-go's 5 to 50 a second these alone would take minutes.
  */
 export const DEFAULT_REQUESTS_PER_SECOND = 500;

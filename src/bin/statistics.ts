@@ -1,0 +1,78 @@
+import { Gauge, Histogram, type Registry } from "prom-client";
+import type { CallReport } from "#etcd/client.ts";
+import type { CacheStats } from "#kube/cache.ts";
+import type { Observation } from "#kube/call.ts";
+import type { EventStats } from "#kube/events.ts";
+import type { Metrics } from "#runtime/metrics.ts";
+
+// What the parts of the process count for themselves, as metrics. Names as in runtime/metrics.ts.
+
+const PREFIX = "etcd_operator_";
+/** From one answer of a member next door to a call that ran into its deadline. */
+const SECONDS_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Who keeps statistics of its own. */
+export interface Sources {
+  readonly caches: Readonly<Record<string, { readonly stats: CacheStats }>>;
+  readonly loops: readonly { measure(): void }[];
+  readonly events: { readonly stats: EventStats };
+  readonly connections: { readonly size: number };
+  readonly election: { mayAct(): boolean };
+}
+
+/** How long requests took, noted when they end. */
+export function requestTimes(registry: Registry) {
+  const registers = [registry];
+  const kube = new Histogram({
+    name: `${PREFIX}kube_request_seconds`,
+    help: "How long requests to the API server took; a watch, until its stream began.",
+    labelNames: ["verb"],
+    buckets: SECONDS_BUCKETS,
+    registers,
+  });
+  const etcd = new Histogram({
+    name: `${PREFIX}etcd_request_seconds`,
+    help: "How long requests to etcd members took.",
+    labelNames: ["method"],
+    buckets: SECONDS_BUCKETS,
+    registers,
+  });
+  return {
+    kube: ({ verb, durationMs }: Observation) => kube.observe({ verb }, durationMs / 1_000),
+    etcd: ({ method, durationMs }: CallReport) => etcd.observe({ method }, durationMs / 1_000),
+  };
+}
+
+/** Metrics of things that have a state of their own: brought up to date when somebody reads them. */
+export function exportStatistics({ registry, leading, watchRestarts }: Metrics, sources: Sources): void {
+  const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
+    new Gauge({ name: PREFIX + name, help, labelNames, registers: [registry] });
+  const objects = gauge("cache_objects", "Objects in each cache.", ["resource"]);
+  const reads = gauge("cache_full_reads", "How often each cache read the whole state.", ["resource"]);
+  const lastEvent = gauge(
+    "cache_last_event_timestamp_seconds",
+    "When the API server last said something to each cache, since 1970; 0 before that.",
+    ["resource"],
+  );
+  const listenerFailures = gauge("cache_listener_failures", "Changes that a controller failed to take note of.", [
+    "resource",
+  ]);
+  const events = gauge("events", "Events for people, by what became of them.", ["outcome"]);
+  const connections = gauge("etcd_connections", "Connections to etcd members that are kept in mind.", []);
+
+  const collect = (): void => {
+    for (const loop of sources.loops) loop.measure();
+    leading.set(sources.election.mayAct() ? 1 : 0);
+    connections.set(sources.connections.size);
+    for (const [outcome, count] of Object.entries(sources.events.stats)) events.set({ outcome }, count);
+    for (const [resource, { stats }] of Object.entries(sources.caches)) {
+      objects.set({ resource }, stats.objects);
+      reads.set({ resource }, stats.syncs);
+      lastEvent.set({ resource }, stats.lastEventAtMs / 1_000);
+      listenerFailures.set({ resource }, stats.listenerFailures);
+      for (const [reason, count] of Object.entries(stats.restarts)) watchRestarts.set({ resource, reason }, count);
+    }
+  };
+  // prom-client asks each metric to collect itself, in the order in which they were made; the first of ours does it for all.
+  Object.assign(registry.getSingleMetric(`${PREFIX}passes_total`) ?? leading, { collect });
+}
