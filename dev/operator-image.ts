@@ -5,6 +5,7 @@ import { build } from "esbuild";
 import { cacheRoot, keepNewest } from "./cache.ts";
 import { type ImageSpec, sharedLibraries, writeImage } from "./image.ts";
 import type { ImageArchive } from "./images.ts";
+import { libraryLicenses, nodeLicense, packageLicenses } from "./licenses.ts";
 import type { Step } from "./progress.ts";
 
 /** Where the bundle lies in the image. */
@@ -24,14 +25,17 @@ const KEPT_IMAGES = 4;
 // Packages that are still CommonJS ask for `require`, which an ES module does not have.
 const BANNER = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
 
-/**
- * Bundles the operator into one file.
- * @param root the repository
- * @returns the path of the bundle, below `dist/`
- */
-export async function bundleOperator(root: string): Promise<string> {
+interface Bundle {
+  /** Path, below `dist/`. */
+  readonly file: string;
+  /** What it was made of, as paths from the repository. */
+  readonly sources: readonly string[];
+}
+
+/** Bundles the operator into one file. @param root the repository */
+async function bundleOperator(root: string): Promise<Bundle> {
   const outfile = join(root, "dist", "operator.mjs");
-  await build({
+  const { metafile } = await build({
     entryPoints: [join(root, "src", "bin", "operator.ts")],
     outfile,
     bundle: true,
@@ -46,44 +50,74 @@ export async function bundleOperator(root: string): Promise<string> {
     // Only for kubeconfigs with exec plugins, which a pod does not have; it would be most of the bundle.
     external: ["@kubernetes/client-node"],
     logLevel: "warning",
+    metafile: true,
+    absWorkingDir: root,
   });
-  return outfile;
+  const sources = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
+  return { file: outfile, sources };
 }
 
 /**
- * The operator's image: Node, the libraries that it is linked against, and one script. Nothing else is in it, no shell either.
- * Named by its content, so that a Deployment changes exactly when the operator does.
+ * The operator's image: Node, the libraries that it is linked against, one script, and the licences of all of them. Nothing else is in
+ * it, no shell either. Named by its content, so that a Deployment changes exactly when the operator does.
  */
 export async function ensureOperatorImage(root: string, step: Step): Promise<ImageArchive> {
   return await step(OPERATOR_IMAGE, async (note) => {
     note("bundling");
-    const bundle = await bundleOperator(root);
-    const node = realpathSync(process.execPath);
-    const content = createHash("sha256")
-      .update(process.version)
-      .update(readFileSync(bundle))
-      .digest("hex")
-      .slice(0, 12);
-    const spec: ImageSpec = {
-      name: `localhost/etcd-cluster-operator:${content}`,
-      layers: [
-        { files: [{ from: node, to: "/usr/local/bin/node", mode: 0o755 }, ...sharedLibraries(node)] },
-        { files: [{ from: bundle, to: PROGRAM, mode: 0o644 }] },
-      ],
-      entrypoint: ENTRYPOINT,
-      env: ENVIRONMENT,
-      user: "65532:65532",
-    };
-    const file = join(cacheRoot(), "images", `operator-${content}.tar`);
+    const content = await contentOf(root);
+    const fingerprint = fingerprintOf(content);
+    const name = `localhost/etcd-cluster-operator:${fingerprint}`;
+    const file = join(cacheRoot(), "images", `operator-${fingerprint}.tar`);
     if (!existsSync(file)) {
       note("writing");
       mkdirSync(join(cacheRoot(), "images"), { recursive: true });
-      await writeImage(file, spec);
+      await writeImage(file, { ...content, name });
     }
     // The one in use counts as new, whenever it was written.
     utimesSync(file, new Date(), new Date());
     // Each change of the operator makes another archive; the ones before the last few are of no use to anybody.
     keepNewest(join(cacheRoot(), "images"), "operator-", KEPT_IMAGES);
-    return { name: spec.name, file };
+    return { name, file };
   });
+}
+
+/** Everything but the name. */
+type ImageContent = Omit<ImageSpec, "name">;
+
+async function contentOf(root: string): Promise<ImageContent> {
+  const bundle = await bundleOperator(root);
+  const node = realpathSync(process.execPath);
+  const libraries = sharedLibraries(node);
+  return {
+    layers: [
+      {
+        files: [
+          { from: node, to: "/usr/local/bin/node", mode: 0o755 },
+          ...libraries,
+          nodeLicense(node),
+          ...libraryLicenses(libraries),
+        ],
+      },
+      { files: [{ from: bundle.file, to: PROGRAM, mode: 0o644 }, ...packageLicenses(root, bundle.sources)] },
+    ],
+    entrypoint: ENTRYPOINT,
+    env: ENVIRONMENT,
+    user: "65532:65532",
+  };
+}
+
+/**
+ * Changes with everything that the archive depends on: the bytes of each file and its place, the settings, and the code that packs
+ * them. The machine's libraries count too: they change with a system update and keep their names.
+ */
+export function fingerprintOf({ layers, ...settings }: ImageContent): string {
+  const hash = createHash("sha256").update(readFileSync(join(import.meta.dirname, "image.ts")));
+  hash.update(JSON.stringify(settings));
+  for (const [layer, { files }] of layers.entries()) {
+    for (const { from, to, mode } of files) {
+      const digest = createHash("sha256").update(readFileSync(from)).digest("hex");
+      hash.update(JSON.stringify([layer, to, mode, digest]));
+    }
+  }
+  return hash.digest("hex").slice(0, 12);
 }

@@ -1,0 +1,56 @@
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { sharedLibraries } from "./image.ts";
+import { libraryLicenses, nodeLicense, packageLicenses } from "./licenses.ts";
+import { isOnPath } from "./packages.ts";
+
+const root = mkdtempSync(join(tmpdir(), "licenses-test-"));
+afterAll(() => rmSync(root, { recursive: true }));
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+}
+
+write("LICENSE", "Apache License");
+write("node_modules/a/package.json", '{ "name": "a", "license": "MIT" }');
+write("node_modules/a/LICENSE.md", "MIT of a");
+write("node_modules/a/node_modules/@b/c/package.json", '{ "name": "@b/c", "license": "Apache-2.0" }');
+write("node_modules/a/node_modules/@b/c/z.js", "// ours");
+write("node_modules/a/node_modules/@b/c/lib/taken.js", "// Redistribution and use in source and binary forms, with or");
+write("node_modules/d/package.json", '{ "name": "d", "license": "ISC" }');
+
+test("each bundled package brings its text once, one without a file that of the Apache License and what its sources say", () => {
+  const sources = [
+    "src/bin/x.ts",
+    "node_modules/a/x.js",
+    "node_modules/a/y.js",
+    "node_modules/a/node_modules/@b/c/z.js",
+    "node_modules/a/node_modules/@b/c/lib/taken.js",
+  ];
+  expect(packageLicenses(root, sources).map(({ from, to }) => [to, readFileSync(from, "utf8")])).toEqual([
+    ["/usr/share/licenses/etcd-cluster-operator/LICENSE", "Apache License"],
+    ["/usr/share/licenses/a/LICENSE.md", "MIT of a"],
+    ["/usr/share/licenses/@b/c/LICENSE", "Apache License"],
+    ["/usr/share/licenses/@b/c/taken.js", "// Redistribution and use in source and binary forms, with or"],
+  ]);
+});
+
+test("a package of another licence without its text is not bundled", () => {
+  expect(() => packageLicenses(root, ["node_modules/d/x.js"])).toThrow(/^d is bundled and brings no text .* ISC/);
+});
+
+test.skipIf(!isOnPath("dpkg-query"))("the machine's libraries bring theirs, and what these refer to", () => {
+  const libraries = sharedLibraries(realpathSync(process.execPath));
+  const texts = libraryLicenses(libraries).map(({ to }) => to);
+  expect(texts).toContain("/usr/share/licenses/libc6/copyright");
+  expect(texts).toContain("/usr/share/licenses/libstdc++6/copyright");
+  expect(texts).toContain("/usr/share/common-licenses/GPL-3");
+});
+
+test("the Node that runs brings its licence", () => {
+  expect(readFileSync(nodeLicense(realpathSync(process.execPath)).from, "utf8")).toContain("Node.js is licensed");
+  expect(() => nodeLicense(join(root, "bin", "other", "node"))).toThrow(/LICENSE is missing/);
+});

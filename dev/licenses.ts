@@ -1,0 +1,88 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { Failure } from "./failure.ts";
+import type { ImageFile } from "./image.ts";
+import { isOnPath } from "./packages.ts";
+
+// Whoever passes software on passes its licence on: what lies in the operator's image, and is not ours, brings its text along.
+
+/** Where the texts lie in the image, one folder per package. */
+const FOLDER = "/usr/share/licenses";
+/** Packages say in package.json that they are under this licence, and do not always bring its text, which is the same for all. */
+const APACHE = "Apache-2.0";
+/** How the text of a BSD licence begins. */
+const BSD = "Redistribution and use in source and binary forms";
+
+/**
+ * The texts of npm packages.
+ * @param root the repository, whose own licence is the Apache License
+ * @param sources files of the bundle, as paths from the repository
+ * @throws Failure when a package has no text
+ */
+export function packageLicenses(root: string, sources: readonly string[]): ImageFile[] {
+  const own = { from: join(root, "LICENSE"), to: `${FOLDER}/etcd-cluster-operator/LICENSE`, mode: 0o644 };
+  const packages = Map.groupBy(sources, packageOf);
+  packages.delete(undefined);
+  return [own, ...[...packages].flatMap(([folder = "", files]) => textsOf(root, folder, files))];
+}
+
+/** `node_modules/a/node_modules/@b/c/lib/d.js` → `node_modules/a/node_modules/@b/c`; undefined for our own files. */
+function packageOf(source: string): string | undefined {
+  return /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(source)?.[1];
+}
+
+function textsOf(root: string, folder: string, sources: readonly string[]): ImageFile[] {
+  const { name, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as {
+    name: string;
+    license?: string;
+  };
+  const found = readdirSync(join(root, folder)).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file));
+  if (found.length > 0) {
+    return found.map((file) => ({ from: join(root, folder, file), to: `${FOLDER}/${name}/${file}`, mode: 0o644 }));
+  }
+  if (license?.includes(APACHE) !== true) {
+    throw new Failure(`${name} is bundled and brings no text of its licence, which is ${license ?? "not named"}`);
+  }
+  // What such a package took from elsewhere says so in the files themselves, whose comments the bundle has not.
+  const borrowed = sources.filter((source) => readFileSync(join(root, source), "utf8").includes(BSD));
+  return [
+    { from: join(root, "LICENSE"), to: `${FOLDER}/${name}/LICENSE`, mode: 0o644 },
+    ...borrowed.map((source) => ({
+      from: join(root, source),
+      to: `${FOLDER}/${name}/${basename(source)}`,
+      mode: 0o644,
+    })),
+  ];
+}
+
+/** Node's own, with those of everything that is compiled into it. @param node path of the program @throws Failure when it is not there */
+export function nodeLicense(node: string): ImageFile {
+  const from = resolve(dirname(node), "..", "LICENSE");
+  if (existsSync(from)) return { from, to: `${FOLDER}/node/LICENSE`, mode: 0o644 };
+  throw new Failure(`${from} is missing: the licence of ${node}, which goes into the operator's image`);
+}
+
+/** Those of the machine's shared libraries, where Debian's or another system's dpkg knows whose they are. */
+export function libraryLicenses(libraries: readonly ImageFile[]): ImageFile[] {
+  if (!isOnPath("dpkg-query")) return [];
+  const copyrights = debianPackagesOf(libraries.map(({ from }) => from)).flatMap((name) => {
+    const from = `/usr/share/doc/${name}/copyright`;
+    return existsSync(from) ? [{ from, to: `${FOLDER}/${name}/copyright`, mode: 0o644 }] : [];
+  });
+  const named = new Set(copyrights.flatMap(({ from }) => readFileSync(from, "utf8").match(COMMON_LICENSE) ?? []));
+  const common = [...named].filter((path) => existsSync(path)).sort();
+  return [...copyrights, ...common.map((path) => ({ from: path, to: path, mode: 0o644 }))];
+}
+
+const COMMON_LICENSE = /\/usr\/share\/common-licenses\/[A-Za-z0-9-]+(?:\.[0-9]+)*/g;
+
+/** dpkg knows a file by one of its names, that before or after /lib became a part of /usr. */
+function debianPackagesOf(files: readonly string[]): readonly string[] {
+  // It fails when it does not know one of them, and tells of the others all the same.
+  const found = spawnSync("dpkg-query", ["-S", ...files, ...files.map((file) => realpathSync(file))], {
+    encoding: "utf8",
+  });
+  const owners = found.stdout.matchAll(/^([a-z0-9][a-z0-9+.-]*)(?::[a-z0-9]+)?: \//gm);
+  return [...new Set([...owners].map(([, name = ""]) => name))].sort();
+}
