@@ -60,9 +60,16 @@ export const CLAIM_PROTECTION = "kubernetes.io/pvc-protection";
 /** The object stays until the garbage collector has taken what it owns. */
 export const FOREGROUND = "foregroundDeletion";
 
+/**
+ * What admission does to the writes of everybody but people, by plural of the kind. A quota refuses creates only; a webhook may
+ * refuse every write, or undo it on its way: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
+ */
+export type Admission = "quotaExceeded" | "denied" | "undone";
+
 /** Objects, versions, preconditions and deletion as the API server has them. What it hands out is never changed afterwards. */
 export class ApiServer {
   version = 100;
+  readonly admission = new Map<string, Admission>();
   readonly #tables = new Map<string, Map<string, KubeObject>>();
   readonly #logs = new Map<string, LogLine[]>();
   readonly #random: Random;
@@ -106,6 +113,7 @@ export class ApiServer {
     const key = keyOf(draft);
     if (this.#table(resource).has(key))
       throw new OperatorError("KubeAlreadyExists", `${resource.plural} "${key}" already exists`);
+    this.#admit(actor, resource, "create");
     this.#uids += 1;
     const { status: _, ...rest } = draft as Partial<Anything>;
     const isClaim = resource.plural === PERSISTENT_VOLUME_CLAIMS.plural;
@@ -128,6 +136,8 @@ export class ApiServer {
       const after = { ...before, status: (draft as Partial<Anything>).status };
       return this.#store(actor, "replaceStatus", resource, before, after) as T;
     }
+    this.#admit(actor, resource, "replace");
+    if (actor === "operator" && this.admission.get(resource.plural) === "undone") return before as KubeObject as T;
     const spec = (draft as Partial<Anything>).spec;
     validate(resource, before.spec, spec);
     const generation = (before.metadata.generation ?? 0) + (isDeepStrictEqual(spec, before.spec) ? 0 : 1);
@@ -209,6 +219,15 @@ export class ApiServer {
   remove(resource: AnyResource, object: KubeObject): void {
     const before = this.find(resource, object.metadata);
     if (before?.metadata.uid === object.metadata.uid) this.#remove("kubernetes", "remove", resource, before);
+  }
+
+  /** As the API server says it: 403, which is KubeInvalid when admission said no (src/kube/error.ts). */
+  #admit(actor: Actor, { plural }: AnyResource, verb: "create" | "replace"): void {
+    const admission = this.admission.get(plural);
+    if (actor === "person" || admission === undefined || admission === "undone") return;
+    if (admission === "quotaExceeded" && verb !== "create") return;
+    const why = admission === "denied" ? "a webhook denied the request" : "exceeded quota";
+    throw new OperatorError("KubeInvalid", `${verb} ${plural} is forbidden: ${why}`);
   }
 
   #table(resource: AnyResource): Map<string, KubeObject> {

@@ -5,6 +5,7 @@ import { present, unknown } from "#base/observed.ts";
 import type { AddedMember, CallOptions, EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { type EtcdRefusal, REFUSAL_TEXTS } from "#etcd/error.ts";
+import type { HeardPeers } from "#etcd/heard-peers.ts";
 import { type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
 import type { Calls } from "./world-calls.ts";
 import { type Entry, membersOf, votersOf } from "./world-disk.ts";
@@ -42,6 +43,15 @@ export class WorldEtcdClient {
           return unknown(thrown instanceof Error ? thrown.message : String(thrown));
         }
       },
+      heardPeers: async (address, { expectedMemberId }) => {
+        try {
+          return present(
+            await this.#call("HeardPeers", { address }, false, (process) => this.#heard(process, expectedMemberId)),
+          );
+        } catch (thrown) {
+          return unknown(thrown instanceof Error ? thrown.message : String(thrown));
+        }
+      },
       memberList: (endpoint, options) => this.#memberList(endpoint, options),
       addLearner: (endpoint, peerUrls, options) => this.#addLearner(endpoint, peerUrls, options),
       promote: (endpoint, id, options) =>
@@ -64,7 +74,9 @@ export class WorldEtcdClient {
       disarmAlarm: (endpoint, alarm, options) =>
         this.#call("Alarm", endpoint, true, (process) => {
           const { data } = this.#led(checked(process, options));
-          this.#etcd.truth.of(data.clusterId).alarms.delete(alarm.memberId);
+          const { alarms, full } = this.#etcd.truth.of(data.clusterId);
+          if (alarm.type === "CORRUPT") alarms.delete(alarm.memberId);
+          else if (alarm.type === "NOSPACE" && alarm.memberId !== undefined) full.delete(alarm.memberId);
         }),
     };
     return client as EtcdClient;
@@ -99,6 +111,16 @@ export class WorldEtcdClient {
   #health(process: Process): MemberId {
     if (!this.#etcd.passesHealthCheck(process)) throw new OperatorError("EtcdUnavailable", "status 503");
     return process.data.memberId;
+  }
+
+  /** The leader and each other member hear one another; two followers have nothing to say to each other (src/etcd/heard-peers.ts). */
+  #heard(process: Process, expected: MemberId | undefined): HeardPeers {
+    const by = process.data.memberId;
+    if (expected !== undefined && expected !== by) throw new OperatorError("EtcdUnavailable", "somebody else answered");
+    const leader = this.#etcd.leaderOf(process);
+    const others = this.#etcd.reachableFrom(process).filter((other) => other !== process);
+    const heard = others.filter((other) => leader === process || other === leader).map(({ data }) => data.memberId);
+    return { by, isLeader: leader === process, heard: new Set(heard) };
   }
 
   #memberList(endpoint: Endpoint, options: CallOptions & { readonly linearizable: boolean }): Promise<MemberList> {
@@ -140,7 +162,7 @@ export class WorldEtcdClient {
   }
 
   #status({ data, leaderId, version }: Process): EndpointStatus {
-    const alarms = [...this.#etcd.truth.of(data.clusterId).alarms];
+    const { alarms, full } = this.#etcd.truth.of(data.clusterId);
     return {
       clusterId: data.clusterId,
       memberId: data.memberId,
@@ -155,7 +177,10 @@ export class WorldEtcdClient {
       raftTerm: data.term,
       isLearner: !votersOf(data).includes(data.memberId),
       downgradeTo: undefined,
-      alarms: alarms.map((memberId) => ({ memberId, type: "CORRUPT" })),
+      alarms: [
+        ...[...alarms].map((memberId) => ({ memberId, type: "CORRUPT" as const })),
+        ...[...full].map((memberId) => ({ memberId, type: "NOSPACE" as const })),
+      ],
     };
   }
 }

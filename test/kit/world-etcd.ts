@@ -1,7 +1,16 @@
 import { identityFor } from "#etcd/identity.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf, type MemberId, memberId } from "#etcd/types.ts";
-import { type Disk, type Entry, isAtLeastAsNew, type MemberData, membersOf, shown, votersOf } from "./world-disk.ts";
+import {
+  type Disk,
+  type Entry,
+  isAtLeastAsNew,
+  type ListedMember,
+  type MemberData,
+  membersOf,
+  shown,
+  votersOf,
+} from "./world-disk.ts";
 import type { Random } from "./world-random.ts";
 import { Truth } from "./world-truth.ts";
 import { minorOf, whyNotThisVersion } from "./world-version.ts";
@@ -208,7 +217,8 @@ export class Etcd {
 
   /** A client writes. @returns whether it was told that the write is safe */
   write(leader: Process): boolean {
-    if (this.leaderOf(leader) !== leader || this.truth.of(leader.data.clusterId).alarms.size > 0) return false;
+    const { alarms, full } = this.truth.of(leader.data.clusterId);
+    if (this.leaderOf(leader) !== leader || alarms.size > 0 || full.size > 0) return false;
     this.#writes += 1;
     const followers = this.reachableFrom(leader).filter((other) => other === leader || this.#random.chance(0.7));
     const entry: Entry = { term: leader.data.term, is: "write", number: this.#writes };
@@ -244,7 +254,8 @@ export class Etcd {
   /** No alarm is raised, and a linearizable read by this member succeeds: it knows as much as the leader. */
   passesHealthCheck(process: Process): boolean {
     const leader = this.leaderOf(process);
-    const isRefused = this.truth.of(process.data.clusterId).alarms.size > 0;
+    const { alarms, full } = this.truth.of(process.data.clusterId);
+    const isRefused = alarms.size > 0 || full.size > 0; // server/etcdserver/api/etcdhttp/health.go
     return leader !== undefined && !isRefused && process.data.committed >= leader.data.committed;
   }
 
@@ -260,6 +271,20 @@ export class Etcd {
   /** A change of membership. @returns whether it is known to have happened */
   change(leader: Process, entry: Entry): boolean {
     return this.#append(leader, entry, this.reachableFrom(leader));
+  }
+
+  /** A person starts a member of their own that the cluster has been told of: it runs outside of Kubernetes. */
+  startForeign(leader: Process, member: ListedMember): void {
+    const { clusterId } = leader.data;
+    const name = `own-${hexOf(member.id)}`;
+    const data = { clusterId, memberId: member.id, name, log: [], committed: 0, term: 0 };
+    const address = `192.168.0.${this.#added}`;
+    const { version } = leader;
+    const disk: Disk = { id: name, data, heldBy: name };
+    const more = { leaderId: undefined, isPublished: true, isHidden: false, isCutOff: false };
+    const process = { podUid: name, peer: name, clusterUid: undefined, address, disk, data, version, ...more };
+    this.truth.of(clusterId).foreign.add(member.id);
+    this.processes.set(name, { ...process, reachableSinceMs: this.#nowMs() });
   }
 
   /** The real one mixes the time in: never the same twice. */

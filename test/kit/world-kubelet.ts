@@ -20,6 +20,8 @@ import type { Random } from "./world-random.ts";
 export interface WorldNode {
   readonly name: string;
   isUp: boolean;
+  /** Since when the API server has not heard of its kubelet, in world time, although everything on it runs on. */
+  cutSinceMs: number | undefined;
 }
 
 interface Parts {
@@ -30,20 +32,30 @@ interface Parts {
   readonly tell: (text: string) => void;
   /** Volumes live on one node each, and their pods with them. */
   readonly hasLocalVolumes: boolean;
+  /** A claim gets its volume when a pod that uses it is to be scheduled: `volumeBindingMode: WaitForFirstConsumer`. */
+  readonly bindsLate: boolean;
 }
 
 type PodStatus = NonNullable<Pod["status"]>;
 
 const NODES = 4;
+/** A node that is not heard of for this long: its pods are not ready (`--node-monitor-grace-period`, 50 s since 1.32). */
+const NODE_GRACE_MS = 50_000;
+/** Then its pods are evicted (`tolerationSeconds` that each pod gets: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/). */
+const EVICT_AFTER_MS = 300_000;
 /** So few that an address soon belongs to another pod, and a stale cache leads to the wrong member. */
 const ADDRESSES = 9;
 
 /** Makes pods and runs what is in them: ReplicaSet controller, scheduler, provisioner and kubelets. Each method is one step, and says whether there was anything to do. */
 export class Kubelets {
-  readonly nodes: readonly WorldNode[] = Array.from({ length: NODES }, (_, n) => ({ name: `node-${n}`, isUp: true }));
+  readonly nodes: readonly WorldNode[] = Array.from({ length: NODES }, (_, n) => ({
+    name: `node-${n}`,
+    isUp: true,
+    cutSinceMs: undefined,
+  }));
   readonly disks = new Map<string, Disk & { readonly node: string | undefined }>();
-  /** Nobody gets a volume any more. */
-  isOutOfVolumes = false;
+  /** How many claims still get a volume. */
+  volumesLeft = Number.POSITIVE_INFINITY;
   readonly #parts: Parts;
   /** What the ReplicaSet controller last saw of each: it has a cache too. */
   readonly #seenSets = new Map<string, ReplicaSet>();
@@ -95,8 +107,9 @@ export class Kubelets {
     const claim = this.#pick(api.list(PERSISTENT_VOLUME_CLAIMS).filter((each) => this.#wantsVolume(each)));
     if (claim === undefined) return false;
     const volumeName = `volume-of-${claim.metadata.uid}`;
-    const node = hasLocalVolumes ? random.pick(this.nodes.filter(({ isUp }) => isUp))?.name : undefined;
+    const node = hasLocalVolumes ? random.pick(this.nodes.filter(isHeard))?.name : undefined;
     if (hasLocalVolumes && node === undefined) return false;
+    this.volumesLeft -= 1;
     this.disks.set(volumeName, { id: volumeName, data: undefined, heldBy: undefined, node });
     api.update("kubernetes", PERSISTENT_VOLUME_CLAIMS, claim, {
       spec: { ...claim.spec, volumeName },
@@ -105,8 +118,20 @@ export class Kubelets {
     return true;
   }
 
+  /** Nobody gets a volume any more. */
+  get isOutOfVolumes(): boolean {
+    return this.volumesLeft <= 0;
+  }
+
+  set isOutOfVolumes(isOut: boolean) {
+    this.volumesLeft = isOut ? 0 : Number.POSITIVE_INFINITY;
+  }
+
   #wantsVolume({ metadata, spec }: PersistentVolumeClaim): boolean {
-    return !this.isOutOfVolumes && metadata.deletionTimestamp === undefined && spec?.volumeName === undefined;
+    if (this.isOutOfVolumes || metadata.deletionTimestamp !== undefined || spec?.volumeName !== undefined) return false;
+    const isUsed = () =>
+      this.#pods().some((pod) => pod.spec?.nodeName === undefined && claimNameOf(pod) === metadata.name);
+    return !this.#parts.bindsLate || isUsed();
   }
 
   /** A pod is given a node: only when its claim is bound, stays, and its volume can be had there. */
@@ -115,7 +140,7 @@ export class Kubelets {
     for (const pod of this.#shuffled(this.#pods().filter(({ spec }) => spec?.nodeName === undefined))) {
       const disk = this.#diskOf(pod);
       if (disk === undefined) continue;
-      const node = this.#pick(this.nodes.filter(({ name, isUp }) => isUp && (disk.node ?? name) === name));
+      const node = this.#pick(this.nodes.filter((each) => isHeard(each) && (disk.node ?? each.name) === each.name));
       if (node === undefined) continue;
       api.update("kubernetes", PODS, pod, { spec: { ...pod.spec, nodeName: node.name } } as Partial<Pod>);
       return true;
@@ -194,6 +219,30 @@ export class Kubelets {
     return pod !== undefined;
   }
 
+  /** The node controller says of pods on a node that it does not hear of that they are not ready. */
+  markUnheard(): boolean {
+    const pod = this.#pods().find((each) => this.#unheardForMs(each) >= NODE_GRACE_MS && isReady(each));
+    if (pod === undefined) return false;
+    const conditions = [{ type: "Ready", status: "False", lastTransitionTime: rfc3339(this.#parts.nowMs()) }];
+    const status = { ...pod.status, conditions } as PodStatus;
+    this.#parts.api.update("kubernetes", PODS, pod, { status } as Partial<Pod>);
+    return true;
+  }
+
+  /** And evicts them in the end. What runs there runs on, and keeps its volume; another pod waits for it. */
+  evictUnheard(): boolean {
+    const pod = this.#pods().find(
+      (each) => this.#unheardForMs(each) >= NODE_GRACE_MS + EVICT_AFTER_MS && isWanted(each),
+    );
+    if (pod !== undefined) this.#parts.api.delete("kubernetes", PODS, pod.metadata);
+    return pod !== undefined;
+  }
+
+  #unheardForMs({ spec }: Pod): number {
+    const since = this.nodes.find(({ name }) => name === spec?.nodeName)?.cutSinceMs;
+    return since === undefined ? 0 : this.#parts.nowMs() - since;
+  }
+
   /** The EtcdCluster for which the pod was made, by its owners, whether they still exist or not. */
   clusterOf(pod: KubeObject): string | undefined {
     const { api } = this.#parts;
@@ -223,7 +272,7 @@ export class Kubelets {
   }
 
   #isOnRunningNode(pod: Pod): boolean {
-    return this.nodes.some(({ name, isUp }) => isUp && name === pod.spec?.nodeName);
+    return this.nodes.some((node) => isHeard(node) && node.name === pod.spec?.nodeName);
   }
 
   #freeAddress(): string {
@@ -236,9 +285,9 @@ export class Kubelets {
   #setStatus(pod: Pod, podIP: string, ended: string | undefined): boolean {
     const { api, etcd, nowMs } = this.#parts;
     const process = etcd.processes.get(pod.metadata.uid);
-    const isReady = process?.isPublished === true && etcd.leaderOf(process) !== undefined;
+    const serves = process?.isPublished === true && etcd.leaderOf(process) !== undefined;
     const old = pod.status?.conditions?.find(({ type }) => type === "Ready");
-    const status = isReady ? "True" : "False";
+    const status = serves ? "True" : "False";
     const lastTransitionTime = old?.status === status ? old.lastTransitionTime : rfc3339(nowMs());
     const next = {
       phase: "Running",
@@ -262,6 +311,15 @@ export class Kubelets {
 export function claimNameOf(pod: Pod): string | undefined {
   return pod.spec?.volumes?.find(({ persistentVolumeClaim }) => persistentVolumeClaim !== undefined)
     ?.persistentVolumeClaim?.claimName;
+}
+
+/** Whether it can be told what to do, and tells how it is. */
+function isHeard({ isUp, cutSinceMs }: WorldNode): boolean {
+  return isUp && cutSinceMs === undefined;
+}
+
+export function isReady({ status }: Pod): boolean {
+  return status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
 }
 
 function isWanted(pod: Pod): boolean {

@@ -9,10 +9,13 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
   PODS,
+  type Pod,
   REPLICA_SETS,
   SERVICES,
 } from "#kube/kinds.ts";
+import { addOwnMember, drain, removeOwnMembers } from "./world-administrator.ts";
 import type { ApiServer } from "./world-api.ts";
+import type { Etcd } from "./world-etcd.ts";
 import type { Kubelets } from "./world-kubelet.ts";
 import type { Random } from "./world-random.ts";
 
@@ -40,17 +43,21 @@ export const PEOPLES_ACTS = [
   "unlabelOwned",
   "unlabelClaim",
   "placeForeign",
+  "addOwnMember",
+  "drain",
 ] as const;
 export type PeoplesAct = (typeof PEOPLES_ACTS)[number];
 
-interface Parts {
+export interface PeoplesParts {
   readonly api: ApiServer;
+  readonly etcd: Etcd;
   readonly kubelets: Kubelets;
   readonly random: Random;
   readonly tell: (text: string) => void;
   readonly replicas: number;
   /** What people may set `spec.version` to. */
   readonly versions: readonly string[];
+  readonly evicted: (pod: Pod) => void;
 }
 
 const OWNED: readonly AnyResource[] = [SERVICES, POD_DISRUPTION_BUDGETS, ETCD_PEERS, REPLICA_SETS];
@@ -59,9 +66,9 @@ const OWNED: readonly AnyResource[] = [SERVICES, POD_DISRUPTION_BUDGETS, ETCD_PE
 export class People {
   /** Uids of objects that people made or took from the operator: it may not touch them. */
   readonly foreign = new Set<string>();
-  readonly #parts: Parts;
+  readonly #parts: PeoplesParts;
 
-  constructor(parts: Parts) {
+  constructor(parts: PeoplesParts) {
     this.#parts = parts;
   }
 
@@ -101,6 +108,10 @@ export class People {
         return this.#unlabelClaim();
       case "placeForeign":
         return this.#placeForeign();
+      case "addOwnMember":
+        return addOwnMember(this.#parts);
+      case "drain":
+        return drain(this.#parts);
     }
     return act satisfies never;
   }
@@ -120,6 +131,7 @@ export class People {
       api.update("person", ETCD_CLUSTERS, cluster, { metadata: { ...cluster.metadata, annotations } });
     }
     this.#deleteClaimsOfOthers();
+    removeOwnMembers(this.#parts);
   }
 
   /** Claims of clusters that are gone, and of which nothing is to be kept. */

@@ -24,6 +24,10 @@ interface Cluster {
   hasLostMajority: boolean;
   /** Of whom CORRUPT is raised; `undefined` among them when it is not known whose data is wrong. */
   readonly alarms: Set<MemberId | undefined>;
+  /** Of whom NOSPACE is raised: writes are refused and reads are served, until a person has made room and lowers the alarm. */
+  readonly full: Set<MemberId>;
+  /** Members that somebody added under URLs of their own. */
+  readonly foreign: Set<MemberId>;
   /** The minor release that the cluster as a whole speaks; undefined until all members have met. */
   minor: number | undefined;
   /** The members by the last leader's log. */
@@ -46,6 +50,8 @@ export class Truth {
       lostDisks: new Set(),
       hasLostMajority: false,
       alarms: new Set(),
+      full: new Set(),
+      foreign: new Set(),
       minor: undefined,
       members: new Map(),
     };

@@ -1,4 +1,5 @@
 import type { ClusterId } from "#etcd/types.ts";
+import type { Pod } from "#kube/kinds.ts";
 import { ApiServer, type ApiWrite } from "./world-api.ts";
 import { Calls } from "./world-calls.ts";
 import { WorldTime } from "./world-clock.ts";
@@ -18,6 +19,8 @@ export type WorldEvent =
   | { readonly is: "listed"; readonly clusterId: ClusterId }
   | EtcdEvent
   | OperatorEvent
+  /** The API server has granted an eviction. */
+  | { readonly is: "evicted"; readonly pod: Pod }
   /** The world has settled after one step of it. */
   | { readonly is: "step" };
 
@@ -25,6 +28,8 @@ export interface WorldOptions {
   readonly seed: number;
   readonly replicas: number;
   readonly hasLocalVolumes: boolean;
+  /** A claim gets its volume only when a pod that uses it is to be scheduled. */
+  readonly bindsLate: boolean;
   /** What people may set `spec.version` to. */
   readonly versions: readonly string[];
   /** Whether etcd refuses what the real one would refuse; see world-etcd.ts. */
@@ -70,10 +75,19 @@ export class World {
     const happened = (event: WorldEvent) => this.happened(event);
     this.api = new ApiServer({ random, nowMs, onWrite: (write) => this.#wrote(write) });
     this.etcd = new Etcd({ isStrict: options.hasStrictEtcd, random, nowMs, happened, tell });
-    const { hasLocalVolumes, replicas, versions } = options;
-    this.kubelets = new Kubelets({ api: this.api, etcd: this.etcd, random, nowMs, tell, hasLocalVolumes });
+    const { hasLocalVolumes, bindsLate, replicas, versions } = options;
+    this.kubelets = new Kubelets({ api: this.api, etcd: this.etcd, random, nowMs, tell, hasLocalVolumes, bindsLate });
     this.controllers = new KubeControllers({ api: this.api, etcd: this.etcd, kubelets: this.kubelets, random });
-    this.people = new People({ api: this.api, kubelets: this.kubelets, random, tell, replicas, versions });
+    this.people = new People({
+      api: this.api,
+      etcd: this.etcd,
+      kubelets: this.kubelets,
+      random,
+      tell,
+      replicas,
+      versions,
+      evicted: (pod) => happened({ is: "evicted", pod }),
+    });
     this.calls = new Calls(random, tell);
     this.watches = new WatchServer(this.api);
   }

@@ -27,16 +27,20 @@ export function heal(world: World, profile: Profile): void {
   world.tell("faults stop");
   const { calls, etcd, kubelets, people } = world;
   calls.faults = NO_CALL_FAULTS;
+  world.api.admission.clear();
   for (const process of etcd.processes.values()) {
     process.isHidden = false;
     etcd.cutOff(process, false);
   }
-  for (const node of kubelets.nodes) node.isUp = true;
+  for (const node of kubelets.nodes) [node.isUp, node.cutSinceMs] = [true, undefined];
   if (world.operator !== undefined && !world.operator.isLeading) world.crashOperator();
   if (world.operator === undefined) world.startOperator();
   if (profile.isTidied) {
     people.tidy();
-    for (const cluster of etcd.truth.all()) cluster.alarms.delete(undefined); // somebody has found out whose data is right
+    for (const cluster of etcd.truth.all()) {
+      cluster.alarms.delete(undefined); // somebody has found out whose data is right
+      cluster.full.clear(); // and has made room
+    }
   }
   keepWrong(world, profile);
 }
@@ -102,7 +106,7 @@ function somebodyIsJoining(world: World): boolean {
 }
 
 /** @returns whether anything did */
-function everythingHappens(world: World): boolean {
+export function everythingHappens(world: World): boolean {
   const { watches, calls, kubelets, etcd } = world;
   let some = false;
   for (const stream of watches.streams) {

@@ -76,15 +76,21 @@ class Ending {
     if (identity === undefined && this.#hasOldClaims() && this.#says("Ready", "False", "ClaimTaken") === undefined)
       return undefined;
     const strangers = this.#strangers();
-    if (strangers.length > 0)
-      return this.#says("Ready", "False", "NameTaken") ?? this.#tells("Progressing", ...strangers);
+    if (strangers.length > 0) {
+      const names = strangers.map(({ metadata }) => metadata.name);
+      const wrong = this.#says("Ready", "False", "NameTaken") ?? this.#tells("Progressing", ...names);
+      const isUnseen = strangers.every(({ metadata }) => metadata.labels?.[CLUSTER_LABEL] === undefined);
+      if (wrong === undefined || !isUnseen || !this.#memory.spared.has("asideIsUntold")) return wrong;
+      this.#memory.excuses.add("aside");
+      return undefined;
+    }
     if (identity === undefined) return "its identity was never written down";
     if (this.#memory.excused.has(clusterIdFromHex(identity.clusterID))) return undefined;
     return this.#missingObject(identity) ?? this.#wrongMembers(identity);
   }
 
   /** Objects of names that the cluster needs, and that are not the cluster's. */
-  #strangers(): readonly string[] {
+  #strangers(): readonly KubeObject[] {
     const { namespace, name } = this.#cluster.metadata;
     const peers = this.#peers().filter(({ metadata }) => metadata.namespace === namespace);
     const needed: readonly (KubeObject | undefined)[] = [
@@ -95,7 +101,7 @@ class Ending {
     ];
     const isOurs = (object: KubeObject) =>
       controllerOf(object)?.uid === this.#cluster.metadata.uid && !this.#world.people.foreign.has(object.metadata.uid);
-    return needed.flatMap((object) => (object === undefined || isOurs(object) ? [] : [object.metadata.name]));
+    return needed.flatMap((object) => (object === undefined || isOurs(object) ? [] : [object]));
   }
 
   #hasOldClaims(): boolean {
@@ -140,6 +146,7 @@ class Ending {
       return `${healthy} of ${voters.length} voters are well, ${replicas} are wanted, and nothing is in the way`;
     const alarms = [...(this.#world.etcd.truth.named(identity.clusterID)?.alarms ?? [])];
     const isUndecided = alarms.includes(undefined);
+    const isFull = (this.#world.etcd.truth.named(identity.clusterID)?.full.size ?? 0) > 0;
     const isOver = alarms.some((id) => id !== undefined && !members.some((member) => member.id === id));
     if (canHeal && isOver) return "the alarm of a member that is gone is still raised";
     if (canHeal && isForming) return "all its members could have joined, and it is still forming";
@@ -155,6 +162,11 @@ class Ending {
         : this.#says("Available", "True", "QuorumAvailable");
     if (available !== undefined) return available;
     if (isUndecided) return this.#tells("Progressing", "await-verdict:");
+    if (isFull && !this.#memory.spared.has("noSpaceUnseen")) return this.#tells("Available", "NOSPACE");
+    if (isFull) {
+      this.#memory.excuses.add("noSpace");
+      return undefined;
+    }
     if (isComplete) return this.#wrongWhenComplete(members.map(({ id }) => hexOf(id)));
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False, and the cluster is not complete";
     const isSettled = this.#condition("Progressing")?.reason === "Settled";

@@ -1,7 +1,8 @@
 import { OperatorError } from "#base/error.ts";
 import type { World } from "#kit/world.ts";
+import type { Admission } from "#kit/world-api.ts";
 import { PEOPLES_ACTS, type PeoplesAct } from "#kit/world-people.ts";
-import { PODS } from "#kube/kinds.ts";
+import { PERSISTENT_VOLUME_CLAIMS, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, SERVICES } from "#kube/kinds.ts";
 import type { Happening } from "./profile.ts";
 
 /** Lets one thing happen; false when there was no occasion for it. Everything random comes from the world's own numbers. */
@@ -45,6 +46,14 @@ export function happen(world: World, happening: Happening): boolean {
       return emptyDisk(world);
     case "corruptMember":
       return corruptMember(world);
+    case "fillMember":
+      return fillMember(world);
+    case "refuseWrites":
+      return refuseWrites(world);
+    case "cutNode":
+      return cutNode(world);
+    case "evictUnheard":
+      return world.kubelets.evictUnheard();
     case "hideMember":
       return hideMember(world);
     case "cutOffMember":
@@ -89,6 +98,7 @@ export function kubernetesStep({ random, kubelets, controllers }: World): boolea
     () => kubelets.schedule(),
     () => kubelets.startContainer(),
     () => kubelets.report(),
+    () => kubelets.markUnheard(),
     () => kubelets.endPod(),
     () => controllers.collectGarbage(),
     () => controllers.releaseClaim(),
@@ -164,6 +174,44 @@ function corruptMember(world: World): boolean {
   const isKnown = world.random.chance(0.75);
   world.tell(`${isKnown ? `the data of ${process.peer}` : "the data of some member or other"} is found to be corrupt`);
   cluster.alarms.add(isKnown ? process.data.memberId : undefined);
+  return true;
+}
+
+/** Somebody sets or lifts a quota or a policy, and does not know whom it hits. */
+function refuseWrites(world: World): boolean {
+  const { random, api } = world;
+  const kind = random.pick([SERVICES, POD_DISRUPTION_BUDGETS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS]);
+  if (kind === undefined) return false;
+  const admission = api.admission.has(kind.plural) ? undefined : random.pick(["quotaExceeded", "denied", "undone"]);
+  if (admission === undefined) api.admission.delete(kind.plural);
+  else api.admission.set(kind.plural, admission as Admission);
+  world.tell(`writes of ${kind.plural}: ${admission ?? "as before"}`);
+  return true;
+}
+
+/** The database of one member has reached its quota: https://etcd.io/docs/v3.6/op-guide/maintenance/#space-quota */
+function fillMember(world: World): boolean {
+  const process = world.random.pick([...world.etcd.processes.values()]);
+  const cluster = process === undefined ? undefined : world.etcd.truth.of(process.data.clusterId);
+  if (process === undefined || cluster?.members.has(process.data.memberId) !== true) return false;
+  world.tell(`the database of ${process.peer} is full`);
+  cluster.full.add(process.data.memberId);
+  return true;
+}
+
+/** The API server hears no more of a node, or again; in half the cases the operator reaches nobody there either. */
+function cutNode(world: World): boolean {
+  const { random, kubelets, etcd, time, api } = world;
+  const node = random.pick(kubelets.nodes);
+  if (node === undefined) return false;
+  const isCut = node.cutSinceMs === undefined;
+  node.cutSinceMs = isCut ? time.nowMs : undefined;
+  const alsoHides = random.chance(0.5);
+  for (const pod of api.list(PODS).filter(({ spec }) => spec?.nodeName === node.name)) {
+    const process = etcd.processes.get(pod.metadata.uid);
+    if (process !== undefined) process.isHidden = isCut && alsoHides;
+  }
+  world.tell(`${node.name} is ${isCut ? "no longer" : "again"} heard of by the API server`);
   return true;
 }
 

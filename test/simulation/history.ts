@@ -75,6 +75,7 @@ async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
     replicas: profile.replicas,
     hasLocalVolumes: profile.hasLocalVolumes,
     hasStrictEtcd: profile.hasStrictEtcd,
+    bindsLate: profile.bindsLate,
     versions: profile.versions,
     mutation: telling.mutation ?? {},
     happened,

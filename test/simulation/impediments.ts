@@ -74,5 +74,10 @@ function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id
 export function isHindered({ kubelets, etcd, api, people }: World): boolean {
   const hasForeign = [...people.foreign].some((uid) => api.exists(uid));
   const isHidden = [...etcd.processes.values()].some((process) => process.isHidden);
-  return hasForeign || isHidden || kubelets.isOutOfVolumes || kubelets.nodes.some(({ isUp }) => !isUp);
+  return (
+    hasForeign ||
+    isHidden ||
+    kubelets.isOutOfVolumes ||
+    kubelets.nodes.some(({ isUp, cutSinceMs }) => !isUp || cutSinceMs !== undefined)
+  );
 }

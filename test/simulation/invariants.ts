@@ -5,6 +5,7 @@ import { memberKey } from "#kit/world-etcd.ts";
 import { REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
 import {
   alarmStays,
+  healthyStays,
   memberIsGone,
   oneAtATime,
   patience,
@@ -174,6 +175,7 @@ export const INVARIANTS: readonly Invariant[] = [
   quorumKept,
   oneAtATime,
   patience,
+  healthyStays,
   voteAfterFence,
   memberIsGone,
   alarmStays,

@@ -1,3 +1,4 @@
+import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
@@ -86,8 +87,9 @@ export const oneAtATime: Invariant = {
       const id = hexOf(data.clusterId);
       if (seen.has(id)) continue;
       seen.add(id);
-      const { members } = world.etcd.truth.of(data.clusterId);
-      const arriving = [...members.values()].filter(({ isLearner, name }) => isLearner || name === "");
+      const { members, foreign } = world.etcd.truth.of(data.clusterId);
+      const ours = [...members.values()].filter((member) => !foreign.has(member.id));
+      const arriving = ours.filter(({ isLearner, name }) => isLearner || name === "");
       if (arriving.length > 1) return `${arriving.map(({ peerUrl }) => peerUrl).join(" and ")} are arriving`;
     }
     return undefined;
@@ -112,6 +114,24 @@ export const patience: Invariant = {
     if (well === undefined || world.time.nowMs - well.until >= JUST_NOW_MS || well.until - well.from < WELL_MS)
       return undefined;
     return `${metadata.name} was well for ${well.until - well.from} ms, until ${world.time.nowMs - well.until} ms ago`;
+  },
+};
+
+export const healthyStays: Invariant = {
+  name: "the healthy stay",
+  promise:
+    "Nobody who takes part in the quorum is removed unless a person asked for fewer, whatever the operator can see of them.",
+  breaks(event, world, memory) {
+    const act = actIn(event);
+    if (act?.step.do !== "removeMember" || memory.spared.has("healthyIsLost")) return undefined;
+    const id = hexOf(act.step.id);
+    const peer = world.api.list(ETCD_PEERS).find(({ spec }) => spec.memberID === id);
+    const member = world.etcd.truth.named(act.clusterID)?.members.get(act.step.id);
+    if (peer?.metadata.annotations?.[REMOVAL_ANNOTATION] === "scale-down" || member?.isLearner !== false)
+      return undefined;
+    const part = memory.tookPartMs.get(`${act.clusterID}/${id}`);
+    if (part === undefined || part.step < act.lookedFrom - 1 || part.until - part.from < WELL_MS) return undefined;
+    return `${act.step.name} has taken part for ${part.until - part.from} ms`;
   },
 };
 

@@ -5,7 +5,7 @@ import { quorumOf } from "#etcd/quorum.ts";
 import { type ClusterId, hexOf, type MemberId } from "#etcd/types.ts";
 import type { World, WorldEvent } from "#kit/world.ts";
 import { type MemberData, votersOf } from "#kit/world-disk.ts";
-import { memberKey } from "#kit/world-etcd.ts";
+import { memberKey, type Process } from "#kit/world-etcd.ts";
 import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
 import { votersIn } from "#kit/world-truth.ts";
 import {
@@ -28,6 +28,10 @@ export const MOST_EXCUSED = {
   window: 0.2,
   /** A founder lost its disk before it was on record, and may not start over (a known defect). */
   founderForgot: 0.03,
+  /** The alarm NOSPACE is raised (a known defect). */
+  noSpace: 0.05,
+  /** A name that the operator needs is taken by an object that it does not watch (a known defect: it is not told). */
+  aside: 0.2,
   /** Something that only a person could change kept it from coming to rest within the stated time. */
   restless: 0.05,
   /** No quorum can come back, or something that only a person could change is in the way: it need not be complete. */
@@ -70,6 +74,8 @@ export class Memory {
   readonly lastWell = new Map<string, number>();
   /** The last time in which the member was well, without a break. */
   readonly wellMs = new Map<string, { from: number; until: number; fromStep: number }>();
+  /** The last time in which the member took part in the quorum without a break, whoever could see it. */
+  readonly tookPartMs = new Map<string, { from: number; until: number; step: number }>();
   /** Since when, in world time, a member has been a learner or unstarted. */
   readonly arrivingSinceMs = new Map<string, number>();
   /** Cluster IDs with a leader, by uid of the EtcdCluster. */
@@ -123,7 +129,11 @@ export class Memory {
 
   #noteGoing(peer: EtcdPeer, world: World): void {
     const key = `${peer.spec.clusterID}/${peer.spec.memberID}`;
-    const voters = votersIn(world.etcd.truth.named(peer.spec.clusterID) ?? { members: new Map() }).length;
+    const { members, foreign } = world.etcd.truth.named(peer.spec.clusterID) ?? {
+      members: new Map(),
+      foreign: new Set(),
+    };
+    const voters = votersIn({ members }).filter((id) => !foreign.has(id)).length;
     const fewest = this.fewestAsked.get(controllerOf(peer)?.uid ?? "") ?? Number.POSITIVE_INFINITY;
     if (fewest < voters) this.toGo.add(key);
   }
@@ -131,7 +141,9 @@ export class Memory {
   #noteRunning(world: World): void {
     const running = new Map<ClusterId, number>();
     this.#noteArriving(world);
-    for (const { data, isHidden, isPublished, leaderId } of world.etcd.processes.values()) {
+    for (const process of world.etcd.processes.values()) {
+      const { data, isHidden, isPublished, leaderId } = process;
+      this.#noteTakesPart(process, world);
       this.lastRun.set(memberKey(data), world.step);
       const isInDoubt = world.etcd.truth.of(data.clusterId).alarms.has(data.memberId);
       if (!isHidden && isPublished && leaderId !== undefined && !isInDoubt) this.#noteWell(memberKey(data), world);
@@ -141,6 +153,15 @@ export class Memory {
       running.set(data.clusterId, count);
       if (count >= quorumOf(voters.length)) this.lastQuorum.set(hexOf(data.clusterId), world.step);
     }
+  }
+
+  #noteTakesPart(process: Process, { etcd, step, time }: World): void {
+    if (etcd.leaderOf(process) === undefined || etcd.truth.of(process.data.clusterId).alarms.has(process.data.memberId))
+      return;
+    const key = memberKey(process.data);
+    const before = this.tookPartMs.get(key);
+    const from = before !== undefined && before.step >= step - 1 ? before.from : time.nowMs;
+    this.tookPartMs.set(key, { from, until: time.nowMs, step });
   }
 
   #noteArriving(world: World): void {

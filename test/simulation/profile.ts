@@ -18,6 +18,10 @@ export const MISHAPS = [
   "corruptMember",
   "hideMember",
   "cutOffMember",
+  "fillMember",
+  "cutNode",
+  "evictUnheard",
+  "refuseWrites",
   "muteWatch",
   "skewClock",
 ] as const;
@@ -36,6 +40,7 @@ export interface Profile {
   readonly seed: number;
   readonly replicas: number;
   readonly hasLocalVolumes: boolean;
+  readonly bindsLate: boolean;
   /** Whether etcd refuses what the real one would refuse. Where it does not, the operator alone sees to it. */
   readonly hasStrictEtcd: boolean;
   /** Steps in which things may go wrong. */
@@ -74,6 +79,7 @@ export interface Leaning {
   readonly obstacle?: Obstacle;
   readonly isTidied?: boolean;
   readonly hasLocalVolumes?: boolean;
+  readonly bindsLate?: boolean;
   readonly hasStrictEtcd?: boolean;
   readonly steps?: number;
   /** Spared is what the operator is known not to stand yet: see known-defects.ts. Default: true. */
@@ -91,6 +97,8 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
   const isCalm = random.chance(0.1) || leaning.onlyThat === true;
   for (const mishap of MISHAPS) if (!isCalm && random.chance(0.4)) weights.set(mishap, random.between(1, 3));
   for (const act of PEOPLES_ACTS) if (!isCalm && random.chance(0.3)) weights.set(act, random.between(1, 2));
+  if (spared.has("healthyIsLost")) weights.delete("evictUnheard");
+  if (spared.has("foreignVoters")) weights.delete("addOwnMember");
   for (const [happening, weight] of Object.entries(leaning.often ?? {})) weights.set(happening as Happening, weight);
   const some = (most: number): number => (random.chance(0.5) ? random.next() * most : 0);
   const faults = { late: some(0.6), unsent: some(0.15), lostReply: some(0.15), throttled: some(0.08) };
@@ -106,6 +114,7 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
     obstacle: leaning.obstacle ?? (random.chance(0.7) ? "none" : (random.pick(OBSTACLES) ?? "none")),
     isTidied: leaning.isTidied ?? random.chance(0.6),
     hasStrictEtcd: leaning.hasStrictEtcd ?? random.chance(0.7),
+    bindsLate: leaning.bindsLate ?? random.chance(0.3),
     versions: spared.has("versionLeaks") ? VERSIONS.slice(-2) : VERSIONS,
     spared,
   };

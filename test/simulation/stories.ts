@@ -16,6 +16,7 @@ async function newWorld(replicas: number): Promise<World> {
     replicas,
     hasLocalVolumes: false,
     hasStrictEtcd: true,
+    bindsLate: false,
     versions: [],
     mutation: {},
     happened: () => undefined,

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
-import { test } from "vitest";
+import { describe, test } from "vitest";
+import { FAILING } from "../simulation/known-defects.ts";
+import { STORIES, type StoryName } from "../simulation/stories/all.ts";
+import { toldOf } from "../simulation/stories/scene.ts";
 import { deletedPeerOnADeadWatch, madeAgainBeforeItEverRan } from "../simulation/stories.ts";
 
 // After 10 s the operator no longer waits to see its own write, and decides on the EtcdCluster as it was before the member had
@@ -13,4 +16,15 @@ test("simulation: a member that has joined is never told to bootstrap, whatever 
 test("simulation: a cluster that is made again before it ever ran comes up", async () => {
   const cluster = await madeAgainBeforeItEverRan();
   assert.equal(cluster?.status?.conditions?.find(({ type }) => type === "Ready")?.status, "True");
+});
+
+describe("simulation: a story of what the operator", () => {
+  for (const [name, story] of Object.entries(STORIES)) {
+    const defect = FAILING[name as StoryName];
+    test(`${defect === undefined ? "does not do" : "is known to do"}: ${name}`, { timeout: 120_000 }, async () => {
+      const wrong = await toldOf(story);
+      if (defect === undefined) assert.equal(wrong, undefined);
+      else assert.notEqual(wrong, undefined, `${name} is mended: delete its line in FAILING (known-defects.ts)`);
+    });
+  }
 });

@@ -1,0 +1,55 @@
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from "#kube/kinds.ts";
+import { type Scene, type Story, scene } from "./scene.ts";
+
+// Who is given up, and who is not. Stories say what is wrong; undefined: nothing is.
+
+const removals = (of: Scene) => of.did().filter((act) => act.startsWith("removeMember"));
+
+/** The operator reaches nobody for two minutes; then two of three are back, and the third a few seconds later. */
+export const outageIsPatience: Story = async () => {
+  const of = await scene(3);
+  for (const process of of.world.etcd.processes.values()) process.isHidden = true;
+  await of.forMs(120_000);
+  of.process("db-0").isHidden = false;
+  of.process("db-1").isHidden = false;
+  await of.forMs(3_000);
+  return removals(of)[0];
+};
+
+/** The operator alone cannot reach one member, for ten minutes. The others hear it all the while. */
+export const healthyIsLost: Story = async () => {
+  const of = await scene(3);
+  of.process("db-2").isHidden = true;
+  await of.forMs(10 * 60_000);
+  return removals(of)[0];
+};
+
+/** A node is cut from the API server: its pod is evicted on paper, a second one waits, and the first takes part as ever. */
+export const secondPodIsBelieved: Story = async () => {
+  const of = await scene(3);
+  const { world } = of;
+  const pod = world.api.list(PODS).find(({ spec }) => spec?.hostname === "db-2");
+  const node = world.kubelets.nodes.find(({ name }) => name === pod?.spec?.nodeName);
+  if (node === undefined) throw new Error("db-2 has no node");
+  node.cutSinceMs = world.time.nowMs;
+  for (let minute = 0; minute < 15; minute++) {
+    await of.forMs(60_000);
+    if (!world.kubelets.evictUnheard()) continue;
+    await of.forMs(1_000);
+    if (world.api.list(PODS).filter(({ spec }) => spec?.hostname === "db-2").length !== 2)
+      throw new Error("no second pod");
+  }
+  return removals(of)[0];
+};
+
+/** A fourth member that is wanted gets no volume for two hours. */
+export const endlessReplacement: Story = async () => {
+  const of = await scene(3);
+  of.world.kubelets.isOutOfVolumes = true;
+  of.edit({ replicas: 4 });
+  await of.forMs(2 * 60 * 60_000);
+  const claims = of.world.api.list(PERSISTENT_VOLUME_CLAIMS).length;
+  return claims > 4
+    ? `${claims} claims, of which ${of.quarantined().length} were put aside and never held data`
+    : undefined;
+};
