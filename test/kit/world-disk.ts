@@ -14,8 +14,10 @@ export type Entry =
 
 export interface ListedMember {
   readonly id: MemberId;
-  /** "" until it has started for the first time. */
+  /** "" until it has started for the first time; the first members of a cluster have theirs from the beginning. */
   readonly name: string;
+  /** It has told where it serves clients, as every member does soon after its first start. */
+  readonly isAnnounced: boolean;
   readonly peerUrl: string;
   readonly isLearner: boolean;
 }
@@ -52,7 +54,7 @@ export function membersOf({ log, committed }: MemberData): ReadonlyMap<MemberId,
     if (entry.is === "add") members.set(entry.member.id, entry.member);
     else if (entry.is === "remove") members.delete(entry.id);
     else if (entry.is === "promote") change(members, entry.id, { isLearner: false });
-    else if (entry.is === "started") change(members, entry.id, { name: entry.name ?? "" });
+    else if (entry.is === "started") change(members, entry.id, { name: entry.name ?? "", isAnnounced: true });
   }
   read.set(log, { committed, members });
   return members;

@@ -140,7 +140,7 @@ export class WorldEtcdClient {
     const memberList = await this.#change("MemberAddAsLearner", endpoint, options, (leader, asked) => {
       refuse(whyNotAdd(this.#etcd, asked, { isLearner: true, peerUrl }));
       id = this.#etcd.newMemberId();
-      return { term: leader.data.term, is: "add", member: { id, name: "", peerUrl, isLearner: true } };
+      return { term: leader.data.term, is: "add", member: { id, name: "", isAnnounced: false, peerUrl, isLearner: true } };
     });
     const member = memberList.members.find((each) => each.id === id);
     if (member === undefined) throw refusal("MemberNotFound");
@@ -205,11 +205,11 @@ function listOf({ data }: Process): MemberList {
     clusterId: data.clusterId,
     answeredBy: data.memberId,
     raftTerm: data.term,
-    members: [...membersOf(data).values()].map(({ id, name, peerUrl, isLearner }) => ({
+    members: [...membersOf(data).values()].map(({ id, name, isAnnounced, peerUrl, isLearner }) => ({
       id,
       name,
       peerUrls: [peerUrl],
-      clientUrls: name === "" ? [] : [peerUrl.replace(":2380", ":2379")],
+      clientUrls: !isAnnounced ? [] : [peerUrl.replace(":2380", ":2379")],
       isLearner,
     })),
   };

@@ -234,8 +234,8 @@ export class Etcd {
     const reached = this.reachableFrom(leader);
     this.#spread(leader, reached);
     this.#raiseVersion(leader, reached);
-    for (const { id, name } of membersOf(leader.data).values()) {
-      const started = name === "" ? reached.find(({ data }) => data.memberId === id) : undefined;
+    for (const { id, isAnnounced } of membersOf(leader.data).values()) {
+      const started = !isAnnounced ? reached.find(({ data }) => data.memberId === id) : undefined;
       if (started === undefined) continue;
       this.#append(leader, { term: leader.data.term, is: "started", id, name: started.peer }, reached);
     }
@@ -368,7 +368,7 @@ function bootstrapped({ name, token, initialCluster }: StartFlags): MemberData |
     ({ id, name: member, peerUrl }): Entry => ({
       term: 1,
       is: "add",
-      member: { id, name: member, peerUrl, isLearner: false },
+      member: { id, name: member, isAnnounced: false, peerUrl, isLearner: false },
     }),
   );
   const self = identity.members.find((member) => member.name === name);
