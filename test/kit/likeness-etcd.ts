@@ -190,8 +190,8 @@ class RealEtcd implements EtcdSide {
 }
 
 /** A formed cluster of the simulated world. */
-export async function simulatedEtcd(members: 1 | 3): Promise<EtcdSide> {
-  const side = new SimulatedEtcd(await quietWorld(), members);
+export async function simulatedEtcd(version: EtcdVersionText, members: 1 | 3): Promise<EtcdSide> {
+  const side = new SimulatedEtcd(await quietWorld(), version, members);
   for (const name of side.founders) await side.start(name, "first");
   await side.settled();
   return side;
@@ -207,9 +207,11 @@ class SimulatedEtcd implements EtcdSide {
   readonly founders: readonly string[];
   readonly #world: QuietWorld["world"];
   readonly #members = new Map<string, SimulatedMember>();
+  readonly #version: EtcdVersionText;
   #starts = 0;
 
-  constructor({ world, etcd }: QuietWorld, members: number) {
+  constructor({ world, etcd }: QuietWorld, version: EtcdVersionText, members: number) {
+    this.#version = version;
     this.#world = world;
     this.client = etcd;
     this.founders = Array.from({ length: members }, (_, ordinal) => `m${ordinal}`);
@@ -237,6 +239,7 @@ class SimulatedEtcd implements EtcdSide {
     const { address, disk } = this.#member(name);
     this.#starts += 1;
     const started = this.#world.etcd.start({ uid: `${name} ${this.#starts}`, address, clusterUid: undefined }, disk, {
+      version: this.#version,
       name,
       peerUrl: this.peerUrl(name),
       initialCluster: await this.#initialCluster(name, flags),

@@ -88,6 +88,8 @@ export async function quietWorld(): Promise<QuietWorld> {
     seed: 1,
     replicas: 3,
     hasLocalVolumes: false,
+    versions: [],
+    hasStrictEtcd: true,
     happened: () => undefined,
     trace: undefined,
     mutation: {
