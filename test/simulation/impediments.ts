@@ -40,7 +40,13 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity, memor
 }
 
 function asRecorded({ initialMembers }: ClusterIdentity): readonly ListedMember[] {
-  return initialMembers.map(({ name, id }) => ({ name, id: memberIdFromHex(id), isLearner: false, peerUrl: "" }));
+  return initialMembers.map(({ name, id }) => ({
+    name,
+    id: memberIdFromHex(id),
+    isAnnounced: true,
+    isLearner: false,
+    peerUrl: "",
+  }));
 }
 
 /** Whether the member has what it needs to run: its claim, its volume, what was on it, and a node for it. */

@@ -45,7 +45,7 @@ function member(n: number): Process {
 }
 
 function add(peerUrl: string, isLearner: boolean): ListedMember {
-  const added = { id: etcd.newMemberId(), name: "", peerUrl, isLearner };
+  const added = { id: etcd.newMemberId(), name: "", isAnnounced: false, peerUrl, isLearner };
   assert.ok(etcd.change(leader(), { term: leader().data.term, is: "add", member: added }));
   return added;
 }
