@@ -88,6 +88,7 @@ export async function quietWorld(): Promise<QuietWorld> {
     seed: 1,
     replicas: 3,
     hasLocalVolumes: false,
+    bindsLate: false,
     versions: [],
     hasStrictEtcd: true,
     happened: () => undefined,
