@@ -89,11 +89,11 @@ function lastEnd(container: { lastState?: { terminated?: { exitCode?: number; re
     : `; it ended before with exit code ${last.exitCode} (${last.reason ?? "no reason given"})`;
 }
 
-/** How long ago the pod's containers were last started, or the pod itself came to its node, in milliseconds; 0 when nobody has told. */
-export function startedMsAgo(pod: Pod, nowMs: number): number {
-  const containers = (pod.status?.containerStatuses ?? []).flatMap(({ state }) => state?.running?.startedAt ?? []);
-  const times = [...containers, pod.status?.startTime ?? []].flat().map((time) => Date.parse(String(time)));
-  return times.length === 0 ? 0 : Math.max(0, nowMs - Math.max(...times));
+/** How long ago a container of the pod was last started, or else the pod was made, in milliseconds. */
+export function startedMsAgo({ metadata, status }: Pod, nowMs: number): number {
+  const containers = (status?.containerStatuses ?? []).flatMap(({ state }) => state?.running?.startedAt ?? []);
+  const times = [metadata.creationTimestamp ?? "", ...containers].map((time) => Date.parse(time));
+  return Math.max(0, nowMs - Math.max(...times.filter((time) => !Number.isNaN(time))));
 }
 
 /** What containers that do not run said when they last ended: their termination messages. */
