@@ -147,9 +147,9 @@ export function takesPart(snapshot: ClusterSnapshot, member: KnownMember): boole
   return is === "healthy" || is === "unpublished";
 }
 
-/** Members that do not do their part. */
+/** Members of ours that do not do their part. Those that a person added are not asked. */
 export function sick(snapshot: ClusterSnapshot): readonly KnownMember[] {
-  return knownMembers(snapshot).filter((member) => !takesPart(snapshot, member));
+  return knownMembers(snapshot).filter((member) => member.isOurs && !takesPart(snapshot, member));
 }
 
 /**

@@ -32,8 +32,10 @@ const JUDGES: Readonly<Record<ConditionType, Judge>> = {
 /** What was seen, meant and done, for people and for other software. Pure. */
 export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>, outcome: Outcome): EtcdClusterStatus {
   const { cluster } = snapshot;
-  const members = memberStatuses(snapshot);
-  const voters = members.filter((member) => !member.learner);
+  const known = knownMembers(snapshot);
+  const members = known.map((member) => memberStatus(snapshot, member));
+  const own = members.filter((_, n) => known[n]?.isOurs);
+  const voters = own.filter((member) => !member.learner);
   const healthy = voters.filter((member) => member.healthy);
   const leader = members.find((member) => member.leader)?.name;
   const version = oldestVersion(members);
@@ -48,7 +50,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
     ...(version === undefined ? {} : { version, clusterVersion: minorOf(version) }),
     ...(identity === undefined ? {} : { identity }),
     members,
-    conditions: conditions({ snapshot, plan, outcome, members }),
+    conditions: conditions({ snapshot, plan, outcome, members, own }),
   };
 }
 
@@ -60,14 +62,11 @@ export function mayWait(snapshot: ClusterSnapshot, status: EtcdClusterStatus): b
   return isQuiet(snapshot) && status.conditions?.every(isOld) === true;
 }
 
-function memberStatuses(snapshot: ClusterSnapshot): MemberStatus[] {
-  return knownMembers(snapshot).map((member) => memberStatus(snapshot, member));
-}
-
-function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner }: KnownMember): MemberStatus {
+function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner, isOurs }: KnownMember): MemberStatus {
   const health = healthOf(snapshot, name, id);
   const status = "status" in health ? health.status : undefined;
-  const message = health.is === "healthy" || isQuiet(snapshot) ? undefined : whyUnhealthy(snapshot, name, health.why);
+  const why = health.is === "healthy" || isQuiet(snapshot) ? undefined : whyUnhealthy(snapshot, name, health.why);
+  const message = isOurs ? why : "somebody else has added it: the operator counts it, and does not ask it how it is";
   return {
     name,
     id,

@@ -12,7 +12,13 @@ export function addOwnMember({ etcd, random, tell }: PeoplesParts, isLearner = r
   const leader = leaderIn([...etcd.processes.values()].filter((process) => etcd.leaderOf(process) === process));
   if (leader === undefined) return false;
   const id = etcd.newMemberId();
-  const member: ListedMember = { id, name: "", isAnnounced: false, peerUrl: `http://own-${id}.example:2380`, isLearner };
+  const member: ListedMember = {
+    id,
+    name: "",
+    isAnnounced: false,
+    peerUrl: `http://own-${id}.example:2380`,
+    isLearner,
+  };
   const refusal = whyNotAdd(etcd, leader, member);
   tell(`a person adds a ${isLearner ? "learner" : "voter"} of their own: ${refusal ?? "done"}`);
   if (refusal !== undefined || !etcd.change(leader, { term: leader.data.term, is: "add", member })) return false;

@@ -140,7 +140,11 @@ export class WorldEtcdClient {
     const memberList = await this.#change("MemberAddAsLearner", endpoint, options, (leader, asked) => {
       refuse(whyNotAdd(this.#etcd, asked, { isLearner: true, peerUrl }));
       id = this.#etcd.newMemberId();
-      return { term: leader.data.term, is: "add", member: { id, name: "", isAnnounced: false, peerUrl, isLearner: true } };
+      return {
+        term: leader.data.term,
+        is: "add",
+        member: { id, name: "", isAnnounced: false, peerUrl, isLearner: true },
+      };
     });
     const member = memberList.members.find((each) => each.id === id);
     if (member === undefined) throw refusal("MemberNotFound");

@@ -26,7 +26,7 @@ import {
   type Resource,
   SERVICES,
 } from "#kube/kinds.ts";
-import { whatTheWorldHolds } from "./impediments.ts";
+import { isForeign, whatTheWorldHolds } from "./impediments.ts";
 import { type Memory, templateCanStartEmpty } from "./memory.ts";
 
 // What is a good ending?
@@ -71,19 +71,14 @@ class Ending {
     const isHeldUp = this.#world.kubelets.nodes.some(({ isUp }) => !isUp);
     if (metadata.deletionTimestamp !== undefined)
       return isHeldUp ? undefined : "it was to be deleted and is still there";
-    if (metadata.annotations?.[PAUSED_ANNOTATION] === "true") return this.#says("Ready", "False", "Paused");
+    if (metadata.annotations?.[PAUSED_ANNOTATION] === "true")
+      return this.#says("Paused", "True", "Paused") ?? this.#says("Progressing", "False", "Paused");
     const identity = status?.identity;
     if (identity === undefined && this.#hasOldClaims() && this.#says("Ready", "False", "ClaimTaken") === undefined)
       return undefined;
     const strangers = this.#strangers();
-    if (strangers.length > 0) {
-      const names = strangers.map(({ metadata }) => metadata.name);
-      const wrong = this.#says("Ready", "False", "NameTaken") ?? this.#tells("Progressing", ...names);
-      const isUnseen = strangers.every(({ metadata }) => metadata.labels?.[CLUSTER_LABEL] === undefined);
-      if (wrong === undefined || !isUnseen || !this.#memory.spared.has("asideIsUntold")) return wrong;
-      this.#memory.excuses.add("aside");
-      return undefined;
-    }
+    if (identity === undefined && strangers.length > 0)
+      return this.#says("Ready", "False", "NameTaken") ?? this.#namesOne("Ready", strangers);
     if (identity === undefined) return "its identity was never written down";
     if (this.#memory.excused.has(clusterIdFromHex(identity.clusterID))) return undefined;
     return this.#missingObject(identity) ?? this.#wrongMembers(identity);
@@ -93,11 +88,15 @@ class Ending {
   #strangers(): readonly KubeObject[] {
     const { namespace, name } = this.#cluster.metadata;
     const peers = this.#peers().filter(({ metadata }) => metadata.namespace === namespace);
+    // Whose name a member needs is in the way at any time; of all others only before anything is made.
+    const members = new Set(this.#cluster.status?.members?.map((member) => member.name));
+    const isNeeded = (peer: EtcdPeer) =>
+      this.#cluster.status?.identity === undefined || members.has(peer.metadata.name);
     const needed: readonly (KubeObject | undefined)[] = [
       this.#find(SERVICES, headlessServiceName(name)),
       this.#find(SERVICES, clientServiceName(name)),
       this.#find(POD_DISRUPTION_BUDGETS, disruptionBudgetName(name)),
-      ...peers,
+      ...peers.filter(isNeeded),
     ];
     const isOurs = (object: KubeObject) =>
       controllerOf(object)?.uid === this.#cluster.metadata.uid && !this.#world.people.foreign.has(object.metadata.uid);
@@ -137,11 +136,15 @@ class Ending {
 
   #wrongMembers(identity: ClusterIdentity): string | undefined {
     const { members, well, canHeal } = whatTheWorldHolds(this.#world, identity, this.#memory);
-    const isForming = identity.initialMembers.some(({ joined }) => !joined);
+    const joined = identity.initialMembers.filter((member) => member.joined).length;
+    const isForming = joined < quorumOf(identity.initialMembers.length);
     const voters = members.filter(({ isLearner }) => !isLearner);
     const healthy = voters.filter(({ id }) => well.has(id)).length;
     const { replicas } = this.#cluster.spec;
-    const isComplete = healthy === voters.length && voters.length === members.length && voters.length === replicas;
+    // Members that a person added are that person's business.
+    const own = members.filter((member) => !isForeign(member));
+    const isComplete =
+      own.every(({ id, isLearner }) => well.has(id) && !isLearner) && own.length === replicas && healthy >= own.length;
     if (canHeal && !isComplete)
       return `${healthy} of ${voters.length} voters are well, ${replicas} are wanted, and nothing is in the way`;
     const alarms = [...(this.#world.etcd.truth.named(identity.clusterID)?.alarms ?? [])];
@@ -151,23 +154,19 @@ class Ending {
     if (canHeal && isOver) return "the alarm of a member that is gone is still raised";
     if (canHeal && isForming) return "all its members could have joined, and it is still forming";
     if (healthy < quorumOf(voters.length)) return this.#wrongWithoutQuorum(isForming, voters.length);
-    const stuck = members.find(
-      ({ id }) => this.#joinsForMs(`${identity.clusterID}/${hexOf(id)}`) > LEARNER_DEADLINE_MS,
-    );
+    const stuck = own.find(({ id }) => this.#joinsForMs(`${identity.clusterID}/${hexOf(id)}`) > LEARNER_DEADLINE_MS);
     if (stuck !== undefined && !isUndecided) return `${stuck.peerUrl} has been joining for longer than it may`;
     if (isForming) return this.#says("Ready", "False", "Forming") ?? this.#tells("Progressing", "await-members:");
     const available =
       alarms.length > 0
         ? this.#says("Available", "False", "CorruptionAlarm")
-        : this.#says("Available", "True", "QuorumAvailable");
+        : isFull
+          ? this.#says("Available", "False", "NoSpaceAlarm")
+          : this.#says("Available", "True", "QuorumAvailable");
     if (available !== undefined) return available;
     if (isUndecided) return this.#tells("Progressing", "await-verdict:");
-    if (isFull && !this.#memory.spared.has("noSpaceUnseen")) return this.#tells("Available", "NOSPACE");
-    if (isFull) {
-      this.#memory.excuses.add("noSpace");
-      return undefined;
-    }
-    if (isComplete) return this.#wrongWhenComplete(members.map(({ id }) => hexOf(id)));
+    if (isFull) return this.#says("Ready", "False", "NoSpaceAlarm");
+    if (isComplete) return this.#wrongWhenComplete(own.map(({ id }) => hexOf(id)));
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False, and the cluster is not complete";
     const isSettled = this.#condition("Progressing")?.reason === "Settled";
     return isSettled ? "Progressing says that nothing is to be done, and the cluster is not complete" : undefined;
@@ -198,7 +197,13 @@ class Ending {
         ? undefined
         : `EtcdPeer ${unready.metadata.name} is not Ready: ${says}`;
     }
+    const strangers = this.#strangers();
+    if (strangers.length > 0) return this.#says("Ready", "False", "NameTaken") ?? this.#namesOne("Ready", strangers);
     return this.#says("Ready", "True", "AllMembersHealthy") ?? this.#says("Progressing", "False", "Settled");
+  }
+
+  #namesOne(type: string, objects: readonly KubeObject[]): string | undefined {
+    return this.#tells(type, ...objects.map(({ metadata }) => metadata.name));
   }
 
   /** Members that the operator cannot reach may serve all the same: then the members' own pods say so, and it is not known. */

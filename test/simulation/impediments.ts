@@ -29,14 +29,22 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity, memor
   }
   const voters = members.filter(({ isLearner }) => !isLearner);
   const able = voters.filter(({ id }) => isAble(world, identity, id, memory));
-  const isForming = identity.initialMembers.some(({ joined }) => !joined);
+  const joined = identity.initialMembers.filter((member) => member.joined).length;
+  const isForming = joined < quorumOf(identity.initialMembers.length);
   const needed = isForming ? voters.length : quorumOf(voters.length);
   // Claims of a cluster that was deleted before a majority of it ever met cannot become one (README, limits).
   const canForm = isForming || (cluster?.everLed.size ?? 0) > 0;
   const isUndecided = cluster?.alarms.has(undefined) ?? false;
-  const canHeal = canForm && !isUndecided && able.length >= needed && !isHindered(world);
+  // The operator cannot ask voters of somebody else how they are, and keeps a quorum without them: that may be more than there is.
+  const hasForeign = voters.some(isForeign);
+  const canHeal = canForm && !isUndecided && !hasForeign && able.length >= needed && !isHindered(world);
   if (!canHeal) memory.excuses.add("hindered");
   return { members, well, canHeal };
+}
+
+/** Added by a person, and running on a machine of theirs. */
+export function isForeign({ peerUrl }: ListedMember): boolean {
+  return peerUrl.startsWith("http://own-");
 }
 
 function asRecorded({ initialMembers }: ClusterIdentity): readonly ListedMember[] {

@@ -2,10 +2,10 @@ import { isForming } from "#cluster/snapshot.ts";
 import { type Case, sickText, type Verdict } from "./verdict.ts";
 
 /** Is the cluster working with less than the spec asks for? */
-export function degraded({ snapshot, members }: Pick<Case, "snapshot" | "members">): Verdict {
-  const sick = members.filter((member) => !member.healthy);
+export function degraded({ snapshot, own }: Pick<Case, "snapshot" | "own">): Verdict {
+  const sick = own.filter((member) => !member.healthy);
   if (isForming(snapshot)) return { status: "False", reason: "Forming", message: "the cluster is being created" };
   if (sick.length === 0)
-    return { status: "False", reason: "FullStrength", message: `all ${members.length} members are healthy` };
+    return { status: "False", reason: "FullStrength", message: `all ${own.length} members are healthy` };
   return { status: "True", reason: "MembersUnhealthy", message: sickText(sick) };
 }

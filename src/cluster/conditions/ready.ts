@@ -7,12 +7,12 @@ import { type Case, sickText, type Verdict } from "./verdict.ts";
 
 /** Is everything that the spec asks for there and healthy, so that a client that connects through the client Service is served? */
 export function ready(given: Case): Verdict {
-  const { snapshot, members } = given;
+  const { snapshot, own } = given;
   const { replicas } = snapshot.cluster.spec;
   const no = (reason: Verdict["reason"], message: string): Verdict => ({ status: "False", reason, message });
   if (snapshot.cluster.metadata.deletionTimestamp !== undefined) return no("Deleting", "the cluster is being deleted");
   const hindrance = blocked(given) ?? missing(given);
-  const voters = members.filter((member) => !member.learner);
+  const voters = own.filter((member) => !member.learner);
   const healthy = voters.filter((member) => member.healthy).length;
   if (isForming(snapshot)) {
     if (hindrance !== undefined) return no(hindrance.reason, hindrance.message);
@@ -22,7 +22,7 @@ export function ready(given: Case): Verdict {
   if (service.status !== "True") return no(service.reason, service.message);
   if (hindrance !== undefined) return no(hindrance.reason, hindrance.message);
   if (isChanging(snapshot)) return no(changeReason(snapshot), `${healthy} healthy voters, ${replicas} wanted`);
-  const sick = members.filter((member) => !member.healthy);
+  const sick = own.filter((member) => !member.healthy);
   if (sick.length > 0) return no("MembersUnhealthy", sickText(sick));
   const unready = voters.map(({ name }) => name).filter((name) => !isServed(given, name));
   if (unready.length > 0)
@@ -39,9 +39,7 @@ export function ready(given: Case): Verdict {
   };
 }
 
-/** Members that a person added may run anywhere. */
 function isServed({ snapshot }: Case, name: string): boolean {
   const pod = snapshot.pods.get(name);
-  const isOurs = snapshot.peers.some(({ metadata }) => metadata.name === name);
-  return !isOurs || (pod !== undefined && isReady(pod));
+  return pod !== undefined && isReady(pod);
 }

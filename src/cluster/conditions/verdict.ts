@@ -19,6 +19,8 @@ export interface Case {
   readonly outcome: Outcome;
   /** As the same status tells them. */
   readonly members: readonly MemberStatus[];
+  /** Without those that a person added: they may run where nobody can ask them. */
+  readonly own: readonly MemberStatus[];
 }
 
 /** One condition; `undefined` while there is nothing to tell. Pure. */

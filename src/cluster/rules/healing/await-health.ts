@@ -23,7 +23,7 @@ export const awaitHealth: ClusterRule = {
       const because = `waiting for ${names} to be healthy again`;
       return wait("await-health", because, Math.min(...down.map((member) => soonMs(snapshot, member))));
     }
-    const late = knownMembers(snapshot).filter((member) => !isHealthy(snapshot, member));
+    const late = knownMembers(snapshot).filter((member) => member.isOurs && !isHealthy(snapshot, member));
     if (late.length === 0) return undefined;
     const silentMs = Math.min(...late.map((member) => silentForMs(snapshot, member)));
     const warn = late.some((member) => silentForMs(snapshot, member) > LATE_AFTER_MS);
