@@ -26,6 +26,8 @@ export interface CallPlan<T> {
 }
 
 interface Pending {
+  /** When its caller gives up, in world time. */
+  readonly deadlineMs: number;
   readonly text: string;
   readonly changes: boolean;
   hasArrived: boolean;
@@ -33,7 +35,12 @@ interface Pending {
   readonly arrive: () => void;
   /** The answer, to the caller. */
   readonly answer: () => void;
+  /** To the caller: no answer came in time. */
+  readonly giveUp: () => void;
 }
+
+/** About what the operator's calls have, in milliseconds: src/kube/call.ts, and MEMBERSHIP_DEADLINE_MS in src/cluster/act.ts. */
+const DEADLINE_MS = 5_000;
 
 /** More than a pass of every key of a history makes. */
 const MOST_AT_ONCE = 100;
@@ -42,12 +49,16 @@ const MOST_AT_ONCE = 100;
 export class Calls {
   faults: CallFaults = NO_CALL_FAULTS;
   readonly #random: Random;
+  readonly #nowMs: () => number;
   readonly #tell: (text: string) => void;
   #pending: Pending[] = [];
+  /** Changes whose callers have given up: each arrives later, or never. */
+  #strays: Pick<Pending, "text" | "arrive">[] = [];
   #atOnce = 0;
 
-  constructor(random: Random, tell: (text: string) => void) {
+  constructor(random: Random, nowMs: () => number, tell: (text: string) => void) {
     this.#random = random;
+    this.#nowMs = nowMs;
     this.#tell = tell;
   }
 
@@ -65,6 +76,7 @@ export class Calls {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     let result: Result<T> | undefined;
     this.#pending.push({
+      deadlineMs: this.#nowMs() + DEADLINE_MS,
       text: plan.text,
       changes: plan.changes,
       hasArrived: false,
@@ -75,6 +87,7 @@ export class Calls {
         if (result === undefined || "error" in result) reject(result?.error);
         else resolve(result.value);
       },
+      giveUp: () => reject(plan.unavailable("no answer within the deadline")),
     });
     return promise;
   }
@@ -85,22 +98,40 @@ export class Calls {
     return this.#atOnce < MOST_AT_ONCE;
   }
 
-  /** The world has moved on. */
+  /** The world has moved on, and some callers wait no longer. */
   breathe(): void {
     this.#atOnce = 0;
+    const late = this.#pending.filter(({ deadlineMs }) => deadlineMs <= this.#nowMs());
+    this.#pending = this.#pending.filter((call) => !late.includes(call));
+    for (const call of late) {
+      this.#tell(`  no answer in time: ${call.text}`);
+      if (!call.hasArrived && call.changes && this.#random.chance(0.5)) this.#strays.push(call);
+      call.giveUp();
+    }
+  }
+
+  #landStray(): boolean {
+    const stray = this.#random.pick(this.#strays);
+    if (stray === undefined) return false;
+    this.#strays = this.#strays.filter((other) => other !== stray);
+    this.#tell(`  arrives after its caller gave up: ${stray.text}`);
+    stray.arrive();
+    return true;
   }
 
   /** One of the calls goes on: it arrives, or its answer does. */
   step(): boolean {
+    if (this.#random.chance(0.3) && this.#landStray()) return true;
     const call = this.#random.pick(this.#pending);
-    if (call === undefined) return false;
+    if (call === undefined) return this.#landStray();
     this.#go(call, this.#random.chance(0.5));
     return true;
   }
 
   /** All calls arrive and are answered, in the order in which they were sent. */
   finish(): boolean {
-    const some = this.#pending.length > 0;
+    const some = this.#pending.length + this.#strays.length > 0;
+    while (this.#landStray());
     for (const call of [...this.#pending]) this.#go(call, true);
     return some;
   }
@@ -110,12 +141,14 @@ export class Calls {
    * so none arrives when another process acts already.
    */
   abandon(): void {
-    for (const call of this.#pending) {
-      if (call.hasArrived || !call.changes || this.#random.chance(0.5)) continue;
+    const unarrived = this.#pending.filter(({ hasArrived, changes }) => !hasArrived && changes);
+    for (const call of [...this.#strays, ...unarrived]) {
+      if (this.#random.chance(0.5)) continue;
       this.#tell(`  arrives after its sender died: ${call.text}`);
       call.arrive();
     }
     this.#pending = [];
+    this.#strays = [];
   }
 
   #go(call: Pending, alsoAnswer: boolean): void {

@@ -88,7 +88,7 @@ export class World {
       versions,
       evicted: (pod) => happened({ is: "evicted", pod }),
     });
-    this.calls = new Calls(random, tell);
+    this.calls = new Calls(random, nowMs, tell);
     this.watches = new WatchServer(this.api);
   }
 

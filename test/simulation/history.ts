@@ -8,7 +8,8 @@ import { wrongEnding } from "./endings.ts";
 import { happen } from "./happenings.ts";
 import { INVARIANTS } from "./invariants.ts";
 import { type Excuse, Memory } from "./memory.ts";
-import type { Profile } from "./profile.ts";
+import { pollsTooOften } from "./polling.ts";
+import { hasOnlyEvictions, type Profile } from "./profile.ts";
 
 /** A promise that was broken. */
 export interface Violation {
@@ -54,7 +55,7 @@ export async function tell(profile: Profile, telling: Telling = {}): Promise<Tol
 }
 
 async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
-  const memory = new Memory(profile.spared);
+  const memory = new Memory({ spared: profile.spared, hasOnlyEvictions: hasOnlyEvictions(profile) });
   const decided = new Map<string, number>();
   let violation: Violation | undefined;
   const happened = (event: WorldEvent, world: World): void => {
@@ -129,6 +130,7 @@ async function live(world: World, profile: Profile, next: () => void, memory: Me
   world.happened({ is: "step" }); // who can be reached again is well before the operator looks
   fail(await calmDown(world, next, memory), ...CONVERGES);
   fail(wrongEnding(world, memory), ...ENDS_WELL);
+  if (profile.seed % POLLING_ASKED_EVERY === 0) fail(await pollsTooOften(world, next, memory), ...RESTS);
 }
 
 function endingOf(world: World): string {
@@ -140,6 +142,12 @@ function endingOf(world: World): string {
 const CONVERGES = [
   "converges",
   "When faults stop, the operator comes to rest: within bounded time it writes no more.",
+] as const;
+/** Ten minutes of rest take as long as a history: it is asked of one in so many. */
+const POLLING_ASKED_EVERY = 10;
+const RESTS = [
+  "rests",
+  "After ten minutes in which nothing changes, nothing is looked at more often than every few seconds.",
 ] as const;
 const ENDS_WELL = [
   "ends well",

@@ -5,6 +5,7 @@ import { memberKey } from "#kit/world-etcd.ts";
 import { REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
 import {
   alarmStays,
+  evictionsKeepQuorum,
   healthyStays,
   memberIsGone,
   oneAtATime,
@@ -16,6 +17,7 @@ import {
 import { type Invariant, identityOf, memberOf, ownerIn, templateCanStartEmpty, withoutJoined } from "./memory.ts";
 import {
   claimFirst,
+  claimsArePaidFor,
   claimsStay,
   claimsTell,
   emptyClaims,
@@ -176,6 +178,7 @@ export const INVARIANTS: readonly Invariant[] = [
   oneAtATime,
   patience,
   healthyStays,
+  evictionsKeepQuorum,
   voteAfterFence,
   memberIsGone,
   alarmStays,
@@ -183,6 +186,7 @@ export const INVARIANTS: readonly Invariant[] = [
   claimsTell,
   emptyClaims,
   claimFirst,
+  claimsArePaidFor,
   foreignStays,
   leaderOnly,
   goingIsLeft,

@@ -62,9 +62,14 @@ export const quorumKept: Invariant = {
     const { id } = act.step;
     const before = votersIn({ members });
     const after = new Set(act.step.do === "promote" ? [...before, id] : before.filter((voter) => voter !== id));
-    const isWell = (voter: typeof id) =>
-      (memory.lastWell.get(`${act.clusterID}/${hexOf(voter)}`) ?? -1) >= act.lookedFrom - 1;
-    const healthy = [...after].filter(isWell).length;
+    const since = act.lookedFrom - 1;
+    const isWell = (voter: typeof id) => (memory.lastWell.get(`${act.clusterID}/${hexOf(voter)}`) ?? -1) >= since;
+    // Who takes part counts, whether or not it serves clients yet (docs/adr/0009): a learner that is new may not.
+    const takesPart = (voter: typeof id) =>
+      voter === id &&
+      act.step.do === "promote" &&
+      (memory.tookPartMs.get(`${act.clusterID}/${hexOf(voter)}`)?.step ?? -1) >= since;
+    const healthy = [...after].filter((voter) => isWell(voter) || takesPart(voter)).length;
     const counted = `${act.step.do} of ${act.step.name} leaves ${healthy} of ${after.size} voters healthy`;
     if (before.length === after.size) return undefined; // a learner, or a member that is gone already
     if (after.size === 0 || healthy < quorumOf(after.size)) return counted;
@@ -132,6 +137,27 @@ export const healthyStays: Invariant = {
     const part = memory.tookPartMs.get(`${act.clusterID}/${id}`);
     if (part === undefined || part.step < act.lookedFrom - 1 || part.until - part.from < WELL_MS) return undefined;
     return `${act.step.name} has taken part for ${part.until - part.from} ms`;
+  },
+};
+
+export const evictionsKeepQuorum: Invariant = {
+  name: "evictions keep the quorum",
+  promise: "As long as nothing but evictions takes pods away, and each honours the budget, the quorum is never lost.",
+  breaks(event, world, memory) {
+    if (event.is !== "evicted" || !memory.hasOnlyEvictions) return undefined;
+    const clusterId = world.etcd.processes.get(event.pod.metadata.uid)?.data.clusterId;
+    if (clusterId === undefined) return undefined;
+    const voters = votersIn(world.etcd.truth.of(clusterId));
+    const staying = new Set(
+      world.api.list(PODS).flatMap(({ metadata }) => (metadata.deletionTimestamp === undefined ? [metadata.uid] : [])),
+    );
+    const left = [...world.etcd.processes.values()].filter(
+      ({ podUid, data }) => data.clusterId === clusterId && voters.includes(data.memberId) && staying.has(podUid),
+    ).length;
+    const needed = quorumOf(voters.length);
+    return left < needed
+      ? `${event.pod.metadata.name} is evicted: ${left} of ${voters.length} voters run on`
+      : undefined;
   },
 };
 

@@ -85,8 +85,12 @@ export class Memory {
   /** What is not asked, because the operator is known to do it wrong. */
   readonly spared: ReadonlySet<KnownDefect>;
 
-  constructor(spared: ReadonlySet<KnownDefect> = new Set()) {
-    this.spared = spared;
+  /** Nothing takes pods away but evictions that honour the budget. */
+  readonly hasOnlyEvictions: boolean;
+
+  constructor(options: { spared?: ReadonlySet<KnownDefect>; hasOnlyEvictions?: boolean } = {}) {
+    this.spared = options.spared ?? new Set();
+    this.hasOnlyEvictions = options.hasOnlyEvictions ?? false;
   }
 
   /** Notes what the event means for later ones. After the promises were checked. */

@@ -74,6 +74,32 @@ export const claimFirst: Invariant = {
   },
 };
 
+/** One that could not start may be given up while the next one is on its way. */
+const MOST_UNPAID = 1;
+
+export const claimsArePaidFor: Invariant = {
+  name: "claims are paid for",
+  promise:
+    "There are no more claims than members and losses: one that never held data is not kept for a member that is gone.",
+  breaks(event, world, memory) {
+    if (event.is !== "write" || event.actor !== "operator" || event.verb !== "create") return undefined;
+    if (event.resource !== PERSISTENT_VOLUME_CLAIMS || memory.spared.has("endlessReplacement")) return undefined;
+    const clusterID = event.after?.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION];
+    const cluster = world.etcd.truth.named(clusterID);
+    if (cluster === undefined || cluster.members.size === 0) return undefined;
+    const known = new Set([...cluster.members.keys(), ...cluster.onceHadData].map((id) => hexOf(id)));
+    const unpaid = world.api
+      .list(PERSISTENT_VOLUME_CLAIMS)
+      .filter(
+        ({ metadata }) =>
+          metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] === clusterID &&
+          !known.has(metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] ?? "") &&
+          metadata.deletionTimestamp === undefined,
+      );
+    return unpaid.length > MOST_UNPAID ? `${unpaid.length} claims of nobody, and one more is made` : undefined;
+  },
+};
+
 export const foreignStays: Invariant = {
   name: "foreign stays",
   promise: "What somebody else made or manages is never changed and never taken over.",

@@ -58,6 +58,16 @@ export interface Profile {
   readonly isTidied: boolean;
 }
 
+/** Whether nothing can take a pod away but `kubectl drain`; people may ask for more or fewer members meanwhile. */
+export function hasOnlyEvictions({ weights, obstacle, spared }: Profile): boolean {
+  const harmless: readonly string[] = [
+    ...ORDINARY,
+    "drain",
+    ...(spared.has("budgetMiscounts") ? [] : ["editReplicas"]),
+  ];
+  return obstacle === "none" && [...weights.keys()].every((happening) => harmless.includes(happening));
+}
+
 /** How often each thing happens when it happens at all. */
 const WEIGHTS: Readonly<Record<(typeof ORDINARY)[number], number>> = {
   deliver: 30,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { PEER_RULES } from "#peer/plan.ts";
-import { excusedTooOften, inWords, together } from "../simulation/campaign.ts";
+import { campaign, excusedTooOften, inWords, together } from "../simulation/campaign.ts";
 import { tell } from "../simulation/history.ts";
 import { profileOf } from "../simulation/profile.ts";
 import { shrink } from "../simulation/shrink.ts";
@@ -43,6 +43,21 @@ describe.runIf(SIMULATION_SEED === undefined)("simulated histories", () => {
       (name) => !name.endsWith("deleting"),
     );
     if (HISTORIES >= 10_000) assert.deepEqual(never, [], "every rule decides in some history");
+  });
+
+  test("lose no quorum by evictions that honour the budget, whatever else is going on", {
+    timeout: 600_000,
+  }, async () => {
+    const often = { drain: 8, editReplicas: 2 };
+    for (const leaning of [{ often: { drain: 8 } }, { often }]) {
+      const report = await campaign(40, FIRST_SEED, {
+        ...leaning,
+        onlyThat: true,
+        startsFormed: true,
+        obstacle: "none",
+      });
+      assert.equal(report.broken, undefined, report.broken === undefined ? "" : await story(report.broken));
+    }
   });
 
   test("are the same when they are told again", async () => {
