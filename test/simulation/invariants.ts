@@ -1,5 +1,6 @@
 import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf } from "#etcd/types.ts";
 import { memberKey } from "#kit/world-etcd.ts";
 import { REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
@@ -92,14 +93,15 @@ const oneCluster: Invariant = {
 
 const frozenList: Invariant = {
   name: "frozen list",
-  promise: "While a cluster forms, nothing outside the frozen list of its first members is made.",
+  promise: "Until a majority of its first members has joined, nothing outside the frozen list of its first members is made.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_PEERS) return undefined;
     const identity = identityOf(ownerIn(world, event.after));
     const name = event.after?.metadata.name;
-    const isForming = identity?.initialMembers.some(({ joined }) => !joined) ?? false;
-    if (event.verb !== "create" || !isForming || identity?.initialMembers.some((member) => member.name === name))
-      return undefined;
+    if (identity === undefined || event.verb !== "create") return undefined;
+    const { initialMembers } = identity;
+    const isForming = initialMembers.filter(({ joined }) => joined).length < quorumOf(initialMembers.length);
+    if (!isForming || initialMembers.some((member) => member.name === name)) return undefined;
     return `${name} was made while the cluster forms`;
   },
 };

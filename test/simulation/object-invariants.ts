@@ -12,7 +12,7 @@ import type { Invariant } from "./memory.ts";
 export const claimsStay: Invariant = {
   name: "claims stay",
   promise:
-    "A claim is changed (but for its labels, which it gets back) or deleted only when etcd lists its member no more, and deleted only because someone asked for fewer.",
+    "A claim is changed (but for its labels, which it gets back) or deleted only when etcd lists its member no more, and deleted only because someone asked for fewer, or because it never held data.",
   breaks(event, world, memory) {
     const { is } = event;
     if (is !== "write" || event.actor !== "operator" || event.resource !== PERSISTENT_VOLUME_CLAIMS) return undefined;
@@ -23,7 +23,9 @@ export const claimsStay: Invariant = {
     const { members } = world.etcd.truth.named(clusterID) ?? { members: new Map() };
     if ([...members.keys()].some((id) => hexOf(id) === memberID)) return `${event.verb} of the claim of member ${name}`;
     if (event.verb !== "delete" && event.verb !== "remove") return undefined;
-    return memory.toGo.has(`${clusterID}/${memberID}`)
+    const onceHadData = world.etcd.truth.named(clusterID)?.onceHadData ?? new Set();
+    const isEmpty = ![...onceHadData].some((id) => hexOf(id) === memberID);
+    return memory.toGo.has(`${clusterID}/${memberID}`) || isEmpty
       ? undefined
       : `nobody asked for the data of ${name} to be deleted`;
   },
