@@ -13,7 +13,7 @@ import { peerController, peerKeysFor } from "#peer/controller.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
 import { ControlLoop } from "#runtime/control-loop.ts";
-import type { Controller, Key } from "#runtime/controller.ts";
+import { type Controller, type Key, keyText } from "#runtime/controller.ts";
 import { Expectations } from "#runtime/expectations.ts";
 import { createMetrics } from "#runtime/metrics.ts";
 import type { PassTools } from "#runtime/pass.ts";
@@ -81,6 +81,8 @@ const metrics = createMetrics();
 export class OperatorProcess {
   isLeading = true;
   passes = 0;
+  /** The same by controller and key. */
+  readonly looks = new Map<string, number>();
   readonly #parts: Parts;
   readonly #clock: ProcessClock;
   /** Asked once more when a change is sent, as src/kube/call.ts does. */
@@ -212,6 +214,8 @@ export class OperatorProcess {
       ...real,
       observe: async (key, signal) => {
         this.passes += 1;
+        const name = `${real.name} ${keyText(key)}`;
+        this.looks.set(name, (this.looks.get(name) ?? 0) + 1);
         const from = now();
         const seen = await real.observe(key, signal);
         if (seen.is === "present") looks.set(seen.value, from);

@@ -1,5 +1,4 @@
 import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import type { World } from "#kit/world.ts";
 import { settle } from "./ambient.ts";
 import { everythingHappens } from "./calm.ts";
@@ -9,8 +8,8 @@ import type { Memory } from "./memory.ts";
 const CALM_MS = 10 * 60_000;
 /** How long is counted, in milliseconds. */
 const COUNTED_MS = 60_000;
-/** Looks at one object in that time: one every three seconds. */
-const MOST_LOOKS = 20;
+/** Looks at one object in that time: one every two seconds, and two that an event brings. */
+const MOST_LOOKS = 32;
 
 /** Lets time pass in which nothing happens. @returns who looks too often; `undefined` too when something did change */
 export async function pollsTooOften(world: World, next: () => void, memory: Memory): Promise<string | undefined> {
@@ -20,12 +19,15 @@ export async function pollsTooOften(world: World, next: () => void, memory: Memo
   if (isForming && memory.spared.has("formingPolls")) return undefined;
   const { version } = world.api;
   await passTime(world, CALM_MS, next);
-  const before = world.operator?.passes ?? 0;
+  const before = new Map(world.operator?.looks);
   await passTime(world, COUNTED_MS, next);
   if (world.api.version !== version) return undefined;
-  const objects = world.api.list(ETCD_CLUSTERS).length + world.api.list(ETCD_PEERS).length;
-  const looks = (world.operator?.passes ?? 0) - before;
-  return looks > objects * MOST_LOOKS ? `${looks} looks at ${objects} objects in ${COUNTED_MS / 1_000} s` : undefined;
+  const looks = [...(world.operator?.looks ?? [])].map(([name, all]) => ({
+    name,
+    count: all - (before.get(name) ?? 0),
+  }));
+  const often = looks.find(({ count }) => count > MOST_LOOKS);
+  return often === undefined ? undefined : `${often.name}: ${often.count} looks in ${COUNTED_MS / 1_000} s`;
 }
 
 async function passTime(world: World, ms: number, next: () => void): Promise<void> {
