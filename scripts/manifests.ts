@@ -1,6 +1,6 @@
 import { customResourceDefinitions } from "#api/crd.ts";
 import { OPERATOR } from "#api/names.ts";
-import { LEASE_PERMISSIONS, PERMISSIONS } from "../src/bin/permissions.ts";
+import { CLUSTER_LEASE_NAMESPACE, LEASE_PERMISSIONS, PERMISSIONS } from "../src/bin/permissions.ts";
 import { admissionPolicy } from "./admission-policy.ts";
 
 /** Where the operator runs. */
@@ -52,14 +52,19 @@ export function operatorManifests(image: string): Manifest[] {
       roleRef: { apiGroup: rbac, kind: "ClusterRole", name: OPERATOR },
       subjects,
     },
-    { apiVersion: `${rbac}/v1`, kind: "Role", metadata: own(`${OPERATOR}-lease`), rules: LEASE_PERMISSIONS },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: "RoleBinding",
-      metadata: own(`${OPERATOR}-lease`),
-      roleRef: { apiGroup: rbac, kind: "Role", name: `${OPERATOR}-lease` },
-      subjects,
-    },
+    ...[OPERATOR_NAMESPACE, CLUSTER_LEASE_NAMESPACE].flatMap((namespace) => {
+      const metadata = { ...own(`${OPERATOR}-lease`), namespace };
+      return [
+        { apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules: LEASE_PERMISSIONS },
+        {
+          apiVersion: `${rbac}/v1`,
+          kind: "RoleBinding",
+          metadata,
+          roleRef: { apiGroup: rbac, kind: "Role", name: metadata.name },
+          subjects,
+        },
+      ];
+    }),
     ...(admissionPolicy(OPERATOR_USER, LABELS) as unknown as Manifest[]),
     {
       apiVersion: "policy/v1",

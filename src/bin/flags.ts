@@ -3,13 +3,16 @@ import { parseArgs } from "node:util";
 import { OperatorError } from "#base/error.ts";
 import { LOG_LEVELS, type LogLevel } from "#base/log.ts";
 import { DEFAULT_REQUESTS_PER_SECOND } from "#kube/rate.ts";
+import { CLUSTER_LEASE_NAMESPACE } from "./permissions.ts";
 
 /** What the process was told. */
 export interface Flags {
   readonly help: boolean;
   readonly kubeconfig: string | undefined;
-  /** Where the lease lies. */
+  /** Where the operator is installed: its own lease lies there. */
   readonly namespace: string;
+  /** Where the lease of the whole Kubernetes cluster lies. No flag: two that differ would not notice each other. */
+  readonly clusterLeaseNamespace: string;
   /** Who we are in the lease: unique among all operators. */
   readonly identity: string;
   readonly imageRepository: string;
@@ -38,7 +41,7 @@ const WORKERS = 100;
 export const USAGE = `Usage: operator [flags]
 
   --kubeconfig FILE         reach the cluster by this file; without it: the pod's service account, or ~/.kube/config
-  --namespace NAME          where the lease lies; default: POD_NAMESPACE, or etcd-operator-system
+  --namespace NAME          where the operator is installed, and its own lease lies; default: POD_NAMESPACE, or etcd-operator-system
   --etcd-repository IMAGE   etcd's image without tag; default: ${DEFAULT_IMAGE_REPOSITORY}
   --http-port PORT          /metrics, /healthz and /readyz; default: 8080; 0 takes a free one
   --workers N               passes side by side per controller, 1 to 1000; default: ${WORKERS}
@@ -59,6 +62,7 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
     help: values.help ?? false,
     kubeconfig: values.kubeconfig,
     namespace: values.namespace ?? env.POD_NAMESPACE ?? "etcd-operator-system",
+    clusterLeaseNamespace: CLUSTER_LEASE_NAMESPACE,
     identity: `${hostname()}_${process.pid}_${Math.random().toString(36).slice(2, 10)}`,
     imageRepository: values["etcd-repository"] ?? DEFAULT_IMAGE_REPOSITORY,
     httpPort: wholeNumber("--http-port", values["http-port"], 8080, 0, 65_535),

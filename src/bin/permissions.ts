@@ -1,8 +1,12 @@
+import { OPERATOR } from "#api/names.ts";
+
 /** A rule of a ClusterRole (rbac.authorization.k8s.io/v1). */
 export interface Permission {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
+  /** Only objects of these names. */
+  readonly resourceNames?: readonly string[];
 }
 
 const READ = ["get", "list", "watch"] as const;
@@ -43,7 +47,14 @@ export const PERMISSIONS: readonly Permission[] = [
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
 ];
 
-/** In the operator's own namespace only: the lease by which one of several operators acts. */
+/**
+ * In the operator's own namespace and in that of the lease of the whole Kubernetes cluster: the lease by which one of several
+ * operators acts, and no other. RBAC cannot say which name is created: the object does not exist yet.
+ */
 export const LEASE_PERMISSIONS: readonly Permission[] = [
-  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: [...READ, "create", "update", "patch"] },
+  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "update"], resourceNames: [OPERATOR] },
+  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
 ];
+
+/** Where the lease of the whole Kubernetes cluster lies: a namespace that every one has, and that no installation owns. */
+export const CLUSTER_LEASE_NAMESPACE = "kube-system";

@@ -11,6 +11,7 @@ import { defaultConfig, type KubeConfig, kubeconfigFile } from "#kube/config.ts"
 import { EventRecorder } from "#kube/events.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { Election } from "#kube/lease.ts";
+import { LeasePair } from "#kube/lease-pair.ts";
 import { limitsFor } from "#kube/rate.ts";
 import { httpTransport, type Transport } from "#kube/transport.ts";
 import { peerController, peerKeysFor } from "#peer/controller.ts";
@@ -76,14 +77,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   const etcd = wires.etcd(direct);
   const events = new EventRecorder({ client: kube, clock, log, instance: flags.identity });
   const caches = createCaches(kube, clock, log);
-  const election: Election = new Election({
-    client: kube,
-    namespace: flags.namespace,
-    name: OPERATOR,
-    identity: flags.identity,
-    clock,
-    log,
-  });
+  const election: Leadership = leadershipOf(kube, flags, log);
   const tools: PassTools = {
     clock,
     log,
@@ -130,6 +124,31 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   }
   // Without the lease another process acts; only a new start may ask for it again, with nothing of the old term in memory.
   return stop.aborted ? 0 : 1;
+}
+
+/** What decides whether this process may change anything. */
+type Leadership = Pick<Election, "mayAct" | "run">;
+
+/** The lease of the whole Kubernetes cluster, and with it the one of this installation: see kube/lease-pair.ts. */
+function leadershipOf(client: KubeClient, flags: Flags, log: Log): Leadership {
+  const { namespace, clusterLeaseNamespace, identity } = flags;
+  const own = new Election({ client, namespace, name: OPERATOR, identity, clock, log });
+  if (namespace === clusterLeaseNamespace) return own; // they would be one and the same lease
+  const cluster = new Election({
+    client,
+    namespace: clusterLeaseNamespace,
+    name: OPERATOR,
+    identity: `${namespace}/${identity}`,
+    clock,
+    log,
+    onRival: (holder) => {
+      if (holder.startsWith(`${namespace}/`)) return; // of this installation: that is what replicas are for
+      const advice =
+        "an operator that is installed elsewhere leads in this Kubernetes cluster; this one waits: uninstall one";
+      log.warn({ name: holder }, advice);
+    },
+  });
+  return new LeasePair(own, cluster);
 }
 
 /** @returns false when the signal aborted before */

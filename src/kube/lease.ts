@@ -52,6 +52,8 @@ export interface ElectionOptions {
   readonly clock?: Clock;
   readonly log?: Log;
   readonly durations?: LeaseDurations;
+  /** Told once of each other holder that is seen while this one stands for election. */
+  readonly onRival?: (holder: string) => void;
 }
 
 export interface Term {
@@ -81,7 +83,10 @@ export class Election {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #durations: LeaseDurations;
+  readonly #onRival: (holder: string) => void;
   #seen: Seen | undefined;
+  /** The last one that was told of. */
+  #rival: string | undefined;
   /** Monotonic; until then nobody else can have the lease. */
   #mayActUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -93,6 +98,7 @@ export class Election {
     this.#clock = options.clock ?? systemClock;
     this.#log = (options.log ?? silentLog).with({ namespace: options.namespace, name: options.name });
     this.#durations = options.durations ?? LEASE_DURATIONS;
+    this.#onRival = options.onRival ?? (() => undefined);
     const { renewEveryMs, renewDeadlineMs, durationMs } = this.#durations;
     invariant(renewEveryMs < renewDeadlineMs && renewDeadlineMs < durationMs, "renewEvery < renewDeadline < duration");
     invariant(options.identity !== "", "a candidate has an identity");
@@ -120,9 +126,29 @@ export class Election {
     }
   }
 
+  /**
+   * Looks on until the signal aborts, as long as the candidate may not stand yet: so that the time of a holder that is dead already
+   * runs for it too. Not beside `run`.
+   */
+  async watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#look(signal, CALL_MS).catch((thrown: unknown) => this.#tellFailure(thrown, "the lease was not read"));
+      this.#tellRival();
+      if (!signal.aborted) await this.#pause(this.#durations.lookEveryMs, signal);
+    }
+  }
+
+  #tellRival(): void {
+    const { holder } = this;
+    if (holder === undefined || holder === this.#identity || holder === this.#rival) return;
+    this.#rival = holder;
+    this.#onRival(holder);
+  }
+
   async #tryAcquire(signal: AbortSignal): Promise<boolean> {
     try {
       await this.#look(signal, CALL_MS);
+      this.#tellRival();
       if (!this.#isFree()) return false;
       await this.#write(signal, this.#durations.renewDeadlineMs);
     } catch (thrown) {

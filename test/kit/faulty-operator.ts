@@ -8,5 +8,8 @@ import { runOperator } from "../../src/bin/run.ts";
 const faults = JSON.parse(process.env[FAULTS] ?? "") as Faults;
 const stop = new AbortController();
 process.once("SIGTERM", () => stop.abort());
-process.exitCode = await runOperator(readFlags(process.argv.slice(2), process.env), stop.signal, faultyWires(faults));
+const flags = readFlags(process.argv.slice(2), process.env);
+// Each test looks after the clusters of one namespace: operators of different namespaces are to act side by side.
+const alone = { ...flags, clusterLeaseNamespace: flags.namespace };
+process.exitCode = await runOperator(alone, stop.signal, faultyWires(faults));
 process.exit();
