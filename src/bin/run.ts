@@ -37,7 +37,7 @@ export interface Wires {
   readonly etcd: (client: EtcdClient) => EtcdClient;
 }
 
-const DIRECT: Wires = { kube: httpTransport, etcd: (client) => client };
+const DIRECT: Wires = { kube: (config) => httpTransport(config), etcd: (client) => client };
 
 /**
  * Runs until `stop` aborts or the lease is lost.

@@ -108,7 +108,7 @@ describe("kubeconfigFile", () => {
     {
       name: "a proxy",
       given: { cluster: { "proxy-url": "http://p" } },
-      expect: /proxy-url is set; proxies are not supported/,
+      expect: /proxy-url is set; it is not supported: set HTTPS_PROXY/,
     },
     { name: "a password", given: { user: { password: "x" } }, expect: /password is set; basic authentication/ },
     { name: "impersonation", given: { user: { as: "x" } }, expect: /as is set; impersonation is not supported/ },

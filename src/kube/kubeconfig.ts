@@ -110,7 +110,8 @@ function named(path: string, document: Fields, list: string, inner: string, name
 }
 
 function refuseUnsupported({ cluster, user }: Chosen): void {
-  if (cluster.text("proxy-url") !== undefined) throw cluster.wrong("proxy-url", "is set; proxies are not supported");
+  if (cluster.text("proxy-url") !== undefined)
+    throw cluster.wrong("proxy-url", "is set; it is not supported: set HTTPS_PROXY instead");
   for (const field of ["username", "password"]) {
     if (user.text(field) !== undefined)
       throw user.wrong(field, "is set; basic authentication is no longer in Kubernetes");

@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import { OperatorError } from "#base/error.ts";
 import type { KubeConfig } from "./config.ts";
 import type { TlsMaterial } from "./credentials.ts";
+import { proxyFor } from "./proxy.ts";
 
 /** Which connections a request may use, so that one sort never waits for another. */
 export type Lane = "calls" | "urgent" | "watch";
@@ -79,9 +80,17 @@ const IDLE_CONNECTION_MS = 30_000;
 //   A watch holds its connection for minutes, and a lease renewal must not queue behind fifty slow writes.
 // Why Node's own client? docs/adr/0006-node-http-client.md
 
-/** HTTP over Node's own client. Credentials come from the configuration with every request. */
-export function httpTransport(config: KubeConfig): Transport {
+/**
+ * HTTP over Node's own client. Credentials come from the configuration with every request.
+ * @param env names a proxy: see proxy.ts
+ * @throws OperatorError InvalidConfig when it names what is none
+ */
+export function httpTransport(
+  config: KubeConfig,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Transport {
   const server = new URL(config.server);
+  const proxy = proxyFor(server, env);
   let pools: Pools | undefined;
   let closed = false;
   /** Replaced, but not idle yet. */
@@ -91,7 +100,7 @@ export function httpTransport(config: KubeConfig): Transport {
     const { tls, token } = await config.credentials(fresh);
     if (closed) throw new OperatorError("Cancelled", "the client is closed");
     if (pools !== undefined && pools.tls !== tls) retire();
-    pools ??= new Pools(server, tls);
+    pools ??= new Pools(server, tls, proxy);
     return { pools, token };
   }
 
@@ -128,10 +137,10 @@ class Pools {
   #underWay = 0;
   #onIdle: (() => void) | undefined;
 
-  constructor(server: URL, tls: TlsMaterial) {
+  constructor(server: URL, tls: TlsMaterial, proxy: string | undefined) {
     this.#server = server;
     this.tls = tls;
-    const agent = (maxSockets: number) => newAgent(server, tls, maxSockets);
+    const agent = (maxSockets: number) => newAgent(server, tls, maxSockets, proxy);
     this.#agents = { calls: agent(CALL_CONNECTIONS), urgent: agent(2), watch: agent(Number.POSITIVE_INFINITY) };
   }
 
@@ -191,12 +200,14 @@ class Pools {
   }
 }
 
-function newAgent({ protocol }: URL, tls: TlsMaterial, maxSockets: number): http.Agent {
+function newAgent({ protocol }: URL, tls: TlsMaterial, maxSockets: number, proxy: string | undefined): http.Agent {
   const options = {
     keepAlive: true,
     keepAliveMsecs: TCP_KEEP_ALIVE_MS,
     maxSockets,
     timeout: IDLE_CONNECTION_MS, // ends idle connections only: requests have no listener for it
+    // Exceptions were made before: Node's own rules know no ranges such as 10.96.0.0/12.
+    ...(proxy === undefined ? {} : { proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } }),
   };
   if (protocol !== "https:") return new http.Agent(options);
   return new https.Agent({

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { OPERATOR } from "#api/names.ts";
 import { systemClock } from "#base/clock.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { type KubeObject, LEASES, type Resource } from "#kube/kinds.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition, LEASES } from "#kube/kinds.ts";
 import { Election } from "#kube/lease.ts";
 import { crdManifests } from "../../scripts/manifests.ts";
 import { LEASE_PERMISSIONS } from "../../src/bin/permissions.ts";
@@ -12,14 +12,6 @@ import { LEASE_PERMISSIONS } from "../../src/bin/permissions.ts";
 const PROGRAM = join(import.meta.dirname, "../../src/bin/operator.ts");
 /** What a person or the kubelet waits for without wondering; a start of Node on a busy machine is not part of it. */
 const PROMPTLY_MS = 3_000;
-
-const CRDS: Resource<KubeObject> = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  plural: "customresourcedefinitions",
-  kind: "CustomResourceDefinition",
-  namespaced: false,
-};
 
 let server: ApiServer;
 beforeAll(async () => {
@@ -67,7 +59,8 @@ describe("one operator per Kubernetes cluster", () => {
   const RIVAL = "an operator that is installed elsewhere leads in this Kubernetes cluster";
 
   beforeAll(async () => {
-    for (const crd of crdManifests()) await server.client.create(CRDS, crd as unknown as KubeObject, options);
+    for (const crd of crdManifests())
+      await server.client.create(CUSTOM_RESOURCE_DEFINITIONS, crd as unknown as CustomResourceDefinition, options);
   });
 
   test("of two installations one acts, the other says whom it waits for, and takes over when that one is gone", async () => {
