@@ -30,12 +30,33 @@ test("journey: what is left shrinks while a step runs, and never below nothing",
   expect(journey.summary()).toBe("2 steps, about 7 minutes");
   journey.begin("built", 0);
   expect(journey.left(120_000)).toBe("about 5 minutes left");
-  expect(journey.left(900_000)).toBe("about 2 minutes left"); // the first takes longer than expected: the second is still to come
-  journey.end("built", 900_000);
-  journey.begin("runs", 900_000);
-  expect(journey.left(960_000)).toBe("less than a minute left");
-  journey.end("runs", 1_000_000);
-  expect(journey.left(1_000_000)).toBeUndefined();
+  journey.end("built", 300_000);
+  journey.begin("runs", 300_000);
+  expect(journey.left(360_000)).toBe("less than a minute left");
+  journey.end("runs", 400_000);
+  expect(journey.left(400_000)).toBeUndefined();
+});
+
+test("journey: a machine that was three times as slow as expected is expected to stay so", () => {
+  const slow = new Journey(plan, measured());
+  slow.begin("built", 0);
+  expect(slow.left(900_000)).toBe("about 5 minutes left"); // it still runs, and the second is still to come
+  slow.end("built", 900_000);
+  expect(slow.left(900_000)).toBe("about 5 minutes left");
+});
+
+test("journey: a build that found its work done says nothing about the next step", () => {
+  const journey = new Journey(plan, measured());
+  journey.begin("built", 0);
+  journey.end("built", 1_000);
+  expect(journey.left(1_000)).toBe("about 2 minutes left");
+});
+
+test("journey: steps of a second or two say nothing about the machine", () => {
+  const journey = new Journey([{ title: "network", typicalSeconds: 1 }, ...plan], measured());
+  journey.begin("network", 0);
+  journey.end("network", 20_000);
+  expect(journey.left(20_000)).toBe("about 7 minutes left");
 });
 
 test("journey: what the machine took before counts more than what is typical, and is noted anew", () => {

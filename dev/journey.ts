@@ -12,12 +12,16 @@ export interface Planned {
 /** Below this the rest is not worth a number, in milliseconds. */
 const MOMENT_MS = 45_000;
 
+/** Steps that were expected to take less than this together say nothing about the machine, in milliseconds. */
+const MEANINGFUL_MS = 10_000;
+
 /** All steps of a command, so that each can be told with its place and with what is left of the whole. */
 export class Journey {
   readonly #expectedMs: ReadonlyMap<string, number>;
   readonly #measured: Durations;
   readonly #sinceMs = new Map<string, number>();
-  readonly #ended = new Set<string>();
+  /** Of the steps that have ended. */
+  readonly #tookMs = new Map<string, number>();
 
   constructor(plan: readonly Planned[], measured: Durations) {
     this.#measured = measured;
@@ -33,7 +37,7 @@ export class Journey {
   end(title: string, nowMs: number): void {
     const sinceMs = this.#sinceMs.get(title);
     if (!this.#expectedMs.has(title) || sinceMs === undefined) return;
-    this.#ended.add(title);
+    this.#tookMs.set(title, nowMs - sinceMs);
     this.#measured.note(title, nowMs - sinceMs);
   }
 
@@ -45,12 +49,31 @@ export class Journey {
 
   /** Such as "about 6 minutes left"; undefined when all steps have ended. */
   left(nowMs: number): string | undefined {
-    const open = [...this.#expectedMs].filter(([title]) => !this.#ended.has(title));
+    const open = [...this.#expectedMs].filter(([title]) => !this.#tookMs.has(title));
     if (open.length === 0) return undefined;
-    const rests = open.map(([title, expectedMs]) =>
-      Math.max(0, expectedMs - (nowMs - (this.#sinceMs.get(title) ?? nowMs))),
-    );
+    const pace = this.#pace(nowMs);
+    const rests = open.map(([title, expectedMs]) => Math.max(0, expectedMs * pace - this.#elapsedMs(title, nowMs)));
     return `${about(rests.reduce((sum, rest) => sum + rest, 0))} left`;
+  }
+
+  /**
+   * How many times as long as expected everything took up to now: a machine that is busy or slow stays so. Never
+   * below 1: a build may find most of its work done already, which says nothing about the next step.
+   */
+  #pace(nowMs: number): number {
+    let expectedMs = 0;
+    let tookMs = 0;
+    for (const [title, expected] of this.#expectedMs) {
+      const elapsedMs = this.#elapsedMs(title, nowMs);
+      if (!this.#tookMs.has(title) && elapsedMs < expected) continue; // it may still be as fast as expected
+      expectedMs += expected;
+      tookMs += this.#tookMs.get(title) ?? elapsedMs;
+    }
+    return expectedMs < MEANINGFUL_MS ? 1 : Math.max(1, tookMs / expectedMs);
+  }
+
+  #elapsedMs(title: string, nowMs: number): number {
+    return nowMs - (this.#sinceMs.get(title) ?? nowMs);
   }
 
   /** Such as "9 steps, about 11 minutes". */
