@@ -7,7 +7,7 @@ import { inside, resolvConf } from "./network.ts";
 
 /**
  * Starts a program inside the instance's network, where pod and cluster addresses are reachable and the cluster's DNS
- * answers. It sees KUBECONFIG, and kubectl on its PATH. It is the caller's to end: `down` leaves it alone.
+ * answers. It sees KUBECONFIG, and kubectl on its PATH. It is the caller's to end; `down` ends it too, since its network goes.
  * @param options as for `spawn`; `env` is added to this process's environment
  */
 export function execInside(instance: Instance, argv: readonly string[], options: SpawnOptions = {}): ChildProcess {
