@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensureComponents } from "./components.ts";
 import { deployOperator } from "./deploy.ts";
+import { onInterrupt } from "./interrupted.ts";
 import { Kubectl } from "./kubectl.ts";
 import { down, up } from "./local/cluster.ts";
 import { execInside } from "./local/exec.ts";
@@ -94,7 +95,8 @@ export async function withTestInstance<T>(
   work: (instance: Instance) => Promise<T>,
   name = TEST_INSTANCE,
 ): Promise<T> {
-  const interrupted = takeDownOn(["SIGINT", "SIGTERM"], name, step);
+  // Who stops the tests in the middle should not find a Kubernetes left over.
+  using _ = onInterrupt(() => down(name, false, step));
   try {
     const instance = await up(name, undefined, step, ETCD_VERSIONS);
     const image = await ensureOperatorImage(root, step);
@@ -103,18 +105,8 @@ export async function withTestInstance<T>(
     await deployOperator(new Kubectl(kubectl, instance.kubeconfig), image.name, step);
     return await work(instance);
   } finally {
-    interrupted.dispose();
     if (!keep) await down(name, false, step);
   }
-}
-
-/** Who stops the tests in the middle should not find a Kubernetes left over. */
-function takeDownOn(signals: readonly NodeJS.Signals[], name: string, step: Step) {
-  const stop = (): void => {
-    void down(name, false, step).finally(() => process.exit(130));
-  };
-  for (const signal of signals) process.once(signal, stop);
-  return { dispose: () => signals.forEach((signal) => void process.off(signal, stop)) };
 }
 
 function spawnHere(argv: readonly string[]) {
