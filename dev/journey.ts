@@ -47,13 +47,13 @@ export class Journey {
     return index === -1 ? undefined : `step ${index + 1} of ${this.#expectedMs.size}`;
   }
 
-  /** Such as "about 6 minutes left"; undefined when all steps have ended. */
+  /** Such as "about 6 minutes left"; undefined when it is not worth a word. */
   left(nowMs: number): string | undefined {
     const open = [...this.#expectedMs].filter(([title]) => !this.#tookMs.has(title));
-    if (open.length === 0) return undefined;
     const pace = this.#pace(nowMs);
     const rests = open.map(([title, expectedMs]) => Math.max(0, expectedMs * pace - this.#elapsedMs(title, nowMs)));
-    return `${about(rests.reduce((sum, rest) => sum + rest, 0))} left`;
+    const restMs = rests.reduce((sum, rest) => sum + rest, 0);
+    return restMs < MOMENT_MS ? undefined : `${about(restMs)} left`;
   }
 
   /**

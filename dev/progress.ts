@@ -89,7 +89,7 @@ function liveLine(running: ReadonlySet<Running>, frame: string, columns: number,
   const nowMs = performance.now();
   const parts = [...running].map((step) => {
     const place = placeOf(step, journey);
-    const head = place === undefined ? "" : `${place}, ${journey?.left(nowMs)}: `;
+    const head = place === undefined ? "" : `${[place, journey?.left(nowMs)].filter(Boolean).join(", ")}: `;
     const note = step.note === "" ? "" : `: ${step.note}`;
     return `${head}${step.title}${note} ${seconds(nowMs - step.sinceMs)}`;
   });
