@@ -82,6 +82,7 @@ class Finder {
       case "TemplateLiteral":
         break;
       case "FunctionDeclaration":
+        if (WORDS.has(node.id?.name ?? "")) break;
         this.#opening(node, { within: joined(place.within, node.id?.name) });
         this.#children(node, { within: joined(place.within, node.id?.name) });
         break;
@@ -203,9 +204,9 @@ class Finder {
     const { value } = node;
     if (typeof value === "boolean") this.#propose(node, String(!value), place);
     if (typeof value !== "number") return;
-    const isLarge = value >= 100;
-    this.#propose(node, String(isLarge ? value * 2 : value + 1), place);
-    if (value > 0) this.#propose(node, String(isLarge ? value / 2 : value - 1), place);
+    const isCount = Number.isInteger(value) && value < 100;
+    this.#propose(node, String(isCount ? value + 1 : value * 2), place);
+    if (value > 0) this.#propose(node, String(isCount ? value - 1 : value / 2), place);
   }
 
   #array(node: Extract<Node, { type: "ArrayExpression" }>, place: Place): void {
@@ -281,7 +282,15 @@ class Finder {
 
   #add({ start }: Node, { within }: Place, from: string, to: string, alone: string | undefined): number {
     const line = this.#source.slice(0, start).split("\n").length;
-    const told = { file: this.#file, line, within, from: oneLine(from), to: oneLine(to) };
+    const same = this.mutations.filter((each) => each.within === within && each.from === oneLine(from));
+    const nth = same.filter((each) => each.to === oneLine(to) || each.to.startsWith(`${oneLine(to)} (`)).length + 1;
+    const told = {
+      file: this.#file,
+      line,
+      within,
+      from: oneLine(from),
+      to: nth === 1 ? oneLine(to) : `${oneLine(to)} (${nth})`,
+    };
     return this.#firstId + this.mutations.push(alone === undefined ? told : { ...told, alone }) - 1;
   }
 

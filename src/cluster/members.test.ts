@@ -1,0 +1,253 @@
+import { expect, test } from "vitest";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { present } from "#base/observed.ts";
+import {
+  arriving,
+  intendedPeers,
+  isFenced,
+  knownMembers,
+  leaderOf,
+  lostForMs,
+  nextPeerName,
+  sickForMs,
+  silentForMs,
+  surplusVoter,
+  votersOf,
+} from "#cluster/members.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { type Member, memberIdFromHex } from "#etcd/types.ts";
+import { claim, cluster, LATER_ID, NOW, unpublished, withArrival, withoutMember } from "#kit/cluster.ts";
+
+const settled = cluster();
+const ids = settled.cluster.status!.identity!.initialMembers.map(({ id }) => id);
+
+/** The snapshot with these members in etcd's list, and no others. */
+function listing(snapshot: ClusterSnapshot, ...members: readonly Partial<Member>[]): ClusterSnapshot {
+  if (snapshot.members.is !== "present") throw new Error("there is no list");
+  const whole = members.map(
+    (member): Member => ({
+      id: memberIdFromHex("f00"),
+      name: "",
+      peerUrls: [],
+      clientUrls: [],
+      isLearner: false,
+      ...member,
+    }),
+  );
+  return { ...snapshot, members: present({ ...snapshot.members.value, members: whole }) };
+}
+
+function listOf({ members }: ClusterSnapshot): readonly Member[] {
+  return members.is === "present" ? members.value.members : [];
+}
+
+/** The snapshot without an answer about who is a member, and with this on record. */
+function recording(
+  snapshot: ClusterSnapshot,
+  recorded: readonly { name: string; id: string; learner: boolean }[],
+): ClusterSnapshot {
+  const members = recorded.map((member) => ({ ...member, healthy: false, leader: false }));
+  const status = { ...snapshot.cluster.status, members };
+  return {
+    ...snapshot,
+    cluster: { ...snapshot.cluster, status },
+    members: { is: "unknown", why: "nobody has a leader" },
+  };
+}
+
+function told(snapshot: ClusterSnapshot): readonly string[] {
+  return knownMembers(snapshot).map(({ name, id, isLearner, hasStarted, isOurs }) =>
+    [
+      name,
+      id,
+      isLearner ? "learner" : "voter",
+      hasStarted ? "started" : "not started",
+      isOurs ? "ours" : "theirs",
+    ].join(" "),
+  );
+}
+
+const foreign: { name: string; given: Partial<Member>; expect: string }[] = [
+  {
+    name: "under a URL of its own is called what it is called",
+    given: { name: "theirs", peerUrls: ["http://elsewhere:2380"] },
+    expect: "theirs f00 voter started theirs",
+  },
+  {
+    name: "without a name is called by its host",
+    given: { peerUrls: ["http://elsewhere:2380"] },
+    expect: "elsewhere f00 voter not started theirs",
+  },
+  {
+    name: "with a URL that is none is called by that",
+    given: { peerUrls: ["nonsense"] },
+    expect: "nonsense f00 voter not started theirs",
+  },
+  { name: "without a URL has no name", given: {}, expect: " f00 voter not started theirs" },
+  {
+    name: "that has the name of ours, under another URL, is not ours",
+    given: { name: "my-etcd-3", peerUrls: ["http://my-etcd-3.elsewhere:2380"] },
+    expect: "my-etcd-3 f00 voter started theirs",
+  },
+  {
+    name: "below our domain, whose name no peer can have, is not ours",
+    given: { name: "theirs", peerUrls: ["http://guest.my-etcd.foo.svc:2380"] },
+    expect: "theirs f00 voter started theirs",
+  },
+  {
+    name: "that was added as ours is ours before it has a name",
+    given: { peerUrls: ["http://my-etcd-3.my-etcd.foo.svc:2380"], isLearner: true },
+    expect: "my-etcd-3 f00 learner not started ours",
+  },
+];
+for (const { name, given, expect: wanted } of foreign) {
+  test(`members: one ${name}`, () => expect(told(listing(settled, given))).toEqual([wanted]));
+}
+
+test("members: they stand in the order of their ordinals, whatever the order of the list, strangers last", () => {
+  const stranger: Partial<Member> = { name: "a", peerUrls: ["http://a:2380"] };
+  const names = knownMembers(listing(settled, stranger, ...listOf(settled).toReversed())).map(({ name }) => name);
+  expect(names).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2", "a"]);
+});
+
+test("members: whom etcd cannot be asked about are those on record", () => {
+  const given = recording(cluster({ replicas: 1 }), [
+    { name: "my-etcd-1", id: "abc", learner: false },
+    { name: "my-etcd-2", id: "def", learner: true },
+    { name: "theirs", id: "f00", learner: false },
+  ]);
+  expect(told(given)).toEqual([
+    "my-etcd-1 abc voter started ours",
+    "my-etcd-2 def learner not started ours",
+    "theirs f00 voter started theirs",
+  ]);
+  expect(told(recording(settled, [{ name: "my-etcd-3", id: "abc", learner: false }]))).toEqual([
+    "my-etcd-3 abc voter started ours",
+  ]);
+});
+
+test("members: of a cluster that forms, and of one of which nothing is on record, they are those of the frozen list", () => {
+  const partly = [{ name: "my-etcd-0", id: ids[0]!, learner: false }];
+  expect(told(recording(cluster({ stage: "starting" }), partly))).toEqual(
+    ids.map((id, n) => `my-etcd-${n} ${id} voter not started ours`),
+  );
+  expect(told(recording(settled, []))).toEqual(ids.map((id, n) => `my-etcd-${n} ${id} voter started ours`));
+});
+
+test("members: a voter that a person added and that has not started is arriving, too", () => {
+  const added = { peerUrls: ["http://my-etcd-3.my-etcd.foo.svc:2380"] };
+  expect(arriving(listing(settled, ...listOf(settled), added)).map(({ name }) => name)).toEqual(["my-etcd-3"]);
+  expect(arriving(withArrival(settled, "my-etcd-3", "started")).map(({ name }) => name)).toEqual(["my-etcd-3"]);
+  expect(arriving(settled)).toEqual([]);
+});
+
+test("members: of too many the sick goes first, then who does not serve, then the highest ordinal", () => {
+  const wanting = (replicas: number, snapshot: ClusterSnapshot): ClusterSnapshot => ({
+    ...snapshot,
+    cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, replicas } },
+  });
+  const nameOf = (snapshot: ClusterSnapshot) => surplusVoter(wanting(2, snapshot))?.name;
+  const silent = (snapshot: ClusterSnapshot, name: string): ClusterSnapshot => ({
+    ...snapshot,
+    endpoints: new Map([...snapshot.endpoints].filter(([each]) => each !== name)),
+  });
+  expect(nameOf(settled)).toBe("my-etcd-2");
+  expect(nameOf(silent(settled, "my-etcd-0"))).toBe("my-etcd-0");
+  expect(nameOf(unpublished(settled, "my-etcd-0", ids[0]))).toBe("my-etcd-0");
+  expect(nameOf(silent(unpublished(settled, "my-etcd-2", ids[2]), "my-etcd-1"))).toBe("my-etcd-1");
+  expect(surplusVoter(settled)).toBeUndefined();
+});
+
+test("members: one that a person added under a URL of their own is never chosen to go", () => {
+  const theirs = { name: "theirs", peerUrls: ["http://elsewhere:2380"] };
+  expect(surplusVoter(listing(settled, ...listOf(settled), theirs))?.name).not.toBe("theirs");
+});
+
+test("members: who leads is told by the first that answers", () => {
+  expect(leaderOf(cluster({ leader: "my-etcd-2", down: ["my-etcd-0"] }))?.name).toBe("my-etcd-2");
+  expect(leaderOf(cluster({ stage: "starting" }))).toBeUndefined();
+});
+
+test("members: of whom nothing has been seen, nothing bad has been seen", () => {
+  const [member] = knownMembers(settled);
+  expect([sickForMs, lostForMs, silentForMs].map((ask) => ask(settled, member!))).toEqual([0, 0, 0]);
+  const history = { knownForMs: 9, sickForMs: 1, wellMsAgo: undefined, lostForMs: 2, silentForMs: 3 };
+  const seen = { ...settled, histories: new Map([[ids[0]!, history]]) };
+  expect([sickForMs, lostForMs, silentForMs].map((ask) => ask(seen, member!))).toEqual([1, 2, 3]);
+});
+
+/** A peer of this name that has been going away for so long. */
+function going(name: string, forMs: number): EtcdPeer {
+  const [peer] = withArrival(settled, "my-etcd-3", "intended").peers.slice(-1);
+  const deletionTimestamp = new Date(NOW - forMs).toISOString();
+  return { ...peer!, metadata: { ...peer!.metadata, name, deletionTimestamp } };
+}
+
+const naming: { name: string; given: ClusterSnapshot; expect: string; leaving?: true }[] = [
+  { name: "is the lowest that is free", given: settled, expect: "my-etcd-3" },
+  {
+    name: "may be that of who has left without a trace",
+    given: { ...withoutMember(settled, "my-etcd-0"), peers: settled.peers.slice(1), claims: settled.claims.slice(1) },
+    expect: "my-etcd-0",
+  },
+  {
+    name: "is not that of a member, even of one that has neither peer nor claim",
+    given: { ...settled, peers: [], claims: [] },
+    expect: "my-etcd-3",
+  },
+  {
+    name: "is not that of a peer that stays",
+    given: {
+      ...settled,
+      peers: [...settled.peers, { ...going("my-etcd-3", 0), metadata: { name: "my-etcd-3" } } as EtcdPeer],
+    },
+    expect: "my-etcd-4",
+  },
+  {
+    name: "is not that of a claim that was kept",
+    given: { ...settled, claims: [...settled.claims, claim("my-etcd-3")] },
+    expect: "my-etcd-4",
+  },
+  {
+    name: "is waited for while it is becoming free",
+    given: { ...settled, peers: [...settled.peers, going("my-etcd-3", 59_999)] },
+    expect: "my-etcd-3",
+    leaving: true,
+  },
+  {
+    name: "is passed over when it does not become free within a minute",
+    given: { ...settled, peers: [...settled.peers, going("my-etcd-3", 60_000)] },
+    expect: "my-etcd-4",
+  },
+  {
+    name: "is passed over when only the peer is going, not its claim",
+    given: { ...settled, peers: [...settled.peers, going("my-etcd-3", 0)], claims: [claim("my-etcd-3")] },
+    expect: "my-etcd-4",
+  },
+];
+for (const { name, given, expect: wanted, leaving = false } of naming) {
+  test(`members: the next name ${name}`, () => expect(nextPeerName(given)).toEqual({ name: wanted, leaving }));
+}
+
+test("members: an intent is to join a cluster that is there, and has no member ID yet", () => {
+  const { peers } = withArrival(settled, "my-etcd-3", "intended");
+  const others = [...cluster({ stage: "starting" }).peers, ...withArrival(settled, "my-etcd-4", "started").peers];
+  const nameless = others.map((peer): EtcdPeer => ({ ...peer, spec: withoutId(peer.spec) }));
+  const founders = nameless.filter(({ spec }) => spec.bootstrap?.initialClusterState !== "Existing");
+  expect(intendedPeers({ ...settled, peers: [...others, ...founders, ...peers] })).toEqual(peers.slice(-1));
+});
+
+function withoutId({ memberID: _, ...spec }: EtcdPeer["spec"]): EtcdPeer["spec"] {
+  return spec;
+}
+
+test("members: fenced is who has a peer that may only restart", () => {
+  expect(isFenced(settled, "my-etcd-0")).toBe(true);
+  expect(isFenced(cluster({ stage: "joined" }), "my-etcd-0")).toBe(false);
+  expect(isFenced(settled, "my-etcd-3")).toBe(false);
+});
+
+test("members: learners have no vote", () => {
+  expect(votersOf(withArrival(settled, "my-etcd-3", "synced")).map(({ id }) => id)).toEqual(ids);
+  expect(ids).not.toContain(LATER_ID);
+});
