@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CLEANUP_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { CLEANUP_FINALIZER, QUARANTINE_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { present } from "#base/observed.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
@@ -10,17 +10,21 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { type Member, memberIdFromHex } from "#etcd/types.ts";
 import {
+  type Arrival,
   born,
   changedPeer,
+  claim,
+  claimIdentity,
   cluster,
   endpointStatus,
   LATER_ID,
+  pod,
   sickFor,
   withArrival,
   withoutMember,
   withRemoval,
 } from "#kit/cluster.ts";
-import type { PodDisruptionBudget, Service } from "#kube/kinds.ts";
+import type { Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 
 const settled = cluster();
 const identity = settled.cluster.status!.identity!;
@@ -77,6 +81,47 @@ const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: 
   moveLeader: { do: "moveLeader", from: m0!.name, to: m1!.name, id: m1!.id },
 };
 
+const lost = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
+
+function replacing(snapshot: ClusterSnapshot): ClusterStep {
+  return { do: "markRemoval", peer: peerOf(snapshot, "my-etcd-1"), removal: "replacement" };
+}
+
+/** Two first members have joined; the third has not, as far as is on record, and does not answer. */
+function straggling(snapshot: ClusterSnapshot, given: { listed: boolean; started: boolean }): ClusterSnapshot {
+  if (snapshot.members.is !== "present") throw new Error("there is no list");
+  const initialMembers = identity.initialMembers.map((member, n) => ({ ...member, joined: n < 2 }));
+  const status = { ...snapshot.cluster.status, identity: { ...identity, initialMembers } };
+  const third = given.started ? m2!.name : "";
+  const members = snapshot.members.value.members
+    .map((member) =>
+      member.id === m2!.id ? { ...member, name: third, clientUrls: given.started ? member.clientUrls : [] } : member,
+    )
+    .filter(({ id }) => given.listed || id !== m2!.id);
+  return {
+    ...snapshot,
+    cluster: { ...snapshot.cluster, status },
+    members: present({ ...snapshot.members.value, members }),
+    endpoints: new Map([...snapshot.endpoints].filter(([name]) => name !== m2!.name)),
+  };
+}
+
+/** The snapshot with this pod, or none, for the member that joins. */
+function withPod(snapshot: ClusterSnapshot, its: Pod | undefined): ClusterSnapshot {
+  const others = [...snapshot.pods].filter(([name]) => name !== learner.name);
+  return { ...snapshot, pods: new Map(its === undefined ? others : [...others, [learner.name, its]]) };
+}
+
+/** The snapshot in which the claim of the member that joins waits for its volume. */
+function unbound(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const its = claim(learner.name, claimIdentity(identity.clusterID, LATER_ID), { bound: false });
+  return { ...snapshot, claims: [...snapshot.claims, its] };
+}
+
+function arrivingPeer(stage: Arrival): EtcdPeer {
+  return peerOf(withArrival(settled, learner.name, stage), learner.name);
+}
+
 interface Case {
   readonly name: string;
   readonly given: ClusterSnapshot;
@@ -128,6 +173,30 @@ const cases: Record<string, readonly Case[]> = {
       is: "allowed",
     },
     {
+      name: "when the cluster has formed without it, a first member may still come while etcd lists it as not started",
+      given: straggling(settled, { listed: true, started: false }),
+      step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-2") },
+      is: "allowed",
+    },
+    {
+      name: "whom etcd lists as started may not bootstrap, whatever is on record",
+      given: straggling(settled, { listed: true, started: true }),
+      step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-2") },
+      is: "forbidden",
+    },
+    {
+      name: "whom the formed cluster does not list may not bootstrap",
+      given: straggling(settled, { listed: false, started: false }),
+      step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-2") },
+      is: "forbidden",
+    },
+    {
+      name: "when nobody knows whom the formed cluster lists, nobody bootstraps",
+      given: withoutList(straggling(settled, { listed: true, started: false })),
+      step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-2") },
+      is: "forbidden",
+    },
+    {
       name: "nobody outside the frozen list may bootstrap",
       given: cluster({ stage: "starting", spec: { replicas: 5 } }),
       step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-3") },
@@ -139,6 +208,18 @@ const cases: Record<string, readonly Case[]> = {
       name: "who has answered has joined",
       given: answering(cluster({ stage: "starting" }), "my-etcd-0"),
       step: { do: "recordJoined", names: ["my-etcd-0"] },
+      is: "allowed",
+    },
+    {
+      name: "each is asked by its own name",
+      given: answering(cluster({ stage: "starting" }), "my-etcd-1"),
+      step: { do: "recordJoined", names: ["my-etcd-1"] },
+      is: "allowed",
+    },
+    {
+      name: "whom etcd lists as started has joined, also when it is silent",
+      given: straggling(settled, { listed: true, started: true }),
+      step: { do: "recordJoined", names: ["my-etcd-2"] },
       is: "allowed",
     },
     {
@@ -310,28 +391,102 @@ const cases: Record<string, readonly Case[]> = {
       is: "allowed",
     },
     {
+      name: "whose running pod could still bootstrap gets no vote",
+      given: withPod(withArrival(settled, "my-etcd-3", "synced"), pod("my-etcd-3", { ready: true, fenced: false })),
+      step: STEPS.promote,
+      is: "forbidden",
+    },
+    {
+      name: "who has no pod gets no vote",
+      given: withPod(withArrival(settled, "my-etcd-3", "synced"), undefined),
+      step: STEPS.promote,
+      is: "forbidden",
+    },
+    {
       name: "who has no peer gets no vote",
       given: withArrival(settled, "my-etcd-3", "synced", { peer: false }),
       step: STEPS.promote,
       is: "forbidden",
     },
   ],
-  "not-a-member": [
+  "nobody-vouches": [
+    { name: "who is lost and silent is given up", given: lost, step: replacing(lost), is: "allowed" },
+    { name: "who takes part is not given up", given: settled, step: replacing(settled), is: "forbidden" },
     {
-      name: "an intent that etcd has added meanwhile stays",
-      given: withArrival(settled, "my-etcd-3", "added"),
-      step: { do: "deletePeer", peer: intent("my-etcd-3") },
+      name: "whom the kubelet calls ready is not given up",
+      given: { ...lost, pods: settled.pods },
+      step: replacing(lost),
       is: "forbidden",
     },
     {
-      name: "an intent that etcd does not list goes",
+      name: "from whom the leader hears is not given up",
+      given: { ...lost, heard: new Set([identity.initialMembers[1]!.id]) },
+      step: replacing(lost),
+      is: "forbidden",
+    },
+    {
+      name: "that its process runs does not help who has lost its data",
+      given: {
+        ...lost,
+        pods: settled.pods,
+        claims: settled.claims.filter(({ metadata }) => metadata.name !== m1!.name),
+      },
+      step: replacing(lost),
+      is: "allowed",
+    },
+    {
+      name: "a removal may always be taken back",
       given: settled,
+      step: { ...STEPS.markRemoval, removal: undefined },
+      is: "allowed",
+    },
+    {
+      name: "when fewer are wanted the healthy may go",
+      given: settled,
+      step: { ...STEPS.markRemoval, removal: "scale-down" },
+      is: "allowed",
+    },
+    {
+      name: "who takes part again is not removed on the word of yesterday",
+      given: withRemoval(settled, "my-etcd-2", "replacement"),
+      step: STEPS.removeMember,
+      is: "forbidden",
+    },
+    {
+      name: "whose removal was asked for is removed",
+      given: withRemoval(settled, "my-etcd-2", "scale-down"),
+      step: STEPS.removeMember,
+      is: "allowed",
+    },
+    {
+      name: "a removal without a reason is for others to judge",
+      given: settled,
+      step: STEPS.removeMember,
+      is: "allowed",
+    },
+    {
+      name: "a learner costs no vote",
+      given: withRemoval(withArrival(settled, "my-etcd-3", "synced"), "my-etcd-3", "replacement"),
+      step: { do: "removeMember", ...learner },
+      is: "allowed",
+    },
+  ],
+  "not-a-member": [
+    {
+      name: "an intent goes also when etcd has added its member meanwhile, which gets an EtcdPeer again",
+      given: withArrival(settled, "my-etcd-3", "added"),
       step: { do: "deletePeer", peer: intent("my-etcd-3") },
       is: "allowed",
     },
     {
-      name: "a member that was added again under its old URL is another one",
+      name: "an intent has no claim to let go of",
       given: settled,
+      step: { ...STEPS.releaseClaim, peer: intent("my-etcd-3") },
+      is: "forbidden",
+    },
+    {
+      name: "a member that was added again under its old URL is another one",
+      given: withoutMember(settled, "my-etcd-2"),
       step: { do: "deletePeer", peer: { ...settled.peers[2]!, spec: { ...settled.peers[2]!.spec, memberID: "abc" } } },
       is: "allowed",
     },
@@ -341,9 +496,16 @@ const cases: Record<string, readonly Case[]> = {
       step: STEPS.releaseClaim,
       is: "forbidden",
     },
+    { name: "who is a member stays", given: settled, step: STEPS.deletePeer, is: "forbidden" },
+    {
+      name: "who has left may go",
+      given: withoutMember(settled, "my-etcd-2"),
+      step: STEPS.releaseClaim,
+      is: "allowed",
+    },
     {
       name: "without a member list nobody goes",
-      given: cluster({ down: ["my-etcd-1", "my-etcd-2"] }),
+      given: withoutList(settled),
       step: { do: "deletePeer", peer: intent("my-etcd-3") },
       is: "forbidden",
     },
@@ -366,11 +528,66 @@ const cases: Record<string, readonly Case[]> = {
       is: "allowed",
     },
     {
-      name: "who was never a member leaves no data",
+      name: "no etcd ever ran on it: the claim goes",
       given: settled,
-      step: { ...STEPS.releaseClaim, peer: intent("my-etcd-3") },
+      step: { ...STEPS.releaseClaim, peer: marked("never-started") },
       is: "allowed",
     },
+    {
+      name: "to put the claim of who was lost aside nobody has to ask",
+      given: settled,
+      step: { ...STEPS.releaseClaim, peer: marked("replacement"), finalizer: QUARANTINE_FINALIZER },
+      is: "allowed",
+    },
+    {
+      name: "nobody is marked as one too many while there are no more than are wanted",
+      given: settled,
+      step: { ...STEPS.markRemoval, removal: "scale-down" },
+      is: "forbidden",
+    },
+    {
+      name: "one too many is marked",
+      given: wanting(settled, { replicas: 2 }),
+      step: { ...STEPS.markRemoval, removal: "scale-down" },
+      is: "allowed",
+    },
+    {
+      name: "a voter that a person added does not make one of ours too many",
+      given: listing(settled, { name: "theirs", peerUrls: ["http://elsewhere:2380"] }),
+      step: { ...STEPS.markRemoval, removal: "scale-down" },
+      is: "forbidden",
+    },
+    {
+      name: "a learner that is not wanted any more is marked as one too many",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      step: { do: "markRemoval", peer: arrivingPeer("started"), removal: "scale-down" },
+      is: "allowed",
+    },
+    {
+      name: "a learner that is wanted is not marked as one too many",
+      given: wanting(withArrival(settled, "my-etcd-3", "started"), { replicas: 4 }),
+      step: { do: "markRemoval", peer: arrivingPeer("started"), removal: "scale-down" },
+      is: "forbidden",
+    },
+    {
+      name: "who may hold data is not marked as never started",
+      given: lost,
+      step: { ...STEPS.markRemoval, removal: "never-started" },
+      is: "forbidden",
+    },
+    {
+      name: "whose claim never got a volume is marked as never started",
+      given: unbound(withArrival(settled, "my-etcd-3", "added")),
+      step: { do: "markRemoval", peer: arrivingPeer("added"), removal: "never-started" },
+      is: "allowed",
+    },
+    {
+      name: "who is no member is not marked for a reason that costs the claim",
+      given: wanting(settled, { replicas: 1 }),
+      step: { do: "markRemoval", peer: arrivingPeer("added"), removal: "scale-down" },
+      is: "forbidden",
+    },
+    { name: "who is lost is marked, and keeps the claim", given: settled, step: STEPS.markRemoval, is: "allowed" },
   ],
   "own-only": [
     ...(["markRemoval", "releaseClaim", "deletePeer"] as const).map(

@@ -1,22 +1,30 @@
 import { expect, test } from "vitest";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { present } from "#base/observed.ts";
+import { arriving } from "#cluster/learners.ts";
 import {
-  arriving,
   intendedPeers,
   isFenced,
   knownMembers,
   leaderOf,
-  lostForMs,
   nextPeerName,
-  sickForMs,
-  silentForMs,
   surplusVoter,
   votersOf,
 } from "#cluster/members.ts";
+import { lostForMs, sickForMs, silentForMs } from "#cluster/patience.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { type Member, memberIdFromHex } from "#etcd/types.ts";
-import { claim, cluster, LATER_ID, NOW, unpublished, withArrival, withoutMember } from "#kit/cluster.ts";
+import {
+  claim,
+  claimIdentity,
+  cluster,
+  LATER_ID,
+  NOW,
+  pod,
+  unpublished,
+  withArrival,
+  withoutMember,
+} from "#kit/cluster.ts";
 
 const settled = cluster();
 const ids = settled.cluster.status!.identity!.initialMembers.map(({ id }) => id);
@@ -67,10 +75,12 @@ function told(snapshot: ClusterSnapshot): readonly string[] {
   );
 }
 
-const foreign: { name: string; given: Partial<Member>; expect: string }[] = [
+const STARTED = { clientUrls: ["http://anywhere:2379"] };
+const OUR_URL = "http://my-etcd-3.my-etcd.foo.svc:2380";
+const known: { name: string; from?: ClusterSnapshot; given: Partial<Member>; expect: string }[] = [
   {
     name: "under a URL of its own is called what it is called",
-    given: { name: "theirs", peerUrls: ["http://elsewhere:2380"] },
+    given: { name: "theirs", peerUrls: ["http://elsewhere:2380"], ...STARTED },
     expect: "theirs f00 voter started theirs",
   },
   {
@@ -86,22 +96,45 @@ const foreign: { name: string; given: Partial<Member>; expect: string }[] = [
   { name: "without a URL has no name", given: {}, expect: " f00 voter not started theirs" },
   {
     name: "that has the name of ours, under another URL, is not ours",
-    given: { name: "my-etcd-3", peerUrls: ["http://my-etcd-3.elsewhere:2380"] },
+    given: { name: "my-etcd-3", peerUrls: ["http://my-etcd-3.elsewhere:2380"], ...STARTED },
     expect: "my-etcd-3 f00 voter started theirs",
   },
   {
     name: "below our domain, whose name no peer can have, is not ours",
     given: { name: "theirs", peerUrls: ["http://guest.my-etcd.foo.svc:2380"] },
-    expect: "theirs f00 voter started theirs",
+    expect: "theirs f00 voter not started theirs",
   },
   {
-    name: "that was added as ours is ours before it has a name",
-    given: { peerUrls: ["http://my-etcd-3.my-etcd.foo.svc:2380"], isLearner: true },
+    name: "that was added under a URL of ours is ours before anybody has met it",
+    given: { peerUrls: [OUR_URL], isLearner: true },
     expect: "my-etcd-3 f00 learner not started ours",
   },
+  {
+    name: "has started when it has told where it serves clients, with or without a name",
+    given: { peerUrls: [OUR_URL], ...STARTED },
+    expect: "my-etcd-3 f00 voter started ours",
+  },
+  {
+    name: "that has the ID of a peer is that peer's member, whatever its URL",
+    from: withArrival(settled, "my-etcd-3", "started"),
+    given: { id: memberIdFromHex(LATER_ID), name: "renamed", peerUrls: ["http://elsewhere:2380"] },
+    expect: `my-etcd-3 ${LATER_ID} voter not started ours`,
+  },
+  {
+    name: "that has the ID of a first member is that one, also when its peer is gone",
+    from: { ...settled, peers: [], claims: [] },
+    given: { id: memberIdFromHex(ids[1]!), name: "renamed", peerUrls: [OUR_URL] },
+    expect: `my-etcd-1 ${ids[1]} voter not started ours`,
+  },
+  {
+    name: "that has the ID of a claim is that claim's member, also when its peer is gone",
+    from: { ...settled, claims: [...settled.claims, claim("my-etcd-4", claimIdentity("abc", "f00"))] },
+    given: { name: "renamed", peerUrls: [OUR_URL] },
+    expect: "my-etcd-4 f00 voter not started ours",
+  },
 ];
-for (const { name, given, expect: wanted } of foreign) {
-  test(`members: one ${name}`, () => expect(told(listing(settled, given))).toEqual([wanted]));
+for (const { name, from = settled, given, expect: wanted } of known) {
+  test(`members: one ${name}`, () => expect(told(listing(from, given))).toEqual([wanted]));
 }
 
 test("members: they stand in the order of their ordinals, whatever the order of the list, strangers last", () => {
@@ -139,6 +172,8 @@ test("members: a voter that a person added and that has not started is arriving,
   expect(arriving(listing(settled, ...listOf(settled), added)).map(({ name }) => name)).toEqual(["my-etcd-3"]);
   expect(arriving(withArrival(settled, "my-etcd-3", "started")).map(({ name }) => name)).toEqual(["my-etcd-3"]);
   expect(arriving(settled)).toEqual([]);
+  const late = listOf(settled).map((member, n) => (n === 2 ? { ...member, clientUrls: [] } : member));
+  expect(arriving(listing(settled, ...late))).toEqual([]); // a first member was there from the beginning
 });
 
 test("members: of too many the sick goes first, then who does not serve, then the highest ordinal", () => {
@@ -160,7 +195,9 @@ test("members: of too many the sick goes first, then who does not serve, then th
 
 test("members: one that a person added under a URL of their own is never chosen to go", () => {
   const theirs = { name: "theirs", peerUrls: ["http://elsewhere:2380"] };
-  expect(surplusVoter(listing(settled, ...listOf(settled), theirs))?.name).not.toBe("theirs");
+  expect(surplusVoter(listing(settled, ...listOf(settled), theirs))).toBeUndefined(); // nor does it cost one of ours
+  const few = { ...settled.cluster, spec: { ...settled.cluster.spec, replicas: 2 } };
+  expect(surplusVoter(listing({ ...settled, cluster: few }, ...listOf(settled), theirs))?.name).toBe("my-etcd-2");
 });
 
 test("members: who leads is told by the first that answers", () => {
@@ -201,6 +238,11 @@ const naming: { name: string; given: ClusterSnapshot; expect: string; leaving?: 
       ...settled,
       peers: [...settled.peers, { ...going("my-etcd-3", 0), metadata: { name: "my-etcd-3" } } as EtcdPeer],
     },
+    expect: "my-etcd-4",
+  },
+  {
+    name: "is not that of a peer that another cluster owns",
+    given: { ...settled, foreignPeers: [{ ...going("my-etcd-3", 0), metadata: { name: "my-etcd-3" } } as EtcdPeer] },
     expect: "my-etcd-4",
   },
   {
@@ -245,6 +287,10 @@ test("members: fenced is who has a peer that may only restart", () => {
   expect(isFenced(settled, "my-etcd-0")).toBe(true);
   expect(isFenced(cluster({ stage: "joined" }), "my-etcd-0")).toBe(false);
   expect(isFenced(settled, "my-etcd-3")).toBe(false);
+  const running = new Map([...settled.pods, ["my-etcd-0", pod("my-etcd-0", { ready: true, fenced: false })] as const]);
+  expect(isFenced({ ...settled, pods: running }, "my-etcd-0")).toBe(false);
+  expect(isFenced({ ...settled, pods: new Map() }, "my-etcd-0")).toBe(false);
+  expect(isFenced({ ...settled, peers: [] }, "my-etcd-0")).toBe(false);
 });
 
 test("members: learners have no vote", () => {

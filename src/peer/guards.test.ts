@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { CLAIM_CLUSTER_ID_ANNOTATION, CLEANUP_FINALIZER, QUARANTINE_FINALIZER } from "#api/names.ts";
+import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  CLEANUP_FINALIZER,
+  QUARANTINE_FINALIZER,
+  REMOVAL_ANNOTATION,
+} from "#api/names.ts";
 import { born, claim } from "#kit/cluster.ts";
 import { peer } from "#kit/peer.ts";
 import type { ReplicaSet } from "#kube/kinds.ts";
@@ -98,31 +103,49 @@ const cases: Record<string, readonly Case[]> = {
   "asked-to-delete": [
     {
       name: "the claim goes with a peer that goes and says so",
-      given: leaving([CLEANUP_FINALIZER]),
+      given: because("scale-down", leaving([CLEANUP_FINALIZER])),
       step: STEPS.deleteClaim,
       is: "allowed",
     },
     {
+      name: "the claim of a member that never started goes, too",
+      given: because("never-started", leaving([CLEANUP_FINALIZER])),
+      step: STEPS.deleteClaim,
+      is: "allowed",
+    },
+    {
+      name: "a finalizer that outlived its reason costs no claim",
+      given: leaving([CLEANUP_FINALIZER]),
+      step: STEPS.deleteClaim,
+      is: "forbidden",
+    },
+    {
+      name: "the claim of a member that is replaced is kept",
+      given: because("replacement", leaving([CLEANUP_FINALIZER])),
+      step: STEPS.deleteClaim,
+      is: "forbidden",
+    },
+    {
       name: "the claim of a peer that stays is kept, whatever it says",
-      given: peer({ finalizers: [CLEANUP_FINALIZER] }),
+      given: because("scale-down", peer({ finalizers: [CLEANUP_FINALIZER] })),
       step: STEPS.deleteClaim,
       is: "forbidden",
     },
     {
       name: "the claim of a peer that goes and does not say so is kept",
-      given: leaving([QUARANTINE_FINALIZER]),
+      given: because("scale-down", leaving([QUARANTINE_FINALIZER])),
       step: STEPS.deleteClaim,
       is: "forbidden",
     },
     {
       name: "the claim of a peer that says nothing is kept",
-      given: peer({ deleting: true }),
+      given: because("scale-down", peer({ deleting: true })),
       step: STEPS.deleteClaim,
       is: "forbidden",
     },
     {
       name: "a claim of another member is kept",
-      given: leaving([CLEANUP_FINALIZER]),
+      given: because("scale-down", leaving([CLEANUP_FINALIZER])),
       step: { do: "deleteClaim", claim: claim("my-etcd-0") },
       is: "forbidden",
     },
@@ -140,6 +163,13 @@ const cases: Record<string, readonly Case[]> = {
     ),
   ],
 };
+
+/** The peer with the reason of its removal on record. */
+function because(removal: string, snapshot: PeerSnapshot): PeerSnapshot {
+  const { metadata } = snapshot.peer;
+  const annotations = { ...metadata.annotations, [REMOVAL_ANNOTATION]: removal };
+  return { ...snapshot, peer: { ...snapshot.peer, metadata: { ...metadata, annotations } } };
+}
 
 function leaving(finalizers: readonly string[]): PeerSnapshot {
   return peer({ deleting: true, finalizers });
