@@ -114,6 +114,9 @@ class Tests {
       if (typeof rest.at(-1) !== "function" || tests.has(title)) throw new Error(`two tests, or none: ${title}`);
       tests.set(title, rest.at(-1) as Body);
     };
+    test.each = (rows: readonly unknown[]) => (name: string, body: (...row: readonly unknown[]) => unknown) => {
+      for (const [n, row] of rows.entries()) test(`${name} ${n}`, () => body(...(Array.isArray(row) ? row : [row])));
+    };
     const describe = (name: string, body: Body) => {
       titles.push(name);
       body();
