@@ -1,4 +1,11 @@
-import { CLAIM_MEMBER_ID_ANNOTATION, FENCE, INITIAL_CLUSTER_ANNOTATION, ordinalOf, peerName } from "#api/names.ts";
+import {
+  CLAIM_MEMBER_ID_ANNOTATION,
+  FENCE,
+  INITIAL_CLUSTER_ANNOTATION,
+  ordinalOf,
+  peerName,
+  REMOVAL_ANNOTATION,
+} from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import {
   byOrdinal,
@@ -215,6 +222,11 @@ export function intendedPeers(snapshot: ClusterSnapshot): readonly EtcdPeer[] {
   return snapshot.peers.filter(
     (peer) => peer.spec.bootstrap?.initialClusterState === "Existing" && peer.spec.memberID === undefined,
   );
+}
+
+/** Whether it stands on record that the member is to be removed. */
+export function isLeaving(snapshot: ClusterSnapshot, name: string): boolean {
+  return peerNamed(snapshot, name)?.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined;
 }
 
 /** Whether the member may only restart: its peer has no bootstrap section, and the pod that runs has been told. */

@@ -729,6 +729,11 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     given: withBudget(withArrival(cluster(), "my-etcd-3", "synced")),
     expect: "take-back-learner: markRemoval my-etcd-3 scale-down",
   },
+  {
+    name: "a learner that is on its way out gets no vote",
+    given: withRemoval(withBudget(withArrival(cluster(), "my-etcd-3", "synced")), "my-etcd-3", "scale-down"),
+    expect: "remove-member: removeMember my-etcd-3",
+  },
   // Members of somebody else
   {
     name: "a voter that a person added costs none of ours",

@@ -165,6 +165,7 @@ class Ending {
           : this.#says("Available", "True", "QuorumAvailable");
     if (available !== undefined) return available;
     if (isUndecided) return this.#tells("Progressing", "await-verdict:");
+    if (alarms.length > 0) return this.#says("Ready", "False", "CorruptionAlarm");
     if (isFull) return this.#says("Ready", "False", "NoSpaceAlarm");
     if (isComplete) return this.#wrongWhenComplete(own.map(({ id }) => hexOf(id)));
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False, and the cluster is not complete";

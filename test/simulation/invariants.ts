@@ -93,7 +93,8 @@ const oneCluster: Invariant = {
 
 const frozenList: Invariant = {
   name: "frozen list",
-  promise: "Until a majority of its first members has joined, nothing outside the frozen list of its first members is made.",
+  promise:
+    "Until a majority of its first members has joined, nothing outside the frozen list of its first members is made.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_PEERS) return undefined;
     const identity = identityOf(ownerIn(world, event.after));

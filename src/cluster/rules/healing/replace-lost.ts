@@ -1,5 +1,5 @@
 import { neverRan } from "#cluster/learners.ts";
-import { intendedPeers, type KnownMember } from "#cluster/members.ts";
+import { intendedPeers, isLeaving, type KnownMember } from "#cluster/members.ts";
 import { givenUp, hasNoClaim, lostForMs, refusedEmptyVolume } from "#cluster/patience.ts";
 import { retire } from "#cluster/rules/membership/retire-peer.ts";
 import { type ClusterSnapshot, healthOf, peerNamed } from "#cluster/snapshot.ts";
@@ -17,6 +17,7 @@ export const replaceLost: ClusterRule = {
     const [lost] = givenUp(snapshot);
     const peer = lost === undefined ? undefined : peerNamed(snapshot, lost.name);
     if (lost === undefined || peer === undefined) return undefined;
+    if (isLeaving(snapshot, lost.name)) return undefined; // remove-member goes on with it
     const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (intent !== undefined) return retire(intent, "replace-lost");
     const seconds = Math.round(lostForMs(snapshot, lost) / 1_000);

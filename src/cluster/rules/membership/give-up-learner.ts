@@ -1,6 +1,5 @@
-import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import { neverRan, ownArriving } from "#cluster/learners.ts";
-import { health, leaderOf } from "#cluster/members.ts";
+import { health, isLeaving, leaderOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -24,7 +23,7 @@ export const giveUpLearner: ClusterRule = {
   decide(snapshot) {
     for (const learner of ownArriving(snapshot)) {
       const peer = peerNamed(snapshot, learner.name);
-      if (peer === undefined || peer.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined) continue;
+      if (peer === undefined || isLeaving(snapshot, learner.name)) continue;
       const isUnused = neverRan(snapshot, learner);
       const deadlineMs = isUnused ? startDeadlineMs(snapshot) : learnerDeadlineMs(snapshot);
       if ((snapshot.histories.get(learner.id)?.knownForMs ?? 0) <= deadlineMs) continue;

@@ -1,14 +1,14 @@
 import { isInSync, ownArriving } from "#cluster/learners.ts";
-import { idOf } from "#cluster/members.ts";
+import { idOf, isLeaving } from "#cluster/members.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** A learner that has caught up gets its vote. */
+/** A learner that has caught up gets its vote, unless it is on its way out. */
 export const promoteLearner: ClusterRule = {
   name: "promote-learner",
   decide(snapshot) {
     for (const learner of ownArriving(snapshot)) {
-      if (!learner.isLearner || !isInSync(snapshot, learner)) continue;
+      if (!learner.isLearner || isLeaving(snapshot, learner.name) || !isInSync(snapshot, learner)) continue;
       return step("promote-learner", `${learner.name} has caught up with the leader`, {
         do: "promote",
         name: learner.name,

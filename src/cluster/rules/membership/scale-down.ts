@@ -1,4 +1,4 @@
-import { intendedPeers, ownVoters, surplusVoter } from "#cluster/members.ts";
+import { intendedPeers, isLeaving, ownVoters, surplusVoter } from "#cluster/members.ts";
 import { retire } from "#cluster/rules/membership/retire-peer.ts";
 import { peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -14,6 +14,7 @@ export const scaleDown: ClusterRule = {
     const leaving = surplusVoter(snapshot);
     const peer = leaving === undefined ? undefined : peerNamed(snapshot, leaving.name);
     if (leaving === undefined || peer === undefined) return undefined;
+    if (isLeaving(snapshot, leaving.name)) return undefined; // remove-member goes on with it
     const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (intent !== undefined) return retire(intent, "scale-down");
     const because = `${snapshot.cluster.spec.replicas} members are wanted and there are ${ownVoters(snapshot).length}: ${leaving.name} goes`;

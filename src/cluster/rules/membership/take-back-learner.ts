@@ -1,6 +1,5 @@
-import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import { isSurplusLearner, ownArriving } from "#cluster/learners.ts";
-import { ownVoters } from "#cluster/members.ts";
+import { isLeaving, ownVoters } from "#cluster/members.ts";
 import { peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -12,7 +11,7 @@ export const takeBackLearner: ClusterRule = {
     const learner = ownArriving(snapshot).find((member) => isSurplusLearner(snapshot, member));
     const peer = learner === undefined ? undefined : peerNamed(snapshot, learner.name);
     if (learner === undefined || peer === undefined) return undefined;
-    if (peer.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined) return undefined; // remove-member goes on with it
+    if (isLeaving(snapshot, learner.name)) return undefined; // remove-member goes on with it
     const because = `${snapshot.cluster.spec.replicas} members are wanted and there are ${ownVoters(snapshot).length} without ${learner.name}`;
     return step("take-back-learner", because, { do: "markRemoval", peer, removal: "scale-down" });
   },
