@@ -206,6 +206,14 @@ function withForeignVoter(snapshot: ClusterSnapshot): ClusterSnapshot {
   return withBudget({ ...listed, endpoints: new Map([...listed.endpoints, ["theirs", present(status)]]) });
 }
 
+function withForeignLearner(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const grown = withForeignVoter(snapshot);
+  if (grown.members.is !== "present") throw new Error("the members are listed");
+  const { value } = grown.members;
+  const members = value.members.map((member) => (member.name === "theirs" ? { ...member, isLearner: true } : member));
+  return withBudget({ ...grown, members: present({ ...value, members }) });
+}
+
 function withUnfencedPod(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
   return { ...snapshot, pods: new Map([...snapshot.pods, [name, pod(name, { ready: false, fenced: false })]]) };
 }
@@ -720,12 +728,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     expect: "fence: replacePeer my-etcd-3 fenced",
   },
   {
-    name: "a learner that is not wanted any more is taken back before it gets its vote",
-    given: withArrival(cluster(), "my-etcd-3", "synced"),
-    expect: "disruption-budget: replaceBudget",
-  },
-  {
-    name: "so it is: its claim goes, since somebody asked for fewer",
+    name: "a learner that is not wanted any more is taken back before it gets its vote: its claim goes, since somebody asked for fewer",
     given: withBudget(withArrival(cluster(), "my-etcd-3", "synced")),
     expect: "take-back-learner: markRemoval my-etcd-3 scale-down",
   },
@@ -744,6 +747,11 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     name: "nor does it count as one that is wanted",
     given: withForeignVoter(cluster({ spec: { replicas: 4 } })),
     expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "a learner that a person added takes the only place for one: it is waited for, and said",
+    given: withForeignLearner(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended")),
+    expect: "wait: scale-up",
   },
   {
     name: "a member is known by its ID, whatever somebody made of its peer URL",

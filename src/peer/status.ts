@@ -57,7 +57,7 @@ function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome: Outcome): 
     const rule = plan.next === "settled" ? "" : `${plan.rule}: `;
     return no(outcome.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused", `${rule}${outcome.why}`);
   }
-  const [lack] = plan.aside ?? [];
+  const lack = plan.aside?.find(({ is }) => is !== "putOff");
   if (lack !== undefined)
     return no(lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused", `${lack.rule}: ${lack.because}`);
   if (plan.next === "wait" && plan.rule !== "await-pod")

@@ -35,7 +35,7 @@ const REST: Rest = { because: "exceeded quota", code: "KubeForbidden", forMs: 70
 const doublingRests = (rule: string) => (rule === "doubling" ? REST : undefined);
 
 test("decide: a step that rests steps aside and lets the next rule speak, which is told and comes back in time", () => {
-  const aside = [{ rule: "doubling", because: "exceeded quota", code: "KubeForbidden", isRemark: false }];
+  const aside = [{ rule: "doubling", because: "exceeded quota", code: "KubeForbidden", is: "refused" }];
   expect(decide([doubling, waiting], [], 1, doublingRests)).toMatchObject({
     rule: "waiting",
     recheckAfterMs: 100,
@@ -54,14 +54,15 @@ test("decide: nothing below a rule that holds is done while its step rests", () 
   expect(plan).toMatchObject({ next: "wait", rule: "doubling", because: "exceeded quota", recheckAfterMs: 700 });
 });
 
-test("decide: what etcd put off for moments is not told", () => {
-  const plan = decide([doubling], [], 1, () => ({ ...REST, isBrief: true }));
-  expect(plan).toEqual({ next: "settled", recheckAfterMs: 700 });
+test("decide: what etcd put off for moments is told as that", () => {
+  const plan = decide([doubling], [], 1, () => ({ because: "not now", forMs: 700, isBrief: true }));
+  const aside = [{ rule: "doubling", because: "not now", is: "putOff" }];
+  expect(plan).toEqual({ next: "settled", recheckAfterMs: 700, aside });
 });
 
 test("decide: a remark is in nobody's way", () => {
   const remarking: Rule<number, string> = { name: "remarking", decide: () => remark("remarking", "mind the step") };
-  const aside = [{ rule: "remarking", because: "mind the step", isRemark: true }];
+  const aside = [{ rule: "remarking", because: "mind the step", is: "remark" }];
   expect(decide([remarking, doubling], [], 1)).toMatchObject({ next: "step", rule: "doubling", aside });
   expect(decide([remarking], [], 1)).toEqual({ next: "settled", aside });
 });

@@ -49,8 +49,8 @@ export interface Aside {
   readonly because: string;
   /** How its step failed (base/error.ts); undefined for a remark, and for a step that has no effect. */
   readonly code?: string;
-  /** Whether an event has to tell it: a step that failed has told already. */
-  readonly isRemark: boolean;
+  /** remark: an event has to tell it. refused: its event has told it. putOff: it is asked to come again, which passes in moments. */
+  readonly is: "remark" | "refused" | "putOff";
 }
 
 /** Why a step is left alone for now. */
@@ -103,7 +103,7 @@ export function decide<Snapshot, Step>(
     const opinion = opinionOn(snapshot);
     if (opinion === undefined) continue;
     if (opinion.next === "remark") {
-      aside.push({ rule: name, because: opinion.because, isRemark: true });
+      aside.push({ rule: name, because: opinion.because, is: "remark" });
       continue;
     }
     if (opinion.next !== "step") return withAside(opinion, aside, soonestMs);
@@ -112,7 +112,7 @@ export function decide<Snapshot, Step>(
     const { because, code, forMs, isBrief } = rest;
     if (holds) return withAside(wait(name, because, forMs), aside, soonestMs);
     soonestMs = Math.min(soonestMs, forMs);
-    if (!isBrief) aside.push({ rule: name, because, isRemark: false, ...(code === undefined ? {} : { code }) });
+    aside.push({ rule: name, because, is: isBrief ? "putOff" : "refused", ...(code === undefined ? {} : { code }) });
   }
   return withAside({ next: "settled" }, aside, soonestMs);
 }

@@ -108,7 +108,8 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
 
     const steps = outcome.is === "done" ? (this.#stepsInARow.get(text) ?? 0) + 1 : 0;
     this.#stepsInARow.set(text, steps % STEPS_WITHOUT_STATUS);
-    const leftToNext = outcome.is === "conflict" || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);
+    const isPutOff = outcome.is === "conflict" || outcome.is === "notNow"; // the look after it says so, and the same each time
+    const leftToNext = isPutOff || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);
     if (!leftToNext) await this.#writeStatus(key, seen.value, plan, outcome, signal);
     return this.#requeue(plan, outcome);
   }
@@ -145,9 +146,9 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   #report(key: Key, snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): void {
     const { log, metrics, tell } = this.#tools;
     const controller = this.#controller.name;
-    for (const { rule, because, isRemark } of plan.aside ?? []) {
+    for (const { rule, because, is } of plan.aside ?? []) {
       log.debug({ namespace: key.namespace, name: key.name, rule, because }, "stands aside");
-      if (!isRemark) continue; // the step that failed has told it
+      if (is !== "remark") continue; // the step that failed has told it
       tell(this.#controller.subject(snapshot), { type: "Warning", reason: rule, action: "Wait", note: because });
     }
     if (plan.next === "settled") return;

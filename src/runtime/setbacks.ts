@@ -12,8 +12,10 @@ import type { Rest } from "#runtime/decide.ts";
 const REFUSED: Backoff = { firstMs: 500, maxMs: 60_000, factor: 2, jitter: 0.3 };
 /** For a step that has no effect: it costs the API server a write and a watch event each time. */
 const UNDONE: Backoff = { firstMs: 1_000, maxMs: 300_000, factor: 2, jitter: 0.3 };
-/** etcd says "not now" during an election or while a learner catches up: both pass in moments. */
-const PUT_OFF: Backoff = { firstMs: 50, maxMs: 2_000, factor: 1.5, jitter: 0.3 };
+/** etcd says "not now" during an election or while a learner catches up: both pass in moments as a rule. */
+const PUT_OFF: Backoff = { firstMs: 50, maxMs: 30_000, factor: 1.5, jitter: 0.3 };
+/** What was put off so often in a row, for about ten seconds, is refused. */
+const PUT_OFF_IN_A_ROW = 12;
 /** A conflict says that the world moved on. One that comes this often in a row is a refusal. */
 const CONFLICTS_IN_A_ROW = 10;
 /** A step that is wanted again so long after its last pause is another matter, in milliseconds. */
@@ -79,7 +81,12 @@ export class Setbacks {
         return { is, tries, untilMs, because, code: undefined, isBrief: false };
       }
       case "notNow":
-        return { ...brief, untilMs: pause(PUT_OFF, tries - 1), because: outcome.why };
+        return {
+          ...brief,
+          isBrief: tries < PUT_OFF_IN_A_ROW,
+          untilMs: pause(PUT_OFF, tries - 1),
+          because: outcome.why,
+        };
       case "conflict":
         if (tries < CONFLICTS_IN_A_ROW) return { ...brief, untilMs: atMs, because: outcome.why };
         return { ...brief, isBrief: false, untilMs: pause(REFUSED, tries - CONFLICTS_IN_A_ROW), because: outcome.why };

@@ -18,14 +18,14 @@ export function progressing(given: Case): Verdict {
   if (hindrance !== undefined) return { status: "False", ...hindrance };
   const lack = missing(given);
   if (lack !== undefined && (plan.next === "settled" || outcome.is === "failed")) return { status: "False", ...lack };
+  const putOff = plan.aside?.find(({ is }) => is === "putOff");
+  const changing = isChanging(snapshot) ? changeReason(snapshot) : isForming(snapshot) ? "Forming" : "Waiting";
+  if (plan.next === "settled" && putOff !== undefined)
+    return { status: "True", reason: changing, message: `${putOff.rule}: not yet: ${putOff.because}` };
   const aside = (plan.aside ?? []).map(({ rule, because }) => `; not done: ${rule}: ${because}`).join("");
   if (plan.next === "settled") return { status: "False", reason: "Settled", message: "there is nothing to do" };
   const message = `${plan.rule}: ${plan.because}`;
-  if (plan.next === "step") {
-    const failed = outcome.is === "notNow" ? `; not done yet: ${outcome.why}` : "";
-    return { status: "True", reason: "Acting", message: `${message}${failed}${aside}` };
-  }
+  if (plan.next === "step") return { status: "True", reason: "Acting", message: `${message}${aside}` };
   if (isQuiet(snapshot)) return { status: "True", reason: "Forming", message: "members are starting" };
-  const reason = isChanging(snapshot) ? changeReason(snapshot) : isForming(snapshot) ? "Forming" : "Waiting";
-  return { status: "True", reason, message: `${message}${aside}` };
+  return { status: "True", reason: changing, message: `${message}${aside}` };
 }

@@ -1,4 +1,5 @@
 import { intendedPeer } from "#cluster/desired/peer.ts";
+import { arriving } from "#cluster/learners.ts";
 import { intendedPeers, nextPeerName, ownVoters, sick } from "#cluster/members.ts";
 import { retire } from "#cluster/rules/membership/retire-peer.ts";
 import { identityOf, urlOf } from "#cluster/snapshot.ts";
@@ -7,6 +8,9 @@ import { step, wait } from "#runtime/decide.ts";
 
 /** etcd itself adds nobody while a voter is not connected; asking all the same would only be refused. */
 const RECHECK_MS = 1_000;
+
+/** What a person does with a learner of theirs, in their own time. */
+const LEARNER_RECHECK_MS = 10_000;
 
 /** Its events tell when it has gone; this is for those that never come. */
 const NAME_RECHECK_MS = 2_000;
@@ -36,6 +40,11 @@ export const scaleUp: ClusterRule = {
     const away = sick(snapshot).map(({ name }) => name);
     if (away.length > 0)
       return wait("scale-up", `${wanted}; before one is added, ${away.join(", ")} must be healthy`, RECHECK_MS);
+    const taken = arriving(snapshot).find(({ isOurs }) => !isOurs);
+    if (taken !== undefined) {
+      const because = `${wanted}; etcd has room for one learner at a time, and somebody has added ${taken.name}: promote it, or remove it`;
+      return wait("scale-up", because, LEARNER_RECHECK_MS, { warn: true });
+    }
     const { name } = intent.metadata;
     return step("scale-up", `${wanted}: ${name} joins as a learner`, {
       do: "addLearner",

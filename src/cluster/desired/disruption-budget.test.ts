@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
+import type { Pod } from "#kube/kinds.ts";
+
+/** The snapshot in which every container runs. */
+function running(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const pods = [...snapshot.pods].map(([name, pod]): [string, Pod] => {
+    const containerStatuses = [{ name: "etcd", state: { running: {} } }];
+    return [name, { ...pod, status: { ...pod.status, containerStatuses } } as unknown as Pod];
+  });
+  return { ...snapshot, pods: new Map(pods) };
+}
+
+const five = cluster({ replicas: 5 });
+const learner = withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "synced");
+
+const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
+  { name: "a quorum of the voters", given: running(five), expect: 3 },
+  { name: "the only member of a cluster of one", given: running(cluster({ replicas: 1 })), expect: 1 },
+  {
+    name: "one more than a quorum while a learner runs, whose pod is ready like any other",
+    given: running(learner),
+    expect: 3,
+  },
+  {
+    name: "no more for a learner whose container has never run: drains go on while it is stuck",
+    given: learner,
+    expect: 2,
+  },
+  {
+    name: "one more than a quorum of those who stay, before a voter is removed",
+    given: running(withRemoval(five, "my-etcd-4", "scale-down")),
+    expect: 4,
+  },
+  {
+    name: "the same right after it was removed, while its pod still runs",
+    given: running(withoutMember(five, "my-etcd-4")),
+    expect: 4,
+  },
+  {
+    name: "a quorum still, when who is to be removed has no pod that runs",
+    given: withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "replacement"),
+    expect: 2,
+  },
+];
+
+for (const { name, given, expect: wanted } of cases) {
+  test(`disruption budget: keeps ${name}`, () => expect(disruptionBudget(given).spec?.minAvailable).toBe(wanted));
+}
