@@ -8,7 +8,7 @@ import { whyNotAdd, whyNotRemove } from "./world-reconfiguration.ts";
 // What administrators do with etcdctl and kubectl drain, beside the operator.
 
 /** `etcdctl member add own --peer-urls …`, with or without `--learner`, and its process on a machine of theirs. */
-export function addOwnMember({ etcd, random, tell }: PeoplesParts, isLearner = random.chance(0.5)): boolean {
+export function addOwnMember({ etcd, tell }: PeoplesParts, isLearner: boolean): boolean {
   const leader = leaderIn([...etcd.processes.values()].filter((process) => etcd.leaderOf(process) === process));
   if (leader === undefined) return false;
   const id = etcd.newMemberId();

@@ -43,7 +43,8 @@ export const PEOPLES_ACTS = [
   "unlabelOwned",
   "unlabelClaim",
   "placeForeign",
-  "addOwnMember",
+  "addOwnVoter",
+  "addOwnLearner",
   "drain",
 ] as const;
 export type PeoplesAct = (typeof PEOPLES_ACTS)[number];
@@ -108,8 +109,10 @@ export class People {
         return this.#unlabelClaim();
       case "placeForeign":
         return this.#placeForeign();
-      case "addOwnMember":
-        return addOwnMember(this.#parts);
+      case "addOwnVoter":
+        return addOwnMember(this.#parts, false);
+      case "addOwnLearner":
+        return addOwnMember(this.#parts, true);
       case "drain":
         return drain(this.#parts);
     }

@@ -10,7 +10,7 @@ import {
 import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
-import { clusterIdFromHex, hexOf } from "#etcd/types.ts";
+import { clusterIdFromHex, hexOf, type MemberId } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
 import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
 import {
@@ -34,7 +34,8 @@ import { type Memory, templateCanStartEmpty } from "./memory.ts";
 //   members can run. From that follows what must be there and what the conditions must say.
 
 /** A learner is given up after ten minutes; half a minute for the looks in between. */
-const LEARNER_DEADLINE_MS = 10.5 * 60_000;
+const LOOKS_MS = 30_000;
+const LEARNER_DEADLINE_MS = 10 * 60_000 + LOOKS_MS;
 
 /** How the world ended otherwise than promised; `undefined` when all is as it should be. */
 export function wrongEnding(world: World, memory: Memory): string | undefined {
@@ -154,7 +155,9 @@ class Ending {
     if (canHeal && isOver) return "the alarm of a member that is gone is still raised";
     if (canHeal && isForming) return "all its members could have joined, and it is still forming";
     if (healthy < quorumOf(voters.length)) return this.#wrongWithoutQuorum(isForming, voters.length);
-    const stuck = own.find(({ id }) => this.#joinsForMs(`${identity.clusterID}/${hexOf(id)}`) > LEARNER_DEADLINE_MS);
+    const stuck = own.find(
+      ({ id }) => this.#joinsForMs(`${identity.clusterID}/${hexOf(id)}`) > this.#joiningMayTakeMs(identity, id),
+    );
     if (stuck !== undefined && !isUndecided) return `${stuck.peerUrl} has been joining for longer than it may`;
     if (isForming) return this.#says("Ready", "False", "Forming") ?? this.#tells("Progressing", "await-members:");
     const available =
@@ -167,10 +170,21 @@ class Ending {
     if (isUndecided) return this.#tells("Progressing", "await-verdict:");
     if (alarms.length > 0) return this.#says("Ready", "False", "CorruptionAlarm");
     if (isFull) return this.#says("Ready", "False", "NoSpaceAlarm");
+    // Only a member that a person added can be complained of for ever: the operator leaves it alone.
+    if (isComplete && alarms.length > 0) return this.#says("Ready", "False", "CorruptionAlarm");
     if (isComplete) return this.#wrongWhenComplete(own.map(({ id }) => hexOf(id)));
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False, and the cluster is not complete";
     const isSettled = this.#condition("Progressing")?.reason === "Settled";
     return isSettled ? "Progressing says that nothing is to be done, and the cluster is not complete" : undefined;
+  }
+
+  /** One that cannot start gets half of the time since the cluster was last whole, by the clock of the operator's node. */
+  #joiningMayTakeMs({ clusterID }: ClusterIdentity, id: MemberId): number {
+    const { etcd, time } = this.#world;
+    const { status, lastTransitionTime } = this.#condition("Ready") ?? {};
+    if (status !== "False" || etcd.truth.named(clusterID)?.onceHadData.has(id) === true) return LEARNER_DEADLINE_MS;
+    const sinceMs = time.nowMs + time.skewMs - Date.parse(lastTransitionTime ?? "");
+    return Math.max(LEARNER_DEADLINE_MS, sinceMs / 2 + LOOKS_MS);
   }
 
   #joinsForMs(member: string): number {

@@ -161,6 +161,11 @@ const plannedVersion: Invariant = {
     if (event.is !== "started" || memory.spared.has("versionLeaks")) return undefined;
     const { data, peer, version } = event.process;
     const planned = memory.version.get(data.clusterId) ?? version;
+    const isForgotten = memory.forgotVersion.has(hexOf(data.clusterId)) && memory.spared.has("versionForgotten");
+    if (version !== planned && isForgotten) {
+      memory.excuses.add("versionForgotten");
+      return undefined;
+    }
     return version === planned ? undefined : `${peer} runs ${version}, and the cluster runs ${planned}`;
   },
 };

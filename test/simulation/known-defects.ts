@@ -14,12 +14,14 @@ export const SPARED: Readonly<Partial<Record<KnownDefect, string>>> = {};
 
 export type KnownDefect =
   | "versionLeaks"
+  | "versionForgotten"
   | "healthyIsLost"
   | "asideIsUntold"
   | "budgetMiscounts"
   | "endlessReplacement"
   | "formingPolls"
   | "foreignVoters"
+  | "foreignLearners"
   | "noSpaceUnseen"
   | "founderForgot";
 

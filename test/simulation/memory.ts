@@ -32,6 +32,8 @@ export const MOST_EXCUSED = {
   noSpace: 0.05,
   /** A name that the operator needs is taken by an object that it does not watch (a known defect: it is not told). */
   aside: 0.2,
+  /** The last EtcdPeer was deleted, and nothing else kept the release that the members ran (a known defect). */
+  versionForgotten: 0.03,
   /** Something that only a person could change kept it from coming to rest within the stated time. */
   restless: 0.05,
   /** No quorum can come back, or something that only a person could change is in the way: it need not be complete. */
@@ -82,6 +84,8 @@ export class Memory {
   readonly led = new Map<string, Set<ClusterId>>();
   /** The release with which a cluster was formed. */
   readonly version = new Map<ClusterId, string>();
+  /** IDs of clusters whose last EtcdPeer went. */
+  readonly forgotVersion = new Set<string>();
   /** What is not asked, because the operator is known to do it wrong. */
   readonly spared: ReadonlySet<KnownDefect>;
 
@@ -103,7 +107,10 @@ export class Memory {
   }
 
   #noteWrite({ actor, verb, before, after, resource }: WorldEvent & { is: "write" }, world: World): void {
-    if (after === undefined) return;
+    if (after === undefined) {
+      if (resource === ETCD_PEERS) this.#noteForgotten(before as EtcdPeer, world);
+      return;
+    }
     const { uid, annotations } = after.metadata;
     if (actor === "operator" && verb === "create") this.made.add(uid);
     switch (resource) {
@@ -129,6 +136,12 @@ export class Memory {
         if (verb === "create" && canStartEmpty(flagsOf(after as Pod))) this.windowPods.add(uid);
         break;
     }
+  }
+
+  /** While no member answers, its release is on record in EtcdPeers alone. */
+  #noteForgotten({ spec }: EtcdPeer, { api }: World): void {
+    const isLast = !api.list(ETCD_PEERS).some((peer) => peer.spec.clusterName === spec.clusterName);
+    if (isLast && spec.clusterID !== undefined) this.forgotVersion.add(spec.clusterID);
   }
 
   #noteGoing(peer: EtcdPeer, world: World): void {

@@ -108,7 +108,8 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
   for (const mishap of MISHAPS) if (!isCalm && random.chance(0.4)) weights.set(mishap, random.between(1, 3));
   for (const act of PEOPLES_ACTS) if (!isCalm && random.chance(0.3)) weights.set(act, random.between(1, 2));
   if (spared.has("healthyIsLost")) weights.delete("evictUnheard");
-  if (spared.has("foreignVoters")) weights.delete("addOwnMember");
+  if (spared.has("foreignVoters")) weights.delete("addOwnVoter");
+  if (spared.has("foreignLearners")) weights.delete("addOwnLearner");
   for (const [happening, weight] of Object.entries(leaning.often ?? {})) weights.set(happening as Happening, weight);
   const some = (most: number): number => (random.chance(0.5) ? random.next() * most : 0);
   const faults = { late: some(0.6), unsent: some(0.15), lostReply: some(0.15), throttled: some(0.08) };

@@ -3,6 +3,7 @@ import { endlessReplacement, healthyIsLost, outageIsPatience, secondPodIsBelieve
 import {
   accessoryHoldsBack,
   asideIsUntold,
+  foreignLearnerIsNagged,
   foreignVoterCostsOurs,
   noSpaceUnseen,
   undoneIsRepeated,
@@ -16,6 +17,7 @@ export const STORIES = {
   secondPodIsBelieved,
   endlessReplacement,
   foreignVoterCostsOurs,
+  foreignLearnerIsNagged,
   versionLeaks,
   formingNeverEnds,
   founderForgot,

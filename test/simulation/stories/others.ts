@@ -1,4 +1,3 @@
-import { addOwnMember } from "#kit/world-administrator.ts";
 import { NAMESPACE } from "#kit/world-people.ts";
 import { PERSISTENT_VOLUME_CLAIMS, POD_DISRUPTION_BUDGETS, PODS, SERVICES } from "#kube/kinds.ts";
 import { type Scene, type Story, scene } from "./scene.ts";
@@ -6,23 +5,29 @@ import { type Scene, type Story, scene } from "./scene.ts";
 /** A person adds a voter of their own with etcdctl. Nobody asked for fewer members. */
 export const foreignVoterCostsOurs: Story = async () => {
   const of = await scene(5);
-  const { api, etcd, kubelets, random } = of.world;
   await of.forMs(6_000);
-  const tools = {
-    api,
-    etcd,
-    kubelets,
-    random,
-    tell: () => undefined,
-    replicas: 5,
-    versions: [],
-    evicted: () => undefined,
-  };
-  if (!addOwnMember(tools, false)) throw new Error("etcd refused the voter");
+  addOwn(of, "voter");
   await of.forMs(5 * 60_000);
-  const claims = api.list(PERSISTENT_VOLUME_CLAIMS).length;
+  const claims = of.world.api.list(PERSISTENT_VOLUME_CLAIMS).length;
   return claims < 5 ? `${claims} claims are left of 5; it did ${of.did().slice(-4).join(", ")}` : undefined;
 };
+
+/** A person adds a learner of their own, and then one more member is wanted: etcd has no place for it. */
+export const foreignLearnerIsNagged: Story = async () => {
+  const of = await scene(3);
+  await of.forMs(6_000);
+  addOwn(of, "learner");
+  of.edit({ replicas: 4 });
+  await of.forMs(5 * 60_000);
+  const before = of.world.writes;
+  await of.forMs(5 * 60_000);
+  const writes = of.world.writes - before;
+  return writes > 20 ? `${writes} writes in five minutes in which nothing happens` : undefined;
+};
+
+function addOwn({ world }: Scene, what: "voter" | "learner"): void {
+  if (!world.people.do(what === "voter" ? "addOwnVoter" : "addOwnLearner")) throw new Error("etcd refused it");
+}
 
 /** A person edits spec.version, which is refused, and asks for one more member. */
 export const versionLeaks: Story = async () => {
