@@ -12,6 +12,16 @@ export const foreignVoterCostsOurs: Story = async () => {
   return claims < 5 ? `${claims} claims are left of 5; it did ${of.did().slice(-4).join(", ")}` : undefined;
 };
 
+/** A person adds a voter of their own; then one more member is wanted. */
+export const foreignVoterBlocksJoining: Story = async () => {
+  const of = await scene(3);
+  await of.forMs(6_000);
+  addOwn(of, "voter");
+  of.edit({ replicas: 4 });
+  await of.forMs(5 * 60_000);
+  return [...of.world.etcd.processes.values()].some(({ peer }) => peer === "db-3") ? undefined : "db-3 cannot join";
+};
+
 /** A person adds a learner of their own, and then one more member is wanted: etcd has no place for it. */
 export const foreignLearnerIsNagged: Story = async () => {
   const of = await scene(3);
