@@ -34,6 +34,11 @@ export interface Mutant {
    * that is found, or say why no promise depends on it.
    */
   readonly covered?: string;
+  /**
+   * The promise that it breaks, by the name of the invariant. A covered mutant names the one that its pair breaks; a pair is found
+   * only when it breaks this one, and must keep it in the same history as soon as its guards are back.
+   */
+  readonly promise?: string;
 }
 
 /** The operator that the mutant stands for. */
@@ -66,6 +71,16 @@ export function mutationOf({ edits = [], parts = {} }: Mutant): Mutation {
   };
 }
 
+/** Edits that take a guard away. */
+const unguarding = new WeakSet<Edit>();
+
+/** The mutant with its guards back; `undefined` when it took none away, or nothing else. */
+export function guardedAgain(mutant: Mutant): Mutant | undefined {
+  const { edits = [] } = mutant;
+  const weak = edits.filter((edit) => !unguarding.has(edit));
+  return weak.length === edits.length || weak.length === 0 ? undefined : { ...mutant, edits: weak };
+}
+
 /** Leaves a rule out. */
 export function without(room: "cluster" | "peer", rule: string): Edit {
   return (plans) =>
@@ -76,10 +91,12 @@ export function without(room: "cluster" | "peer", rule: string): Edit {
 
 /** Leaves a guard out. */
 export function unguarded(room: "cluster" | "peer", guard: string): Edit {
-  return (plans) =>
+  const edit: Edit = (plans) =>
     room === "cluster"
       ? { ...plans, clusterGuards: others(plans.clusterGuards, guard) }
       : { ...plans, peerGuards: others(plans.peerGuards, guard) };
+  unguarding.add(edit);
+  return edit;
 }
 
 /** Asks a rule of the cluster before another one. */

@@ -1,11 +1,24 @@
 import { CLEANUP_FINALIZER, peerName, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
 import { newPeer } from "#cluster/desired/peer.ts";
+import { clientService } from "#cluster/desired/services.ts";
 import { knownMembers, votersOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
 import { clusterIdFromHex, type EndpointStatus, memberIdFromHex } from "#etcd/types.ts";
 import { step } from "#runtime/decide.ts";
-import { doing, earlier, leftOut, leftUnguarded, type Mutant, replaced, seeing, unguarded, without } from "./mutant.ts";
+import {
+  doing,
+  earlier,
+  leftOut,
+  leftUnguarded,
+  type Mutant,
+  replaced,
+  replacedInPeer,
+  seeing,
+  unguarded,
+  without,
+} from "./mutant.ts";
+import { credulous } from "./mutants-rest.ts";
 import type { Leaning } from "./profile.ts";
 
 const FORMING: Leaning = {
@@ -66,14 +79,30 @@ const LEFT_OUT = leftOut("cluster", [
 
 /** Every guard of the cluster left out. Most only hold back what the rules do not ask for anyway: they are for the rules to come. */
 const UNGUARDED = leftUnguarded("cluster", [
-  { name: "identity-first", leaning: FORMING, covered: "record-identity is asked first; see the pairs" },
+  {
+    name: "identity-first",
+    leaning: FORMING,
+    covered: "record-identity is asked first; see the pairs",
+    promise: "identity first",
+  },
   {
     name: "bootstrap-once",
     leaning: SCALED,
     covered: "bootstrap asks for those only who have not joined; see the pairs",
+    promise: "frozen list",
   },
-  { name: "joined-is-seen", leaning: SCALED, covered: "record-joined looks itself; see the pairs" },
-  { name: "need-member-list", leaning: SCALED, covered: "await-quorum is asked before; see the pairs" },
+  {
+    name: "joined-is-seen",
+    leaning: SCALED,
+    covered: "record-joined looks itself; see the pairs",
+    promise: "joined is true",
+  },
+  {
+    name: "need-member-list",
+    leaning: SCALED,
+    covered: "await-quorum is asked before; see the pairs",
+    promise: "seen first",
+  },
   {
     name: "keep-quorum",
     leaning: { ...FORMED, often: { editReplicas: 3, killContainer: 4, nodeDown: 2 }, steps: 160 },
@@ -82,12 +111,33 @@ const UNGUARDED = leftUnguarded("cluster", [
     name: "one-at-a-time",
     leaning: SCALED,
     covered: "await-learner and remove-member are asked before; see the pairs",
+    promise: "one at a time",
   },
-  { name: "fence-before-vote", leaning: SCALED, covered: "fence is asked before; see the pairs" },
-  { name: "not-a-member", leaning: SCALED, covered: "retire-peer looks itself; see the pairs" },
-  { name: "alarm-is-over", leaning: SCALED, covered: "disarm-alarm looks itself; see the pairs" },
-  { name: "asked-to-delete", leaning: SCALED, covered: "retire-peer and the peer's own guard look too; see the pairs" },
-  { name: "own-only", leaning: SCALED, covered: "name-taken is asked before; see the pairs" },
+  {
+    name: "fence-before-vote",
+    leaning: SCALED,
+    covered: "fence is asked before; see the pairs",
+    promise: "vote after fence",
+  },
+  {
+    name: "not-a-member",
+    leaning: SCALED,
+    covered: "retire-peer looks itself; see the pairs",
+    promise: "member is gone",
+  },
+  {
+    name: "alarm-is-over",
+    leaning: SCALED,
+    covered: "disarm-alarm looks itself; see the pairs",
+    promise: "alarm stays",
+  },
+  {
+    name: "asked-to-delete",
+    leaning: SCALED,
+    covered: "retire-peer and the peer's own guard look too; see the pairs",
+    promise: "claims stay",
+  },
+  { name: "own-only", leaning: SCALED, covered: "name-taken is asked before; see the pairs", promise: "foreign stays" },
 ]);
 
 /** Everybody that answers is who they should be, and follows a leader. */
@@ -144,22 +194,26 @@ function listedByRecord(snapshot: ClusterSnapshot): ClusterSnapshot {
 const WEAKENED: readonly Mutant[] = [
   {
     name: "identity is written after the Services + without guard identity-first",
+    promise: "identity first",
     edits: [earlier("headless-service", "record-identity"), unguarded("cluster", "identity-first")],
     leaning: FORMING,
   },
   {
     name: "record-identity ignores the record + without guard identity-first",
+    promise: "identity stays",
     edits: [seeing("record-identity", unrecorded), unguarded("cluster", "identity-first")],
     leaning: { ...FORMING, often: { editReplicas: 3 } },
   },
   {
     name: "record-joined believes whoever answers",
+    promise: "joined is true",
     edits: [seeing("record-joined", believing)],
     leaning: FORMING,
     covered: "joined-is-seen looks again; see the pair",
   },
   {
     name: "record-joined believes whoever answers + without guard joined-is-seen",
+    promise: "joined is true",
     edits: [seeing("record-joined", believing), unguarded("cluster", "joined-is-seen")],
     leaning: { ...FORMING, steps: 120 },
   },
@@ -170,11 +224,14 @@ const WEAKENED: readonly Mutant[] = [
   },
   {
     name: "bootstrap ignores who has joined + without guard bootstrap-once",
+    promise: "fence",
     edits: [seeing("bootstrap", forgetting), unguarded("cluster", "bootstrap-once")],
+    parts: { kube: credulous }, // otherwise the API server is asked once more
     leaning: { ...FORMED, often: { deletePeer: 2 } },
   },
   {
     name: "restore-peer lets the member bootstrap + without guard bootstrap-once",
+    promise: "fence",
     edits: [
       doing("restore-peer", (real, snapshot) => {
         const identity = identityOf(snapshot);
@@ -183,10 +240,12 @@ const WEAKENED: readonly Mutant[] = [
       }),
       unguarded("cluster", "bootstrap-once"),
     ],
+    parts: { kube: credulous },
     leaning: { ...FORMED, often: { deletePeer: 2 } },
   },
   {
     name: "bootstrap follows spec.replicas + without guard bootstrap-once",
+    promise: "frozen list",
     edits: [
       replaced("bootstrap", (real, snapshot) => {
         const identity = identityOf(snapshot);
@@ -213,6 +272,7 @@ const WEAKENED: readonly Mutant[] = [
   },
   {
     name: "rules go by the members on record + without rule await-quorum + without guard need-member-list",
+    promise: "seen first",
     edits: [
       without("cluster", "await-quorum"),
       unguarded("cluster", "need-member-list"),
@@ -222,16 +282,19 @@ const WEAKENED: readonly Mutant[] = [
   },
   {
     name: "without rule await-learner + without guard one-at-a-time",
+    promise: "one at a time",
     edits: [without("cluster", "await-learner"), unguarded("cluster", "one-at-a-time")],
     leaning: { ...SCALED, steps: 160 },
   },
   {
     name: "fence waits for the vote + without guard fence-before-vote",
+    promise: "vote after fence",
     edits: [earlier("promote-learner", "fence"), unguarded("cluster", "fence-before-vote")],
     leaning: SCALED,
   },
   {
     name: "retire-peer goes by the number of members + without guard not-a-member",
+    promise: "member is gone",
     edits: [
       replaced("retire-peer", (real, snapshot) => {
         const last = snapshot.peers.at(-1);
@@ -245,6 +308,7 @@ const WEAKENED: readonly Mutant[] = [
   },
   {
     name: "disarm-alarm does not wait + without guard alarm-is-over",
+    promise: "alarm stays",
     edits: [
       seeing("disarm-alarm", (s) =>
         s.members.is === "present"
@@ -262,12 +326,34 @@ const WEAKENED: readonly Mutant[] = [
   },
   {
     name: "retire-peer deletes the claims of the lost + without guard asked-to-delete",
-    edits: [cleaning, unguarded("cluster", "asked-to-delete")],
+    promise: "claims stay",
+    edits: [
+      cleaning,
+      unguarded("cluster", "asked-to-delete"),
+      replacedInPeer("release-claim", (real, snapshot) => {
+        const { claim, peer } = snapshot;
+        const isTold = peer.metadata.finalizers?.includes(CLEANUP_FINALIZER) ?? false;
+        if (claim === undefined || !isTold || peer.metadata.deletionTimestamp === undefined)
+          return real.decide(snapshot);
+        return step("release-claim", "mutant", { do: "deleteClaim", claim });
+      }),
+      unguarded("peer", "asked-to-delete"),
+    ],
     leaning: { ...FORMED, often: { corruptMember: 2 }, steps: 60 },
   },
   {
-    name: "without rule name-taken + without guard own-only",
-    edits: [without("cluster", "name-taken"), unguarded("cluster", "own-only")],
+    name: "client-service takes over what is there + without guard own-only",
+    promise: "foreign stays",
+    edits: [
+      without("cluster", "name-taken"),
+      replaced("client-service", (real, snapshot) => {
+        const live = snapshot.clientService;
+        if (live === undefined) return real.decide(snapshot);
+        const service = clientService(snapshot);
+        return step("client-service", "mutant", { do: "replaceService", live, service });
+      }),
+      unguarded("cluster", "own-only"),
+    ],
     leaning: FOREIGN,
   },
   {
@@ -292,6 +378,7 @@ const WEAKENED: readonly Mutant[] = [
   },
   {
     name: "scale-down takes the healthy first + without guard keep-quorum",
+    promise: "quorum kept",
     edits: [
       replaced("scale-down", (real, snapshot) => {
         const plan = real.decide(snapshot);

@@ -42,12 +42,22 @@ const LEFT_OUT = leftOut("peer", [
     leaning: { ...FORMED, often: { deleteCluster: 4, createCluster: 3, deleteReplicaSet: 3 }, steps: 120 },
   },
   { name: "await-membership", leaning: SCALED },
-  { name: "claim-taken", leaning: FOREIGN, covered: "claim-first holds the pod back; see the pair" },
+  {
+    name: "claim-taken",
+    leaning: FOREIGN,
+    covered: "claim-first holds the pod back; see the pair",
+    promise: "claim first",
+  },
   { name: "claim-disowned", leaning: FOREIGN, covered: "it only tells; claim-first holds a new pod back" },
   { name: "label-claim", leaning: { ...FORMED, often: { unlabelClaim: 4, deletePod: 3 } } },
   { name: "claim-lost", leaning: LOST, covered: "it only tells; create-claim makes no claim for who has joined" },
   { name: "create-claim", leaning: FORMING },
-  { name: "replica-set-taken", leaning: FOREIGN, covered: "own-only forbids to change it; see the pair" },
+  {
+    name: "replica-set-taken",
+    leaning: FOREIGN,
+    covered: "own-only forbids to change it; see the pair",
+    promise: "foreign stays",
+  },
   { name: "replica-set", leaning: FORMING },
   { name: "fence-pod", leaning: FORMING },
   {
@@ -63,14 +73,30 @@ const LEFT_OUT = leftOut("peer", [
 ]);
 
 const UNGUARDED = leftUnguarded("peer", [
-  { name: "claim-first", leaning: LOST, covered: "create-claim and claim-taken are asked before; see the pairs" },
+  {
+    name: "claim-first",
+    leaning: LOST,
+    covered: "create-claim and claim-taken are asked before; see the pairs",
+    promise: "claim first",
+  },
   {
     name: "never-twice",
     leaning: LOST,
     covered: "create-claim looks itself, and the flags follow the EtcdPeer; see the pairs",
+    promise: "no empty claim",
   },
-  { name: "asked-to-delete", leaning: LOST, covered: "release-claim looks itself; see the pairs" },
-  { name: "own-only", leaning: LOST, covered: "replica-set-taken is asked before; see the pairs" },
+  {
+    name: "asked-to-delete",
+    leaning: LOST,
+    covered: "release-claim looks itself; see the pairs",
+    promise: "claims stay",
+  },
+  {
+    name: "own-only",
+    leaning: LOST,
+    covered: "replica-set-taken is asked before; see the pairs",
+    promise: "foreign stays",
+  },
 ]);
 
 /** The peer as it was before it was fenced. */
@@ -88,6 +114,7 @@ function unfenced(snapshot: PeerSnapshot): PeerSnapshot {
 const PAIRS: readonly Mutant[] = [
   {
     name: "create-claim makes one whenever there is none + without peer guard never-twice",
+    promise: "no empty claim",
     edits: [
       replacedInPeer("create-claim", (real, snapshot) => {
         if (snapshot.claim !== undefined) return real.decide(snapshot);
@@ -108,35 +135,40 @@ const PAIRS: readonly Mutant[] = [
     leaning: { ...FORMING, often: { deleteClaim: 4, deletePod: 4, crashOperator: 3 }, replicas: 1, steps: 160 },
   },
   {
-    name: "replica-set is not fenced + without peer guard never-twice",
+    name: "a replica-set that is made again is not fenced + without peer guard never-twice",
+    promise: "fence",
     edits: [
       replacedInPeer("replica-set", (real, snapshot) => {
         const worse = replicaSet(unfenced(snapshot));
         return withStep(real.decide(snapshot), (step) =>
-          "replicaSet" in step ? { ...step, replicaSet: worse } : step,
+          step.do === "createReplicaSet" ? { ...step, replicaSet: worse } : step,
         );
       }),
       unguarded("peer", "never-twice"),
     ],
-    leaning: FORMED,
+    leaning: { ...FORMED, often: { deleteReplicaSet: 3 } },
   },
   {
     name: "without peer rule claim-taken + without peer guard claim-first",
+    promise: "claim first",
     edits: [without("peer", "claim-taken"), unguarded("peer", "claim-first")],
     leaning: FOREIGN,
   },
   {
     name: "without peer rule replica-set-taken + without peer guard own-only",
+    promise: "foreign stays",
     edits: [without("peer", "replica-set-taken"), unguarded("peer", "own-only")],
     leaning: FOREIGN,
   },
   {
     name: "the pod comes before its claim + without peer guard claim-first",
+    promise: "claim first",
     edits: [earlierInPeer("replica-set", "claim-taken"), unguarded("peer", "claim-first")],
     leaning: FOREIGN,
   },
   {
     name: "a peer that goes takes any claim along + without peer guard asked-to-delete",
+    promise: "claims stay",
     edits: [
       replacedInPeer("release-claim", (real, snapshot) => {
         const { claim, peer } = snapshot;
@@ -173,7 +205,7 @@ function forgetful(real: PassTools): PassTools {
 }
 
 /** To whom the API server always says that no member has joined. */
-function credulous(real: KubeClient): KubeClient {
+export function credulous(real: KubeClient): KubeClient {
   const get: KubeClient["get"] = async (resource, ref, options) => {
     const object = structuredClone(await real.get(resource, ref, options));
     for (const member of (object as Partial<EtcdCluster>).status?.identity?.initialMembers ?? []) member.joined = false;
@@ -226,15 +258,18 @@ const PARTS: readonly Mutant[] = [
     parts: { tools: forgetful },
     leaning: DEAF,
     covered: "who may bootstrap is asked of the API server before an EtcdPeer is made a second time; see the pair",
+    promise: "fence",
   },
   {
     name: "nobody is asked who has joined",
     parts: { kube: credulous },
     leaning: DEAF,
     covered: "the cache has seen the operator's own writes; see the pair, and the story of the dead watch",
+    promise: "fence",
   },
   {
     name: "without expectations + nobody is asked who has joined",
+    promise: "fence",
     parts: { tools: forgetful, kube: credulous },
     leaning: DEAF,
   },

@@ -1,5 +1,5 @@
 import { type Told, tell } from "./history.ts";
-import { type Mutant, mutationOf } from "./mutant.ts";
+import { guardedAgain, type Mutant, mutationOf } from "./mutant.ts";
 import { CLUSTER_MUTANTS } from "./mutants-cluster.ts";
 import { REMAINING_MUTANTS } from "./mutants-rest.ts";
 import { profileOf } from "./profile.ts";
@@ -22,6 +22,8 @@ export interface Hunt {
   readonly histories: number;
   /** What the real operator did wrong in the very same history: then the mutant is not to blame. */
   readonly alibi: Told | undefined;
+  /** What it did wrong there although its guards were back: then the guards do not keep the promise. */
+  readonly unkept: Told | undefined;
 }
 
 /** Tells histories with the mutant until a promise is broken, and the last of them again with the real operator. */
@@ -33,11 +35,20 @@ export async function hunt(mutant: Mutant): Promise<Hunt> {
     // etcd's own care would hide what the mutant forgets.
     const profile = profileOf(seed, { hasStrictEtcd: false, ...mutant.leaning });
     const told = await tell(profile, { mutation });
-    if (told.violation === undefined) continue;
+    if (!isBroken(told, mutant)) continue;
     const real = await tell(profile);
-    return { name, covered, caught: told, histories: seed, alibi: real.violation === undefined ? undefined : real };
+    const alibi = real.violation === undefined ? undefined : real;
+    const kept = guardedAgain(mutant);
+    const again = kept === undefined ? undefined : await tell(profile, { mutation: mutationOf(kept) });
+    const unkept = again?.violation?.invariant === told.violation?.invariant ? again : undefined;
+    return { name, covered, caught: told, histories: seed, alibi, unkept };
   }
-  return { name, covered, caught: undefined, histories: most, alibi: undefined };
+  return { name, covered, caught: undefined, histories: most, alibi: undefined, unkept: undefined };
+}
+
+/** Whether it breaks a promise: of a pair that names one, that one. A covered mutant names what its pair breaks. */
+function isBroken({ violation }: Told, { covered, promise }: Mutant): boolean {
+  return violation !== undefined && (promise === undefined || covered !== undefined || violation.invariant === promise);
 }
 
 /** The list of mutants with what became of each. */
@@ -52,7 +63,8 @@ export function table(hunts: readonly Hunt[]): string {
   ].join("\n");
 }
 
-function verdict({ covered, caught, histories, alibi }: Hunt): string {
+function verdict({ covered, caught, histories, alibi, unkept }: Hunt): string {
+  if (unkept !== undefined) return `UNKEPT: with the guard "${unkept.violation?.invariant}" is broken, too`;
   if (alibi !== undefined) return `NOT TO BLAME: the real operator breaks "${alibi.violation?.invariant}" too`;
   if (caught !== undefined)
     return `caught in history ${histories}: ${caught.violation?.invariant}: ${caught.violation?.detail.slice(0, 90)}`;

@@ -4,6 +4,7 @@ import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES } from "#peer/plan.ts";
+import { INVARIANTS } from "../simulation/invariants.ts";
 import { MUTANTS, table } from "../simulation/mutants.ts";
 import { hunts } from "../simulation/side-by-side.ts";
 
@@ -22,6 +23,12 @@ test("simulation: every mutant is found, or says what else keeps the promise", {
     [],
     "the real operator breaks the same promise",
   );
+  const unkept = found.filter((each) => each.unkept !== undefined);
+  assert.deepEqual(
+    unkept.map(({ name }) => name),
+    [],
+    "the promise is broken although the guard is there",
+  );
 });
 
 test("simulation: every rule and every guard is left out once", () => {
@@ -38,12 +45,21 @@ test("simulation: every rule and every guard is left out once", () => {
   );
 });
 
-test("simulation: who says see the pair stands in one that is found by itself", () => {
+test("simulation: who says see the pair names the promise that its pair breaks", () => {
   const pairs = MUTANTS.filter(({ name, covered }) => name.includes(" + ") && covered === undefined);
   const alone = MUTANTS.filter(({ covered }) => covered?.includes("see the pair"));
-  const unpaired = alone.filter(({ name }) => !pairs.some((pair) => pair.name.split(" + ").includes(name)));
+  const unpaired = alone.filter(
+    ({ name, promise }) =>
+      !pairs.some((pair) => pair.name.split(" + ").includes(name) && pair.promise === promise && promise !== undefined),
+  );
   assert.deepEqual(
     unpaired.map(({ name }) => name),
+    [],
+  );
+  const promises = INVARIANTS.map(({ name }) => name);
+  const unknown = MUTANTS.filter(({ promise }) => promise !== undefined && !promises.includes(promise));
+  assert.deepEqual(
+    unknown.map(({ name }) => name),
     [],
   );
 });
