@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import { present } from "#base/observed.ts";
+import { isInSync, neverRan } from "#cluster/learners.ts";
+import { type KnownMember, knownMembers } from "#cluster/members.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { claim, claimIdentity, cluster, endpointStatus, LATER_ID, pod, withArrival } from "#kit/cluster.ts";
+import type { Pod } from "#kube/kinds.ts";
+
+const settled = cluster();
+const { clusterID, initialMembers } = settled.cluster.status!.identity!;
+const started = withArrival(settled, "my-etcd-3", "started");
+const added = withArrival(settled, "my-etcd-3", "added");
+
+function learnerIn(snapshot: ClusterSnapshot): KnownMember {
+  return knownMembers(snapshot).find(({ id }) => id === LATER_ID)!;
+}
+
+test.each([
+  [9, true],
+  [8, false],
+])("learners: with %d of the leader's ten entries it is in sync: %s", (raftAppliedIndex, wanted) => {
+  const status = { ...endpointStatus(clusterID, LATER_ID, initialMembers[0]!.id), raftAppliedIndex };
+  const given = { ...started, endpoints: new Map([...started.endpoints, ["my-etcd-3", present(status)] as const]) };
+  expect(isInSync(given, learnerIn(given))).toBe(wanted);
+});
+
+/** The arriving member's claim, with or without a volume. */
+function withClaim(snapshot: ClusterSnapshot, bound: boolean, name = "my-etcd-3", id = LATER_ID): ClusterSnapshot {
+  return { ...snapshot, claims: [...snapshot.claims, claim(name, claimIdentity(clusterID, id), { bound })] };
+}
+
+function withPod(snapshot: ClusterSnapshot, given: { hasRun: boolean }): ClusterSnapshot {
+  const its = pod("my-etcd-3", { ready: false });
+  const state = given.hasRun ? { terminated: { exitCode: 1, startedAt: "2026-01-01T11:59:00Z" } } : { waiting: {} };
+  const containerStatuses = [{ name: "etcd", restartCount: 0, state }];
+  const told = { ...its, status: { phase: "Pending", containerStatuses } } as unknown as Pod;
+  return { ...snapshot, pods: new Map([...snapshot.pods, ["my-etcd-3", told]]) };
+}
+
+function asVoter(snapshot: ClusterSnapshot): ClusterSnapshot {
+  if (snapshot.members.is !== "present") throw new Error("there is no list");
+  const { value } = snapshot.members;
+  const members = value.members.map((member) => ({ ...member, isLearner: false }));
+  return { ...snapshot, members: present({ ...value, members }) };
+}
+
+const cases: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
+  { name: "whose claim has no volume yet never ran", given: withClaim(added, false), expect: true },
+  {
+    name: "whose container never started never ran",
+    given: withPod(withClaim(added, true), { hasRun: false }),
+    expect: true,
+  },
+  {
+    name: "whose container has started may hold data",
+    given: withPod(withClaim(added, true), { hasRun: true }),
+    expect: false,
+  },
+  { name: "with a volume and without a pod may hold data", given: withClaim(added, true), expect: false },
+  {
+    name: "with a vote and a volume may hold data",
+    given: asVoter(withPod(withClaim(added, true), { hasRun: false })),
+    expect: false,
+  },
+  {
+    name: "that has started holds data",
+    given: { ...withClaim(started, false), endpoints: settled.endpoints },
+    expect: false,
+  },
+  {
+    name: "that takes part holds data",
+    given: { ...withClaim(added, false), endpoints: started.endpoints },
+    expect: false,
+  },
+  { name: "whose claim nobody knows may hold data", given: added, expect: false },
+  {
+    name: "may hold data when the claim of its name is another member's",
+    given: withClaim(added, false, "my-etcd-3", "abc"),
+    expect: false,
+  },
+  { name: "may hold data when its claim has another name", given: withClaim(added, false, "my-etcd-4"), expect: false },
+];
+for (const { name, given, expect: wanted } of cases) {
+  test(`learners: one ${name}`, () => expect(neverRan(given, learnerIn(given))).toBe(wanted));
+}

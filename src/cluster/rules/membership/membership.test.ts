@@ -1,0 +1,425 @@
+import { expect, test } from "vitest";
+import { CLEANUP_FINALIZER } from "#api/names.ts";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { present } from "#base/observed.ts";
+import { CLUSTER_RULES } from "#cluster/plan.ts";
+import { learnerDeadlineMs } from "#cluster/rules/membership/give-up-learner.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { type Member, memberIdFromHex } from "#etcd/types.ts";
+import {
+  changedPeer,
+  claim,
+  claimIdentity,
+  cluster,
+  endpointStatus,
+  knownFor,
+  LATER_ID,
+  NOW,
+  sickFor,
+  withArrival,
+  withoutMember,
+  withRemoval,
+} from "#kit/cluster.ts";
+
+// What each rule says when it is asked alone: what other rules would have said before is no excuse.
+
+function said(rule: string, snapshot: ClusterSnapshot): string {
+  const opinion = CLUSTER_RULES.find(({ name }) => name === rule)!.decide(snapshot);
+  if (opinion?.next !== "step") return opinion?.next ?? "nothing";
+  const { step } = opinion;
+  return [step.do, nameIn(step), step.do === "markRemoval" ? (step.removal ?? "none") : ""].join(" ").trim();
+}
+
+function nameIn(step: ClusterStep): string {
+  if ("peer" in step) return step.peer.metadata.name;
+  if (step.do === "moveLeader") return `to ${step.to}`;
+  return "name" in step ? step.name : "";
+}
+
+const settled = cluster();
+const { clusterID, initialMembers } = settled.cluster.status!.identity!;
+const wanted5 = cluster({ spec: { replicas: 5 } });
+
+function edited(snapshot: ClusterSnapshot, change: (member: Member) => Partial<Member>): ClusterSnapshot {
+  if (snapshot.members.is !== "present") throw new Error("there is no list");
+  const { value } = snapshot.members;
+  return {
+    ...snapshot,
+    members: present({ ...value, members: value.members.map((each) => ({ ...each, ...change(each) })) }),
+  };
+}
+
+function without(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  return { ...snapshot, peers: snapshot.peers.filter(({ metadata }) => metadata.name !== name) };
+}
+
+function going(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  return changedPeer(snapshot, name, { deletionTimestamp: new Date(NOW).toISOString() });
+}
+
+function withPeer(snapshot: ClusterSnapshot, name: string, spec: Partial<EtcdPeer["spec"]>): ClusterSnapshot {
+  const peers = snapshot.peers.map((peer) =>
+    peer.metadata.name === name ? { ...peer, spec: { ...peer.spec, ...spec } } : peer,
+  );
+  return { ...snapshot, peers };
+}
+
+/** The arriving member's claim waits for its volume. */
+function unbound(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const its = claim("my-etcd-3", claimIdentity(clusterID, LATER_ID), { bound: false });
+  return { ...snapshot, claims: [...snapshot.claims, its] };
+}
+
+/** etcd cannot be asked; by the record there is one more voter. */
+function outageWith(snapshot: ClusterSnapshot, more: { name: string; id: string }): ClusterSnapshot {
+  const recorded = [...initialMembers, more].map(({ name, id }) => ({
+    name,
+    id,
+    learner: false,
+    healthy: false,
+    leader: false,
+  }));
+  const status = { ...snapshot.cluster.status, members: recorded };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status }, members: { is: "unknown", why: "no leader" } };
+}
+
+/** The third first member is not on record as joined; etcd lists it as started. */
+function unrecorded(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const members = initialMembers.map((member, n) => ({ ...member, joined: n < 2 }));
+  const identity = { ...snapshot.cluster.status!.identity!, initialMembers: members };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, identity } } };
+}
+
+function withIndexes(snapshot: ClusterSnapshot, indexes: Readonly<Record<string, number>>): ClusterSnapshot {
+  const endpoints = [...snapshot.endpoints].map(([name, answer]) => {
+    const raftAppliedIndex = indexes[name];
+    return [
+      name,
+      answer.is === "present" && raftAppliedIndex !== undefined
+        ? present({ ...answer.value, raftAppliedIndex })
+        : answer,
+    ] as const;
+  });
+  return { ...snapshot, endpoints: new Map(endpoints) };
+}
+
+/** Four members, three wanted; the last one leads and is to go. */
+const abdicating = withRemoval(
+  cluster({ replicas: 4, spec: { replicas: 3 }, leader: "my-etcd-3" }),
+  "my-etcd-3",
+  "scale-down",
+);
+
+function lastReady(snapshot: ClusterSnapshot, status: "True" | "False", msAgo: number): ClusterSnapshot {
+  const of = (type: string, ago: number) => ({
+    type,
+    status,
+    reason: "",
+    message: "",
+    observedGeneration: 1,
+    lastTransitionTime: new Date(NOW - ago).toISOString(),
+  });
+  const conditions = [of("Available", 9 * msAgo), of("Ready", msAgo)];
+  return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, conditions } } };
+}
+
+const stuck = (knownMs: number) => knownFor(unbound(withArrival(wanted5, "my-etcd-3", "added")), LATER_ID, knownMs);
+const slow = (knownMs: number) => knownFor(withArrival(wanted5, "my-etcd-3", "started"), LATER_ID, knownMs);
+const hours = (count: number) => count * 3_600_000;
+const unsure = withRemoval(
+  sickFor(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1", 20_000),
+  "my-etcd-1",
+  "replacement",
+);
+
+const cases: Record<string, readonly { name: string; given: ClusterSnapshot; expect: string }[]> = {
+  "remove-member": [
+    {
+      name: "a learner that was given up goes",
+      given: withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
+      expect: "removeMember my-etcd-3",
+    },
+    {
+      name: "a learner that never started goes",
+      given: withRemoval(unbound(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3", "never-started"),
+      expect: "removeMember my-etcd-3",
+    },
+    {
+      name: "a learner that started after all stays",
+      given: withRemoval(unbound(withArrival(wanted5, "my-etcd-3", "started")), "my-etcd-3", "never-started"),
+      expect: "markRemoval my-etcd-3 none",
+    },
+    {
+      name: "a learner that is not wanted goes",
+      given: withRemoval(withArrival(settled, "my-etcd-3", "started"), "my-etcd-3", "scale-down"),
+      expect: "removeMember my-etcd-3",
+    },
+    {
+      name: "a learner that is wanted again stays",
+      given: withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "scale-down"),
+      expect: "markRemoval my-etcd-3 none",
+    },
+    { name: "whom this process has not yet found lost is waited for", given: unsure, expect: "wait" },
+    {
+      name: "that another one is lost says nothing of it",
+      given: sickFor(unsure, "my-etcd-2", 300_000),
+      expect: "wait",
+    },
+    {
+      name: "that another one is a learner says nothing of it",
+      given: withArrival(unsure, "my-etcd-5", "started"),
+      expect: "wait",
+    },
+    {
+      name: "the leadership goes to who knows most",
+      given: withIndexes(abdicating, { "my-etcd-0": 11, "my-etcd-1": 12, "my-etcd-2": 10, "my-etcd-3": 20 }),
+      expect: "moveLeader to my-etcd-1",
+    },
+    {
+      name: "the leadership goes to who knows most, the first as well as the last",
+      given: withIndexes(abdicating, { "my-etcd-0": 10, "my-etcd-1": 11, "my-etcd-2": 12, "my-etcd-3": 20 }),
+      expect: "moveLeader to my-etcd-2",
+    },
+    {
+      name: "of those who know as much, the lowest ordinal leads",
+      given: withIndexes(abdicating, { "my-etcd-0": 12, "my-etcd-1": 12, "my-etcd-2": 11, "my-etcd-3": 20 }),
+      expect: "moveLeader to my-etcd-0",
+    },
+  ],
+  fence: [
+    {
+      name: "a first member that has joined is fenced, also while nobody can be asked",
+      given: cluster({ stage: "joined", down: ["my-etcd-1", "my-etcd-2"] }),
+      expect: "replacePeer my-etcd-0",
+    },
+    {
+      name: "a later one that is listed as started is fenced, also when it is silent",
+      given: { ...withArrival(wanted5, "my-etcd-3", "started"), endpoints: settled.endpoints },
+      expect: "replacePeer my-etcd-3",
+    },
+    {
+      name: "a later one that takes part is fenced, also when it is not listed as started",
+      given: edited(withArrival(wanted5, "my-etcd-3", "started"), ({ isLearner, clientUrls }) => ({
+        clientUrls: isLearner ? [] : clientUrls,
+      })),
+      expect: "replacePeer my-etcd-3",
+    },
+    {
+      name: "a later one that has yet to start is not",
+      given: withArrival(wanted5, "my-etcd-3", "added"),
+      expect: "nothing",
+    },
+    {
+      name: "the peer of another member of the same name is not",
+      given: withPeer(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", { memberID: "abc" }),
+      expect: "nothing",
+    },
+    {
+      name: "a later one is not while nobody can be asked whether it has started",
+      given: outageWith(withArrival(wanted5, "my-etcd-3", "added"), { name: "my-etcd-3", id: LATER_ID }),
+      expect: "nothing",
+    },
+  ],
+  "restore-peer": [
+    { name: "a member gets its peer back", given: without(settled, "my-etcd-1"), expect: "createPeer my-etcd-1" },
+    {
+      name: "a later member gets its peer back, too",
+      given: without(
+        edited(withArrival(wanted5, "my-etcd-3", "synced"), () => ({ isLearner: false })),
+        "my-etcd-3",
+      ),
+      expect: "createPeer my-etcd-3",
+    },
+    {
+      name: "one that has yet to start is not sent back to data that it never had",
+      given: unbound(withArrival(wanted5, "my-etcd-3", "added", { peer: false })),
+      expect: "nothing",
+    },
+    {
+      name: "nor one that only has the name of a first member",
+      given: without(
+        edited(settled, ({ name }) =>
+          name === "my-etcd-1" ? { id: memberIdFromHex(LATER_ID), name: "", clientUrls: [] } : {},
+        ),
+        "my-etcd-1",
+      ),
+      expect: "nothing",
+    },
+    {
+      name: "a first member is on record as joined before it is sent back to its data",
+      given: without(unrecorded(settled), "my-etcd-2"),
+      expect: "nothing",
+    },
+    {
+      name: "while nobody can be asked, who has a claim may be what the quorum lacks",
+      given: outageWith(unbound(wanted5), { name: "my-etcd-3", id: LATER_ID }),
+      expect: "createPeer my-etcd-3",
+    },
+  ],
+  "restore-learner": [
+    {
+      name: "a learner that has yet to start gets its peer back",
+      given: withArrival(wanted5, "my-etcd-3", "added", { peer: false }),
+      expect: "createPeer my-etcd-3",
+    },
+    {
+      name: "one that has started may not join a second time",
+      given: withArrival(wanted5, "my-etcd-3", "started", { peer: false }),
+      expect: "nothing",
+    },
+  ],
+  "promote-learner": [
+    {
+      name: "a learner that has caught up gets its vote",
+      given: withArrival(wanted5, "my-etcd-3", "synced"),
+      expect: "promote my-etcd-3",
+    },
+    {
+      name: "a voter that has yet to start has its vote",
+      given: edited(withArrival(wanted5, "my-etcd-3", "synced"), ({ isLearner }) =>
+        isLearner ? { isLearner: false, clientUrls: [] } : {},
+      ),
+      expect: "nothing",
+    },
+  ],
+  "retire-peer": [
+    {
+      name: "the peer of who has left goes",
+      given: withoutMember(settled, "my-etcd-2"),
+      expect: "releaseClaim my-etcd-2",
+    },
+    {
+      name: "one that is on its way out is left alone",
+      given: going(withoutMember(settled, "my-etcd-2"), "my-etcd-2"),
+      expect: "nothing",
+    },
+    {
+      name: "an intent that carries a finalizer is not resumed",
+      given: changedPeer(withArrival(wanted5, "my-etcd-3", "intended"), "my-etcd-3", {
+        finalizers: [CLEANUP_FINALIZER],
+      }),
+      expect: "deletePeer my-etcd-3",
+    },
+  ],
+  "identify-member": [
+    {
+      name: "an intent that was added learns who it is",
+      given: intentOf(withArrival(wanted5, "my-etcd-3", "added")),
+      expect: "replacePeer my-etcd-3",
+    },
+    {
+      name: "one that is going is not resumed",
+      given: going(intentOf(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3"),
+      expect: "nothing",
+    },
+    {
+      name: "one that carries a finalizer is not resumed",
+      given: changedPeer(intentOf(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3", {
+        finalizers: [CLEANUP_FINALIZER],
+      }),
+      expect: "nothing",
+    },
+  ],
+  "take-back-learner": [
+    {
+      name: "a learner that is not wanted goes",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      expect: "markRemoval my-etcd-3 scale-down",
+    },
+    {
+      name: "whatever is on record stands",
+      given: withRemoval(withArrival(settled, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
+      expect: "nothing",
+    },
+  ],
+  "replace-lost": [
+    {
+      name: "an intent that is going is not asked to go again",
+      given: going(
+        withArrival(
+          sickFor(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
+          "my-etcd-3",
+          "intended",
+        ),
+        "my-etcd-3",
+      ),
+      expect: "markRemoval my-etcd-1 replacement",
+    },
+  ],
+  "scale-down": [
+    {
+      name: "an intent that is going is not asked to go again",
+      given: going(withArrival(cluster({ spec: { replicas: 1 } }), "my-etcd-3", "intended"), "my-etcd-3"),
+      expect: "markRemoval my-etcd-2 scale-down",
+    },
+  ],
+  "scale-up": [
+    {
+      name: "an intent that is going is not asked to go again",
+      given: going(withArrival(settled, "my-etcd-3", "intended"), "my-etcd-3"),
+      expect: "nothing",
+    },
+    {
+      name: "a name that is becoming free is waited for",
+      given: going(withArrival(wanted5, "my-etcd-3", "intended"), "my-etcd-3"),
+      expect: "wait",
+    },
+  ],
+  "give-up-learner": [
+    { name: "it has ten minutes to start", given: stuck(600_000), expect: "nothing" },
+    { name: "then it never started", given: stuck(600_001), expect: "markRemoval my-etcd-3 never-started" },
+    {
+      name: "with an hour behind it, it has half an hour",
+      given: lastReady(stuck(hours(0.5)), "False", hours(1)),
+      expect: "nothing",
+    },
+    {
+      name: "and then no more",
+      given: lastReady(stuck(hours(0.5) + 1), "False", hours(1)),
+      expect: "markRemoval my-etcd-3 never-started",
+    },
+    {
+      name: "in a cluster that is whole the first try takes ten minutes",
+      given: lastReady(stuck(600_001), "True", hours(9)),
+      expect: "markRemoval my-etcd-3 never-started",
+    },
+    {
+      name: "it has ten minutes to catch up, whatever was before",
+      given: lastReady(slow(600_100), "False", hours(9)),
+      expect: "markRemoval my-etcd-3 replacement",
+    },
+    {
+      name: "who was never seen was not seen for long",
+      given: withArrival(wanted5, "my-etcd-3", "started"),
+      expect: "nothing",
+    },
+    {
+      name: "whatever is on record stands",
+      given: withRemoval(slow(6_000_000), "my-etcd-3", "scale-down"),
+      expect: "nothing",
+    },
+  ],
+};
+
+/** The arriving member's peer as it was before it learned its ID. */
+function intentOf(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { peers } = withArrival(wanted5, "my-etcd-3", "intended");
+  return { ...snapshot, peers };
+}
+
+for (const [rule, promises] of Object.entries(cases)) {
+  for (const { name, given, expect: wanted } of promises) {
+    test(`${rule}: ${name}`, () => expect(said(rule, given)).toBe(wanted));
+  }
+}
+
+test("give-up-learner: five MiB of the leader's data take a second", () => {
+  const status = {
+    ...endpointStatus(clusterID, initialMembers[0]!.id, initialMembers[0]!.id),
+    dbSizeBytes: 300 * 1024 * 1024,
+  };
+  const large = { ...settled, endpoints: new Map([...settled.endpoints, ["my-etcd-0", present(status)] as const]) };
+  expect(learnerDeadlineMs(large)).toBe(660_000);
+  expect(learnerDeadlineMs({ ...settled, endpoints: new Map() })).toBe(600_000);
+});
