@@ -16,7 +16,7 @@ import { run } from "./run.ts";
 import { ETCD_VERSIONS } from "./versions.ts";
 
 /** From fastest to slowest. */
-export const LEVELS = ["unit", "apiserver", "etcd", "e2e"] as const;
+export const LEVELS = ["unit", "mutants", "apiserver", "etcd", "e2e"] as const;
 /** What takes longer than people wait for all levels together: asked for by name only. */
 export const LONG = "long";
 export type Level = (typeof LEVELS)[number] | typeof LONG;
@@ -63,6 +63,7 @@ export async function runLevel(root: string, level: Level, options: LevelOptions
   ];
   switch (level) {
     case "unit":
+    case "mutants":
       return await counted(vitest, (argv) => ended(spawnHere(argv)));
     case "apiserver":
       await ensureComponents(["kube-apiserver", "etcd-3.6.16"], step);

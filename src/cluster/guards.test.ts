@@ -435,6 +435,12 @@ const cases: Record<string, readonly Case[]> = {
       is: "allowed",
     },
     {
+      name: "whose claim is gone is given up also while its process runs on",
+      given: { ...settled, claims: settled.claims.filter(({ metadata }) => metadata.name !== m1!.name) },
+      step: replacing(settled),
+      is: "allowed",
+    },
+    {
       name: "a removal may always be taken back",
       given: settled,
       step: { ...STEPS.markRemoval, removal: undefined },

@@ -3,11 +3,14 @@ import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { present } from "#base/observed.ts";
 import { arriving } from "#cluster/learners.ts";
 import {
+  hasJoined,
   intendedPeers,
   isFenced,
   knownMembers,
   leaderOf,
+  mayBootstrap,
   nextPeerName,
+  sick,
   surplusVoter,
   votersOf,
 } from "#cluster/members.ts";
@@ -291,6 +294,34 @@ test("members: fenced is who has a peer that may only restart", () => {
   expect(isFenced({ ...settled, pods: running }, "my-etcd-0")).toBe(false);
   expect(isFenced({ ...settled, pods: new Map() }, "my-etcd-0")).toBe(false);
   expect(isFenced({ ...settled, peers: [] }, "my-etcd-0")).toBe(false);
+});
+
+test("members: a first member may be started for the first time by its name and its ID, and only until it has joined", () => {
+  const forming = cluster({ stage: "starting" });
+  const identity = forming.cluster.status!.identity!;
+  const initialMembers = identity.initialMembers.map((member, n) => ({ ...member, joined: n === 0 }));
+  const status = { ...forming.cluster.status, identity: { ...identity, initialMembers } };
+  const partly = { ...forming, cluster: { ...forming.cluster, status } };
+  expect(mayBootstrap(partly, { name: "my-etcd-1", id: ids[1]! })).toBe(true);
+  expect(mayBootstrap(partly, { name: "my-etcd-0", id: ids[0]! })).toBe(false);
+  expect(mayBootstrap(partly, { name: "my-etcd-1", id: ids[2]! })).toBe(false);
+  expect(mayBootstrap(partly, { name: "my-etcd-1", id: LATER_ID })).toBe(false);
+  expect(mayBootstrap(partly, { name: "my-etcd-7", id: ids[1]! })).toBe(false);
+});
+
+test("members: that a first member has joined is not told by the record, but by itself or by etcd", () => {
+  const [, , third] = settled.cluster.status!.identity!.initialMembers;
+  const silent = { ...settled, endpoints: new Map([...settled.endpoints].filter(([name]) => name !== third!.name)) };
+  const recorded = [{ name: third!.name, id: third!.id, learner: false }];
+  expect(hasJoined(settled, third!)).toBe(true);
+  expect(hasJoined(silent, third!)).toBe(true);
+  expect(hasJoined({ ...recording(silent, recorded) }, third!)).toBe(false);
+});
+
+test("members: those of somebody else are nobody's patients", () => {
+  const theirs = { name: "theirs", peerUrls: ["http://elsewhere:2380"] };
+  expect(sick(listing(settled, ...listOf(settled), theirs))).toEqual([]);
+  expect(sick(cluster({ down: ["my-etcd-1"] })).map(({ name }) => name)).toEqual(["my-etcd-1"]);
 });
 
 test("members: learners have no vote", () => {

@@ -30,10 +30,10 @@ export const SWITCH = "__isMutated";
 //   less. A case, an element of a list, a filter, a default: left out. An order: the other way round. A function: returns at once.
 //   To negate a condition, or to exchange && and ||, adds nothing: a test that notices one of the first notices those, too.
 // What is not?
-//   What only people read: templates, and what has one of these names. How often something is looked at (RECHECK). What the
+//   What only people read: templates, and what has one of these names. How often something is looked at. What the
 //   type checker refuses in any case, such as `.` for `?.`.
-const WORDS = new Set(["because", "why", "whose", "fate", "keeps", "counted", "seconds"]);
-const PACE = /RECHECK_MS$/;
+const WORDS = new Set(["because", "why", "what", "whose", "fate", "keeps", "counted", "seconds", "isLast"]);
+const PACE = /RECHECK_MS$|^(min|max)Ms$/;
 
 interface Place {
   readonly within: string;
@@ -82,7 +82,7 @@ class Finder {
       case "TemplateLiteral":
         break;
       case "FunctionDeclaration":
-        if (WORDS.has(node.id?.name ?? "")) break;
+        if (WORDS.has(node.id?.name ?? "") || node.id?.name.endsWith("Text") === true) break;
         this.#opening(node, { within: joined(place.within, node.id?.name) });
         this.#children(node, { within: joined(place.within, node.id?.name) });
         break;
@@ -159,7 +159,7 @@ class Finder {
 
   #property({ key, value, computed, shorthand }: Extract<Node, { type: "Property" }>, place: Place): void {
     const name = key.type === "Identifier" && !computed ? key.name : "";
-    if (shorthand || WORDS.has(name)) return;
+    if (shorthand || WORDS.has(name) || PACE.test(name)) return;
     this.visit(value, value.type === "FunctionExpression" ? { within: joined(place.within, name) } : place);
   }
 
