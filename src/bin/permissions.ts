@@ -43,6 +43,8 @@ export const PERMISSIONS: readonly Permission[] = [
   { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: [...READ, "create", "patch", "delete"] },
   // peer: fences the running pod, by its annotations
   { apiGroups: [""], resources: ["pods"], verbs: [...FOLLOW, "patch"] },
+  // peer: which classes there are, for a claim that gets no volume
+  { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["list"] },
   // events, for people
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
 ];

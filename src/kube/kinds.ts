@@ -3,6 +3,7 @@ import type { IReplicaSet } from "kubernetes-models/apps/v1";
 import type { ILease } from "kubernetes-models/coordination.k8s.io/v1";
 import type { IEvent } from "kubernetes-models/events.k8s.io/v1";
 import type { IPodDisruptionBudget } from "kubernetes-models/policy/v1";
+import type { IStorageClass } from "kubernetes-models/storage.k8s.io/v1";
 import type {
   INamespace,
   INode,
@@ -153,6 +154,7 @@ export type Secret = Read<ISecret, NamespacedMeta>;
 export type Node = Read<INode, ObjectMeta>;
 export type Namespace = Read<INamespace, ObjectMeta>;
 export type PersistentVolume = Read<IPersistentVolume, ObjectMeta>;
+export type StorageClass = Read<IStorageClass, ObjectMeta>;
 export type CustomResourceDefinition = Read<ICustomResourceDefinition, ObjectMeta>;
 
 const core = { group: "", version: "v1" };
@@ -200,6 +202,13 @@ export const LEASES = resource<Lease>({
   kind: "Lease",
   plural: "leases",
   namespaced: true,
+});
+export const STORAGE_CLASSES = resource<StorageClass>({
+  group: "storage.k8s.io",
+  version: "v1",
+  kind: "StorageClass",
+  plural: "storageclasses",
+  namespaced: false,
 });
 export const CUSTOM_RESOURCE_DEFINITIONS = resource<CustomResourceDefinition>({
   group: "apiextensions.k8s.io",

@@ -2,13 +2,21 @@ import { CLIENT_PORT, PAUSED_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Clock } from "#base/clock.ts";
-import { absent, type Observed, present } from "#base/observed.ts";
+import { hasCode, OperatorError } from "#base/error.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, type Pod, type ReplicaSet } from "#kube/kinds.ts";
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  type Pod,
+  type ReplicaSet,
+  STORAGE_CLASSES,
+  type StorageClass,
+} from "#kube/kinds.ts";
 import { currentPod, dialAddress, isReady } from "#kube/pod.ts";
-import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { type PeerSnapshot, waitsForVolume } from "#peer/snapshot.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 
 /** By peer: `namespace/name` of the EtcdPeer. */
@@ -20,8 +28,11 @@ export interface PeerReads {
   readonly claims: CacheView<PersistentVolumeClaim>;
   readonly replicaSets: CacheView<ReplicaSet>;
   readonly pods: CacheView<Pod>;
-  /** For a claim that the cache does not know: it may be there, without the labels by which claims are selected. */
-  readonly kube: Pick<KubeClient, "find">;
+  /**
+   * For a claim that the cache does not know: it may be there, without the labels by which claims are selected. And for the storage
+   * classes, which only a member that gets no volume needs.
+   */
+  readonly kube: Pick<KubeClient, "find" | "list">;
   readonly etcd: EtcdClient;
   readonly clock: Clock;
   readonly imageRepository: string;
@@ -36,7 +47,7 @@ export async function observePeer(reads: PeerReads, key: Key, signal: AbortSigna
   const claim = await findClaim(reads, peer, signal);
   if (claim.is === "unknown") return claim;
   const pod = currentPod(reads.pods.byIndex(PEER_INDEX, `${key.namespace}/${key.name}`));
-  return present({
+  const seen: PeerSnapshot = {
     takenAtMs: reads.clock.wallMs(),
     peer,
     isPaused: isPaused(reads.clusters.get({ namespace: key.namespace, name: peer.spec.clusterName })),
@@ -45,7 +56,19 @@ export async function observePeer(reads: PeerReads, key: Key, signal: AbortSigna
     replicaSet: reads.replicaSets.get(key),
     pod,
     endpoint: await ask(reads.etcd, pod, signal),
-  });
+    storageClasses: undefined,
+  };
+  return present(waitsForVolume(seen) ? { ...seen, storageClasses: await storageClasses(reads, signal) } : seen);
+}
+
+/** They explain what hinders a member and decide nothing, so a member is looked at without them, too. */
+async function storageClasses({ kube }: PeerReads, signal: AbortSignal): Promise<Observed<readonly StorageClass[]>> {
+  try {
+    return present((await kube.list(STORAGE_CLASSES, {}, { signal })).items);
+  } catch (thrown) {
+    if (!(thrown instanceof OperatorError) || hasCode(thrown, "Cancelled", "Bug")) throw thrown;
+    return unknown(thrown.message);
+  }
 }
 
 /** A peer younger than this, in milliseconds, has no claim as a rule: to ask for one would be a request for nothing. */

@@ -8,8 +8,8 @@ import {
   QUARANTINE_LABEL,
   REMOVAL_ANNOTATION,
 } from "#api/names.ts";
-import { unknown } from "#base/observed.ts";
-import type { PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
+import { present, unknown } from "#base/observed.ts";
+import type { PersistentVolumeClaim, Pod, ReplicaSet, StorageClass } from "#kube/kinds.ts";
 import { startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
@@ -90,6 +90,14 @@ const pendingClaim = (storageClassName?: string): PersistentVolumeClaim =>
     spec: storageClassName === undefined ? {} : { storageClassName },
     status: { phase: "Pending" },
   }) as PersistentVolumeClaim;
+/** Classes by name; the starred one is the default. */
+const classes = (...names: readonly string[]) =>
+  present(
+    names.map((name) => {
+      const annotations = { "storageclass.kubernetes.io/is-default-class": String(name.endsWith("*")) };
+      return { metadata: { name: name.replace("*", ""), annotations } } as unknown as StorageClass;
+    }),
+  );
 const overQuota = born<ReplicaSet>({
   ...starting.replicaSet!,
   status: {
@@ -260,6 +268,59 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     given: { ...starting, pod: volumeless, claim: pendingClaim() },
     expect: "warn: await-pod",
     because: "claim my-etcd-0 without a storage class is Pending",
+  },
+  {
+    name: "names the storage class that does not exist, and those that do",
+    given: { ...starting, pod: volumeless, claim: pendingClaim("fast"), storageClasses: classes("slow", "local*") },
+    expect: "warn: await-pod",
+    because: /^claim my-etcd-0 is Pending: storage class fast does not exist; there are: local, slow$/,
+  },
+  {
+    name: "says when there is no storage class at all",
+    given: { ...starting, pod: volumeless, claim: pendingClaim("fast"), storageClasses: classes() },
+    expect: "warn: await-pod",
+    because: /^claim my-etcd-0 is Pending: storage class fast does not exist; there is none$/,
+  },
+  {
+    name: "says that no storage class is the default one, and which there are",
+    given: { ...starting, pod: volumeless, claim: pendingClaim(), storageClasses: classes("slow", "local") },
+    expect: "warn: await-pod",
+    because: /^claim my-etcd-0 is Pending: there is no default storage class; there are: local, slow$/,
+  },
+  {
+    name: "names ten of many storage classes",
+    given: {
+      ...starting,
+      pod: volumeless,
+      claim: pendingClaim("fast"),
+      storageClasses: classes(...Array.from({ length: 12 }, (_, n) => `c${n}`)),
+    },
+    expect: "warn: await-pod",
+    because: /there are: c0, c1, c10, c11, c2, c3, c4, c5, c6, c7 and 2 more$/,
+  },
+  {
+    name: "tells what the scheduler says when the storage class exists",
+    given: { ...starting, pod: volumeless, claim: pendingClaim("fast"), storageClasses: classes("fast") },
+    expect: "warn: await-pod",
+    because: /^claim my-etcd-0 of storage class fast is Pending; pod cannot be scheduled/,
+  },
+  {
+    name: "tells what the scheduler says when a default storage class exists by now",
+    given: { ...starting, pod: volumeless, claim: pendingClaim(), storageClasses: classes("local*") },
+    expect: "warn: await-pod",
+    because: /^claim my-etcd-0 without a storage class is Pending; pod cannot be scheduled/,
+  },
+  {
+    name: "asks for no storage class on behalf of a claim that wants none",
+    given: { ...starting, pod: volumeless, claim: pendingClaim(""), storageClasses: classes("local*") },
+    expect: "warn: await-pod",
+    because: /^claim my-etcd-0 without a storage class is Pending; pod cannot be scheduled/,
+  },
+  {
+    name: "tells what the scheduler says when the storage classes could not be read",
+    given: { ...starting, pod: volumeless, claim: pendingClaim("fast"), storageClasses: unknown("forbidden") },
+    expect: "warn: await-pod",
+    because: /^claim my-etcd-0 of storage class fast is Pending; pod cannot be scheduled/,
   },
   {
     name: "warns of a pod that nobody may make",

@@ -2,7 +2,14 @@ import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION } from "#api/na
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Observed } from "#base/observed.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
-import { controllerOf, type KubeObject, type PersistentVolumeClaim, type Pod, type ReplicaSet } from "#kube/kinds.ts";
+import {
+  controllerOf,
+  type KubeObject,
+  type PersistentVolumeClaim,
+  type Pod,
+  type ReplicaSet,
+  type StorageClass,
+} from "#kube/kinds.ts";
 import { isReady, isUnscheduled, needsHelp, whyNotRunning } from "#kube/pod.ts";
 
 /** All that one decision about an EtcdPeer may use. Built by observe.ts, read-only ever after. */
@@ -20,6 +27,8 @@ export interface PeerSnapshot {
   readonly pod: Pod | undefined;
   /** What the member said of itself; `undefined` when there is no pod to ask. */
   readonly endpoint: Observed<EndpointStatus> | undefined;
+  /** Asked for only while the member waits for a volume for long; else `undefined`. */
+  readonly storageClasses: Observed<readonly StorageClass[]> | undefined;
 }
 
 /** Whether this very peer, not an earlier one of the same name, manages the object. */
@@ -50,14 +59,30 @@ export function hasJoined(snapshot: PeerSnapshot): boolean {
 const TROUBLE_AFTER_MS = 10_000;
 
 /** Why the member's pod does not serve, in one sentence for people; `undefined` when it does. */
-export function whyNotReady({ claim, replicaSet, pod }: PeerSnapshot): string | undefined {
+export function whyNotReady(snapshot: PeerSnapshot): string | undefined {
+  const { claim, replicaSet, pod } = snapshot;
   if (pod === undefined) return refusal(replicaSet) ?? "its pod is not created yet";
   if (isReady(pod)) return undefined;
   const why = whyNotRunning(pod) ?? "its pod runs but is not ready yet";
-  // The scheduler says that a volume is missing, but neither of which claim nor of which class. A claim that waits for the
-  // scheduler is not to blame for anything else.
-  const isToBlame = isUnscheduled(pod) && claim?.status?.phase !== "Bound" && /volume|storageclass/i.test(why);
-  return isToBlame && claim !== undefined ? `${unboundText(claim)}; ${why}` : why;
+  if (claim === undefined || !isClaimToBlame(snapshot)) return why;
+  const noClass = missingClass(snapshot, claim);
+  return noClass === undefined
+    ? `${unboundText(claim)}; ${why}`
+    : `claim ${claim.metadata.name} is Pending: ${noClass}`;
+}
+
+/**
+ * The scheduler says that a volume is missing, but neither of which claim nor of which class. A claim that waits for the
+ * scheduler is not to blame for anything else.
+ */
+function isClaimToBlame({ claim, pod }: PeerSnapshot): boolean {
+  if (pod === undefined || !isUnscheduled(pod)) return false;
+  return claim?.status?.phase !== "Bound" && /volume|storageclass/i.test(whyNotRunning(pod) ?? "");
+}
+
+/** Whether the member has no volume for so long that the storage classes are worth a question. */
+export function waitsForVolume(snapshot: PeerSnapshot): boolean {
+  return isClaimToBlame(snapshot) && isInTrouble(snapshot);
 }
 
 /** Whether that is worth a warning: it has lasted, and it is nothing that passes as a rule. */
@@ -77,9 +102,32 @@ function refusal(replicaSet: ReplicaSet | undefined): string | undefined {
     : `its pod cannot be created: ${failure.message ?? failure.reason ?? "no reason given"}`;
 }
 
-/** A claim gets the default class when it is made; one without a class was made when there was no default. */
+/** On the class that a claim without one gets (https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclass). */
+const DEFAULT_CLASS_ANNOTATION = "storageclass.kubernetes.io/is-default-class";
+/** A message is read by people: of more classes only so many are named. */
+const MAX_CLASSES_NAMED = 10;
+
+/** That the class does not exist which the claim names or needs, and which ones do; `undefined` when that is not what is wrong. */
+function missingClass({ storageClasses }: PeerSnapshot, { spec }: PersistentVolumeClaim): string | undefined {
+  const wanted = spec?.storageClassName;
+  // An empty name asks for no class: the claim waits for a volume that a person makes.
+  if (storageClasses?.is !== "present" || wanted === "") return undefined;
+  const classes = storageClasses.value.map(({ metadata }) => metadata);
+  const isThere = classes.some(({ name, annotations }) =>
+    wanted === undefined ? annotations?.[DEFAULT_CLASS_ANNOTATION] === "true" : name === wanted,
+  );
+  if (isThere) return undefined;
+  const names = classes.map(({ name }) => name).sort();
+  const more = names.length > MAX_CLASSES_NAMED ? ` and ${names.length - MAX_CLASSES_NAMED} more` : "";
+  const there =
+    names.length === 0 ? "there is none" : `there are: ${names.slice(0, MAX_CLASSES_NAMED).join(", ")}${more}`;
+  const what = wanted === undefined ? "there is no default storage class" : `storage class ${wanted} does not exist`;
+  return `${what}; ${there}`;
+}
+
+/** A claim without a class was made when there was no default one, and gets it when there is one. */
 function unboundText({ metadata, spec, status }: PersistentVolumeClaim): string {
   const storage = spec?.storageClassName;
-  const ofClass = storage === undefined ? "without a storage class" : `of storage class ${storage}`;
+  const ofClass = storage ? `of storage class ${storage}` : "without a storage class";
   return `claim ${metadata.name} ${ofClass} is ${status?.phase ?? "not bound"}`;
 }

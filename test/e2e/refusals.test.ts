@@ -84,13 +84,13 @@ describe.concurrent("what is in the way is said, does no harm, and is over when 
     const cluster = new UserCluster(namespace.name);
     const storageClassName = namespace.name; // not namespaced, so named after ours
     await cluster.create({ replicas: 1, storage: { volumeClaimTemplate: { storageClassName } } } as never);
+    const { items } = await kubectl.json<{
+      items: { metadata: { name: string }; provisioner: string; volumeBindingMode: string }[];
+    }>(["get", "storageclass"]);
     await untilSaid(cluster, [
-      new RegExp(`claim my-etcd-0 of storage class ${storageClassName} is Pending`),
-      /cannot be scheduled/,
-    ]);
-    const { items } = await kubectl.json<{ items: { provisioner: string; volumeBindingMode: string }[] }>([
-      "get",
-      "storageclass",
+      new RegExp(
+        `claim my-etcd-0 is Pending: storage class ${storageClassName} does not exist; there are: .*${items[0]!.metadata.name}`,
+      ),
     ]);
     const { provisioner, volumeBindingMode } = items[0]!;
     const metadata = { name: storageClassName };

@@ -97,6 +97,7 @@ function bareSnapshot(given: Given, mayBootstrap: boolean): PeerSnapshot {
     replicaSet: undefined,
     pod: undefined,
     endpoint: undefined,
+    storageClasses: undefined,
   };
   return snapshot;
 }
