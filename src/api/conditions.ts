@@ -1,46 +1,66 @@
-/** Every condition type that the operator sets, with the question that it answers. */
+// Where do people read these sentences?
+//   In `kubectl explain etcdcluster.status.conditions.reason` and in docs/reference/conditions.md. Both are generated from here.
+
+/** Every condition of an EtcdCluster, with the question that it answers. */
 export const CONDITION_TYPES = {
-  Ready: "Is everything that the spec asks for there and healthy?",
+  Ready: "Is everything that the spec asks for there and healthy, so that the client Service leads to every member?",
   Available: "Do linearizable reads and writes succeed?",
   Progressing: "Is the operator changing something, or waiting to?",
   Degraded: "Is the cluster working with less than the spec asks for?",
-  Paused: "Has a person asked the operator to change nothing?",
-  ClusterIDMismatch: "Does a member answer with the ID of another cluster?",
+  Paused: "Has a person asked the operator to change nothing? The condition is there once somebody has.",
+  ClusterIDMismatch:
+    "Does a member answer with the ID of another cluster, or of another member? The condition is there once one has.",
 } as const;
 
-/** Every reason that a condition may have, with the one sentence that is also its documentation. */
+/** Every condition of an EtcdPeer, with the question that it answers. */
+export const PEER_CONDITION_TYPES = {
+  Ready: "Does the member's pod run, and does the member answer?",
+} as const;
+
+const SHARED_REASONS = {
+  Waiting: "The operator waits; the message says for what, and which rule or guard holds it.",
+  StepRefused:
+    "A change that the operator wants to make is refused or undone; the message says which one, and by whom.",
+  NameTaken: "An object that the operator needs exists already and belongs to somebody else; it is never taken over.",
+  ClaimTaken: "A claim of the name that a member needs holds other data than the member's; it is never overwritten.",
+  Deleting: "The object is being deleted; the claims of a cluster that is deleted are kept.",
+} as const;
+
+/** Every reason that a condition of an EtcdCluster may have. The sentence is what people read of it. */
 export const REASONS = {
-  AllMembersHealthy: "Every wanted member is a voter, answers, and follows a leader.",
-  Forming: "The cluster is being created; members of its first, frozen list are still to join.",
+  AllMembersHealthy: "Every wanted member is a voter, answers, follows a leader, and is ready by the kubelet's word.",
+  Forming: "The cluster is being created; no majority of its first members has joined yet.",
   MembersUnhealthy: "Some members do not serve clients or have no leader; the message names them.",
-  QuorumAvailable: "A linearizable read succeeded.",
-  QuorumLost: "Fewer members answer than a majority; the operator touches nothing until enough of them return.",
+  PodsNotReady: "Every member is healthy, and the client Service does not lead to some of them yet.",
+  QuorumAvailable: "The members were listed with a linearizable read, so a majority of them works.",
+  QuorumLost: "Fewer members answer than a majority; the operator touches no data until enough of them return.",
+  MembersUnreachable: "The operator could not ask the members, though their pods are ready: it does not know.",
   CorruptionAlarm: "etcd has raised the alarm CORRUPT: until the member is replaced, it refuses every read and write.",
   NoSpaceAlarm:
     "etcd has raised the alarm NOSPACE: it refuses every write until its database is smaller than its quota.",
-  MembersUnreachable: "No member could be asked; it is not known whether the cluster works.",
   Settled: "There is nothing to do.",
-  Acting: "The operator is about to make the change that the message names.",
-  Waiting: "The operator waits; the message says for what and which rule or guard holds it.",
+  Acting: "The operator makes the change that the message names.",
   Scaling: "Members are being added or removed, one at a time.",
-  Replacing: "A member that is lost is being replaced.",
+  Replacing: "A member that is lost or could not start is being replaced.",
   Paused: "The annotation etcd.improbable.io/paused is set: the operator looks and tells, and changes nothing.",
-  NotPaused: "The operator acts: nobody has asked it to change nothing.",
-  StepRefused: "A change that the operator wants to make is refused or undone; the message says which, and by whom.",
-  PodsNotReady: "Every member is healthy, and the client Service does not lead to some of them yet.",
-  UpgradeNotSupported: "spec.version was changed; this version of the operator does not change the version of members.",
-  NameTaken: "An object that the operator needs exists already and belongs to somebody else; it is never taken over.",
-  ClaimTaken: "A claim of the name that a member needs holds the data of another cluster; it is never overwritten.",
-  ClaimLost: "The claim with the member's data is gone; the member is replaced when it does not run any more.",
-  Deleting: "The object is being deleted; claims are kept.",
-  OtherClusterAnswered: "A member answered with the ID of another cluster; it is not believed.",
-  SameCluster: "Every member that answers has the recorded cluster ID.",
+  NotPaused: "The annotation etcd.improbable.io/paused is gone: the operator acts again.",
+  UpgradeNotSupported:
+    "spec.version differs from what members run; this version of the operator does not change the version of members.",
+  OtherClusterAnswered: "A member answered with the ID of another cluster or member; it is not believed.",
+  SameCluster: "No member answers with the ID of another cluster or member any more.",
   FullStrength: "No member is missing.",
-  PodPending: "The member's pod does not run yet; the message says why.",
-  MemberHealthy: "The member answers and follows a leader.",
-  MemberUnreachable: "The member's pod runs, but the member does not answer.",
-  Starting: "The member's objects are being made.",
+  ...SHARED_REASONS,
+} as const;
+
+/** Every reason that a condition of an EtcdPeer may have. */
+export const PEER_REASONS = {
+  MemberHealthy: "The member's pod is ready, and the member answers.",
+  MemberUnreachable: "The member's pod is ready, but the member gave the operator no answer.",
+  PodPending: "The member's pod does not run or is not ready; the message says why.",
+  ClaimLost: "The claim with the member's data is gone; the member is replaced once it is found to be lost.",
+  ...SHARED_REASONS,
 } as const;
 
 export type ConditionType = keyof typeof CONDITION_TYPES;
 export type Reason = keyof typeof REASONS;
+export type PeerReason = keyof typeof PEER_REASONS;

@@ -1,4 +1,4 @@
-import type { Reason } from "#api/conditions.ts";
+import type { PeerReason } from "#api/conditions.ts";
 import type { EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { hexOf } from "#etcd/types.ts";
@@ -35,7 +35,7 @@ export function mayWait(snapshot: PeerSnapshot, status: EtcdPeerStatus): boolean
 }
 
 /** Rules whose wait has a reason of its own. */
-const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
+const REASON_OF_RULE: Readonly<Record<string, PeerReason>> = {
   "await-member": "MemberUnreachable",
   "replica-set-taken": "NameTaken",
   "claim-taken": "ClaimTaken",
@@ -45,7 +45,7 @@ const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
 
 interface Verdict {
   readonly status: "True" | "False";
-  readonly reason: Reason;
+  readonly reason: PeerReason;
   readonly message: string;
 }
 
@@ -67,7 +67,7 @@ function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome: Outcome): 
   return { status: "True", reason: "MemberHealthy", message: "the member answers" };
 }
 
-function no(reason: Reason, message: string): Verdict {
+function no(reason: PeerReason, message: string): Verdict {
   return { status: "False", reason, message };
 }
 

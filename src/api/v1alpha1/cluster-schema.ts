@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CONDITION_TYPES, REASONS } from "#api/conditions.ts";
 import {
   conditionsSchema,
   DEFAULT_CLAIM,
@@ -81,6 +82,6 @@ export const clusterStatusSchema = z
       .array(memberStatusSchema)
       .optional()
       .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] }),
-    conditions: conditionsSchema.optional(),
+    conditions: conditionsSchema(CONDITION_TYPES, REASONS).optional(),
   })
   .describe("What the operator saw and decided last.");

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { PEER_CONDITION_TYPES, PEER_REASONS } from "#api/conditions.ts";
 import {
   conditionsSchema,
   DEFAULT_CLAIM,
@@ -71,6 +72,6 @@ export const peerStatusSchema = z
     serverVersion: z.string().optional().describe("The release that the member runs; empty while it cannot be asked."),
     memberID: z.string().optional().describe("The member ID with which the member answers."),
     clusterID: z.string().optional().describe("The cluster ID with which the member answers."),
-    conditions: conditionsSchema.optional(),
+    conditions: conditionsSchema(PEER_CONDITION_TYPES, PEER_REASONS).optional(),
   })
   .describe("What the operator saw and decided last.");

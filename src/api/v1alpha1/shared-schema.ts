@@ -136,15 +136,24 @@ export const podTemplateSchema = z
   })
   .describe("What the pods of members look like, beyond what the operator sets.");
 
-export const conditionSchema = z.object({
-  type: z.string(),
-  status: z.enum(["True", "False", "Unknown"]),
-  reason: z.string(),
-  message: z.string(),
-  observedGeneration: z.number().int(),
-  lastTransitionTime: z.string().meta({ format: "date-time" }),
-});
+/** The values that a field may have, in the form that Kubernetes itself uses, which `kubectl explain` shows line by line. */
+function listed(meaning: string, values: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(values).map(([value, sentence]) => ` - \`${value}\`: ${sentence}`);
+  return [meaning, "", "Possible values:", ...lines].join("\n");
+}
 
-export const conditionsSchema = z
-  .array(conditionSchema)
-  .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] });
+/** Conditions of a kind. @param types each with the question that it answers @param reasons each with what it means */
+export function conditionsSchema(types: Readonly<Record<string, string>>, reasons: Readonly<Record<string, string>>) {
+  const condition = z.object({
+    type: z.string().describe(listed("The question that the condition answers.", types)),
+    status: z.enum(["True", "False", "Unknown"]).describe("The answer; Unknown when the operator could not look."),
+    reason: z.string().describe(listed("Why the answer is what it is, in a word.", reasons)),
+    message: z.string().describe("The same for people, with names and numbers."),
+    observedGeneration: z.number().int().describe("metadata.generation of the spec that was looked at."),
+    lastTransitionTime: z.string().meta({ format: "date-time" }).describe("When the status last changed."),
+  });
+  return z
+    .array(condition)
+    .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] })
+    .describe("What the operator says of the object; one condition per question.");
+}

@@ -1,0 +1,20 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { PEER_REASONS, REASONS } from "#api/conditions.ts";
+
+/** What the compiler cannot tell: that a reason which is documented can also come. That every one which comes is documented, it tells. */
+async function unused(room: string, reasons: object): Promise<readonly string[]> {
+  const folder = join(import.meta.dirname, "../../src", room);
+  const files = (await readdir(folder, { recursive: true })).filter((path) => /(?<!\.test)\.ts$/.test(path));
+  const sources = (await Promise.all(files.map((path) => readFile(join(folder, path), "utf8")))).join("\n");
+  return Object.keys(reasons).filter((reason) => !sources.includes(`"${reason}"`));
+}
+
+test("every reason of an EtcdCluster is used", async () => {
+  expect(await unused("cluster", REASONS)).toEqual([]);
+});
+
+test("every reason of an EtcdPeer is used", async () => {
+  expect(await unused("peer", PEER_REASONS)).toEqual([]);
+});
