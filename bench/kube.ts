@@ -3,14 +3,13 @@ import type { IServiceAccount } from "kubernetes-models/v1";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
 import { hasCode } from "#base/error.ts";
+import { NAMESPACES, PERSISTENT_VOLUMES } from "#kit/kinds.ts";
 import { KubeClient } from "#kube/client.ts";
 import { defaultConfig } from "#kube/config.ts";
 import {
   type Draft,
   type KubeObject,
-  NAMESPACES,
   type NamespacedMeta,
-  PERSISTENT_VOLUMES,
   PODS,
   type Ref,
   type Resource,

@@ -16,12 +16,12 @@ export const CLIENT_PORT_NAME = "etcd-client";
 export const PEER_PORT_NAME = "etcd-peer";
 export const METRICS_PORT_NAME = "etcd-metrics";
 
-export const NAME_LABEL = "app.kubernetes.io/name";
-export const NAME_LABEL_VALUE = "etcd";
+const NAME_LABEL = "app.kubernetes.io/name";
+const NAME_LABEL_VALUE = "etcd";
 export const MANAGED_BY_LABEL = "app.kubernetes.io/managed-by";
-export const COMPONENT_LABEL = "app.kubernetes.io/component";
+const COMPONENT_LABEL = "app.kubernetes.io/component";
 /** Marks pods that are members, as opposed to the pods of backups and restores: budgets and Services select by it. */
-export const MEMBER_COMPONENT = "member";
+const MEMBER_COMPONENT = "member";
 export const CLUSTER_LABEL = `${GROUP}/cluster-name`;
 export const PEER_LABEL = `${GROUP}/peer-name`;
 

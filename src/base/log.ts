@@ -1,7 +1,7 @@
 import { type DestinationStream, pino } from "pino";
 
 /** Fields that a log line may carry: a closed list, so that lines can be searched and no secret slips in by spread. */
-export interface LogFields {
+interface LogFields {
   controller?: string;
   namespace?: string;
   name?: string;

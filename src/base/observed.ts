@@ -14,8 +14,3 @@ export const absent: Observed<never> = { is: "absent" };
 export function unknown(why: string): Observed<never> {
   return { is: "unknown", why };
 }
-
-/** The value if it is present; `undefined` says neither "absent" nor "unknown", so use it only where both mean the same. */
-export function valueIfPresent<T>(observed: Observed<T>): T | undefined {
-  return observed.is === "present" ? observed.value : undefined;
-}

@@ -12,7 +12,7 @@ const PREFIX = "etcd_operator_";
 const SECONDS_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Who keeps statistics of its own. */
-export interface Sources {
+interface Sources {
   readonly caches: Readonly<Record<string, { readonly stats: CacheStats }>>;
   readonly loops: readonly { measure(): void }[];
   readonly events: { readonly stats: EventStats };

@@ -20,7 +20,7 @@ import { hexOf } from "#etcd/types.ts";
 import type { Draft, KubeObject } from "#kube/kinds.ts";
 
 /** Nothing of a cluster is made before its identity is on record, and the identity is never written a second time. */
-export const identityFirst: ClusterGuard = {
+const identityFirst: ClusterGuard = {
   name: "identity-first",
   forbids(snapshot, step) {
     const recorded = identityOf(snapshot);
@@ -35,7 +35,7 @@ export const identityFirst: ClusterGuard = {
  * A cluster is bootstrapped once in its life: only by members of the frozen list, each only until it has joined, and once the
  * cluster has formed only while etcd lists it as one that has not started.
  */
-export const bootstrapOnce: ClusterGuard = {
+const bootstrapOnce: ClusterGuard = {
   name: "bootstrap-once",
   forbids(snapshot, step) {
     const peer = peerIn(step);
@@ -51,7 +51,7 @@ export const bootstrapOnce: ClusterGuard = {
 };
 
 /** A member counts as joined only when it has just answered as who it is on record, or etcd has just listed it as started. */
-export const joinedIsSeen: ClusterGuard = {
+const joinedIsSeen: ClusterGuard = {
   name: "joined-is-seen",
   forbids(snapshot, step) {
     if (step.do !== "recordJoined") return undefined;
@@ -76,7 +76,7 @@ const ABOUT_MEMBERSHIP: readonly ClusterStep["do"][] = [
 ];
 
 /** Without a linearizable member list, no member and no data is changed. */
-export const needMemberList: ClusterGuard = {
+const needMemberList: ClusterGuard = {
   name: "need-member-list",
   forbids(snapshot, step) {
     if (!ABOUT_MEMBERSHIP.includes(step.do) || snapshot.members.is === "present") return undefined;
@@ -148,7 +148,7 @@ function busy(snapshot: ClusterSnapshot, { except }: { except?: string }): strin
 }
 
 /** Nobody gets a vote who could come back from an empty volume: neither its next pod nor the one that runs may bootstrap. */
-export const fenceBeforeVote: ClusterGuard = {
+const fenceBeforeVote: ClusterGuard = {
   name: "fence-before-vote",
   forbids(snapshot, step) {
     if (step.do !== "promote" || isFenced(snapshot, step.name)) return undefined;
@@ -157,7 +157,7 @@ export const fenceBeforeVote: ClusterGuard = {
 };
 
 /** A voter is given up only when nobody says that it is well: not itself, not the kubelet, not the other members. */
-export const nobodyVouches: ClusterGuard = {
+const nobodyVouches: ClusterGuard = {
   name: "nobody-vouches",
   forbids(snapshot, step) {
     const name =
@@ -173,7 +173,7 @@ export const nobodyVouches: ClusterGuard = {
 };
 
 /** An EtcdPeer goes, and with it what holds its claim, only when etcd lists no member of its ID or its URL. */
-export const notAMember: ClusterGuard = {
+const notAMember: ClusterGuard = {
   name: "not-a-member",
   forbids(snapshot, step) {
     if (step.do !== "releaseClaim" && step.do !== "deletePeer") return undefined;
@@ -189,7 +189,7 @@ export const notAMember: ClusterGuard = {
 };
 
 /** An alarm is lowered only when the member that it was raised for is a member no more. */
-export const alarmIsOver: ClusterGuard = {
+const alarmIsOver: ClusterGuard = {
   name: "alarm-is-over",
   forbids(snapshot, step) {
     if (step.do !== "disarmAlarm") return undefined;
@@ -202,7 +202,7 @@ export const alarmIsOver: ClusterGuard = {
  * A claim is deleted only because someone asked for fewer members, or because no etcd ever ran on it. Both are looked at when the
  * reason is written down, and read again when the claim is let go.
  */
-export const askedToDelete: ClusterGuard = {
+const askedToDelete: ClusterGuard = {
   name: "asked-to-delete",
   forbids(snapshot, step) {
     if (step.do === "releaseClaim" && step.finalizer === CLEANUP_FINALIZER) {
@@ -220,7 +220,7 @@ export const askedToDelete: ClusterGuard = {
 };
 
 /** What another owner manages is never changed. */
-export const ownOnly: ClusterGuard = {
+const ownOnly: ClusterGuard = {
   name: "own-only",
   forbids(snapshot, step) {
     const live = liveIn(step);

@@ -12,7 +12,7 @@ export interface MemberAnswer {
 }
 
 /** Where to ask, host and port each. */
-export interface MemberAddresses {
+interface MemberAddresses {
   readonly client: string;
   /** Undefined: it is asked at its client port only. */
   readonly metrics: string | undefined;

@@ -55,7 +55,7 @@ const LISTEN_DEADLINE_MS = 4_000;
 const LIST_ATTEMPTS = 2;
 
 /** What is remembered from look to look: caches, all of them. */
-export interface ClusterMemory {
+interface ClusterMemory {
   readonly healthLog: HealthLog;
   readonly silences: Silences;
 }

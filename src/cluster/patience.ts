@@ -29,7 +29,7 @@ export function silentForMs(snapshot: ClusterSnapshot, member: KnownMember): num
 const GONE_AFTER_MS = 10_000;
 
 /** How long a voter may be lost before it is given up, in milliseconds. */
-export function patienceMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+function patienceMs(snapshot: ClusterSnapshot, member: KnownMember): number {
   return isDataGone(snapshot, member) ? Math.min(GONE_AFTER_MS, snapshot.replaceAfterMs) : snapshot.replaceAfterMs;
 }
 

@@ -51,7 +51,7 @@ export function refusalOf(thrown: unknown): EtcdRefusal | undefined {
 }
 
 /** A call that failed. */
-export interface FailedCall {
+interface FailedCall {
   /** etcd's name of it. Example: `MemberList` */
   readonly method: string;
   readonly address: string;

@@ -25,7 +25,7 @@ import {
 } from "./types.ts";
 
 /** How long a call may take when the caller does not say, in milliseconds. etcd answers in a few; an election takes about 1 s. */
-export const DEFAULT_DEADLINE_MS = 2_000;
+const DEFAULT_DEADLINE_MS = 2_000;
 
 /** For a question to a metrics port. */
 type PortOptions = Pick<CallOptions, "signal" | "deadlineMs">;
@@ -37,7 +37,7 @@ type Answered<T extends Answer> = T & { readonly header: ResponseHeader };
 type Send<T extends Answer> = (services: MemberServices, options: RpcOptions) => Promise<T>;
 
 /** What the client is made of. */
-export interface EtcdClientParts {
+interface EtcdClientParts {
   readonly pool: Pick<TransportPool, "servicesOf" | "renew">;
   readonly clock: Clock;
   /**

@@ -12,7 +12,7 @@ import { type ClusterId, clusterId, type MemberId, memberId } from "./types.ts";
 //   A cluster ID written down before the first start tells our cluster from any other that answers at its addresses.
 
 /** A member of the bootstrap. */
-export interface InitialMember {
+interface InitialMember {
   readonly name: string;
   /** As in `--initial-cluster`: scheme, host and port, no path. Example: `https://db-0.db.prod.svc:2380`. */
   readonly peerUrl: string;

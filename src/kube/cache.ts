@@ -37,7 +37,7 @@ export interface CacheStats {
   readonly listenerFailures: number;
 }
 
-export type Listener<T> = (change: Change<T>) => void;
+type Listener<T> = (change: Change<T>) => void;
 
 /**
  * A copy of one selection of the server's objects that follows it. Written only by its own reflector; what it hands out is
@@ -218,13 +218,6 @@ export class Cache<T extends KubeObject> {
       this.#log.error({ resource: resourceName(resource), code, error: message }, "a listener of a cache threw");
     }
   }
-}
-
-/** Makes a cache and starts it. */
-export function startCache<T extends KubeObject>(options: CacheOptions<T>, signal: AbortSignal): Cache<T> {
-  const cache = new Cache(options);
-  cache.start(signal);
-  return cache;
 }
 
 function selectionOf({ namespace, labelSelector, fieldSelector }: Selection): Selection {

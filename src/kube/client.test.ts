@@ -2,9 +2,10 @@ import { describe, expect, test } from "vitest";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { allOf } from "#kit/kube-stream.ts";
 import { type Script, ScriptedTransport } from "#kit/kube-transport.ts";
+import { NODES } from "../../test/kit/kinds.ts";
 import { KubeClient, type Observation } from "./client.ts";
 import type { KubeConfig } from "./config.ts";
-import { type Draft, NODES, PODS, type Pod } from "./kinds.ts";
+import { type Draft, PODS, type Pod } from "./kinds.ts";
 
 const config: KubeConfig = {
   server: "https://example.com",

@@ -40,7 +40,7 @@ export type { WatchEvent } from "./stream.ts";
 /** The part of the client that a cache needs. */
 export type Reader = Pick<KubeClient, "list" | "watch">;
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly config: KubeConfig;
   readonly userAgent: string;
   readonly clock?: Clock;

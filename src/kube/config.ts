@@ -10,7 +10,7 @@ import { kubeconfigFile } from "./kubeconfig.ts";
 export type { Credentials, KubeConfig, TlsMaterial } from "./credentials.ts";
 export { kubeconfigFile } from "./kubeconfig.ts";
 
-export interface ConfigOptions {
+interface ConfigOptions {
   readonly clock?: Clock;
   /** Environment to read; process.env when absent. */
   readonly env?: Readonly<Record<string, string | undefined>>;

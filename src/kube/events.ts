@@ -27,7 +27,7 @@ export interface Note {
   readonly note: string;
 }
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   readonly client: Pick<KubeClient, "create" | "patch">;
   /** The process: usually the name of the pod. Cut after 128 characters. */
   readonly instance: string;

@@ -1,18 +1,9 @@
-import type { ICustomResourceDefinition } from "kubernetes-models/apiextensions.k8s.io/v1";
 import type { IReplicaSet } from "kubernetes-models/apps/v1";
 import type { ILease } from "kubernetes-models/coordination.k8s.io/v1";
 import type { IEvent } from "kubernetes-models/events.k8s.io/v1";
 import type { IPodDisruptionBudget } from "kubernetes-models/policy/v1";
 import type { IStorageClass } from "kubernetes-models/storage.k8s.io/v1";
-import type {
-  INamespace,
-  INode,
-  IPersistentVolume,
-  IPersistentVolumeClaim,
-  IPod,
-  ISecret,
-  IService,
-} from "kubernetes-models/v1";
+import type { IPersistentVolumeClaim, IPod, IService } from "kubernetes-models/v1";
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/#OwnerReference */
 export interface OwnerReference {
@@ -56,7 +47,7 @@ export interface NamespacedMeta extends ObjectMeta {
 }
 
 /** Metadata that we send: identity is a precondition there, not a fact. */
-export interface DraftMeta extends Partial<Omit<ObjectMeta, "name">> {
+interface DraftMeta extends Partial<Omit<ObjectMeta, "name">> {
   readonly name: string;
 }
 
@@ -120,12 +111,6 @@ export function keyOf(of: Ref | { readonly metadata: Ref }): string {
   return ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
 }
 
-/** The Ref behind a key of `keyOf`; names and namespaces never hold a slash. */
-export function refOf(key: string): Ref {
-  const slash = key.indexOf("/");
-  return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
-}
-
 /** The owner that manages the object, if there is one. */
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
@@ -140,7 +125,8 @@ export function versionOf(resourceVersion: string): bigint | undefined {
   return /^[0-9]{1,40}$/.test(resourceVersion) ? BigInt(resourceVersion) : undefined;
 }
 
-type Read<T, Meta extends ObjectMeta> = Omit<T, "metadata" | "apiVersion" | "kind"> &
+/** A kind of Kubernetes' own, as it is read. */
+export type Read<T, Meta extends ObjectMeta> = Omit<T, "metadata" | "apiVersion" | "kind"> &
   KubeObject & { readonly metadata: Meta };
 
 export type Pod = Read<IPod, NamespacedMeta>;
@@ -150,12 +136,7 @@ export type ReplicaSet = Read<IReplicaSet, NamespacedMeta>;
 export type PodDisruptionBudget = Read<IPodDisruptionBudget, NamespacedMeta>;
 export type Event = Read<IEvent, NamespacedMeta>;
 export type Lease = Read<ILease, NamespacedMeta>;
-export type Secret = Read<ISecret, NamespacedMeta>;
-export type Node = Read<INode, ObjectMeta>;
-export type Namespace = Read<INamespace, ObjectMeta>;
-export type PersistentVolume = Read<IPersistentVolume, ObjectMeta>;
 export type StorageClass = Read<IStorageClass, ObjectMeta>;
-export type CustomResourceDefinition = Read<ICustomResourceDefinition, ObjectMeta>;
 
 const core = { group: "", version: "v1" };
 export const PODS = resource<Pod>({ ...core, kind: "Pod", plural: "pods", namespaced: true });
@@ -165,15 +146,6 @@ export const PERSISTENT_VOLUME_CLAIMS = resource<PersistentVolumeClaim>({
   kind: "PersistentVolumeClaim",
   plural: "persistentvolumeclaims",
   namespaced: true,
-});
-export const SECRETS = resource<Secret>({ ...core, kind: "Secret", plural: "secrets", namespaced: true });
-export const NODES = resource<Node>({ ...core, kind: "Node", plural: "nodes", namespaced: false });
-export const NAMESPACES = resource<Namespace>({ ...core, kind: "Namespace", plural: "namespaces", namespaced: false });
-export const PERSISTENT_VOLUMES = resource<PersistentVolume>({
-  ...core,
-  kind: "PersistentVolume",
-  plural: "persistentvolumes",
-  namespaced: false,
 });
 export const REPLICA_SETS = resource<ReplicaSet>({
   group: "apps",
@@ -208,12 +180,5 @@ export const STORAGE_CLASSES = resource<StorageClass>({
   version: "v1",
   kind: "StorageClass",
   plural: "storageclasses",
-  namespaced: false,
-});
-export const CUSTOM_RESOURCE_DEFINITIONS = resource<CustomResourceDefinition>({
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
   namespaced: false,
 });

@@ -4,7 +4,7 @@ import type { Draft, Lease, Ref } from "./kinds.ts";
 // What a lease says, in the words of client-go, so that kubectl and people read it as any other.
 // https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/lease-v1/
 
-export interface Holder {
+interface Holder {
   readonly identity: string;
   readonly durationMs: number;
   /** Wall clock; for people only, nobody decides by it. */

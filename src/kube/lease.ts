@@ -30,7 +30,7 @@ export interface LeaseDurations {
 }
 
 /** As client-go's defaults; candidates look more often, so that a released lease is taken within about a second. */
-export const LEASE_DURATIONS: LeaseDurations = {
+const LEASE_DURATIONS: LeaseDurations = {
   durationMs: 15_000,
   renewDeadlineMs: 10_000,
   renewEveryMs: 2_000,
@@ -43,7 +43,7 @@ const CALL_MS = 3_000;
 /** The part of the client that an election needs. */
 export type LeaseClient = Pick<KubeClient, "get" | "create" | "replace">;
 
-export interface ElectionOptions {
+interface ElectionOptions {
   readonly client: LeaseClient;
   readonly namespace: string;
   readonly name: string;

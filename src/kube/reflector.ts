@@ -17,7 +17,7 @@ import { type KubeObject, keyOf, type Resource, resourceName, versionOf } from "
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 
 /** Longer than the 60 s between two bookmarks, measured on 1.36; shorter and quiet kinds are watched anew for nothing. */
-export const IDLE_MS = 90_000;
+const IDLE_MS = 90_000;
 /** For the state as a stream. A server that knows nothing of WatchList streams without ever saying that it is through. */
 const SYNC_MS = 60_000;
 /** The server ends a watch after a random time in this range, so that watches spread over the replicas of the API server. */
@@ -33,7 +33,7 @@ const RESTART: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 }
 export type RestartReason = "ended" | "idle" | "rewound" | "slow-sync" | "watchlist-refused" | ErrorCode;
 
 /** Where the reflector puts what it learns. None of these may throw. */
-export interface ReflectorTarget<T> {
+interface ReflectorTarget<T> {
   /** The whole state as of `resourceVersion`. */
   replace(objects: readonly T[], resourceVersion: string): void;
   put(object: T): void;
@@ -43,7 +43,7 @@ export interface ReflectorTarget<T> {
   restarted(reason: RestartReason): void;
 }
 
-export interface ReflectorOptions<T extends KubeObject> {
+interface ReflectorOptions<T extends KubeObject> {
   readonly reader: Reader;
   readonly resource: Resource<T>;
   readonly selection: Selection;

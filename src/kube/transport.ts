@@ -7,7 +7,7 @@ import type { TlsMaterial } from "./credentials.ts";
 import { proxyFor } from "./proxy.ts";
 
 /** Which connections a request may use, so that one sort never waits for another. */
-export type Lane = "calls" | "urgent" | "watch";
+type Lane = "calls" | "urgent" | "watch";
 
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

@@ -13,7 +13,7 @@ export const claimFirst: PeerGuard = {
 };
 
 /** A member that has joined gets no flags that could bootstrap it, and no empty claim to bootstrap on. */
-export const neverTwice: PeerGuard = {
+const neverTwice: PeerGuard = {
   name: "never-twice",
   forbids(snapshot, step) {
     if (!hasJoined(snapshot)) return undefined;
@@ -32,7 +32,7 @@ export const neverTwice: PeerGuard = {
  * A claim is deleted only with a peer that goes, says so and says why, and only this member's own. The finalizer alone is not enough:
  * it may have outlived its reason. The cluster's guards say when it may say so.
  */
-export const askedToDelete: PeerGuard = {
+const askedToDelete: PeerGuard = {
   name: "asked-to-delete",
   forbids(snapshot, step) {
     if (step.do !== "deleteClaim") return undefined;
@@ -45,7 +45,7 @@ export const askedToDelete: PeerGuard = {
 };
 
 /** What another owner manages is never changed. */
-export const ownOnly: PeerGuard = {
+const ownOnly: PeerGuard = {
   name: "own-only",
   forbids(snapshot, step) {
     if (!("live" in step) || isOwned(snapshot, step.live)) return undefined;

@@ -22,7 +22,7 @@ export interface WakingCache {
 }
 
 /** Which keys a change of an object concerns. */
-export interface Watch {
+interface Watch {
   readonly cache: WakingCache;
   keysFor(object: KubeObject): readonly Key[];
 }

@@ -29,21 +29,21 @@ export interface Wait {
   readonly warn: boolean;
 }
 
-export interface Settled {
+interface Settled {
   readonly next: "settled";
   /** When to look again although no event came, in milliseconds; undefined: when the controller always does. */
   readonly recheckAfterMs?: number;
 }
 
 /** Something that people should know, and that is in nobody's way. */
-export interface Remark {
+interface Remark {
   readonly next: "remark";
   readonly rule: string;
   readonly because: string;
 }
 
 /** What is wanted, and is not there. */
-export interface Aside {
+interface Aside {
   /** The rule that wants it. */
   readonly rule: string;
   readonly because: string;
@@ -83,7 +83,7 @@ export interface Guard<Snapshot, Step> {
 }
 
 /** How long a step that a guard forbids waits before the next look, in milliseconds. Events usually come first. */
-export const GUARDED_RECHECK_MS = 5_000;
+const GUARDED_RECHECK_MS = 5_000;
 
 const NOTHING_RESTS = () => undefined;
 

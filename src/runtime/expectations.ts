@@ -17,7 +17,7 @@ import { type Key, keyText, type Written } from "#runtime/controller.ts";
 export const LOST_AFTER_MS = 10_000;
 
 /** What expectations need to know of a cache. */
-export interface SeenBy {
+interface SeenBy {
   get(ref: Ref): KubeObject | undefined;
   readonly seenVersion: bigint;
 }

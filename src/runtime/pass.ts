@@ -8,7 +8,7 @@ import type { Metrics } from "#runtime/metrics.ts";
 import { Setbacks } from "#runtime/setbacks.ts";
 
 /** When the key is to be looked at again, if no event comes first. */
-export type Requeue =
+type Requeue =
   | { readonly is: "after"; readonly ms: number }
   | { readonly is: "afterConflict" }
   | { readonly is: "withBackoff" }
@@ -26,7 +26,7 @@ const UNSEEN_RECHECK_MS = 500;
  */
 const STEPS_WITHOUT_STATUS = 8;
 
-export type Tell = (
+type Tell = (
   subject: Subject,
   event: { type: "Normal" | "Warning"; reason: string; action: string; note: string },
 ) => void;

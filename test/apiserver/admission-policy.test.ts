@@ -9,6 +9,7 @@ import { clientService } from "#cluster/desired/services.ts";
 import { identityOf } from "#cluster/snapshot.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { cluster } from "#kit/cluster.ts";
+import { NAMESPACES } from "#kit/kinds.ts";
 import { peer } from "#kit/peer.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
@@ -16,7 +17,6 @@ import {
   apiVersionOf,
   type Draft,
   type KubeObject,
-  NAMESPACES,
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
   PODS,

@@ -1,24 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { hasCode } from "#base/error.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES, SECRETS, type Secret } from "#kit/kinds.ts";
 import { oracleFor } from "#kit/kube-oracle.ts";
 import { FIELD_MANAGER, type KubeClient } from "#kube/client.ts";
 import {
-  CUSTOM_RESOURCE_DEFINITIONS,
   type Draft,
   EVENTS,
   type KubeObject,
-  NAMESPACES,
-  NODES,
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
   PODS,
   type Pod,
   REPLICA_SETS,
   resource,
-  SECRETS,
   SERVICES,
-  type Secret,
   type Service,
 } from "#kube/kinds.ts";
 

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { rootCertificates } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { NAMESPACES } from "#kit/kinds.ts";
 import { KubeClient } from "#kube/client.ts";
 import { inClusterConfig, type KubeConfig, kubeconfigFile } from "#kube/config.ts";
-import { NAMESPACES } from "#kube/kinds.ts";
 
 const { signal } = new AbortController();
 let server: ApiServer;

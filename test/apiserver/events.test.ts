@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { NAMESPACES } from "#kit/kinds.ts";
 import { EventRecorder, type Regarding } from "#kube/events.ts";
-import { EVENTS, NAMESPACES } from "#kube/kinds.ts";
+import { EVENTS } from "#kube/kinds.ts";
 
 const { signal } = new AbortController();
 let server: ApiServer;

@@ -4,6 +4,7 @@ import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { DEFAULT_CLAIM } from "#api/v1alpha1/shared-schema.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
 import { expectAlike, type Listed, strayLines } from "#kit/likeness.ts";
 import {
   type ApiSide,
@@ -17,8 +18,6 @@ import {
   simulatedApi,
 } from "#kit/likeness-apiserver.ts";
 import {
-  CUSTOM_RESOURCE_DEFINITIONS,
-  type CustomResourceDefinition,
   type Draft,
   type KubeObject,
   PERSISTENT_VOLUME_CLAIMS,

@@ -4,15 +4,9 @@ import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { DEFAULT_CLAIM, DEFAULT_VERSION } from "#api/v1alpha1/shared-schema.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
 import type { KubeClient } from "#kube/client.ts";
-import {
-  apiVersionOf,
-  CUSTOM_RESOURCE_DEFINITIONS,
-  type CustomResourceDefinition,
-  type Draft,
-  type KubeObject,
-  type Resource,
-} from "#kube/kinds.ts";
+import { apiVersionOf, type Draft, type KubeObject, type Resource } from "#kube/kinds.ts";
 
 // What people write is taken, completed or refused by the API server, before the operator is asked.
 

@@ -7,8 +7,6 @@ import {
   apiVersionOf,
   type Draft,
   type KubeObject,
-  NAMESPACES,
-  type Namespace,
   type ObjectMeta,
   PERSISTENT_VOLUME_CLAIMS,
   type PersistentVolumeClaim,
@@ -17,6 +15,7 @@ import {
   REPLICA_SETS,
   type ReplicaSet,
 } from "#kube/kinds.ts";
+import { NAMESPACES, type Namespace } from "./kinds.ts";
 import { Diary, quietWorld, type Show } from "./likeness.ts";
 
 // What is compared of an object: all of it when it is of our own kinds, otherwise its metadata, since Kubernetes fills in far more

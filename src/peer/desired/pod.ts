@@ -21,7 +21,7 @@ const GRACE_SECONDS = 30;
 
 type PodSpec = NonNullable<Pod["spec"]>;
 
-export interface PodTemplate {
+interface PodTemplate {
   metadata: { labels: Record<string, string>; annotations: Record<string, string> };
   spec: PodSpec;
 }
