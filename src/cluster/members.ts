@@ -32,6 +32,8 @@ export interface KnownMember {
   readonly hasStarted: boolean;
   /** Is one that the operator made, or was asked to. A member that a person added is counted for the quorum, and left alone. */
   readonly isOurs: boolean;
+  /** Where the others reach it, as etcd lists it; none while etcd cannot be asked. */
+  readonly peerUrls: readonly string[];
 }
 
 /** Nearly every rule asks: the answer is remembered as long as the snapshot lives. */
@@ -58,10 +60,18 @@ function membersIn(snapshot: ClusterSnapshot): readonly KnownMember[] {
       isLearner: learner,
       hasStarted: !learner,
       isOurs: isOurName(snapshot, name),
+      peerUrls: [],
     }));
   }
   const initial = identityOf(snapshot)?.initialMembers ?? [];
-  return initial.map(({ name, id, joined }) => ({ name, id, isLearner: false, hasStarted: joined, isOurs: true }));
+  return initial.map(({ name, id, joined }) => ({
+    name,
+    id,
+    isLearner: false,
+    hasStarted: joined,
+    isOurs: true,
+    peerUrls: [],
+  }));
 }
 
 /**
@@ -80,6 +90,7 @@ function listed(snapshot: ClusterSnapshot, member: Member): KnownMember {
     isLearner: member.isLearner,
     hasStarted: member.clientUrls.length > 0,
     isOurs: name !== undefined,
+    peerUrls: member.peerUrls,
   };
 }
 

@@ -67,13 +67,15 @@ function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner, isOurs }
   const status = "status" in health ? health.status : undefined;
   const why = health.is === "healthy" || isQuiet(snapshot) ? undefined : whyUnhealthy(snapshot, name, health.why);
   const message = isOurs ? why : "somebody else has added it: the operator counts it, and does not ask it how it is";
+  const recorded = snapshot.cluster.status?.members?.find((member) => member.id === id);
+  const version = status?.version ?? recorded?.version; // what it ran last counts until it says otherwise
   return {
     name,
     id,
     healthy: health.is === "healthy",
     leader: status !== undefined && status.leaderId === status.memberId,
     learner: isLearner,
-    ...(status === undefined ? {} : { version: status.version }),
+    ...(version === undefined ? {} : { version }),
     ...(health.is === "healthy" || health.is === "unpublished" ? {} : { since: sickSince(snapshot, id) }),
     ...(message === undefined ? {} : { message }),
   };

@@ -7,7 +7,6 @@ import type { StoryName } from "./stories/all.ts";
 //   To try it beforehand: SIMULATION_HARDER=name,name or SIMULATION_HARDER=all.
 
 /** Stories that are expected to fail, by the name of the story: what the operator does wrong. */
-<<<<<<< HEAD
 export const FAILING: Readonly<Partial<Record<StoryName, string>>> = {};
 
 /** What random histories are spared, by the name of the defect. */

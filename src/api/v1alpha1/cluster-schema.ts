@@ -56,7 +56,7 @@ export const memberStatusSchema = z.object({
   healthy: z.boolean(),
   leader: z.boolean(),
   learner: z.boolean(),
-  version: z.string().optional().describe("The release that the member runs."),
+  version: z.string().optional().describe("The release that the member runs, or ran when it was last asked."),
   since: z
     .string()
     .optional()

@@ -12,6 +12,12 @@ import {
 const initialClusterMemberSchema = z.object({
   name: z.string().optional().describe("etcd's member name; without it the first label of the host."),
   host: z.string().describe("DNS name of the member, without port."),
+  peerURLs: z
+    .array(z.string())
+    .optional()
+    .describe(
+      "Where the others reach a member that the operator has not made; without it at the usual port of its host.",
+    ),
 });
 
 export const bootstrapSchema = z

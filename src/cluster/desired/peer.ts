@@ -1,9 +1,9 @@
 import { withHash } from "#api/applied-hash.ts";
-import { memberLabels } from "#api/names.ts";
+import { memberLabels, peerUrl } from "#api/names.ts";
 import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec, type PeerBootstrap } from "#api/v1alpha1/peer.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
-import { knownMembers, memberNamed } from "#cluster/members.ts";
+import { type KnownMember, knownMembers, memberNamed } from "#cluster/members.ts";
 import { type ClusterSnapshot, hostOf, peerNamed } from "#cluster/snapshot.ts";
 import { versionOf } from "#cluster/versions.ts";
 import { apiVersionOf, type Draft } from "#kube/kinds.ts";
@@ -52,11 +52,18 @@ export function joiningPeer(
 /** etcd compares the list with the cluster's own, so it holds every member, and the new one itself. */
 function joining(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string): PeerBootstrap {
   const others = knownMembers(snapshot).filter((member) => member.name !== name);
-  const initialCluster = [...others.map((member) => member.name), name].map((each) => ({
-    name: each,
-    host: hostOf(snapshot, each),
-  }));
+  const initialCluster = [
+    ...others.map((member) => listEntry(snapshot, member)),
+    { name, host: hostOf(snapshot, name) },
+  ];
   return { initialClusterState: "Existing", clusterToken: identity.token, static: { initialCluster } };
+}
+
+/** A member is where etcd lists it, which may be anywhere: somebody else may have added it, or changed its URL. */
+function listEntry(snapshot: ClusterSnapshot, { name, peerUrls }: KnownMember) {
+  const host = hostOf(snapshot, name);
+  const isUsual = peerUrls.length === 0 || (peerUrls.length === 1 && peerUrls[0] === peerUrl(host));
+  return { name, host, ...(isUsual ? {} : { peerURLs: [...peerUrls] }) };
 }
 
 function peerFor(

@@ -52,8 +52,8 @@ function fromAnnotation(name: string, annotation: string): EnvironmentVariable {
 /** What decides whether the container, at its next start, may bootstrap: the annotations of the pod. */
 export function startAnnotations({ peer }: PeerSnapshot): Record<string, string> {
   const { bootstrap } = peer.spec;
-  const list = bootstrap?.static.initialCluster.map(
-    ({ name, host }) => `${name ?? host.split(".")[0]}=${peerUrl(host)}`,
+  const list = bootstrap?.static.initialCluster.flatMap(({ name, host, peerURLs = [peerUrl(host)] }) =>
+    peerURLs.map((url) => `${name ?? host.split(".")[0]}=${url}`),
   );
   return {
     [INITIAL_CLUSTER_ANNOTATION]: list?.join(",") ?? FENCE,
