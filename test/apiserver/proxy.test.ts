@@ -5,9 +5,9 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { NAMESPACES } from "#kit/kinds.ts";
 import { KubeClient } from "#kube/client.ts";
 import { kubeconfigFile } from "#kube/config.ts";
-import { NAMESPACES } from "#kube/kinds.ts";
 import { httpTransport } from "#kube/transport.ts";
 
 /** A name that only the proxy knows. */
