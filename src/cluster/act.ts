@@ -116,7 +116,9 @@ export async function writeStatus(
 
 /** With what the next look would say as well: that the cluster is being formed. One write tells both. */
 function firstStatus(snapshot: ClusterSnapshot, identity: ClusterIdentity): EtcdClusterStatus {
-  const recorded: EtcdClusterStatus = { ...snapshot.cluster.status, identity };
+  // The release stands on record with the identity: who is started first is not to be started again on another one.
+  const { version } = snapshot.cluster.spec;
+  const recorded: EtcdClusterStatus = { ...snapshot.cluster.status, identity, version };
   const next: ClusterSnapshot = { ...snapshot, cluster: { ...snapshot.cluster, status: recorded } };
   if (!isForming(next)) return recorded;
   return clusterStatus(next, wait("await-members", "members are starting", 0), { is: "notTried" });

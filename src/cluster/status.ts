@@ -38,7 +38,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
   const voters = own.filter((member) => !member.learner);
   const healthy = voters.filter((member) => member.healthy);
   const leader = members.find((member) => member.leader)?.name;
-  const version = oldestVersion(members);
+  const version = oldestVersion(members) ?? cluster.status?.version;
   const identity = identityOf(snapshot);
   return {
     observedGeneration: cluster.metadata.generation ?? 0,

@@ -12,7 +12,11 @@ export function runningVersion({ cluster, peers }: ClusterSnapshot): string {
   const seen = (cluster.status?.members ?? []).flatMap(({ version }) => version ?? []).filter(isRelease);
   const versions = told.length > 0 ? told : seen;
   const count = (version: string) => versions.filter((each) => each === version).length;
-  return [...versions].sort((a, b) => count(b) - count(a) || older(a, b))[0] ?? cluster.spec.version;
+  return (
+    [...versions].sort((a, b) => count(b) - count(a) || older(a, b))[0] ??
+    cluster.status?.version ??
+    cluster.spec.version
+  );
 }
 
 /** The release of the member of this name: it keeps what it has. */
