@@ -183,6 +183,7 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
     clock,
     imageRepository: flags.imageRepository,
     replaceAfterMs: flags.replaceAfterMs,
+    onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),
   };
   const keysOf = (objects: readonly KubeObject[]): readonly Key[] => objects.flatMap(ownKey);
   const byCluster = { keysFor: clusterKeysFor };

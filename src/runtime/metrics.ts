@@ -57,6 +57,17 @@ export function createMetrics(registry: Registry = new Registry()) {
       buckets: SECONDS_BUCKETS,
       registers,
     }),
+    asides: new Counter({
+      name: `${PREFIX}asides_total`,
+      help: "Wants that a pass could not satisfy and that let the next rule speak, by rule and by why: remark, refused or putOff.",
+      labelNames: ["controller", "rule", "why"],
+      registers,
+    }),
+    unwatchedSeconds: new Counter({
+      name: `${PREFIX}unwatched_seconds_total`,
+      help: "Time between two looks at a cluster that is too long for either to speak for: no member's patience runs in it.",
+      registers,
+    }),
     expectationsLost: new Counter({
       name: `${PREFIX}expectations_lost_total`,
       help: "Writes of our own that a cache did not show in time.",

@@ -147,6 +147,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     const { log, metrics, tell } = this.#tools;
     const controller = this.#controller.name;
     for (const { rule, because, is } of plan.aside ?? []) {
+      metrics.asides.inc({ controller, rule, why: is });
       log.debug({ namespace: key.namespace, name: key.name, rule, because }, "stands aside");
       if (is !== "remark") continue; // the step that failed has told it
       tell(this.#controller.subject(snapshot), { type: "Warning", reason: rule, action: "Wait", note: because });
