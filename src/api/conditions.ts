@@ -44,6 +44,7 @@ export const REASONS = {
   Replacing: "A member that is lost or could not start is being replaced.",
   Paused: "The annotation etcd.improbable.io/paused is set: the operator looks and tells, and changes nothing.",
   NotPaused: "The annotation etcd.improbable.io/paused is gone: the operator acts again.",
+  ClientServiceSilent: "Every member is healthy, and whoever connects through the client Service is not answered yet.",
   UpgradeNotSupported:
     "spec.version differs from what members run; this version of the operator does not change the version of members.",
   OtherClusterAnswered: "A member answered with the ID of another cluster or member; it is not believed.",

@@ -6,7 +6,7 @@ import { planCluster } from "#cluster/plan.ts";
 import { Silences } from "#cluster/silences.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { type MemberId, memberIdFromHex } from "#etcd/types.ts";
-import { cluster, endpointStatus, unpublished } from "#kit/cluster.ts";
+import { cluster, endpointStatus, pod, unpublished } from "#kit/cluster.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import type { CacheView } from "#runtime/controller.ts";
 
@@ -28,6 +28,10 @@ interface Given {
   readonly heard?: readonly number[];
   /** How often it is looked, ten seconds apart. */
   readonly looks?: number;
+  /** Whether whoever connects through the client Service is answered; of several tries the last one counts on. */
+  readonly serves?: readonly boolean[];
+  /** Hears of each connection to the client Service. */
+  readonly onService?: (address: string, deadlineMs: number) => void;
   readonly onProbe?: (member: number, clock: FakeClock) => Promise<void>;
 }
 
@@ -38,15 +42,21 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     status: { ...pod.status, podIP: `10.0.0.${i}` },
   }));
   const clock = new FakeClock();
+  let tries = 0;
   const { clusterID } = settled.cluster.status!.identity!;
   const reads: ClusterReads = {
     clusters: view([(given.from ?? settled).cluster]),
     peers: view(settled.peers),
-    services: view([settled.headlessService!, settled.clientService!]),
+    services: view([settled.headlessService!, (given.from ?? settled).clientService!]),
     budgets: view([settled.budget!]),
     claims: view(settled.claims),
     pods: view(pods),
     etcd: {
+      serves: (address: string, { deadlineMs }: { deadlineMs: number }) => {
+        given.onService?.(address, deadlineMs);
+        const serves = given.serves?.[Math.min(tries++, given.serves.length - 1)] ?? true;
+        return Promise.resolve(serves ? present(true) : unknown("connect: refused"));
+      },
       probe: async ({ address }: { address: string }) => {
         const i = Number(address.slice("10.0.0.".length, -":2379".length));
         await given.onProbe?.(i, clock);
@@ -68,7 +78,11 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     replaceAfterMs: 20_000,
   };
   const memory = { healthLog: new HealthLog(), silences: new Silences(clock) };
-  const look = () => observeCluster(reads, memory, KEY, AbortSignal.timeout(1_000));
+  const look = async () => {
+    const seen = observeCluster(reads, memory, KEY, AbortSignal.timeout(1_000));
+    if (given.serves !== undefined) await clock.advance(5_000); // between two tries time passes
+    return await seen;
+  };
   let seen = await look();
   for (let n = 1; n < (given.looks ?? 1); n++) {
     await clock.advance(10_000);
@@ -124,4 +138,53 @@ test("observe: while the leader does not tell nobody is given up", async () => {
 test("observe: nobody is asked about while there is nobody to give up", async () => {
   const seen = await seenWith([ids[0], ids[0], ids[0]], { ...DOWN, looks: 2, heard: [1, 2] });
   expect(seen.heard.size).toBe(0);
+});
+
+const LEADERS = [ids[0], ids[0], ids[0]];
+
+/** A cluster of which nothing but its status is missing; the API server has given its Service an address. */
+function almostReady(ready: "True" | "False", generation = 1): ClusterSnapshot {
+  const condition = { type: "Ready", status: ready, reason: "PodsNotReady", message: "", lastTransitionTime: "" };
+  const { cluster: object, clientService } = settled;
+  const status = { ...object.status, conditions: [{ ...condition, observedGeneration: generation }] };
+  const service = { ...clientService!, spec: { ...clientService!.spec, clusterIP: "10.96.0.7" } };
+  return { ...settled, cluster: { ...object, status }, clientService: service };
+}
+
+async function connectionsOf(given: Given): Promise<readonly string[]> {
+  const connections: string[] = [];
+  await seenWith(LEADERS, { ...given, onService: (address) => connections.push(address) });
+  return connections;
+}
+
+test("observe: before a cluster is called Ready, a client is led to somebody by its client Service", async () => {
+  const given = { from: almostReady("False") };
+  expect(await connectionsOf(given)).toEqual(["10.96.0.7:2379"]);
+  expect((await seenWith(LEADERS, given)).throughService).toEqual(present(true));
+});
+
+test("observe: that is asked again and again, for three seconds", async () => {
+  const given = { from: almostReady("False") };
+  expect((await seenWith(LEADERS, { ...given, serves: [false, false, true] })).throughService).toEqual(present(true));
+  expect((await seenWith(LEADERS, { ...given, serves: [false] })).throughService).toEqual(unknown("connect: refused"));
+  const tries = await connectionsOf({ ...given, serves: [false] });
+  expect(tries.length).toBeGreaterThan(50); // refused at once, it tries again every 50 ms
+});
+
+test("observe: a cluster that is Ready is not asked; after an edit it is", async () => {
+  expect(await connectionsOf({ from: almostReady("True") })).toEqual([]);
+  expect(await connectionsOf({ from: almostReady("True", 0) })).toHaveLength(1);
+});
+
+test("observe: nobody is asked while a pod is not ready, or there is something to do", async () => {
+  const from = almostReady("False");
+  const unready = pod("my-etcd-1", { ready: false });
+  expect(await connectionsOf({ from: { ...from, pods: new Map(from.pods).set("my-etcd-1", unready) } })).toEqual([]);
+  const grown = { ...from.cluster, spec: { ...from.cluster.spec, replicas: 5 } };
+  expect(await connectionsOf({ from: { ...from, cluster: grown } })).toEqual([]);
+  expect(await connectionsOf({ from, silent: 1 })).toEqual([]);
+});
+
+test("observe: a Service that has no address is not asked", async () => {
+  expect(await connectionsOf({ from: { ...almostReady("False"), clientService: settled.clientService } })).toEqual([]);
 });

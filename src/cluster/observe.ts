@@ -4,6 +4,7 @@ import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Clock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { askedAt, clientServiceAnswer } from "#cluster/client-service-answer.ts";
 import type { HealthLog } from "#cluster/health-log.ts";
 import { MEMBER_DEADLINE_MS, type MemberAnswer, memberAnswer } from "#cluster/member-answer.ts";
 import { idOf, leaderOf } from "#cluster/members.ts";
@@ -98,11 +99,15 @@ export async function observeCluster(
       [...answers].flatMap(([name, { passesAs }]) => (passesAs === undefined ? [] : [[name, passesAs]])),
     ),
     members: await askForList(reads, cluster, pods, endpoints, signal),
+    throughService: undefined,
     heard: new Set(),
     histories: new Map(),
   };
   const histories = healthLog.look(key, seen, reads.clock.monotonicMs());
-  return present(await secondLook(reads, healthLog, key, { ...seen, histories }, signal));
+  const known = await secondLook(reads, healthLog, key, { ...seen, histories }, signal);
+  const address = askedAt(known);
+  if (address === undefined) return present(known);
+  return present({ ...known, throughService: await clientServiceAnswer(reads, address, signal) });
 }
 
 /** Before somebody is given up the others are asked whether they hear it. */

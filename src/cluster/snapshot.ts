@@ -44,6 +44,11 @@ export interface ClusterSnapshot {
   /** The linearizable member list; `unknown` without quorum. Never `absent`. */
   readonly members: Observed<MemberList>;
   /**
+   * Whether a client that connected through the client Service was served just now; `undefined`: not asked, because the cluster is Ready
+   * already, or something else still keeps it from that. Never `absent`.
+   */
+  readonly throughService: Observed<true> | undefined;
+  /**
    * Members that are about to be given up and from whom the leader receives raft traffic all the same, by ID in hexadecimal: they
    * run, and take part. Nobody else is asked about; see etcd/heard-peers.ts.
    */

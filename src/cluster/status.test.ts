@@ -93,6 +93,24 @@ const cases: readonly Case[] = [
     progressing: ["False", "Settled"],
   },
   {
+    name: "a pod is not ready by the kubelet's word",
+    given: { ...settled, pods: new Map(settled.pods).set("my-etcd-1", pod("my-etcd-1", { ready: false })) },
+    ready: ["False", "PodsNotReady", /does not lead to my-etcd-1 yet/],
+    available: ["True", "QuorumAvailable"],
+  },
+  {
+    name: "nobody answers through the client Service",
+    given: { ...settled, throughService: unknown("connect: refused") },
+    ready: ["False", "ClientServiceSilent", /^nobody answers through the client Service yet: connect: refused$/],
+    available: ["True", "QuorumAvailable"],
+    progressing: ["False", "Settled"],
+  },
+  {
+    name: "the client Service led to somebody",
+    given: { ...settled, throughService: present(true) },
+    ready: ["True", "AllMembersHealthy"],
+  },
+  {
     name: "a number of members is even",
     given: cluster({ replicas: 4 }),
     ready: ["True", "AllMembersHealthy", /4 tolerate no more failures than 3/],

@@ -7,6 +7,7 @@ import type { AddedMember, Bytes, CallOptions, CallReport, EtcdClient } from "./
 import type { Endpoint } from "./endpoint.ts";
 import { isDeadline, translateError } from "./error.ts";
 import { checkHealth } from "./health-check.ts";
+import { askMetricsPort } from "./metrics-port.ts";
 import { type HeardPeers, listenForPeers } from "./heard-peers.ts";
 import {
   AlarmRequest_AlarmAction as AlarmAction,
@@ -73,6 +74,13 @@ export class GrpcClient implements EtcdClient {
 
   async health(address: string, options: PortOptions): Promise<Observed<MemberId>> {
     return await this.#askPort("Health", address, options, (signal) => checkHealth(address, signal));
+  }
+
+  async serves(address: string, options: PortOptions): Promise<Observed<true>> {
+    return await this.#askPort("Readyz", address, options, async (signal) => {
+      await askMetricsPort(address, "/readyz", signal);
+      return true;
+    });
   }
 
   async heardPeers(

@@ -8,14 +8,14 @@ const MOST_BYTES = 4 * 1024 ** 2;
 const MOST_TOLD = 1_000;
 
 /**
- * Asks a member's metrics port, over a connection of its own: such questions are rare.
- * @param address host and port of the metrics URL, plain HTTP
+ * Asks a member over HTTP, over a connection of its own: such questions are rare.
+ * @param address host and port of the metrics URL, plain HTTP; `/readyz` is answered at the client URL, too
  * @param onLine gets every line as it comes; nothing else is kept
  * @throws OperatorError EtcdUnavailable without a whole answer of status 200, also when the signal aborts; or what `onLine` throws
  */
 export async function askMetricsPort(
   address: string,
-  path: "/health" | "/metrics",
+  path: "/health" | "/metrics" | "/readyz",
   signal: AbortSignal,
   onLine: (line: string) => void = () => undefined,
 ): Promise<void> {

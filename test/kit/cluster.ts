@@ -116,6 +116,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
   return {
     takenAtMs: NOW,
     replaceAfterMs: 300_000,
+    throughService: undefined,
     heard: new Set(),
     histories: new Map(),
     cluster: object,

@@ -30,6 +30,9 @@ export function ready(given: Case): Verdict {
       "PodsNotReady",
       `the client Service does not lead to ${unready.join(", ")} yet: not ready by the kubelet's word`,
     );
+  const { throughService } = snapshot;
+  if (throughService?.is === "unknown")
+    return no("ClientServiceSilent", `nobody answers through the client Service yet: ${throughService.why}`);
   const even =
     replicas % 2 === 0 ? `; ${replicas} tolerate no more failures than ${replicas - 1}: an odd number is better` : "";
   return {

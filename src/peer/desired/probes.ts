@@ -27,10 +27,13 @@ export const livenessProbe = {
   failureThreshold: 12,
 } as const;
 
-/** An election takes one to two seconds: a member must not leave the Service for each. */
+/**
+ * An election takes one to two seconds: a member must not leave the Service for each, hence nine seconds. It is asked every second because
+ * that is what clients of a new cluster, and of a member that returns, wait for.
+ */
 export const readinessProbe = {
   httpGet: { path: "/readyz", port: CLIENT_PORT, scheme: "HTTP" },
-  periodSeconds: 3,
+  periodSeconds: 1,
   timeoutSeconds: 5,
-  failureThreshold: 3,
+  failureThreshold: 9,
 } as const;

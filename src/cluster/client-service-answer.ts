@@ -1,0 +1,56 @@
+import { CLIENT_PORT } from "#api/names.ts";
+import type { Clock } from "#base/clock.ts";
+import type { Observed } from "#base/observed.ts";
+import { planCluster } from "#cluster/plan.ts";
+import { type ClusterSnapshot, isPaused } from "#cluster/snapshot.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import { isReady } from "#kube/pod.ts";
+
+// Why does the operator connect as a client does, before it calls a cluster Ready?
+//   From the kubelet's word that a pod is ready until the Service leads there, two others have to hear of it: the controller that
+//   writes EndpointSlices, and kube-proxy on each node, which lets a second pass between two changes unless it is told otherwise.
+//   Nothing in the API tells when they are done. A connection that is made too early is refused, or its first packet is dropped: etcd's
+//   client then waits a second, or up to twenty.
+
+/** Longest that one look waits for it, in milliseconds: more than kube-proxy takes as a rule. */
+const PATIENCE_MS = 3_000;
+/** The first connection gets so long, each later one twice as long, in milliseconds: a packet that was dropped is not sent again before. */
+const FIRST_TRY_MS = 250;
+/** The longest try, in milliseconds. */
+const LONGEST_TRY_MS = 1_000;
+/** Pause between two tries, in milliseconds. */
+const AGAIN_MS = 50;
+
+/**
+ * Where to ask, if now is the time to: there is nothing else to do, and nothing else that is known keeps the cluster from being Ready. A
+ * cluster that is Ready is not asked.
+ */
+export function askedAt(snapshot: ClusterSnapshot): string | undefined {
+  const { cluster, clientService, pods } = snapshot;
+  const ready = cluster.status?.conditions?.find(({ type }) => type === "Ready");
+  if (ready?.status === "True" && ready.observedGeneration === cluster.metadata.generation) return undefined;
+  const plan = planCluster(snapshot);
+  if (plan.next !== "settled" && !isPaused(snapshot)) return undefined;
+  if (pods.size < cluster.spec.replicas || ![...pods.values()].every(isReady)) return undefined;
+  const address = clientService?.spec?.clusterIP;
+  if (address === undefined || address === "None") return undefined;
+  return address.includes(":") ? `[${address}]:${CLIENT_PORT}` : `${address}:${CLIENT_PORT}`;
+}
+
+/**
+ * Whether a client that connects through the client Service is served; waits a while for it.
+ * @param address of the Service, host and port
+ * @throws OperatorError Cancelled
+ */
+export async function clientServiceAnswer(
+  { etcd, clock }: { readonly etcd: EtcdClient; readonly clock: Clock },
+  address: string,
+  signal: AbortSignal,
+): Promise<Observed<true>> {
+  const endMs = clock.monotonicMs() + PATIENCE_MS;
+  for (let deadlineMs = FIRST_TRY_MS; ; deadlineMs = Math.min(2 * deadlineMs, LONGEST_TRY_MS)) {
+    const answer = await etcd.serves(address, { signal, deadlineMs });
+    if (answer.is === "present" || clock.monotonicMs() + AGAIN_MS >= endMs) return answer;
+    await clock.sleep(AGAIN_MS, signal);
+  }
+}
