@@ -18,7 +18,7 @@ const PATIENCE_MS = 3_000;
 const FIRST_TRY_MS = 250;
 /** The longest try, in milliseconds. */
 const LONGEST_TRY_MS = 1_000;
-/** Pause between two tries, in milliseconds. */
+/** Pause between the first two tries, in milliseconds; each later one is twice as long: a Service that leads nowhere costs little. */
 const AGAIN_MS = 50;
 
 /**
@@ -48,9 +48,11 @@ export async function clientServiceAnswer(
   signal: AbortSignal,
 ): Promise<Observed<true>> {
   const endMs = clock.monotonicMs() + PATIENCE_MS;
-  for (let deadlineMs = FIRST_TRY_MS; ; deadlineMs = Math.min(2 * deadlineMs, LONGEST_TRY_MS)) {
+  for (let tries = 0; ; tries++) {
+    const deadlineMs = Math.min(FIRST_TRY_MS * 2 ** tries, LONGEST_TRY_MS);
     const answer = await etcd.serves(address, { signal, deadlineMs });
-    if (answer.is === "present" || clock.monotonicMs() + AGAIN_MS >= endMs) return answer;
-    await clock.sleep(AGAIN_MS, signal);
+    const pauseMs = AGAIN_MS * 2 ** tries;
+    if (answer.is === "present" || clock.monotonicMs() + pauseMs >= endMs) return answer;
+    await clock.sleep(pauseMs, signal);
   }
 }

@@ -7,8 +7,8 @@ import type { AddedMember, Bytes, CallOptions, CallReport, EtcdClient } from "./
 import type { Endpoint } from "./endpoint.ts";
 import { isDeadline, translateError } from "./error.ts";
 import { checkHealth } from "./health-check.ts";
-import { askMetricsPort } from "./metrics-port.ts";
 import { type HeardPeers, listenForPeers } from "./heard-peers.ts";
+import { askMetricsPort } from "./metrics-port.ts";
 import {
   AlarmRequest_AlarmAction as AlarmAction,
   AlarmType as AlarmNumber,

@@ -36,7 +36,8 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity, memor
   const canForm = isForming || (cluster?.everLed.size ?? 0) > 0;
   const isUndecided = cluster?.alarms.has(undefined) ?? false;
   // The operator cannot ask voters of somebody else how they are, and keeps a quorum without them: that may be more than there is.
-  const hasForeign = voters.some(isForeign);
+  // A learner of theirs takes the only place for one.
+  const hasForeign = members.some(isForeign);
   const canHeal = canForm && !isUndecided && !hasForeign && able.length >= needed && !isHindered(world);
   if (!canHeal) memory.excuses.add("hindered");
   return { members, well, canHeal };
