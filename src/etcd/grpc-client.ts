@@ -79,7 +79,7 @@ export class GrpcClient implements EtcdClient {
   async serves(address: string, options: PortOptions): Promise<Observed<true>> {
     return await this.#askPort("Readyz", address, options, async (signal) => {
       await askMetricsPort(address, "/readyz", signal);
-      return true;
+      return true as const;
     });
   }
 
