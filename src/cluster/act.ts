@@ -30,13 +30,13 @@ import { replacing } from "#kube/replacing.ts";
 import type { Written } from "#runtime/controller.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** Whom this room writes to. */
+/** What this room writes to. */
 export interface ClusterWrites {
   readonly kube: Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
   readonly etcd: Pick<EtcdClient, "probe" | "addLearner" | "promote" | "removeMember" | "moveLeader" | "disarmAlarm">;
 }
 
-/** Longest that the last look at a member takes, in milliseconds: as any look (member-answer.ts). */
+/** The last look at a member may take this long, in milliseconds: as long as any other look (member-answer.ts). */
 const LAST_LOOK_DEADLINE_MS = 1_000;
 
 /** A change of membership goes through raft twice and may have to wait for an election. */
@@ -114,7 +114,7 @@ export async function writeStatus(
   return stored(ETCD_CLUSTERS, await kube.replace(ETCD_CLUSTERS, cluster, { signal, subresource: "status" }));
 }
 
-/** With what the next look would say as well: that the cluster is being formed. One write tells both. */
+/** The first status says besides that the cluster is being formed, as the next look would: one write tells both. */
 function firstStatus(snapshot: ClusterSnapshot, identity: ClusterIdentity): EtcdClusterStatus {
   // The release stands on record with the identity: who is started first is not to be started again on another one.
   const { version } = snapshot.cluster.spec;
@@ -137,9 +137,9 @@ function withJoined(snapshot: ClusterSnapshot, names: readonly string[]): Cluste
 const YOUNG_MS = 30_000;
 
 /**
- * A create has no precondition that could tell that the cache is behind. An EtcdPeer that may bootstrap is made a second time
- * only after the API server itself has said that its member never joined; the first time, before there is a claim of its
- * name, costs no request.
+ * A create has no precondition that could tell that the cache is behind. So an EtcdPeer that may bootstrap is made a second time
+ * only after the API server itself has said that its member never joined. The first time is known by the age of the cluster and
+ * by a claim that is not there yet, and costs no request.
  */
 async function needNotJoined(
   kube: ClusterWrites["kube"],
@@ -162,7 +162,7 @@ async function needNotJoined(
   throw new OperatorError("KubeConflict", `${peer.metadata.name} has joined; the cache does not show it yet`);
 }
 
-/** That a kept claim never had a volume, so that its member never ran, is not believed on the word of a cache. */
+/** Asks the API server whether a kept claim never had a volume, so that its member never ran: a cache is not believed in this. */
 async function needNoVolume(
   kube: ClusterWrites["kube"],
   snapshot: ClusterSnapshot,
@@ -178,7 +178,7 @@ async function needNoVolume(
   }
 }
 
-/** POST, not apply: a name that somebody else took meanwhile is refused by the server instead of being taken over. */
+/** Creates with POST and not with apply: the server then refuses a name that somebody else took meanwhile, instead of merging. */
 async function create<T extends KubeObject>(
   kube: ClusterWrites["kube"],
   resource: Resource<T>,
@@ -188,7 +188,7 @@ async function create<T extends KubeObject>(
   return stored(resource, await kube.create(resource, draft, { signal }));
 }
 
-/** Only this very peer, and only as it was read. */
+/** Patches only this very peer, and only as it was read. */
 async function patchPeer(
   kube: ClusterWrites["kube"],
   { metadata }: EtcdPeer,
@@ -200,14 +200,14 @@ async function patchPeer(
   return stored(ETCD_PEERS, await kube.patch(ETCD_PEERS, { namespace, name }, { metadata: change }, options));
 }
 
-/** uid: a peer made again under the same name is another peer, and may hold a live member's data. */
+/** The uid is a precondition: a peer made again under the same name is another peer, and may hold a live member's data. */
 async function deletePeer(kube: ClusterWrites["kube"], { metadata }: EtcdPeer, signal: AbortSignal): Promise<Written> {
   const { namespace, name, uid, resourceVersion } = metadata;
   await kube.delete(ETCD_PEERS, { namespace, name }, { signal, preconditions: { uid, resourceVersion } });
   return { kind: "deleted", resource: ETCD_PEERS, ref: { namespace, name }, uid };
 }
 
-/** Who gives up the leadership must be asked itself. */
+/** A transfer of the leadership must be asked of the leader itself. */
 function leader(snapshot: ClusterSnapshot): Endpoint {
   const endpoint = answering(snapshot, leaderOf(snapshot));
   if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "the leader does not answer at this moment");
@@ -232,7 +232,7 @@ function answering(snapshot: ClusterSnapshot, member: KnownMember | undefined): 
   return address === undefined ? undefined : { address };
 }
 
-/** A last look at a voter that gave no answer: it may just have come back. Whoever answers is looked at anew. */
+/** Looks once more at a voter that gave no answer, since it may just have come back. If it answers, the next look decides anew. */
 async function needSilence(
   etcd: ClusterWrites["etcd"],
   snapshot: ClusterSnapshot,
@@ -248,7 +248,7 @@ async function needSilence(
     throw new OperatorError("EtcdNotNow", `${name} answers again`);
 }
 
-/** Nothing is changed in a cluster other than the recorded one. */
+/** With these options nothing is changed in another cluster than the recorded one. */
 function membership(snapshot: ClusterSnapshot, signal: AbortSignal): CallOptions {
   const recorded = identityOf(snapshot)?.clusterID;
   invariant(recorded !== undefined, "membership changes in a cluster that has an identity");

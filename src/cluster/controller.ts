@@ -15,7 +15,7 @@ import type { Controller, Key } from "#runtime/controller.ts";
 /** A settled cluster's members are asked how they are this often, in milliseconds; the API server is not asked at all. */
 const HEALTH_EVERY_MS = 10_000;
 
-/** What every cluster goes through while it is formed; `record-identity` and `record-joined` tell of it. */
+/** Steps that every cluster goes through while it is formed; the events of `record-identity` and `record-joined` tell of it. */
 const ROUTINE = new Set([
   "headless-service createService",
   "bootstrap createPeer",
@@ -24,14 +24,14 @@ const ROUTINE = new Set([
   "fence replacePeer",
 ]);
 
-/** One event tells that the cluster has formed, with the last of its first members. */
+/** Whether the step records some of the first members and not the last: one event, with the last, tells that all have joined. */
 function isPartOfForming(step: ClusterStep, snapshot: ClusterSnapshot): boolean {
   if (step.do !== "recordJoined") return false;
   const waiting = identityOf(snapshot)?.initialMembers.filter(({ joined }) => !joined) ?? [];
   return waiting.length > step.names.length;
 }
 
-/** The room of EtcdCluster: observe, plan, act and status joined. */
+/** Joins what the room of EtcdCluster does: observe, plan, act and status. */
 export function clusterController(
   writes: ClusterWrites,
   reads: ClusterReads,

@@ -84,7 +84,7 @@ const needMemberList: ClusterGuard = {
   },
 };
 
-/** Whoever has not answered for less than this, in milliseconds, may be well: a pod that just started is not dialled yet. */
+/** A member that has been sick for less than this, in milliseconds, may be well: a pod that has just started is not dialled yet. */
 const DOUBT_MS = 5_000;
 
 /**
@@ -97,7 +97,7 @@ export const keepQuorum: ClusterGuard = {
     if (step.do !== "removeMember" && step.do !== "promote") return undefined;
     const target = knownMembers(snapshot).find(({ id }) => id === hexOf(step.id));
     if (target === undefined) return `${step.name} is not in the member list`;
-    if (step.do === "removeMember" && target.isLearner) return undefined; // it has no vote
+    if (step.do === "removeMember" && target.isLearner) return undefined; // A learner has no vote, so no quorum changes.
     const voters = votersOf(snapshot).length;
     const healthy = votersOf(snapshot).filter((member) => takesPart(snapshot, member)).length;
     const change = step.do === "promote" ? 1 : -1;
@@ -133,7 +133,7 @@ export const oneAtATime: ClusterGuard = {
   },
 };
 
-/** Who is on the way in or out besides `except`. */
+/** Says who is on the way in or out besides `except`. */
 function busy(snapshot: ClusterSnapshot, { except }: { except?: string }): string | undefined {
   const coming = ownArriving(snapshot).find(({ name }) => name !== except);
   if (coming !== undefined) return `${coming.name} is still joining`;
@@ -181,7 +181,7 @@ const notAMember: ClusterGuard = {
     const { name } = step.peer.metadata;
     const { memberID } = step.peer.spec;
     if (memberID === undefined) {
-      // An intent: nothing of it was started, and a member that was added for it gets an EtcdPeer again.
+      // This is an intent. Nothing of it was started, and a member that was added for it gets an EtcdPeer again.
       return step.do === "releaseClaim" ? `${name} was never started and has no claim` : undefined;
     }
     return memberById(snapshot, memberID) === undefined ? undefined : `etcd lists ${name} as a member`;
@@ -239,7 +239,7 @@ function peerIn(step: ClusterStep): Draft<EtcdPeer> | undefined {
   return step.do === "createPeer" || step.do === "replacePeer" ? step.peer : undefined;
 }
 
-/** THE invariants of a cluster. Each may hold back a step of any rule. */
+/** These are the invariants of a cluster. Each may hold back a step of any rule. */
 export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   identityFirst,
   bootstrapOnce,

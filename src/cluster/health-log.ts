@@ -4,9 +4,8 @@ import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#
 import { type Key, keyText } from "#runtime/controller.ts";
 
 /**
- * How much time before it a look can speak for at the most, in milliseconds. Longer than any rule waits between looks (10 s). Of a
- * longer gap the rest neither counts nor erases what was counted: an operator that is busy is slower to give somebody up,
- * and comes to it all the same.
+ * A look speaks for at most this much time before it, in milliseconds: longer than any rule waits between looks (10 s). The rest
+ * of a longer gap neither counts nor erases what was counted: an operator that is busy gives a member up later, and does give it up.
  */
 const VOUCHED_MS = 15_000;
 
@@ -28,7 +27,7 @@ interface Counted {
 
 const NOTHING: Counted = { ms: 0, goesOn: false };
 
-/** Begins, goes on, or stands still. */
+/** Begins to count, goes on, or stands still, when this look does not count. */
 function counted(before: Counted, sinceMs: number, counts = true): Counted {
   return counts ? { ms: before.ms + (before.goesOn ? sinceMs : 0), goesOn: true } : { ...before, goesOn: false };
 }
@@ -58,7 +57,7 @@ export class HealthLog {
     const passedMs = before === undefined ? 0 : atMs - before.lookedAtMs;
     const sinceMs = Math.min(passedMs, VOUCHED_MS);
     if (passedMs > sinceMs) this.#onGap(passedMs - sinceMs);
-    // In an outage nobody can be told from somebody who waits for the others.
+    // In an outage a member that is lost cannot be told from one that waits for the others.
     const isEvidence = snapshot.members.is === "present" && !isPaused(snapshot);
     const members = new Map<string, Noted>();
     for (const member of knownMembers(snapshot)) {
@@ -78,7 +77,7 @@ export class HealthLog {
     return new Map([...members].map(([id, noted]) => [id, historyOf(noted, atMs)]));
   }
 
-  /** The member has been found to be well in another way: it is not lost. */
+  /** Notes that the member has been found to be well in another way, so that it is not lost. */
   vouch(key: Key, id: string): void {
     const cluster = this.#clusters.get(keyText(key));
     const noted = cluster?.members.get(id);

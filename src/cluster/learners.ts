@@ -4,7 +4,7 @@ import { hasRun } from "#kube/pod.ts";
 
 /**
  * Learners, and members that were added and have not started: each of them is a change that is under way. A first member that has
- * not started is none: it was there from the beginning.
+ * not started is no such change, since it was there from the beginning.
  */
 export function arriving(snapshot: ClusterSnapshot): readonly KnownMember[] {
   return knownMembers(snapshot).filter(
@@ -17,7 +17,7 @@ export function ownArriving(snapshot: ClusterSnapshot): readonly KnownMember[] {
   return arriving(snapshot).filter(({ isOurs }) => isOurs);
 }
 
-/** Whether it is on its way for nothing: there are as many voters as are wanted without it. */
+/** Whether the learner is on its way for nothing, because there are as many voters as are wanted without it. */
 export function isSurplusLearner(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   return member.isLearner && ownVoters(snapshot).length >= snapshot.cluster.spec.replicas;
 }
@@ -44,7 +44,7 @@ export function isInSync(snapshot: ClusterSnapshot, learner: KnownMember): boole
 export function neverRan(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   if (member.hasStarted || takesPart(snapshot, member)) return false;
   const claim = claimOf(snapshot, member);
-  if (claim === undefined) return false; // perhaps the cache alone does not know it
+  if (claim === undefined) return false; // The claim may be there, and only the cache does not know it.
   if (claim.spec?.volumeName === undefined) return true;
   const pod = snapshot.pods.get(member.name);
   return member.isLearner && pod !== undefined && !hasRun(pod);

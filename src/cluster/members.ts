@@ -30,7 +30,7 @@ export interface KnownMember {
   readonly isLearner: boolean;
   /** Has started at least once: it has told the cluster where it serves clients, so it has data. */
   readonly hasStarted: boolean;
-  /** Is one that the operator made, or was asked to. A member that a person added is counted for the quorum, and left alone. */
+  /** Whether the operator has made it, or is to. A member that a person added is counted for the quorum, and left alone. */
   readonly isOurs: boolean;
   /** Where the others reach it, as etcd lists it; none while etcd cannot be asked. */
   readonly peerUrls: readonly string[];
@@ -75,8 +75,8 @@ function membersIn(snapshot: ClusterSnapshot): readonly KnownMember[] {
 }
 
 /**
- * Who a listed member is, is told by its ID: of its peer, of the frozen list, or of its claim. Only one that nobody has met yet is
- * told by the peer URL under which it was added: that of an intent, or of one whose peer is gone.
+ * A listed member is known by its ID, which stands in its peer, in the frozen list, or on its claim. Only when none of them has the
+ * ID is it known by the peer URL under which it was added: that of an intent, or of a member whose peer is gone.
  */
 function listed(snapshot: ClusterSnapshot, member: Member): KnownMember {
   const id = hexOf(member.id);
@@ -181,7 +181,7 @@ export function surplusVoter(snapshot: ClusterSnapshot): KnownMember | undefined
   return [...voters].sort((a, b) => worth(snapshot, a) - worth(snapshot, b) || order(b.name, a.name))[0];
 }
 
-/** Who is worth least goes first. */
+/** How much the member does for the cluster, from 0 to 2: the one that does least goes first. */
 function worth(snapshot: ClusterSnapshot, member: KnownMember): number {
   return Number(takesPart(snapshot, member)) + Number(isHealthy(snapshot, member));
 }
@@ -205,7 +205,7 @@ export function idOf(member: KnownMember): MemberId {
   return memberIdFromHex(member.id);
 }
 
-/** Names that are just becoming free are waited for this long, in milliseconds; a stuck one is then passed over. */
+/** A name that is just becoming free is waited for this long, in milliseconds; then the next one is taken. */
 const NAME_PATIENCE_MS = 60_000;
 
 /**
@@ -228,7 +228,7 @@ export function nextPeerName(snapshot: ClusterSnapshot): { readonly name: string
   }
 }
 
-/** Peers that were created for a member that etcd has not been asked to add yet: the intent, on record. */
+/** Peers that stand for a member which etcd has not been asked to add yet. Each is an intent, on record. */
 export function intendedPeers(snapshot: ClusterSnapshot): readonly EtcdPeer[] {
   return snapshot.peers.filter(
     (peer) => peer.spec.bootstrap?.initialClusterState === "Existing" && peer.spec.memberID === undefined,

@@ -49,13 +49,13 @@ export interface ClusterReads {
   readonly onGap?: (ms: number) => void;
 }
 
-/** Two looks a second apart, in milliseconds, and their answers. */
+/** Time to listen to a leader, in milliseconds: two looks that are a second apart, and their answers. */
 const LISTEN_DEADLINE_MS = 4_000;
 
 /** How many members are asked for the list before it counts as unknown: one may have lost its leader this very moment. */
 const LIST_ATTEMPTS = 2;
 
-/** What is remembered from look to look: caches, all of them. */
+/** What is remembered from look to look. All of it is cache: a process that starts begins without. */
 interface ClusterMemory {
   readonly healthLog: HealthLog;
   readonly silences: Silences;
@@ -125,7 +125,7 @@ async function secondLook(
   if (suspects.length === 0 || leader === undefined || address === undefined) return seen;
   const options = { signal, deadlineMs: LISTEN_DEADLINE_MS, expectedMemberId: idOf(leader) };
   const answer = await reads.etcd.heardPeers(address, options);
-  // Whoever could not be asked, or led no more, has said nothing: then nobody is given up by this look.
+  // A leader that could not be asked, or leads no more, has said nothing: then nobody is given up by this look.
   const isWord = answer.is === "present" && answer.value.isLeader;
   const heard = suspects.filter((member) => !isWord || answer.value.heard.has(idOf(member)));
   for (const { id } of heard) if (isWord) healthLog.vouch(key, id);

@@ -12,7 +12,7 @@ export function sickForMs(snapshot: ClusterSnapshot, member: KnownMember): numbe
   return snapshot.histories.get(member.id)?.sickForMs ?? 0;
 }
 
-/** Likewise, counted only while the member had what we give it. */
+/** How much of that time counts against the member, in milliseconds: see `lostForMs` of MemberHistory. */
 export function lostForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
   return snapshot.histories.get(member.id)?.lostForMs ?? 0;
 }
@@ -33,7 +33,7 @@ function patienceMs(snapshot: ClusterSnapshot, member: KnownMember): number {
   return isDataGone(snapshot, member) ? Math.min(GONE_AFTER_MS, snapshot.replaceAfterMs) : snapshot.replaceAfterMs;
 }
 
-/** Whether somebody else than the operator says that the member is well. What it says itself counts more. */
+/** Whether somebody else than the operator says that the member is well. If the member itself has answered, that counts instead. */
 export function isVouchedFor(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const answer = snapshot.endpoints.get(member.name);
   if (answer?.is === "present" || isDataGone(snapshot, member)) return false;
@@ -49,9 +49,9 @@ export function givenUp(snapshot: ClusterSnapshot): readonly KnownMember[] {
     .sort((a, b) => lostForMs(snapshot, b) - lostForMs(snapshot, a));
 }
 
-/** What it has is gone or wrong; nobody's word that it runs would help. */
+/** Whether the data that the member has is gone or wrong, so that nobody's word that it runs would help. */
 export function isDataGone(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  // While its data is wrong nobody is served: etcd refuses every read and write.
+  // While a member's data is wrong, nobody is served: etcd refuses every read and write.
   const isWrong = corruptMembers(snapshot).includes(member.id);
   return isWrong || hasNoClaim(snapshot, member) || refusedEmptyVolume(snapshot, member);
 }
@@ -63,7 +63,7 @@ export function isDataGone(snapshot: ClusterSnapshot, member: KnownMember): bool
  */
 const REFUSALS = ["couldn't find local name", "has already been bootstrapped"];
 
-/** The fence has held: the member came back to an empty volume and stopped. */
+/** Whether the fence has held: the member came back to an empty volume and stopped. */
 export function refusedEmptyVolume(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const pod = snapshot.pods.get(member.name);
   return pod !== undefined && lastWords(pod).some((words) => REFUSALS.some((refusal) => words.includes(refusal)));

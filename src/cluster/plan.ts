@@ -34,36 +34,36 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 
-/** THE behaviour of a cluster: the first rule with an opinion wins, so the place in this list is part of each rule. */
+/** This list is the behaviour of a cluster: the first rule with an opinion wins, so its place here is part of each rule. */
 export const CLUSTER_RULES: readonly ClusterRule[] = [
-  deleting, // first: a cluster that goes is left to go
-  noSpace, // says something, and is in nobody's way
-  refuseUpgrade, // likewise
-  paused, // before anything is changed
-  nameTaken, // before anything is made: nothing half-done stays behind when a name is not ours
-  adoptClaims, // before a new identity: what was there before comes back
-  claimTaken, // before an identity exists: afterwards the claims are our own
-  recordIdentity, // before anything of the cluster exists
-  recordJoined, // before anything that looks at who has joined
-  fence, // at once after joining: every moment before is one in which an emptied member could vote
-  headlessServiceRule, // before members, which look each other up by its names
-  bootstrap, // all members at once: they start side by side
-  restorePeer, // needs no quorum: it gives a member its own data back
-  clientServiceRule, // after the members: nobody waits for it while they start
-  disruptionBudgetRule, // likewise
-  awaitMembers, // everything below is for a cluster that has formed
-  awaitQuorum, // everything below needs the member list
-  awaitVerdict, // everything below may need to know whose data is right
-  disarmAlarm, // before anything else: until then nobody is served
-  retirePeer, // what is over is cleared away before anything new begins
-  identifyMember, // a member that was added is recognised before another one could be
-  restoreLearner, // likewise, when its peer is gone
-  takeBackLearner, // before it could get its vote
-  promoteLearner, // a member that is under way arrives before anybody leaves
-  giveUpLearner, // unless it takes too long
-  removeMember, // a removal that is on record is finished, or taken back, before another one begins
-  awaitLearner, // nothing else begins while a member is on its way
-  replaceLost, // the lost before the surplus: a sick cluster is healed first
+  deleting, // It comes first: nothing is made for a cluster that is being deleted.
+  noSpace, // It only makes a remark, which has to be told whatever else is done, also during a pause.
+  refuseUpgrade, // The same is true of this one.
+  paused, // It comes before every rule that changes something.
+  nameTaken, // It comes before anything is made, so that nothing half-done stays behind when a name is not ours.
+  adoptClaims, // It comes before a new identity is made: a cluster that was there before comes back as itself.
+  claimTaken, // It comes before an identity exists: afterwards the claims are the cluster's own.
+  recordIdentity, // It comes before anything of the cluster exists.
+  recordJoined, // It comes before every rule that asks who has joined.
+  fence, // It follows joining at once: until then a member whose volume is emptied could vote.
+  headlessServiceRule, // It comes before the members, which find each other by the names that it gives.
+  bootstrap, // It makes all first members before anybody is waited for, so that they start side by side.
+  restorePeer, // It comes before the quorum is asked for: it only gives a member its own data back.
+  clientServiceRule, // It comes after the members: nobody needs it while they start.
+  disruptionBudgetRule, // The same is true of this one.
+  awaitMembers, // The rules below are for a cluster that has formed.
+  awaitQuorum, // The rules below need the member list.
+  awaitVerdict, // The rules below may need to know whose data is right.
+  disarmAlarm, // It comes before all changes of membership: until it is done, etcd serves nobody.
+  retirePeer, // It clears away what is over before anything new begins.
+  identifyMember, // It recognises a member that was added before another one could be added.
+  restoreLearner, // It does the same for a member whose EtcdPeer is gone.
+  takeBackLearner, // It comes before the learner could get its vote.
+  promoteLearner, // It comes before the removals: a member that is under way arrives before anybody leaves.
+  giveUpLearner, // It ends the wait for a learner that takes too long.
+  removeMember, // It finishes a removal that is on record, or takes it back, before another one begins.
+  awaitLearner, // It keeps the rules below from beginning anything while a member is on its way.
+  replaceLost, // It comes before scaling: a sick cluster is healed first.
   scaleDown,
   scaleUp,
   awaitHealth,

@@ -78,14 +78,14 @@ export function identityOf(snapshot: ClusterSnapshot): ClusterIdentity | undefin
   return snapshot.cluster.status?.identity;
 }
 
-/** Whether a person has asked the operator to keep its hands off this cluster. */
+/** Whether a person has asked the operator to change nothing about this cluster. */
 export function isPaused({ cluster }: ClusterSnapshot): boolean {
   return cluster.metadata.annotations?.[PAUSED_ANNOTATION] === "true";
 }
 
 /**
- * Still being formed: no majority of the frozen list has joined. Whoever of the list is missing afterwards is a member that is
- * down, like any other.
+ * Whether the cluster is still being formed, because no majority of the frozen list has joined. A member of it that is missing
+ * afterwards is a member that is down, like any other.
  */
 export function isForming(snapshot: ClusterSnapshot): boolean {
   const members = identityOf(snapshot)?.initialMembers ?? [];
@@ -112,8 +112,8 @@ export function peerNamed(snapshot: ClusterSnapshot, name: string): EtcdPeer | u
 }
 
 /**
- * What is in the member's way, by the words of its own room, which sees its claim and its ReplicaSet; `undefined` when it
- * says nothing, or that all is well.
+ * What is in the member's way, as the room `peer` has written it to the EtcdPeer: it sees the claim and the ReplicaSet. `undefined`
+ * when it says nothing, or that all is well.
  */
 export function saidByPeer(snapshot: ClusterSnapshot, name: string): string | undefined {
   const ready = peerNamed(snapshot, name)?.status?.conditions?.find(({ type }) => type === "Ready");
@@ -143,10 +143,10 @@ export function byOrdinal(snapshot: ClusterSnapshot): (a: string, b: string) => 
 /** What a member's answer is worth. */
 export type MemberHealth =
   | { readonly is: "healthy"; readonly status: EndpointStatus }
-  /** It takes part in all that the cluster decides, and does not serve clients yet. */
+  /** The member takes part in all that the cluster decides, and does not serve clients yet. */
   | { readonly is: "unpublished"; readonly why: string }
   | { readonly is: "unhealthy"; readonly why: string; readonly status: EndpointStatus | undefined }
-  /** It answers, but as part of another cluster, or as another member: never believed. */
+  /** The member answers as part of another cluster, or as another member, and is never believed. */
   | { readonly is: "stranger"; readonly why: string };
 
 /**

@@ -16,7 +16,7 @@ import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
 import type { Written } from "#runtime/controller.ts";
 
-/** Whom this room writes to. */
+/** What this room writes to. */
 export type PeerWrites = Pick<KubeClient, "find" | "create" | "replace" | "patch" | "delete">;
 
 /** Does one step: exactly one write, with its precondition. */
@@ -29,7 +29,7 @@ export async function actOnPeer(
   switch (step.do) {
     case "createClaim":
       await needPeer(kube, snapshot, signal);
-      // POST, not apply: a claim that appeared meanwhile holds somebody's data and is not to be changed.
+      // A POST and not an apply: a claim that appeared meanwhile holds somebody's data and is not to be changed.
       return stored(PERSISTENT_VOLUME_CLAIMS, await kube.create(PERSISTENT_VOLUME_CLAIMS, step.claim, { signal }));
     case "deleteClaim":
       return await deleteClaim(kube, step.claim, signal);
@@ -65,8 +65,8 @@ const YOUNG_MS = 30_000;
 
 /**
  * A create has no precondition that could tell that the cache is behind. What is made for a peer that is gone would start its
- * member again until the garbage collector takes it, and then anew; a claim would stay for ever. So the API server is asked,
- * but for the first time, which costs no request.
+ * member again until the garbage collector takes it, and then anew; a claim would stay for ever. So the API server is asked
+ * first, except for a young peer, which costs no request.
  */
 async function needPeer(kube: PeerWrites, { peer, takenAtMs }: PeerSnapshot, signal: AbortSignal): Promise<void> {
   const { namespace, name, uid, creationTimestamp } = peer.metadata;
@@ -78,7 +78,7 @@ async function needPeer(kube: PeerWrites, { peer, takenAtMs }: PeerSnapshot, sig
   throw new OperatorError("KubeConflict", `EtcdPeer ${name} is gone; the cache does not show it yet`);
 }
 
-/** uid: a claim made again under the same name is another one. */
+/** The uid is a precondition: a claim made again under the same name is another one. */
 async function deleteClaim(
   kube: PeerWrites,
   { metadata }: PersistentVolumeClaim,
@@ -98,7 +98,7 @@ async function quarantine(
   return await patchClaim(kube, claim, { labels: { [QUARANTINE_LABEL]: "true" }, annotations }, signal);
 }
 
-/** Only this very claim, and only as it was read. */
+/** Patches only this very claim, and only as it was read. */
 async function patchClaim(
   kube: PeerWrites,
   claim: PersistentVolumeClaim,
@@ -113,7 +113,7 @@ async function patchClaim(
   );
 }
 
-/** Only this very pod: the one that follows it has its annotations from the template. */
+/** Patches only this very pod: the one that follows it has its annotations from the template. */
 async function annotatePod(
   kube: PeerWrites,
   { metadata }: Pod,
@@ -125,7 +125,7 @@ async function annotatePod(
   return stored(PODS, await kube.patch(PODS, { namespace, name }, { metadata: { annotations } }, options));
 }
 
-/** The last finalizer of ours goes, and with it the peer: the answer is the peer as it was last. */
+/** Takes our last finalizer away, and with it the peer goes: the answer is the peer as it was last. */
 async function releasePeer(
   kube: PeerWrites,
   { metadata }: EtcdPeer,

@@ -13,7 +13,7 @@ import type { Controller, Key } from "#runtime/controller.ts";
 /** The pod's readiness, which the kubelet watches, wakes this room; the rest is a slow second look, in milliseconds. */
 const REST_MS = 5 * 60_000;
 
-/** What every member goes through; its cluster tells when it joins. */
+/** Steps that every member goes through; an event of its cluster tells when it has joined. */
 const ROUTINE = new Set([
   "create-claim createClaim",
   "replica-set createReplicaSet",
@@ -21,7 +21,7 @@ const ROUTINE = new Set([
   "fence-pod annotatePod",
 ]);
 
-/** The room of EtcdPeer: observe, plan, act and status joined. */
+/** Joins what the room of EtcdPeer does: observe, plan, act and status. */
 export function peerController(kube: PeerWrites, reads: PeerReads): Controller<PeerSnapshot, PeerStep, EtcdPeerStatus> {
   return {
     name: "peer",

@@ -29,8 +29,8 @@ const neverTwice: PeerGuard = {
 };
 
 /**
- * A claim is deleted only with a peer that goes, says so and says why, and only this member's own. The finalizer alone is not enough:
- * it may have outlived its reason. The cluster's guards say when it may say so.
+ * A claim is deleted only if it is this member's own, and only with a peer that is being deleted and says why. The finalizer alone
+ * is not enough: it may have outlived its reason. When a peer may give that reason, the cluster's guard of the same name says.
  */
 const askedToDelete: PeerGuard = {
   name: "asked-to-delete",
@@ -53,5 +53,5 @@ const ownOnly: PeerGuard = {
   },
 };
 
-/** THE invariants of a member's objects. Each may hold back a step of any rule. */
+/** These are the invariants of a member's objects. Each may hold back a step of any rule. */
 export const PEER_GUARDS: readonly PeerGuard[] = [claimFirst, neverTwice, askedToDelete, ownOnly];

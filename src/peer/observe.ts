@@ -71,10 +71,10 @@ async function storageClasses({ kube }: PeerReads, signal: AbortSignal): Promise
   }
 }
 
-/** A peer younger than this, in milliseconds, has no claim as a rule: to ask for one would be a request for nothing. */
+/** A peer younger than this, in milliseconds, has no claim as a rule, so that asking for it would be a request for nothing. */
 const YOUNG_MS = 10_000;
 
-/** That a member's data is gone is not believed on the word of a cache. */
+/** Asks the API server for a claim that the cache does not know: that a member's data is gone is not believed on a cache's word. */
 async function findClaim(
   { claims, kube, clock }: PeerReads,
   { metadata, spec }: EtcdPeer,

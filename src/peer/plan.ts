@@ -17,22 +17,22 @@ import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { PeerRule, PeerStep } from "#peer/step.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 
-/** THE behaviour of a member's objects: the first rule with an opinion wins, so the place in this list is part of each rule. */
+/** This list is the behaviour of a member's objects: the first rule with an opinion wins, so its place here is part of each rule. */
 export const PEER_RULES: readonly PeerRule[] = [
-  paused, // before anything is changed
-  releaseClaim, // before the peer is let go
-  deleting, // a peer that goes is left to go
-  awaitMembership, // before anything of the member exists
-  claimTaken, // before anything that would start etcd over somebody's data
-  labelClaim, // only of a claim that is our own
-  createClaim, // before the pod that uses it
-  replicaSetTaken, // before ours is made or changed
+  paused, // It comes before every rule that changes something.
+  releaseClaim, // It comes before the peer is let go.
+  deleting, // It comes before all that is made: nothing is made for a peer that is being deleted.
+  awaitMembership, // It comes before anything of the member exists.
+  claimTaken, // It comes before anything that would start etcd over somebody else's data.
+  labelClaim, // It changes only a claim that is the member's own, and that is known by now.
+  createClaim, // It comes before the pod that uses the claim.
+  replicaSetTaken, // It comes before our own ReplicaSet is made or changed.
   replicaSetRule,
-  fencePod, // after the template, by which the next pod is fenced
-  claimDisowned, // after the fence: a process that runs on the wrong volume may start again
-  claimLost, // likewise
+  fencePod, // It comes after the template, by which the next pod is fenced.
+  claimDisowned, // It comes after the fence: a process that runs on the wrong volume may start again.
+  claimLost, // The same is true of this one.
   awaitPod,
-  awaitMember, // only a member whose pod is ready is asked
+  awaitMember, // It comes last: only a member whose pod is ready is asked.
 ];
 
 /** What is to be done about this snapshot. Pure and total. */

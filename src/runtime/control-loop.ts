@@ -8,9 +8,9 @@ import type { Check } from "#runtime/health.ts";
 import { PASS_DEADLINE_MS, Pass, type PassTools } from "#runtime/pass.ts";
 import { KeyedQueue } from "#runtime/queue.ts";
 
-/** From half a second to half a minute, for an API server that refuses. */
+/** Pauses after a pass that failed: from half a second to half a minute. */
 const FAILURE_BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.3 };
-/** The world moves on within moments; but a conflict that stays must not become a hot loop. */
+/** Pauses after a conflict. The world moves on within moments, but a conflict that stays must not become a hot loop. */
 const CONFLICT_BACKOFF: Backoff = { firstMs: 50, maxMs: 2_000, factor: 1.5, jitter: 0.3 };
 
 /** A pass that runs three times its own deadline does not listen to its signal: only a restart helps. */
@@ -43,7 +43,7 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
   constructor(options: {
     controller: Controller<Snapshot, Step, Status>;
     watches: readonly Watch[];
-    /** Every key there is, for the start. */
+    /** Gives every key there is; each gets a pass at the start. */
     allKeys: () => readonly Key[];
     tools: PassTools;
   }) {

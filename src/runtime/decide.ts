@@ -1,6 +1,6 @@
 // In which words do rules speak?
-//   A step: this is to be done now. A wait: nothing below me may be done yet. A remark: people should know this, and the next
-//   rule may speak all the same.
+//   A step says: this is to be done now. A wait says: nothing below this rule may be done yet. A remark says: people should know
+//   this, and the next rule may speak all the same.
 // What becomes of a step that cannot be made?
 //   It steps aside: it rests for a while (setbacks.ts), and meanwhile the next rule speaks, so that a Service that a quota refuses
 //   does not keep a lost member from being replaced. A rule that `holds` is the exception: while its step rests, nothing
@@ -35,14 +35,14 @@ interface Settled {
   readonly recheckAfterMs?: number;
 }
 
-/** Something that people should know, and that is in nobody's way. */
+/** Something that people should know. The next rule speaks all the same. */
 interface Remark {
   readonly next: "remark";
   readonly rule: string;
   readonly because: string;
 }
 
-/** What is wanted, and is not there. */
+/** What is wanted and is not done now, or what people should know. */
 interface Aside {
   /** The rule that wants it. */
   readonly rule: string;
@@ -59,7 +59,7 @@ export interface Rest {
   readonly code?: string;
   /** How much longer, in milliseconds. */
   readonly forMs: number;
-  /** It was not refused but asked to come again, such as by an etcd that elects a leader: nobody has to hear of it. */
+  /** Whether it was not refused but asked to come again, such as by an etcd that elects a leader: nobody has to hear of that. */
   readonly isBrief: boolean;
 }
 

@@ -22,7 +22,7 @@ const UNSEEN_RECHECK_MS = 500;
 
 /**
  * A pass that has made a step leaves the status to the pass after it, which comes at once and knows more: ten steps
- * in a row then cost one status write. Not for ever, or steps that lead nowhere would never be told.
+ * in a row then cost one status write. After so many it is written all the same, or steps that lead nowhere would never be told.
  */
 const STEPS_WITHOUT_STATUS = 8;
 
@@ -101,14 +101,15 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     const textOf = (rule: string, step: Step) => `${rule} ${step.do} ${this.#controller.target(step)}`;
     const plan = this.#controller.plan(seen.value, (rule, step) => this.#setbacks.resting(key, textOf(rule, step)));
     const outcome = await this.#act(key, seen.value, plan, signal);
-    // Cut off by the end of the term: whoever leads next decides anew, and nothing has failed that a person should hear of.
+    // The end of the term cut the step off: the next leader decides anew, and nothing has failed that a person should hear of.
     if (outcome.is === "failed" && (stop.aborted || outcome.code === "LeaseLost")) return { is: "withBackoff" };
     if (plan.next === "step") this.#setbacks.note(key, textOf(plan.rule, plan.step), outcome);
     this.#report(key, seen.value, plan, outcome);
 
     const steps = outcome.is === "done" ? (this.#stepsInARow.get(text) ?? 0) + 1 : 0;
     this.#stepsInARow.set(text, steps % STEPS_WITHOUT_STATUS);
-    const isPutOff = outcome.is === "conflict" || outcome.is === "notNow"; // the look after it says so, and the same each time
+    // The next look tells that the step was put off, in the same words each time.
+    const isPutOff = outcome.is === "conflict" || outcome.is === "notNow";
     const leftToNext = isPutOff || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);
     if (!leftToNext) await this.#writeStatus(key, seen.value, plan, outcome, signal);
     return this.#requeue(plan, outcome);
@@ -149,7 +150,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     for (const { rule, because, is } of plan.aside ?? []) {
       metrics.asides.inc({ controller, rule, why: is });
       log.debug({ namespace: key.namespace, name: key.name, rule, because }, "stands aside");
-      if (is !== "remark") continue; // the step that failed has told it
+      if (is !== "remark") continue; // The event of the step that failed has told it.
       tell(this.#controller.subject(snapshot), { type: "Warning", reason: rule, action: "Wait", note: because });
     }
     if (plan.next === "settled") return;

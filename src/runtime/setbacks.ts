@@ -4,21 +4,22 @@ import { type Key, keyText, type Outcome } from "#runtime/controller.ts";
 import type { Rest } from "#runtime/decide.ts";
 
 // Which steps are left alone for a while?
-//   One that was refused: by a quota, a policy, a right that is missing. One that was made and is wanted again at once, as when a
-//   webhook undoes what we write: the first repetition is free, since people change things too. One that etcd put off.
+//   A step rests when it was refused, by a quota, a policy or a right that is missing. It rests when it was made and is wanted
+//   again at once, as when a webhook undoes what we write; the first repetition is free, since people change things too. And it rests
+//   when etcd has put it off.
 //   The pause grows from try to try. What is remembered is a cache: a process that starts tries everything at once.
 
-/** From half a second to a minute, for somebody who refuses. */
+/** Pauses for a step that is refused: from half a second to a minute. */
 const REFUSED: Backoff = { firstMs: 500, maxMs: 60_000, factor: 2, jitter: 0.3 };
-/** For a step that has no effect: it costs the API server a write and a watch event each time. */
+/** Pauses for a step that has no effect; each try costs the API server a write and a watch event. */
 const UNDONE: Backoff = { firstMs: 1_000, maxMs: 300_000, factor: 2, jitter: 0.3 };
 /** etcd says "not now" during an election or while a learner catches up: both pass in moments as a rule. */
 const PUT_OFF: Backoff = { firstMs: 50, maxMs: 30_000, factor: 1.5, jitter: 0.3 };
-/** What was put off so often in a row, for about ten seconds, is refused. */
+/** A step that was put off so often in a row, which takes about ten seconds, counts as refused. */
 const PUT_OFF_IN_A_ROW = 12;
-/** A conflict says that the world moved on. One that comes this often in a row is a refusal. */
+/** A conflict says that the world moved on. So many in a row count as a refusal. */
 const CONFLICTS_IN_A_ROW = 10;
-/** A step that is wanted again so long after its last pause is another matter, in milliseconds. */
+/** So long after its last pause a setback is forgotten, in milliseconds: a step that is wanted later has another cause. */
 const FORGET_MS = 60_000;
 
 interface Setback {
@@ -35,7 +36,7 @@ interface Setback {
 /** Steps that were tried and did not help, by key and step. Written by the pass of the same key only. */
 export class Setbacks {
   readonly #clock: Clock;
-  /** From 0 (included) to 1 (excluded): only spreads retries in time. */
+  /** Gives numbers from 0 (included) to 1 (excluded), which only spread retries in time. */
   readonly #random: () => number;
   readonly #known = new Map<string, Map<string, Setback>>();
 
@@ -64,7 +65,7 @@ export class Setbacks {
     this.#known.set(text, steps);
   }
 
-  /** The object is gone. */
+  /** Forgets the steps of an object that is gone. */
   forget(key: Key): void {
     this.#known.delete(keyText(key));
   }

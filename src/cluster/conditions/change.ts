@@ -11,7 +11,7 @@ export function isChanging(snapshot: ClusterSnapshot): boolean {
   return ownArriving(snapshot).length > 0 || own.length !== snapshot.cluster.spec.replicas;
 }
 
-/** Fewer than are wanted, and a lost one on its way out or put aside: that is a replacement. */
+/** A change is a replacement when a member leaves because it is lost or could not start; otherwise it is scaling. */
 export function changeReason(snapshot: ClusterSnapshot): Reason {
   const isReplacing = snapshot.peers.some(({ metadata }) => {
     const removal = metadata.annotations?.[REMOVAL_ANNOTATION];

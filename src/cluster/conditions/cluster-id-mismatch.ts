@@ -2,7 +2,7 @@ import { knownMembers } from "#cluster/members.ts";
 import { healthOf } from "#cluster/snapshot.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
-/** Does a member answer with the ID of another cluster? Told while it lasts, and afterwards that it is over. */
+/** Does a member answer with the ID of another cluster? It is told while that lasts, and afterwards that it is over. */
 export function clusterIdMismatch({ snapshot }: Pick<Case, "snapshot">): Verdict | undefined {
   const strangers = knownMembers(snapshot).flatMap(({ name, id }) => {
     const health = healthOf(snapshot, name, id);

@@ -6,7 +6,7 @@ interface Hindrance {
   readonly message: string;
 }
 
-/** Waits and remarks that last until a person changes something, with the reason that each has of its own. */
+/** Rules whose waits and remarks last until a person changes something; each has a reason of its own. */
 const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "name-taken": "NameTaken",
   "claim-taken": "ClaimTaken",
@@ -17,7 +17,7 @@ const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "disruption-budget": "NameTaken",
 };
 
-/** What nobody but a person can clear away, and nothing is done before it: saying "progressing" would be a lie. */
+/** What the plan waits for and only a person can clear away: the cluster is not progressing then. */
 export function blocked({ plan }: Pick<Case, "plan">): Hindrance | undefined {
   const reason = plan.next === "wait" ? REASON_OF_RULE[plan.rule] : undefined;
   return reason === undefined || plan.next !== "wait" ? undefined : { reason, message: plan.because };

@@ -2,7 +2,7 @@ import { PAUSED_ANNOTATION } from "#api/names.ts";
 import { isPaused } from "#cluster/snapshot.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
-/** Has a person asked the operator to keep its hands off? Told while it lasts, and afterwards that it is over. */
+/** Has a person asked the operator to change nothing? It is told while that lasts, and afterwards that it is over. */
 export function paused({ snapshot }: Pick<Case, "snapshot">): Verdict | undefined {
   if (isPaused(snapshot)) {
     const message = `nothing is changed while the annotation ${PAUSED_ANNOTATION} is "true"`;

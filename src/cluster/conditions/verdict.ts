@@ -17,9 +17,9 @@ export interface Case {
   readonly snapshot: ClusterSnapshot;
   readonly plan: Plan<ClusterStep>;
   readonly outcome: Outcome;
-  /** As the same status tells them. */
+  /** The members, as the same status tells them. */
   readonly members: readonly MemberStatus[];
-  /** Without those that a person added: they may run where nobody can ask them. */
+  /** The members without those that a person added, which may run where the operator cannot ask them. */
   readonly own: readonly MemberStatus[];
 }
 

@@ -2,7 +2,7 @@ import { fullMembers } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark } from "#runtime/decide.ts";
 
-/** A database has reached its quota: etcd refuses every write until a person has made room. It is said; everything else goes on. */
+/** A database has reached its quota, and etcd refuses every write until a person has made room. People are told; all else goes on. */
 export const noSpace: ClusterRule = {
   name: "no-space",
   decide(snapshot) {

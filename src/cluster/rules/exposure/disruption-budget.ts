@@ -4,7 +4,7 @@ import { isOwned } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark, step } from "#runtime/decide.ts";
 
-/** Evictions may never take the quorum away. */
+/** The PodDisruptionBudget keeps evictions from taking the quorum away. */
 export const disruptionBudgetRule: ClusterRule = {
   name: "disruption-budget",
   decide(snapshot) {

@@ -4,11 +4,11 @@ import type { ClusterRule } from "#cluster/step.ts";
 import { startedMsAgo, whyNotRunning } from "#kube/pod.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** A started member joins within tenths of a second; nobody tells us when. One that has not for long is looked at rarely. */
+/** No event tells that a started member has joined, which takes tenths of a second. One that has not for long is looked at rarely. */
 const DIALLED = { firstMs: 100, maxMs: 5_000 };
 /** Without a pod to dial, the pod's own events tell when to look, in milliseconds. */
 const UNDIALLED_RECHECK_MS = 5_000;
-/** Images and volumes take their time; a cluster that still forms after this long is worth a word. A guess. */
+/** A cluster that still forms after this long, in milliseconds, is warned of. It is a guess: images and volumes take their time. */
 const LATE_AFTER_MS = 30_000;
 
 /** While the cluster forms, there is nothing to do but to let members start and find each other. */
@@ -24,7 +24,7 @@ export const awaitMembers: ClusterRule = {
   },
 };
 
-/** When to look again for members that have been started: by the one that started last. */
+/** When to look again for members that have been started: the one that started last decides. */
 export function joinRecheckMs({ pods, endpoints, takenAtMs }: ClusterSnapshot, names: readonly string[]): number {
   const ages = names.flatMap((name) => {
     const pod = endpoints.has(name) ? pods.get(name) : undefined;

@@ -4,7 +4,7 @@ import { identityOf, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** Adds what is missing of the frozen list, and only that: members that have never joined. It deletes nothing. */
+/** Each member of the frozen list that has never joined gets its EtcdPeer, with the means to bootstrap. Nothing is deleted here. */
 export const bootstrap: ClusterRule = {
   name: "bootstrap",
   decide(snapshot) {

@@ -7,12 +7,12 @@ import type { ClusterRule } from "#cluster/step.ts";
 import { wait } from "#runtime/decide.ts";
 
 const DOWN = { firstMs: 1_000, maxMs: 10_000 };
-/** Four times what etcd needs at the worst, as far as we know: then it is worth a word. */
+/** Silence for longer than this, in milliseconds, is warned of: four times what etcd needs at the worst, as far as we know. */
 const LATE_AFTER_MS = 30_000;
 
 /**
- * A member is down while the others carry on; its pod is made again by its ReplicaSet, so there is only to wait. Likewise for one
- * that takes part, and does not serve clients yet.
+ * A member is down while the others carry on. Its pod is made again by its ReplicaSet, so there is nothing to do but to wait. The
+ * same is true of a member that takes part and does not serve clients yet.
  */
 export const awaitHealth: ClusterRule = {
   name: "await-health",
@@ -32,7 +32,7 @@ export const awaitHealth: ClusterRule = {
   },
 };
 
-/** One of the first members that is only a moment behind the others is looked for as often as they were. */
+/** A first member that is only a moment behind the others is looked for as often as they were. */
 function soonMs(snapshot: ClusterSnapshot, member: KnownMember): number {
   const founder = identityOf(snapshot)?.initialMembers.find(({ id }) => id === member.id);
   const later = recheckMs(sickForMs(snapshot, member), DOWN);

@@ -8,8 +8,8 @@ import { whyNotRunning } from "#kube/pod.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
- * A voter that is lost for longer than the stated time is given up; a fresh member takes its place afterwards. A member that
- * is only intended steps back for it: it waits for the lost one to be healthy, and would wait for ever.
+ * A voter that is lost for longer than the stated time is given up; a fresh member takes its place afterwards. An intent is taken
+ * back first: it waits for the lost member to be healthy, and would wait for ever.
  */
 export const replaceLost: ClusterRule = {
   name: "replace-lost",

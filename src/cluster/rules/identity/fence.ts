@@ -5,7 +5,7 @@ import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** Takes the means to bootstrap away from a member that has joined. Its running pod is not touched: only the next one's flags change. */
+/** A member that has joined loses the means to bootstrap. Its process is not touched: only what its next start reads changes. */
 export const fence: ClusterRule = {
   name: "fence",
   holds: true,
@@ -20,8 +20,8 @@ export const fence: ClusterRule = {
 };
 
 /**
- * First members: by the record. Later ones: they have answered as who they are, or etcd lists them as started. By ID: the name
- * of a first member that has left may belong to another one by now, which has yet to join.
+ * Whether a first member has joined is on record. A later one has joined when it has answered as who it is, or etcd lists it as
+ * started. IDs are compared, since the name of a first member that has left may belong to another member, which has yet to join.
  */
 function hasJoined(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {
   const initial = identityOf(snapshot)?.initialMembers.find(

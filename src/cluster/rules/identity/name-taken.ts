@@ -5,8 +5,8 @@ import { wait } from "#runtime/decide.ts";
 
 /**
  * Objects of our names that another owner manages are never taken over. Those of a cluster of the same name that is just
- * being deleted go away by themselves. Asked before anything is made; a name that somebody takes later stands in nobody's way
- * but its own.
+ * being deleted go away by themselves. This is asked before anything is made; a name that somebody takes later hinders only the
+ * rule that needs it.
  */
 export const nameTaken: ClusterRule = {
   name: "name-taken",

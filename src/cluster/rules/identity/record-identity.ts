@@ -3,7 +3,7 @@ import { identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** Who the cluster is stands on record before anything of it exists. */
+/** The identity of a new cluster is put on record before anything of it exists. */
 export const recordIdentity: ClusterRule = {
   name: "record-identity",
   holds: true,

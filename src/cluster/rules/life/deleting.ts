@@ -1,6 +1,6 @@
 import type { ClusterRule } from "#cluster/step.ts";
 
-/** The garbage collector takes what the cluster owns. Claims have no owner and stay. */
+/** A cluster that is being deleted is left alone: the garbage collector takes what it owns. Claims have no owner and stay. */
 export const deleting: ClusterRule = {
   name: "deleting",
   decide({ cluster }) {

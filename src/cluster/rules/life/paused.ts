@@ -3,7 +3,7 @@ import { isPaused } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** A person has asked the operator to keep its hands off. It goes on looking and telling. */
+/** A person has asked the operator to change nothing. It goes on looking and telling. */
 export const paused: ClusterRule = {
   name: "paused",
   decide(snapshot) {

@@ -8,7 +8,7 @@ import { wait } from "#runtime/decide.ts";
 const DIALLED = { firstMs: 100, maxMs: 2_000 };
 const UNDIALLED_RECHECK_MS = 5_000;
 
-/** One new member at a time: nothing else is changed while one is on its way. */
+/** Members are added one at a time: no other change of membership begins while one is on its way. */
 export const awaitLearner: ClusterRule = {
   name: "await-learner",
   decide(snapshot) {

@@ -25,12 +25,12 @@ interface Removal {
 /** Whether what led to the removal still holds. `unsure`: it did, and this process has not seen enough of it yet. */
 type Standing = "holds" | "unsure" | "gone";
 
-/** As the look for a member that is down. */
+/** How soon to look again at a member that may be well, in milliseconds. */
 const UNSURE_RECHECK_MS = 2_000;
 
 /**
- * Carries out a removal that is on record: first the leadership, then the member. Takes the record back when its reason has
- * gone, or when it is one too many: a write whose reply was lost may have left two, and each would wait for the other.
+ * A removal that is on record is carried out: first the leadership moves, then the member goes. The record is taken back when its
+ * reason has gone, or when there are two: a write whose reply was lost may have left a second one, and each would wait for the other.
  */
 export const removeMember: ClusterRule = {
   name: "remove-member",
@@ -70,7 +70,7 @@ function recorded(snapshot: ClusterSnapshot): readonly Removal[] {
   });
 }
 
-/** Nobody is removed on the word of an earlier process: this one must have found the member lost for just as long. */
+/** A lost member is not removed on the word of an earlier process: this one must have found it lost for just as long. */
 function standing(snapshot: ClusterSnapshot, { member, reason }: Removal): Standing {
   const isArriving = ownArriving(snapshot).some(({ id }) => id === member.id);
   switch (reason) {

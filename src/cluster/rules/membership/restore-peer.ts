@@ -22,7 +22,7 @@ function mayReturn(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   return member.isOurs && hasJoined && peerNamed(snapshot, member.name) === undefined;
 }
 
-/** The record may be older than its vote: whom etcd cannot be asked about, and who has a claim, may be what the quorum lacks. */
+/** While etcd cannot be asked, a recorded learner may have its vote by now; if it has a claim, it may be what the quorum lacks. */
 function mayHaveVote({ members, claims }: ClusterSnapshot, { name }: KnownMember): boolean {
   return members.is !== "present" && claims.some(({ metadata }) => metadata.name === name);
 }

@@ -5,8 +5,8 @@ import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
- * More voters than are wanted: one is chosen to go. The choice stands on record before anything is done about it. A member that
- * was intended when more were wanted is taken back first: nobody goes while somebody is about to come.
+ * There are more voters than are wanted, and one is chosen to go. The choice is put on record before anything is done about it. An
+ * intent that was made when more were wanted is taken back first: nobody goes while somebody is about to come.
  */
 export const scaleDown: ClusterRule = {
   name: "scale-down",

@@ -6,18 +6,18 @@ import { identityOf, urlOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step, wait } from "#runtime/decide.ts";
 
-/** etcd itself adds nobody while a voter is not connected; asking all the same would only be refused. */
+/** etcd adds nobody while a voter is not connected and would only refuse, so it is asked again after this, in milliseconds. */
 const RECHECK_MS = 1_000;
 
-/** What a person does with a learner of theirs, in their own time. */
+/** A person decides about a learner of theirs in their own time, so it is looked at rarely, in milliseconds. */
 const LEARNER_RECHECK_MS = 10_000;
 
-/** Its events tell when it has gone; this is for those that never come. */
+/** Events tell when the holder of a name has gone; this is for events that never come, in milliseconds. */
 const NAME_RECHECK_MS = 2_000;
 
 /**
- * Fewer voters than are wanted: first the intent, as an EtcdPeer that may not start yet, then the learner. A crash between
- * the two finds the intent and goes on with it. An intent that is not wanted any more goes.
+ * There are fewer voters than are wanted. First the intent is made, an EtcdPeer that may not start yet, then the learner is added:
+ * after a crash between the two the intent is found and goes on. An intent that is not wanted any more is deleted.
  */
 export const scaleUp: ClusterRule = {
   name: "scale-up",

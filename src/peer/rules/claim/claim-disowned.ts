@@ -3,7 +3,7 @@ import { hasJoined, isOwnClaim } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** The claim of a member that has joined is another one now, or somebody has changed what it says. Whose data it holds, a person knows. */
+/** A member that has joined has another claim now, or somebody has changed what its claim says. A person knows whose data it holds. */
 export const claimDisowned: PeerRule = {
   name: "claim-disowned",
   decide(snapshot) {

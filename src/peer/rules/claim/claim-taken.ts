@@ -3,7 +3,7 @@ import { hasJoined, isOwnClaim } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** Data of another cluster is never started over: not as ours, and not as its own. */
+/** No member is started on a claim that holds the data of another cluster: neither as ours nor as a member of that one. */
 export const claimTaken: PeerRule = {
   name: "claim-taken",
   decide(snapshot) {

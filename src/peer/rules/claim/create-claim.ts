@@ -3,7 +3,7 @@ import { hasJoined } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** The claim is there before the pod that uses it. A member that has joined gets none: an empty claim must not look like the lost one. */
+/** The claim is made before the pod that uses it. A member that has joined gets none: an empty one must not look like the lost one. */
 export const createClaim: PeerRule = {
   name: "create-claim",
   decide(snapshot) {

@@ -1,6 +1,6 @@
 import type { PeerRule } from "#peer/step.ts";
 
-/** The garbage collector takes the ReplicaSet and its pod. The claim has no owner and stays. */
+/** A peer that is being deleted is left alone: the garbage collector takes its ReplicaSet. The claim has no owner and stays. */
 export const deleting: PeerRule = {
   name: "deleting",
   decide({ peer }) {

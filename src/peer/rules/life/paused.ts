@@ -1,7 +1,7 @@
 import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** A person has asked the operator to keep its hands off this cluster, and so off its members. */
+/** A person has asked the operator to change nothing about this cluster, and so about its members. */
 export const paused: PeerRule = {
   name: "paused",
   decide({ isPaused }) {

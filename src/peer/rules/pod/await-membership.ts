@@ -2,8 +2,8 @@ import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
 
 /**
- * An intended member: nothing of it is started before etcd has added it, or it would be refused and come back ever more slowly.
- * Nor is one that no cluster has made: nobody would take the means to bootstrap away from it once it has data.
+ * Nothing of an intended member is started before etcd has added it: it would be refused and come back ever more slowly. Nor is a
+ * member started that no cluster has made: nobody would take the means to bootstrap away from it once it has data.
  */
 export const awaitMembership: PeerRule = {
   name: "await-membership",

@@ -14,13 +14,13 @@ export const replicaSetRule: PeerRule = {
     const asUsual = replicaSet(snapshot);
     const { name } = asUsual.metadata;
     if (live === undefined) {
-      if (claim === undefined || (isOtherClaim && hasJoined(snapshot))) return undefined; // claim-lost or claim-disowned tells
+      if (claim === undefined || (isOtherClaim && hasJoined(snapshot))) return undefined; // The rules claim-lost and claim-disowned tell about it.
       return step("replica-set", `ReplicaSet ${name} keeps the member's pod running`, {
         do: "createReplicaSet",
         replicaSet: asUsual,
       });
     }
-    // Whom somebody keeps from running over another claim stays so, and is fenced all the same.
+    // A member over another claim that somebody has set to 0 replicas stays at 0, and its template is fenced all the same.
     const wanted = isOtherClaim ? withReplicas(asUsual, live.spec?.replicas ?? 1) : asUsual;
     if (!isStale(live, wanted) && live.spec?.replicas === wanted.spec?.replicas) return undefined;
     const why = hasJoined(snapshot) ? "can restart the member but never bootstrap it" : "look as the EtcdPeer says";
