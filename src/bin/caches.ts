@@ -56,18 +56,18 @@ function byLabel(label: string): (object: KubeObject) => readonly string[] {
   };
 }
 
-/** By the spec, not by a label: a peer that lost its labels is still in the way of its name. */
+/** The spec tells the cluster, and not a label: a peer that lost its labels still takes its name. */
 function clusterOfPeer(peer: EtcdPeer): readonly string[] {
   return [`${peer.metadata.namespace}/${peer.spec.clusterName}`];
 }
 
-/** The template is compared by its hash, in the annotations. */
+/** The template is not kept: it is compared by its hash, in the annotations. */
 function withoutTemplate({ apiVersion, kind, metadata, spec, status }: ReplicaSet): ReplicaSet {
   const kept = { replicas: spec?.replicas };
   return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status }) } as ReplicaSet;
 }
 
-/** A pod's containers and volumes are the ReplicaSet's business; which member it is and how it fares is ours. */
+/** Nobody here reads a pod's containers and volumes, only which member it is and how it fares. */
 function whatMatters({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
   const kept = { hostname: spec?.hostname, nodeName: spec?.nodeName };
   return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status }) } as Pod;

@@ -5,13 +5,13 @@ import { LOG_LEVELS, type LogLevel } from "#base/log.ts";
 import { DEFAULT_REQUESTS_PER_SECOND } from "#kube/rate.ts";
 import { CLUSTER_LEASE_NAMESPACE } from "./permissions.ts";
 
-/** What the process was told. */
+/** What the command line told the process. */
 export interface Flags {
   readonly help: boolean;
   readonly kubeconfig: string | undefined;
   /** Where the operator is installed: its own lease lies there. */
   readonly namespace: string;
-  /** Where the lease of the whole Kubernetes cluster lies. No flag: two that differ would not notice each other. */
+  /** Where the lease of the whole Kubernetes cluster lies. It is no flag: two that differ would not notice each other. */
   readonly clusterLeaseNamespace: string;
   /** Who we are in the lease: unique among all operators. */
   readonly identity: string;
@@ -35,7 +35,7 @@ const DEFAULT_IMAGE_REPOSITORY = "gcr.io/etcd-development/etcd";
  */
 const REPLACE_AFTER_SECONDS = 300;
 
-/** A pass spends its time waiting for answers, and one that waits costs some kilobytes: so a slow cluster holds up none of a hundred others. */
+/** A pass mostly waits for answers, which costs some kilobytes. With so many, a slow cluster holds up none of the others. */
 const WORKERS = 100;
 
 export const USAGE = `Usage: operator [flags]

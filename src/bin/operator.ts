@@ -16,5 +16,5 @@ try {
   process.stderr.write(`${thrown instanceof Error ? thrown.message : thrown}\n`);
   process.exitCode = 1;
 }
-// Connections and timers that are still open belong to nobody any more: the kubelet should not have to wait for them.
+// Nobody uses the connections and timers that are still open any more, so the kubelet should not have to wait for them.
 process.exit();

@@ -27,7 +27,7 @@ import { exportStatistics, requestTimes } from "./statistics.ts";
 
 /** What is left of the ten seconds of a graceful stop for passes to end, in milliseconds. */
 const DRAIN_MS = 5_000;
-/** And for events to be written. */
+/** What is left of it for events to be written, in milliseconds. */
 const FLUSH_MS = 2_000;
 const clock = systemClock;
 
@@ -110,7 +110,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
           Promise.all(rooms.map((room) => room.run(leading, flags.workers))),
           aborted(leading, DRAIN_MS),
         ]);
-        await events.flush(AbortSignal.timeout(FLUSH_MS)); // within the term: without the lease nothing is written
+        await events.flush(AbortSignal.timeout(FLUSH_MS)); // The term still lasts: without the lease nothing is written.
       },
       onStopped: () => {
         log.info({}, "this process leads no more");
@@ -133,7 +133,7 @@ type Leadership = Pick<Election, "mayAct" | "run">;
 function leadershipOf(client: KubeClient, flags: Flags, log: Log): Leadership {
   const { namespace, clusterLeaseNamespace, identity } = flags;
   const own = new Election({ client, namespace, name: OPERATOR, identity, clock, log });
-  if (namespace === clusterLeaseNamespace) return own; // they would be one and the same lease
+  if (namespace === clusterLeaseNamespace) return own; // The two would be one and the same lease.
   const cluster = new Election({
     client,
     namespace: clusterLeaseNamespace,
@@ -205,7 +205,7 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
       controller: peerController(kube, reads),
       watches: [
         { cache: caches.peers, keysFor: ownKey },
-        // Only a pause, set or lifted, concerns the members too.
+        // Of a cluster's changes only a pause, set or lifted, concerns its members.
         { cache: caches.clusters, keysFor: (cluster) => (isPaused(cluster) ? keysOf(peersOf(caches, cluster)) : []) },
         ...[caches.claims, caches.replicaSets, caches.pods].map((cache) => ({ cache, ...byPeer })),
       ],

@@ -63,11 +63,11 @@ export async function memberAnswer(
     return { status: first, passesAs: first.is === "present" ? undefined : await passes() };
   } finally {
     heard.abort();
-    status.catch(() => undefined); // it was cancelled because the other port has told enough
+    status.catch(() => undefined); // It was cancelled because the other port has told enough.
   }
 }
 
-/** Never settles when it is cancelled: then the question at the client port is too, and tells. */
+/** This promise never settles when it is cancelled: the question at the client port is cancelled with it, and tells. */
 function unlessCancelled<T>(promise: Promise<T>): Promise<T> {
   return new Promise((resolve) => promise.then(resolve, () => undefined));
 }

@@ -25,7 +25,7 @@ interface Silence {
   readonly why: string;
 }
 
-/** Members that were silent when they were asked, by cluster and by what the kubelet says of their pods. A cache. */
+/** Remembers members that were silent when they were asked, by cluster and by what the kubelet says of their pods. It is a cache. */
 export class Silences {
   readonly #clock: Clock;
   readonly #clusters = new Map<string, Map<string, Silence>>();

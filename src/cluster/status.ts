@@ -68,7 +68,7 @@ function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner, isOurs }
   const why = health.is === "healthy" || isQuiet(snapshot) ? undefined : whyUnhealthy(snapshot, name, health.why);
   const message = isOurs ? why : "somebody else has added it: the operator counts it, and does not ask it how it is";
   const recorded = snapshot.cluster.status?.members?.find((member) => member.id === id);
-  const version = status?.version ?? recorded?.version; // what it ran last counts until it says otherwise
+  const version = status?.version ?? recorded?.version; // What it ran last counts until it says otherwise.
   return {
     name,
     id,
@@ -81,7 +81,7 @@ function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner, isOurs }
   };
 }
 
-/** Times in the status have whole seconds, and clocks are set: two that differ by less, in milliseconds, are the same. */
+/** Two times that differ by less than this, in milliseconds, are the same: the status has whole seconds, and clocks are set. */
 const SAME_MOMENT_MS = 2_000;
 
 /** The first look that found the member unhealthy: kept from look to look, and over restarts, until one has found it well. */

@@ -202,7 +202,7 @@ export class GrpcClient implements EtcdClient {
     }
   }
 
-  /** A change cannot be taken back when its answer turns out to come from a stranger: so the stranger is asked first. */
+  /** A change cannot be taken back when its answer turns out to come from a stranger, so the endpoint is asked who it is first. */
   async #change<T extends Answer>(
     method: string,
     endpoint: Endpoint,
@@ -263,7 +263,7 @@ export class GrpcClient implements EtcdClient {
     }
     const answer = await send(this.#parts.pool.servicesOf(endpoint, onSending), { signal, timeoutMs });
     if (answer.header === undefined) {
-      if (method === "MoveLeader") return answer as Answered<T>; // etcd sends none with this one; nobody reads it
+      if (method === "MoveLeader") return answer as Answered<T>; // etcd sends no ID with this answer, and nobody reads it.
       throw incomplete(method, endpoint, "header");
     }
     if (expectedClusterId !== undefined && answer.header.clusterId !== expectedClusterId) {

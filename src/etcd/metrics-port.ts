@@ -43,7 +43,7 @@ async function readLines(answer: IncomingMessage, onLine: (line: string) => void
   let bytes = 0;
   let rest = "";
   for await (const chunk of answer.setEncoding("latin1") as AsyncIterable<string>) {
-    bytes += chunk.length; // of Latin-1, which has a byte for each character
+    bytes += chunk.length; // The text is Latin-1, which has a byte for each character.
     if (bytes > MOST_BYTES) throw new Error(`more than ${MOST_BYTES} bytes`);
     const lines = (rest + chunk).split("\n");
     rest = lines.pop() ?? "";

@@ -55,9 +55,9 @@ export class TransportPool {
   readonly #clock: Clock;
   /** By address and TLS identity. */
   readonly #current = new Map<string, Connection>();
-  /** Replaced by newer ones; their open calls may still end. */
+  /** Connections that were replaced by newer ones; their open calls may still end. */
   readonly #retired = new Set<Connection>();
-  /** The same identity serves many calls: hash it once. */
+  /** The same identity serves many calls, so it is hashed once. */
   readonly #fingerprints = new WeakMap<TlsIdentity, string>();
 
   constructor(clock: Clock) {
@@ -112,7 +112,7 @@ export class TransportPool {
     return this.#current.size + this.#retired.size;
   }
 
-  /** An idle connection has closed itself long before; what is left is only memory. */
+  /** An idle connection has closed itself long before; only memory is left of it. */
   #forgetUnused(nowMs: number): void {
     this.#drop((connection) => nowMs - connection.usedAtMs > 2 * IDLE_CONNECTION_MS && !isBusy(connection));
   }
@@ -187,7 +187,7 @@ function servicesOver(connection: Omit<Connection, "services">, onSending?: () =
   };
 }
 
-/** The same session, which asks before it sends. */
+/** The same session, except that it asks before it sends. */
 function asking(
   session: Http2SessionManager,
   onSending: () => void,
@@ -195,7 +195,7 @@ function asking(
   return {
     authority: session.authority,
     request(method, path, headers, options) {
-      const { te } = headers; // any header would do; gRPC always has this one
+      const { te } = headers; // Any header would do; a gRPC request always has this one.
       const asks = {
         ...headers,
         get te() {

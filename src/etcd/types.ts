@@ -67,7 +67,7 @@ function fromHex(text: string, what: string): bigint {
 /** A member as the cluster's own list has it. */
 export interface Member {
   readonly id: MemberId;
-  /** "" until the member has started for the first time: it brings its name with it. */
+  /** Empty until the member has started for the first time, since the member itself tells its name. */
   readonly name: string;
   /** Where the other members reach it, sorted. */
   readonly peerUrls: readonly string[];

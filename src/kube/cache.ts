@@ -63,7 +63,7 @@ export class Cache<T extends KubeObject> {
     this.#store = new Store(options.indexes);
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silentLog;
-    this.#firstSync.promise.catch(() => undefined); // told to those who wait; it is no failure when nobody does
+    this.#firstSync.promise.catch(() => undefined); // Those who wait are told; it is no failure when nobody waits.
   }
 
   /** What is followed. */
@@ -190,7 +190,7 @@ export class Cache<T extends KubeObject> {
   }
 
   #replace(objects: readonly T[], resourceVersion: string): void {
-    this.#seenVersion = 0n; // the state read last is the truth, even when the server went back
+    this.#seenVersion = 0n; // The state that was read last is the truth, even when the server went back.
     const changes = this.#store.replace(objects);
     this.#syncs += 1;
     this.#deliver(changes, resourceVersion);
@@ -204,7 +204,7 @@ export class Cache<T extends KubeObject> {
   }
 
   #deliver(changes: readonly Change<T>[], resourceVersion: string): void {
-    this.#advance(resourceVersion); // before the listeners: who asks shall not find the version older than the object
+    this.#advance(resourceVersion); // before the listeners, who may compare it with the object
     for (const change of changes) for (const listener of this.#listeners) this.#call(listener, change);
   }
 
@@ -228,7 +228,7 @@ function selectionOf({ namespace, labelSelector, fieldSelector }: Selection): Se
   };
 }
 
-/** Often larger than the rest of the object, and nothing here reads them. */
+/** They are often larger than the rest of the object, and nothing here reads them. */
 function withoutManagedFields<T extends KubeObject>(object: T): T {
   const { managedFields: _, ...metadata } = object.metadata as T["metadata"] & { managedFields?: unknown };
   return { ...object, metadata };

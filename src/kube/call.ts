@@ -46,10 +46,10 @@ export interface Line {
   readonly mayChange: () => boolean;
 }
 
-/** Between two attempts of one call. Short: a call has seconds, and who called has a slower back-off of its own. */
+/** Pauses between two attempts of one call. They are short: a call has seconds, and its caller has a slower back-off of its own. */
 const RETRY: Backoff = { firstMs: 100, maxMs: 2_000, factor: 2, jitter: 0.5 };
 
-/** Reason of an abort by our own deadline, to be told from the caller's. */
+/** This reason tells an abort by our own deadline from one by the caller. */
 const DEADLINE = Symbol("deadline");
 
 /**
@@ -205,7 +205,7 @@ function ended(line: Line, call: Call, last: Failure | undefined): OperatorError
   if (call.signal.reason !== DEADLINE) {
     return new OperatorError("Cancelled", `${call.text}: cancelled${before}`, { cause: call.signal.reason });
   }
-  // The link may be frozen, and with it the idle connections of the pool: nobody else shall find out the same slow way.
+  // The link may be frozen, and with it the idle connections of the pool: the next call shall not find that out the same slow way.
   line.transport.renewConnections();
   return new OperatorError("KubeUnavailable", `${call.text}: no answer within ${call.deadlineMs} ms${before}`);
 }

@@ -37,7 +37,7 @@ export type { RateLimits } from "./rate.ts";
 export { FIELD_MANAGER } from "./requests.ts";
 export type { WatchEvent } from "./stream.ts";
 
-/** The part of the client that a cache needs. */
+/** What a cache needs of the client. */
 export type Reader = Pick<KubeClient, "list" | "watch">;
 
 interface ClientOptions {
@@ -54,7 +54,7 @@ interface ClientOptions {
   readonly mayChange?: () => boolean;
 }
 
-/** Far above the largest fleet; a server that hands out `continue` for ever is a fault, not a fleet. */
+/** This is far above the largest fleet. A server that hands out `continue` for ever is faulty. */
 const MAX_ITEMS = 200_000;
 
 /**

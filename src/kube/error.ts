@@ -14,9 +14,9 @@ export interface Status {
   };
 }
 
-/** What the server said no with. */
+/** What the server refused with. */
 export interface Refusal {
-  /** "delete pods default/x": what we wanted. */
+  /** What we wanted, such as "delete pods default/x". */
   readonly call: string;
   readonly httpCode: number;
   /** Absent when the body was not a Status: a proxy or a wrong path answered. */

@@ -21,7 +21,7 @@ export class TurnsPerObject {
     const before = this.#objects.get(uid) ?? { left: BURST, atMs: nowMs };
     const left = Math.min(BURST, before.left + (nowMs - before.atMs) / REFILL_EVERY_MS);
     const taken = left >= 1;
-    this.#objects.delete(uid); // to the young end of the map
+    this.#objects.delete(uid); // It moves to the young end of the map.
     this.#objects.set(uid, { left: taken ? left - 1 : left, atMs: nowMs });
     for (const oldest of this.#objects.keys()) {
       if (this.#objects.size <= MAX_OBJECTS) break;

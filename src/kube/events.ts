@@ -47,18 +47,18 @@ export interface EventStats {
   readonly dropped: number;
 }
 
-/** The same thing within this time is counted on one event; after it, told as a new one. */
+/** What happens again within this time is counted on the same event; later it is told as a new one. */
 const SAME_WITHIN_MS = 10 * 60_000;
 /** A count is written at most this often. People look at minutes, and every write of an event is a write to etcd. */
 const COUNT_EVERY_MS = 30_000;
 /** Events that wait to be written; each is about a kilobyte. */
 const MAX_QUEUED = 1_000;
-/** Different events that are remembered for counting; the oldest goes first, and would then be told anew. */
+/** So many different events are remembered for counting. The oldest is forgotten first, and is told anew when it happens again. */
 const MAX_SERIES = 4_096;
 const MAX_NOTE_BYTES = 1_024;
 const MAX_FIELD = 128;
 const CALL_MS = 5_000;
-/** Writing one event; afterwards it is dropped: an event that nobody could be told in time is history. */
+/** Writing one event is tried this often; then it is dropped, since nobody needs to hear of it so late. */
 const ATTEMPTS = 4;
 const RETRY: Backoff = { firstMs: 500, maxMs: 5_000, factor: 3, jitter: 0.5 };
 
@@ -161,7 +161,7 @@ export class EventRecorder {
     series.count += 1;
     series.lastMs = this.#clock.wallMs();
     series.seenMs = nowMs;
-    this.#series.delete(key); // to the young end of the map
+    this.#series.delete(key); // It moves to the young end of the map.
     this.#series.set(key, series);
     series.cancelTimer ??= this.#clock.after(COUNT_EVERY_MS, () => this.#writeCount(series));
   }
@@ -172,7 +172,7 @@ export class EventRecorder {
     if (series.count > series.writtenCount) this.#enqueue(series);
   }
 
-  /** The series ends; a count that was not yet written is written now. */
+  /** The series ends here: a count that was not written yet is written now. */
   #forget(key: string): void {
     const series = this.#series.get(key);
     this.#series.delete(key);
@@ -199,22 +199,22 @@ export class EventRecorder {
   }
 
   async #write(series: Series): Promise<void> {
-    if (series.count === series.writtenCount) return; // was being written when it was queued again
+    if (series.count === series.writtenCount) return; // It was being written when it was queued again.
     for (let attempt = 0; attempt < ATTEMPTS && !this.#stopped.signal.aborted; attempt++) {
       try {
         await this.#writeOnce(series);
         return;
       } catch (thrown) {
         if (hasCode(thrown, "KubeNotFound") && series.writtenCount > 0) {
-          series.writtenCount = 0; // events live for an hour: this one is made anew
+          series.writtenCount = 0; // Events live for an hour: this one is gone and is made anew.
         } else if (!hasCode(thrown, "KubeUnavailable", "KubeThrottled")) {
           this.#tell(thrown);
-          break; // refused: it will be refused again, for example because the namespace is going away
+          break; // It was refused, and would be again, for example because the namespace is going away.
         }
       }
       await this.#clock.sleep(delayMs(RETRY, attempt, this.#random()), this.#stopped.signal).catch(() => undefined); // the loop looks
     }
-    series.writtenCount = series.count; // given up: not to be counted as dropped again
+    series.writtenCount = series.count; // It was given up and is not to be counted as dropped a second time.
     this.#drop();
   }
 

@@ -46,7 +46,7 @@ export interface NamespacedMeta extends ObjectMeta {
   readonly namespace: string;
 }
 
-/** Metadata that we send: identity is a precondition there, not a fact. */
+/** Metadata that we send. What identifies the object is a precondition there. */
 interface DraftMeta extends Partial<Omit<ObjectMeta, "name">> {
   readonly name: string;
 }
@@ -87,7 +87,7 @@ export interface Resource<T extends KubeObject> {
   readonly objectType?: T;
 }
 
-/** A kind, whichever; for what does not look into the object. */
+/** Any kind, for code that does not look into the object. */
 export type AnyResource = Resource<KubeObject>;
 
 /** Describes a kind, our own ones included. */

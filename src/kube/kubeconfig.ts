@@ -31,7 +31,7 @@ class Part {
   text(field: string): string | undefined {
     const value = this.fields[field];
     if (value === undefined || value === null || value === "") return undefined;
-    // What it is stays untold: it may be a token of digits.
+    // The message does not say what it is, since it may be a token of digits.
     if (typeof value !== "string")
       throw this.wrong(field, `is ${kindOf(value)}; it must be a string: put it in quotes`);
     return value;
@@ -200,7 +200,7 @@ function pluginReader(chosen: Chosen): (fresh: boolean) => Promise<Credentials> 
   return async (fresh) => {
     const tls = await readTls(chosen.cluster, chosen.user);
     const { KubeConfig: ForeignConfig } = await loadPlugins(chosen.user);
-    if (fresh) serial += 1; // the library keeps tokens by user name for the life of the process; another name asks again
+    if (fresh) serial += 1; // The library keeps tokens by user name for the life of the process; another name makes it ask again.
     const foreign = new ForeignConfig();
     foreign.loadFromString(JSON.stringify(singleContext(chosen, `user-${serial}`)));
     const options: { headers?: unknown; cert?: unknown; key?: unknown } = {};

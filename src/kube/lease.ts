@@ -29,7 +29,7 @@ export interface LeaseDurations {
   readonly lookEveryMs: number;
 }
 
-/** As client-go's defaults; candidates look more often, so that a released lease is taken within about a second. */
+/** These are client-go's defaults, but candidates look more often, so that a released lease is taken within about a second. */
 const LEASE_DURATIONS: LeaseDurations = {
   durationMs: 15_000,
   renewDeadlineMs: 10_000,
@@ -47,7 +47,7 @@ interface ElectionOptions {
   readonly client: LeaseClient;
   readonly namespace: string;
   readonly name: string;
-  /** Must differ between any two processes: pod name and something random. */
+  /** It must differ between any two processes, so it is the pod's name and something random. */
   readonly identity: string;
   readonly clock?: Clock;
   readonly log?: Log;
@@ -71,7 +71,7 @@ interface Seen {
   readonly lease: Lease;
   /** Monotonic; when this resourceVersion was first seen here. */
   readonly sinceMs: number;
-  /** Somebody has deleted it since. Its time runs on: its holder does not know yet. */
+  /** Whether somebody has deleted it since. Its time runs on, because its holder does not know yet. */
   readonly isGone: boolean;
 }
 
@@ -193,7 +193,7 @@ export class Election {
   async #lead(signal: AbortSignal, term: Term): Promise<void> {
     const ending = new AbortController();
     const work = startWork(term, ending.signal);
-    const failed = new AbortController(); // ends renewing when the work itself fails
+    const failed = new AbortController(); // This ends renewing when the work itself fails.
     void work.then(({ thrown }) => thrown === undefined || failed.abort());
     await this.#renewUntil(AbortSignal.any([signal, failed.signal]));
     ending.abort(new OperatorError("Cancelled", "this process no longer leads"));
@@ -232,7 +232,7 @@ export class Election {
       await this.#look(signal, withinMs);
     } catch (thrown) {
       this.#tellFailure(thrown, "the lease could not be read");
-      return true; // not known: the renew deadline decides
+      return true; // It is not known whether the lease is lost: the renew deadline decides.
     }
     if (this.#current?.spec?.holderIdentity === this.#identity) return true;
     this.#mayActUntilMs = Number.NEGATIVE_INFINITY;
@@ -264,9 +264,9 @@ export class Election {
     return await drained;
   }
 
-  /** Gives the lease back, so that the next one need not wait; nobody here acts any more. Failing is no harm: it expires. */
+  /** Gives the lease back, so that the next holder need not wait; nobody here acts any more. If that fails, the lease expires. */
   async #release(): Promise<void> {
-    this.#mayActUntilMs = Number.NEGATIVE_INFINITY; // before it is given back, not after
+    this.#mayActUntilMs = Number.NEGATIVE_INFINITY; // This comes before the lease is given back, not after.
     const options = this.#options(new AbortController().signal, CALL_MS);
     for (let attempt = 0; attempt < 2; attempt++) {
       const current = this.#current;

@@ -47,7 +47,7 @@ export class TokenBucket {
   /** Resolves when it is this call's turn; rejects with the signal's reason, and then takes no token. */
   take(signal: AbortSignal): Promise<void> {
     const turn = this.#last.then(() => this.#takeNext(signal));
-    this.#last = turn.catch(() => undefined); // the one who waits hears of it; the next in line must go on
+    this.#last = turn.catch(() => undefined); // Whoever waits hears of it; the next in line must go on.
     return unlessAborted(turn, signal);
   }
 
@@ -67,7 +67,7 @@ export class TokenBucket {
   }
 }
 
-/** The one who gave up hears so at once, not when its turn comes. */
+/** A caller that gives up hears so at once, and not when its turn comes. */
 async function unlessAborted(turn: Promise<void>, signal: AbortSignal): Promise<void> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const giveUp = (): void => reject(signal.reason);

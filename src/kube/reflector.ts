@@ -22,7 +22,7 @@ const IDLE_MS = 90_000;
 const SYNC_MS = 60_000;
 /** The server ends a watch after a random time in this range, so that watches spread over the replicas of the API server. */
 const WATCH_SECONDS = { min: 300, max: 600 };
-/** After this many rounds that brought nothing (an outage of about two minutes) the position itself is suspect. */
+/** After this many rounds that brought nothing (an outage of about two minutes) the position is doubted, and all is read again. */
 const POSITION_ATTEMPTS = 10;
 /** A second stream in a row that brought nothing at all means that the server is behind our position: it sends nothing that is older, bookmarks neither. */
 const IDLE_ATTEMPTS = 2;
@@ -89,7 +89,7 @@ export class Reflector<T extends KubeObject> {
       if (failures >= (reason === "idle" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS)) this.#position = undefined;
       if (brought && (reason === "ended" || reason === "watchlist-refused")) continue;
       const waitMs = Math.max(delayMs(RESTART, Math.max(0, failures - 1), random()), this.#holdOffMs);
-      await clock.sleep(waitMs, signal).catch(() => undefined); // the loop looks at the signal
+      await clock.sleep(waitMs, signal).catch(() => undefined); // The loop looks at the signal itself.
     }
   }
 
@@ -200,11 +200,11 @@ export class Reflector<T extends KubeObject> {
       case "KubeUnavailable":
       case "KubeThrottled":
       case "KubeForbidden":
-        return error.code; // says nothing about what we have: go on from there
+        return error.code; // This says nothing about what we have, so we go on from there.
       case "KubeInvalid":
         if (wantsState && this.#position === undefined && this.#stateBy === "stream") {
           this.#stateBy = "list";
-          this.#arrivals += 1; // the server has spoken: list without waiting
+          this.#arrivals += 1; // The server has answered, so the list is read without waiting.
           return "watchlist-refused";
         }
         break;

@@ -84,7 +84,7 @@ function parseLine(line: string, call: string): { type?: unknown; object?: unkno
     const parsed: unknown = JSON.parse(line);
     if (typeof parsed === "object" && parsed !== null) return parsed;
   } catch {
-    // told below, as for every line that is JSON but no event
+    // It is told below, as for every line that is JSON but no event.
   }
   throw malformed(call, line);
 }

@@ -17,7 +17,7 @@ export interface HttpRequest {
   readonly body?: string;
   readonly lane: Lane;
   readonly signal: AbortSignal;
-  /** Read token and certificates again before: the server refused them. */
+  /** Whether token and certificates are to be read again before, because the server refused them. */
   readonly freshCredentials?: boolean;
   /**
    * Asked when the connection stands, right before the first byte is written: a process that was frozen for a while must not send
@@ -39,7 +39,7 @@ export class TransportError extends Error {
   override readonly name = "TransportError";
   /** False only when it is certain that not one byte of the request went out. */
   readonly sent: boolean;
-  /** The server's certificate or ours was refused: another look at the files may help. */
+  /** Whether the server's certificate or ours was refused: reading the files again may help then. */
   readonly tls: boolean;
 
   constructor(cause: unknown, sent: boolean) {
@@ -60,7 +60,7 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/** A page of 500 of the largest pods is below 10 MiB; more is not an answer that we asked for. */
+/** A page of 500 of the largest pods is below 10 MiB; a larger answer is none that we asked for. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /**
  * Connections for calls; made when needed. Each carries one call at a time, and a write takes the API server some ten milliseconds: so
@@ -70,7 +70,7 @@ const CALL_CONNECTIONS = 50;
 /** A dead peer is noticed by the kernel after this long without traffic, then by its probes. */
 const TCP_KEEP_ALIVE_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Shorter than the idle timeout of the API server (90 s) and of common load balancers (60 s), so that we close first. */
+/** It is shorter than the idle timeout of the API server (90 s) and of common load balancers (60 s), so that we close first. */
 const IDLE_CONNECTION_MS = 30_000;
 
 // Why HTTP/1.1 and not HTTP/2?
@@ -158,7 +158,7 @@ class Pools {
     });
     this.#underWay += 1;
     outgoing.once("close", () => this.#ended());
-    outgoing.on("error", reject); // also after the answer has begun: its reader hears of it by itself
+    outgoing.on("error", reject); // It may come after the answer has begun, too: its reader hears of it by itself.
     outgoing.once("response", resolve);
     outgoing.once("socket", (socket: Socket) =>
       onceConnected(socket, outgoing, () => {

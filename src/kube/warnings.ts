@@ -1,6 +1,6 @@
 import type { Log } from "#base/log.ts";
 
-/** Different texts that are told; the server can make up any number. */
+/** So many different texts are told; the server can make up any number. */
 const MAX_TOLD = 100;
 
 /** Warning headers of the API server (deprecated versions, unknown fields), each text told once. RFC 9111, section 5.5. */

@@ -10,7 +10,7 @@ import { hasRun } from "#kube/pod.ts";
 
 /**
  * Lets drains and autoscalers evict members one after another, never below quorum.
- * `minAvailable`, not `maxUnavailable`: the latter is counted from the pods that happen to exist, so that it permits more
+ * It says `minAvailable` and not `maxUnavailable`: the latter is counted from the pods that happen to exist, so that it permits more
  * and more evictions while pods are missing.
  */
 export function disruptionBudget(snapshot: ClusterSnapshot): Draft<PodDisruptionBudget> {

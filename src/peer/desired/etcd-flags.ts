@@ -44,7 +44,7 @@ type EnvironmentVariable =
   | { name: string; value: string }
   | { name: string; valueFrom: { fieldRef: { apiVersion: "v1"; fieldPath: string } } };
 
-/** Resolved by the kubelet whenever it starts the container, so that a running pod can be fenced too. */
+/** The kubelet resolves the value whenever it starts the container, so that a running pod can be fenced too. */
 function fromAnnotation(name: string, annotation: string): EnvironmentVariable {
   return { name, valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: `metadata.annotations['${annotation}']` } } };
 }

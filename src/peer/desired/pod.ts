@@ -14,7 +14,7 @@ import { etcdEnvironment, startAnnotations, VOLUME_PATH } from "#peer/desired/et
 import { livenessProbe, readinessProbe, startupProbe } from "#peer/desired/probes.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
-/** Nobody's user and group: no image has it, so nothing else on a node runs as it. */
+/** The user and group belong to nobody: no image has them, so nothing else on a node runs as them. */
 const USER_ID = 65_532;
 /** Time to hand leadership over and to flush, in seconds; etcd needs one or two. */
 const GRACE_SECONDS = 30;
@@ -92,8 +92,8 @@ function etcdContainer(snapshot: PeerSnapshot, image: string) {
 }
 
 /**
- * Spread over nodes and zones as well as can be. Not at any price: on a cluster with fewer nodes than members all of them
- * still start. Who gives an affinity of their own takes placement over.
+ * Members are spread over nodes and zones as well as can be, but not at any price: on a cluster with fewer nodes than members all of
+ * them still start. An affinity that a person gives replaces this.
  */
 function placement(
   affinity: object | undefined,

@@ -19,7 +19,7 @@ export const startupProbe = {
   failureThreshold: STARTUP_LIMIT_SECONDS / STARTUP_PERIOD_SECONDS,
 } as const;
 
-/** Two minutes of silence, at 5 s a try: a disk that stalls for a minute is no reason to restart. */
+/** The container is restarted after two minutes of silence, at 5 s a try: a disk that stalls for a minute is no reason. */
 export const livenessProbe = {
   httpGet: { path: "/livez", port: METRICS_PORT, scheme: "HTTP" },
   periodSeconds: 10,
