@@ -132,7 +132,9 @@ export const healthyStays: Invariant = {
     const id = hexOf(act.step.id);
     const peer = world.api.list(ETCD_PEERS).find(({ spec }) => spec.memberID === id);
     const member = world.etcd.truth.named(act.clusterID)?.members.get(act.step.id);
-    if (peer?.metadata.annotations?.[REMOVAL_ANNOTATION] === "scale-down" || member?.isLearner !== false)
+    // A person may have deleted the EtcdPeer, and the mark with it, since the look.
+    const marked = peer ?? act.snapshot.peers.find(({ spec }) => spec.memberID === id);
+    if (marked?.metadata.annotations?.[REMOVAL_ANNOTATION] === "scale-down" || member?.isLearner !== false)
       return undefined;
     const part = memory.tookPartMs.get(`${act.clusterID}/${id}`);
     if (part === undefined || part.step < act.lookedFrom - 1 || part.until - part.from < WELL_MS) return undefined;

@@ -195,6 +195,7 @@ function saying(conditions: readonly Condition[] | undefined, type: string): Con
 /** A watch of EtcdClusters that hears nothing, and EtcdPeers that people delete meanwhile. */
 const DEAF: Leaning = {
   ...FORMING,
+  replicas: 1,
   often: { muteWatch: 4, deletePeer: 6, etcd: 30, kubernetes: 60, time: 4 },
   steps: 200,
 };
