@@ -8,6 +8,7 @@ import {
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
+import { needNotJoined, needNoVolume, needSilence } from "#cluster/live-checks.ts";
 import { isHealthy, type KnownMember, leaderOf, votersOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
@@ -15,16 +16,9 @@ import type { ClusterStep } from "#cluster/step.ts";
 import type { CallOptions, EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { refusalOf } from "#etcd/error.ts";
-import { clusterIdFromHex, hexOf } from "#etcd/types.ts";
+import { clusterIdFromHex } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
-import {
-  type Draft,
-  type KubeObject,
-  PERSISTENT_VOLUME_CLAIMS,
-  POD_DISRUPTION_BUDGETS,
-  type Resource,
-  SERVICES,
-} from "#kube/kinds.ts";
+import { type Draft, type KubeObject, POD_DISRUPTION_BUDGETS, type Resource, SERVICES } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 import { replacing } from "#kube/replacing.ts";
 import type { Written } from "#runtime/controller.ts";
@@ -35,9 +29,6 @@ export interface ClusterWrites {
   readonly kube: Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
   readonly etcd: Pick<EtcdClient, "probe" | "addLearner" | "promote" | "removeMember" | "moveLeader" | "disarmAlarm">;
 }
-
-/** The last look at a member may take this long, in milliseconds: as long as any other look (member-answer.ts). */
-const LAST_LOOK_DEADLINE_MS = 1_000;
 
 /** A change of membership goes through raft twice and may have to wait for an election. */
 const MEMBERSHIP_DEADLINE_MS = 5_000;
@@ -133,51 +124,6 @@ function withJoined(snapshot: ClusterSnapshot, names: readonly string[]): Cluste
   return { ...identity, initialMembers };
 }
 
-/** A cluster younger than this, in milliseconds, is just being formed: nobody has deleted an EtcdPeer of it yet. */
-const YOUNG_MS = 30_000;
-
-/**
- * A create has no precondition that could tell that the cache is behind. So an EtcdPeer that may bootstrap is made a second time
- * only after the API server itself has said that its member never joined. The first time is known by the age of the cluster and
- * by a claim that is not there yet, and costs no request.
- */
-async function needNotJoined(
-  kube: ClusterWrites["kube"],
-  snapshot: ClusterSnapshot,
-  peer: Draft<EtcdPeer>,
-  signal: AbortSignal,
-): Promise<void> {
-  if (peer.spec?.bootstrap?.initialClusterState !== "New") return;
-  const { namespace, name, uid, creationTimestamp } = snapshot.cluster.metadata;
-  const ageMs = snapshot.takenAtMs - Date.parse(creationTimestamp ?? "");
-  if (
-    ageMs >= -YOUNG_MS &&
-    ageMs < YOUNG_MS &&
-    !snapshot.claims.some(({ metadata }) => metadata.name === peer.metadata.name)
-  )
-    return;
-  const live = await kube.get(ETCD_CLUSTERS, { namespace, name }, { signal });
-  const member = live.status?.identity?.initialMembers.find((initial) => initial.name === peer.metadata.name);
-  if (live.metadata.uid === uid && member?.joined === false) return;
-  throw new OperatorError("KubeConflict", `${peer.metadata.name} has joined; the cache does not show it yet`);
-}
-
-/** Asks the API server whether a kept claim never had a volume, so that its member never ran: a cache is not believed in this. */
-async function needNoVolume(
-  kube: ClusterWrites["kube"],
-  snapshot: ClusterSnapshot,
-  { initialMembers }: ClusterIdentity,
-  signal: AbortSignal,
-): Promise<void> {
-  const unjoined = new Set(initialMembers.filter(({ joined }) => !joined).map(({ name }) => name));
-  for (const { metadata } of snapshot.claims.filter((claim) => unjoined.has(claim.metadata.name))) {
-    const { namespace, name, uid } = metadata;
-    const live = await kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal });
-    if (live.metadata.uid === uid && live.spec?.volumeName === undefined) continue;
-    throw new OperatorError("KubeConflict", `claim ${name} has a volume; the cache does not show it yet`);
-  }
-}
-
 /** Creates with POST and not with apply: the server then refuses a name that somebody else took meanwhile, instead of merging. */
 async function create<T extends KubeObject>(
   kube: ClusterWrites["kube"],
@@ -230,22 +176,6 @@ function answering(snapshot: ClusterSnapshot, member: KnownMember | undefined): 
   const pod = snapshot.pods.get(member.name);
   const address = pod === undefined ? undefined : dialAddress(pod, CLIENT_PORT);
   return address === undefined ? undefined : { address };
-}
-
-/** Looks once more at a voter that gave no answer, since it may just have come back. If it answers, the next look decides anew. */
-async function needSilence(
-  etcd: ClusterWrites["etcd"],
-  snapshot: ClusterSnapshot,
-  { name }: { name: string },
-  signal: AbortSignal,
-): Promise<void> {
-  const pod = snapshot.pods.get(name);
-  const address = pod === undefined ? undefined : dialAddress(pod, CLIENT_PORT);
-  if (address === undefined || snapshot.endpoints.get(name)?.is === "present") return;
-  const answer = await etcd.probe({ address }, { signal, deadlineMs: LAST_LOOK_DEADLINE_MS });
-  const clusterID = identityOf(snapshot)?.clusterID;
-  if (answer.is === "present" && hexOf(answer.value.clusterId) === clusterID)
-    throw new OperatorError("EtcdNotNow", `${name} answers again`);
 }
 
 /** With these options nothing is changed in another cluster than the recorded one. */

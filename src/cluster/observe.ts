@@ -1,26 +1,17 @@
-import { CLIENT_PORT, clientServiceName, disruptionBudgetName, headlessServiceName, METRICS_PORT } from "#api/names.ts";
+import { clientServiceName, disruptionBudgetName, headlessServiceName, METRICS_PORT } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { Clock } from "#base/clock.ts";
-import { asOperatorError } from "#base/error.ts";
-import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { absent, type Observed, present } from "#base/observed.ts";
 import { askedAt, clientServiceAnswer } from "#cluster/client-service-answer.ts";
 import type { HealthLog } from "#cluster/health-log.ts";
-import { MEMBER_DEADLINE_MS, type MemberAnswer, memberAnswer } from "#cluster/member-answer.ts";
+import { type MemberAnswer, memberAnswer } from "#cluster/member-answer.ts";
+import { askForList, endpointOf } from "#cluster/member-list.ts";
 import { idOf, leaderOf } from "#cluster/members.ts";
 import { givenUp, isDataGone } from "#cluster/patience.ts";
 import type { Silences } from "#cluster/silences.ts";
 import { type ClusterSnapshot, isFounder } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
-import type { Endpoint } from "#etcd/endpoint.ts";
-import {
-  type ClusterId,
-  clusterIdFromHex,
-  type EndpointStatus,
-  hexOf,
-  type MemberId,
-  type MemberList,
-} from "#etcd/types.ts";
 import {
   controllerOf,
   type PersistentVolumeClaim,
@@ -51,9 +42,6 @@ export interface ClusterReads {
 
 /** Time to listen to a leader, in milliseconds: two looks that are a second apart, and their answers. */
 const LISTEN_DEADLINE_MS = 4_000;
-
-/** How many members are asked for the list before it counts as unknown: one may have lost its leader this very moment. */
-const LIST_ATTEMPTS = 2;
 
 /** What is remembered from look to look. All of it is cache: a process that starts begins without. */
 interface ClusterMemory {
@@ -98,7 +86,7 @@ export async function observeCluster(
     unpublished: new Map(
       [...answers].flatMap(([name, { passesAs }]) => (passesAs === undefined ? [] : [[name, passesAs]])),
     ),
-    members: await askForList(reads, cluster, pods, endpoints, signal),
+    members: await askForList(reads.etcd, cluster, pods, endpoints, signal),
     throughService: undefined,
     heard: new Set(),
     histories: new Map(),
@@ -142,12 +130,6 @@ function podsByPeer(reads: ClusterReads, index: string): ReadonlyMap<string, Pod
   return current;
 }
 
-/** Members are reached at their pods' addresses: no DNS has to work, and none can lie. */
-function endpointOf(pod: Pod): Endpoint | undefined {
-  const address = dialAddress(pod, CLIENT_PORT);
-  return address === undefined ? undefined : { address };
-}
-
 /** By peer name. */
 async function askEach(
   reads: ClusterReads,
@@ -171,60 +153,4 @@ async function askEach(
     }),
   );
   return answers;
-}
-
-/** Read live and linearizably in every pass; a member of another cluster is not asked. */
-async function askForList(
-  reads: ClusterReads,
-  cluster: EtcdCluster,
-  pods: ReadonlyMap<string, Pod>,
-  endpoints: ReadonlyMap<string, Observed<EndpointStatus>>,
-  signal: AbortSignal,
-): Promise<Observed<MemberList>> {
-  const recorded = cluster.status?.identity?.clusterID;
-  if (recorded === undefined) return unknown("the cluster has no identity yet");
-  const expectedClusterId = clusterIdFromHex(recorded);
-  if (leadersOf(endpoints, expectedClusterId).length > 1) return unknown(SPLIT);
-  let why = "no member with a leader answers";
-  for (const peer of candidates(endpoints, expectedClusterId).slice(0, LIST_ATTEMPTS)) {
-    const pod = pods.get(peer);
-    const endpoint = pod === undefined ? undefined : endpointOf(pod);
-    if (endpoint === undefined) continue;
-    try {
-      const options = { signal, deadlineMs: MEMBER_DEADLINE_MS, linearizable: true, expectedClusterId };
-      return present(await reads.etcd.memberList(endpoint, options));
-    } catch (thrown) {
-      why = asOperatorError(thrown).message;
-    }
-  }
-  return unknown(why);
-}
-
-/**
- * While an election spreads this lasts for moments. When it lasts longer, a second cluster has been formed under the identity of
- * the first, and neither's list may be believed.
- */
-const SPLIT = "members of the cluster follow different leaders";
-
-function leadersOf(
-  endpoints: ReadonlyMap<string, Observed<EndpointStatus>>,
-  clusterId: ClusterId,
-): readonly MemberId[] {
-  const leaders = new Set<MemberId>();
-  for (const answer of endpoints.values()) {
-    if (answer.is !== "present" || answer.value.clusterId !== clusterId || answer.value.isLearner) continue;
-    if (answer.value.leaderId !== undefined) leaders.add(answer.value.leaderId);
-  }
-  return [...leaders];
-}
-
-/** Members of our cluster that follow a leader, voters only; the leader first, since it need not ask another one. */
-function candidates(endpoints: ReadonlyMap<string, Observed<EndpointStatus>>, clusterId: ClusterId): readonly string[] {
-  const able: { peer: string; leads: boolean }[] = [];
-  for (const [peer, answer] of endpoints) {
-    if (answer.is !== "present" || hexOf(answer.value.clusterId) !== hexOf(clusterId)) continue;
-    const { leaderId, memberId, isLearner } = answer.value;
-    if (leaderId !== undefined && !isLearner) able.push({ peer, leads: leaderId === memberId });
-  }
-  return able.sort((a, b) => Number(b.leads) - Number(a.leads)).map(({ peer }) => peer);
 }

@@ -1,0 +1,79 @@
+import { CLIENT_PORT } from "#api/names.ts";
+import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { OperatorError } from "#base/error.ts";
+import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import { hexOf } from "#etcd/types.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { type Draft, PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
+import { dialAddress } from "#kube/pod.ts";
+
+// What is asked once more, live, right before a write that cannot be taken back: a snapshot may be older than the world, and not
+// every write has a precondition that would tell. A check throws when the world has moved on; the next look decides anew.
+
+type Kube = Pick<KubeClient, "get">;
+
+/** The last look at a member may take this long, in milliseconds: as long as any other look (member-answer.ts). */
+const LAST_LOOK_DEADLINE_MS = 1_000;
+
+/** A cluster younger than this, in milliseconds, is just being formed: nobody has deleted an EtcdPeer of it yet. */
+const YOUNG_MS = 30_000;
+
+/**
+ * A create has no precondition that could tell that the cache is behind. So an EtcdPeer that may bootstrap is made a second time
+ * only after the API server itself has said that its member never joined. The first time is known by the age of the cluster and
+ * by a claim that is not there yet, and costs no request.
+ */
+export async function needNotJoined(
+  kube: Kube,
+  snapshot: ClusterSnapshot,
+  peer: Draft<EtcdPeer>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (peer.spec?.bootstrap?.initialClusterState !== "New") return;
+  const { namespace, name, uid, creationTimestamp } = snapshot.cluster.metadata;
+  const ageMs = snapshot.takenAtMs - Date.parse(creationTimestamp ?? "");
+  if (
+    ageMs >= -YOUNG_MS &&
+    ageMs < YOUNG_MS &&
+    !snapshot.claims.some(({ metadata }) => metadata.name === peer.metadata.name)
+  )
+    return;
+  const live = await kube.get(ETCD_CLUSTERS, { namespace, name }, { signal });
+  const member = live.status?.identity?.initialMembers.find((initial) => initial.name === peer.metadata.name);
+  if (live.metadata.uid === uid && member?.joined === false) return;
+  throw new OperatorError("KubeConflict", `${peer.metadata.name} has joined; the cache does not show it yet`);
+}
+
+/** Asks the API server whether a kept claim never had a volume, so that its member never ran: a cache is not believed in this. */
+export async function needNoVolume(
+  kube: Kube,
+  snapshot: ClusterSnapshot,
+  { initialMembers }: ClusterIdentity,
+  signal: AbortSignal,
+): Promise<void> {
+  const unjoined = new Set(initialMembers.filter(({ joined }) => !joined).map(({ name }) => name));
+  for (const { metadata } of snapshot.claims.filter((claim) => unjoined.has(claim.metadata.name))) {
+    const { namespace, name, uid } = metadata;
+    const live = await kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal });
+    if (live.metadata.uid === uid && live.spec?.volumeName === undefined) continue;
+    throw new OperatorError("KubeConflict", `claim ${name} has a volume; the cache does not show it yet`);
+  }
+}
+
+/** Looks once more at a voter that gave no answer, since it may just have come back. If it answers, the next look decides anew. */
+export async function needSilence(
+  etcd: Pick<EtcdClient, "probe">,
+  snapshot: ClusterSnapshot,
+  { name }: { name: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const pod = snapshot.pods.get(name);
+  const address = pod === undefined ? undefined : dialAddress(pod, CLIENT_PORT);
+  if (address === undefined || snapshot.endpoints.get(name)?.is === "present") return;
+  const answer = await etcd.probe({ address }, { signal, deadlineMs: LAST_LOOK_DEADLINE_MS });
+  const clusterID = identityOf(snapshot)?.clusterID;
+  if (answer.is === "present" && hexOf(answer.value.clusterId) === clusterID)
+    throw new OperatorError("EtcdNotNow", `${name} answers again`);
+}
