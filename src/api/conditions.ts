@@ -28,7 +28,8 @@ const SHARED_REASONS = {
 
 /** Every reason that a condition of an EtcdCluster may have. The sentence is what people read of it. */
 export const REASONS = {
-  AllMembersHealthy: "Every wanted member is a voter, answers, follows a leader, and is ready by the kubelet's word.",
+  AllMembersHealthy:
+    "Every wanted member is a healthy voter with a ready pod, and a client was served through the client Service.",
   Forming: "The cluster is being created; no majority of its first members has joined yet.",
   MembersUnhealthy: "Some members do not serve clients or have no leader; the message names them.",
   PodsNotReady: "Every member is healthy, and the client Service does not lead to some of them yet.",

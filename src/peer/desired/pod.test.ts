@@ -76,7 +76,7 @@ const GOLDEN = {
         ],
         startupProbe: probe("/livez", 2381, { periodSeconds: 1, failureThreshold: 1800 }),
         livenessProbe: probe("/livez", 2381, { periodSeconds: 10, failureThreshold: 12 }),
-        readinessProbe: probe("/readyz", 2379, { periodSeconds: 3, failureThreshold: 3 }),
+        readinessProbe: probe("/readyz", 2379, { periodSeconds: 1, failureThreshold: 9 }),
         securityContext: {
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,
