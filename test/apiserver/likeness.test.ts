@@ -29,40 +29,6 @@ import {
 
 // The simulated API server answers as the real one does: see test/kit/likeness.ts.
 
-/** Where the simulated one allows or does what the real one does not, so that the simulation cannot find what would fail. */
-const KINDER: Listed = {
-  "An object that is being deleted takes new finalizers; the real one refuses them (KubeInvalid).": [
-    "finalizers that come too late: patched",
-    "finalizers that come too late: instead of the one before",
-    "finalizers that come too late: replaced",
-  ],
-  "A replacement without finalizers does not let go of an object that is being deleted; really it is gone then.": [
-    "finalizers that a replacement takes away: the last one goes, and it with it",
-    "finalizers that a replacement takes away: nothing is left",
-    "finalizers that a replacement takes away: what a watch tells",
-  ],
-  "That deletion was asked for does not count as a change of the generation; really it does.": [
-    "deletion that finalizers hold up: it stays",
-    "deletion that finalizers hold up: that changes nothing",
-    "deletion that finalizers hold up: it is still written to",
-    "deletion that finalizers hold up: its spec still changes",
-    "deletion that finalizers hold up: it cannot be called back",
-    "deletion that finalizers hold up: one finalizer goes",
-    "deletion that finalizers hold up: the last one goes, and it with it",
-    "deletion that finalizers hold up: what a watch tells",
-  ],
-  "Annotations and finalizers that have become none stay as {} and []; really the field is gone.": [
-    "patch: the last annotation is taken away",
-    "patch: a finalizer is added",
-    "patch: and taken away",
-  ],
-  "The pod template and the version of an EtcdPeer are not checked.": [
-    "what the schemas forbid: a peer's pod template stays",
-    "what the schemas forbid: a peer's version is one of etcd's",
-  ],
-  "The selector of a ReplicaSet may change.": ["replica set: its selector stays"],
-};
-
 /** Where it differs, and is meant to. */
 const ON_PURPOSE: Listed = {
   "Lists come in the order in which the objects were made, not by name: no decision may depend on their order.": [
@@ -502,10 +468,10 @@ describe.concurrent("the simulated API server answers as the real one", () => {
     const namespace = `story-${STORIES.findIndex((story) => story.name === name)}`;
     const sides = [await realApi(server.client, namespace), await simulatedApi(namespace)] as const;
     await Promise.all(sides.map((side) => tell(side)));
-    expectAlike(name, sides[0].diary, sides[1].diary, { ...KINDER, ...ON_PURPOSE });
+    expectAlike(name, sides[0].diary, sides[1].diary, ON_PURPOSE);
   });
 });
 
 test("what is listed is told", () => {
-  expect(strayLines(STORIES, { ...KINDER, ...ON_PURPOSE })).toEqual([]);
+  expect(strayLines(STORIES, ON_PURPOSE)).toEqual([]);
 });

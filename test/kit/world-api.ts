@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeerSpec } from "#api/v1alpha1/peer.ts";
+import { versionSchema } from "#api/v1alpha1/shared-schema.ts";
 import { OperatorError } from "#base/error.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { Preconditions } from "#kube/client.ts";
@@ -15,6 +16,7 @@ import {
   PODS,
   REPLICA_SETS,
   type Ref,
+  type ReplicaSet,
   type Resource,
   SERVICES,
 } from "#kube/kinds.ts";
@@ -116,6 +118,7 @@ export class ApiServer {
     this.#admit(actor, resource, "create");
     this.#uids += 1;
     const { status: _, ...rest } = draft as Partial<Anything>;
+    validate(resource, undefined, rest.spec);
     const isClaim = resource.plural === PERSISTENT_VOLUME_CLAIMS.plural;
     const metadata: ObjectMeta = {
       ...draft.metadata,
@@ -149,7 +152,7 @@ export class ApiServer {
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     };
     const after = { ...before, ...draft, status: before.status, metadata: { ...draft.metadata, ...kept } };
-    return this.#store(actor, "replace", resource, before, after as KubeObject) as T;
+    return this.#change(actor, "replace", resource, before, after as KubeObject) as T;
   }
 
   /** A merge patch of metadata, which is all that is patched here; null takes a key away. */
@@ -169,11 +172,7 @@ export class ApiServer {
       ...(labels === undefined ? {} : { labels: merged(before.metadata.labels, labels) }),
       ...(finalizers === undefined ? {} : { finalizers }),
     };
-    const isReleased = (before.metadata.finalizers ?? []).length > 0 && (metadata.finalizers ?? []).length === 0;
-    if (metadata.deletionTimestamp === undefined || !isReleased)
-      return this.#store(actor, "patch", resource, before, { ...before, metadata }) as T;
-    this.#remove(actor, "patch", resource, before);
-    return { ...before, metadata } as T;
+    return this.#change(actor, "patch", resource, before, { ...before, metadata }) as T;
   }
 
   /** A change by somebody who reads right before: no precondition. */
@@ -199,10 +198,8 @@ export class ApiServer {
       this.#remove(actor, "delete", resource, before);
     } else if (metadata.deletionTimestamp === undefined) {
       const deletionTimestamp = rfc3339(this.#nowMs());
-      const after = {
-        ...before,
-        metadata: { ...metadata, deletionTimestamp, ...(finalizers.length > 0 ? { finalizers } : {}) },
-      };
+      const generation = (metadata.generation ?? 0) + 1;
+      const after = { ...before, metadata: { ...metadata, deletionTimestamp, generation, finalizers } };
       this.#store(actor, "delete", resource, before, after);
     }
   }
@@ -249,6 +246,24 @@ export class ApiServer {
       throw new OperatorError("KubeConflict", `${resource.plural} "${keyOf(metadata)}" has changed`);
   }
 
+  /** What is being deleted takes no new finalizers, and goes with its last one. */
+  #change(
+    actor: Actor,
+    verb: "replace" | "patch",
+    resource: AnyResource,
+    before: KubeObject,
+    after: KubeObject,
+  ): KubeObject {
+    const { deletionTimestamp, finalizers: old = [], resourceVersion } = before.metadata;
+    const { finalizers = [] } = after.metadata;
+    if (deletionTimestamp !== undefined && finalizers.some((each) => !old.includes(each)))
+      throw new OperatorError("KubeInvalid", "no new finalizers can be added if the object is being deleted");
+    if (deletionTimestamp === undefined || old.length === 0 || finalizers.length > 0)
+      return this.#store(actor, verb, resource, before, after);
+    this.#remove(actor, verb, resource, before);
+    return { ...after, metadata: { ...withoutNone(after.metadata), resourceVersion } };
+  }
+
   #store(
     actor: Actor,
     verb: ApiWrite["verb"],
@@ -257,7 +272,7 @@ export class ApiServer {
     wanted: KubeObject,
   ): KubeObject {
     const resourceVersion = before?.metadata.resourceVersion ?? "";
-    const same = { ...wanted, metadata: { ...wanted.metadata, resourceVersion } };
+    const same = { ...wanted, metadata: { ...withoutNone(wanted.metadata), resourceVersion } };
     if (before !== undefined && isDeepStrictEqual(plain(before), plain(same))) return before;
     this.version += 1;
     const after = frozen({ ...same, metadata: { ...same.metadata, resourceVersion: String(this.version) } });
@@ -278,13 +293,33 @@ export class ApiServer {
   }
 }
 
-/** The CEL rules of the EtcdPeer that the world relies on; see src/api/v1alpha1/peer.ts. */
+/** What the schemas forbid, as far as the operator could do it. @param before undefined when the object is made */
 function validate(resource: AnyResource, before: unknown, after: unknown): void {
-  if (resource.plural !== ETCD_PEERS.plural) return;
-  const [old, next] = [before, after] as [EtcdPeerSpec, EtcdPeerSpec];
-  const isGivenBack = next.bootstrap !== undefined && old.bootstrap === undefined;
-  if (isGivenBack || next.clusterName !== old.clusterName || !isDeepStrictEqual(next.storage, old.storage))
-    throw new OperatorError("KubeInvalid", "EtcdPeer: a rule of its schema forbids this change");
+  const isForbidden =
+    resource.plural === ETCD_PEERS.plural
+      ? isForbiddenPeer(before as EtcdPeerSpec | undefined, after as EtcdPeerSpec)
+      : resource.plural === REPLICA_SETS.plural &&
+        isOtherSelector(before as ReplicaSet["spec"], after as ReplicaSet["spec"]);
+  if (isForbidden) throw new OperatorError("KubeInvalid", `${resource.kind}: a rule of its schema forbids this`);
+}
+
+/** The CEL rules in src/api/v1alpha1/peer-schema.ts. */
+function isForbiddenPeer(before: EtcdPeerSpec | undefined, after: EtcdPeerSpec): boolean {
+  if (!VERSION.test(after.version)) return true;
+  if (before === undefined) return false;
+  const isGivenBack = after.bootstrap !== undefined && before.bootstrap === undefined;
+  const { clusterName, storage, podTemplate } = before;
+  const stays = { clusterName, storage, podTemplate };
+  const is = { clusterName: after.clusterName, storage: after.storage, podTemplate: after.podTemplate };
+  return isGivenBack || !isDeepStrictEqual(is, stays);
+}
+
+/** The regular expression in the CEL rule of a version. */
+const VERSION = new RegExp(/matches\('(.+)'\)/.exec(JSON.stringify(versionSchema.meta()))?.[1] ?? "no rule");
+
+/** `apps/v1` has it immutable: ValidateReplicaSetUpdate in pkg/apis/apps/validation/validation.go. */
+function isOtherSelector(before: ReplicaSet["spec"], after: ReplicaSet["spec"]): boolean {
+  return before !== undefined && !isDeepStrictEqual(after?.selector, before.selector);
 }
 
 function merged(
@@ -293,6 +328,13 @@ function merged(
 ): Record<string, string> {
   const all = Object.entries({ ...before, ...patch });
   return Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== null));
+}
+
+/** Labels, annotations and finalizers that have become none are left out when the object is stored. */
+function withoutNone<T extends Partial<ObjectMeta>>(metadata: T): T {
+  const isNone = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  const some = Object.entries(metadata).filter(([, value]) => value !== undefined && !isNone(value));
+  return Object.fromEntries(some) as T;
 }
 
 /** Without keys that hold undefined: JSON has none. */
