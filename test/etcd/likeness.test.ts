@@ -10,27 +10,8 @@ import { type EtcdSide, NOBODYS_CLUSTER, realEtcd, simulatedEtcd } from "#kit/li
 
 // The simulated etcd answers as the real one does: see test/kit/likeness.ts.
 
-/** Where the simulated one allows or does what the real one does not, so that the simulation cannot find what would fail. */
-const KINDER: Listed = {
-  "Without a quorum every change waits for a leader in vain; really an addition is refused at once.": [
-    "members are down: a learner is added without quorum",
-  ],
-  "A learner lists the members; really it answers for its status and its health only.": [
-    "a member comes, and another one goes: the list of a learner",
-    "a member comes, and another one goes: what a learner knows",
-  ],
-  "That a member is down is known before the lead goes there; really etcd tries for an election timeout, without writes.":
-    ["members are down: the lead goes to who is down"],
-  "Who knows no leader waits for one before it says that it is not the leader itself; really it says so at once.": [
-    "members are down: the lead goes without quorum",
-  ],
-};
-
 /** Where it differs, and is meant to. */
 const ON_PURPOSE: Listed = {
-  "A founder that was removed ends for another reason: it counts as one of the members that have run before.": [
-    "a member comes, and another one goes: it starts without its data",
-  ],
   "A voter without its data takes part again; really it panics for as long as the leader counts on what it had.": [
     "a member comes, and another one goes: the new voter starts without its data and with the list as it is now",
   ],
@@ -243,12 +224,12 @@ describe.concurrent(`the simulated etcd answers as etcd ${VERSION}`, () => {
         }
       }),
     );
-    expectAlike(name, diaries[0]!, diaries[1]!, { ...KINDER, ...ON_PURPOSE });
+    expectAlike(name, diaries[0]!, diaries[1]!, ON_PURPOSE);
   });
 });
 
 test("what is listed is told", () => {
-  expect(strayLines(STORIES, { ...KINDER, ...ON_PURPOSE })).toEqual([]);
+  expect(strayLines(STORIES, ON_PURPOSE)).toEqual([]);
 });
 
 /** Repeats a call for as long as etcd gives this refusal: members must have been connected, and learners followed, for a while. */

@@ -55,25 +55,20 @@ export class WorldEtcdClient {
       memberList: (endpoint, options) => this.#memberList(endpoint, options),
       addLearner: (endpoint, peerUrls, options) => this.#addLearner(endpoint, peerUrls, options),
       promote: (endpoint, id, options) =>
-        this.#change("MemberPromote", endpoint, options, (leader) => {
-          refuse(whyNotPromote(this.#etcd, leader, id));
-          return { term: leader.data.term, is: "promote", id };
+        this.#change("MemberPromote", endpoint, options, {
+          whyNot: (process) => whyNotPromote(this.#etcd, process, id),
+          entry: (term) => ({ term, is: "promote", id }),
         }),
       removeMember: (endpoint, id, options) =>
-        this.#change("MemberRemove", endpoint, options, (leader, asked) => {
-          refuse(whyNotRemove(this.#etcd, asked, id));
-          return { term: leader.data.term, is: "remove", id };
+        this.#change("MemberRemove", endpoint, options, {
+          whyNot: (process) => whyNotRemove(this.#etcd, process, id),
+          entry: (term) => ({ term, is: "remove", id }),
         }),
       moveLeader: (endpoint, target, options) =>
-        this.#call("MoveLeader", endpoint, true, (process) => {
-          const leader = this.#led(checked(process, options));
-          const heir = this.#etcd.reachableFrom(leader).find(({ data }) => data.memberId === target);
-          if (leader !== process) throw refusal("NotLeader");
-          if (heir === undefined || !this.#etcd.moveLeader(leader, heir)) throw refusal("BadLeaderTransferee");
-        }),
+        this.#call("MoveLeader", endpoint, true, (process) => this.#moveLeader(asked(process, options), target)),
       disarmAlarm: (endpoint, alarm, options) =>
         this.#call("Alarm", endpoint, true, (process) => {
-          const { data } = this.#led(checked(process, options));
+          const { data } = this.#led(asked(process, options));
           const { alarms, full } = this.#etcd.truth.of(data.clusterId);
           if (alarm.type === "CORRUPT") alarms.delete(alarm.memberId);
           else if (alarm.type === "NOSPACE" && alarm.memberId !== undefined) full.delete(alarm.memberId);
@@ -96,16 +91,11 @@ export class WorldEtcdClient {
     throw unavailable("connection refused");
   }
 
-  /** Learners answer few calls: `newLearnerInterceptor` in server/etcdserver/api/v3rpc/interceptor.go. */
-  #isLearner({ data }: Process): boolean {
-    return membersOf(data).get(data.memberId)?.isLearner === true;
-  }
-
   /** The leader, through which everything that needs a quorum goes: any member that follows it passes a change on. */
   #led(process: Process): Process {
     const leader = this.#etcd.leaderOf(process);
     if (leader !== undefined) return leader;
-    throw new OperatorError("EtcdUnavailable", "etcdserver: request timed out");
+    throw timedOut();
   }
 
   #health(process: Process): MemberId {
@@ -126,7 +116,7 @@ export class WorldEtcdClient {
   #memberList(endpoint: Endpoint, options: CallOptions & { readonly linearizable: boolean }): Promise<MemberList> {
     const kind = options.linearizable ? "" : " (serializable)";
     return this.#call(`MemberList${kind}`, endpoint, false, (process) => {
-      checked(process, options);
+      asked(process, options);
       if (!options.linearizable) return listOf(process);
       const leader = this.#led(process);
       this.#onList(leader);
@@ -137,14 +127,12 @@ export class WorldEtcdClient {
   async #addLearner(endpoint: Endpoint, peerUrls: readonly string[], options: CallOptions): Promise<AddedMember> {
     const peerUrl = peerUrls[0] ?? "";
     let id: MemberId | undefined;
-    const memberList = await this.#change("MemberAddAsLearner", endpoint, options, (leader, asked) => {
-      refuse(whyNotAdd(this.#etcd, asked, { isLearner: true, peerUrl }));
-      id = this.#etcd.newMemberId();
-      return {
-        term: leader.data.term,
-        is: "add",
-        member: { id, name: "", isAnnounced: false, peerUrl, isLearner: true },
-      };
+    const memberList = await this.#change("MemberAddAsLearner", endpoint, options, {
+      whyNot: (process) => whyNotAdd(this.#etcd, process, { isLearner: true, peerUrl }),
+      entry: (term) => {
+        id = this.#etcd.newMemberId();
+        return { term, is: "add", member: { id, name: "", isAnnounced: false, peerUrl, isLearner: true } };
+      },
     });
     const member = memberList.members.find((each) => each.id === id);
     if (member === undefined) throw refusal("MemberNotFound");
@@ -155,14 +143,23 @@ export class WorldEtcdClient {
     method: string,
     endpoint: Endpoint,
     options: CallOptions,
-    entryFor: (leader: Process, asked: Process) => Entry,
+    change: { whyNot: (asked: Process) => EtcdRefusal | undefined; entry: (term: number) => Entry },
   ): Promise<MemberList> {
     return this.#call(method, endpoint, true, (process) => {
-      refuse(this.#isLearner(process) ? "NotSupportedForLearner" : undefined);
-      const leader = this.#led(checked(process, options));
-      if (this.#etcd.change(leader, entryFor(leader, process))) return listOf(leader);
-      throw new OperatorError("EtcdUnavailable", "etcdserver: request timed out");
+      asked(process, options);
+      refuse(change.whyNot(process));
+      const leader = this.#led(process);
+      if (this.#etcd.change(leader, change.entry(leader.data.term))) return listOf(leader);
+      throw timedOut();
     });
+  }
+
+  /** Whom it may go to is known at once. That it does not get there shows only by waiting: `MoveLeader` in server/etcdserver/server.go. */
+  #moveLeader(process: Process, target: MemberId): void {
+    if (process.leaderId !== process.data.memberId) throw refusal("NotLeader");
+    if (!votersOf(process.data).includes(target)) throw refusal("BadLeaderTransferee");
+    const heir = this.#etcd.reachableFrom(process).find(({ data }) => data.memberId === target);
+    if (this.#led(process) !== process || heir === undefined || !this.#etcd.moveLeader(process, heir)) throw timedOut();
   }
 
   #status({ data, leaderId, version }: Process): EndpointStatus {
@@ -189,9 +186,15 @@ export class WorldEtcdClient {
   }
 }
 
-function checked(process: Process, { expectedClusterId }: CallOptions): Process {
+/** Learners answer few calls: `newUnaryInterceptor` in server/etcdserver/api/v3rpc/interceptor.go. */
+function asked(process: Process, { expectedClusterId }: CallOptions): Process {
+  refuse(membersOf(process.data).get(process.data.memberId)?.isLearner === true ? "NotSupportedForLearner" : undefined);
   if (expectedClusterId === undefined || process.data.clusterId === expectedClusterId) return process;
   throw new OperatorError("EtcdWrongCluster", `cluster ${hexOf(process.data.clusterId)} answered`);
+}
+
+function timedOut(): OperatorError {
+  return new OperatorError("EtcdUnavailable", "etcdserver: request timed out");
 }
 
 function refuse(name: EtcdRefusal | undefined): void {

@@ -162,15 +162,19 @@ export class Etcd {
   }
 
   /**
-   * The first of the other members that can be reached knows its client URLs, which it announced when it first ran:
+   * The first of the other members that can be reached lists it, and knows its client URLs, which it announced when it first ran:
    * `isMemberBootstrapped` in server/etcdserver/cluster_util.go.
    */
   #isMemberBootstrapped({ clusterId, memberId }: MemberData, { name, initialCluster }: StartFlags): boolean {
-    const knows = [...this.processes.values()].some(
-      ({ peer, data, isCutOff }) =>
-        peer !== name && !isCutOff && initialCluster.has(peer) && data.clusterId === clusterId,
+    const [first] = [...this.processes.values()]
+      .filter(
+        ({ peer, data, isCutOff }) =>
+          peer !== name && !isCutOff && initialCluster.has(peer) && data.clusterId === clusterId,
+      )
+      .sort((a, b) => (a.peer < b.peer ? -1 : 1));
+    return (
+      first !== undefined && membersOf(first.data).has(memberId) && this.truth.of(clusterId).announced.has(memberId)
     );
-    return knows && this.truth.of(clusterId).announced.has(memberId);
   }
 
   /** `existing`: a running member of the list says who we are. etcd compares the whole list. */

@@ -6,8 +6,9 @@ import type { Etcd, Process } from "./world-etcd.ts";
 
 // Which changes of membership does etcd refuse?
 //   server/etcdserver/server.go and util.go of etcd 3.6 (`mayAddMember`, `mayRemoveMember`, `mayPromoteMember`), with
-//   `--strict-reconfig-check`, which is on by default. Add and remove are judged by the member that is asked, from its own
-//   connections; a promotion is judged by the leader.
+//   `--strict-reconfig-check`, which is on by default. Whether it is safe to add and remove is judged by the member that is asked, from
+//   its own connections, before it looks for a leader. The rest is known where the log is: without a leader, nothing is refused
+//   for it, and who asked waits in vain.
 
 /** So long must a connection have held before etcd relies on it (`HealthInterval`). */
 const HEALTH_INTERVAL_MS = 5_000;
@@ -30,17 +31,25 @@ export function whyNotAdd(
     if (!isLearner && !isFirstAddition && started < quorumOf(voters.length + 1)) return "MemberNotEnoughStarted";
     if (voters.length > 1 && connected(etcd, asked, voters) < quorumOf(voters.length + 1)) return "Unhealthy";
   }
-  if (members.some((member) => member.peerUrl === peerUrl)) return "PeerURLExist"; // membership/cluster.go
-  const learners = members.filter((member) => member.isLearner).length;
+  const listed = listedBy(etcd.leaderOf(asked));
+  if (listed.some((member) => member.peerUrl === peerUrl)) return "PeerURLExist"; // membership/cluster.go
+  const learners = listed.filter((member) => member.isLearner).length;
   return etcd.isStrict && isLearner && learners >= MAX_LEARNERS ? "TooManyLearners" : undefined;
 }
 
 /** Why `asked` removes no such member. */
 export function whyNotRemove(etcd: Etcd, asked: Process, id: MemberId): EtcdRefusal | undefined {
+  if (etcd.isStrict) {
+    const unsafe = whyNotSafe(etcd, asked, id);
+    if (unsafe !== undefined) return unsafe;
+  }
+  const leader = etcd.leaderOf(asked);
+  return leader === undefined || membersOf(leader.data).has(id) ? undefined : "MemberNotFound";
+}
+
+function whyNotSafe(etcd: Etcd, asked: Process, id: MemberId): EtcdRefusal | undefined {
   const members = membersOf(asked.data);
-  const leaving = members.get(id);
-  if (leaving === undefined) return "MemberNotFound";
-  if (!etcd.isStrict || leaving.isLearner) return undefined;
+  if (members.get(id)?.isLearner === true) return undefined;
   const voters = [...members.values()].filter((member) => !member.isLearner);
   const left = voters.filter((member) => member.id !== id);
   if (left.filter(hasStarted).length < quorumOf(left.length)) return "MemberNotEnoughStarted";
@@ -51,7 +60,9 @@ export function whyNotRemove(etcd: Etcd, asked: Process, id: MemberId): EtcdRefu
 }
 
 /** Why the leader gives this learner no vote. */
-export function whyNotPromote(etcd: Etcd, leader: Process, id: MemberId): EtcdRefusal | undefined {
+export function whyNotPromote(etcd: Etcd, asked: Process, id: MemberId): EtcdRefusal | undefined {
+  const leader = etcd.leaderOf(asked);
+  if (leader === undefined) return undefined;
   const members = membersOf(leader.data);
   const member = members.get(id);
   if (member === undefined) return "MemberNotFound";
@@ -61,6 +72,10 @@ export function whyNotPromote(etcd: Etcd, leader: Process, id: MemberId): EtcdRe
   const voters = [...members.values()].filter(({ isLearner }) => !isLearner);
   const started = voters.filter(hasStarted).length + 1; // the learner counts as started
   return etcd.isStrict && started < quorumOf(voters.length + 1) ? "MemberNotEnoughStarted" : undefined;
+}
+
+function listedBy(leader: Process | undefined): readonly ListedMember[] {
+  return leader === undefined ? [] : [...membersOf(leader.data).values()];
 }
 
 function hasStarted({ name }: ListedMember): boolean {
