@@ -77,7 +77,7 @@ export class GrpcClient implements EtcdClient {
   }
 
   async serves(address: string, options: PortOptions): Promise<Observed<true>> {
-    return await this.#askPort("Readyz", address, options, async (signal) => {
+    return await this.#askPort("Readyz", address, options, async (signal): Promise<true> => {
       await askMetricsPort(address, "/readyz", signal);
       return true as const;
     });

@@ -23,6 +23,8 @@ const AGAIN_MS = 20;
 
 const WRITERS = 4;
 const READERS = 4;
+/** How many clients there are: each has one request under way. */
+export const CLIENTS = WRITERS + READERS;
 const KEYS = 5;
 /** Pause of each client between two requests, in milliseconds. */
 const EVERY_MS = 30;

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { type Felt, Load } from "#kit/load.ts";
+import { CLIENTS, type Felt, Load } from "#kit/load.ts";
 import { leaseHolder } from "#kit/operator-process.ts";
 
 interface Named {
@@ -20,6 +20,20 @@ export interface MemberPod extends Named {
 
 /** The longest pause of clients for one election, which takes one to two seconds; on a silent connection they notice after two. */
 export const LONGEST_ELECTION_MS = 5_000;
+
+/**
+ * What the README promises to clients ("Disturbs little"): for each disturbance each of them loses one request at most, the one that
+ * was under way, and writes are acknowledged again after the longest election.
+ * @param disturbances such as edits of `replicas`, lost members, drained nodes
+ */
+export function expectPromised(felt: Felt, disturbances = 1): void {
+  expect(felt.acknowledgedWrites).toBeGreaterThan(0);
+  expect(felt.failedRequests).toBeLessThanOrEqual(disturbances * CLIENTS);
+  expect(felt.longestPauseMs).toBeLessThan(LONGEST_ELECTION_MS);
+}
+
+/** Likewise when all members are away at once, in milliseconds: until they are back, nobody can be served. */
+export const LONGEST_OUTAGE_MS = 30_000;
 
 const QUARANTINED = "etcd.improbable.io/quarantined";
 

@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually, kubectl } from "#kit/e2e.ts";
+import { expectPromised, LoadedCluster, type MemberPod, operatorPods } from "#kit/loaded-cluster.ts";
+import { isReady } from "#kube/pod.ts";
+
+// What an administrator does who upgrades all nodes: one after another is cordoned, emptied by evictions and let in again, and the
+// next one follows at once. Nothing but the disruption budget makes the loop wait. Volumes are local, so whoever was evicted comes back when
+// its node does.
+
+const NODES = ["node-1", "node-2", "node-3"];
+const MEMBERS = 5;
+const QUORUM = 3;
+/** Pause before an eviction that was refused is tried again, in milliseconds; `kubectl drain` takes five seconds. */
+const AGAIN_MS = 500;
+/** Longest that the evictions of one pod may be refused, in milliseconds. */
+const EVICTED_WITHIN_MS = 90_000;
+
+let cluster: LoadedCluster;
+
+beforeAll(async () => {
+  cluster = await LoadedCluster.start("drain", { replicas: MEMBERS });
+});
+
+afterAll(async () => {
+  for (const node of NODES) await kubectl.run(["uncordon", node]);
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+/** @returns how often the budget refused it */
+async function evict({ metadata: { name, uid } }: MemberPod, namespace: string): Promise<number> {
+  const eviction = {
+    apiVersion: "policy/v1",
+    kind: "Eviction",
+    metadata: { name, namespace },
+    deleteOptions: { preconditions: { uid } },
+  };
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
+  const untilMs = performance.now() + EVICTED_WITHIN_MS;
+  for (let refusals = 0; ; refusals++) {
+    const input = JSON.stringify(eviction);
+    const { code, stderr } = await kubectl.run(["create", "--raw", path, "-f", "-"], { input, mayFail: true });
+    if (code === 0) return refusals;
+    // HTTP 429, in the words of the API server.
+    if (!stderr.includes("would violate the pod's disruption budget")) throw new Error(`evicting ${name}: ${stderr}`);
+    if (performance.now() > untilMs) throw new Error(`${name} may not be evicted for ${EVICTED_WITHIN_MS / 1000} s`);
+    await sleep(AGAIN_MS);
+  }
+}
+
+/** @returns how often evictions were refused */
+async function drain(node: string): Promise<number> {
+  await kubectl.run(["cordon", node]);
+  const isHere = ({ spec }: MemberPod) => spec.nodeName === node;
+  const members = [...(await cluster.memberPods()).values()].filter(isHere);
+  expect(members.length).toBeGreaterThan(0);
+  let refusals = 0;
+  for (const pod of members) refusals += await evict(pod, cluster.namespace);
+  for (const pod of (await operatorPods()).filter(isHere)) await evict(pod, "etcd-operator-system");
+  await eventually(async () => {
+    const left = await cluster.list<MemberPod>("pods");
+    expect(left.filter(isHere).map(({ metadata }) => metadata.name)).toEqual([]);
+  });
+  await kubectl.run(["uncordon", node]);
+  return refusals;
+}
+
+/** Looks again and again until `work` ends. @returns the fewest pods that were ready at any look */
+async function fewestReadyDuring(work: Promise<unknown>): Promise<number> {
+  let isOver = false;
+  const over = () => {
+    isOver = true;
+  };
+  work.then(over, over);
+  let fewest = MEMBERS;
+  while (!isOver) {
+    const pods = await cluster.memberPods();
+    fewest = Math.min(fewest, [...pods.values()].filter((pod) => isReady(pod as never)).length);
+    await sleep(100);
+  }
+  return fewest;
+}
+
+test("all nodes are drained one after another, and clients lose nothing that they are not promised to lose", async () => {
+  const before = await cluster.untilWhole(MEMBERS);
+  const ids = (await cluster.members(before[0]!)).map(({ id }) => id);
+  const refusals: number[] = [];
+  const felt = await cluster.feltDuring("drain loop", async () => {
+    const loop = (async () => {
+      for (const node of NODES) refusals.push(await drain(node));
+    })();
+    const [fewest] = await Promise.all([fewestReadyDuring(loop), loop]);
+    console.log(`evictions refused on each node: ${refusals.join(", ")}; fewest ready pods: ${fewest}`);
+    expect(fewest).toBeGreaterThanOrEqual(QUORUM);
+    expect(await cluster.untilWhole(MEMBERS)).toEqual(before);
+  });
+  // The next node is cordoned before the members of the last one are back: the budget has to hold it up.
+  expect(refusals.reduce((sum, each) => sum + each, 0)).toBeGreaterThan(0);
+  expectPromised(felt, NODES.length);
+  expect((await cluster.members(before[0]!)).map(({ id }) => id)).toEqual(ids); // nobody was replaced
+});
+
+test("no acknowledged write is missing, and all members have the same data", async () => {
+  await cluster.end();
+});

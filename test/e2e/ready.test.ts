@@ -1,0 +1,49 @@
+import { dirname, join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { CLIENT_PORT, clientServiceName } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { mainBinary } from "#dev/components.ts";
+import { run } from "#dev/run.ts";
+import { testNamespace, UserCluster } from "#kit/e2e.ts";
+import { Cache } from "#kube/cache.ts";
+import { KubeClient } from "#kube/client.ts";
+import { defaultConfig } from "#kube/config.ts";
+
+/** From the moment in which a watch shows that a cluster is Ready, in milliseconds. */
+const ANSWERED_WITHIN_MS = 2_000;
+
+const ETCDCTL = join(dirname(mainBinary("etcd-3.6.16")), "etcdctl");
+
+/** Of one member each in half of them: there is no other one to which the Service could lead already. */
+const REPLICAS = [1, 3, 1, 3, 1, 3];
+
+/** A new client writes by the client Service's name, as the documentation says. @returns milliseconds until the answer */
+async function firstWrite({ namespace, name }: UserCluster): Promise<number> {
+  const endpoint = `http://${clientServiceName(name)}.${namespace}.svc.cluster.local:${CLIENT_PORT}`;
+  const sinceMs = performance.now();
+  await run(ETCDCTL, [`--endpoints=${endpoint}`, "--command-timeout=60s", "put", "who", "a new client"]);
+  return performance.now() - sinceMs;
+}
+
+test("Ready means that a client which connects through the client Service now is served: six clusters made at once", async () => {
+  await using namespace = await testNamespace("ready");
+  const kube = new KubeClient({ config: await defaultConfig(), userAgent: "test-ready" });
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const watched = new Cache<EtcdCluster>({ client: kube, resource: ETCD_CLUSTERS, namespace: namespace.name });
+  watched.start(stop.signal);
+  await watched.whenSynced(stop.signal);
+  const clusters = REPLICAS.map((_, n) => new UserCluster(namespace.name, `cluster-${n}`));
+  const answers = clusters.map((cluster) => {
+    const ready = Promise.withResolvers<void>();
+    watched.onChange(({ object }) => {
+      const isReady = object.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True");
+      if (object.metadata.name === cluster.name && isReady === true) ready.resolve();
+    });
+    return ready.promise.then(() => firstWrite(cluster));
+  });
+  await Promise.all(clusters.map((cluster, n) => cluster.create({ replicas: REPLICAS[n]! })));
+  const tookMs = await Promise.all(answers);
+  console.log(`first answers after ${tookMs.map((ms) => `${Math.round(ms)} ms`).join(", ")}`);
+  expect(tookMs.filter((ms) => ms > ANSWERED_WITHIN_MS)).toEqual([]);
+});
