@@ -1,4 +1,12 @@
-import { CLAIM_CLUSTER_ID_ANNOTATION, GROUP, MANAGED_BY_LABEL, OPERATOR, QUARANTINE_LABEL } from "#api/names.ts";
+import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  CLAIM_CLUSTER_TOKEN_ANNOTATION,
+  CLAIM_MEMBER_ID_ANNOTATION,
+  GROUP,
+  MANAGED_BY_LABEL,
+  OPERATOR,
+  QUARANTINE_LABEL,
+} from "#api/names.ts";
 
 // Rights name kinds, not objects: whoever may patch pods may patch every pod. This policy takes back what the operator never
 // needs. It is evaluated by the API server, on requests of the operator's account alone.
@@ -16,6 +24,9 @@ export interface Validation {
   /** What the operator, and whoever reads its log, is told when it does not. */
   readonly message: string;
 }
+
+/** What a claim says of whose data it holds. */
+const IDENTITY = [CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_CLUSTER_TOKEN_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION];
 
 const VARIABLES: readonly Named[] = [
   { name: "resource", expression: "request.resource.resource" },
@@ -103,7 +114,7 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "the operator gives no claim an owner",
   },
   {
-    expression: `!variables.changesClaim || variables.oldAnnotations.all(key, !(${isOwnKey("key")}) || variables.annotations[?key] == variables.oldAnnotations[?key])`,
+    expression: `!variables.changesClaim || [${IDENTITY.map((key) => `'${key}'`).join(", ")}].all(key, !(key in variables.oldAnnotations) || variables.annotations[?key] == variables.oldAnnotations[?key])`,
     message: "the operator does not rewrite what a claim says of its data",
   },
   {

@@ -31,6 +31,7 @@ export const REASONS = {
   AllMembersHealthy:
     "Every wanted member is a healthy voter with a ready pod, and a client was served through the client Service.",
   Forming: "The cluster is being created; no majority of its first members has joined yet.",
+  MembersMissing: "There are fewer voters than the spec asks for: a lost one is gone, or more are wanted than before.",
   MembersUnhealthy: "Some members do not serve clients or have no leader; the message names them.",
   PodsNotReady: "Every member is healthy, and the client Service does not lead to some of them yet.",
   QuorumAvailable: "The members were listed with a linearizable read, so a majority of them works.",

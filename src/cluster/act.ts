@@ -8,7 +8,7 @@ import {
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
-import { needNotJoined, needNoVolume, needSilence } from "#cluster/live-checks.ts";
+import { needClaimGone, needNotJoined, needNoVolume, needSilence } from "#cluster/live-checks.ts";
 import { isHealthy, type KnownMember, leaderOf, votersOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
@@ -84,6 +84,7 @@ export async function actOnCluster(
       return await changed(etcd.promote(follower(snapshot), step.id, membership(snapshot, signal)));
     case "removeMember":
       await needSilence(etcd, snapshot, step, signal);
+      await needClaimGone(kube, snapshot, step, signal);
       return await changed(etcd.removeMember(follower(snapshot), step.id, membership(snapshot, signal)));
     case "disarmAlarm":
       return await changed(

@@ -5,12 +5,12 @@ import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
-import { Silences } from "#cluster/silences.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import { clusterStatus, mayWait } from "#cluster/status.ts";
 import { type ClusterStep, targetOf } from "#cluster/step.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import type { Controller, Key } from "#runtime/controller.ts";
+import { Silences } from "#runtime/silences.ts";
 
 /** A settled cluster's members are asked how they are this often, in milliseconds; the API server is not asked at all. */
 const HEALTH_EVERY_MS = 10_000;

@@ -425,20 +425,20 @@ const cases: Record<string, readonly Case[]> = {
       is: "forbidden",
     },
     {
-      name: "that its process runs does not help who has lost its data",
+      name: "a claim that the cache does not know is no reason while the kubelet calls the member ready",
       given: {
         ...lost,
         pods: settled.pods,
         claims: settled.claims.filter(({ metadata }) => metadata.name !== m1!.name),
       },
       step: replacing(lost),
-      is: "allowed",
+      is: "forbidden",
     },
     {
-      name: "whose claim is gone is given up also while its process runs on",
+      name: "nor while it takes part",
       given: { ...settled, claims: settled.claims.filter(({ metadata }) => metadata.name !== m1!.name) },
       step: replacing(settled),
-      is: "allowed",
+      is: "forbidden",
     },
     {
       name: "a removal may always be taken back",

@@ -1,6 +1,6 @@
 import { CLEANUP_FINALIZER, isClaimGoing, REMOVAL_ANNOTATION } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { isSurplusLearner, neverRan, ownArriving } from "#cluster/learners.ts";
+import { neverRan, ownArriving } from "#cluster/learners.ts";
 import {
   hasJoined,
   intendedPeers,
@@ -13,9 +13,10 @@ import {
   takesPart,
   votersOf,
 } from "#cluster/members.ts";
-import { isDataGone, isVouchedFor, sickForMs } from "#cluster/patience.ts";
+import { isDataWrong, isVouchedFor, sickForMs } from "#cluster/patience.ts";
 import { type ClusterSnapshot, identityOf, isOwned, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
+import { isSurplusLearner } from "#cluster/surplus.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { Draft, KubeObject } from "#kube/kinds.ts";
 
@@ -166,7 +167,7 @@ const nobodyVouches: ClusterGuard = {
     if (name === undefined || voter === undefined) return undefined;
     const recorded = peerNamed(snapshot, name)?.metadata.annotations?.[REMOVAL_ANNOTATION];
     const removal = step.do === "markRemoval" ? step.removal : recorded;
-    if (removal === undefined || removal === "scale-down" || isDataGone(snapshot, voter)) return undefined;
+    if (removal === undefined || removal === "scale-down" || isDataWrong(snapshot, voter)) return undefined;
     if (takesPart(snapshot, voter)) return `${name} takes part`;
     return isVouchedFor(snapshot, voter) ? `${name} gives no answer, and others say that it is well` : undefined;
   },

@@ -1,4 +1,4 @@
-import { claimOf, health, type KnownMember, knownMembers, leaderOf, ownVoters, takesPart } from "#cluster/members.ts";
+import { claimOf, health, type KnownMember, knownMembers, leaderOf, mayHoldData, takesPart } from "#cluster/members.ts";
 import { type ClusterSnapshot, isFounder } from "#cluster/snapshot.ts";
 import { hasRun } from "#kube/pod.ts";
 
@@ -15,11 +15,6 @@ export function arriving(snapshot: ClusterSnapshot): readonly KnownMember[] {
 /** Those of them that the operator looks after. */
 export function ownArriving(snapshot: ClusterSnapshot): readonly KnownMember[] {
   return arriving(snapshot).filter(({ isOurs }) => isOurs);
-}
-
-/** Whether the learner is on its way for nothing, because there are as many voters as are wanted without it. */
-export function isSurplusLearner(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return member.isLearner && ownVoters(snapshot).length >= snapshot.cluster.spec.replicas;
 }
 
 /** How much of the leader's log a learner must have: etcd's own measure, so that it does not have to refuse (readyPercentThreshold in server/etcdserver/server.go). */
@@ -45,7 +40,7 @@ export function neverRan(snapshot: ClusterSnapshot, member: KnownMember): boolea
   if (member.hasStarted || takesPart(snapshot, member)) return false;
   const claim = claimOf(snapshot, member);
   if (claim === undefined) return false; // The claim may be there, and only the cache does not know it.
-  if (claim.spec?.volumeName === undefined) return true;
+  if (!mayHoldData(claim)) return true;
   const pod = snapshot.pods.get(member.name);
   return member.isLearner && pod !== undefined && !hasRun(pod);
 }

@@ -1,10 +1,10 @@
-import { CLIENT_PORT } from "#api/names.ts";
+import { CLAIM_MEMBER_ID_ANNOTATION, CLIENT_PORT } from "#api/names.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { OperatorError } from "#base/error.ts";
+import { hasCode, OperatorError } from "#base/error.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
-import { hexOf } from "#etcd/types.ts";
+import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
@@ -76,4 +76,27 @@ export async function needSilence(
   const clusterID = identityOf(snapshot)?.clusterID;
   if (answer.is === "present" && hexOf(answer.value.clusterId) === clusterID)
     throw new OperatorError("EtcdNotNow", `${name} answers again`);
+}
+
+/** Asks the API server whether the claim is really gone whose loss made its member a lost one: a cache may have lost it with its labels. */
+export async function needClaimGone(
+  kube: Kube,
+  snapshot: ClusterSnapshot,
+  { name, id }: { name: string; id: MemberId },
+  signal: AbortSignal,
+): Promise<void> {
+  if (snapshot.claims.some(({ metadata }) => metadata.name === name)) return;
+  const { namespace } = snapshot.cluster.metadata;
+  const claim = await ifThere(kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal }));
+  if (claim?.metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] !== hexOf(id)) return;
+  throw new OperatorError("KubeConflict", `claim ${name} is there; the cache does not show it`);
+}
+
+async function ifThere<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (thrown) {
+    if (hasCode(thrown, "KubeNotFound")) return undefined;
+    throw thrown;
+  }
 }

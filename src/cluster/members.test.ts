@@ -11,11 +11,11 @@ import {
   mayBootstrap,
   nextPeerName,
   sick,
-  surplusVoter,
   votersOf,
 } from "#cluster/members.ts";
 import { lostForMs, sickForMs, silentForMs } from "#cluster/patience.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { surplusVoter } from "#cluster/surplus.ts";
 import { type Member, memberIdFromHex } from "#etcd/types.ts";
 import {
   claim,
@@ -82,30 +82,30 @@ const STARTED = { clientUrls: ["http://anywhere:2379"] };
 const OUR_URL = "http://my-etcd-3.my-etcd.foo.svc:2380";
 const known: { name: string; from?: ClusterSnapshot; given: Partial<Member>; expect: string }[] = [
   {
-    name: "under a URL of its own is called what it is called",
+    name: "under a URL of its own is called what it is called, with its ID",
     given: { name: "theirs", peerUrls: ["http://elsewhere:2380"], ...STARTED },
-    expect: "theirs f00 voter started theirs",
+    expect: "theirs.f00 f00 voter started theirs",
   },
   {
     name: "without a name is called by its host",
     given: { peerUrls: ["http://elsewhere:2380"] },
-    expect: "elsewhere f00 voter not started theirs",
+    expect: "elsewhere.f00 f00 voter not started theirs",
   },
   {
     name: "with a URL that is none is called by that",
     given: { peerUrls: ["nonsense"] },
-    expect: "nonsense f00 voter not started theirs",
+    expect: "nonsense.f00 f00 voter not started theirs",
   },
-  { name: "without a URL has no name", given: {}, expect: " f00 voter not started theirs" },
+  { name: "without a URL has no name", given: {}, expect: "f00 f00 voter not started theirs" },
   {
     name: "that has the name of ours, under another URL, is not ours",
     given: { name: "my-etcd-3", peerUrls: ["http://my-etcd-3.elsewhere:2380"], ...STARTED },
-    expect: "my-etcd-3 f00 voter started theirs",
+    expect: "my-etcd-3.f00 f00 voter started theirs",
   },
   {
     name: "below our domain, whose name no peer can have, is not ours",
     given: { name: "theirs", peerUrls: ["http://guest.my-etcd.foo.svc:2380"] },
-    expect: "theirs f00 voter not started theirs",
+    expect: "theirs.f00 f00 voter not started theirs",
   },
   {
     name: "that was added under a URL of ours is ours before anybody has met it",
@@ -143,7 +143,7 @@ for (const { name, from = settled, given, expect: wanted } of known) {
 test("members: they stand in the order of their ordinals, whatever the order of the list, strangers last", () => {
   const stranger: Partial<Member> = { name: "a", peerUrls: ["http://a:2380"] };
   const names = knownMembers(listing(settled, stranger, ...listOf(settled).toReversed())).map(({ name }) => name);
-  expect(names).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2", "a"]);
+  expect(names).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2", "a.f00"]);
 });
 
 test("members: whom etcd cannot be asked about are those on record", () => {
@@ -188,7 +188,10 @@ test("members: of too many the sick goes first, then who does not serve, then th
   const silent = (snapshot: ClusterSnapshot, name: string): ClusterSnapshot => ({
     ...snapshot,
     endpoints: new Map([...snapshot.endpoints].filter(([each]) => each !== name)),
+    pods: new Map([...snapshot.pods, [name, pod(name, { ready: false })]]),
   });
+  const unreachable = { ...silent(settled, "my-etcd-0"), pods: settled.pods };
+  expect(nameOf(unreachable)).toBe("my-etcd-2"); // the kubelet calls it ready: only the operator cannot reach it
   expect(nameOf(settled)).toBe("my-etcd-2");
   expect(nameOf(silent(settled, "my-etcd-0"))).toBe("my-etcd-0");
   expect(nameOf(unpublished(settled, "my-etcd-0", ids[0]))).toBe("my-etcd-0");

@@ -85,7 +85,8 @@ function listed(snapshot: ClusterSnapshot, member: Member): KnownMember {
   const isOurUrl = isOurName(snapshot, inUrl) && member.peerUrls.includes(urlOf(snapshot, inUrl));
   const name = nameOfId(snapshot, id) ?? (isOurUrl ? inUrl : undefined);
   return {
-    name: name ?? (member.name || host),
+    // Somebody else's may bear the name of one of ours: with its ID it is nobody else's.
+    name: name ?? [member.name || host, id].filter((part) => part !== "").join("."),
     id,
     isLearner: member.isLearner,
     hasStarted: member.clientUrls.length > 0,
@@ -137,6 +138,11 @@ export function memberById(snapshot: ClusterSnapshot, id: string): KnownMember |
   return knownMembers(snapshot).find((member) => member.id === id);
 }
 
+/** Whether the claim may hold data: it has a volume, or is to get one that was made from something, such as a snapshot. */
+export function mayHoldData({ spec }: PersistentVolumeClaim): boolean {
+  return spec?.volumeName !== undefined || spec?.dataSource !== undefined || spec?.dataSourceRef !== undefined;
+}
+
 export function memberNamed(snapshot: ClusterSnapshot, name: string): KnownMember | undefined {
   return knownMembers(snapshot).find((member) => member.name === name);
 }
@@ -168,22 +174,6 @@ export function takesPart(snapshot: ClusterSnapshot, member: KnownMember): boole
 /** Members of ours that do not do their part. Those that a person added are not asked. */
 export function sick(snapshot: ClusterSnapshot): readonly KnownMember[] {
   return knownMembers(snapshot).filter((member) => member.isOurs && !takesPart(snapshot, member));
-}
-
-/**
- * Who goes when there are more voters than are wanted: the sick first, then those that do not serve clients, then the highest
- * ordinal. Members that a person added are neither counted nor chosen. `undefined` when nobody has to go.
- */
-export function surplusVoter(snapshot: ClusterSnapshot): KnownMember | undefined {
-  const voters = ownVoters(snapshot);
-  if (voters.length <= snapshot.cluster.spec.replicas) return undefined;
-  const order = byOrdinal(snapshot);
-  return [...voters].sort((a, b) => worth(snapshot, a) - worth(snapshot, b) || order(b.name, a.name))[0];
-}
-
-/** How much the member does for the cluster, from 0 to 2: the one that does least goes first. */
-function worth(snapshot: ClusterSnapshot, member: KnownMember): number {
-  return Number(takesPart(snapshot, member)) + Number(isHealthy(snapshot, member));
 }
 
 /** How many more healthy voters there are than a quorum needs; negative without a quorum. */

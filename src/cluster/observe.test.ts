@@ -3,12 +3,12 @@ import { present, unknown } from "#base/observed.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
-import { Silences } from "#cluster/silences.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import { cluster, endpointStatus, pod, unpublished } from "#kit/cluster.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import type { CacheView } from "#runtime/controller.ts";
+import { Silences } from "#runtime/silences.ts";
 
 const KEY = { namespace: "foo", name: "my-etcd" };
 const settled = cluster();
@@ -128,6 +128,12 @@ test("observe: whom the leader does not hear is given up", async () => {
   const seen = await seenWith([ids[0], ids[0], ids[0]], { ...DOWN, heard: [1] });
   expect(seen.heard.size).toBe(0);
   expect(planCluster(seen)).toMatchObject({ rule: "replace-lost", step: { do: "markRemoval" } });
+});
+
+test("observe: nobody is given up while the leader cannot be asked, because it is somebody else's", async () => {
+  const seen = await seenWith(["f00", "f00", "f00"], { ...DOWN, heard: [1] });
+  expect(planCluster(seen)).toMatchObject({ next: "wait" });
+  expect(seen.heard).toEqual(new Set([ids[2]]));
 });
 
 test("observe: while the leader does not tell nobody is given up", async () => {

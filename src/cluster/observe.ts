@@ -7,11 +7,11 @@ import { askedAt, clientServiceAnswer } from "#cluster/client-service-answer.ts"
 import type { HealthLog } from "#cluster/health-log.ts";
 import { type MemberAnswer, memberAnswer } from "#cluster/member-answer.ts";
 import { askForList, endpointOf } from "#cluster/member-list.ts";
-import { idOf, leaderOf } from "#cluster/members.ts";
-import { givenUp, isDataGone } from "#cluster/patience.ts";
-import type { Silences } from "#cluster/silences.ts";
+import { idOf, type KnownMember, leaderOf } from "#cluster/members.ts";
+import { givenUp, isDataWrong } from "#cluster/patience.ts";
 import { type ClusterSnapshot, isFounder } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
+import type { HeardPeers } from "#etcd/heard-peers.ts";
 import {
   controllerOf,
   type PersistentVolumeClaim,
@@ -21,6 +21,7 @@ import {
 } from "#kube/kinds.ts";
 import { currentPod, dialAddress } from "#kube/pod.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
+import type { Silences } from "#runtime/silences.ts";
 
 /** By cluster: `namespace/name` of the EtcdCluster. */
 export const CLUSTER_INDEX = "cluster";
@@ -106,18 +107,29 @@ async function secondLook(
   seen: ClusterSnapshot,
   signal: AbortSignal,
 ): Promise<ClusterSnapshot> {
-  const suspects = givenUp(seen).filter((member) => !isDataGone(seen, member));
+  const suspects = givenUp(seen).filter((member) => !isDataWrong(seen, member));
+  if (suspects.length === 0) return seen;
   const leader = leaderOf(seen);
-  const pod = leader === undefined ? undefined : seen.pods.get(leader.name);
-  const address = pod === undefined ? undefined : dialAddress(pod, METRICS_PORT);
-  if (suspects.length === 0 || leader === undefined || address === undefined) return seen;
-  const options = { signal, deadlineMs: LISTEN_DEADLINE_MS, expectedMemberId: idOf(leader) };
-  const answer = await reads.etcd.heardPeers(address, options);
-  // A leader that could not be asked, or leads no more, has said nothing: then nobody is given up by this look.
-  const isWord = answer.is === "present" && answer.value.isLeader;
-  const heard = suspects.filter((member) => !isWord || answer.value.heard.has(idOf(member)));
+  const answer = leader === undefined ? undefined : await heardBy(reads, seen, leader, signal);
+  // If nobody could be asked, or who was asked led no more, nothing has been said: then nobody is given up by this look.
+  const isWord = answer?.is === "present" && answer.value.isLeader;
+  // The leader does not hear itself; that it leads is its own word and the others'.
+  const isHeard = (member: KnownMember) => !isWord || member.id === leader?.id || answer.value.heard.has(idOf(member));
+  const heard = suspects.filter(isHeard);
   for (const { id } of heard) if (isWord) healthLog.vouch(key, id);
   return { ...seen, heard: new Set(heard.map(({ id }) => id)) };
+}
+
+async function heardBy(
+  { etcd }: ClusterReads,
+  { pods }: ClusterSnapshot,
+  leader: KnownMember,
+  signal: AbortSignal,
+): Promise<Observed<HeardPeers> | undefined> {
+  const pod = pods.get(leader.name);
+  const address = pod === undefined ? undefined : dialAddress(pod, METRICS_PORT);
+  if (address === undefined) return undefined;
+  return await etcd.heardPeers(address, { signal, deadlineMs: LISTEN_DEADLINE_MS, expectedMemberId: idOf(leader) });
 }
 
 function podsByPeer(reads: ClusterReads, index: string): ReadonlyMap<string, Pod> {

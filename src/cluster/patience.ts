@@ -36,7 +36,7 @@ function patienceMs(snapshot: ClusterSnapshot, member: KnownMember): number {
 /** Whether somebody else than the operator says that the member is well. If the member itself has answered, that counts instead. */
 export function isVouchedFor(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const answer = snapshot.endpoints.get(member.name);
-  if (answer?.is === "present" || isDataGone(snapshot, member)) return false;
+  if (answer?.is === "present" || isDataWrong(snapshot, member)) return false;
   const pod = snapshot.pods.get(member.name);
   return (pod !== undefined && isReady(pod)) || snapshot.heard.has(member.id);
 }
@@ -49,11 +49,15 @@ export function givenUp(snapshot: ClusterSnapshot): readonly KnownMember[] {
     .sort((a, b) => lostForMs(snapshot, b) - lostForMs(snapshot, a));
 }
 
-/** Whether the data that the member has is gone or wrong, so that nobody's word that it runs would help. */
-export function isDataGone(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+/** Whether the member's data is wrong, or was not there when it started, so that nobody's word that it runs would help. */
+export function isDataWrong(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   // While a member's data is wrong, nobody is served: etcd refuses every read and write.
-  const isWrong = corruptMembers(snapshot).includes(member.id);
-  return isWrong || hasNoClaim(snapshot, member) || refusedEmptyVolume(snapshot, member);
+  return corruptMembers(snapshot).includes(member.id) || refusedEmptyVolume(snapshot, member);
+}
+
+/** Whether its data is wrong or gone. That a claim is gone is the word of a cache: who runs on it all the same is vouched for. */
+function isDataGone(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return isDataWrong(snapshot, member) || hasNoClaim(snapshot, member);
 }
 
 /**

@@ -206,6 +206,15 @@ function withForeignVoter(snapshot: ClusterSnapshot): ClusterSnapshot {
   return withBudget({ ...listed, endpoints: new Map([...listed.endpoints, ["theirs", present(status)]]) });
 }
 
+/** The foreign voter calls itself as one of ours does. */
+function withNamesake(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  const grown = withForeignVoter(snapshot);
+  if (grown.members.is !== "present") throw new Error("the members are listed");
+  const { value } = grown.members;
+  const members = value.members.map((member) => (member.name === "theirs" ? { ...member, name } : member));
+  return { ...grown, members: present({ ...value, members: members.toReversed() }) };
+}
+
 function withForeignLearner(snapshot: ClusterSnapshot): ClusterSnapshot {
   const grown = withForeignVoter(snapshot);
   if (grown.members.is !== "present") throw new Error("the members are listed");
@@ -698,6 +707,20 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     name: "a process that has not seen enough of it removes nobody on the word of an earlier one",
     given: withRemoval(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 20_000), "my-etcd-1", "replacement"),
     expect: "wait: remove-member",
+  },
+  {
+    name: "a leader that has to go and gives no answer is removed through another member",
+    given: withRemoval(
+      cluster({ spec: { replicas: 2 }, leader: "my-etcd-2", down: ["my-etcd-2"] }),
+      "my-etcd-2",
+      "scale-down",
+    ),
+    expect: "remove-member: removeMember my-etcd-2",
+  },
+  {
+    name: "a member of somebody else that bears the name of one of ours is not taken for it",
+    given: without(withNamesake(cluster(), "my-etcd-1"), "my-etcd-1"),
+    expect: "restore-peer: createPeer my-etcd-1 fenced",
   },
   // Finalizers
   {

@@ -118,9 +118,9 @@ describe("a call", () => {
   test("tells at its deadline what went wrong before", async () => {
     const { kube, clock } = setUp(...Array<Script>(50).fill(unavailable));
     const call = expect(kube.get(PODS, ref, options)).rejects.toThrow(
-      /no answer within 10000 ms; before that: .*HTTP 503/,
+      /no answer within 15000 ms; before that: .*HTTP 503/,
     );
-    await clock.advance(10_000);
+    await clock.advance(15_000);
     await call;
   });
 

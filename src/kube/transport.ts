@@ -63,10 +63,10 @@ export interface Transport {
 /** A page of 500 of the largest pods is below 10 MiB; a larger answer is none that we asked for. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /**
- * Connections for calls; made when needed. Each carries one call at a time, and a write takes the API server some ten milliseconds: so
- * these are enough for thousands a second. Too many, and a crowd of calls costs the API server as many TLS handshakes.
+ * Connections for calls; made when needed. Each carries one call at a time. There are more than passes side by side by default (two
+ * controllers with a hundred workers each), so that calls which hang in somebody's admission webhook hold up no others.
  */
-const CALL_CONNECTIONS = 50;
+const CALL_CONNECTIONS = 256;
 /** A dead peer is noticed by the kernel after this long without traffic, then by its probes. */
 const TCP_KEEP_ALIVE_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 5_000;

@@ -9,6 +9,7 @@ import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { mayWait, peerStatus } from "#peer/status.ts";
 import { type PeerStep, targetOf } from "#peer/step.ts";
 import type { Controller, Key } from "#runtime/controller.ts";
+import { Silences } from "#runtime/silences.ts";
 
 /** The pod's readiness, which the kubelet watches, wakes this room; the rest is a slow second look, in milliseconds. */
 const REST_MS = 5 * 60_000;
@@ -23,11 +24,12 @@ const ROUTINE = new Set([
 
 /** Joins what the room of EtcdPeer does: observe, plan, act and status. */
 export function peerController(kube: PeerWrites, reads: PeerReads): Controller<PeerSnapshot, PeerStep, EtcdPeerStatus> {
+  const silences = new Silences(reads.clock);
   return {
     name: "peer",
     restMs: REST_MS,
     isRoutine: (rule, step) => ROUTINE.has(`${rule} ${step.do}`),
-    observe: (key, signal) => observePeer(reads, key, signal),
+    observe: (key, signal) => observePeer(reads, silences, key, signal),
     plan: planPeer,
     target: targetOf,
     act: (step, snapshot, signal) => actOnPeer(kube, step, snapshot, signal),

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import type { PersistentVolumeClaim, Pod } from "#kube/kinds.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
+import { Silences } from "#runtime/silences.ts";
 import { NOW, pod } from "../../test/kit/cluster.ts";
 import { peer } from "../../test/kit/peer.ts";
 
@@ -32,7 +33,12 @@ async function look(given: { pod: Pod; claim: PersistentVolumeClaim; wallMs?: nu
     },
     clock: { wallMs: () => given.wallMs ?? NOW },
   } as unknown as PeerReads;
-  const seen = await observePeer(reads, { namespace: "foo", name: "my-etcd-0" }, new AbortController().signal);
+  const seen = await observePeer(
+    reads,
+    new Silences(reads.clock),
+    { namespace: "foo", name: "my-etcd-0" },
+    new AbortController().signal,
+  );
   return { asked, classes: seen.is === "present" ? seen.value.storageClasses : undefined };
 }
 

@@ -18,6 +18,7 @@ import {
 import { currentPod, dialAddress, isReady } from "#kube/pod.ts";
 import { type PeerSnapshot, waitsForVolume } from "#peer/snapshot.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
+import type { Silences } from "#runtime/silences.ts";
 
 /** By peer: `namespace/name` of the EtcdPeer. */
 export const PEER_INDEX = "peer";
@@ -41,12 +42,21 @@ export interface PeerReads {
 const MEMBER_DEADLINE_MS = 1_000;
 
 /** Everything that one decision may use. Cached objects cost nothing; the member itself is asked only when its pod is ready. */
-export async function observePeer(reads: PeerReads, key: Key, signal: AbortSignal): Promise<Observed<PeerSnapshot>> {
+export async function observePeer(
+  reads: PeerReads,
+  silences: Silences,
+  key: Key,
+  signal: AbortSignal,
+): Promise<Observed<PeerSnapshot>> {
   const peer = reads.peers.get(key);
-  if (peer === undefined) return absent;
+  if (peer === undefined) {
+    silences.keep(key, []);
+    return absent;
+  }
   const claim = await findClaim(reads, peer, signal);
   if (claim.is === "unknown") return claim;
   const pod = currentPod(reads.pods.byIndex(PEER_INDEX, `${key.namespace}/${key.name}`));
+  silences.keep(key, pod === undefined ? [] : [pod]);
   const seen: PeerSnapshot = {
     takenAtMs: reads.clock.wallMs(),
     peer,
@@ -55,7 +65,7 @@ export async function observePeer(reads: PeerReads, key: Key, signal: AbortSigna
     claim: claim.is === "present" ? claim.value : undefined,
     replicaSet: reads.replicaSets.get(key),
     pod,
-    endpoint: await ask(reads.etcd, pod, signal),
+    endpoint: await ask(reads.etcd, silences, key, pod, signal),
     storageClasses: undefined,
   };
   return present(waitsForVolume(seen) ? { ...seen, storageClasses: await storageClasses(reads, signal) } : seen);
@@ -98,10 +108,17 @@ function isPaused(cluster: EtcdCluster | undefined): boolean {
 
 async function ask(
   etcd: EtcdClient,
+  silences: Silences,
+  key: Key,
   pod: Pod | undefined,
   signal: AbortSignal,
 ): Promise<Observed<EndpointStatus> | undefined> {
-  const address = pod === undefined || !isReady(pod) ? undefined : dialAddress(pod, CLIENT_PORT);
+  if (pod === undefined || !isReady(pod)) return undefined;
+  const address = dialAddress(pod, CLIENT_PORT);
   if (address === undefined) return undefined;
-  return await etcd.probe({ address }, { signal, deadlineMs: MEMBER_DEADLINE_MS });
+  const question = async () => ({
+    status: await etcd.probe({ address }, { signal, deadlineMs: MEMBER_DEADLINE_MS }),
+    passesAs: undefined,
+  });
+  return (await silences.ask(key, pod, question)).status;
 }

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { present, unknown } from "#base/observed.ts";
-import { Silences } from "#cluster/silences.ts";
 import { endpointStatus, pod } from "#kit/cluster.ts";
 import type { FakeClock } from "#kit/fake-clock.ts";
 import { ToyController, toyTools } from "#kit/toy-controller.ts";
 import { ControlLoop } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
 import { wait } from "#runtime/decide.ts";
+import { Silences } from "#runtime/silences.ts";
 
 const SILENT = 50;
 const WELL = 50;

@@ -108,9 +108,9 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
 
     const steps = outcome.is === "done" ? (this.#stepsInARow.get(text) ?? 0) + 1 : 0;
     this.#stepsInARow.set(text, steps % STEPS_WITHOUT_STATUS);
-    // The next look tells that the step was put off, in the same words each time.
-    const isPutOff = outcome.is === "conflict" || outcome.is === "notNow";
-    const leftToNext = isPutOff || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);
+    // What did not succeed rests now: the look after it, which comes at once, says so, and in the same words each time.
+    const isLeft = outcome.is === "conflict" || outcome.is === "notNow" || outcome.is === "failed";
+    const leftToNext = isLeft || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);
     if (!leftToNext) await this.#writeStatus(key, seen.value, plan, outcome, signal);
     return this.#requeue(plan, outcome);
   }

@@ -111,10 +111,10 @@ describe("calls", () => {
     expect(proxy.opened).toBeLessThanOrEqual(2);
   });
 
-  test("use at most fifty connections", async () => {
+  test("use at most 256 connections", async () => {
     handle = (request, response, number) => setTimeout(() => ok(request, response, number), 20);
-    await Promise.all(Array.from({ length: 150 }, () => kube.get(PODS, ref, { signal })));
-    expect(proxy.opened).toBe(50);
+    await Promise.all(Array.from({ length: 400 }, () => kube.get(PODS, ref, { signal })));
+    expect(proxy.opened).toBe(256);
   });
 
   test("that certainly were not sent are repeated, a create too", async () => {

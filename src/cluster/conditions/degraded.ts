@@ -5,6 +5,10 @@ import { type Case, sickText, type Verdict } from "./verdict.ts";
 export function degraded({ snapshot, own }: Pick<Case, "snapshot" | "own">): Verdict {
   const sick = own.filter((member) => !member.healthy);
   if (isForming(snapshot)) return { status: "False", reason: "Forming", message: "the cluster is being created" };
+  const voters = own.filter(({ learner }) => !learner).length;
+  const { replicas } = snapshot.cluster.spec;
+  if (sick.length === 0 && voters < replicas)
+    return { status: "True", reason: "MembersMissing", message: `${voters} of ${replicas} wanted members have a vote` };
   if (sick.length === 0)
     return { status: "False", reason: "FullStrength", message: `all ${own.length} members are healthy` };
   return { status: "True", reason: "MembersUnhealthy", message: sickText(sick) };

@@ -1,4 +1,5 @@
-import { isForming } from "#cluster/snapshot.ts";
+import { takenText } from "#cluster/rules/identity/name-taken.ts";
+import { isForming, isOwned } from "#cluster/snapshot.ts";
 import { isReady } from "#kube/pod.ts";
 import { available } from "./available.ts";
 import { changeReason, isChanging } from "./change.ts";
@@ -30,7 +31,9 @@ export function ready(given: Case): Verdict {
       "PodsNotReady",
       `the client Service does not lead to ${unready.join(", ")} yet: not ready by the kubelet's word`,
     );
-  const { throughService } = snapshot;
+  const { clientService: address, throughService } = snapshot;
+  if (address === undefined) return no("StepRefused", "the client Service is not there");
+  if (!isOwned(snapshot, address)) return no("NameTaken", takenText(address));
   if (throughService?.is === "unknown")
     return no("ClientServiceSilent", `nobody answers through the client Service yet: ${throughService.why}`);
   const even =

@@ -7,6 +7,7 @@ import {
   QUARANTINE_LABEL,
 } from "#api/names.ts";
 import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
+import { mayHoldData } from "#cluster/members.ts";
 import { byOrdinal, type ClusterSnapshot, initialPeerNames, urlOf } from "#cluster/snapshot.ts";
 import { identityFor } from "#etcd/identity.ts";
 import { hexOf } from "#etcd/types.ts";
@@ -49,13 +50,13 @@ export function keptClaims(snapshot: ClusterSnapshot): readonly PersistentVolume
 export function adoptedIdentity(snapshot: ClusterSnapshot): ClusterIdentity | { readonly unclear: string } {
   const order = byOrdinal(snapshot);
   const claims = [...keptClaims(snapshot)].sort((a, b) => order(a.metadata.name, b.metadata.name));
-  const told = claims.map(({ metadata, spec }) => ({
-    name: metadata.name,
-    clusterID: metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION],
-    token: metadata.annotations?.[CLAIM_CLUSTER_TOKEN_ANNOTATION],
-    id: metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION],
-    isGoing: metadata.deletionTimestamp !== undefined,
-    hadVolume: spec?.volumeName !== undefined,
+  const told = claims.map((claim) => ({
+    name: claim.metadata.name,
+    clusterID: claim.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION],
+    token: claim.metadata.annotations?.[CLAIM_CLUSTER_TOKEN_ANNOTATION],
+    id: claim.metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION],
+    isGoing: claim.metadata.deletionTimestamp !== undefined,
+    hadVolume: mayHoldData(claim),
   }));
   const going = told.find(({ isGoing }) => isGoing);
   if (going !== undefined) return { unclear: `claim ${going.name} is being deleted` };

@@ -106,7 +106,11 @@ test("a member that joins is told where one of somebody else is reached, as etcd
   };
   const grown = { ...settled, members: present({ ...value, members: [...value.members, theirs] }) };
   const list = joiningPeer(grown, identity, "my-etcd-3", "77").spec?.bootstrap?.static.initialCluster;
-  expect(list).toContainEqual({ name: "theirs", host: "theirs.my-etcd.foo.svc", peerURLs: ["http://10.1.2.3:12380"] });
+  expect(list).toContainEqual({
+    name: "theirs.f00",
+    host: "theirs.f00.my-etcd.foo.svc",
+    peerURLs: ["http://10.1.2.3:12380"],
+  });
   expect(list?.filter(({ peerURLs }) => peerURLs === undefined)).toEqual(hosts(0, 1, 2, 3));
 });
 

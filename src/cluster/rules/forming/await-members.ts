@@ -1,4 +1,4 @@
-import { recheckMs } from "#cluster/recheck.ts";
+import { recheckMs } from "#base/recheck.ts";
 import { type ClusterSnapshot, healthOf, identityOf, isForming, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { startedMsAgo, whyNotRunning } from "#kube/pod.ts";

@@ -1,6 +1,6 @@
+import { recheckMs } from "#base/recheck.ts";
 import { isHealthy, type KnownMember, knownMembers, sick } from "#cluster/members.ts";
 import { sickForMs, silentForMs } from "#cluster/patience.ts";
-import { recheckMs } from "#cluster/recheck.ts";
 import { joinRecheckMs } from "#cluster/rules/forming/await-members.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";

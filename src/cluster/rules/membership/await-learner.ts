@@ -1,5 +1,5 @@
+import { recheckMs } from "#base/recheck.ts";
 import { ownArriving } from "#cluster/learners.ts";
-import { recheckMs } from "#cluster/recheck.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { startedMsAgo, whyNotRunning } from "#kube/pod.ts";
 import { wait } from "#runtime/decide.ts";

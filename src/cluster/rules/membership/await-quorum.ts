@@ -1,6 +1,6 @@
+import { recheckMs } from "#base/recheck.ts";
 import { sick } from "#cluster/members.ts";
 import { sickForMs } from "#cluster/patience.ts";
-import { recheckMs } from "#cluster/recheck.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { wait } from "#runtime/decide.ts";
 

@@ -1,5 +1,6 @@
 import { neverRan, ownArriving } from "#cluster/learners.ts";
-import { health, isLeaving, leaderOf } from "#cluster/members.ts";
+import { health, isLeaving, leaderOf, takesPart } from "#cluster/members.ts";
+import { givenUp } from "#cluster/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -15,7 +16,9 @@ const COPY_BYTES_PER_SECOND = 5 * 1024 * 1024;
 // What of a learner that cannot even start: no node has room, its volume does not come, its node is away for a weekend?
 //   Another one may be luckier: its volume may come to lie on another node. So it is moved, with its claim, which never held
 //   data. But not every ten minutes for ever: each try may last as long as all those before it together, counted from the moment
-//   when the cluster was last whole (Ready). Two days are ten tries.
+//   when the cluster was last whole (Ready), and six hours at the most. The same goes for one that starts and ends again and again.
+// And when a voter is lost meanwhile?
+//   Whoever cannot start makes room at once: nothing else is done while a member is on its way, and the lost one comes first.
 
 /** A learner that has not caught up by its deadline is taken back; a fresh one is tried afterwards. */
 export const giveUpLearner: ClusterRule = {
@@ -25,11 +28,18 @@ export const giveUpLearner: ClusterRule = {
       const peer = peerNamed(snapshot, learner.name);
       if (peer === undefined || isLeaving(snapshot, learner.name)) continue;
       const isUnused = neverRan(snapshot, learner);
-      const deadlineMs = isUnused ? startDeadlineMs(snapshot) : learnerDeadlineMs(snapshot);
-      if ((snapshot.histories.get(learner.id)?.knownForMs ?? 0) <= deadlineMs) continue;
-      const what = isUnused ? "could not be started" : "has not caught up";
-      const because = `${learner.name} ${what} within ${Math.round(deadlineMs / 60_000)} min`;
       const removal = isUnused ? "never-started" : "replacement";
+      const [lost] = givenUp(snapshot);
+      if (lost !== undefined && isUnused) {
+        const because = `${learner.name} could not be started yet, and ${lost.name} is lost: that comes first`;
+        return step("give-up-learner", because, { do: "markRemoval", peer, removal });
+      }
+      const hasStarted = learner.hasStarted || takesPart(snapshot, learner);
+      const isPatient = !hasStarted && lost === undefined;
+      const deadlineMs = Math.max(learnerDeadlineMs(snapshot), isPatient ? startDeadlineMs(snapshot) : 0);
+      if ((snapshot.histories.get(learner.id)?.knownForMs ?? 0) <= deadlineMs) continue;
+      const what = hasStarted ? "has not caught up" : "could not be started";
+      const because = `${learner.name} ${what} within ${Math.round(deadlineMs / 60_000)} min`;
       return step("give-up-learner", because, { do: "markRemoval", peer, removal });
     }
     return undefined;
@@ -44,9 +54,12 @@ export function learnerDeadlineMs(snapshot: ClusterSnapshot): number {
   return LEARNER_BASE_MS + (bytes / COPY_BYTES_PER_SECOND) * 1_000;
 }
 
+/** The most that a learner may take until it has started, in milliseconds. */
+const LONGEST_START_MS = 6 * 3_600_000;
+
 /** Half of the time since the cluster was last whole: as long as all tries before this one took. */
 function startDeadlineMs({ cluster, takenAtMs }: ClusterSnapshot): number {
   const ready = cluster.status?.conditions?.find(({ type }) => type === "Ready");
   const sinceMs = ready === undefined || ready.status === "True" ? 0 : takenAtMs - Date.parse(ready.lastTransitionTime);
-  return Math.max(LEARNER_BASE_MS, sinceMs / 2);
+  return Math.min(LONGEST_START_MS, sinceMs / 2);
 }

@@ -126,6 +126,13 @@ function lastReady(snapshot: ClusterSnapshot, status: "True" | "False", msAgo: n
 
 const stuck = (knownMs: number) => knownFor(unbound(withArrival(wanted5, "my-etcd-3", "added")), LATER_ID, knownMs);
 const slow = (knownMs: number) => knownFor(withArrival(wanted5, "my-etcd-3", "started"), LATER_ID, knownMs);
+/** A voter has been lost for so long that it is given up. */
+function withLost(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const [, voter] = snapshot.cluster.status!.identity!.initialMembers;
+  const { endpoints, pods } = cluster({ down: [voter!.name] });
+  const down = { ...snapshot, endpoints, pods };
+  return { ...down, histories: new Map([...down.histories, ...sickFor(down, voter!.name, 300_000).histories]) };
+}
 const hours = (count: number) => count * 3_600_000;
 const unsure = withRemoval(
   sickFor(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1", 20_000),
@@ -368,7 +375,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
   ],
   "give-up-learner": [
     { name: "it has ten minutes to start", given: stuck(600_000), expect: "nothing" },
-    { name: "then it never started", given: stuck(600_001), expect: "markRemoval my-etcd-3 never-started" },
+    { name: "then it never started", given: stuck(600_100), expect: "markRemoval my-etcd-3 never-started" },
     {
       name: "with an hour behind it, it has half an hour",
       given: lastReady(stuck(hours(0.5)), "False", hours(1)),
@@ -380,8 +387,18 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "markRemoval my-etcd-3 never-started",
     },
     {
+      name: "with two days behind it, it has six hours at the most",
+      given: lastReady(stuck(hours(6) + 1), "False", hours(48)),
+      expect: "markRemoval my-etcd-3 never-started",
+    },
+    {
+      name: "it makes room at once for a voter that is lost",
+      given: withLost(stuck(1_000)),
+      expect: "markRemoval my-etcd-3 never-started",
+    },
+    {
       name: "in a cluster that is whole the first try takes ten minutes",
-      given: lastReady(stuck(600_001), "True", hours(9)),
+      given: lastReady(stuck(600_100), "True", hours(9)),
       expect: "markRemoval my-etcd-3 never-started",
     },
     {

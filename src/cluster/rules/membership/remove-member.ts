@@ -1,19 +1,11 @@
 import { REMOVAL_ANNOTATION, type Removal as Reason } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { isSurplusLearner, neverRan, ownArriving } from "#cluster/learners.ts";
-import {
-  health,
-  idOf,
-  type KnownMember,
-  knownMembers,
-  leaderOf,
-  surplusVoter,
-  takesPart,
-  votersOf,
-} from "#cluster/members.ts";
+import { neverRan, ownArriving } from "#cluster/learners.ts";
+import { health, idOf, type KnownMember, knownMembers, leaderOf, takesPart, votersOf } from "#cluster/members.ts";
 import { givenUp, isVouchedFor } from "#cluster/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
+import { isSurplusLearner, surplusVoter } from "#cluster/surplus.ts";
 import { type Proposal, step, wait } from "#runtime/decide.ts";
 
 interface Removal {
@@ -53,7 +45,9 @@ export const removeMember: ClusterRule = {
       return wait("remove-member", because, UNSURE_RECHECK_MS);
     }
     const heir = heirOf(snapshot, member);
-    if (leaderOf(snapshot)?.id === member.id && heir !== undefined) {
+    // Only the leader itself can be asked to hand the lead over. When it gives no answer, the others remove it all the same.
+    const answers = snapshot.endpoints.get(member.name)?.is === "present";
+    if (leaderOf(snapshot)?.id === member.id && answers && heir !== undefined) {
       const because = `${member.name} leads and is about to be removed; ${heir.name} takes over`;
       return step("remove-member", because, { do: "moveLeader", from: member.name, to: heir.name, id: idOf(heir) });
     }

@@ -1,7 +1,8 @@
-import { intendedPeers, isLeaving, ownVoters, surplusVoter } from "#cluster/members.ts";
+import { intendedPeers, isLeaving, ownVoters } from "#cluster/members.ts";
 import { retire } from "#cluster/rules/membership/retire-peer.ts";
 import { peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
+import { surplusVoter } from "#cluster/surplus.ts";
 import { step } from "#runtime/decide.ts";
 
 /**

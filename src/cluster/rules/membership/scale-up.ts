@@ -1,13 +1,15 @@
+import { recheckMs } from "#base/recheck.ts";
 import { intendedPeer } from "#cluster/desired/peer.ts";
 import { arriving } from "#cluster/learners.ts";
 import { intendedPeers, nextPeerName, ownVoters, sick } from "#cluster/members.ts";
+import { sickForMs } from "#cluster/patience.ts";
 import { retire } from "#cluster/rules/membership/retire-peer.ts";
 import { identityOf, urlOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step, wait } from "#runtime/decide.ts";
 
 /** etcd adds nobody while a voter is not connected and would only refuse, so it is asked again after this, in milliseconds. */
-const RECHECK_MS = 1_000;
+const RECHECK = { firstMs: 1_000, maxMs: 10_000 };
 
 /** A person decides about a learner of theirs in their own time, so it is looked at rarely, in milliseconds. */
 const LEARNER_RECHECK_MS = 10_000;
@@ -37,9 +39,12 @@ export const scaleUp: ClusterRule = {
         peer: intendedPeer(snapshot, identity, name),
       });
     }
-    const away = sick(snapshot).map(({ name }) => name);
-    if (away.length > 0)
-      return wait("scale-up", `${wanted}; before one is added, ${away.join(", ")} must be healthy`, RECHECK_MS);
+    const away = sick(snapshot);
+    if (away.length > 0) {
+      const because = `${wanted}; before one is added, ${away.map(({ name }) => name).join(", ")} must be healthy`;
+      const lastsMs = Math.min(...away.map((member) => sickForMs(snapshot, member)));
+      return wait("scale-up", because, recheckMs(lastsMs, RECHECK));
+    }
     const taken = arriving(snapshot).find(({ isOurs }) => !isOurs);
     if (taken !== undefined) {
       const because = `${wanted}; etcd has room for one learner at a time, and somebody has added ${taken.name}: promote it, or remove it`;

@@ -1,7 +1,8 @@
-import { isSurplusLearner, ownArriving } from "#cluster/learners.ts";
+import { ownArriving } from "#cluster/learners.ts";
 import { isLeaving, ownVoters } from "#cluster/members.ts";
 import { peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
+import { isSurplusLearner } from "#cluster/surplus.ts";
 import { step } from "#runtime/decide.ts";
 
 /** A member that was asked for, and is not wanted any more before it has its vote, need not arrive at all. */

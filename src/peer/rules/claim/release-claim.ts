@@ -25,7 +25,9 @@ export const releaseClaim: PeerRule = {
     const own = claim !== undefined && isOwnClaim(snapshot, claim) ? claim : undefined;
     const { name } = peer.metadata;
     const removal = peer.metadata.annotations?.[REMOVAL_ANNOTATION];
-    const isGoing = finalizer === CLEANUP_FINALIZER && isClaimGoing(removal);
+    // A claim that somebody has put aside is that person's to delete.
+    const isPutAside = own?.metadata.labels?.[QUARANTINE_LABEL] !== undefined;
+    const isGoing = finalizer === CLEANUP_FINALIZER && isClaimGoing(removal) && !isPutAside;
     if (isGoing && own !== undefined && own.metadata.deletionTimestamp === undefined) {
       return step("release-claim", `${name} has left (${removal}): its claim goes`, {
         do: "deleteClaim",

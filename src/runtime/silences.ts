@@ -1,7 +1,6 @@
 import { type Backoff, delayMs } from "#base/backoff.ts";
 import type { Clock } from "#base/clock.ts";
-import { unknown } from "#base/observed.ts";
-import type { MemberAnswer } from "#cluster/member-answer.ts";
+import { type Observed, unknown } from "#base/observed.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { isReady } from "#kube/pod.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
@@ -19,6 +18,13 @@ const PAUSE: Backoff = { firstMs: 250, maxMs: 10_000, factor: 2, jitter: 0 };
 /** A question that took this long, in milliseconds, met silence. */
 const SLOW_MS = 500;
 
+/** What a member said. */
+export interface Asked<T, Id> {
+  readonly status: Observed<T>;
+  /** Who it is, if it told that in another way; it is not silent then. */
+  readonly passesAs: Id | undefined;
+}
+
 interface Silence {
   readonly tries: number;
   readonly untilMs: number;
@@ -35,7 +41,7 @@ export class Silences {
   }
 
   /** Asks the member, unless it was silent just now. */
-  async ask(key: Key, pod: Pod, question: () => Promise<MemberAnswer>): Promise<MemberAnswer> {
+  async ask<T, Id>(key: Key, pod: Pod, question: () => Promise<Asked<T, Id>>): Promise<Asked<T, Id>> {
     const silences = this.#of(key);
     const text = textOf(pod);
     const before = silences.get(text);

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { present, unknown } from "#base/observed.ts";
-import { Silences } from "#cluster/silences.ts";
 import { endpointStatus, pod } from "#kit/cluster.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
+import { Silences } from "#runtime/silences.ts";
 
 const KEY = { namespace: "foo", name: "my-etcd" };
 const POD = pod("my-etcd-1", { ready: false });

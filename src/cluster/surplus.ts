@@ -1,0 +1,25 @@
+import { isHealthy, type KnownMember, ownVoters, takesPart } from "#cluster/members.ts";
+import { isVouchedFor } from "#cluster/patience.ts";
+import { byOrdinal, type ClusterSnapshot } from "#cluster/snapshot.ts";
+
+/**
+ * Who goes when there are more voters than are wanted: the sick first, then those that do not serve clients, then the highest
+ * ordinal. Members that a person added are neither counted nor chosen. `undefined` when nobody has to go.
+ */
+export function surplusVoter(snapshot: ClusterSnapshot): KnownMember | undefined {
+  const voters = ownVoters(snapshot);
+  if (voters.length <= snapshot.cluster.spec.replicas) return undefined;
+  const order = byOrdinal(snapshot);
+  return [...voters].sort((a, b) => worth(snapshot, a) - worth(snapshot, b) || order(b.name, a.name))[0];
+}
+
+/** Who is worth least goes first. Whoever only the operator cannot reach is worth as much as any. */
+function worth(snapshot: ClusterSnapshot, member: KnownMember): number {
+  if (takesPart(snapshot, member)) return 1 + Number(isHealthy(snapshot, member));
+  return isVouchedFor(snapshot, member) ? 2 : 0;
+}
+
+/** Whether the learner is on its way for nothing, because there are as many voters as are wanted without it. */
+export function isSurplusLearner(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return member.isLearner && ownVoters(snapshot).length >= snapshot.cluster.spec.replicas;
+}
