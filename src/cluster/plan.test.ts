@@ -28,13 +28,13 @@ import {
 import type { PersistentVolumeClaim, Pod, Service } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
-/** A plan in a few words: what, and by whose decision. */
+/** A plan in a few words: what, by whose decision, and whether a person should hear of it. */
 function said(plan: Plan<ClusterStep>): string {
   switch (plan.next) {
     case "settled":
       return "settled";
     case "wait":
-      return `wait: ${plan.rule}`;
+      return `${plan.warn ? "warn" : "wait"}: ${plan.rule}`;
     case "step":
       return `${plan.rule}: ${nameOf(plan.step)}`;
   }
@@ -251,12 +251,12 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   {
     name: "does not start over the claims of an earlier cluster",
     given: cluster({ stage: "new", with: { claims: [claim("my-etcd-0", { [CLAIM_CLUSTER_ID_ANNOTATION]: "abc" })] } }),
-    expect: "wait: claim-taken",
+    expect: "warn: claim-taken",
   },
   {
     name: "does not take over a Service of its name",
     given: cluster({ stage: "new", with: { headlessService: foreignService } }),
-    expect: "wait: name-taken",
+    expect: "warn: name-taken",
   },
   {
     name: "makes names resolvable before members",
@@ -276,7 +276,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   {
     name: "keeps to the frozen list when replicas is edited while forming",
     given: cluster({ stage: "starting", spec: { replicas: 5 } }),
-    expect: "wait: await-members",
+    expect: "warn: await-members",
   },
   {
     name: "makes the client Service after the members",
@@ -288,7 +288,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     given: cluster({ stage: "starting", with: { budget: undefined } }),
     expect: "disruption-budget: createBudget",
   },
-  { name: "waits for members to join", given: starting, expect: "wait: await-members" },
+  { name: "waits for members to join", given: starting, expect: "warn: await-members" },
   {
     name: "records those that have joined",
     given: {
@@ -303,12 +303,12 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
       ...starting,
       endpoints: new Map([[first!.name, present(endpointStatus(identity.clusterID, first!.id, undefined))]]),
     },
-    expect: "wait: await-members",
+    expect: "warn: await-members",
   },
   {
     name: "does not believe a member of another cluster",
     given: { ...starting, endpoints: new Map([[first!.name, present(endpointStatus("abc", first!.id, first!.id))]]) },
-    expect: "wait: await-members",
+    expect: "warn: await-members",
   },
   {
     name: "does not believe a member that answers as another one",
@@ -316,7 +316,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
       ...starting,
       endpoints: new Map([[first!.name, present(endpointStatus(identity.clusterID, second!.id, first!.id))]]),
     },
-    expect: "wait: await-members",
+    expect: "warn: await-members",
   },
   {
     name: "fences members that have joined",
@@ -341,7 +341,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   {
     name: "but not when it has no claim, and so no data to return with",
     given: withRecordedLearner([]),
-    expect: "wait: await-quorum",
+    expect: "warn: await-quorum",
   },
   {
     name: "puts a deleted Service back",
@@ -382,12 +382,12 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   {
     name: "touches nothing without quorum",
     given: cluster({ down: ["my-etcd-0", "my-etcd-2"] }),
-    expect: "wait: await-quorum",
+    expect: "warn: await-quorum",
   },
   {
     name: "touches nothing without quorum, whatever replicas says",
     given: cluster({ down: ["my-etcd-0", "my-etcd-2"], spec: { replicas: 5 } }),
-    expect: "wait: await-quorum",
+    expect: "warn: await-quorum",
   },
   {
     name: "waits, hands off, while it is paused",
@@ -408,7 +408,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
       stage: "new",
       with: { claims: [claim("my-etcd-0", claimIdentity("abc", "1")), claim("my-etcd-1", claimIdentity("def", "2"))] },
     }),
-    expect: "wait: claim-taken",
+    expect: "warn: claim-taken",
   },
   {
     name: "asks for one more member before it adds one",
@@ -503,7 +503,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   {
     name: "never gives up one that takes part, however long it serves nobody",
     given: unpublished(sickFor(cluster(), "my-etcd-1", 3_000_000), "my-etcd-1"),
-    expect: "wait: await-health",
+    expect: "warn: await-health",
   },
   {
     name: "takes a removal back when the member takes part again",
@@ -642,7 +642,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   {
     name: "changes nothing while the members' data differs and nobody knows whose is right",
     given: withAlarm(sickFor(cluster({ spec: { replicas: 1 } }), "my-etcd-1", 300_000)),
-    expect: "wait: await-verdict",
+    expect: "warn: await-verdict",
   },
   {
     name: "lowers the alarm of a corrupt member that has left",
@@ -657,7 +657,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   {
     name: "gives nobody up without a quorum",
     given: sickFor(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1", 3_000_000),
-    expect: "wait: await-quorum",
+    expect: "warn: await-quorum",
   },
   { name: "waits for a sick member", given: cluster({ down: ["my-etcd-1"] }), expect: "wait: await-health" },
   // Versions
@@ -774,7 +774,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
   {
     name: "a learner that a person added takes the only place for one: it is waited for, and said",
     given: withForeignLearner(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended")),
-    expect: "wait: scale-up",
+    expect: "warn: scale-up",
   },
   {
     name: "a member is known by its ID, whatever somebody made of its peer URL",

@@ -6,8 +6,6 @@ import { wait } from "#runtime/decide.ts";
 
 /** No event tells that a started member has joined, which takes tenths of a second. One that has not for long is looked at rarely. */
 const DIALLED = { firstMs: 100, maxMs: 5_000 };
-/** Without a pod to dial, the pod's own events tell when to look, in milliseconds. */
-const UNDIALLED_RECHECK_MS = 5_000;
 /** A cluster that still forms after this long, in milliseconds, is warned of. It is a guess: images and volumes take their time. */
 const LATE_AFTER_MS = 30_000;
 
@@ -24,13 +22,13 @@ export const awaitMembers: ClusterRule = {
   },
 };
 
-/** When to look again for members that have been started: the one that started last decides. */
+/** When to look again for members that have been started: the one that started last decides. Without any, their pods' own events tell. */
 export function joinRecheckMs({ pods, endpoints, takenAtMs }: ClusterSnapshot, names: readonly string[]): number {
   const ages = names.flatMap((name) => {
     const pod = endpoints.has(name) ? pods.get(name) : undefined;
     return pod === undefined ? [] : startedMsAgo(pod, takenAtMs);
   });
-  return ages.length === 0 ? UNDIALLED_RECHECK_MS : recheckMs(Math.min(...ages), DIALLED);
+  return recheckMs(Math.min(...ages), DIALLED);
 }
 
 function isLate({ cluster, takenAtMs }: ClusterSnapshot): boolean {

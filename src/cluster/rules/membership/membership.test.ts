@@ -91,6 +91,15 @@ function unrecorded(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, identity } } };
 }
 
+/** The third first member is listed, has never started, and its claim has no volume; this process has looked for so long. */
+function neverCame(lostMs: number): ClusterSnapshot {
+  const down = edited(unrecorded(cluster({ down: ["my-etcd-2"] })), ({ name, clientUrls }) => ({
+    clientUrls: name === "my-etcd-2" ? [] : clientUrls,
+  }));
+  const claims = down.claims.map((each) => (each.metadata.name === "my-etcd-2" ? { ...each, spec: {} } : each));
+  return sickFor({ ...down, claims }, "my-etcd-2", lostMs);
+}
+
 function withIndexes(snapshot: ClusterSnapshot, indexes: Readonly<Record<string, number>>): ClusterSnapshot {
   const endpoints = [...snapshot.endpoints].map(([name, answer]) => {
     const raftAppliedIndex = indexes[name];
@@ -177,6 +186,16 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       name: "that another one is a learner says nothing of it",
       given: withArrival(unsure, "my-etcd-5", "started"),
       expect: "wait",
+    },
+    {
+      name: "a first member that never started is looked at anew, too",
+      given: withRemoval(neverCame(20_000), "my-etcd-2", "never-started"),
+      expect: "wait",
+    },
+    {
+      name: "and goes when it is lost",
+      given: withRemoval(neverCame(300_000), "my-etcd-2", "never-started"),
+      expect: "removeMember my-etcd-2",
     },
     {
       name: "the leadership goes to who knows most",
@@ -360,8 +379,18 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       given: going(withArrival(cluster({ spec: { replicas: 1 } }), "my-etcd-3", "intended"), "my-etcd-3"),
       expect: "markRemoval my-etcd-2 scale-down",
     },
+    {
+      name: "whoever is chosen already is not chosen again",
+      given: withRemoval(cluster({ spec: { replicas: 2 } }), "my-etcd-2", "scale-down"),
+      expect: "nothing",
+    },
   ],
   "scale-up": [
+    {
+      name: "a learner of ours is not called somebody's",
+      given: withArrival(withArrival(wanted5, "my-etcd-3", "synced"), "my-etcd-4", "intended"),
+      expect: "addLearner my-etcd-4",
+    },
     {
       name: "an intent that is going is not asked to go again",
       given: going(withArrival(settled, "my-etcd-3", "intended"), "my-etcd-3"),

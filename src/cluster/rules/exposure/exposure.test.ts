@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { CLUSTER_RULES } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster } from "#kit/cluster.ts";
+import type { KubeObject } from "#kube/kinds.ts";
+
+const settled = cluster();
+const objects = {
+  "headless-service": "headlessService",
+  "client-service": "clientService",
+  "disruption-budget": "budget",
+} as const;
+
+function said(rule: string, snapshot: ClusterSnapshot): string {
+  const opinion = CLUSTER_RULES.find(({ name }) => name === rule)!.decide(snapshot);
+  return opinion?.next === "step" ? opinion.step.do : (opinion?.next ?? "nothing");
+}
+
+/** Made from another draft, by this cluster or by somebody else. */
+function otherwise<T extends KubeObject>(live: T, given: { ours: boolean }): T {
+  const { ownerReferences } = live.metadata;
+  return {
+    ...live,
+    metadata: { ...live.metadata, annotations: {}, ownerReferences: given.ours ? ownerReferences : [] },
+  } as T;
+}
+
+for (const [rule, field] of Object.entries(objects)) {
+  const live = settled[field]!;
+  const with_ = (object: KubeObject | undefined): ClusterSnapshot => ({ ...settled, [field]: object });
+  test(`${rule}: what is as it should be is left alone`, () => expect(said(rule, settled)).toBe("nothing"));
+  test(`${rule}: what is missing is made`, () => expect(said(rule, with_(undefined))).toMatch("create"));
+  test(`${rule}: what is otherwise is put right`, () =>
+    expect(said(rule, with_(otherwise(live, { ours: true })))).toMatch("replace"));
+  test(`${rule}: what somebody else made is told, and never changed`, () =>
+    expect(said(rule, with_(otherwise(live, { ours: false })))).toBe("remark"));
+}

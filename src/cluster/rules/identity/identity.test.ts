@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+import { CLUSTER_RULES } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
+import type { KubeObject } from "#kube/kinds.ts";
+
+function opinion(rule: string, snapshot: ClusterSnapshot) {
+  return CLUSTER_RULES.find(({ name }) => name === rule)!.decide(snapshot);
+}
+
+function foreign<T extends KubeObject>(object: T): T {
+  return { ...object, metadata: { ...object.metadata, ownerReferences: [] } };
+}
+
+const settled = cluster();
+const { clusterID, initialMembers } = settled.cluster.status!.identity!;
+
+const taken: { name: string; given: Partial<ClusterSnapshot>; expect: string }[] = [
+  {
+    name: "the Service of the members",
+    given: { headlessService: foreign(settled.headlessService!) },
+    expect: "Service my-etcd exists already",
+  },
+  {
+    name: "the Service for clients",
+    given: { clientService: foreign(settled.clientService!) },
+    expect: "Service my-etcd-client exists already",
+  },
+  {
+    name: "the budget",
+    given: { budget: foreign(settled.budget!) },
+    expect: "PodDisruptionBudget my-etcd exists already",
+  },
+  {
+    name: "an EtcdPeer",
+    given: { foreignPeers: [foreign(settled.peers[0]!)] },
+    expect: "EtcdPeer my-etcd-0 exists already",
+  },
+];
+for (const { name, given, expect: wanted } of taken) {
+  test(`name-taken: ${name} of somebody else is not taken over, and a person hears of it`, () => {
+    expect(opinion("name-taken", cluster({ stage: "new", with: given }))).toMatchObject({
+      next: "wait",
+      warn: true,
+      because: expect.stringContaining(wanted),
+    });
+  });
+}
+
+test("name-taken: what the cluster has made itself is no obstacle when its status was lost", () => {
+  const { headlessService, clientService, budget } = settled;
+  const given = cluster({ stage: "new", with: { headlessService, clientService, budget } });
+  expect(opinion("name-taken", given)).toBeUndefined();
+});
+
+/** The claims of the first members; those that are named have no volume yet. */
+function returning(...unbound: readonly string[]): ClusterSnapshot {
+  const claims = initialMembers.map(({ name, id }) =>
+    claim(name, claimIdentity(clusterID, id), { bound: !unbound.includes(name) }),
+  );
+  return cluster({ stage: "new", with: { claims } });
+}
+
+test("adopt-claims: it says who comes back with data, and only that", () => {
+  expect(opinion("adopt-claims", returning("my-etcd-1"))).toMatchObject({
+    because: `claims of cluster ${clusterID} were kept: my-etcd-0, my-etcd-2 come back with their data`,
+  });
+  expect(opinion("adopt-claims", returning("my-etcd-0", "my-etcd-1", "my-etcd-2"))).toMatchObject({
+    because: `claims of cluster ${clusterID} were kept: none of them ever had a volume`,
+  });
+});

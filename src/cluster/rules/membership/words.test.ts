@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { unknown } from "#base/observed.ts";
+import { awaitLearner } from "#cluster/rules/membership/await-learner.ts";
+import { awaitQuorum } from "#cluster/rules/membership/await-quorum.ts";
+import { removeMember } from "#cluster/rules/membership/remove-member.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster, NOW, pod, sickFor, withArrival, withRemoval } from "#kit/cluster.ts";
+
+// What people are told, and when the operator looks again.
+
+const outage = cluster({ down: ["my-etcd-1", "my-etcd-2"] });
+const sickTwo = (one: number, other: number) => sickFor(sickFor(outage, "my-etcd-1", one), "my-etcd-2", other);
+
+const outages: { name: string; given: ClusterSnapshot; expect: number }[] = [
+  { name: "every second at first", given: outage, expect: 1_000 },
+  { name: "by the one that is missing for the shortest time", given: sickTwo(50_000, 20_000), expect: 2_000 },
+  { name: "at last every ten seconds", given: sickTwo(3_600_000, 3_600_000), expect: 10_000 },
+  {
+    name: "every ten seconds when nobody is missing",
+    given: { ...cluster(), members: unknown("no leader") },
+    expect: 10_000,
+  },
+];
+for (const { name, given, expect: wanted } of outages) {
+  test(`await-quorum: it looks again ${name}, and a person hears of it`, () => {
+    expect(awaitQuorum.decide(given)).toMatchObject({ next: "wait", recheckAfterMs: wanted, warn: true });
+  });
+}
+
+const joining = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added");
+
+/** The learner's pod was made so long ago, in milliseconds. */
+function withPod(msAgo: number, given: { dialled: boolean }): ClusterSnapshot {
+  const its = pod("my-etcd-3", { ready: false });
+  const metadata = { ...its.metadata, creationTimestamp: new Date(NOW - msAgo).toISOString() };
+  const { endpoints } = joining;
+  return {
+    ...joining,
+    pods: new Map([...joining.pods, ["my-etcd-3", { ...its, metadata }]]),
+    endpoints: given.dialled ? new Map([...endpoints, ["my-etcd-3", unknown("refused")]]) : endpoints,
+  };
+}
+
+const arrivals: { name: string; given: ClusterSnapshot; expect: number }[] = [
+  { name: "every tenth of a second at first", given: withPod(0, { dialled: true }), expect: 100 },
+  { name: "then more rarely", given: withPod(10_000, { dialled: true }), expect: 1_000 },
+  { name: "at last every two seconds", given: withPod(3_600_000, { dialled: true }), expect: 2_000 },
+  { name: "rarely while its pod has no address", given: withPod(0, { dialled: false }), expect: 5_000 },
+  { name: "rarely while it has no pod", given: joining, expect: 5_000 },
+];
+for (const { name, given, expect: wanted } of arrivals) {
+  test(`await-learner: it looks again ${name}`, () => {
+    expect(awaitLearner.decide(given)).toMatchObject({ next: "wait", recheckAfterMs: wanted });
+  });
+}
+
+test("remove-member: it says why a removal is taken back", () => {
+  expect(removeMember.decide(withRemoval(cluster(), "my-etcd-2", "scale-down"))).toMatchObject({
+    because: "my-etcd-2 need not go any more",
+  });
+  expect(removeMember.decide(withRemoval(cluster(), "my-etcd-2", "replacement"))).toMatchObject({
+    because: "my-etcd-2 is well, or may be",
+  });
+});

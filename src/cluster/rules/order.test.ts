@@ -1,0 +1,206 @@
+import { expect, test } from "vitest";
+import { PAUSED_ANNOTATION } from "#api/names.ts";
+import { present } from "#base/observed.ts";
+import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { type AlarmType, memberIdFromHex } from "#etcd/types.ts";
+import {
+  claim,
+  claimIdentity,
+  cluster,
+  knownFor,
+  LATER_ID,
+  sickFor,
+  withArrival,
+  withBudget,
+  withoutMember,
+  withRemoval,
+} from "#kit/cluster.ts";
+import type { Service } from "#kube/kinds.ts";
+import type { Plan } from "#runtime/decide.ts";
+
+// When both rules have an opinion, the first one speaks: the place in the list is part of each rule.
+
+/** Who speaks, in this order: remarks, and who decides, whether or not a guard holds it back. */
+function speakers(plan: Plan<ClusterStep>): readonly string[] {
+  const remarks = (plan.aside ?? []).map(({ rule }) => rule);
+  if (plan.next === "settled") return [...remarks, "deleting"];
+  return [...remarks, /\(held back: (.+)\)$/.exec(plan.because)?.[1] ?? plan.rule];
+}
+
+function without(snapshot: ClusterSnapshot, ...peers: readonly string[]): ClusterSnapshot {
+  return { ...snapshot, peers: snapshot.peers.filter(({ metadata }) => !peers.includes(metadata.name)) };
+}
+
+/** Every member tells of these alarms: for an ID, or for nobody in particular. */
+function withAlarms(
+  snapshot: ClusterSnapshot,
+  ...raised: readonly { type: AlarmType; id?: string }[]
+): ClusterSnapshot {
+  const alarms = raised.map(({ type, id }) => ({ type, memberId: id === undefined ? undefined : memberIdFromHex(id) }));
+  const endpoints = [...snapshot.endpoints].map(
+    ([name, answer]) => [name, answer.is === "present" ? present({ ...answer.value, alarms }) : answer] as const,
+  );
+  return { ...snapshot, endpoints: new Map(endpoints) };
+}
+
+/** Only so many of the first members are on record as joined. */
+function withJoined(snapshot: ClusterSnapshot, count: number): ClusterSnapshot {
+  const identity = snapshot.cluster.status!.identity!;
+  const initialMembers = identity.initialMembers.map((member, n) => ({ ...member, joined: n < count }));
+  const status = { ...snapshot.cluster.status, identity: { ...identity, initialMembers } };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status } };
+}
+
+/** The last first member has yet to start: etcd lists it, and no more. */
+function withStraggler(snapshot: ClusterSnapshot): ClusterSnapshot {
+  if (snapshot.members.is !== "present") throw new Error("there is no list");
+  const { value } = snapshot.members;
+  const members = value.members.map((member) => (member.name === "my-etcd-2" ? { ...member, clientUrls: [] } : member));
+  return withJoined({ ...snapshot, members: present({ ...value, members }) }, 2);
+}
+
+/** etcd has added my-etcd-4 besides, which has no peer. */
+function withOrphan(snapshot: ClusterSnapshot): ClusterSnapshot {
+  if (snapshot.members.is !== "present") throw new Error("there is no list");
+  const { value } = snapshot.members;
+  const orphan = {
+    id: memberIdFromHex("abc"),
+    name: "",
+    peerUrls: ["http://my-etcd-4.my-etcd.foo.svc:2380"],
+    clientUrls: [],
+    isLearner: true,
+  };
+  return { ...snapshot, members: present({ ...value, members: [...value.members, orphan] }) };
+}
+
+/** The arriving member's peer as it was before it learned its ID. */
+function intentOf(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { peers } = withArrival(wanted5, "my-etcd-3", "intended");
+  return { ...snapshot, peers: [...without(snapshot, "my-etcd-3").peers, ...peers.slice(3)] };
+}
+
+const settled = cluster();
+const wanted5 = cluster({ spec: { replicas: 5 } });
+const added = withArrival(wanted5, "my-etcd-3", "added");
+const paused = { [PAUSED_ANNOTATION]: "true" };
+const theirs: Service = {
+  ...settled.headlessService!,
+  metadata: { ...settled.headlessService!.metadata, ownerReferences: [] },
+};
+const kept = [0, 1, 2].map((n) => claim(`my-etcd-${n}`, claimIdentity("abc", `${n + 1}`)));
+const full = { type: "NOSPACE", id: "abc" } as const;
+const disputed = { type: "CORRUPT" } as const;
+const corruptAndGone = { type: "CORRUPT", id: "abc" } as const;
+
+const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] = [
+  {
+    order: ["deleting", "no-space"],
+    so: "a cluster that goes is left to go",
+    given: withAlarms(cluster({ deleting: true }), full),
+  },
+  {
+    order: ["no-space", "refuse-upgrade", "paused"],
+    so: "both are said, also while it is paused",
+    given: withAlarms(cluster({ spec: { version: "3.7.3" }, annotations: paused }), full),
+  },
+  {
+    order: ["paused", "name-taken"],
+    so: "nobody is told to delete anything for a cluster that is paused",
+    given: cluster({ stage: "new", annotations: paused, with: { headlessService: theirs } }),
+  },
+  {
+    order: ["name-taken", "adopt-claims"],
+    so: "nothing half-done stays behind",
+    given: cluster({ stage: "new", with: { headlessService: theirs, claims: kept } }),
+  },
+  {
+    order: ["record-joined", "fence"],
+    so: "who has joined is known before anybody is changed",
+    given: withJoined(cluster({ stage: "joined" }), 2),
+  },
+  {
+    order: ["fence", "headless-service"],
+    so: "every moment before is one in which an emptied member could vote",
+    given: cluster({ stage: "joined", with: { headlessService: undefined } }),
+  },
+  {
+    order: ["bootstrap", "restore-peer"],
+    so: "first members start side by side",
+    given: without(withStraggler(cluster({ down: ["my-etcd-2"] })), "my-etcd-1", "my-etcd-2"),
+  },
+  {
+    order: ["restore-peer", "client-service"],
+    so: "a member comes before who wants to use it",
+    given: without(cluster({ with: { clientService: undefined } }), "my-etcd-1"),
+  },
+  {
+    order: ["client-service", "disruption-budget"],
+    so: "clients come before evictions",
+    given: cluster({ with: { clientService: undefined, budget: undefined } }),
+  },
+  {
+    order: ["await-quorum", "await-verdict"],
+    so: "nobody is told to remove a member while none can be removed",
+    given: withAlarms(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), disputed),
+  },
+  {
+    order: ["await-verdict", "disarm-alarm"],
+    so: "no alarm is lowered while nobody knows whose data is right",
+    given: withAlarms(settled, corruptAndGone, disputed),
+  },
+  {
+    order: ["disarm-alarm", "retire-peer"],
+    so: "until then nobody is served",
+    given: withAlarms(withoutMember(settled, "my-etcd-2"), corruptAndGone),
+  },
+  {
+    order: ["retire-peer", "identify-member"],
+    so: "what is over is cleared away before anything new begins",
+    given: withoutMember(intentOf(added), "my-etcd-2"),
+  },
+  {
+    order: ["identify-member", "restore-learner"],
+    so: "an intent is recognised before another member gets a peer",
+    given: withOrphan(intentOf(added)),
+  },
+  {
+    order: ["restore-learner", "take-back-learner"],
+    so: "every member has a peer before one of them is sent away",
+    given: withOrphan(withArrival(settled, "my-etcd-3", "added")),
+  },
+  {
+    order: ["promote-learner", "give-up-learner"],
+    so: "who has arrived at last is not sent away for being late",
+    given: withBudget(knownFor(withArrival(wanted5, "my-etcd-3", "synced"), LATER_ID, 700_000)),
+  },
+  {
+    order: ["give-up-learner", "remove-member"],
+    so: "a learner that takes too long is seen to before anybody else goes",
+    given: withRemoval(knownFor(added, LATER_ID, 700_000), "my-etcd-1", "replacement"),
+  },
+  {
+    order: ["await-learner", "replace-lost"],
+    so: "nothing else begins while a member is on its way",
+    given: sickFor(
+      withArrival(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-3", "added"),
+      "my-etcd-1",
+      300_000,
+    ),
+  },
+  {
+    order: ["replace-lost", "scale-down"],
+    so: "the claim of a lost member is kept, although fewer are wanted",
+    given: sickFor(cluster({ replicas: 5, spec: { replicas: 3 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
+  },
+];
+
+for (const { order, so, given } of pairs) {
+  test(`cluster order: ${order.join(" speaks before ")}: ${so}`, () => {
+    const having = CLUSTER_RULES.filter((rule) => rule.decide(given) !== undefined).map(({ name }) => name);
+    expect(having.filter((name) => order.includes(name))).toEqual(order);
+    const spoken = speakers(planCluster(given));
+    expect(spoken).toEqual(order.slice(0, spoken.length));
+  });
+}
