@@ -177,7 +177,7 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["give-up-learner", "remove-member"],
-    so: "a learner that takes too long is seen to before anybody else goes",
+    so: "who is late is looked at first, and one-at-a-time holds that back while somebody else is leaving",
     given: withRemoval(knownFor(added, LATER_ID, 700_000), "my-etcd-1", "replacement"),
   },
   {
