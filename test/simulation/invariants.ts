@@ -25,6 +25,7 @@ import {
   foreignStays,
   goingIsLeft,
   leaderOnly,
+  namesFirst,
   pausedIsLeft,
 } from "./object-invariants.ts";
 import { availableIsTrue, readyIsTrue, settledIsTrue } from "./status-invariants.ts";
@@ -192,6 +193,7 @@ export const INVARIANTS: readonly Invariant[] = [
   alarmStays,
   claimsStay,
   claimsTell,
+  namesFirst,
   emptyClaims,
   claimFirst,
   claimsArePaidFor,

@@ -5,6 +5,7 @@ import type { ClusterStep } from "#cluster/step.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { WorldEvent } from "#kit/world.ts";
+import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
 import { votersIn } from "#kit/world-truth.ts";
 import { PODS, REPLICA_SETS } from "#kube/kinds.ts";
 import type { Invariant } from "./memory.ts";
@@ -171,7 +172,14 @@ export const voteAfterFence: Invariant = {
     if (act?.step.do !== "promote") return undefined;
     const { name, id } = act.step;
     const peer = world.api.list(ETCD_PEERS).find(({ spec }) => spec.memberID === hexOf(id));
-    return peer?.spec.bootstrap === undefined ? undefined : `${name} is promoted before it is fenced`;
+    if (peer?.spec.bootstrap !== undefined) return `${name} is promoted before it is fenced`;
+    // The container may start again at any moment, with what its pod says.
+    const pod = world.api
+      .list(PODS)
+      .find(({ metadata }) => world.etcd.processes.get(metadata.uid)?.data.memberId === id);
+    return pod === undefined || !canStartEmpty(flagsOf(pod))
+      ? undefined
+      : `${name} is promoted before its pod ${pod.metadata.name} is fenced`;
   },
 };
 

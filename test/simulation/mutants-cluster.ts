@@ -6,6 +6,7 @@ import { knownMembers, votersOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
 import { clusterIdFromHex, type EndpointStatus, memberIdFromHex } from "#etcd/types.ts";
 import { step } from "#runtime/decide.ts";
+import { DELETED, FOREIGN, FORMED, FORMING, REPLACED, SCALED } from "./leanings.ts";
 import {
   doing,
   earlier,
@@ -19,27 +20,17 @@ import {
   without,
 } from "./mutant.ts";
 import { credulous } from "./mutants-rest.ts";
-import type { Leaning } from "./profile.ts";
-
-const FORMING: Leaning = {
-  onlyThat: true,
-  startsFormed: false,
-  steps: 60,
-  replicas: 3,
-  isTidied: true,
-  obstacle: "none",
-};
-const FORMED: Leaning = { ...FORMING, startsFormed: true, steps: 80 };
-const SCALED: Leaning = { ...FORMED, often: { editReplicas: 3, etcd: 20 } };
-const REPLACED: Leaning = { ...FORMED, often: { deleteClaim: 2, deletePod: 3 }, steps: 60 };
-const FOREIGN: Leaning = { ...FORMING, often: { placeForeign: 8 }, isTidied: false, steps: 80 };
-const DELETED: Leaning = { ...FORMED, often: { deleteCluster: 3, createCluster: 4 } };
 
 /** Every rule of the cluster left out. */
 const LEFT_OUT = leftOut("cluster", [
   { name: "deleting", leaning: DELETED },
+  {
+    name: "no-space",
+    leaning: { ...FORMED, often: { fillMember: 2 }, isTidied: false },
+    covered: "it only tells, by an event; the conditions look at the alarm themselves",
+  },
   { name: "paused", leaning: { ...FORMED, often: { pause: 3, editReplicas: 2, deleteService: 2 } } },
-  { name: "name-taken", leaning: FOREIGN },
+  { name: "name-taken", leaning: { ...FORMED, often: { createRival: 3 } } },
   { name: "adopt-claims", leaning: DELETED },
   { name: "claim-taken", leaning: { ...DELETED, often: { deleteCluster: 3, createCluster: 4, placeForeign: 6 } } },
   { name: "record-identity", leaning: FORMING },
@@ -60,6 +51,11 @@ const LEFT_OUT = leftOut("cluster", [
   { name: "retire-peer", leaning: SCALED },
   { name: "identify-member", leaning: SCALED },
   { name: "restore-learner", leaning: { ...SCALED, often: { editReplicas: 3, deletePeer: 6 }, steps: 160 } },
+  {
+    name: "take-back-learner",
+    leaning: SCALED,
+    covered: "the learner gets its vote, and scale-down takes it away again: a copy for nothing, and no promise",
+  },
   { name: "promote-learner", leaning: SCALED },
   {
     name: "give-up-learner",
@@ -120,6 +116,12 @@ const UNGUARDED = leftUnguarded("cluster", [
     promise: "vote after fence",
   },
   {
+    name: "nobody-vouches",
+    leaning: { ...FORMED, often: { hideMember: 4, killContainer: 2 } },
+    covered: "replace-lost and remove-member look themselves; see the pair",
+    promise: "the healthy stay",
+  },
+  {
     name: "not-a-member",
     leaning: SCALED,
     covered: "retire-peer looks itself; see the pairs",
@@ -174,7 +176,7 @@ function unrecorded({ cluster, ...rest }: ClusterSnapshot): ClusterSnapshot {
 }
 
 /** The member list as it is on record, taken for a confirmed one. */
-function listedByRecord(snapshot: ClusterSnapshot): ClusterSnapshot {
+export function listedByRecord(snapshot: ClusterSnapshot): ClusterSnapshot {
   const identity = identityOf(snapshot);
   if (snapshot.members.is === "present" || identity === undefined) return snapshot;
   const members = knownMembers(snapshot).map(({ name, id, isLearner }) => ({
@@ -355,16 +357,6 @@ const WEAKENED: readonly Mutant[] = [
       unguarded("cluster", "own-only"),
     ],
     leaning: FOREIGN,
-  },
-  {
-    name: "replace-lost has no patience",
-    edits: [
-      seeing("replace-lost", (snapshot) => ({
-        ...snapshot,
-        replaceAfterMs: 0,
-      })),
-    ],
-    leaning: { ...FORMED, callFaults: { unsent: 0.1 }, steps: 60 },
   },
   {
     name: "await-health goes by who takes part",

@@ -8,6 +8,7 @@ import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { Condition } from "#runtime/conditions.ts";
 import { step } from "#runtime/decide.ts";
 import type { PassTools } from "#runtime/pass.ts";
+import { FOREIGN, FORMED, FORMING, LOST, SCALED } from "./leanings.ts";
 import {
   earlierInPeer,
   leftOut,
@@ -19,19 +20,6 @@ import {
   withStep,
 } from "./mutant.ts";
 import type { Leaning } from "./profile.ts";
-
-const FORMING: Leaning = {
-  onlyThat: true,
-  startsFormed: false,
-  steps: 60,
-  replicas: 3,
-  isTidied: true,
-  obstacle: "none",
-};
-const FORMED: Leaning = { ...FORMING, startsFormed: true, steps: 80 };
-const LOST: Leaning = { ...FORMED, often: { deleteClaim: 3, deletePod: 4 } };
-const SCALED: Leaning = { ...FORMED, often: { editReplicas: 3, etcd: 20 } };
-const FOREIGN: Leaning = { ...FORMING, often: { placeForeign: 8 }, isTidied: false, steps: 80 };
 
 /** Every rule of the peer left out. */
 const LEFT_OUT = leftOut("peer", [
@@ -192,7 +180,10 @@ function saying(conditions: readonly Condition[] | undefined, type: string): Con
   return (conditions ?? []).map((each) => (each.type === type ? { ...each, status: "True" } : each));
 }
 
-/** A watch of EtcdClusters that hears nothing, and EtcdPeers that people delete meanwhile. */
+/**
+ * A watch of EtcdClusters that hears nothing, and EtcdPeers that people delete meanwhile. Of one member: of several those that are
+ * left answer, so that record-joined has to be done again first, in vain, and holds everything else.
+ */
 const DEAF: Leaning = {
   ...FORMING,
   replicas: 1,
@@ -273,28 +264,6 @@ const PARTS: readonly Mutant[] = [
     promise: "fence",
     parts: { tools: forgetful, kube: credulous },
     leaning: DEAF,
-  },
-  {
-    name: "what the status says of the sick is believed at once",
-    parts: {
-      cluster: (real) => ({
-        ...real,
-        plan: (snapshot, resting) => {
-          const told = (ms: number) => ({
-            knownForMs: ms,
-            sickForMs: ms,
-            wellMsAgo: undefined,
-            silentForMs: 0,
-            lostForMs: ms,
-          });
-          const recorded = (snapshot.cluster.status?.members ?? []).flatMap(({ id, since }) =>
-            since === undefined ? [] : [[id, told(snapshot.takenAtMs - Date.parse(since))] as const],
-          );
-          return real.plan({ ...snapshot, histories: new Map(recorded) }, resting);
-        },
-      }),
-    },
-    leaning: { ...FORMED, often: { killContainer: 6, crashOperator: 4, cutOffMember: 4, time: 30 }, steps: 400 },
   },
   {
     name: "the member list is read from one member alone",

@@ -1,11 +1,18 @@
 import { type Told, tell } from "./history.ts";
 import { guardedAgain, type Mutant, mutationOf } from "./mutant.ts";
 import { CLUSTER_MUTANTS } from "./mutants-cluster.ts";
+import { HEALING_MUTANTS } from "./mutants-healing.ts";
+import { RUNTIME_MUTANTS } from "./mutants-runtime.ts";
 import { REMAINING_MUTANTS } from "./mutants-rest.ts";
 import { profileOf } from "./profile.ts";
 
 /** Everything that is broken on purpose. */
-export const MUTANTS: readonly Mutant[] = [...CLUSTER_MUTANTS, ...REMAINING_MUTANTS];
+export const MUTANTS: readonly Mutant[] = [
+  ...CLUSTER_MUTANTS,
+  ...HEALING_MUTANTS,
+  ...RUNTIME_MUTANTS,
+  ...REMAINING_MUTANTS,
+];
 
 /** Histories after which a mutant counts as not found. Most are found within five. */
 const MOST_HISTORIES = 60;

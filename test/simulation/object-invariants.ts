@@ -51,6 +51,18 @@ export const claimsTell: Invariant = {
   },
 };
 
+export const namesFirst: Invariant = {
+  name: "names first",
+  promise: "A cluster whose names are taken is not begun: nothing half-done stays behind.",
+  breaks(event) {
+    if (event.is !== "acts" || !("cluster" in event.snapshot) || !("identity" in event.step)) return undefined;
+    const { cluster, headlessService, clientService, budget, foreignPeers } = event.snapshot;
+    const named = [headlessService, clientService, budget, ...foreignPeers].filter((object) => object !== undefined);
+    const taken = named.find((object) => controllerOf(object)?.uid !== cluster.metadata.uid);
+    return taken === undefined ? undefined : `${taken.kind} ${taken.metadata.name} is somebody else's`;
+  },
+};
+
 export const emptyClaims: Invariant = {
   name: "no empty claim",
   promise: "A member that is fenced never gets an empty claim in place of the one that it lost.",

@@ -1,0 +1,18 @@
+import type { Leaning } from "./profile.ts";
+
+// What histories lean to, so that mutants are found soon.
+
+export const FORMING: Leaning = {
+  onlyThat: true,
+  startsFormed: false,
+  steps: 60,
+  replicas: 3,
+  isTidied: true,
+  obstacle: "none",
+};
+export const FORMED: Leaning = { ...FORMING, startsFormed: true, steps: 80 };
+export const SCALED: Leaning = { ...FORMED, often: { editReplicas: 3, etcd: 20 } };
+export const REPLACED: Leaning = { ...FORMED, often: { deleteClaim: 2, deletePod: 3 }, steps: 60 };
+export const LOST: Leaning = { ...FORMED, often: { deleteClaim: 3, deletePod: 4 } };
+export const FOREIGN: Leaning = { ...FORMING, often: { placeForeign: 8 }, isTidied: false, steps: 80 };
+export const DELETED: Leaning = { ...FORMED, often: { deleteCluster: 3, createCluster: 4 } };

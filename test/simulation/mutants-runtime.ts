@@ -1,0 +1,146 @@
+import { knownMembers, ownVoters, votersOf } from "#cluster/members.ts";
+import { type ClusterSnapshot, identityOf, peerNamed } from "#cluster/snapshot.ts";
+import { quorumOf } from "#etcd/quorum.ts";
+import { step, wait } from "#runtime/decide.ts";
+import { FORMED, FORMING, SCALED } from "./leanings.ts";
+import { doing, type Edit, type Mutant, replaced, seeing } from "./mutant.ts";
+import type { Leaning } from "./profile.ts";
+
+// What stands aside, what rests, when a cluster has formed, and who is meant: each broken once.
+
+/** Writes that are refused or undone, while there is something to do. */
+const REFUSED: Leaning = {
+  ...FORMED,
+  often: { placeForeign: 8, deleteService: 4, deleteBudget: 4, editReplicas: 3 },
+  isTidied: false,
+  steps: 120,
+};
+
+/** Nothing is asked while a step rests. */
+const holding: Edit = (plans) => ({
+  ...plans,
+  clusterRules: plans.clusterRules.map((rule) => ({ ...rule, holds: true })),
+  peerRules: plans.peerRules.map((rule) => ({ ...rule, holds: true })),
+});
+
+/** The pod that runs is not asked whether it has been told. */
+const byRecordAlone: Edit = (plans) => ({
+  ...plans,
+  clusterGuards: plans.clusterGuards.map((real) =>
+    real.name === "fence-before-vote"
+      ? {
+          ...real,
+          forbids: (snapshot, { do: what, ...target }) =>
+            what === "promote" && "name" in target && peerNamed(snapshot, target.name)?.spec.bootstrap !== undefined
+              ? "mutant"
+              : undefined,
+        }
+      : real,
+  ),
+});
+
+/** EtcdPeers as members of their names. */
+function namesakes(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const ids = new Map(knownMembers(snapshot).map(({ name, id }) => [name, id]));
+  const peers = snapshot.peers.map((peer) => {
+    const id = ids.get(peer.metadata.name);
+    return id === undefined ? peer : { ...peer, spec: { ...peer.spec, memberID: id } };
+  });
+  return { ...snapshot, peers };
+}
+
+export const RUNTIME_MUTANTS: readonly Mutant[] = [
+  {
+    name: "a step that rests holds up all others",
+    edits: [holding],
+    leaning: REFUSED,
+  },
+  {
+    name: "nothing rests",
+    parts: {
+      cluster: (real) => ({ ...real, plan: (snapshot) => real.plan(snapshot, () => undefined) }),
+      peer: (real) => ({ ...real, plan: (snapshot) => real.plan(snapshot, () => undefined) }),
+    },
+    leaning: REFUSED,
+  },
+  {
+    name: "the budget counts voters only",
+    edits: [
+      doing("disruption-budget", (real, snapshot) => {
+        if (real.do !== "createBudget" && real.do !== "replaceBudget") return real;
+        const minAvailable = quorumOf(Math.max(votersOf(snapshot).length, 1));
+        return { ...real, budget: { ...real.budget, spec: { ...real.budget.spec, minAvailable } } };
+      }),
+    ],
+    leaning: { ...FORMED, often: { drain: 6, editReplicas: 4 }, steps: 160 },
+  },
+  {
+    name: "a cluster forms until all its members have joined",
+    edits: [
+      replaced("await-members", (real, snapshot) => {
+        const isForming = identityOf(snapshot)?.initialMembers.some(({ joined }) => !joined) ?? false;
+        return isForming ? wait("await-members", "mutant", 5_000) : real.decide(snapshot);
+      }),
+    ],
+    leaning: { ...FORMING, often: { emptyDisk: 3, deleteClaim: 2, deletePod: 3 }, hasStrictEtcd: true },
+  },
+  {
+    name: "restore-peer goes by spec.version",
+    edits: [
+      doing("restore-peer", (real, { cluster }) =>
+        real.do === "createPeer" && real.peer.spec !== undefined
+          ? { ...real, peer: { ...real.peer, spec: { ...real.peer.spec, version: cluster.spec.version } } }
+          : real,
+      ),
+    ],
+    leaning: { ...FORMED, often: { editVersion: 3, deletePeer: 3 } },
+  },
+  {
+    name: "scale-down counts members of somebody else",
+    edits: [
+      replaced("scale-down", (real, snapshot) => {
+        const last = ownVoters(snapshot).at(-1);
+        const peer = last === undefined ? undefined : peerNamed(snapshot, last.name);
+        if (peer === undefined || votersOf(snapshot).length <= snapshot.cluster.spec.replicas)
+          return real.decide(snapshot);
+        return step("scale-down", "mutant", { do: "markRemoval", peer, removal: "scale-down" });
+      }),
+    ],
+    leaning: { ...FORMED, often: { addOwnVoter: 3 } },
+  },
+  {
+    name: "identify-member knows members by the names that they tell",
+    edits: [
+      seeing("identify-member", (snapshot) => {
+        const { members } = snapshot;
+        if (members.is !== "present") return snapshot;
+        const named = members.value.members.filter(({ name }) => name !== "");
+        return { ...snapshot, members: { ...members, value: { ...members.value, members: named } } };
+      }),
+    ],
+    leaning: SCALED,
+  },
+  {
+    name: "retire-peer knows members by their names",
+    edits: [seeing("retire-peer", namesakes)],
+    leaning: { ...SCALED, often: { editReplicas: 3, etcd: 20, deletePeer: 3 } },
+  },
+  {
+    name: "identify-member resumes an intent that is on its way out",
+    edits: [
+      seeing("identify-member", (snapshot) => ({
+        ...snapshot,
+        peers: snapshot.peers.map(({ metadata: { deletionTimestamp: _, ...metadata }, ...peer }) => ({
+          ...peer,
+          metadata: { ...metadata, finalizers: [] },
+        })),
+      })),
+    ],
+    leaning: { ...SCALED, often: { editReplicas: 4, deletePeer: 4 } },
+  },
+  {
+    name: "a vote goes by the EtcdPeer alone",
+    edits: [byRecordAlone],
+    leaning: SCALED,
+  },
+];
