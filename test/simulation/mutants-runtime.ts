@@ -1,6 +1,7 @@
-import { knownMembers, ownVoters, votersOf } from "#cluster/members.ts";
+import { isLeaving, knownMembers, ownVoters, votersOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf, peerNamed } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
 import { step, wait } from "#runtime/decide.ts";
 import { FORMED, FORMING, SCALED } from "./leanings.ts";
 import { doing, type Edit, type Mutant, replaced, seeing } from "./mutant.ts";
@@ -38,6 +39,13 @@ const byRecordAlone: Edit = (plans) => ({
       : real,
   ),
 });
+
+/** Who is one too many when members of somebody else are counted. */
+function crowdedOut(snapshot: ClusterSnapshot) {
+  const isCrowded = votersOf(snapshot).length > snapshot.cluster.spec.replicas;
+  const member = isCrowded ? ownVoters(snapshot).at(-1) : undefined;
+  return { member, peer: member === undefined ? undefined : peerNamed(snapshot, member.name) };
+}
 
 /** EtcdPeers as members of their names. */
 function namesakes(snapshot: ClusterSnapshot): ClusterSnapshot {
@@ -99,14 +107,19 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     name: "scale-down counts members of somebody else",
     edits: [
       replaced("scale-down", (real, snapshot) => {
-        const last = ownVoters(snapshot).at(-1);
-        const peer = last === undefined ? undefined : peerNamed(snapshot, last.name);
-        if (peer === undefined || votersOf(snapshot).length <= snapshot.cluster.spec.replicas)
+        const { member, peer } = crowdedOut(snapshot);
+        if (member === undefined || peer === undefined || isLeaving(snapshot, member.name))
           return real.decide(snapshot);
         return step("scale-down", "mutant", { do: "markRemoval", peer, removal: "scale-down" });
       }),
+      replaced("remove-member", (real, snapshot) => {
+        const { member } = crowdedOut(snapshot);
+        if (member === undefined || !isLeaving(snapshot, member.name)) return real.decide(snapshot);
+        const { name, id } = member;
+        return step("remove-member", "mutant", { do: "removeMember", name, id: memberIdFromHex(id) });
+      }),
     ],
-    leaning: { ...FORMED, often: { addOwnVoter: 3 } },
+    leaning: { ...FORMED, often: { addOwnVoter: 3 }, replicas: 5, isTidied: false },
   },
   {
     name: "identify-member knows members by the names that they tell",
@@ -124,6 +137,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     name: "retire-peer knows members by their names",
     edits: [seeing("retire-peer", namesakes)],
     leaning: { ...SCALED, often: { editReplicas: 3, etcd: 20, deletePeer: 3 } },
+    covered: "a member is given a name only when no EtcdPeer has it; etcdctl alone could add one under an old URL",
   },
   {
     name: "identify-member resumes an intent that is on its way out",
@@ -137,6 +151,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
       })),
     ],
     leaning: { ...SCALED, often: { editReplicas: 4, deletePeer: 4 } },
+    covered: "an intent goes without a finalizer, and retire-peer is asked before",
   },
   {
     name: "a vote goes by the EtcdPeer alone",

@@ -2,8 +2,8 @@ import { type Told, tell } from "./history.ts";
 import { guardedAgain, type Mutant, mutationOf } from "./mutant.ts";
 import { CLUSTER_MUTANTS } from "./mutants-cluster.ts";
 import { HEALING_MUTANTS } from "./mutants-healing.ts";
-import { RUNTIME_MUTANTS } from "./mutants-runtime.ts";
 import { REMAINING_MUTANTS } from "./mutants-rest.ts";
+import { RUNTIME_MUTANTS } from "./mutants-runtime.ts";
 import { profileOf } from "./profile.ts";
 
 /** Everything that is broken on purpose. */
