@@ -146,7 +146,7 @@ const PAIRS: readonly Mutant[] = [
     name: "without peer rule replica-set-taken + without peer guard own-only",
     promise: "foreign stays",
     edits: [without("peer", "replica-set-taken"), unguarded("peer", "own-only")],
-    leaning: FOREIGN,
+    leaning: { ...FORMED, often: { deletePeer: 4 } }, // the ReplicaSet of the EtcdPeer before is there for a while
   },
   {
     name: "the pod comes before its claim + without peer guard claim-first",
