@@ -295,12 +295,15 @@ export class ApiServer {
 
 /** What the schemas forbid, as far as the operator could do it. @param before undefined when the object is made */
 function validate(resource: AnyResource, before: unknown, after: unknown): void {
-  const isForbidden =
-    resource.plural === ETCD_PEERS.plural
-      ? isForbiddenPeer(before as EtcdPeerSpec | undefined, after as EtcdPeerSpec)
-      : resource.plural === REPLICA_SETS.plural &&
-        isOtherSelector(before as ReplicaSet["spec"], after as ReplicaSet["spec"]);
-  if (isForbidden) throw new OperatorError("KubeInvalid", `${resource.kind}: a rule of its schema forbids this`);
+  if (isForbidden(resource, before, after))
+    throw new OperatorError("KubeInvalid", `${resource.kind}: a rule of its schema forbids this`);
+}
+
+function isForbidden({ plural }: AnyResource, before: unknown, after: unknown): boolean {
+  if (plural === ETCD_PEERS.plural) return isForbiddenPeer(before as EtcdPeerSpec | undefined, after as EtcdPeerSpec);
+  if (plural !== REPLICA_SETS.plural || before === undefined) return false;
+  const [old, next] = [before, after] as ReplicaSet["spec"][]; // immutable: ValidateReplicaSetUpdate in pkg/apis/apps/validation
+  return !isDeepStrictEqual(next?.selector, old?.selector);
 }
 
 /** The CEL rules in src/api/v1alpha1/peer-schema.ts. */
@@ -308,19 +311,15 @@ function isForbiddenPeer(before: EtcdPeerSpec | undefined, after: EtcdPeerSpec):
   if (!VERSION.test(after.version)) return true;
   if (before === undefined) return false;
   const isGivenBack = after.bootstrap !== undefined && before.bootstrap === undefined;
-  const { clusterName, storage, podTemplate } = before;
-  const stays = { clusterName, storage, podTemplate };
-  const is = { clusterName: after.clusterName, storage: after.storage, podTemplate: after.podTemplate };
-  return isGivenBack || !isDeepStrictEqual(is, stays);
+  return isGivenBack || !isDeepStrictEqual(fixedIn(after), fixedIn(before));
+}
+
+function fixedIn({ clusterName, storage, podTemplate }: EtcdPeerSpec): object {
+  return { clusterName, storage, podTemplate };
 }
 
 /** The regular expression in the CEL rule of a version. */
 const VERSION = new RegExp(/matches\('(.+)'\)/.exec(JSON.stringify(versionSchema.meta()))?.[1] ?? "no rule");
-
-/** `apps/v1` has it immutable: ValidateReplicaSetUpdate in pkg/apis/apps/validation/validation.go. */
-function isOtherSelector(before: ReplicaSet["spec"], after: ReplicaSet["spec"]): boolean {
-  return before !== undefined && !isDeepStrictEqual(after?.selector, before.selector);
-}
 
 function merged(
   before: Readonly<Record<string, string>> | undefined,

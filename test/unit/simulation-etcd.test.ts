@@ -79,6 +79,15 @@ describe("MemberAdd", () => {
     assert.equal(whyNotAdd(etcd, leader(), learner), undefined);
   });
 
+  test("without a leader it is refused for what the asked member sees, and for nothing that only the log knows", () => {
+    add(learner.peerUrl, true);
+    for (const each of members) each.leaderId = undefined;
+    assert.equal(whyNotAdd(etcd, leader(), learner), undefined);
+    etcd.stop("db-1");
+    etcd.stop("db-2");
+    assert.equal(whyNotAdd(etcd, leader(), learner), "Unhealthy");
+  });
+
   test("there is one learner at most, and one member of a URL", () => {
     add(learner.peerUrl, true);
     assert.equal(whyNotAdd(etcd, leader(), learner), "PeerURLExist");
@@ -132,5 +141,7 @@ test("a member that was removed has been removed for good", () => {
   const { memberId, clusterId } = member(2).data;
   etcd.change(leader(), { term: leader().data.term, is: "remove", id: memberId });
   assert.ok(etcd.truth.of(clusterId).removed.has(memberId));
+  assert.match(String(start(2)), /permanently removed/);
+  etcd.empty(disks[2] ?? assert.fail()); // the others do not list it, so they do not say that it has been bootstrapped
   assert.match(String(start(2)), /permanently removed/);
 });
