@@ -261,7 +261,8 @@ export class People {
       apiVersion: "v1",
       kind: resource.kind,
       metadata: { namespace: NAMESPACE, name, ...(isLabelled ? { labels } : {}) },
-      spec: { replicas: 0 },
+      // With our selector: another one is immutable, and by itself would keep the ReplicaSet from being taken over.
+      spec: { replicas: 0, ...(resource === REPLICA_SETS ? { selector: { matchLabels: labels } } : {}) },
     };
     const object = api.create("person", resource, draft as Draft<KubeObject>);
     this.foreign.add(object.metadata.uid);
