@@ -76,7 +76,7 @@ const GOLDEN = {
         ],
         startupProbe: probe("/livez", 2381, { periodSeconds: 1, failureThreshold: 1800 }),
         livenessProbe: probe("/livez", 2381, { periodSeconds: 10, failureThreshold: 12 }),
-        readinessProbe: probe("/readyz", 2379, { periodSeconds: 1, failureThreshold: 9 }),
+        readinessProbe: probe("/readyz", 2379, { periodSeconds: 1, failureThreshold: 5, timeoutSeconds: 3 }),
         securityContext: {
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,
@@ -89,7 +89,13 @@ const GOLDEN = {
   },
 };
 
-function probe(path: string, port: number, times: { periodSeconds: number; failureThreshold: number }) {
+interface Times {
+  readonly periodSeconds: number;
+  readonly failureThreshold: number;
+  readonly timeoutSeconds?: number;
+}
+
+function probe(path: string, port: number, times: Times) {
   return { httpGet: { path, port, scheme: "HTTP" }, timeoutSeconds: 5, ...times };
 }
 

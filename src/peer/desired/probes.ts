@@ -28,12 +28,12 @@ export const livenessProbe = {
 } as const;
 
 /**
- * An election takes one to two seconds: a member must not leave the Service for each, hence nine seconds. It is asked every second because
- * that is what clients of a new cluster, and of a member that returns, wait for.
+ * It is asked every second because that is what clients of a new cluster, and of a member that returns, wait for. An election takes one
+ * to two seconds, in which etcd is silent: a member must not leave the Service for each. It leaves after fifteen seconds of silence.
  */
 export const readinessProbe = {
   httpGet: { path: "/readyz", port: CLIENT_PORT, scheme: "HTTP" },
   periodSeconds: 1,
-  timeoutSeconds: 5,
-  failureThreshold: 9,
+  timeoutSeconds: 3,
+  failureThreshold: 5,
 } as const;
