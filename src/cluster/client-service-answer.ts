@@ -2,7 +2,7 @@ import { CLIENT_PORT } from "#api/names.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Observed } from "#base/observed.ts";
 import { planCluster } from "#cluster/plan.ts";
-import { type ClusterSnapshot, isPaused } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { isReady } from "#kube/pod.ts";
 
@@ -22,15 +22,14 @@ const LONGEST_TRY_MS = 1_000;
 const AGAIN_MS = 50;
 
 /**
- * Where to ask, if now is the time to: there is nothing else to do, and nothing else that is known keeps the cluster from being Ready. A
- * cluster that is Ready is not asked.
+ * Where to ask, if now is the time to: nothing can be done at once, and every pod is ready. A cluster that is Ready already is not
+ * asked.
  */
 export function askedAt(snapshot: ClusterSnapshot): string | undefined {
   const { cluster, clientService, pods } = snapshot;
   const ready = cluster.status?.conditions?.find(({ type }) => type === "Ready");
   if (ready?.status === "True" && ready.observedGeneration === cluster.metadata.generation) return undefined;
-  const plan = planCluster(snapshot);
-  if (plan.next !== "settled" && !isPaused(snapshot)) return undefined;
+  if (planCluster(snapshot).next === "step") return undefined; // it is made now, and then it is looked again
   if (pods.size < cluster.spec.replicas || ![...pods.values()].every(isReady)) return undefined;
   const address = clientService?.spec?.clusterIP;
   if (address === undefined || address === "None") return undefined;

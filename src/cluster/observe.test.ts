@@ -188,7 +188,6 @@ test("observe: nobody is asked while a pod is not ready, or there is something t
   expect(await connectionsOf({ from: { ...from, pods: new Map(from.pods).set("my-etcd-1", unready) } })).toEqual([]);
   const grown = { ...from.cluster, spec: { ...from.cluster.spec, replicas: 5 } };
   expect(await connectionsOf({ from: { ...from, cluster: grown } })).toEqual([]);
-  expect(await connectionsOf({ from, silent: 1 })).toEqual([]);
 });
 
 test("observe: a Service that has no address is not asked", async () => {

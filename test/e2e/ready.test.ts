@@ -4,7 +4,8 @@ import { CLIENT_PORT, clientServiceName } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { mainBinary } from "#dev/components.ts";
 import { run } from "#dev/run.ts";
-import { testNamespace, UserCluster } from "#kit/e2e.ts";
+import { instance, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { freezeProxy } from "#kit/load-accidents.ts";
 import { Cache } from "#kube/cache.ts";
 import { KubeClient } from "#kube/client.ts";
 import { defaultConfig } from "#kube/config.ts";
@@ -46,4 +47,18 @@ test("Ready means that a client which connects through the client Service now is
   const tookMs = await Promise.all(answers);
   console.log(`first answers after ${tookMs.map((ms) => `${Math.round(ms)} ms`).join(", ")}`);
   expect(tookMs.filter((ms) => ms > ANSWERED_WITHIN_MS)).toEqual([]);
+});
+
+test("as long as the client Service leads nowhere yet, a cluster whose members are all well is not Ready", async () => {
+  await using namespace = await testNamespace("ready");
+  const cluster = new UserCluster(namespace.name);
+  {
+    using _frozen = await freezeProxy(instance);
+    await cluster.create({ replicas: 1 });
+    const { status } = await cluster.untilCondition("Ready", "False", "ClientServiceSilent");
+    expect(status?.ready).toBe("1/1");
+    expect(status?.conditions?.find(({ type }) => type === "Available")?.status).toBe("True");
+  }
+  await cluster.untilReady();
+  expect(await firstWrite(cluster)).toBeLessThan(ANSWERED_WITHIN_MS);
 });

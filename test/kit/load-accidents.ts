@@ -49,10 +49,25 @@ export async function damageVolume(instance: Pick<Instance, "folder">, node: str
 export function freezeApiServer(instance: Instance): Disposable {
   const component = tableOf(instance).running("kube-apiserver");
   if (component === undefined) throw new Error("there is no API server to freeze");
-  const thaw = () => void process.kill(component.pid, "SIGCONT");
+  return freeze(component.pid);
+}
+
+/** Holds kube-proxy until disposed: Services lead where they led before. */
+export async function freezeProxy(instance: Instance): Promise<Disposable> {
+  const shell = tableOf(instance).running("kube-proxy"); // which starts it whenever it ends
+  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+    const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => ""); // it ended meanwhile
+    const [, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (stat.includes("(kube-proxy)") && parent === String(shell?.pid)) return freeze(Number(pid));
+  }
+  throw new Error("there is no kube-proxy to freeze");
+}
+
+function freeze(pid: number): Disposable {
+  const thaw = () => void process.kill(pid, "SIGCONT");
   // Who interrupts the tests should not find a Kubernetes that cannot even be taken down.
   process.once("exit", thaw);
-  process.kill(component.pid, "SIGSTOP");
+  process.kill(pid, "SIGSTOP");
   return {
     [Symbol.dispose]: () => {
       process.off("exit", thaw);
