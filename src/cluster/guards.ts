@@ -125,14 +125,21 @@ export const oneAtATime: ClusterGuard = {
         return isNew ? busy(snapshot, {}) : undefined;
       }
       case "removeMember":
-        return busy(snapshot, { except: step.name });
-      case "markRemoval": // to take a removal back begins nothing
-        return step.removal === undefined ? undefined : busy(snapshot, { except: step.peer.metadata.name });
+        return isComing(snapshot, step.name) ? undefined : busy(snapshot, { except: step.name });
+      case "markRemoval": {
+        // To take a removal back begins nothing, and to give up somebody who is coming ends something.
+        const { name } = step.peer.metadata;
+        return step.removal === undefined || isComing(snapshot, name) ? undefined : busy(snapshot, { except: name });
+      }
       default:
         return undefined;
     }
   },
 };
+
+function isComing(snapshot: ClusterSnapshot, name: string): boolean {
+  return ownArriving(snapshot).some((member) => member.name === name);
+}
 
 /** Says who is on the way in or out besides `except`. */
 function busy(snapshot: ClusterSnapshot, { except }: { except?: string }): string | undefined {

@@ -140,6 +140,7 @@ const foreignService = born<Service>({
 const straggler = withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false });
 const stragglerLost = sickFor(withUnboundClaim(straggler, "my-etcd-2"), "my-etcd-2", 300_000);
 const startedUnseen = withStraggler(cluster({ down: ["my-etcd-2"] }), { started: true });
+const lost5 = sickFor(cluster({ replicas: 5, spec: { replicas: 6 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
 const lost = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
 
 function withStraggler(snapshot: ClusterSnapshot, { started }: { started: boolean }): ClusterSnapshot {
@@ -759,6 +760,23 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     name: "a learner that is on its way out gets no vote",
     given: withRemoval(withBudget(withArrival(cluster(), "my-etcd-3", "synced")), "my-etcd-3", "scale-down"),
     expect: "remove-member: removeMember my-etcd-3",
+  },
+  {
+    name: "of two that are to leave the learner goes first",
+    given: withRemoval(
+      withRemoval(withArrival(lost5, "my-etcd-5", "synced"), "my-etcd-1", "replacement"),
+      "my-etcd-5",
+      "replacement",
+    ),
+    expect: "remove-member: removeMember my-etcd-5",
+  },
+  {
+    name: "a learner that nobody can fence is given up like any other",
+    given: withUnfencedPod(
+      knownFor(withBudget(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced")), LATER_ID, 3_600_000),
+      "my-etcd-3",
+    ),
+    expect: "give-up-learner: markRemoval my-etcd-3 replacement",
   },
   // Members of somebody else
   {

@@ -68,6 +68,15 @@ test("setbacks: a success after failures counts anew, and a minute of quiet forg
   expect(restMs()).toBe(0);
 });
 
+test("setbacks: a conflict in between does not hide that something undoes what is done", () => {
+  const { setbacks, restMs } = setup();
+  setbacks.note(KEY, "paint", DONE);
+  setbacks.note(KEY, "paint", CONFLICT);
+  expect(restMs()).toBe(0);
+  setbacks.note(KEY, "paint", DONE);
+  expect(restMs()).toBe(1_000);
+});
+
 test("setbacks: one step, or one object, does not hold up another", () => {
   const { setbacks } = setup();
   setbacks.note(KEY, "paint", FAILED);

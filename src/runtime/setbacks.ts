@@ -27,6 +27,8 @@ interface Setback {
   readonly is: Outcome["is"];
   /** Tries in a row that ended so. */
   readonly tries: number;
+  /** Conflicts in a row since then. */
+  readonly conflicts: number;
   readonly untilMs: number;
   readonly because: string;
   readonly code: string | undefined;
@@ -71,30 +73,32 @@ export class Setbacks {
   }
 
   #setback(before: Setback | undefined, outcome: Exclude<Outcome, { is: "notTried" }>, atMs: number): Setback {
+    const pause = (backoff: Backoff, attempt: number) => atMs + delayMs(backoff, attempt, this.#random());
+    if (outcome.is === "conflict") {
+      // It says nothing about the tries before it: what is undone by a second writer ends in a conflict now and then.
+      const conflicts = (before?.conflicts ?? 0) + 1;
+      const isRefusal = conflicts >= CONFLICTS_IN_A_ROW;
+      const untilMs = isRefusal ? pause(REFUSED, conflicts - CONFLICTS_IN_A_ROW) : atMs;
+      const { is, tries } = before ?? { is: outcome.is, tries: 0 };
+      return { is, tries, conflicts, untilMs, because: outcome.why, code: undefined, isBrief: !isRefusal };
+    }
     const { is } = outcome;
     const tries = before?.is === is ? before.tries + 1 : 1;
-    const pause = (backoff: Backoff, attempt: number) => atMs + delayMs(backoff, attempt, this.#random());
-    const brief = { is, tries, code: undefined, isBrief: true };
+    const setback = { is, tries, conflicts: 0, code: undefined, isBrief: false };
     switch (outcome.is) {
       case "done": {
         const because = `done ${tries} times and wanted again: something undoes it`;
-        const untilMs = tries === 1 ? atMs : pause(UNDONE, tries - 2);
-        return { is, tries, untilMs, because, code: undefined, isBrief: false };
+        return { ...setback, untilMs: tries === 1 ? atMs : pause(UNDONE, tries - 2), because };
       }
       case "notNow":
         return {
-          ...brief,
+          ...setback,
           isBrief: tries < PUT_OFF_IN_A_ROW,
           untilMs: pause(PUT_OFF, tries - 1),
           because: outcome.why,
         };
-      case "conflict":
-        if (tries < CONFLICTS_IN_A_ROW) return { ...brief, untilMs: atMs, because: outcome.why };
-        return { ...brief, isBrief: false, untilMs: pause(REFUSED, tries - CONFLICTS_IN_A_ROW), because: outcome.why };
-      case "failed": {
-        const { code, why: because } = outcome;
-        return { is, tries, untilMs: pause(REFUSED, tries - 1), because, code, isBrief: false };
-      }
+      case "failed":
+        return { ...setback, code: outcome.code, untilMs: pause(REFUSED, tries - 1), because: outcome.why };
     }
   }
 }

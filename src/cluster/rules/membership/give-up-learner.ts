@@ -1,5 +1,5 @@
 import { neverRan, ownArriving } from "#cluster/learners.ts";
-import { health, isLeaving, leaderOf, takesPart } from "#cluster/members.ts";
+import { health, isLeaving, type KnownMember, leaderOf, takesPart } from "#cluster/members.ts";
 import { givenUp } from "#cluster/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -34,17 +34,29 @@ export const giveUpLearner: ClusterRule = {
         const because = `${learner.name} could not be started yet, and ${lost.name} is lost: that comes first`;
         return step("give-up-learner", because, { do: "markRemoval", peer, removal });
       }
-      const hasStarted = learner.hasStarted || takesPart(snapshot, learner);
-      const isPatient = !hasStarted && lost === undefined;
-      const deadlineMs = Math.max(learnerDeadlineMs(snapshot), isPatient ? startDeadlineMs(snapshot) : 0);
-      if ((snapshot.histories.get(learner.id)?.knownForMs ?? 0) <= deadlineMs) continue;
-      const what = hasStarted ? "has not caught up" : "could not be started";
-      const because = `${learner.name} ${what} within ${Math.round(deadlineMs / 60_000)} min`;
+      if (!isOverdue(snapshot, learner)) continue;
+      const what = hasStarted(snapshot, learner) ? "has not got its vote" : "could not be started";
+      const minutes = Math.round(deadlineMs(snapshot, learner) / 60_000);
+      const because = `${learner.name} ${what} within ${minutes} min`;
       return step("give-up-learner", because, { do: "markRemoval", peer, removal });
     }
     return undefined;
   },
 };
+
+/** Whether the learner has been known for longer than it may take to get its vote. */
+export function isOverdue(snapshot: ClusterSnapshot, learner: KnownMember): boolean {
+  return (snapshot.histories.get(learner.id)?.knownForMs ?? 0) > deadlineMs(snapshot, learner);
+}
+
+function deadlineMs(snapshot: ClusterSnapshot, learner: KnownMember): number {
+  const isPatient = !hasStarted(snapshot, learner) && givenUp(snapshot).length === 0;
+  return Math.max(learnerDeadlineMs(snapshot), isPatient ? startDeadlineMs(snapshot) : 0);
+}
+
+function hasStarted(snapshot: ClusterSnapshot, learner: KnownMember): boolean {
+  return learner.hasStarted || takesPart(snapshot, learner);
+}
 
 /** Sized by the leader's database. */
 export function learnerDeadlineMs(snapshot: ClusterSnapshot): number {

@@ -1,5 +1,6 @@
 import { isInSync, ownArriving } from "#cluster/learners.ts";
-import { idOf, isLeaving } from "#cluster/members.ts";
+import { idOf, isFenced, isLeaving } from "#cluster/members.ts";
+import { isOverdue } from "#cluster/rules/membership/give-up-learner.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -9,6 +10,8 @@ export const promoteLearner: ClusterRule = {
   decide(snapshot) {
     for (const learner of ownArriving(snapshot)) {
       if (!learner.isLearner || isLeaving(snapshot, learner.name) || !isInSync(snapshot, learner)) continue;
+      // Whoever cannot be fenced is not waited for forever: it is given up like any other that takes too long.
+      if (!isFenced(snapshot, learner.name) && isOverdue(snapshot, learner)) continue;
       return step("promote-learner", `${learner.name} has caught up with the leader`, {
         do: "promote",
         name: learner.name,

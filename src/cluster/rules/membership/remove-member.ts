@@ -36,9 +36,10 @@ export const removeMember: ClusterRule = {
         unwanted.reason === "scale-down" ? `${name} need not go any more` : `${name} is well, or may be`,
       );
     }
-    const [first, second] = removals;
+    const [first, second] = arrivingFirst(snapshot, removals);
     if (first === undefined) return undefined;
-    if (second !== undefined) return takenBack(second, `${first.member.name} goes before ${second.member.name}`);
+    if (second !== undefined && !isArriving(snapshot, first.member))
+      return takenBack(second, `${first.member.name} goes before ${second.member.name}`);
     const { member, reason } = first;
     if (standing(snapshot, first) === "unsure") {
       const because = `${member.name} was given up (${reason}), and is looked at anew before it is removed`;
@@ -56,6 +57,15 @@ export const removeMember: ClusterRule = {
   },
 };
 
+/** Whoever has no vote yet goes first: that is safe at any time, and whoever else is leaving waits for it. */
+function arrivingFirst(snapshot: ClusterSnapshot, removals: readonly Removal[]): readonly Removal[] {
+  return [...removals].sort((a, b) => Number(isArriving(snapshot, b.member)) - Number(isArriving(snapshot, a.member)));
+}
+
+function isArriving(snapshot: ClusterSnapshot, { id }: KnownMember): boolean {
+  return ownArriving(snapshot).some((member) => member.id === id);
+}
+
 function recorded(snapshot: ClusterSnapshot): readonly Removal[] {
   return knownMembers(snapshot).flatMap((member) => {
     const peer = peerNamed(snapshot, member.name);
@@ -66,15 +76,14 @@ function recorded(snapshot: ClusterSnapshot): readonly Removal[] {
 
 /** A lost member is not removed on the word of an earlier process: this one must have found it lost for just as long. */
 function standing(snapshot: ClusterSnapshot, { member, reason }: Removal): Standing {
-  const isArriving = ownArriving(snapshot).some(({ id }) => id === member.id);
   switch (reason) {
     case "scale-down":
       return isSurplusLearner(snapshot, member) || surplusVoter(snapshot)?.id === member.id ? "holds" : "gone";
     case "never-started":
       if (!neverRan(snapshot, member)) return "gone";
-      return isArriving ? "holds" : lostStanding(snapshot, member);
+      return isArriving(snapshot, member) ? "holds" : lostStanding(snapshot, member);
     default:
-      return isArriving ? "holds" : lostStanding(snapshot, member);
+      return isArriving(snapshot, member) ? "holds" : lostStanding(snapshot, member);
   }
 }
 
