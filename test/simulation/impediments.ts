@@ -28,10 +28,10 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity, memor
     if (world.etcd.leaderOf(process) !== undefined) well.add(data.memberId);
   }
   const voters = members.filter(({ isLearner }) => !isLearner);
-  const able = voters.filter(({ id }) => isAble(world, identity, id, memory));
+  const able = voters.filter(({ id }) => isAble(world, identity, id));
   const joined = identity.initialMembers.filter((member) => member.joined).length;
   const isForming = joined < quorumOf(identity.initialMembers.length);
-  const needed = isForming ? voters.length : quorumOf(voters.length);
+  const needed = quorumOf(voters.length);
   // Claims of a cluster that was deleted before a majority of it ever met cannot become one (README, limits).
   const canForm = isForming || (cluster?.everLed.size ?? 0) > 0;
   const isUndecided = cluster?.alarms.has(undefined) ?? false;
@@ -59,7 +59,7 @@ function asRecorded({ initialMembers }: ClusterIdentity): readonly ListedMember[
 }
 
 /** Whether the member has what it needs to run: its claim, its volume, what was on it, and a node for it. */
-function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id: MemberId, memory: Memory): boolean {
+function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id: MemberId): boolean {
   const claim = world.api
     .list(PERSISTENT_VOLUME_CLAIMS)
     .find(
@@ -78,10 +78,8 @@ function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id
   if (claim.metadata.deletionTimestamp !== undefined && disk.heldBy === undefined) return false;
   const cluster = world.etcd.truth.named(clusterID);
   const hasForgotten = disk.data === undefined && world.etcd.isStrict && cluster?.announced.has(id) === true;
-  if (unjoined !== undefined && hasForgotten && memory.spared.has("founderForgot")) {
-    memory.excuses.add("founderForgot");
-    return false;
-  }
+  // etcd itself does not let it begin anew: it has to be replaced, for which there must be enough others.
+  if (unjoined !== undefined && hasForgotten) return false;
   return (disk.data?.memberId === id || unjoined !== undefined) && cluster?.alarms.has(id) !== true;
 }
 
