@@ -19,6 +19,7 @@ import {
   without,
   withStep,
 } from "./mutant.ts";
+import { RESTLESS } from "./mutants-runtime.ts";
 import type { Leaning } from "./profile.ts";
 
 /** Every rule of the peer left out. */
@@ -260,9 +261,10 @@ const PARTS: readonly Mutant[] = [
     promise: "fence",
   },
   {
-    name: "without expectations + nobody is asked who has joined",
+    // A step that was made and is wanted again rests: that alone would keep it.
+    name: "without expectations + nobody is asked who has joined + nothing rests",
     promise: "fence",
-    parts: { tools: forgetful, kube: credulous },
+    parts: { ...RESTLESS, tools: forgetful, kube: credulous },
     leaning: DEAF,
   },
   {

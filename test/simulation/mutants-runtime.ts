@@ -24,6 +24,12 @@ const holding: Edit = (plans) => ({
   peerRules: plans.peerRules.map((rule) => ({ ...rule, holds: true })),
 });
 
+/** Whatever was refused or undone is tried again at once. */
+export const RESTLESS: Mutant["parts"] & object = {
+  cluster: (real) => ({ ...real, plan: (snapshot) => real.plan(snapshot, () => undefined) }),
+  peer: (real) => ({ ...real, plan: (snapshot) => real.plan(snapshot, () => undefined) }),
+};
+
 /** The pod that runs is not asked whether it has been told. */
 const byRecordAlone: Edit = (plans) => ({
   ...plans,
@@ -65,10 +71,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "nothing rests",
-    parts: {
-      cluster: (real) => ({ ...real, plan: (snapshot) => real.plan(snapshot, () => undefined) }),
-      peer: (real) => ({ ...real, plan: (snapshot) => real.plan(snapshot, () => undefined) }),
-    },
+    parts: RESTLESS,
     leaning: REFUSED,
   },
   {
