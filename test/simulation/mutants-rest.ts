@@ -19,7 +19,7 @@ import {
   without,
   withStep,
 } from "./mutant.ts";
-import { RESTLESS } from "./mutants-runtime.ts";
+import { restless } from "./mutants-runtime.ts";
 import type { Leaning } from "./profile.ts";
 
 /** Every rule of the peer left out. */
@@ -262,9 +262,9 @@ const PARTS: readonly Mutant[] = [
   },
   {
     // A step that was made and is wanted again rests: that alone would keep it.
-    name: "without expectations + nobody is asked who has joined + nothing rests",
+    name: "without expectations + nobody is asked who has joined + no step of the cluster rests",
     promise: "fence",
-    parts: { ...RESTLESS, tools: forgetful, kube: credulous },
+    parts: { cluster: restless, tools: forgetful, kube: credulous },
     leaning: DEAF,
   },
   {

@@ -2,6 +2,7 @@ import { isLeaving, knownMembers, ownVoters, votersOf } from "#cluster/members.t
 import { type ClusterSnapshot, identityOf, peerNamed } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
+import type { Mutation } from "#kit/world-operator.ts";
 import { step, wait } from "#runtime/decide.ts";
 import { FORMED, FORMING, SCALED } from "./leanings.ts";
 import { doing, type Edit, type Mutant, replaced, seeing } from "./mutant.ts";
@@ -25,10 +26,10 @@ const holding: Edit = (plans) => ({
 });
 
 /** Whatever was refused or undone is tried again at once. */
-export const RESTLESS: Mutant["parts"] & object = {
-  cluster: (real) => ({ ...real, plan: (snapshot) => real.plan(snapshot, () => undefined) }),
-  peer: (real) => ({ ...real, plan: (snapshot) => real.plan(snapshot, () => undefined) }),
-};
+export const restless: NonNullable<Mutation["cluster"]> = (real) => ({
+  ...real,
+  plan: (snapshot) => real.plan(snapshot, () => undefined),
+});
 
 /** The pod that runs is not asked whether it has been told. */
 const byRecordAlone: Edit = (plans) => ({
@@ -71,7 +72,10 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "nothing rests",
-    parts: RESTLESS,
+    parts: {
+      cluster: restless,
+      peer: (real) => ({ ...real, plan: (snapshot) => real.plan(snapshot, () => undefined) }),
+    },
     leaning: REFUSED,
   },
   {
