@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type ErrorCode, OperatorError } from "#base/error.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
+import type { CallOptions } from "./client.ts";
 import { cutBytes, EventRecorder, type Note, type Regarding } from "./events.ts";
 import type { Draft, Event, KubeObject } from "./kinds.ts";
 
@@ -20,20 +21,30 @@ class EventServer {
   calls = 0;
   failures: ErrorCode[] = [];
   hangs = false;
+  /** Namespaces whose admission webhook does not answer. */
+  hanging = new Set<string>();
+  /** Calls of each namespace that are under way. */
+  readonly underWay = new Map<string, number>();
 
-  create = <T extends KubeObject>(_resource: unknown, draft: Draft<T>, options: { signal: AbortSignal }): Promise<T> =>
-    this.#call(options.signal, () => {
+  readonly #clock: FakeClock;
+
+  constructor(clock: FakeClock) {
+    this.#clock = clock;
+  }
+
+  create = <T extends KubeObject>(_resource: unknown, draft: Draft<T>, options: CallOptions): Promise<T> =>
+    this.#call(draft.metadata.namespace, options, () => {
       this.events.set(draft.metadata.name, draft as unknown as Draft<Event>);
       return draft as unknown as T;
     });
 
   patch = <T extends KubeObject>(
     _resource: unknown,
-    ref: { name: string },
+    ref: { name: string; namespace?: string },
     patch: object,
-    options: { signal: AbortSignal },
+    options: CallOptions,
   ): Promise<T> =>
-    this.#call(options.signal, () => {
+    this.#call(ref.namespace, options, () => {
       const event = this.events.get(ref.name);
       if (event === undefined) throw new OperatorError("KubeNotFound", "gone");
       Object.assign(event, patch);
@@ -44,17 +55,22 @@ class EventServer {
     return [...this.events.values()];
   }
 
-  async #call<T>(signal: AbortSignal, work: () => T): Promise<T> {
+  async #call<T>(namespace = "", { signal, deadlineMs = 10_000 }: CallOptions, work: () => T): Promise<T> {
     this.calls += 1;
     const code = this.failures.shift();
     if (code !== undefined) throw new OperatorError(code, code);
     if (this.hangs) await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    return work();
+    if (!this.hanging.has(namespace)) return work();
+    const count = this.underWay.get(namespace) ?? 0;
+    this.underWay.set(namespace, count + 1);
+    await this.#clock.sleep(deadlineMs, signal).finally(() => this.underWay.set(namespace, count));
+    throw new OperatorError("KubeUnavailable", "no answer");
   }
 }
 
 function setUp() {
-  const [clock, server] = [new FakeClock(), new EventServer()];
+  const clock = new FakeClock();
+  const server = new EventServer(clock);
   const recorder = new EventRecorder({ client: server, instance: "operator-0", clock });
   return { clock, server, recorder };
 }
@@ -81,16 +97,44 @@ describe("event recorder", () => {
     ]);
   });
 
-  test("counts repetitions on one event, and writes the count at most every 30 s", async () => {
+  test("counts repetitions on one event, and writes the last count", async () => {
     const { clock, server, recorder } = setUp();
     for (let n = 0; n < 100; n++) {
       recorder.record(DB, REMOVED);
       await clock.advance(1_000);
     }
-    await clock.advance(30_000);
+    await clock.advance(120_000);
     expect(server.told).toHaveLength(1);
     expect(server.told[0]?.series).toEqual({ count: 100, lastObservedTime: "2026-01-01T00:01:39.000000Z" });
-    expect(server.calls).toBeLessThanOrEqual(1 + 5);
+    expect(server.calls).toBe(1 + 3);
+  });
+
+  test("what lasts is written after 30 s, then ever more rarely, and so often that the server does not forget it", async () => {
+    const { clock, server, recorder } = setUp();
+    const writtenAtS: number[] = [];
+    for (let s = 0; s < 7_200; s += 5) {
+      const before = server.calls;
+      recorder.record(DB, REMOVED);
+      await clock.advance(5_000);
+      if (server.calls > before) writtenAtS.push(s);
+    }
+    expect(server.told).toHaveLength(1);
+    const pauses = writtenAtS.slice(1).map((s, n) => s - (writtenAtS[n] as number));
+    expect(pauses.slice(0, 6)).toEqual([30, 60, 120, 240, 480, 600]);
+    expect(Math.max(...pauses)).toBe(600);
+  });
+
+  test("what happens anew after a quiet time is written soon again", async () => {
+    const { clock, server, recorder } = setUp();
+    for (let n = 0; n < 60; n++) {
+      recorder.record(DB, REMOVED);
+      await clock.advance(60_000);
+    }
+    await clock.advance(20 * 60_000);
+    recorder.record(DB, REMOVED);
+    recorder.record(DB, REMOVED);
+    await clock.advance(31_000);
+    expect(server.told.map((event) => event.series?.count)).toEqual([60, 2]);
   });
 
   test("begins a new event when the old one has been quiet for ten minutes", async () => {
@@ -127,13 +171,19 @@ describe("event recorder", () => {
 
   test("repeats what did not arrive, and counts what the server refuses", async () => {
     const { clock, server, recorder } = setUp();
-    server.failures = ["KubeUnavailable", "KubeThrottled", "KubeAlreadyExists", "KubeForbidden"];
+    server.failures = ["KubeUnavailable", "KubeAlreadyExists", "KubeThrottled"];
     recorder.record(DB, REMOVED);
+    recorder.record(DB, { ...REMOVED, note: "throttled" });
     await clock.advance(20_000);
-    expect(recorder.stats).toEqual({ created: 1, updated: 0, dropped: 0 });
+    expect(recorder.stats).toEqual({ created: 2, updated: 0, dropped: 0 });
+    server.failures = ["KubeForbidden"];
     recorder.record(DB, { ...REMOVED, note: "refused" });
     await clock.advance(20_000);
-    expect(recorder.stats).toEqual({ created: 1, updated: 0, dropped: 1 });
+    expect(recorder.stats).toEqual({ created: 2, updated: 0, dropped: 1 });
+    server.failures = ["KubeUnavailable", "KubeUnavailable"];
+    recorder.record(DB, { ...REMOVED, note: "never arrives" });
+    await clock.advance(20_000);
+    expect(recorder.stats).toEqual({ created: 2, updated: 0, dropped: 2 });
   });
 
   test("makes an event anew that has expired on the server", async () => {
@@ -144,6 +194,46 @@ describe("event recorder", () => {
     recorder.record(DB, REMOVED);
     await clock.advance(60_000);
     expect(server.told[0]?.series).toMatchObject({ count: 2 });
+  });
+
+  test("a namespace whose webhook hangs holds up nobody else, and a single writer", async () => {
+    const { clock, server, recorder } = setUp();
+    server.hanging.add("bad");
+    for (let n = 0; n < 50; n++) recorder.record({ ...DB, namespace: "bad", uid: `bad-${n}` }, REMOVED);
+    recorder.record(DB, REMOVED);
+    await clock.advance(0);
+    expect(server.told).toHaveLength(1);
+    expect(server.underWay.get("bad")).toBe(1);
+  });
+
+  test("with more hanging namespaces than writers, others have their turns", async () => {
+    const { clock, server, recorder } = setUp();
+    for (let n = 0; n < 20; n++) {
+      server.hanging.add(`bad-${n}`);
+      for (let m = 0; m < 25; m++) recorder.record({ ...DB, namespace: `bad-${n}`, uid: `${n}-${m}` }, REMOVED);
+    }
+    recorder.record(DB, REMOVED);
+    await clock.advance(35_000);
+    expect(server.told).toHaveLength(1);
+    await clock.advance(30 * 60_000);
+    expect(recorder.stats).toEqual({ created: 1, updated: 0, dropped: 500 });
+  });
+
+  test("who has most waiting makes room for others", async () => {
+    const { clock, server, recorder } = setUp();
+    server.hanging.add("bad");
+    for (let n = 0; n < 1_500; n++) recorder.record({ ...DB, namespace: "bad", uid: `u${n}` }, REMOVED);
+    for (let n = 0; n < 10; n++) recorder.record({ ...DB, uid: `good-${n}` }, REMOVED);
+    await clock.advance(0);
+    expect(recorder.stats).toEqual({ created: 10, updated: 0, dropped: 499 + 9 });
+  });
+
+  test("what is about one object is written in its order, also when a write has to be repeated", async () => {
+    const { clock, server, recorder } = setUp();
+    server.failures = ["KubeUnavailable"];
+    for (const note of ["a", "b", "c"]) recorder.record(DB, { ...REMOVED, note });
+    await clock.advance(5_000);
+    expect(server.told.map(({ note }) => note)).toEqual(["a", "b", "c"]);
   });
 
   test("never grows: with a server that hangs it drops from a thousand on", async () => {

@@ -49,8 +49,11 @@ export interface EventStats {
 
 /** What happens again within this time is counted on the same event; later it is told as a new one. */
 const SAME_WITHIN_MS = 10 * 60_000;
-/** A count is written at most this often. People look at minutes, and every write of an event is a write to etcd. */
-const COUNT_EVERY_MS = 30_000;
+/**
+ * Pauses between the counts of one series that are written. What lasts is no news, and every write of an event is a write to the
+ * etcd of Kubernetes. The server forgets an event that is not written for an hour.
+ */
+const COUNT_AFTER: Backoff = { firstMs: 30_000, maxMs: 10 * 60_000, factor: 2, jitter: 0 };
 /** Events that wait to be written; each is about a kilobyte. */
 const MAX_QUEUED = 1_000;
 /** So many different events are remembered for counting. The oldest is forgotten first, and is told anew when it happens again. */
@@ -58,15 +61,19 @@ const MAX_SERIES = 4_096;
 const MAX_NOTE_BYTES = 1_024;
 const MAX_FIELD = 128;
 const CALL_MS = 5_000;
-/** Writing one event is tried this often; then it is dropped, since nobody needs to hear of it so late. */
-const ATTEMPTS = 4;
+/** Writing one event is tried this often; then it is dropped, since what waits behind it is news, too. */
+const ATTEMPTS = 2;
 const RETRY: Backoff = { firstMs: 500, maxMs: 5_000, factor: 3, jitter: 0.5 };
+/** Events that are written side by side, never two of one namespace: one whose webhook hangs occupies a single writer. */
+const WRITERS = 8;
 
 /** One event on the server, and what has happened since it was written. */
 interface Series {
   readonly draft: Draft<Event> & { readonly metadata: { readonly namespace: string; readonly name: string } };
   count: number;
   writtenCount: number;
+  /** How often a count was due to be written. */
+  counts: number;
   lastMs: number;
   /** Monotonic. */
   seenMs: number;
@@ -77,8 +84,9 @@ interface Series {
 /**
  * Tells people what was done, as Kubernetes events. Never throws, never makes the caller wait, and drops (counted) rather than grow.
  *
- * - The same object, type, reason, action and note within 10 minutes is one event whose series is counted up, written at most
- *   every 30 s; the last count is always written.
+ * - The same object, type, reason, action and note within 10 minutes is one event whose series is counted up, written after 30 s
+ *   and then ever more rarely; the last count is always written.
+ * - Namespaces take turns. What is about one object is written in its order.
  * - Each object has 25 new events, then one more every 5 minutes, as in client-go's spam filter.
  *
  * https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
@@ -91,9 +99,12 @@ export class EventRecorder {
   readonly #random: () => number;
   readonly #series = new Map<string, Series>();
   readonly #turns: TurnsPerObject;
-  readonly #queue: Series[] = [];
+  /** What waits, by namespace, in the order of their turns. A queue is empty only while its last event is being written. */
+  readonly #queues = new Map<string, Series[]>();
+  #queued = 0;
+  /** Writes that are under way, by namespace. */
+  readonly #writes = new Map<string, Promise<void>>();
   readonly #stopped = new AbortController();
-  #writing: Promise<void> | undefined;
   #stats = { created: 0, updated: 0, dropped: 0 };
 
   constructor(options: EventRecorderOptions) {
@@ -126,24 +137,25 @@ export class EventRecorder {
     const giveUp = (): void => aborted.resolve();
     signal.addEventListener("abort", giveUp, { once: true });
     if (signal.aborted) giveUp();
-    await Promise.race([this.#writing, aborted.promise]);
+    await Promise.race([this.#allWritten(), aborted.promise]);
     signal.removeEventListener("abort", giveUp);
     this.#stopped.abort();
-    await this.#writing;
+    await this.#allWritten();
   }
 
   #first(key: string, regarding: Regarding, note: Note, nowMs: number): void {
-    if (this.#queue.length >= MAX_QUEUED || !this.#turns.take(regarding.uid)) {
+    const draft = this.#draft(regarding, note);
+    if (!this.#turns.take(regarding.uid) || !this.#makeRoom(draft.metadata.namespace)) {
       this.#drop();
       return;
     }
     this.#forget(key);
-    const draft = this.#draft(regarding, note);
     const wallMs = this.#clock.wallMs();
     const series = {
       draft,
       count: 1,
       writtenCount: 0,
+      counts: 0,
       lastMs: wallMs,
       seenMs: nowMs,
       cancelTimer: undefined,
@@ -163,7 +175,10 @@ export class EventRecorder {
     series.seenMs = nowMs;
     this.#series.delete(key); // It moves to the young end of the map.
     this.#series.set(key, series);
-    series.cancelTimer ??= this.#clock.after(COUNT_EVERY_MS, () => this.#writeCount(series));
+    series.cancelTimer ??= this.#clock.after(delayMs(COUNT_AFTER, series.counts, 0), () => {
+      series.counts += 1;
+      this.#writeCount(series);
+    });
   }
 
   #writeCount(series: Series): void {
@@ -181,21 +196,56 @@ export class EventRecorder {
 
   #enqueue(series: Series): void {
     if (series.isQueued) return;
-    if (this.#queue.length >= MAX_QUEUED) {
+    const { namespace } = series.draft.metadata;
+    if (!this.#makeRoom(namespace)) {
       this.#drop();
       return;
     }
     series.isQueued = true;
-    this.#queue.push(series);
-    this.#writing ??= this.#writeAll();
+    this.#queued += 1;
+    const queue = this.#queues.get(namespace) ?? [];
+    queue.push(series);
+    this.#queues.set(namespace, queue);
+    this.#startWrites();
   }
 
-  async #writeAll(): Promise<void> {
-    for (let series = this.#queue.shift(); series !== undefined; series = this.#queue.shift()) {
-      series.isQueued = false;
-      await this.#write(series);
+  /** When nothing more may wait, the namespace of which most waits gives its newest. @returns whether there is room */
+  #makeRoom(namespace: string): boolean {
+    if (this.#queued < MAX_QUEUED) return true;
+    const own = this.#queues.get(namespace)?.length ?? 0;
+    let fullest: Series[] = [];
+    for (const queue of this.#queues.values()) if (queue.length > fullest.length) fullest = queue;
+    if (fullest.length <= own + 1) return false;
+    const newest = fullest.pop();
+    if (newest === undefined) return false;
+    newest.isQueued = false;
+    this.#queued -= 1;
+    this.#giveUp(newest);
+    return true;
+  }
+
+  #startWrites(): void {
+    for (const [namespace, queue] of this.#queues) {
+      if (this.#writes.size >= WRITERS) return;
+      const isFree = !this.#writes.has(namespace);
+      const series = isFree ? queue.shift() : undefined;
+      if (series !== undefined) this.#writes.set(namespace, this.#writeNext(namespace, series));
     }
-    this.#writing = undefined;
+  }
+
+  async #writeNext(namespace: string, series: Series): Promise<void> {
+    series.isQueued = false;
+    this.#queued -= 1;
+    await this.#write(series);
+    this.#writes.delete(namespace);
+    const rest = this.#queues.get(namespace) ?? [];
+    this.#queues.delete(namespace); // It moves behind the others.
+    if (rest.length > 0) this.#queues.set(namespace, rest);
+    this.#startWrites();
+  }
+
+  async #allWritten(): Promise<void> {
+    while (this.#writes.size > 0) await Promise.all(this.#writes.values());
   }
 
   async #write(series: Series): Promise<void> {
@@ -214,7 +264,11 @@ export class EventRecorder {
       }
       await this.#clock.sleep(delayMs(RETRY, attempt, this.#random()), this.#stopped.signal).catch(() => undefined); // the loop looks
     }
-    series.writtenCount = series.count; // It was given up and is not to be counted as dropped a second time.
+    this.#giveUp(series);
+  }
+
+  #giveUp(series: Series): void {
+    series.writtenCount = series.count; // It is not to be counted as dropped a second time.
     this.#drop();
   }
 
