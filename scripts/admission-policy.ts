@@ -41,6 +41,7 @@ const VARIABLES: readonly Named[] = [
   { name: "changesClaim", expression: "variables.isClaim && variables.updates" },
   { name: "changesPod", expression: "variables.resource == 'pods' && variables.updates" },
   { name: "writesReplicaSet", expression: "variables.resource == 'replicasets' && !variables.deletes" },
+  { name: "writesService", expression: "variables.resource == 'services' && !variables.deletes" },
   { name: "containers", expression: "pod.containers + pod.?initContainers.orValue([])" },
 ].map(({ name, expression }) => ({ name, expression: inTemplate(expression) }));
 
@@ -144,6 +145,23 @@ export const VALIDATIONS: readonly Validation[] = [
       "!variables.writesReplicaSet || variables.containers.all(each, !each.?securityContext.?allowPrivilegeEscalation.orValue(true)" +
       " && !each.?securityContext.?capabilities.?add.hasValue())",
     message: "containers of the operator's ReplicaSets do not gain privileges",
+  },
+  {
+    expression:
+      "!variables.writesReplicaSet || variables.containers.all(each, each.?ports.orValue([]).all(port, port.?hostPort.orValue(0) == 0))",
+    message: "containers of the operator's ReplicaSets take no port of their node",
+  },
+  {
+    // A node port or a load balancer opens the cluster to the outside. What a person made so stays so when the operator writes.
+    expression:
+      "!variables.writesService || object.spec.?type.orValue('ClusterIP') == 'ClusterIP' || (variables.updates && object.spec.?type == oldObject.spec.?type)",
+    message: "the operator's Services have the type ClusterIP",
+  },
+  {
+    // Whoever may choose them takes over the traffic that all nodes send to those addresses.
+    expression:
+      "!variables.writesService || object.spec.?externalIPs.orValue([]).size() == 0 || (variables.updates && object.spec.?externalIPs == oldObject.spec.?externalIPs)",
+    message: "the operator's Services take no externalIPs",
   },
 ];
 

@@ -131,6 +131,9 @@ const CLAIM = "of a claim the operator changes only labels and annotations, ";
 const SECRETS = "read no Secrets and no ConfigMaps, and mount nothing but claims";
 const NODE = "do not share the network, processes or memory of their node";
 const PRIVILEGES = "do not gain privileges";
+const NODE_PORT = "take no port of their node";
+const TYPE = "have the type ClusterIP";
+const ADDRESSES = "take no externalIPs";
 
 const MADE = [SERVICES, POD_DISRUPTION_BUDGETS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS, ETCD_PEERS];
 
@@ -242,6 +245,12 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    what: "put one aside again that a person took back",
+    of: PERSISTENT_VOLUME_CLAIMS,
+    was: asideSince("2026-01-01T00:00:00Z", "lost", null),
+    write: { patch: asideSince("2026-02-02T00:00:00Z", "lost once more", "true") },
+  },
+  {
     what: "put one aside that lost its labels",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: { metadata: { labels: null } },
@@ -303,6 +312,35 @@ const CASES: readonly Case[] = [
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/member-id": null } } } },
     says: "does not rewrite what a claim says of its data",
   },
+  {
+    what: "say that its data is that of another attempt",
+    of: PERSISTENT_VOLUME_CLAIMS,
+    write: { patch: { metadata: { annotations: { "etcd.improbable.io/cluster-token": "other" } } } },
+    says: "does not rewrite what a claim says of its data",
+  },
+
+  ...["LoadBalancer", "NodePort"].flatMap((type) => inService(`of the type ${type}`, { type }, TYPE)),
+  ...inService("of the type ExternalName", { type: "ExternalName", externalName: "example.com" }, TYPE),
+  ...inService("with addresses of others", { externalIPs: ["192.0.2.1"] }, ADDRESSES),
+  {
+    what: "mend one that a person opened to the outside",
+    of: SERVICES,
+    was: { spec: { type: "LoadBalancer", externalIPs: ["192.0.2.1"], selector: { "example.com/of": "others" } } },
+    write: { patch: { spec: { selector: { "example.com/of": null } } } },
+  },
+  {
+    what: "close one that a person opened to the outside",
+    of: SERVICES,
+    was: { spec: { type: "NodePort", externalIPs: ["192.0.2.1"] } },
+    write: { patch: { spec: { type: "ClusterIP", externalIPs: null } } },
+  },
+  {
+    what: "give one more addresses than a person did",
+    of: SERVICES,
+    was: { spec: { externalIPs: ["192.0.2.1"] } },
+    write: { patch: { spec: { externalIPs: ["192.0.2.1", "192.0.2.2"] } } },
+    says: ADDRESSES,
+  },
 
   ...inPod("mount a Secret", { volumes: [{ name: "etcd-data", secret: { secretName: "s" } }] }, SECRETS),
   ...inPod("mount a folder of the node", { volumes: [{ name: "etcd-data", hostPath: { path: "/" } }] }, SECRETS),
@@ -322,8 +360,23 @@ const CASES: readonly Case[] = [
   ...["hostNetwork", "hostPID", "hostIPC"].flatMap((shared) => inPod(`have ${shared}`, { [shared]: true }, NODE)),
   ...inContainer("escalate", { securityContext: { allowPrivilegeEscalation: true } }, PRIVILEGES),
   ...inContainer("escalate by default", { securityContext: null }, PRIVILEGES),
+  ...inContainer("listen on a port of the node", { ports: [{ containerPort: 9999, hostPort: 9999 }] }, NODE_PORT),
   ...inContainer("have a capability", { securityContext: { capabilities: { add: ["SYS_ADMIN"] } } }, PRIVILEGES),
 ];
+
+/** What the operator writes when it puts a claim aside. @param label null: a person took it off */
+function asideSince(at: string, reason: string, label: "true" | null): object {
+  const annotations = { "etcd.improbable.io/quarantine-reason": reason, "etcd.improbable.io/quarantined-at": at };
+  return { metadata: { labels: { "etcd.improbable.io/quarantined": label }, annotations } };
+}
+
+/** A Service that is made so, and one that is changed so. */
+function inService(what: string, spec: object, says: string): readonly Case[] {
+  return [
+    { what: `make one ${what}`, of: SERVICES, write: { create: { spec } }, says },
+    { what: `turn one into one ${what}`, of: SERVICES, write: { patch: { spec } }, says },
+  ];
+}
 
 /** A ReplicaSet that is made so, and one that is changed so. */
 function inPod(what: string, change: object, says: string): readonly Case[] {
