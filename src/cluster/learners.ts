@@ -1,5 +1,6 @@
-import { claimOf, health, type KnownMember, knownMembers, leaderOf, mayHoldData, takesPart } from "#cluster/members.ts";
+import { claimOf, health, type KnownMember, knownMembers, mayHoldData, takesPart, votersOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, isFounder } from "#cluster/snapshot.ts";
+import type { EndpointStatus } from "#etcd/types.ts";
 import { hasRun } from "#kube/pod.ts";
 
 /**
@@ -17,7 +18,7 @@ export function ownArriving(snapshot: ClusterSnapshot): readonly KnownMember[] {
   return arriving(snapshot).filter(({ isOurs }) => isOurs);
 }
 
-/** How much of the leader's log a learner must have: etcd's own measure, so that it does not have to refuse (readyPercentThreshold in server/etcdserver/server.go). */
+/** How much of the voters' log a learner must have: etcd's own measure, so that it does not have to refuse (readyPercentThreshold in server/etcdserver/server.go). */
 const IN_SYNC = 0.9;
 
 /**
@@ -27,9 +28,17 @@ const IN_SYNC = 0.9;
 export function isInSync(snapshot: ClusterSnapshot, learner: KnownMember): boolean {
   const seen = health(snapshot, learner);
   if (seen.is !== "healthy") return seen.is === "unpublished" && learner.hasStarted;
-  const leader = leaderOf(snapshot);
-  const led = leader === undefined ? undefined : health(snapshot, leader);
-  return led?.is === "healthy" && seen.status.raftAppliedIndex >= led.status.raftIndex * IN_SYNC;
+  // By the voters that answer: somebody else's may lead, whom nobody here can ask.
+  const indexes = answeringVoters(snapshot).map(({ raftIndex }) => raftIndex);
+  return indexes.length > 0 && seen.status.raftAppliedIndex >= Math.max(...indexes) * IN_SYNC;
+}
+
+/** What the healthy voters say of themselves. */
+export function answeringVoters(snapshot: ClusterSnapshot): readonly EndpointStatus[] {
+  return votersOf(snapshot).flatMap((member) => {
+    const seen = health(snapshot, member);
+    return seen.is === "healthy" ? [seen.status] : [];
+  });
 }
 
 /**

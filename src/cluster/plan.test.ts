@@ -207,6 +207,17 @@ function withForeignVoter(snapshot: ClusterSnapshot): ClusterSnapshot {
   return withBudget({ ...listed, endpoints: new Map([...listed.endpoints, ["theirs", present(status)]]) });
 }
 
+/** Everybody that answers follows this member. */
+function ledBy(snapshot: ClusterSnapshot, id: string): ClusterSnapshot {
+  const endpoints = [...snapshot.endpoints]
+    .filter(([name]) => name !== "theirs")
+    .map(([name, answer]) => {
+      const led = answer.is === "present" ? present({ ...answer.value, leaderId: memberIdFromHex(id) }) : answer;
+      return [name, led] as const;
+    });
+  return { ...snapshot, endpoints: new Map(endpoints) };
+}
+
 /** The foreign voter calls itself as one of ours does. */
 function withNamesake(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
   const grown = withForeignVoter(snapshot);
@@ -760,6 +771,13 @@ const cases: { name: string; given: ClusterSnapshot; expect: string }[] = [
     name: "a learner that is on its way out gets no vote",
     given: withRemoval(withBudget(withArrival(cluster(), "my-etcd-3", "synced")), "my-etcd-3", "scale-down"),
     expect: "remove-member: removeMember my-etcd-3",
+  },
+  {
+    name: "a learner gets its vote also while somebody else's member leads, whom nobody here can ask",
+    given: withBudget(
+      ledBy(withForeignVoter(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced")), "f00"),
+    ),
+    expect: "promote-learner: promote my-etcd-3",
   },
   {
     name: "of two that are to leave the learner goes first",

@@ -15,7 +15,7 @@ const FIRST_SEED = Number(process.env.SIMULATION_FIRST_SEED ?? 1);
 const { SIMULATION_SEED } = process.env;
 
 describe.runIf(SIMULATION_SEED !== undefined)("one simulated history", () => {
-  test(`of seed ${SIMULATION_SEED}`, async () => {
+  test(`of seed ${SIMULATION_SEED}`, { timeout: 3_600_000 }, async () => {
     const told = await tell(profileOf(Number(SIMULATION_SEED)));
     console.log(await story(told));
     assert.equal(told.violation, undefined);

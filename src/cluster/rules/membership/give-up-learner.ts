@@ -1,5 +1,5 @@
-import { neverRan, ownArriving } from "#cluster/learners.ts";
-import { health, isLeaving, type KnownMember, leaderOf, takesPart } from "#cluster/members.ts";
+import { answeringVoters, neverRan, ownArriving } from "#cluster/learners.ts";
+import { isLeaving, type KnownMember, takesPart } from "#cluster/members.ts";
 import { givenUp } from "#cluster/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -58,11 +58,9 @@ function hasStarted(snapshot: ClusterSnapshot, learner: KnownMember): boolean {
   return learner.hasStarted || takesPart(snapshot, learner);
 }
 
-/** Sized by the leader's database. */
+/** Sized by the largest database that has to be copied. */
 export function learnerDeadlineMs(snapshot: ClusterSnapshot): number {
-  const leader = leaderOf(snapshot);
-  const seen = leader === undefined ? undefined : health(snapshot, leader);
-  const bytes = seen?.is === "healthy" ? seen.status.dbSizeBytes : 0;
+  const bytes = Math.max(0, ...answeringVoters(snapshot).map(({ dbSizeBytes }) => dbSizeBytes));
   return LEARNER_BASE_MS + (bytes / COPY_BYTES_PER_SECOND) * 1_000;
 }
 
