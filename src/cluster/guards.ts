@@ -13,7 +13,7 @@ import {
   takesPart,
   votersOf,
 } from "#cluster/members.ts";
-import { isDataWrong, isVouchedFor, sickForMs } from "#cluster/patience.ts";
+import { isVouchedFor, sickForMs } from "#cluster/patience.ts";
 import { type ClusterSnapshot, identityOf, isOwned, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { isSurplusLearner } from "#cluster/surplus.ts";
@@ -174,7 +174,7 @@ const nobodyVouches: ClusterGuard = {
     if (name === undefined || voter === undefined) return undefined;
     const recorded = peerNamed(snapshot, name)?.metadata.annotations?.[REMOVAL_ANNOTATION];
     const removal = step.do === "markRemoval" ? step.removal : recorded;
-    if (removal === undefined || removal === "scale-down" || isDataWrong(snapshot, voter)) return undefined;
+    if (removal === undefined || removal === "scale-down") return undefined;
     if (takesPart(snapshot, voter)) return `${name} takes part`;
     return isVouchedFor(snapshot, voter) ? `${name} gives no answer, and others say that it is well` : undefined;
   },

@@ -192,6 +192,8 @@ test("members: of too many the sick goes first, then who does not serve, then th
   });
   const unreachable = { ...silent(settled, "my-etcd-0"), pods: settled.pods };
   expect(nameOf(unreachable)).toBe("my-etcd-2"); // the kubelet calls it ready: only the operator cannot reach it
+  const lastUnreachable = { ...silent(settled, "my-etcd-2"), pods: settled.pods };
+  expect(nameOf(lastUnreachable)).toBe("my-etcd-2"); // nor does that spare it
   expect(nameOf(settled)).toBe("my-etcd-2");
   expect(nameOf(silent(settled, "my-etcd-0"))).toBe("my-etcd-0");
   expect(nameOf(unpublished(settled, "my-etcd-0", ids[0]))).toBe("my-etcd-0");

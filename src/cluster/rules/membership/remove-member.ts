@@ -59,7 +59,10 @@ export const removeMember: ClusterRule = {
 
 /** Whoever has no vote yet goes first: that is safe at any time, and whoever else is leaving waits for it. */
 function arrivingFirst(snapshot: ClusterSnapshot, removals: readonly Removal[]): readonly Removal[] {
-  return [...removals].sort((a, b) => Number(isArriving(snapshot, b.member)) - Number(isArriving(snapshot, a.member)));
+  const [coming = [], others = []] = [true, false].map((is) =>
+    removals.filter(({ member }) => isArriving(snapshot, member) === is),
+  );
+  return [...coming, ...others];
 }
 
 function isArriving(snapshot: ClusterSnapshot, { id }: KnownMember): boolean {
