@@ -14,6 +14,7 @@ import { startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES, planPeer } from "#peer/plan.ts";
+import { awaitMember } from "#peer/rules/pod/await-member.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { peerStatus } from "#peer/status.ts";
 import type { PeerStep } from "#peer/step.ts";
@@ -137,6 +138,11 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     name: "deletes the claim with a member that never ran",
     given: leaving(CLEANUP_FINALIZER, {}, "never-started"),
     expect: "release-claim: deleteClaim",
+  },
+  {
+    name: "leaves a claim alone that a person has put aside",
+    given: leaving(CLEANUP_FINALIZER, { labels: { [QUARANTINE_LABEL]: "true" } }),
+    expect: "release-claim: releasePeer",
   },
   {
     name: "keeps the claim when the finalizer has outlived its reason",
@@ -474,4 +480,14 @@ test("peer plan: nobody is told to delete the claim of a member that runs", () =
   const plan = planPeer(claimWith({ annotations: {} }));
   expect(plan).toMatchObject({ because: expect.stringContaining("set its annotations") });
   expect(plan).toMatchObject({ because: expect.not.stringContaining("delete") });
+});
+
+test("await-member: it asks again every two seconds at first, and every ten at last", () => {
+  const silent = (madeAt: string) => {
+    const its = pod("my-etcd-0", { ready: true });
+    const made = { ...its, metadata: { ...its.metadata, creationTimestamp: madeAt } };
+    return awaitMember.decide(peer({ with: { endpoint: unknown("no answer within 1 s"), pod: made } }));
+  };
+  expect(silent("2026-01-01T12:00:00Z")).toMatchObject({ next: "wait", recheckAfterMs: 2_000 });
+  expect(silent("2026-01-01T11:00:00Z")).toMatchObject({ next: "wait", recheckAfterMs: 10_000 });
 });
