@@ -1,5 +1,4 @@
 import { type Told, tell } from "./history.ts";
-import { sparedIn } from "./known-defects.ts";
 import { type Excuse, MOST_EXCUSED } from "./memory.ts";
 import { type Leaning, profileOf } from "./profile.ts";
 
@@ -90,6 +89,5 @@ export function inWords(report: Report): string {
     `endings: ${sorted(endings)}`,
     `decided: ${sorted(decided)}`,
     `excused: ${sorted(excused)}`,
-    `spared: ${[...sparedIn(true)].join(", ")}`,
   ].join("\n");
 }

@@ -55,7 +55,7 @@ export async function tell(profile: Profile, telling: Telling = {}): Promise<Tol
 }
 
 async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
-  const memory = new Memory({ spared: profile.spared, hasOnlyEvictions: hasOnlyEvictions(profile) });
+  const memory = new Memory(hasOnlyEvictions(profile));
   const decided = new Map<string, number>();
   let violation: Violation | undefined;
   const happened = (event: WorldEvent, world: World): void => {
@@ -130,7 +130,7 @@ async function live(world: World, profile: Profile, next: () => void, memory: Me
   world.happened({ is: "step" }); // who can be reached again is well before the operator looks
   fail(await calmDown(world, next, memory), ...CONVERGES);
   fail(wrongEnding(world, memory), ...ENDS_WELL);
-  if (profile.seed % POLLING_ASKED_EVERY === 0) fail(await pollsTooOften(world, next, memory), ...RESTS);
+  if (profile.seed % POLLING_ASKED_EVERY === 0) fail(await pollsTooOften(world, next), ...RESTS);
 }
 
 function endingOf(world: World): string {

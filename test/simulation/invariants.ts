@@ -159,14 +159,9 @@ const plannedVersion: Invariant = {
   name: "planned version",
   promise: "No member ever runs a release that nobody planned: what the cluster was formed with.",
   breaks(event, _world, memory) {
-    if (event.is !== "started" || memory.spared.has("versionLeaks")) return undefined;
+    if (event.is !== "started") return undefined;
     const { data, peer, version } = event.process;
     const planned = memory.version.get(data.clusterId) ?? version;
-    const isForgotten = memory.forgotVersion.has(hexOf(data.clusterId)) && memory.spared.has("versionForgotten");
-    if (version !== planned && isForgotten) {
-      memory.excuses.add("versionForgotten");
-      return undefined;
-    }
     return version === planned ? undefined : `${peer} runs ${version}, and the cluster runs ${planned}`;
   },
 };

@@ -18,22 +18,12 @@ import {
   type ReplicaSet,
 } from "#kube/kinds.ts";
 
-import type { KnownDefect } from "./known-defects.ts";
-
 /**
  * Excuses, and the largest share of all histories in which each may be made: more would mean that the simulation looks away.
  */
 export const MOST_EXCUSED = {
   /** A member started over on an empty disk within the window before its fence. */
   window: 0.2,
-  /** A founder lost its disk before it was on record, and may not start over (a known defect). */
-  founderForgot: 0.03,
-  /** The alarm NOSPACE is raised (a known defect). */
-  noSpace: 0.05,
-  /** A name that the operator needs is taken by an object that it does not watch (a known defect: it is not told). */
-  aside: 0.2,
-  /** The last EtcdPeer was deleted, and nothing else kept the release that the members ran (a known defect). */
-  versionForgotten: 0.03,
   /** Something that only a person could change kept it from coming to rest within the stated time. */
   restless: 0.05,
   /** No quorum can come back, or something that only a person could change is in the way: it need not be complete. */
@@ -84,17 +74,11 @@ export class Memory {
   readonly led = new Map<string, Set<ClusterId>>();
   /** The release with which a cluster was formed. */
   readonly version = new Map<ClusterId, string>();
-  /** IDs of clusters whose last EtcdPeer went. */
-  readonly forgotVersion = new Set<string>();
-  /** What is not asked, because the operator is known to do it wrong. */
-  readonly spared: ReadonlySet<KnownDefect>;
-
   /** Nothing takes pods away but evictions that honour the budget. */
   readonly hasOnlyEvictions: boolean;
 
-  constructor(options: { spared?: ReadonlySet<KnownDefect>; hasOnlyEvictions?: boolean } = {}) {
-    this.spared = options.spared ?? new Set();
-    this.hasOnlyEvictions = options.hasOnlyEvictions ?? false;
+  constructor(hasOnlyEvictions = false) {
+    this.hasOnlyEvictions = hasOnlyEvictions;
   }
 
   /** Notes what the event means for later ones. After the promises were checked. */
@@ -108,7 +92,6 @@ export class Memory {
 
   #noteWrite({ actor, verb, before, after, resource }: WorldEvent & { is: "write" }, world: World): void {
     if (after === undefined) {
-      if (resource === ETCD_PEERS) this.#noteForgotten(before as EtcdPeer, world);
       return;
     }
     const { uid, annotations } = after.metadata;
@@ -139,11 +122,6 @@ export class Memory {
   }
 
   /** While no member answers, its release is on record in EtcdPeers alone. */
-  #noteForgotten({ spec }: EtcdPeer, { api }: World): void {
-    const isLast = !api.list(ETCD_PEERS).some((peer) => peer.spec.clusterName === spec.clusterName);
-    if (isLast && spec.clusterID !== undefined) this.forgotVersion.add(spec.clusterID);
-  }
-
   #noteGoing(peer: EtcdPeer, world: World): void {
     const key = `${peer.spec.clusterID}/${peer.spec.memberID}`;
     const { members, foreign } = world.etcd.truth.named(peer.spec.clusterID) ?? {

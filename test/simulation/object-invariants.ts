@@ -95,9 +95,9 @@ export const claimsArePaidFor: Invariant = {
   name: "claims are paid for",
   promise:
     "There are no more claims than members and losses: one that never held data is not kept for a member that is gone.",
-  breaks(event, world, memory) {
+  breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.verb !== "create") return undefined;
-    if (event.resource !== PERSISTENT_VOLUME_CLAIMS || memory.spared.has("endlessReplacement")) return undefined;
+    if (event.resource !== PERSISTENT_VOLUME_CLAIMS) return undefined;
     const clusterID = event.after?.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION];
     const cluster = world.etcd.truth.named(clusterID);
     if (cluster === undefined || cluster.members.size === 0) return undefined;

@@ -1,8 +1,6 @@
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import type { World } from "#kit/world.ts";
 import { settle } from "./ambient.ts";
 import { everythingHappens } from "./calm.ts";
-import type { Memory } from "./memory.ts";
 
 /** How long nothing changes before it counts, in milliseconds. */
 const CALM_MS = 10 * 60_000;
@@ -12,11 +10,7 @@ const COUNTED_MS = 60_000;
 const MOST_LOOKS = 32;
 
 /** Lets time pass in which nothing happens. @returns who looks too often; `undefined` too when something did change */
-export async function pollsTooOften(world: World, next: () => void, memory: Memory): Promise<string | undefined> {
-  const isForming = world.api
-    .list(ETCD_CLUSTERS)
-    .some(({ status }) => status?.identity?.initialMembers.some(({ joined }) => !joined) ?? true);
-  if (isForming && memory.spared.has("formingPolls")) return undefined;
+export async function pollsTooOften(world: World, next: () => void): Promise<string | undefined> {
   const { version } = world.api;
   await passTime(world, CALM_MS, next);
   const before = new Map(world.operator?.looks);

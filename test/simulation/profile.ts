@@ -1,7 +1,6 @@
 import { type CallFaults, NO_CALL_FAULTS } from "#kit/world-calls.ts";
 import { PEOPLES_ACTS, type PeoplesAct } from "#kit/world-people.ts";
 import { Random } from "#kit/world-random.ts";
-import { type KnownDefect, sparedIn } from "./known-defects.ts";
 
 /** What happens by itself in every history. */
 export const ORDINARY = ["deliver", "call", "time", "kubernetes", "etcd"] as const;
@@ -52,19 +51,13 @@ export interface Profile {
   readonly obstacle: Obstacle;
   /** What people may set `spec.version` to. */
   readonly versions: readonly string[];
-  /** What it is spared, because the operator is known not to stand it yet. */
-  readonly spared: ReadonlySet<KnownDefect>;
   /** Whether people clean up behind themselves in the end. */
   readonly isTidied: boolean;
 }
 
 /** Whether nothing can take a pod away but `kubectl drain`; people may ask for more or fewer members meanwhile. */
-export function hasOnlyEvictions({ weights, obstacle, spared }: Profile): boolean {
-  const harmless: readonly string[] = [
-    ...ORDINARY,
-    "drain",
-    ...(spared.has("budgetMiscounts") ? [] : ["editReplicas"]),
-  ];
+export function hasOnlyEvictions({ weights, obstacle }: Profile): boolean {
+  const harmless: readonly string[] = [...ORDINARY, "drain", "editReplicas"];
   return obstacle === "none" && [...weights.keys()].every((happening) => harmless.includes(happening));
 }
 
@@ -92,8 +85,6 @@ export interface Leaning {
   readonly bindsLate?: boolean;
   readonly hasStrictEtcd?: boolean;
   readonly steps?: number;
-  /** Spared is what the operator is known not to stand yet: see known-defects.ts. Default: true. */
-  readonly kinder?: boolean;
 }
 
 /**
@@ -102,14 +93,10 @@ export interface Leaning {
  */
 export function profileOf(seed: number, leaning: Leaning = {}): Profile {
   const random = new Random(seed ^ 0x5eed);
-  const spared = sparedIn(leaning.kinder ?? true);
   const weights = new Map<Happening, number>(Object.entries(WEIGHTS) as [Happening, number][]);
   const isCalm = random.chance(0.1) || leaning.onlyThat === true;
   for (const mishap of MISHAPS) if (!isCalm && random.chance(0.4)) weights.set(mishap, random.between(1, 3));
   for (const act of PEOPLES_ACTS) if (!isCalm && random.chance(0.3)) weights.set(act, random.between(1, 2));
-  if (spared.has("healthyIsLost")) weights.delete("evictUnheard");
-  if (spared.has("foreignVoters")) weights.delete("addOwnVoter");
-  if (spared.has("foreignLearners")) weights.delete("addOwnLearner");
   for (const [happening, weight] of Object.entries(leaning.often ?? {})) weights.set(happening as Happening, weight);
   const some = (most: number): number => (random.chance(0.5) ? random.next() * most : 0);
   const faults = { late: some(0.6), unsent: some(0.15), lostReply: some(0.15), throttled: some(0.08) };
@@ -126,7 +113,6 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
     isTidied: leaning.isTidied ?? random.chance(0.6),
     hasStrictEtcd: leaning.hasStrictEtcd ?? random.chance(0.7),
     bindsLate: leaning.bindsLate ?? random.chance(0.3),
-    versions: spared.has("versionLeaks") ? VERSIONS.slice(-2) : VERSIONS,
-    spared,
+    versions: VERSIONS,
   };
 }
