@@ -223,7 +223,9 @@ export class OperatorProcess {
       },
       plan: (snapshot, resting) => {
         const plan = real.plan(snapshot, resting);
-        happened({ is: "decided", room: real.name, rule: plan.next === "settled" ? "settled" : plan.rule });
+        const told = (plan.aside ?? []).flatMap(({ rule, is }) => (is === "remark" ? [rule] : []));
+        for (const rule of [plan.next === "settled" ? "settled" : plan.rule, ...told])
+          happened({ is: "decided", room: real.name, rule });
         return plan;
       },
       act: (step, snapshot, signal) => {

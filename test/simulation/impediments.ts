@@ -1,5 +1,6 @@
 import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION, CLUSTER_LABEL } from "#api/names.ts";
 import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf, type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
@@ -83,6 +84,23 @@ function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id
   return (disk.data?.memberId === id || unjoined !== undefined) && cluster?.alarms.has(id) !== true;
 }
 
+/**
+ * A member's name belongs to a claim of another cluster that has lost its labels: the operator does not see it when it chooses the
+ * name, and the EtcdPeer says what a person has to do.
+ */
+function isNameTakenUnseen(api: World["api"]): boolean {
+  const claims = api
+    .list(PERSISTENT_VOLUME_CLAIMS)
+    .filter(({ metadata }) => metadata.labels?.[CLUSTER_LABEL] === undefined);
+  return api.list(ETCD_PEERS).some(({ metadata, spec, status }) => {
+    const claim = claims.find((each) => each.metadata.name === metadata.name);
+    const isOthers = claim?.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] !== spec.clusterID;
+    return (
+      claim !== undefined && isOthers && status?.conditions?.some(({ reason }) => reason === "ClaimTaken") === true
+    );
+  });
+}
+
 /** What keeps new members from starting, or the operator from seeing those that run, until somebody does something about it. */
 export function isHindered({ kubelets, etcd, api, people }: World): boolean {
   const hasForeign = [...people.foreign].some((uid) => api.exists(uid));
@@ -90,6 +108,7 @@ export function isHindered({ kubelets, etcd, api, people }: World): boolean {
   return (
     hasForeign ||
     isHidden ||
+    isNameTakenUnseen(api) ||
     kubelets.isOutOfVolumes ||
     kubelets.nodes.some(({ isUp, cutSinceMs }) => !isUp || cutSinceMs !== undefined)
   );

@@ -91,15 +91,15 @@ export class Memory {
   }
 
   #noteWrite({ actor, verb, before, after, resource }: WorldEvent & { is: "write" }, world: World): void {
-    if (after === undefined) {
-      return;
-    }
+    if (after === undefined) return;
     const { uid, annotations } = after.metadata;
     if (actor === "operator" && verb === "create") this.made.add(uid);
     switch (resource) {
       case ETCD_CLUSTERS: {
         const { replicas } = (after as EtcdCluster).spec;
         this.fewestAsked.set(uid, Math.min(replicas, this.fewestAsked.get(uid) ?? replicas));
+        // Who makes a cluster again says anew which release it is to run: claims do not tell.
+        if (verb === "create") this.version.clear();
         break;
       }
       case ETCD_PEERS:

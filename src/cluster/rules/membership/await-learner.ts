@@ -1,5 +1,6 @@
 import { recheckMs } from "#base/recheck.ts";
 import { ownArriving } from "#cluster/learners.ts";
+import { saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { startedMsAgo, whyNotRunning } from "#kube/pod.ts";
 import { wait } from "#runtime/decide.ts";
@@ -15,7 +16,8 @@ export const awaitLearner: ClusterRule = {
     const [learner] = ownArriving(snapshot);
     if (learner === undefined) return undefined;
     const pod = snapshot.pods.get(learner.name);
-    const why = pod === undefined ? "its pod is not created yet" : (whyNotRunning(pod) ?? "it is catching up");
+    const said = saidByPeer(snapshot, learner.name) ?? "its pod is not created yet";
+    const why = pod === undefined ? said : (whyNotRunning(pod) ?? "it is catching up");
     const isDialled = pod !== undefined && snapshot.endpoints.has(learner.name);
     const againMs = isDialled ? recheckMs(startedMsAgo(pod, snapshot.takenAtMs), DIALLED) : UNDIALLED_RECHECK_MS;
     return wait("await-learner", `${learner.name} is joining: ${why}`, againMs);
