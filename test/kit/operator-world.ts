@@ -198,7 +198,8 @@ function drawObject(object: KubeObject) {
     finalizers: metadata.finalizers,
     isGoing: metadata.deletionTimestamp !== undefined,
     // How often its spec was changed: a write made twice would show here.
-    generation: isPod ? undefined : metadata.generation,
+    // The budget follows the pods that happen to run while members come and go.
+    generation: isPod || kind === POD_DISRUPTION_BUDGETS.kind ? undefined : metadata.generation,
     spec: isPod ? { hostname: (object as Pod).spec?.hostname, isReady: isReady(object as Pod) } : drawSpec(spec),
     status: object.apiVersion.startsWith(GROUP) ? drawStatus(status) : undefined,
   };

@@ -6,7 +6,13 @@ import {
   QUARANTINE_LABEL,
 } from "#api/names.ts";
 import { hexOf } from "#etcd/types.ts";
-import { controllerOf, type KubeObject, PERSISTENT_VOLUME_CLAIMS, PODS } from "#kube/kinds.ts";
+import {
+  controllerOf,
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  PODS,
+} from "#kube/kinds.ts";
 import type { Invariant } from "./memory.ts";
 
 export const claimsStay: Invariant = {
@@ -24,7 +30,8 @@ export const claimsStay: Invariant = {
     if ([...members.keys()].some((id) => hexOf(id) === memberID)) return `${event.verb} of the claim of member ${name}`;
     if (event.verb !== "delete" && event.verb !== "remove") return undefined;
     const onceHadData = world.etcd.truth.named(clusterID)?.onceHadData ?? new Set();
-    const isEmpty = ![...onceHadData].some((id) => hexOf(id) === memberID);
+    const hadNoVolume = (event.before as PersistentVolumeClaim).spec?.volumeName === undefined;
+    const isEmpty = hadNoVolume || ![...onceHadData].some((id) => hexOf(id) === memberID);
     return memory.toGo.has(`${clusterID}/${memberID}`) || isEmpty
       ? undefined
       : `nobody asked for the data of ${name} to be deleted`;

@@ -29,7 +29,7 @@ export const giveUpLearner: ClusterRule = {
       if (peer === undefined || isLeaving(snapshot, learner.name)) continue;
       const isUnused = neverRan(snapshot, learner);
       const removal = isUnused ? "never-started" : "replacement";
-      const [lost] = givenUp(snapshot);
+      const lost = givenUp(snapshot).find(({ id }) => id !== learner.id);
       if (lost !== undefined && isUnused) {
         const because = `${learner.name} could not be started yet, and ${lost.name} is lost: that comes first`;
         return step("give-up-learner", because, { do: "markRemoval", peer, removal });
