@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Pod } from "#kube/kinds.ts";
-import { currentPod, dialAddress, isReady, needsHelp, whyNotRunning } from "#kube/pod.ts";
+import { currentPod, dialAddress, isReady, needsHelp, startedMsAgo, whyNotRunning } from "#kube/pod.ts";
 
 /** A pod in words of the API: its status, and what differs in its metadata. */
 function pod(status: object, metadata: object = {}): Pod {
@@ -138,4 +138,14 @@ for (const { name, status, expect: wanted } of addresses) {
 test("a pod is ready when its condition says True, and not when it says nothing", () => {
   const ready = (status: string) => isReady(pod({ conditions: [{ type: "Ready", status }] }));
   expect([ready("True"), ready("False"), ready("Unknown"), isReady(pod({}))]).toEqual([true, false, false, false]);
+});
+
+test("pod: how long ago it was started is told by its container, else by itself, and not as new for ever by a clock that is behind", () => {
+  const made = Date.parse("2026-01-01T12:00:00Z");
+  const pod = { metadata: { creationTimestamp: "2026-01-01T12:00:00Z" }, status: {} } as unknown as Pod;
+  const running = { state: { running: { startedAt: "2026-01-01T12:00:05Z" } } };
+  const started = { ...pod, status: { containerStatuses: [running] } } as unknown as Pod;
+  expect(startedMsAgo(pod, made + 7_000)).toBe(7_000);
+  expect(startedMsAgo(started, made + 7_000)).toBe(2_000);
+  expect(startedMsAgo(pod, made - 3_600_000)).toBe(3_600_000);
 });

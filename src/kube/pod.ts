@@ -93,7 +93,8 @@ function lastEnd(container: { lastState?: { terminated?: { exitCode?: number; re
 export function startedMsAgo({ metadata, status }: Pod, nowMs: number): number {
   const containers = (status?.containerStatuses ?? []).flatMap(({ state }) => state?.running?.startedAt ?? []);
   const times = [metadata.creationTimestamp ?? "", ...containers].map((time) => Date.parse(time));
-  return Math.max(0, nowMs - Math.max(...times.filter((time) => !Number.isNaN(time))));
+  // A clock that is far behind would call every pod new for ever; one that is a little behind changes nothing.
+  return Math.abs(nowMs - Math.max(...times.filter((time) => !Number.isNaN(time))));
 }
 
 /** What containers that do not run said when they last ended: their termination messages. */
