@@ -5,6 +5,7 @@ import {
   PAUSED_ANNOTATION,
   QUARANTINE_LABEL,
 } from "#api/names.ts";
+import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import { hexOf } from "#etcd/types.ts";
 import {
   controllerOf,
@@ -108,7 +109,11 @@ export const claimsArePaidFor: Invariant = {
     const clusterID = event.after?.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION];
     const cluster = world.etcd.truth.named(clusterID);
     if (cluster === undefined || cluster.members.size === 0) return undefined;
-    const known = new Set([...cluster.members.keys(), ...cluster.onceHadData].map((id) => hexOf(id)));
+    // Of first members a claim that has a volume is kept in any case: they voted, or might have. There are only so many of them.
+    const first = world.api
+      .list(ETCD_CLUSTERS)
+      .flatMap(({ status }) => status?.identity?.initialMembers.map(({ id }) => id) ?? []);
+    const known = new Set([...[...cluster.members.keys(), ...cluster.onceHadData].map((id) => hexOf(id)), ...first]);
     const unpaid = world.api
       .list(PERSISTENT_VOLUME_CLAIMS)
       .filter(
