@@ -52,7 +52,7 @@ async function slice(level: Level | undefined): Promise<string[]> {
 }
 
 /** How many simulated histories are told when everything is tested; `npm run test:unit` alone tells fewer, to be quick. */
-const HISTORIES = "10000";
+const HISTORIES = "5000";
 
 async function everything(keep: boolean): Promise<Count> {
   process.env.SIMULATION_HISTORIES ??= HISTORIES;
