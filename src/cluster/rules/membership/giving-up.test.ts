@@ -3,6 +3,7 @@ import { present } from "#base/observed.ts";
 import { oneAtATime } from "#cluster/guards.ts";
 import { isInSync } from "#cluster/learners.ts";
 import { mayHoldData } from "#cluster/members.ts";
+import { awaitLearner } from "#cluster/rules/membership/await-learner.ts";
 import { giveUpLearner } from "#cluster/rules/membership/give-up-learner.ts";
 import { promoteLearner } from "#cluster/rules/membership/promote-learner.ts";
 import { scaleUp } from "#cluster/rules/membership/scale-up.ts";
@@ -173,4 +174,28 @@ test("scale-up: it looks again by who is missing for the shortest time, every se
   expect(scaleUp.decide(missing)).toMatchObject({ next: "wait", recheckAfterMs: 1_000 });
   const lasting = sickFor(sickFor(missing, "my-etcd-1", 50_000), "my-etcd-2", 20_000);
   expect(scaleUp.decide(lasting)).toMatchObject({ next: "wait", recheckAfterMs: 2_000 });
+});
+
+test("give-up-learner: who could not be started and counts as lost makes no room for itself", () => {
+  // A voter that was added and never started: somebody promoted it, or added it as one.
+  const { members, ...rest } = knownFor(withArrival(wanted5, "my-etcd-3", "added"), LATER_ID, 1_000);
+  if (members.is !== "present") throw new Error("the members are listed");
+  const voters = members.value.members.map((member) => ({ ...member, isLearner: false }));
+  const unbound = claim("my-etcd-3", { "etcd.improbable.io/member-id": LATER_ID }, { bound: false });
+  const given = { ...rest, members: present({ ...members.value, members: voters }), claims: [...rest.claims, unbound] };
+  const lost = { knownForMs: 1_000, sickForMs: HOUR, wellMsAgo: undefined, lostForMs: HOUR, silentForMs: HOUR };
+  expect(giveUpLearner.decide({ ...given, histories: new Map([[LATER_ID, lost]]) })).toBeUndefined();
+});
+
+test("await-learner: what its EtcdPeer says is told, such as that a claim is in the way", () => {
+  const arrival = withArrival(wanted5, "my-etcd-3", "added");
+  const conditions = [
+    { type: "Ready", status: "False", reason: "ClaimTaken", message: "claim my-etcd-3 is another's" },
+  ];
+  const peers = arrival.peers.map((peer) =>
+    peer.metadata.name === "my-etcd-3" ? ({ ...peer, status: { conditions } } as typeof peer) : peer,
+  );
+  expect(awaitLearner.decide({ ...arrival, peers })).toMatchObject({
+    because: "my-etcd-3 is joining: claim my-etcd-3 is another's",
+  });
 });
