@@ -142,7 +142,10 @@ export class World extends UserCluster {
     const cluster = objects.find((object): object is EtcdCluster => object.kind === ETCD_CLUSTERS.kind);
     const members = cluster === undefined ? undefined : await this.memberList();
     const drawn = {
-      objects: objects.map(drawObject).sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1)),
+      objects: objects
+        .filter((object) => !isLeftOver(object, objects))
+        .map(drawObject)
+        .sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1)),
       clusterId: members === undefined ? undefined : hexOf(members.clusterId),
       members: members?.members
         .map(({ name, id, peerUrls, isLearner }) => ({ name, id: hexOf(id), peerUrls, isLearner }))
@@ -178,6 +181,13 @@ export class World extends UserCluster {
   }
 }
 
+/** A pod whose EtcdPeer is gone stays until Kubernetes' garbage collector has come round: that is its business. */
+function isLeftOver(object: KubeObject, all: readonly KubeObject[]): boolean {
+  if (object.kind !== PODS.kind) return false;
+  const { hostname } = (object as Pod).spec ?? {};
+  return !all.some(({ kind, metadata }) => kind === ETCD_PEERS.kind && metadata.name === hostname);
+}
+
 function textOf(drawn: { kind: string; name: string }): string {
   return `${drawn.kind} ${drawn.name}`;
 }
@@ -187,6 +197,7 @@ function drawObject(object: KubeObject) {
   const { kind, metadata } = object;
   const { spec, status } = object as { spec?: Record<string, unknown>; status?: EtcdCluster["status"] };
   const isPod = kind === PODS.kind;
+  const isBudget = kind === POD_DISRUPTION_BUDGETS.kind; // its number follows the pods that happen to run
   return {
     kind,
     // The last part of a pod's name is chance.
@@ -198,9 +209,12 @@ function drawObject(object: KubeObject) {
     finalizers: metadata.finalizers,
     isGoing: metadata.deletionTimestamp !== undefined,
     // How often its spec was changed: a write made twice would show here.
-    // The budget follows the pods that happen to run while members come and go.
-    generation: isPod || kind === POD_DISRUPTION_BUDGETS.kind ? undefined : metadata.generation,
-    spec: isPod ? { hostname: (object as Pod).spec?.hostname, isReady: isReady(object as Pod) } : drawSpec(spec),
+    generation: isPod || isBudget ? undefined : metadata.generation,
+    spec: isPod
+      ? { hostname: (object as Pod).spec?.hostname, isReady: isReady(object as Pod) }
+      : isBudget
+        ? { selector: spec?.selector }
+        : drawSpec(spec),
     status: object.apiVersion.startsWith(GROUP) ? drawStatus(status) : undefined,
   };
 }

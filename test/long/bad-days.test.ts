@@ -132,7 +132,7 @@ describe("a cluster in use is whole again after somebody", () => {
       if (member === undefined) throw new Error(`member ${id} is not shown yet`);
       return member;
     });
-    expect(shown).toMatchObject({ name: "mine.test", learner: true, healthy: false });
+    expect(shown).toMatchObject({ name: `mine.test.${id}`, learner: true, healthy: false });
     expect(await cluster.names("etcdpeers")).toHaveLength(3);
     await changeMembers(first, "remove", id);
     await cluster.untilWhole(3);
