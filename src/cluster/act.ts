@@ -113,7 +113,7 @@ function firstStatus(snapshot: ClusterSnapshot, identity: ClusterIdentity): Etcd
   const recorded: EtcdClusterStatus = { ...snapshot.cluster.status, identity, version };
   const next: ClusterSnapshot = { ...snapshot, cluster: { ...snapshot.cluster, status: recorded } };
   if (!isForming(next)) return recorded;
-  return clusterStatus(next, wait("await-members", "members are starting", 0), { is: "notTried" });
+  return clusterStatus(next, wait("await-members", "members are starting", 0));
 }
 
 function withJoined(snapshot: ClusterSnapshot, names: readonly string[]): ClusterIdentity {

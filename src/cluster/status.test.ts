@@ -6,7 +6,7 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import type { Pod, Service } from "#kube/kinds.ts";
-import type { Outcome } from "#runtime/controller.ts";
+import type { Rest } from "#runtime/decide.ts";
 import {
   born,
   cluster,
@@ -16,11 +16,17 @@ import {
   pod,
   sickFor,
   unpublished,
+  withArrival,
+  withBudget,
   withRemoval,
 } from "../../test/kit/cluster.ts";
 
-function statusOf(given: ClusterSnapshot, outcome: Outcome = { is: "notTried" }): EtcdClusterStatus {
-  return clusterStatus(given, planCluster(given), outcome);
+/** @param resting by the name of their rule: steps that are left alone for now, and why */
+function statusOf(given: ClusterSnapshot, resting: Readonly<Record<string, Rest>> = {}): EtcdClusterStatus {
+  return clusterStatus(
+    given,
+    planCluster(given, (rule) => resting[rule]),
+  );
 }
 
 function conditionOf(status: EtcdClusterStatus, type: string) {
@@ -70,12 +76,17 @@ const refused = {
   }),
 };
 
+const REFUSED: Rest = { because: "exceeded quota: few", code: "KubeForbidden", forMs: 500, isBrief: false };
+const TAKEN: Rest = { ...REFUSED, because: "services my-etcd already exists", code: "KubeAlreadyExists" };
+const UNDONE: Rest = { because: "done 3 times and wanted again: something undoes it", forMs: 500, isBrief: false };
+const PUT_OFF: Rest = { because: "etcd elects a leader", forMs: 50, isBrief: true };
+
 /** What each condition says: status, reason, and words of its message. */
 type Said = readonly [status: string, reason: Reason, words?: RegExp];
 interface Case {
   readonly name: string;
   readonly given: ClusterSnapshot;
-  readonly outcome?: Outcome;
+  readonly resting?: Readonly<Record<string, Rest>>;
   readonly ready: Said;
   readonly available?: Said;
   readonly degraded?: Said;
@@ -218,16 +229,48 @@ const cases: readonly Case[] = [
   {
     name: "a name turns out to be taken when it is used",
     given: cluster({ stage: "recorded" }),
-    outcome: { is: "failed", code: "KubeAlreadyExists", why: "services my-etcd already exists" },
-    ready: ["False", "NameTaken", /services my-etcd already exists/],
-    progressing: ["False", "NameTaken", /services my-etcd already exists/],
+    resting: { "headless-service": TAKEN },
+    ready: ["False", "NameTaken", /^headless-service: services my-etcd already exists$/],
+    progressing: ["True", "Acting", /^bootstrap: .*; not done: headless-service: services my-etcd already exists$/],
   },
   {
-    name: "a step fails",
+    name: "a step is refused while there is other work",
     given: cluster({ stage: "recorded" }),
-    outcome: { is: "failed", code: "KubeForbidden", why: "exceeded quota: few" },
+    resting: { "headless-service": REFUSED },
     ready: ["False", "StepRefused", /^headless-service: exceeded quota: few$/],
-    progressing: ["False", "StepRefused", /^headless-service: exceeded quota: few$/],
+    progressing: ["True", "Acting", /^bootstrap: .*; not done: headless-service: exceeded quota: few$/],
+  },
+  {
+    name: "two steps are refused, and there is nothing else to do",
+    given: cluster({ with: { headlessService: undefined, budget: undefined } }),
+    resting: { "headless-service": TAKEN, "disruption-budget": REFUSED },
+    ready: [
+      "False",
+      "NameTaken",
+      /^headless-service: services my-etcd already exists; disruption-budget: exceeded quota: few$/,
+    ],
+    progressing: ["False", "NameTaken", /^headless-service: .*; disruption-budget: exceeded quota: few$/],
+  },
+  {
+    name: "a step is undone each time",
+    given: cluster({ with: { budget: undefined } }),
+    resting: { "disruption-budget": UNDONE },
+    ready: ["False", "StepRefused", /^disruption-budget: done 3 times and wanted again: something undoes it$/],
+    progressing: ["False", "StepRefused", /^disruption-budget: done 3 times/],
+  },
+  {
+    name: "etcd puts a step off: that passes in moments",
+    given: withBudget(withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "synced")),
+    resting: { "promote-learner": PUT_OFF },
+    ready: ["False", "Scaling"],
+    progressing: ["True", "Scaling", /^await-learner: .*; not done: promote-learner: etcd elects a leader$/],
+  },
+  {
+    name: "etcd puts off all that there is to do",
+    given: withRemoval(cluster({ spec: { replicas: 2 } }), "my-etcd-2", "scale-down"),
+    resting: { "remove-member": PUT_OFF },
+    ready: ["False", "Scaling"],
+    progressing: ["True", "Scaling", /^remove-member: not yet: etcd elects a leader$/],
   },
   {
     name: "it is being deleted",
@@ -238,9 +281,9 @@ const cases: readonly Case[] = [
   },
 ];
 
-for (const { name, given, outcome, ...wanted } of cases) {
+for (const { name, given, resting, ...wanted } of cases) {
   test(`cluster status: when ${name}, it says so`, () => {
-    const status = statusOf(given, outcome);
+    const status = statusOf(given, resting);
     for (const [type, said] of Object.entries(wanted)) {
       const condition = conditionOf(status, `${type[0]?.toUpperCase()}${type.slice(1)}`);
       expect([condition?.status, condition?.reason], type).toEqual(said.slice(0, 2));

@@ -16,7 +16,6 @@ import { isRelease } from "#cluster/versions.ts";
 import { compareVersions, parseVersion } from "#etcd/version.ts";
 import { whyNotRunning } from "#kube/pod.ts";
 import { type Condition, withCondition } from "#runtime/conditions.ts";
-import type { Outcome } from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
 
 /** Every condition, by the question that it answers (api/conditions.ts). */
@@ -29,8 +28,8 @@ const JUDGES: Readonly<Record<ConditionType, Judge>> = {
   Ready: ready,
 };
 
-/** What was seen, meant and done, for people and for other software. Pure. */
-export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>, outcome: Outcome): EtcdClusterStatus {
+/** What was seen and is meant, for people and for other software. Pure. */
+export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>): EtcdClusterStatus {
   const { cluster } = snapshot;
   const known = knownMembers(snapshot);
   const members = known.map((member) => memberStatus(snapshot, member));
@@ -50,7 +49,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
     ...(version === undefined ? {} : { version, clusterVersion: minorOf(version) }),
     ...(identity === undefined ? {} : { identity }),
     members,
-    conditions: conditions({ snapshot, plan, outcome, members, own }),
+    conditions: conditions({ snapshot, plan, members, own }),
   };
 }
 

@@ -5,18 +5,17 @@ import { hexOf } from "#etcd/types.ts";
 import { type PeerSnapshot, whyNotReady } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
 import { withCondition } from "#runtime/conditions.ts";
-import type { Outcome } from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
 
 /** A peer younger than this gets no word on its pod's progress: it would be old before it is read. */
 const QUIET_MS = 10_000;
 
-/** What was seen, meant and done, for people and for other software. Pure. */
-export function peerStatus(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome: Outcome): EtcdPeerStatus {
+/** What was seen and is meant, for people and for other software. Pure. */
+export function peerStatus(snapshot: PeerSnapshot, plan: Plan<PeerStep>): EtcdPeerStatus {
   const { peer, endpoint } = snapshot;
   const answer = endpoint?.is === "present" ? endpoint.value : undefined;
   const observedGeneration = peer.metadata.generation ?? 0;
-  const verdict = ready(snapshot, plan, outcome);
+  const verdict = ready(snapshot, plan);
   const now = rfc3339(snapshot.takenAtMs);
   return {
     observedGeneration,
@@ -49,14 +48,10 @@ interface Verdict {
   readonly message: string;
 }
 
-function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>, outcome: Outcome): Verdict {
+function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>): Verdict {
   const { peer } = snapshot;
   if (peer.metadata.deletionTimestamp !== undefined)
     return no("Deleting", "the member's pod is being stopped; its claim is kept");
-  if (outcome.is === "failed") {
-    const rule = plan.next === "settled" ? "" : `${plan.rule}: `;
-    return no(outcome.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused", `${rule}${outcome.why}`);
-  }
   const lack = plan.aside?.find(({ is }) => is !== "putOff");
   if (lack !== undefined)
     return no(lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused", `${lack.rule}: ${lack.because}`);

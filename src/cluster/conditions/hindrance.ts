@@ -24,14 +24,12 @@ export function blocked({ plan }: Pick<Case, "plan">): Hindrance | undefined {
 }
 
 /** What is wanted and is not there, because it is refused, undone or taken; the rest of the work goes on beside it. */
-export function missing({ plan, outcome }: Pick<Case, "plan" | "outcome">): Hindrance | undefined {
+export function missing({ plan }: Pick<Case, "plan">): Hindrance | undefined {
   const lacking = (plan.aside ?? []).filter(({ is }) => is !== "putOff");
   const lacks = lacking.map(({ rule, because, code, is }) => ({
     reason: reasonOf(is === "remark" ? REASON_OF_RULE[rule] : undefined, code),
     message: is === "remark" ? because : `${rule}: ${because}`,
   }));
-  if (outcome.is === "failed" && plan.next === "step")
-    lacks.push({ reason: reasonOf(undefined, outcome.code), message: `${plan.rule}: ${outcome.why}` });
   const [first] = lacks;
   return first === undefined
     ? undefined

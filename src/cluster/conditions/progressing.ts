@@ -5,7 +5,7 @@ import type { Case, Verdict } from "./verdict.ts";
 
 /** Is the operator changing something, or waiting to? */
 export function progressing(given: Case): Verdict {
-  const { snapshot, plan, outcome } = given;
+  const { snapshot, plan } = given;
   if (snapshot.cluster.metadata.deletionTimestamp !== undefined)
     return { status: "True", reason: "Deleting", message: "members are being stopped; claims are kept" };
   if (isPaused(snapshot))
@@ -17,7 +17,7 @@ export function progressing(given: Case): Verdict {
   const hindrance = blocked(given);
   if (hindrance !== undefined) return { status: "False", ...hindrance };
   const lack = missing(given);
-  if (lack !== undefined && (plan.next === "settled" || outcome.is === "failed")) return { status: "False", ...lack };
+  if (lack !== undefined && plan.next === "settled") return { status: "False", ...lack };
   const putOff = plan.aside?.find(({ is }) => is === "putOff");
   const changing = isChanging(snapshot) ? changeReason(snapshot) : isForming(snapshot) ? "Forming" : "Waiting";
   if (plan.next === "settled" && putOff !== undefined)

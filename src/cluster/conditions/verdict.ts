@@ -2,7 +2,6 @@ import type { Reason } from "#api/conditions.ts";
 import type { MemberStatus } from "#api/v1alpha1/cluster.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import type { Outcome } from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
 
 /** What one condition says. */
@@ -16,7 +15,6 @@ export interface Verdict {
 export interface Case {
   readonly snapshot: ClusterSnapshot;
   readonly plan: Plan<ClusterStep>;
-  readonly outcome: Outcome;
   /** The members, as the same status tells them. */
   readonly members: readonly MemberStatus[];
   /** The members without those that a person added, which may run where the operator cannot ask them. */
