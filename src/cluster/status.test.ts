@@ -259,6 +259,14 @@ const cases: readonly Case[] = [
     progressing: ["False", "StepRefused", /^disruption-budget: done 3 times/],
   },
   {
+    name: "a step is refused without which nothing else may be done",
+    given: cluster({ stage: "joined" }),
+    resting: { fence: REFUSED },
+    ready: ["False", "StepRefused", /^fence: exceeded quota: few$/],
+    available: ["True", "QuorumAvailable"],
+    progressing: ["False", "StepRefused", /^fence: exceeded quota: few$/],
+  },
+  {
     name: "etcd puts a step off: that passes in moments",
     given: withBudget(withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "synced")),
     resting: { "promote-learner": PUT_OFF },

@@ -1,4 +1,5 @@
 import type { Reason } from "#api/conditions.ts";
+import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { Case } from "./verdict.ts";
 
 interface Hindrance {
@@ -17,10 +18,15 @@ const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "disruption-budget": "NameTaken",
 };
 
+/** Rules that never wait by themselves: a plan that waits under their name holds everything back because their step is refused or undone. */
+const HOLDING = new Set(CLUSTER_RULES.flatMap(({ name, holds }) => (holds ? [name] : [])));
+
 /** What the plan waits for and only a person can clear away: the cluster is not progressing then. */
 export function blocked({ plan }: Pick<Case, "plan">): Hindrance | undefined {
-  const reason = plan.next === "wait" ? REASON_OF_RULE[plan.rule] : undefined;
-  return reason === undefined || plan.next !== "wait" ? undefined : { reason, message: plan.because };
+  if (plan.next !== "wait") return undefined;
+  if (HOLDING.has(plan.rule)) return { reason: "StepRefused", message: `${plan.rule}: ${plan.because}` };
+  const reason = REASON_OF_RULE[plan.rule];
+  return reason === undefined ? undefined : { reason, message: plan.because };
 }
 
 /** What is wanted and is not there, because it is refused, undone or taken; the rest of the work goes on beside it. */
