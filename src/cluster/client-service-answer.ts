@@ -1,8 +1,9 @@
 import { CLIENT_PORT } from "#api/names.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Observed } from "#base/observed.ts";
-import { planCluster } from "#cluster/plan.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { isChanging } from "#cluster/conditions/change.ts";
+import { isHealthy, type KnownMember, knownMembers } from "#cluster/members.ts";
+import { type ClusterSnapshot, isForming, isPaused } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { isReady } from "#kube/pod.ts";
 
@@ -21,19 +22,32 @@ const LONGEST_TRY_MS = 1_000;
 /** Pause between the first two tries, in milliseconds; each later one is twice as long: a Service that leads nowhere costs little. */
 const AGAIN_MS = 50;
 
-/**
- * Where to ask, if now is the time to: nothing can be done at once, and every pod is ready. A cluster that is Ready already is not
- * asked.
- */
+/** Where to ask, if now is the time to: nothing else keeps the cluster from being Ready. One that is Ready already is not asked. */
 export function askedAt(snapshot: ClusterSnapshot): string | undefined {
-  const { cluster, clientService, pods } = snapshot;
+  const { cluster, clientService } = snapshot;
   const ready = cluster.status?.conditions?.find(({ type }) => type === "Ready");
   if (ready?.status === "True" && ready.observedGeneration === cluster.metadata.generation) return undefined;
-  if (planCluster(snapshot).next === "step") return undefined; // it is made now, and then it is looked again
-  if (pods.size < cluster.spec.replicas || ![...pods.values()].every(isReady)) return undefined;
+  if (!isWhole(snapshot)) return undefined;
   const address = clientService?.spec?.clusterIP;
   if (address === undefined || address === "None") return undefined;
   return address.includes(":") ? `[${address}]:${CLIENT_PORT}` : `${address}:${CLIENT_PORT}`;
+}
+
+/** Whether the members that are wanted serve. Who has joined is fenced first, which is not to wait until somebody is served. */
+function isWhole(snapshot: ClusterSnapshot): boolean {
+  if (isForming(snapshot) || isChanging(snapshot)) return false;
+  return knownMembers(snapshot)
+    .filter(({ isOurs }) => isOurs)
+    .every((member) => {
+      const pod = snapshot.pods.get(member.name);
+      const isServing = isHealthy(snapshot, member) && pod !== undefined && isReady(pod);
+      return isServing && (isPaused(snapshot) || !mayBootstrap(snapshot, member));
+    });
+}
+
+/** Whether its EtcdPeer still has the means to bootstrap. */
+function mayBootstrap({ peers }: ClusterSnapshot, { id }: KnownMember): boolean {
+  return peers.some(({ spec }) => spec.memberID === id && spec.bootstrap !== undefined);
 }
 
 /**

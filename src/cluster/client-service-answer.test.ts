@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import { PAUSED_ANNOTATION } from "#api/names.ts";
+import { askedAt } from "#cluster/client-service-answer.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
+import { changedPeer, cluster, pod, unpublished, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
+
+/** The API server has given the client Service this address. */
+function addressed(snapshot: ClusterSnapshot, clusterIP: string): ClusterSnapshot {
+  const { clientService } = snapshot;
+  if (clientService === undefined) return snapshot;
+  return { ...snapshot, clientService: { ...clientService, spec: { ...clientService.spec, clusterIP } } };
+}
+
+/** By the record, and for this generation of the spec. */
+function ready(snapshot: ClusterSnapshot, observedGeneration: number): ClusterSnapshot {
+  const condition = { type: "Ready", status: "True" as const, reason: "AllMembersHealthy", message: "" };
+  const conditions = [{ ...condition, observedGeneration, lastTransitionTime: "2026-01-01T11:00:00Z" }];
+  return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, conditions } } };
+}
+
+const settled = cluster();
+const paused = { [PAUSED_ANNOTATION]: "true" };
+const unready = new Map(settled.pods).set("my-etcd-1", pod("my-etcd-1", { ready: false }));
+
+const cases: { name: string; given: ClusterSnapshot; expect: "asked" | "not asked" }[] = [
+  { name: "all members serve", given: settled, expect: "asked" },
+  { name: "there is no Service", given: cluster({ with: { clientService: undefined } }), expect: "not asked" },
+  { name: "it was Ready before an edit", given: ready(settled, 0), expect: "asked" },
+  { name: "the cluster is being formed", given: cluster({ stage: "starting" }), expect: "not asked" },
+  { name: "members that have joined are yet to be fenced", given: cluster({ stage: "joined" }), expect: "not asked" },
+  {
+    name: "nobody is fenced before the pause is over",
+    given: cluster({ stage: "joined", annotations: paused }),
+    expect: "asked",
+  },
+  { name: "it is paused", given: cluster({ annotations: paused }), expect: "asked" },
+  { name: "a pod is not ready", given: { ...settled, pods: unready }, expect: "not asked" },
+  { name: "a pod is gone", given: { ...settled, pods: new Map([...settled.pods].slice(1)) }, expect: "not asked" },
+  { name: "a member does not answer", given: cluster({ down: ["my-etcd-1"] }), expect: "not asked" },
+  {
+    name: "a member does not serve clients, whatever its pod says",
+    given: { ...unpublished(settled, "my-etcd-1"), pods: settled.pods },
+    expect: "not asked",
+  },
+  { name: "more members are wanted", given: cluster({ spec: { replicas: 5 } }), expect: "not asked" },
+  { name: "fewer members are wanted", given: cluster({ replicas: 5, spec: { replicas: 3 } }), expect: "not asked" },
+  { name: "a learner arrives", given: withArrival(settled, "my-etcd-3", "synced"), expect: "not asked" },
+  { name: "a member has left", given: withoutMember(settled, "my-etcd-2"), expect: "not asked" },
+  {
+    name: "a removal on record is to be taken back",
+    given: withRemoval(settled, "my-etcd-2", "replacement"),
+    expect: "asked",
+  },
+  {
+    name: "an EtcdPeer that nobody needs any more goes, and takes its time",
+    given: changedPeer(withArrival(settled, "my-etcd-3", "intended"), "my-etcd-3", {
+      deletionTimestamp: "2026-01-01T11:59:00Z",
+    }),
+    expect: "asked",
+  },
+  { name: "another version is wanted", given: cluster({ spec: { version: "3.7.3" } }), expect: "asked" },
+];
+
+for (const { name, given, expect: wanted } of cases) {
+  const snapshot = addressed(given, "10.96.0.7");
+  test(`client Service: when ${name}, it is ${wanted}`, () => {
+    expect(askedAt(snapshot)).toBe(wanted === "asked" ? "10.96.0.7:2379" : undefined);
+  });
+  const plan = planCluster(snapshot);
+  if (wanted === "asked" || plan.next === "step") continue; // Of a step the look after it tells.
+  test(`client Service: when ${name}, the cluster is not called Ready`, () => {
+    const told = clusterStatus(snapshot, plan).conditions?.find(({ type }) => type === "Ready");
+    expect(told?.status).toBe("False");
+  });
+}
+
+test("client Service: its address may be one of IPv6, or none", () => {
+  expect(askedAt(addressed(settled, "fd00::7"))).toBe("[fd00::7]:2379");
+  expect(askedAt(addressed(settled, "None"))).toBeUndefined();
+});
+
+test("client Service: a cluster that is Ready already is not asked", () => {
+  expect(askedAt(ready(addressed(settled, "10.96.0.7"), 1))).toBeUndefined();
+});
