@@ -1,0 +1,211 @@
+import { expect, test } from "vitest";
+import { CLUSTER_GUARDS, keepQuorum } from "#cluster/guards.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
+import { born, cluster, sickFor, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
+import { THEIRS, withMember, withStraggler, withUnfencedPod } from "#kit/cluster-changes.ts";
+import type { Service } from "#kube/kinds.ts";
+
+// What may never happen, whichever rule wants it. What each guard says of each kind of step: guards.test.ts.
+
+const starting = cluster({ stage: "starting" });
+const identity = starting.cluster.status!.identity!;
+const foreignService = born<Service>({
+  ...starting.headlessService!,
+  metadata: { ...starting.headlessService!.metadata, ownerReferences: [] },
+});
+const lost = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
+const straggler = withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false });
+
+const draft = { apiVersion: "v1", kind: "Service", metadata: { name: "my-etcd" } } as const;
+const recorded = cluster({ stage: "recorded" });
+const newPeerStep: ClusterStep = planCluster(
+  cluster({ stage: "recorded", with: { headlessService: starting.headlessService } }),
+) as never;
+const peerStep = (newPeerStep as unknown as { step: ClusterStep }).step;
+
+const forbidden: { name: string; guard: string; given: ClusterSnapshot; step: ClusterStep }[] = [
+  {
+    name: "anything before the identity is on record",
+    guard: "identity-first",
+    given: cluster({ stage: "new" }),
+    step: { do: "createService", service: draft },
+  },
+  { name: "a second identity", guard: "identity-first", given: recorded, step: { do: "recordIdentity", identity } },
+  { name: "bootstrapping a member that has joined", guard: "bootstrap-once", given: cluster(), step: peerStep },
+  {
+    name: "bootstrapping a member outside the frozen list",
+    guard: "bootstrap-once",
+    given: recorded,
+    step: {
+      do: "createPeer",
+      peer: { ...(peerStep as never as { peer: typeof draft }).peer, metadata: { name: "my-etcd-7" } } as never,
+    },
+  },
+  {
+    name: "recording a member as joined that has not answered",
+    guard: "joined-is-seen",
+    given: starting,
+    step: { do: "recordJoined", names: ["my-etcd-0"] },
+  },
+  {
+    name: "changing what another owner manages",
+    guard: "own-only",
+    given: cluster(),
+    step: { do: "replaceService", live: foreignService, service: draft },
+  },
+];
+
+const [m0, m1, m2] = cluster().cluster.status!.identity!.initialMembers.map(({ name, id }) => ({
+  name,
+  id: memberIdFromHex(id),
+}));
+const outage = cluster({ down: ["my-etcd-1", "my-etcd-2"] });
+const arriving = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "started");
+forbidden.push(
+  {
+    name: "a change of membership without a member list",
+    guard: "need-member-list",
+    given: outage,
+    step: { do: "removeMember", ...m2! },
+  },
+  {
+    name: "giving a claim away without a member list",
+    guard: "need-member-list",
+    given: outage,
+    step: { do: "deletePeer", peer: outage.peers[2]! },
+  },
+  {
+    name: "removing a healthy member when the rest is no quorum",
+    guard: "keep-quorum",
+    given: cluster({ down: ["my-etcd-1"] }),
+    step: { do: "removeMember", ...m0! },
+  },
+  {
+    name: "removing the last member",
+    guard: "keep-quorum",
+    given: cluster({ replicas: 1 }),
+    step: {
+      do: "removeMember",
+      name: "my-etcd-0",
+      id: memberIdFromHex(cluster({ replicas: 1 }).cluster.status!.identity!.initialMembers[0]!.id),
+    },
+  },
+  {
+    name: "taking the last spare voter when three are wanted",
+    guard: "keep-quorum",
+    given: cluster(),
+    step: { do: "removeMember", ...m1! },
+  },
+  {
+    name: "taking a voter away that may be well, when it is the last spare one",
+    guard: "keep-quorum",
+    given: sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 4_000),
+    step: { do: "removeMember", ...m1! },
+  },
+  {
+    name: "a second learner",
+    guard: "one-at-a-time",
+    given: arriving,
+    step: { do: "addLearner", name: "my-etcd-4", peerUrl: "http://my-etcd-4.my-etcd.foo.svc:2380" },
+  },
+  {
+    name: "a removal while a member arrives",
+    guard: "one-at-a-time",
+    given: arriving,
+    step: { do: "removeMember", ...m2! },
+  },
+  {
+    name: "a second removal",
+    guard: "one-at-a-time",
+    given: withRemoval(cluster(), "my-etcd-1", "replacement"),
+    step: { do: "markRemoval", peer: cluster().peers[2]!, removal: "scale-down" },
+  },
+  {
+    name: "a vote for who is not fenced",
+    guard: "fence-before-vote",
+    given: arriving,
+    step: { do: "promote", name: "my-etcd-3", id: memberIdFromHex("abcdef12345") },
+  },
+  {
+    name: "letting go of a member that etcd lists",
+    guard: "not-a-member",
+    given: cluster(),
+    step: { do: "releaseClaim", peer: cluster().peers[2]!, finalizer: "etcdpeer.etcd.improbable.io/pvc-quarantine" },
+  },
+  {
+    name: "deleting the peer of a member that etcd lists",
+    guard: "not-a-member",
+    given: cluster(),
+    step: { do: "deletePeer", peer: cluster().peers[2]! },
+  },
+  {
+    name: "lowering the alarm of a member that is still there",
+    guard: "alarm-is-over",
+    given: cluster(),
+    step: { do: "disarmAlarm", id: m1!.id },
+  },
+  {
+    name: "a removal while the kubelet calls the member ready",
+    guard: "nobody-vouches",
+    given: withRemoval({ ...lost, pods: cluster().pods }, "my-etcd-1", "replacement"),
+    step: { do: "removeMember", ...m1! },
+  },
+  {
+    name: "giving up somebody who takes part",
+    guard: "nobody-vouches",
+    given: cluster(),
+    step: { do: "markRemoval", peer: cluster().peers[1]!, removal: "replacement" },
+  },
+  {
+    name: "a first start after the cluster has formed without the member",
+    guard: "bootstrap-once",
+    given: withoutMember(straggler, "my-etcd-2"),
+    step: { do: "createPeer", peer: straggler.peers[2]! },
+  },
+  {
+    name: "letting a voter go as surplus when nobody asked for fewer",
+    guard: "asked-to-delete",
+    given: withMember(cluster(), THEIRS),
+    step: { do: "markRemoval", peer: cluster().peers[2]!, removal: "scale-down" },
+  },
+  {
+    name: "calling a member unused that may hold data",
+    guard: "asked-to-delete",
+    given: lost,
+    step: { do: "markRemoval", peer: cluster().peers[1]!, removal: "never-started" },
+  },
+  {
+    name: "a vote while the pod that runs could bootstrap",
+    guard: "fence-before-vote",
+    given: withUnfencedPod(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3"),
+    step: { do: "promote", name: "my-etcd-3", id: memberIdFromHex("abcdef12345") },
+  },
+  {
+    name: "deleting data that nobody asked to be deleted",
+    guard: "asked-to-delete",
+    given: withoutMember(cluster(), "my-etcd-2"),
+    step: { do: "releaseClaim", peer: cluster().peers[2]!, finalizer: "etcdpeer.etcd.improbable.io/pvc-cleanup" },
+  },
+);
+
+test("cluster guards: each of them forbids something above", () => {
+  expect(
+    CLUSTER_GUARDS.map(({ name }) => name).filter((name) => !forbidden.some(({ guard }) => guard === name)),
+  ).toEqual([]);
+});
+
+for (const { name, guard, given, step } of forbidden) {
+  test(`cluster guards: ${guard} forbids ${name}`, () => {
+    expect(CLUSTER_GUARDS.filter((each) => each.forbids(given, step) !== undefined).map((each) => each.name)).toContain(
+      guard,
+    );
+  });
+}
+
+test("keep-quorum: to remove a voter that has been sick for a while takes nothing away", () => {
+  const given = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 5_000);
+  expect(keepQuorum.forbids(given, { do: "removeMember", ...m1! })).toBeUndefined();
+});

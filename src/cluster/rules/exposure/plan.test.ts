@@ -1,0 +1,70 @@
+import { born, cluster } from "#kit/cluster.ts";
+import { testPlans } from "#kit/cluster-plan.ts";
+import type { Service } from "#kube/kinds.ts";
+
+// What clients and evictions meet.
+
+const { headlessService } = cluster();
+const foreignService = born<Service>({
+  ...headlessService!,
+  metadata: { ...headlessService!.metadata, ownerReferences: [] },
+});
+
+testPlans("exposure", [
+  {
+    name: "makes names resolvable before members",
+    given: cluster({ stage: "recorded" }),
+    expect: "headless-service: createService my-etcd",
+  },
+  {
+    name: "makes the client Service after the members",
+    given: cluster({ stage: "starting", with: { clientService: undefined } }),
+    expect: "client-service: createService my-etcd-client",
+  },
+  {
+    name: "makes the budget after the members",
+    given: cluster({ stage: "starting", with: { budget: undefined } }),
+    expect: "disruption-budget: createBudget",
+  },
+  {
+    name: "puts a deleted Service back",
+    given: cluster({ with: { headlessService: undefined } }),
+    expect: "headless-service: createService my-etcd",
+  },
+  {
+    name: "repairs a Service that was made from another draft",
+    given: cluster({
+      with: {
+        clientService: born<Service>({
+          ...cluster().clientService!,
+          metadata: { ...cluster().clientService!.metadata, annotations: {} },
+        }),
+      },
+    }),
+    expect: "client-service: replaceService my-etcd-client",
+  },
+  {
+    name: "puts a Service back that somebody led elsewhere",
+    given: cluster({
+      with: {
+        clientService: {
+          ...cluster().clientService!,
+          spec: { ...cluster().clientService!.spec, selector: { app: "other" } },
+        },
+      },
+    }),
+    expect: "client-service: replaceService my-etcd-client",
+  },
+  {
+    name: "puts a budget back that somebody loosened",
+    given: cluster({
+      with: { budget: { ...cluster().budget!, spec: { ...cluster().budget!.spec, minAvailable: 0 } } },
+    }),
+    expect: "disruption-budget: replaceBudget",
+  },
+  {
+    name: "a Service of somebody else is in nobody's way once the cluster is on record",
+    given: cluster({ with: { clientService: foreignService }, spec: { replicas: 5 } }),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+]);
