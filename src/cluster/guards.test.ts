@@ -8,13 +8,11 @@ import { clientService } from "#cluster/desired/services.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import { type Member, memberIdFromHex } from "#etcd/types.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
 import {
   type Arrival,
   born,
   changedPeer,
-  claim,
-  claimIdentity,
   cluster,
   endpointStatus,
   LATER_ID,
@@ -24,27 +22,13 @@ import {
   withoutMember,
   withRemoval,
 } from "#kit/cluster.ts";
+import { stranger, withMember, withStraggler, withUnboundLearner } from "#kit/cluster-changes.ts";
 import type { Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 
 const settled = cluster();
 const identity = settled.cluster.status!.identity!;
 const [m0, m1, m2] = identity.initialMembers.map(({ name, id }) => ({ name, id: memberIdFromHex(id) }));
 const learner = { name: "my-etcd-3", id: memberIdFromHex(LATER_ID) };
-
-/** The snapshot with one more member in etcd's list. */
-function listing(snapshot: ClusterSnapshot, member: Partial<Member>): ClusterSnapshot {
-  if (snapshot.members.is !== "present") throw new Error("there is no list");
-  const { value } = snapshot.members;
-  const more: Member = {
-    id: memberIdFromHex("f00"),
-    name: "",
-    peerUrls: [],
-    clientUrls: [],
-    isLearner: false,
-    ...member,
-  };
-  return { ...snapshot, members: present({ ...value, members: [...value.members, more] }) };
-}
 
 /** The snapshot in which this member answers. */
 function answering(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
@@ -88,34 +72,15 @@ function replacing(snapshot: ClusterSnapshot): ClusterStep {
 }
 
 /** Two first members have joined; the third has not, as far as is on record, and does not answer. */
-function straggling(snapshot: ClusterSnapshot, given: { listed: boolean; started: boolean }): ClusterSnapshot {
-  if (snapshot.members.is !== "present") throw new Error("there is no list");
-  const initialMembers = identity.initialMembers.map((member, n) => ({ ...member, joined: n < 2 }));
-  const status = { ...snapshot.cluster.status, identity: { ...identity, initialMembers } };
-  const third = given.started ? m2!.name : "";
-  const members = snapshot.members.value.members
-    .map((member) =>
-      member.id === m2!.id ? { ...member, name: third, clientUrls: given.started ? member.clientUrls : [] } : member,
-    )
-    .filter(({ id }) => given.listed || id !== m2!.id);
-  return {
-    ...snapshot,
-    cluster: { ...snapshot.cluster, status },
-    members: present({ ...snapshot.members.value, members }),
-    endpoints: new Map([...snapshot.endpoints].filter(([name]) => name !== m2!.name)),
-  };
+function straggling(given: { listed: boolean; started: boolean }): ClusterSnapshot {
+  const straggler = withStraggler(cluster({ down: ["my-etcd-2"] }), given);
+  return given.listed ? straggler : withoutMember(straggler, "my-etcd-2");
 }
 
 /** The snapshot with this pod, or none, for the member that joins. */
 function withPod(snapshot: ClusterSnapshot, its: Pod | undefined): ClusterSnapshot {
   const others = [...snapshot.pods].filter(([name]) => name !== learner.name);
   return { ...snapshot, pods: new Map(its === undefined ? others : [...others, [learner.name, its]]) };
-}
-
-/** The snapshot in which the claim of the member that joins waits for its volume. */
-function unbound(snapshot: ClusterSnapshot): ClusterSnapshot {
-  const its = claim(learner.name, claimIdentity(identity.clusterID, LATER_ID), { bound: false });
-  return { ...snapshot, claims: [...snapshot.claims, its] };
 }
 
 function arrivingPeer(stage: Arrival): EtcdPeer {
@@ -174,25 +139,25 @@ const cases: Record<string, readonly Case[]> = {
     },
     {
       name: "when the cluster has formed without it, a first member may still come while etcd lists it as not started",
-      given: straggling(settled, { listed: true, started: false }),
+      given: straggling({ listed: true, started: false }),
       step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-2") },
       is: "allowed",
     },
     {
       name: "whom etcd lists as started may not bootstrap, whatever is on record",
-      given: straggling(settled, { listed: true, started: true }),
+      given: straggling({ listed: true, started: true }),
       step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-2") },
       is: "forbidden",
     },
     {
       name: "whom the formed cluster does not list may not bootstrap",
-      given: straggling(settled, { listed: false, started: false }),
+      given: straggling({ listed: false, started: false }),
       step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-2") },
       is: "forbidden",
     },
     {
       name: "when nobody knows whom the formed cluster lists, nobody bootstraps",
-      given: withoutList(straggling(settled, { listed: true, started: false })),
+      given: withoutList(straggling({ listed: true, started: false })),
       step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-2") },
       is: "forbidden",
     },
@@ -218,7 +183,7 @@ const cases: Record<string, readonly Case[]> = {
     },
     {
       name: "whom etcd lists as started has joined, also when it is silent",
-      given: straggling(settled, { listed: true, started: true }),
+      given: straggling({ listed: true, started: true }),
       step: { do: "recordJoined", names: ["my-etcd-2"] },
       is: "allowed",
     },
@@ -354,7 +319,7 @@ const cases: Record<string, readonly Case[]> = {
     },
     {
       name: "what a person adds under another URL holds nobody back",
-      given: listing(settled, { name: "theirs", peerUrls: ["http://elsewhere:2380"], isLearner: true }),
+      given: withMember(settled, stranger({ name: "theirs", peerUrls: ["http://elsewhere:2380"], isLearner: true })),
       step: STEPS.addLearner,
       is: "allowed",
     },
@@ -498,7 +463,10 @@ const cases: Record<string, readonly Case[]> = {
     },
     {
       name: "whom etcd lists under another URL stays",
-      given: listing(withoutMember(settled, "my-etcd-2"), { id: m2!.id, peerUrls: ["http://elsewhere:2380"] }),
+      given: withMember(
+        withoutMember(settled, "my-etcd-2"),
+        stranger({ id: m2!.id, peerUrls: ["http://elsewhere:2380"] }),
+      ),
       step: STEPS.releaseClaim,
       is: "forbidden",
     },
@@ -559,7 +527,7 @@ const cases: Record<string, readonly Case[]> = {
     },
     {
       name: "a voter that a person added does not make one of ours too many",
-      given: listing(settled, { name: "theirs", peerUrls: ["http://elsewhere:2380"] }),
+      given: withMember(settled, stranger({ name: "theirs", peerUrls: ["http://elsewhere:2380"] })),
       step: { ...STEPS.markRemoval, removal: "scale-down" },
       is: "forbidden",
     },
@@ -583,7 +551,7 @@ const cases: Record<string, readonly Case[]> = {
     },
     {
       name: "whose claim never got a volume is marked as never started",
-      given: unbound(withArrival(settled, "my-etcd-3", "added")),
+      given: withUnboundLearner(withArrival(settled, "my-etcd-3", "added")),
       step: { do: "markRemoval", peer: arrivingPeer("added"), removal: "never-started" },
       is: "allowed",
     },

@@ -4,6 +4,7 @@ import { isInSync, neverRan } from "#cluster/learners.ts";
 import { type KnownMember, knownMembers } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { claim, claimIdentity, cluster, endpointStatus, LATER_ID, pod, withArrival } from "#kit/cluster.ts";
+import { withEachMember } from "#kit/cluster-changes.ts";
 import type { Pod } from "#kube/kinds.ts";
 
 const settled = cluster();
@@ -37,13 +38,6 @@ function withPod(snapshot: ClusterSnapshot, given: { hasRun: boolean }): Cluster
   return { ...snapshot, pods: new Map([...snapshot.pods, ["my-etcd-3", told]]) };
 }
 
-function asVoter(snapshot: ClusterSnapshot): ClusterSnapshot {
-  if (snapshot.members.is !== "present") throw new Error("there is no list");
-  const { value } = snapshot.members;
-  const members = value.members.map((member) => ({ ...member, isLearner: false }));
-  return { ...snapshot, members: present({ ...value, members }) };
-}
-
 const cases: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
   { name: "whose claim has no volume yet never ran", given: withClaim(added, false), expect: true },
   {
@@ -59,7 +53,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
   { name: "with a volume and without a pod may hold data", given: withClaim(added, true), expect: false },
   {
     name: "with a vote and a volume may hold data",
-    given: asVoter(withPod(withClaim(added, true), { hasRun: false })),
+    given: withEachMember(withPod(withClaim(added, true), { hasRun: false }), () => ({ isLearner: false })),
     expect: false,
   },
   {

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { present } from "#base/observed.ts";
 import { arriving } from "#cluster/learners.ts";
 import {
   hasJoined,
@@ -28,24 +27,14 @@ import {
   withArrival,
   withoutMember,
 } from "#kit/cluster.ts";
+import { stranger, withMembers } from "#kit/cluster-changes.ts";
 
 const settled = cluster();
 const ids = settled.cluster.status!.identity!.initialMembers.map(({ id }) => id);
 
 /** The snapshot with these members in etcd's list, and no others. */
 function listing(snapshot: ClusterSnapshot, ...members: readonly Partial<Member>[]): ClusterSnapshot {
-  if (snapshot.members.is !== "present") throw new Error("there is no list");
-  const whole = members.map(
-    (member): Member => ({
-      id: memberIdFromHex("f00"),
-      name: "",
-      peerUrls: [],
-      clientUrls: [],
-      isLearner: false,
-      ...member,
-    }),
-  );
-  return { ...snapshot, members: present({ ...snapshot.members.value, members: whole }) };
+  return withMembers(snapshot, members.map(stranger));
 }
 
 function listOf({ members }: ClusterSnapshot): readonly Member[] {

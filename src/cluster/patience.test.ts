@@ -4,16 +4,13 @@ import { knownMembers } from "#cluster/members.ts";
 import { givenUp, isVouchedFor } from "#cluster/patience.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, endpointStatus, pod, sickFor } from "#kit/cluster.ts";
+import { withoutClaim } from "#kit/cluster-changes.ts";
 import type { Pod } from "#kube/kinds.ts";
 
 const down = cluster({ down: ["my-etcd-1"] });
 
 function names(snapshot: ClusterSnapshot): readonly string[] {
   return givenUp(snapshot).map(({ name }) => name);
-}
-
-function withoutClaim(snapshot: ClusterSnapshot): ClusterSnapshot {
-  return { ...snapshot, claims: snapshot.claims.filter(({ metadata }) => metadata.name !== "my-etcd-1") };
 }
 
 function saying(message: string): ClusterSnapshot {
@@ -29,17 +26,17 @@ const cases: { name: string; given: ClusterSnapshot; expect: readonly string[] }
   { name: "who is lost for the stated time", given: sickFor(down, "my-etcd-1", 300_000), expect: ["my-etcd-1"] },
   {
     name: "nobody whose claim is gone for less than ten seconds",
-    given: withoutClaim(sickFor(down, "my-etcd-1", 9_999)),
+    given: withoutClaim(sickFor(down, "my-etcd-1", 9_999), "my-etcd-1"),
     expect: [],
   },
   {
     name: "whose claim is gone for ten seconds",
-    given: withoutClaim(sickFor(down, "my-etcd-1", 10_000)),
+    given: withoutClaim(sickFor(down, "my-etcd-1", 10_000), "my-etcd-1"),
     expect: ["my-etcd-1"],
   },
   {
     name: "nobody sooner than is stated, also when the claim is gone",
-    given: { ...withoutClaim(sickFor(down, "my-etcd-1", 4_999)), replaceAfterMs: 5_000 },
+    given: { ...withoutClaim(sickFor(down, "my-etcd-1", 4_999), "my-etcd-1"), replaceAfterMs: 5_000 },
     expect: [],
   },
   {

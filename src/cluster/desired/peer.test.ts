@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import { peerSpecSchema } from "#api/v1alpha1/peer-schema.ts";
-import { present } from "#base/observed.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer } from "#cluster/desired/peer.ts";
-import { memberIdFromHex } from "#etcd/types.ts";
 import { apiVersionOf } from "#kube/kinds.ts";
 import { cluster } from "../../../test/kit/cluster.ts";
+import { stranger, withMember } from "../../../test/kit/cluster-changes.ts";
 
 const settled = cluster();
 const identity = settled.cluster.status!.identity!;
@@ -95,16 +94,7 @@ const stages = [
   },
 ];
 test("a member that joins is told where one of somebody else is reached, as etcd lists it", () => {
-  if (settled.members.is !== "present") throw new Error("the members are listed");
-  const { value } = settled.members;
-  const theirs = {
-    id: memberIdFromHex("f00"),
-    name: "theirs",
-    peerUrls: ["http://10.1.2.3:12380"],
-    clientUrls: [],
-    isLearner: false,
-  };
-  const grown = { ...settled, members: present({ ...value, members: [...value.members, theirs] }) };
+  const grown = withMember(settled, stranger({ name: "theirs", peerUrls: ["http://10.1.2.3:12380"] }));
   const list = joiningPeer(grown, identity, "my-etcd-3", "77").spec?.bootstrap?.static.initialCluster;
   expect(list).toContainEqual({
     name: "theirs.f00",

@@ -1,10 +1,8 @@
 import { expect, test } from "vitest";
 import { PAUSED_ANNOTATION } from "#api/names.ts";
-import { present } from "#base/observed.ts";
 import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import { type AlarmType, memberIdFromHex } from "#etcd/types.ts";
 import {
   claim,
   claimIdentity,
@@ -17,6 +15,15 @@ import {
   withoutMember,
   withRemoval,
 } from "#kit/cluster.ts";
+import {
+  stranger,
+  withAlarms,
+  withIntent,
+  withJoined,
+  withMember,
+  withoutPeers,
+  withStraggler,
+} from "#kit/cluster-changes.ts";
 import type { Service } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
@@ -29,56 +36,10 @@ function speakers(plan: Plan<ClusterStep>): readonly string[] {
   return [...remarks, /\(held back: (.+)\)$/.exec(plan.because)?.[1] ?? plan.rule];
 }
 
-function without(snapshot: ClusterSnapshot, ...peers: readonly string[]): ClusterSnapshot {
-  return { ...snapshot, peers: snapshot.peers.filter(({ metadata }) => !peers.includes(metadata.name)) };
-}
-
-/** Every member tells of these alarms: for an ID, or for nobody in particular. */
-function withAlarms(
-  snapshot: ClusterSnapshot,
-  ...raised: readonly { type: AlarmType; id?: string }[]
-): ClusterSnapshot {
-  const alarms = raised.map(({ type, id }) => ({ type, memberId: id === undefined ? undefined : memberIdFromHex(id) }));
-  const endpoints = [...snapshot.endpoints].map(
-    ([name, answer]) => [name, answer.is === "present" ? present({ ...answer.value, alarms }) : answer] as const,
-  );
-  return { ...snapshot, endpoints: new Map(endpoints) };
-}
-
-/** Only so many of the first members are on record as joined. */
-function withJoined(snapshot: ClusterSnapshot, count: number): ClusterSnapshot {
-  const identity = snapshot.cluster.status!.identity!;
-  const initialMembers = identity.initialMembers.map((member, n) => ({ ...member, joined: n < count }));
-  const status = { ...snapshot.cluster.status, identity: { ...identity, initialMembers } };
-  return { ...snapshot, cluster: { ...snapshot.cluster, status } };
-}
-
-/** The last first member has yet to start: etcd lists it, and no more. */
-function withStraggler(snapshot: ClusterSnapshot): ClusterSnapshot {
-  if (snapshot.members.is !== "present") throw new Error("there is no list");
-  const { value } = snapshot.members;
-  const members = value.members.map((member) => (member.name === "my-etcd-2" ? { ...member, clientUrls: [] } : member));
-  return withJoined({ ...snapshot, members: present({ ...value, members }) }, 2);
-}
-
 /** etcd has added my-etcd-4 besides, which has no peer. */
 function withOrphan(snapshot: ClusterSnapshot): ClusterSnapshot {
-  if (snapshot.members.is !== "present") throw new Error("there is no list");
-  const { value } = snapshot.members;
-  const orphan = {
-    id: memberIdFromHex("abc"),
-    name: "",
-    peerUrls: ["http://my-etcd-4.my-etcd.foo.svc:2380"],
-    clientUrls: [],
-    isLearner: true,
-  };
-  return { ...snapshot, members: present({ ...value, members: [...value.members, orphan] }) };
-}
-
-/** The arriving member's peer as it was before it learned its ID. */
-function intentOf(snapshot: ClusterSnapshot): ClusterSnapshot {
-  const { peers } = withArrival(wanted5, "my-etcd-3", "intended");
-  return { ...snapshot, peers: [...without(snapshot, "my-etcd-3").peers, ...peers.slice(3)] };
+  const peerUrls = ["http://my-etcd-4.my-etcd.foo.svc:2380"];
+  return withMember(snapshot, stranger({ peerUrls, isLearner: true }));
 }
 
 const settled = cluster();
@@ -128,12 +89,12 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   {
     order: ["bootstrap", "restore-peer"],
     so: "first members start side by side",
-    given: without(withStraggler(cluster({ down: ["my-etcd-2"] })), "my-etcd-1", "my-etcd-2"),
+    given: withoutPeers(withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false }), "my-etcd-1", "my-etcd-2"),
   },
   {
     order: ["restore-peer", "client-service"],
     so: "a member comes before who wants to use it",
-    given: without(cluster({ with: { clientService: undefined } }), "my-etcd-1"),
+    given: withoutPeers(cluster({ with: { clientService: undefined } }), "my-etcd-1"),
   },
   {
     order: ["client-service", "disruption-budget"],
@@ -158,12 +119,12 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   {
     order: ["retire-peer", "identify-member"],
     so: "what is over is cleared away before anything new begins",
-    given: withoutMember(intentOf(added), "my-etcd-2"),
+    given: withoutMember(withIntent(added), "my-etcd-2"),
   },
   {
     order: ["identify-member", "restore-learner"],
     so: "an intent is recognised before another member gets a peer",
-    given: withOrphan(intentOf(added)),
+    given: withOrphan(withIntent(added)),
   },
   {
     order: ["restore-learner", "take-back-learner"],

@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
-import { present, unknown } from "#base/observed.ts";
 import { awaitHealth } from "#cluster/rules/healing/await-health.ts";
 import { replaceLost } from "#cluster/rules/healing/replace-lost.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { memberIdFromHex } from "#etcd/types.ts";
-import { cluster, NOW, pod, sickFor, unpublished, withRemoval } from "#kit/cluster.ts";
+import { cluster, sickFor, unpublished, withRemoval } from "#kit/cluster.ts";
+import { dialled, THEIRS, withJoined, withMember } from "#kit/cluster-changes.ts";
 
 const settled = cluster();
 const down = cluster({ down: ["my-etcd-1"] });
@@ -19,39 +18,6 @@ function silentFor(snapshot: ClusterSnapshot, ms: Readonly<Record<string, number
     const late = unpublished(given, name, id);
     return { ...late, histories: new Map([...late.histories, [id, history] as const]) };
   }, snapshot);
-}
-
-/** The pod can be dialled, and was made so long ago, in milliseconds. */
-function dialled(snapshot: ClusterSnapshot, name: string, msAgo: number): ClusterSnapshot {
-  const its = pod(name, { ready: false });
-  const metadata = { ...its.metadata, creationTimestamp: new Date(NOW - msAgo).toISOString() };
-  return {
-    ...snapshot,
-    pods: new Map([...snapshot.pods, [name, { ...its, metadata }]]),
-    endpoints: new Map([...snapshot.endpoints, [name, unknown("refused")]]),
-  };
-}
-
-/** The last first member has yet to join. */
-function withStraggler(snapshot: ClusterSnapshot): ClusterSnapshot {
-  const identity = snapshot.cluster.status!.identity!;
-  const initialMembers = identity.initialMembers.map((member, n) => ({ ...member, joined: n < 2 }));
-  const status = { ...snapshot.cluster.status, identity: { ...identity, initialMembers } };
-  return { ...snapshot, cluster: { ...snapshot.cluster, status } };
-}
-
-/** A voter that a person added, which does not answer. */
-function withSilentForeigner(snapshot: ClusterSnapshot): ClusterSnapshot {
-  if (snapshot.members.is !== "present") throw new Error("there is no list");
-  const { value } = snapshot.members;
-  const foreign = {
-    id: memberIdFromHex("f00"),
-    name: "theirs",
-    peerUrls: ["http://10.1.2.3:2380"],
-    clientUrls: ["http://10.1.2.3:2379"],
-    isLearner: false,
-  };
-  return { ...snapshot, members: present({ ...value, members: [...value.members, foreign] }) };
 }
 
 const away = cluster({ down: ["my-etcd-2"] });
@@ -73,12 +39,12 @@ const waits: { name: string; given: ClusterSnapshot; expect: object }[] = [
   },
   {
     name: "a first member that is a moment behind the others is looked for as often as they were",
-    given: sickFor(dialled(withStraggler(away), "my-etcd-2", 5_000), "my-etcd-2", 50_000),
+    given: sickFor(dialled(withJoined(away, 2), "my-etcd-2", 5_000), "my-etcd-2", 50_000),
     expect: { recheckAfterMs: 500 },
   },
   {
     name: "but not less often than any other one that is down",
-    given: sickFor(dialled(withStraggler(away), "my-etcd-2", 50_000), "my-etcd-2", 20_000),
+    given: sickFor(dialled(withJoined(away, 2), "my-etcd-2", 50_000), "my-etcd-2", 20_000),
     expect: { recheckAfterMs: 2_000 },
   },
   {
@@ -107,7 +73,7 @@ for (const { name, given, expect: wanted } of waits) {
 }
 
 test("await-health: nobody waits for a member that a person added", () => {
-  expect(awaitHealth.decide(withSilentForeigner(settled))).toBeUndefined();
+  expect(awaitHealth.decide(withMember(settled, THEIRS))).toBeUndefined();
 });
 
 test("replace-lost: a removal that is on record is not put there again", () => {

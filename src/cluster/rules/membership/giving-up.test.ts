@@ -14,13 +14,13 @@ import {
   cluster,
   knownFor,
   LATER_ID,
-  NOW,
   pod,
   sickFor,
   unpublished,
   withArrival,
   withRemoval,
 } from "#kit/cluster.ts";
+import { readySince } from "#kit/cluster-changes.ts";
 
 // How long a learner may take, and who makes room for whom.
 
@@ -29,18 +29,7 @@ const HOUR = 60 * MINUTE;
 const wanted5 = cluster({ spec: { replicas: 5 } });
 
 /** The cluster was whole for the last time so long ago, in milliseconds. */
-function wholeBefore(snapshot: ClusterSnapshot, msAgo: number): ClusterSnapshot {
-  const lastTransitionTime = new Date(NOW - msAgo).toISOString();
-  const ready = {
-    type: "Ready",
-    status: "False",
-    reason: "",
-    message: "",
-    observedGeneration: 1,
-    lastTransitionTime,
-  } as const;
-  return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, conditions: [ready] } } };
-}
+const wholeBefore = (snapshot: ClusterSnapshot, msAgo: number) => readySince(snapshot, "False", msAgo);
 
 function silent(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
   return { ...snapshot, endpoints: new Map([...snapshot.endpoints].filter(([each]) => each !== name)) };

@@ -6,11 +6,9 @@ import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { learnerDeadlineMs } from "#cluster/rules/membership/give-up-learner.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import { type Member, memberIdFromHex } from "#etcd/types.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
 import {
   changedPeer,
-  claim,
-  claimIdentity,
   cluster,
   endpointStatus,
   knownFor,
@@ -21,6 +19,15 @@ import {
   withoutMember,
   withRemoval,
 } from "#kit/cluster.ts";
+import {
+  readySince,
+  withEachMember,
+  withIntent,
+  withJoined,
+  withoutPeers,
+  withUnboundClaim,
+  withUnboundLearner,
+} from "#kit/cluster-changes.ts";
 
 // What each rule says when it is asked alone: what other rules would have said before is no excuse.
 
@@ -41,19 +48,6 @@ const settled = cluster();
 const { clusterID, initialMembers } = settled.cluster.status!.identity!;
 const wanted5 = cluster({ spec: { replicas: 5 } });
 
-function edited(snapshot: ClusterSnapshot, change: (member: Member) => Partial<Member>): ClusterSnapshot {
-  if (snapshot.members.is !== "present") throw new Error("there is no list");
-  const { value } = snapshot.members;
-  return {
-    ...snapshot,
-    members: present({ ...value, members: value.members.map((each) => ({ ...each, ...change(each) })) }),
-  };
-}
-
-function without(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
-  return { ...snapshot, peers: snapshot.peers.filter(({ metadata }) => metadata.name !== name) };
-}
-
 function going(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
   return changedPeer(snapshot, name, { deletionTimestamp: new Date(NOW).toISOString() });
 }
@@ -63,12 +57,6 @@ function withPeer(snapshot: ClusterSnapshot, name: string, spec: Partial<EtcdPee
     peer.metadata.name === name ? { ...peer, spec: { ...peer.spec, ...spec } } : peer,
   );
   return { ...snapshot, peers };
-}
-
-/** The arriving member's claim waits for its volume. */
-function unbound(snapshot: ClusterSnapshot): ClusterSnapshot {
-  const its = claim("my-etcd-3", claimIdentity(clusterID, LATER_ID), { bound: false });
-  return { ...snapshot, claims: [...snapshot.claims, its] };
 }
 
 /** etcd cannot be asked; by the record there is one more voter. */
@@ -84,20 +72,12 @@ function outageWith(snapshot: ClusterSnapshot, more: { name: string; id: string 
   return { ...snapshot, cluster: { ...snapshot.cluster, status }, members: { is: "unknown", why: "no leader" } };
 }
 
-/** The third first member is not on record as joined; etcd lists it as started. */
-function unrecorded(snapshot: ClusterSnapshot): ClusterSnapshot {
-  const members = initialMembers.map((member, n) => ({ ...member, joined: n < 2 }));
-  const identity = { ...snapshot.cluster.status!.identity!, initialMembers: members };
-  return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, identity } } };
-}
-
 /** The third first member is listed, has never started, and its claim has no volume; this process has looked for so long. */
 function neverCame(lostMs: number): ClusterSnapshot {
-  const down = edited(unrecorded(cluster({ down: ["my-etcd-2"] })), ({ name, clientUrls }) => ({
+  const down = withEachMember(withJoined(cluster({ down: ["my-etcd-2"] }), 2), ({ name, clientUrls }) => ({
     clientUrls: name === "my-etcd-2" ? [] : clientUrls,
   }));
-  const claims = down.claims.map((each) => (each.metadata.name === "my-etcd-2" ? { ...each, spec: {} } : each));
-  return sickFor({ ...down, claims }, "my-etcd-2", lostMs);
+  return sickFor(withUnboundClaim(down, "my-etcd-2"), "my-etcd-2", lostMs);
 }
 
 function withIndexes(snapshot: ClusterSnapshot, indexes: Readonly<Record<string, number>>): ClusterSnapshot {
@@ -120,20 +100,8 @@ const abdicating = withRemoval(
   "scale-down",
 );
 
-function lastReady(snapshot: ClusterSnapshot, status: "True" | "False", msAgo: number): ClusterSnapshot {
-  const of = (type: string, ago: number) => ({
-    type,
-    status,
-    reason: "",
-    message: "",
-    observedGeneration: 1,
-    lastTransitionTime: new Date(NOW - ago).toISOString(),
-  });
-  const conditions = [of("Available", 9 * msAgo), of("Ready", msAgo)];
-  return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, conditions } } };
-}
-
-const stuck = (knownMs: number) => knownFor(unbound(withArrival(wanted5, "my-etcd-3", "added")), LATER_ID, knownMs);
+const stuck = (knownMs: number) =>
+  knownFor(withUnboundLearner(withArrival(wanted5, "my-etcd-3", "added")), LATER_ID, knownMs);
 const slow = (knownMs: number) => knownFor(withArrival(wanted5, "my-etcd-3", "started"), LATER_ID, knownMs);
 /** A voter has been lost for so long that it is given up. */
 function withLost(snapshot: ClusterSnapshot): ClusterSnapshot {
@@ -158,12 +126,16 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "a learner that never started goes",
-      given: withRemoval(unbound(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3", "never-started"),
+      given: withRemoval(withUnboundLearner(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3", "never-started"),
       expect: "removeMember my-etcd-3",
     },
     {
       name: "a learner that started after all stays",
-      given: withRemoval(unbound(withArrival(wanted5, "my-etcd-3", "started")), "my-etcd-3", "never-started"),
+      given: withRemoval(
+        withUnboundLearner(withArrival(wanted5, "my-etcd-3", "started")),
+        "my-etcd-3",
+        "never-started",
+      ),
       expect: "markRemoval my-etcd-3 none",
     },
     {
@@ -226,7 +198,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "a later one that takes part is fenced, also when it is not listed as started",
-      given: edited(withArrival(wanted5, "my-etcd-3", "started"), ({ isLearner, clientUrls }) => ({
+      given: withEachMember(withArrival(wanted5, "my-etcd-3", "started"), ({ isLearner, clientUrls }) => ({
         clientUrls: isLearner ? [] : clientUrls,
       })),
       expect: "replacePeer my-etcd-3",
@@ -248,24 +220,24 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
   ],
   "restore-peer": [
-    { name: "a member gets its peer back", given: without(settled, "my-etcd-1"), expect: "createPeer my-etcd-1" },
+    { name: "a member gets its peer back", given: withoutPeers(settled, "my-etcd-1"), expect: "createPeer my-etcd-1" },
     {
       name: "a later member gets its peer back, too",
-      given: without(
-        edited(withArrival(wanted5, "my-etcd-3", "synced"), () => ({ isLearner: false })),
+      given: withoutPeers(
+        withEachMember(withArrival(wanted5, "my-etcd-3", "synced"), () => ({ isLearner: false })),
         "my-etcd-3",
       ),
       expect: "createPeer my-etcd-3",
     },
     {
       name: "one that has yet to start is not sent back to data that it never had",
-      given: unbound(withArrival(wanted5, "my-etcd-3", "added", { peer: false })),
+      given: withUnboundLearner(withArrival(wanted5, "my-etcd-3", "added", { peer: false })),
       expect: "nothing",
     },
     {
       name: "nor one that only has the name of a first member",
-      given: without(
-        edited(settled, ({ name }) =>
+      given: withoutPeers(
+        withEachMember(settled, ({ name }) =>
           name === "my-etcd-1" ? { id: memberIdFromHex(LATER_ID), name: "", clientUrls: [] } : {},
         ),
         "my-etcd-1",
@@ -274,12 +246,12 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "a first member is on record as joined before it is sent back to its data",
-      given: without(unrecorded(settled), "my-etcd-2"),
+      given: withoutPeers(withJoined(settled, 2), "my-etcd-2"),
       expect: "nothing",
     },
     {
       name: "while nobody can be asked, who has a claim may be what the quorum lacks",
-      given: outageWith(unbound(wanted5), { name: "my-etcd-3", id: LATER_ID }),
+      given: outageWith(withUnboundLearner(wanted5), { name: "my-etcd-3", id: LATER_ID }),
       expect: "createPeer my-etcd-3",
     },
   ],
@@ -303,7 +275,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "a voter that has yet to start has its vote",
-      given: edited(withArrival(wanted5, "my-etcd-3", "synced"), ({ isLearner }) =>
+      given: withEachMember(withArrival(wanted5, "my-etcd-3", "synced"), ({ isLearner }) =>
         isLearner ? { isLearner: false, clientUrls: [] } : {},
       ),
       expect: "nothing",
@@ -331,17 +303,17 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
   "identify-member": [
     {
       name: "an intent that was added learns who it is",
-      given: intentOf(withArrival(wanted5, "my-etcd-3", "added")),
+      given: withIntent(withArrival(wanted5, "my-etcd-3", "added")),
       expect: "replacePeer my-etcd-3",
     },
     {
       name: "one that is going is not resumed",
-      given: going(intentOf(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3"),
+      given: going(withIntent(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3"),
       expect: "nothing",
     },
     {
       name: "one that carries a finalizer is not resumed",
-      given: changedPeer(intentOf(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3", {
+      given: changedPeer(withIntent(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3", {
         finalizers: [CLEANUP_FINALIZER],
       }),
       expect: "nothing",
@@ -407,17 +379,17 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     { name: "then it never started", given: stuck(600_100), expect: "markRemoval my-etcd-3 never-started" },
     {
       name: "with an hour behind it, it has half an hour",
-      given: lastReady(stuck(hours(0.5)), "False", hours(1)),
+      given: readySince(stuck(hours(0.5)), "False", hours(1)),
       expect: "nothing",
     },
     {
       name: "and then no more",
-      given: lastReady(stuck(hours(0.5) + 1), "False", hours(1)),
+      given: readySince(stuck(hours(0.5) + 1), "False", hours(1)),
       expect: "markRemoval my-etcd-3 never-started",
     },
     {
       name: "with two days behind it, it has six hours at the most",
-      given: lastReady(stuck(hours(6) + 1), "False", hours(48)),
+      given: readySince(stuck(hours(6) + 1), "False", hours(48)),
       expect: "markRemoval my-etcd-3 never-started",
     },
     {
@@ -427,12 +399,12 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "in a cluster that is whole the first try takes ten minutes",
-      given: lastReady(stuck(600_100), "True", hours(9)),
+      given: readySince(stuck(600_100), "True", hours(9)),
       expect: "markRemoval my-etcd-3 never-started",
     },
     {
       name: "it has ten minutes to catch up, whatever was before",
-      given: lastReady(slow(600_100), "False", hours(9)),
+      given: readySince(slow(600_100), "False", hours(9)),
       expect: "markRemoval my-etcd-3 replacement",
     },
     {
@@ -447,12 +419,6 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
   ],
 };
-
-/** The arriving member's peer as it was before it learned its ID. */
-function intentOf(snapshot: ClusterSnapshot): ClusterSnapshot {
-  const { peers } = withArrival(wanted5, "my-etcd-3", "intended");
-  return { ...snapshot, peers };
-}
 
 for (const [rule, promises] of Object.entries(cases)) {
   for (const { name, given, expect: wanted } of promises) {

@@ -4,7 +4,8 @@ import { awaitLearner } from "#cluster/rules/membership/await-learner.ts";
 import { awaitQuorum } from "#cluster/rules/membership/await-quorum.ts";
 import { removeMember } from "#cluster/rules/membership/remove-member.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { cluster, NOW, pod, sickFor, withArrival, withRemoval } from "#kit/cluster.ts";
+import { cluster, sickFor, withArrival, withRemoval } from "#kit/cluster.ts";
+import { dialled } from "#kit/cluster-changes.ts";
 
 // What people are told, and when the operator looks again.
 
@@ -29,23 +30,15 @@ for (const { name, given, expect: wanted } of outages) {
 
 const joining = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added");
 
-/** The learner's pod was made so long ago, in milliseconds. */
-function withPod(msAgo: number, given: { dialled: boolean }): ClusterSnapshot {
-  const its = pod("my-etcd-3", { ready: false });
-  const metadata = { ...its.metadata, creationTimestamp: new Date(NOW - msAgo).toISOString() };
-  const { endpoints } = joining;
-  return {
-    ...joining,
-    pods: new Map([...joining.pods, ["my-etcd-3", { ...its, metadata }]]),
-    endpoints: given.dialled ? new Map([...endpoints, ["my-etcd-3", unknown("refused")]]) : endpoints,
-  };
-}
-
 const arrivals: { name: string; given: ClusterSnapshot; expect: number }[] = [
-  { name: "every tenth of a second at first", given: withPod(0, { dialled: true }), expect: 100 },
-  { name: "then more rarely", given: withPod(10_000, { dialled: true }), expect: 1_000 },
-  { name: "at last every two seconds", given: withPod(3_600_000, { dialled: true }), expect: 2_000 },
-  { name: "rarely while its pod has no address", given: withPod(0, { dialled: false }), expect: 5_000 },
+  { name: "every tenth of a second at first", given: dialled(joining, "my-etcd-3", 0), expect: 100 },
+  { name: "then more rarely", given: dialled(joining, "my-etcd-3", 10_000), expect: 1_000 },
+  { name: "at last every two seconds", given: dialled(joining, "my-etcd-3", 3_600_000), expect: 2_000 },
+  {
+    name: "rarely while its pod has no address",
+    given: { ...dialled(joining, "my-etcd-3", 0), endpoints: joining.endpoints },
+    expect: 5_000,
+  },
   { name: "rarely while it has no pod", given: joining, expect: 5_000 },
 ];
 for (const { name, given, expect: wanted } of arrivals) {
