@@ -5,6 +5,7 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { changedPeer, cluster, pod, unpublished, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
+import { withJoined } from "#kit/cluster-changes.ts";
 
 /** The API server has given the client Service this address. */
 function addressed(snapshot: ClusterSnapshot, clusterIP: string): ClusterSnapshot {
@@ -34,6 +35,11 @@ const cases: { name: string; given: ClusterSnapshot; expect: "asked" | "not aske
     name: "nobody is fenced before the pause is over",
     given: cluster({ stage: "joined", annotations: paused }),
     expect: "asked",
+  },
+  {
+    name: "it was paused before a majority was on record",
+    given: withJoined(cluster({ stage: "joined", annotations: paused }), 1),
+    expect: "not asked",
   },
   { name: "it is paused", given: cluster({ annotations: paused }), expect: "asked" },
   { name: "a pod is not ready", given: { ...settled, pods: unready }, expect: "not asked" },

@@ -1,4 +1,5 @@
 import type { Clock } from "#base/clock.ts";
+import { sleepOn } from "./sleep.ts";
 
 /** A clock that moves only when told to. `advance` runs the timers that become due, in order. */
 export class FakeClock implements Clock {
@@ -18,15 +19,7 @@ export class FakeClock implements Clock {
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted === true) return reject(signal.reason);
-      const cancel = this.after(ms, resolve);
-      signal?.addEventListener("abort", () => {
-        cancel();
-        reject(signal.reason);
-      });
-      return undefined;
-    });
+    return sleepOn(this, ms, signal);
   }
 
   after(ms: number, run: () => void): () => void {

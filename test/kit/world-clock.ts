@@ -1,4 +1,5 @@
 import type { Clock } from "#base/clock.ts";
+import { sleepOn } from "./sleep.ts";
 
 interface Timer {
   readonly dueMs: number;
@@ -62,15 +63,7 @@ export class ProcessClock implements Clock {
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted === true) return reject(signal.reason);
-      const cancel = this.after(ms, resolve);
-      signal?.addEventListener("abort", () => {
-        cancel();
-        reject(signal.reason);
-      });
-      return undefined;
-    });
+    return sleepOn(this, ms, signal);
   }
 
   after(ms: number, run: () => void): () => void {

@@ -22,33 +22,23 @@ const PEER = { name: PEER_PORT_NAME, port: PEER_PORT, targetPort: PEER_PORT, pro
  * each other to become ready.
  */
 export function headlessService(snapshot: ClusterSnapshot): Draft<Service> {
-  const { namespace, name } = snapshot.cluster.metadata;
-  return withHash<Service>({
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: {
-      namespace,
-      name: headlessServiceName(name),
-      labels: clusterLabels(name),
-      ownerReferences: [ownedBy(snapshot)],
-    },
-    spec: { clusterIP: "None", publishNotReadyAddresses: true, selector: memberSelector(name), ports: [CLIENT, PEER] },
-  });
+  const name = headlessServiceName(snapshot.cluster.metadata.name);
+  return service(snapshot, name, { clusterIP: "None", publishNotReadyAddresses: true, ports: [CLIENT, PEER] });
 }
 
 /** One address for clients; leads only to members that answer linearizable reads. */
 export function clientService(snapshot: ClusterSnapshot): Draft<Service> {
-  const { namespace, name } = snapshot.cluster.metadata;
+  const name = clientServiceName(snapshot.cluster.metadata.name);
+  return service(snapshot, name, { type: "ClusterIP", ports: [CLIENT] });
+}
+
+function service(snapshot: ClusterSnapshot, name: string, spec: Service["spec"]): Draft<Service> {
+  const { namespace, name: clusterName } = snapshot.cluster.metadata;
   return withHash<Service>({
     apiVersion: "v1",
     kind: "Service",
-    metadata: {
-      namespace,
-      name: clientServiceName(name),
-      labels: clusterLabels(name),
-      ownerReferences: [ownedBy(snapshot)],
-    },
-    spec: { type: "ClusterIP", selector: memberSelector(name), ports: [CLIENT] },
+    metadata: { namespace, name, labels: clusterLabels(clusterName), ownerReferences: [ownedBy(snapshot)] },
+    spec: { ...spec, selector: memberSelector(clusterName) },
   });
 }
 
