@@ -18,20 +18,13 @@ import { awaitMember } from "#peer/rules/pod/await-member.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { peerStatus } from "#peer/status.ts";
 import type { PeerStep } from "#peer/step.ts";
-import type { Plan, Rest } from "#runtime/decide.ts";
+import type { Rest } from "#runtime/decide.ts";
 import { born, claim, NOW, pod } from "../../test/kit/cluster.ts";
 import { BOOTSTRAP, peer } from "../../test/kit/peer.ts";
+import { planText } from "../../test/kit/plan-text.ts";
 
-/** A plan in a few words: what, by whose decision, and whether a person should hear of it. */
-function said(plan: Plan<PeerStep>): string {
-  switch (plan.next) {
-    case "settled":
-      return "settled";
-    case "wait":
-      return `${plan.warn ? "warn" : "wait"}: ${plan.rule}`;
-    case "step":
-      return `${plan.rule}: ${plan.step.do}${flagsIn(plan.step)}`;
-  }
+function stepText(step: PeerStep): string {
+  return `${step.do}${flagsIn(step)}`;
 }
 
 function flagsIn(step: PeerStep): string {
@@ -338,7 +331,7 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
 for (const { name, given, expect: wanted, because = "" } of cases) {
   test(`peer plan: ${name}`, () => {
     const plan = planPeer(given);
-    expect(said(plan)).toBe(wanted);
+    expect(planText(plan, stepText)).toBe(wanted);
     if (plan.next !== "settled") expect(plan.because).toMatch(because);
   });
 }
@@ -351,9 +344,11 @@ function decidedBy(rule: string): PeerSnapshot {
 test("peer plan: a ReplicaSet that somebody has set to 0 over another claim is fenced and stays at 0", () => {
   const stopped = { ...joined.replicaSet!, spec: { ...joined.replicaSet!.spec!, replicas: 0 } };
   const plan = planPeer({ ...claimWith({ annotations: {} }), replicaSet: stopped });
-  expect(said(plan)).toBe("replica-set: replaceReplicaSet fenced");
+  expect(planText(plan, stepText)).toBe("replica-set: replaceReplicaSet fenced");
   expect(plan).toMatchObject({ step: { replicaSet: { spec: { replicas: 0 } } } });
-  expect(said(planPeer({ ...peer(), replicaSet: stopped }))).toBe("replica-set: replaceReplicaSet fenced");
+  expect(planText(planPeer({ ...peer(), replicaSet: stopped }), stepText)).toBe(
+    "replica-set: replaceReplicaSet fenced",
+  );
 });
 
 test("peer plan: every rule decides at least one of the cases above", () => {

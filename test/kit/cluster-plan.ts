@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import type { Plan } from "#runtime/decide.ts";
+import { planText } from "./plan-text.ts";
 
 /** What is to be done about a snapshot, and by whose decision. */
 export interface PlanCase {
@@ -19,7 +19,7 @@ export interface PlanCase {
  */
 export function testPlans(folder: string, cases: readonly PlanCase[]): void {
   for (const { name, given, expect: wanted } of cases)
-    test(`cluster plan: ${name}`, () => expect(said(planCluster(given))).toBe(wanted));
+    test(`cluster plan: ${name}`, () => expect(planText(planCluster(given), stepText)).toBe(wanted));
 
   test(`cluster plan: every rule about ${folder} decides one of its cases`, () => {
     const deciding = new Set(cases.flatMap(({ given }) => deciders(given)));
@@ -37,19 +37,7 @@ function deciders(snapshot: ClusterSnapshot): readonly string[] {
   return snapshot.cluster.metadata.deletionTimestamp === undefined ? remarks : [...remarks, "deleting"];
 }
 
-/** A plan in a few words: what, by whose decision, and whether a person should hear of it. */
-function said(plan: Plan<ClusterStep>): string {
-  switch (plan.next) {
-    case "settled":
-      return "settled";
-    case "wait":
-      return `${plan.warn ? "warn" : "wait"}: ${plan.rule}`;
-    case "step":
-      return `${plan.rule}: ${nameOf(plan.step)}`;
-  }
-}
-
-function nameOf(step: ClusterStep): string {
+function stepText(step: ClusterStep): string {
   if (step.do === "createPeer" || step.do === "replacePeer") {
     return `${step.do} ${step.peer.metadata.name} ${step.peer.spec?.bootstrap?.initialClusterState ?? "fenced"}`;
   }
