@@ -41,12 +41,12 @@ function isWhole(snapshot: ClusterSnapshot): boolean {
     .every((member) => {
       const pod = snapshot.pods.get(member.name);
       const isServing = isHealthy(snapshot, member) && pod !== undefined && isReady(pod);
-      return isServing && (isPaused(snapshot) || !mayBootstrap(snapshot, member));
+      return isServing && (isPaused(snapshot) || !canBootstrap(snapshot, member));
     });
 }
 
 /** Whether its EtcdPeer still has the means to bootstrap. */
-function mayBootstrap({ peers }: ClusterSnapshot, { id }: KnownMember): boolean {
+function canBootstrap({ peers }: ClusterSnapshot, { id }: KnownMember): boolean {
   return peers.some(({ spec }) => spec.memberID === id && spec.bootstrap !== undefined);
 }
 
