@@ -58,7 +58,8 @@ export interface Controller<Snapshot, Step extends { readonly do: string }, Stat
   target(step: Step): string;
   /** Exactly one write, with its precondition. */
   act(step: Step, snapshot: Snapshot, signal: AbortSignal): Promise<Written>;
-  status(snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): Status;
+  /** What was seen and is meant. It is asked for only when nothing was tried, or what was tried was done. */
+  status(snapshot: Snapshot, plan: Plan<Step>): Status;
   /** Writes the status if it differs from what is stored; `undefined` when nothing had to be written. */
   writeStatus(snapshot: Snapshot, status: Status, signal: AbortSignal): Promise<Written | undefined>;
   subject(snapshot: Snapshot): Subject;

@@ -39,7 +39,7 @@ test("pass: a routine step is not told, its failure is", async () => {
 test("pass: a settled object gets its status written and rests", async () => {
   const { controller, pass } = toy();
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 60_000 });
-  expect(controller.asked).toEqual(["observe toy", "status: settled notTried"]);
+  expect(controller.asked).toEqual(["observe toy", "status: settled"]);
 });
 
 test("pass: a wait comes back when it says, and is told only when a person should hear of it", async () => {
@@ -106,7 +106,7 @@ test("pass: what rests is looked at again when its rest is over", async () => {
   await pass.run(KEY, never);
   const next = await pass.run(KEY, never);
   expect(next.is === "after" && next.ms > 0 && next.ms <= 500).toBe(true);
-  expect(controller.asked.at(-1)).toBe("status: settled notTried, aside: paint");
+  expect(controller.asked.at(-1)).toBe("status: settled, aside: paint");
 });
 
 test("pass: a step that somebody undoes each time is made ever more rarely", async () => {

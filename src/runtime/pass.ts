@@ -111,7 +111,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     // What did not succeed rests now: the look after it, which comes at once, says so, and in the same words each time.
     const isLeft = outcome.is === "conflict" || outcome.is === "notNow" || outcome.is === "failed";
     const leftToNext = isLeft || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);
-    if (!leftToNext) await this.#writeStatus(key, seen.value, plan, outcome, signal);
+    if (!leftToNext) await this.#writeStatus(key, seen.value, plan, signal);
     return this.#requeue(plan, outcome);
   }
 
@@ -130,15 +130,9 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     }
   }
 
-  async #writeStatus(
-    key: Key,
-    snapshot: Snapshot,
-    plan: Plan<Step>,
-    outcome: Outcome,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #writeStatus(key: Key, snapshot: Snapshot, plan: Plan<Step>, signal: AbortSignal): Promise<void> {
     if (!this.#tools.mayAct()) return;
-    const status = this.#controller.status(snapshot, plan, outcome);
+    const status = this.#controller.status(snapshot, plan);
     const written = await this.#controller.writeStatus(snapshot, status, signal);
     if (written !== undefined) this.#tools.expectations.expect(key, written);
   }

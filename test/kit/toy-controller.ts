@@ -48,9 +48,9 @@ export class ToyController implements Controller<number, ToyStep, string> {
     return await this.acting(signal);
   }
 
-  status(_snapshot: number, plan: Plan<ToyStep>, outcome: { is: string }): string {
+  status(_snapshot: number, plan: Plan<ToyStep>): string {
     const aside = plan.aside?.map(({ rule }) => rule) ?? [];
-    return [`${plan.next} ${outcome.is}`, ...(aside.length === 0 ? [] : [`aside: ${aside.join(" ")}`])].join(", ");
+    return [plan.next, ...(aside.length === 0 ? [] : [`aside: ${aside.join(" ")}`])].join(", ");
   }
 
   writeStatus(_snapshot: number, status: string): Promise<undefined> {

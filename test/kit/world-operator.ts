@@ -234,8 +234,8 @@ export class OperatorProcess {
         happened({ is: "acts", room: real.name, lookedFrom, snapshot: snapshot as never, step: step as never });
         return real.act(step, snapshot, signal);
       },
-      status: (snapshot, plan, outcome) => {
-        const status = real.status(snapshot, plan, outcome);
+      status: (snapshot, plan) => {
+        const status = real.status(snapshot, plan);
         tellStatus(looks.get(snapshot) ?? 0, snapshot, status);
         return status;
       },

@@ -314,8 +314,8 @@ const PARTS: readonly Mutant[] = [
     parts: {
       peer: (real) => ({
         ...real,
-        status: (snapshot, plan, outcome) => {
-          const status = real.status(snapshot, plan, outcome);
+        status: (snapshot, plan) => {
+          const status = real.status(snapshot, plan);
           return { ...status, conditions: saying(status.conditions, "Ready") };
         },
       }),
@@ -327,8 +327,8 @@ const PARTS: readonly Mutant[] = [
     parts: {
       cluster: (real) => ({
         ...real,
-        status: (snapshot, plan, outcome) => ({
-          ...real.status(snapshot, plan, outcome),
+        status: (snapshot, plan) => ({
+          ...real.status(snapshot, plan),
           leader: `at ${snapshot.takenAtMs}`,
         }),
       }),

@@ -1,38 +1,19 @@
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { World } from "#kit/world.ts";
+import type { World } from "#kit/world.ts";
 import { CLUSTER, NAMESPACE } from "#kit/world-people.ts";
 import { seeded, settle } from "./ambient.ts";
-import { calmDown } from "./calm.ts";
 import { kubernetesStep } from "./happenings.ts";
+import { Scene } from "./stories/scene.ts";
 
 // Histories that chance would need long for, told on purpose.
 
 const REF = { namespace: NAMESPACE, name: CLUSTER };
 
-async function newWorld(replicas: number): Promise<World> {
-  const world = new World({
-    seed: 1,
-    replicas,
-    hasLocalVolumes: false,
-    hasStrictEtcd: true,
-    bindsLate: false,
-    versions: [],
-    mutation: {},
-    happened: () => undefined,
-    trace: undefined,
-  });
-  world.startOperator();
-  await settle();
-  world.people.do("createCluster");
-  return world;
-}
-
-async function untilQuiet(world: World): Promise<void> {
-  await calmDown(world, () => {
-    world.step += 1;
-    world.calls.breathe();
-  });
+async function started(replicas: number): Promise<Scene> {
+  const made = new Scene(replicas);
+  await made.start();
+  return made;
 }
 
 /** A tenth of a second in which everything happens, except that nothing is heard on one watch. */
@@ -53,7 +34,7 @@ async function tenth(world: World, silent: string | undefined): Promise<void> {
  */
 export function deletedPeerOnADeadWatch(): Promise<EtcdPeer | undefined> {
   return seeded(1, async () => {
-    const world = await newWorld(1);
+    const { world } = await started(1);
     const hasJoined = () => world.api.find(ETCD_CLUSTERS, REF)?.status?.identity?.initialMembers[0]?.joined === true;
     for (let tenths = 0; tenths < 100 && !hasJoined(); tenths++) await tenth(world, undefined);
     world.api.delete("person", ETCD_PEERS, { ...REF, name: `${CLUSTER}-0` });
@@ -68,15 +49,16 @@ export function deletedPeerOnADeadWatch(): Promise<EtcdPeer | undefined> {
  */
 export function madeAgainBeforeItEverRan(): Promise<EtcdCluster | undefined> {
   return seeded(1, async () => {
-    const world = await newWorld(3);
+    const scene = await started(3);
+    const { world } = scene;
     world.kubelets.isOutOfVolumes = true;
-    await untilQuiet(world);
+    await scene.untilQuiet();
     world.api.delete("person", ETCD_CLUSTERS, REF);
-    await untilQuiet(world);
+    await scene.untilQuiet();
     world.people.do("createCluster");
-    await untilQuiet(world);
+    await scene.untilQuiet();
     world.kubelets.isOutOfVolumes = false;
-    await untilQuiet(world);
+    await scene.untilQuiet();
     return world.api.find(ETCD_CLUSTERS, REF);
   });
 }
