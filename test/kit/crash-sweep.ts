@@ -6,6 +6,12 @@ import type { World } from "#kit/operator-world.ts";
 
 // The operator dies after every single write, and is started again: the end is the same as without its death.
 
+/**
+ * Writes that not every run makes: of status, a second move of the leadership, and those of the budget but its first change: its
+ * number follows the pods that run, so it changes twice less when one member's pod goes only after another one's has come.
+ */
+const MAY_BE_MISSED = /\/status |^MoveLeader #2|^PUT poddisruptionbudgets\/my-etcd #([2-9]|1\d)/;
+
 export interface Swept {
   readonly scenario: Scenario;
   /** Writes that it must have made: without them the sweep would not have tried what it is for. */
@@ -31,8 +37,7 @@ export function testSweeps(swept: readonly Swept[]): void {
       console.log(`${scenario.name}: ${writes.length} writes, ${deaths} deaths in ${runs.length} runs, ${seconds} s`);
       expect(runs.filter(({ fault }) => fault !== undefined)).toEqual([]);
       expect(writes).toEqual(expect.arrayContaining([...mustWrite]));
-      // A run may need fewer writes of status, and need not move the leadership a second time.
-      const missed = runs.filter(({ died, point }) => !died && !/\/status |^MoveLeader #2/.test(point));
+      const missed = runs.filter(({ died, point }) => !died && !MAY_BE_MISSED.test(point));
       expect(missed).toEqual([]);
     }, 1_200_000);
   }
