@@ -57,6 +57,14 @@ const fourVoters = ["my-etcd-0", "my-etcd-1", "my-etcd-2", "my-etcd-3"].map((nam
   const id = cutOff.cluster.status!.identity!.initialMembers[n]?.id ?? LATER_ID;
   return { name, id, healthy: true, leader: false, learner: false };
 });
+/** On record are as many voters that a person added. */
+function withTheirs(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { cluster: live } = snapshot;
+  const voter = { healthy: true, leader: false, learner: false };
+  const ours = identity.initialMembers.map(({ name, id }) => ({ ...voter, name, id }));
+  const theirs = ["f01", "f02", "f03"].map((id) => ({ ...voter, name: `theirs.${id}`, id }));
+  return { ...snapshot, cluster: { ...live, status: { ...live.status, members: [...ours, ...theirs] } } };
+}
 const stuckPod = {
   ...pod("my-etcd-1", { ready: false }),
   status: {
@@ -206,6 +214,18 @@ const cases: readonly Case[] = [
     ),
     ready: ["False", "MembersUnreachable"],
     available: ["Unknown", "MembersUnreachable", /^2 pods are ready, but /],
+  },
+  {
+    name: "nobody can be asked, and what two ready pods lack for a quorum may be voters of somebody else",
+    given: withTheirs(cutOff),
+    ready: ["False", "MembersUnreachable"],
+    available: ["Unknown", "MembersUnreachable", /^2 pods are ready, but /],
+  },
+  {
+    name: "none of ours is ready: voters of somebody else serve nobody through the client Service",
+    given: withTheirs({ ...cutOff, pods: new Map() }),
+    ready: ["False", "QuorumLost"],
+    available: ["False", "QuorumLost", /^4 of 6 voters are needed; /],
   },
   {
     name: "a version is asked for that is not run",

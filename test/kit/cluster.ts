@@ -231,7 +231,7 @@ export type Arrival = "intended" | "added" | "started" | "synced";
 /** The ID that etcd gave to a later member, in these snapshots. */
 export const LATER_ID = "abcdef12345";
 
-/** The snapshot with one more member on its way in. */
+/** The snapshot with one more member on its way in, and the budget that it asks for. */
 export function withArrival(
   snapshot: ClusterSnapshot,
   name: string,
@@ -257,7 +257,7 @@ export function withArrival(
   const peer: EtcdPeer = { ...grown, metadata: { ...grown.metadata, creationTimestamp: "2026-01-01T11:59:00Z" } };
   const runs = stage === "started" || stage === "synced";
   const status = { ...endpointStatus(identity.clusterID, LATER_ID, identity.initialMembers[0]!.id), isLearner: true };
-  return {
+  const arriving = {
     ...listed,
     peers: given.peer === false ? listed.peers : [...listed.peers, peer],
     endpoints: runs ? new Map([...listed.endpoints, [name, present(status)]]) : listed.endpoints,
@@ -265,6 +265,7 @@ export function withArrival(
       ? new Map([...listed.pods, [name, pod(name, { ready: false, fenced: stage === "synced" })]])
       : listed.pods,
   };
+  return snapshot.budget === undefined ? arriving : withBudget(arriving);
 }
 
 function withListed(members: ClusterSnapshot["members"], member: Member): ClusterSnapshot["members"] {

@@ -229,7 +229,9 @@ class Ending {
         this.#world.etcd.leaderOf(process) !== undefined,
     );
     if (running.length >= quorumOf(voters)) {
-      const isUnseen = !isForming && running.every(({ isHidden }) => isHidden);
+      // Somebody else's are not asked in any case.
+      const own = running.filter(({ data }) => !this.#world.etcd.truth.of(data.clusterId).foreign.has(data.memberId));
+      const isUnseen = !isForming && own.length > 0 && own.every(({ isHidden }) => isHidden);
       return isUnseen ? this.#says("Available", "Unknown", "MembersUnreachable") : undefined;
     }
     if (this.#condition("Available")?.status === "True") return "Available is True without a quorum";

@@ -42,6 +42,8 @@ export type Excuse = keyof typeof MOST_EXCUSED;
 export class Memory {
   /** Members for which a template was written with which they cannot start on an empty disk. */
   readonly fenced = new Set<string>();
+  /** The last step in which etcd listed the member as yet to start. */
+  readonly lastUnstarted = new Map<string, number>();
   /** Uids of pods that were made from a template without fence. */
   readonly windowPods = new Set<string>();
   /** Clusters in which a member started over within the window. */
@@ -84,6 +86,7 @@ export class Memory {
   /** Notes what the event means for later ones. After the promises were checked. */
   note(event: WorldEvent, world: World): void {
     if (event.is === "write") this.#noteWrite(event, world);
+    else if (event.is === "acts") this.#noteRestored(event);
     else if (event.is === "listed") this.lastListed.set(hexOf(event.clusterId), world.step);
     else if (event.is === "step" || event.is === "started" || event.is === "elected") this.#noteRunning(world);
     if (event.is === "started" && !this.version.has(event.process.data.clusterId))
@@ -119,6 +122,16 @@ export class Memory {
         if (verb === "create" && canStartEmpty(flagsOf(after as Pod))) this.windowPods.add(uid);
         break;
     }
+  }
+
+  /**
+   * While etcd cannot be asked, whoever may have joined gets its EtcdPeer back with the fence. When etcd lists the member as yet to start
+   * afterwards, it is known that nobody has relied on its memory, and an EtcdPeer that is made then may let it join.
+   */
+  #noteRestored({ step, lookedFrom }: WorldEvent & { is: "acts" }): void {
+    if (step.do !== "createPeer" || step.peer.spec?.bootstrap === undefined) return;
+    const key = `${step.peer.spec.clusterID}/${step.peer.spec.memberID}`;
+    if ((this.lastUnstarted.get(key) ?? -1) >= lookedFrom - 1) this.fenced.delete(key);
   }
 
   /** While no member answers, its release is on record in EtcdPeers alone. */
@@ -163,8 +176,9 @@ export class Memory {
 
   #noteArriving(world: World): void {
     for (const clusterId of new Set([...world.etcd.processes.values()].map(({ data }) => data.clusterId)))
-      for (const { id: memberId, isLearner, name } of world.etcd.truth.of(clusterId).members.values()) {
+      for (const { id: memberId, isLearner, isAnnounced, name } of world.etcd.truth.of(clusterId).members.values()) {
         const key = memberKey({ clusterId, memberId });
+        if (!isAnnounced) this.lastUnstarted.set(key, world.step);
         if (!isLearner && name !== "") this.arrivingSinceMs.delete(key);
         else if (!this.arrivingSinceMs.has(key)) this.arrivingSinceMs.set(key, world.time.nowMs);
       }

@@ -366,7 +366,7 @@ const WEAKENED: readonly Mutant[] = [
         return plan?.next === "wait" && plan.because.endsWith("to serve clients") ? undefined : plan;
       }),
     ],
-    leaning: { ...SCALED, often: { editReplicas: 2, etcd: 20, killContainer: 3 }, steps: 240 },
+    leaning: { ...SCALED, often: { editReplicas: 2, etcd: 20, killContainer: 1 }, steps: 300 },
   },
   {
     name: "scale-down takes the healthy first + without guard keep-quorum",

@@ -14,7 +14,7 @@ import { isReady } from "#kube/pod.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
 /** Do linearizable reads and writes succeed? */
-export function available({ snapshot, members }: Pick<Case, "snapshot" | "members">): Verdict {
+export function available({ snapshot, members, own }: Pick<Case, "snapshot" | "members" | "own">): Verdict {
   const voters = members.filter((member) => !member.learner);
   const missing = voters.filter((member) => !member.healthy);
   const corrupt = corruptMembers(snapshot).map((id) => `for member ${id}`);
@@ -41,7 +41,9 @@ export function available({ snapshot, members }: Pick<Case, "snapshot" | "member
   const mayHaveLeft = voters.filter(
     ({ name }) => peerNamed(snapshot, name)?.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined,
   ).length;
-  if (readyPods >= quorumOf(voters.length - mayHaveLeft)) {
+  // Voters of somebody else have no pods here, and may be what makes the quorum of those that are ready.
+  const unasked = voters.filter((member) => !own.includes(member)).length;
+  if (readyPods > 0 && readyPods + unasked >= quorumOf(voters.length - mayHaveLeft)) {
     const why = snapshot.members.is === "unknown" ? snapshot.members.why : "";
     return {
       status: "Unknown",

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+import { unknown } from "#base/observed.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { cluster, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
+import { cluster, knownFor, LATER_ID, pod, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
 import type { Pod } from "#kube/kinds.ts";
 
 /** The snapshot in which every container runs. */
@@ -14,7 +15,13 @@ function running(snapshot: ClusterSnapshot): ClusterSnapshot {
 }
 
 const five = cluster({ replicas: 5 });
-const learner = withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "synced");
+const grown = cluster({ spec: { replicas: 4 } });
+const learner = withArrival(grown, "my-etcd-3", "synced");
+const unscheduled = {
+  ...pod("my-etcd-3", { ready: false }),
+  status: { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }] },
+} as unknown as Pod;
+const stuck = { ...learner, pods: new Map(learner.pods).set("my-etcd-3", unscheduled) };
 
 const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
   { name: "a quorum of the voters", given: running(five), expect: 3 },
@@ -25,9 +32,34 @@ const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
     expect: 3,
   },
   {
-    name: "no more for a learner whose container has never run: drains go on while it is stuck",
-    given: learner,
+    name: "the same as soon as etcd lists the learner: afterwards its pod may become ready at any moment",
+    given: withArrival(grown, "my-etcd-3", "added", { peer: false }),
+    expect: 3,
+  },
+  {
+    name: "the same while etcd cannot be asked, for a member that may start and is not on record yet",
+    given: { ...withArrival(grown, "my-etcd-3", "added"), members: unknown("no leader") },
+    expect: 3,
+  },
+  {
+    name: "no more for an intent, of which nothing may start",
+    given: withArrival(grown, "my-etcd-3", "intended"),
     expect: 2,
+  },
+  {
+    name: "no more for a learner whose container has never run: drains go on while it is stuck",
+    given: knownFor(stuck, LATER_ID, 60_001),
+    expect: 2,
+  },
+  {
+    name: "one more while it is too early to call it stuck",
+    given: knownFor(stuck, LATER_ID, 60_000),
+    expect: 3,
+  },
+  {
+    name: "one more for a learner whose container has run and ends again and again",
+    given: knownFor(running(stuck), LATER_ID, 60_001),
+    expect: 3,
   },
   {
     name: "one more than a quorum of those who stay, before a voter is removed",

@@ -2,11 +2,12 @@ import { isStale, withHash } from "#api/applied-hash.ts";
 import { clusterLabels, disruptionBudgetName, memberSelector } from "#api/names.ts";
 import { fingerprint } from "#base/hash.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
-import { isLeaving, votersOf } from "#cluster/members.ts";
+import { ownArriving } from "#cluster/learners.ts";
+import { isLeaving, type KnownMember, votersOf } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import type { Draft, PodDisruptionBudget } from "#kube/kinds.ts";
-import { hasRun } from "#kube/pod.ts";
+import { hasRun, needsHelp } from "#kube/pod.ts";
 
 /**
  * Lets drains and autoscalers evict members one after another, never below quorum.
@@ -36,10 +37,32 @@ export function disruptionBudget(snapshot: ClusterSnapshot): Draft<PodDisruption
  */
 function neededPods(snapshot: ClusterSnapshot): number {
   const voters = votersOf(snapshot);
-  const staying = voters.filter(({ name }) => !isLeaving(snapshot, name));
-  const names = new Set(staying.map(({ name }) => name));
-  const others = [...snapshot.pods].filter(([name, pod]) => !names.has(name) && hasRun(pod)).length;
+  const staying = voters.filter(({ name }) => !isLeaving(snapshot, name)).map(({ name }) => name);
+  const running = [...snapshot.pods].flatMap(([name, pod]) => (hasRun(pod) ? [name] : []));
+  const others = new Set([...running, ...mayRunSoon(snapshot, voters)].filter((name) => !staying.includes(name))).size;
   return Math.max(quorumOf(Math.max(voters.length, 1)), quorumOf(Math.max(staying.length, 1)) + others);
+}
+
+/** After this long Kubernetes' word that something is in a pod's way is believed, in milliseconds: at first it often passes. */
+const HANGS_AFTER_MS = 60_000;
+
+/**
+ * Members without a vote whose pods may become ready at any moment. They count from the moment on that etcd lists them, which is before
+ * anything of them may start: later, the number could come too late, during a pause least of all in time. Drains go on while one
+ * hangs, since its container runs for seconds before it is ready.
+ */
+function mayRunSoon(snapshot: ClusterSnapshot, voters: readonly KnownMember[]): readonly string[] {
+  const voting = new Set(voters.map(({ name }) => name));
+  // While etcd cannot be asked, the record of members may be older than the permission to start.
+  const peers = snapshot.members.is === "present" ? [] : snapshot.peers;
+  const permitted = peers.map(({ metadata, spec }) => ({ name: metadata.name, id: spec.memberID }));
+  const coming = [...ownArriving(snapshot), ...permitted].filter(({ name }) => !voting.has(name));
+  return coming.flatMap(({ name, id }) => (id === undefined || hangs(snapshot, name, id) ? [] : [name]));
+}
+
+function hangs({ pods, histories }: ClusterSnapshot, name: string, id: string): boolean {
+  const pod = pods.get(name);
+  return pod !== undefined && needsHelp(pod) && (histories.get(id)?.knownForMs ?? 0) > HANGS_AFTER_MS;
 }
 
 /** Whether the live budget has to be written: our wish has changed, or somebody changed what it protects. */

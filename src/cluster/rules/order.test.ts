@@ -102,6 +102,16 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
     given: cluster({ with: { clientService: undefined, budget: undefined } }),
   },
   {
+    order: ["disruption-budget", "identify-member"],
+    so: "no pod without a vote is ready before the budget counts it",
+    given: { ...withIntent(added), budget: wanted5.budget },
+  },
+  {
+    order: ["disruption-budget", "restore-learner"],
+    so: "the same is true of a learner that gets its peer back",
+    given: { ...withOrphan(wanted5), budget: wanted5.budget },
+  },
+  {
     order: ["await-quorum", "await-verdict"],
     so: "nobody is told to remove a member while none can be removed",
     given: withAlarms(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), disputed),
@@ -124,12 +134,12 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   {
     order: ["identify-member", "restore-learner"],
     so: "an intent is recognised before another member gets a peer",
-    given: withOrphan(withIntent(added)),
+    given: withBudget(withOrphan(withIntent(added))),
   },
   {
     order: ["restore-learner", "take-back-learner"],
     so: "every member has a peer before one of them is sent away",
-    given: withOrphan(withArrival(settled, "my-etcd-3", "added")),
+    given: withBudget(withOrphan(withArrival(settled, "my-etcd-3", "added"))),
   },
   {
     order: ["promote-learner", "give-up-learner"],

@@ -1,5 +1,12 @@
-import { formingNeverEnds, formingPollsForEver, founderForgot } from "./forming.ts";
-import { endlessReplacement, healthyIsLost, outageIsPatience, secondPodIsBelieved } from "./lost.ts";
+import { learnerIsCountedLate } from "./drained.ts";
+import { formingNeverEnds, formingPollsForEver, founderForgot, founderStaysAway } from "./forming.ts";
+import {
+  endlessReplacement,
+  healthyIsLost,
+  learnerStaysFenced,
+  outageIsPatience,
+  secondPodIsBelieved,
+} from "./lost.ts";
 import {
   accessoryHoldsBack,
   asideIsUntold,
@@ -16,6 +23,7 @@ export const STORIES = {
   outageIsPatience,
   healthyIsLost,
   secondPodIsBelieved,
+  learnerStaysFenced,
   endlessReplacement,
   foreignVoterCostsOurs,
   foreignVoterBlocksJoining,
@@ -23,11 +31,13 @@ export const STORIES = {
   versionLeaks,
   formingNeverEnds,
   founderForgot,
+  founderStaysAway,
   formingPollsForEver,
   noSpaceUnseen,
   accessoryHoldsBack,
   asideIsUntold,
   undoneIsRepeated,
+  learnerIsCountedLate,
 };
 
 export type StoryName = keyof typeof STORIES;

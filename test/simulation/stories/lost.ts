@@ -1,3 +1,5 @@
+import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { NAMESPACE } from "#kit/world-people.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from "#kube/kinds.ts";
 import { type Scene, type Story, scene } from "./scene.ts";
 
@@ -52,4 +54,31 @@ export const endlessReplacement: Story = async () => {
   return claims > 4
     ? `${claims} claims, of which ${of.quarantined().length} were put aside and never held data`
     : undefined;
+};
+
+/**
+ * No node has room for a learner. In an outage its EtcdPeer is deleted, and the operator gives it back with the fence: it may have its vote by
+ * now. It is deleted again, the outage ends, there is room: etcd lists a learner that is yet to start, and with the fence it never could.
+ */
+export const learnerStaysFenced: Story = async () => {
+  const of = await scene(3);
+  const { api, etcd, kubelets, time } = of.world;
+  const peer = { namespace: NAMESPACE, name: "db-3" };
+  of.edit({ replicas: 4 });
+  const mayStart = () => api.find(ETCD_PEERS, peer)?.spec.memberID !== undefined;
+  for (let tries = 0; !mayStart() && tries < 1_000; tries++) await of.forMs(1);
+  for (const node of kubelets.nodes) node.cutSinceMs = time.nowMs;
+  await of.forMs(2_000);
+  for (const process of etcd.processes.values()) process.isHidden = true;
+  api.delete("person", ETCD_PEERS, peer);
+  await of.forMs(10_000);
+  const given = api.find(ETCD_PEERS, peer);
+  if (given === undefined || given.spec.bootstrap !== undefined)
+    return given === undefined ? "its data stays away" : "it could start over with a vote";
+  api.delete("person", ETCD_PEERS, peer);
+  for (const process of etcd.processes.values()) process.isHidden = false;
+  for (const node of kubelets.nodes) node.cutSinceMs = undefined;
+  await of.forMs(60_000);
+  const { reason, message } = of.condition("Ready") ?? {};
+  return reason === "AllMembersHealthy" ? undefined : `Ready says ${reason}: ${message}`;
 };

@@ -9,6 +9,7 @@ import type { ClusterStep } from "#cluster/step.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import {
   changedPeer,
+  claim,
   cluster,
   endpointStatus,
   knownFor,
@@ -221,6 +222,11 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
   ],
   "restore-peer": [
     { name: "a member gets its peer back", given: withoutPeers(settled, "my-etcd-1"), expect: "createPeer my-etcd-1" },
+    {
+      name: "while a cluster forms, a first member with a volume is not fenced, whatever becomes of rule bootstrap: it may have to form it",
+      given: withoutPeers(cluster({ stage: "starting", with: { claims: [claim("my-etcd-1")] } }), "my-etcd-1"),
+      expect: "nothing",
+    },
     {
       name: "a later member gets its peer back, too",
       given: withoutPeers(

@@ -21,6 +21,7 @@ import {
   THEIRS,
   withEachMember,
   withIntent,
+  withJoined,
   withMember,
   withMembers,
   withoutPeers,
@@ -51,6 +52,12 @@ function withRecordedLearner(claims: readonly PersistentVolumeClaim[]): ClusterS
   const members = known.map((member) => ({ ...member, healthy: false, leader: false }));
   const status = { ...snapshot.cluster.status, members };
   return { ...snapshot, cluster: { ...snapshot.cluster, status }, claims: [...snapshot.claims, ...claims] };
+}
+
+/** Two of three have joined, one of them is down, and the EtcdPeer of the third is gone. */
+function withStrangerToRecord(claims: readonly PersistentVolumeClaim[]): ClusterSnapshot {
+  const snapshot = withoutPeers(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2");
+  return { ...withJoined(snapshot, 2), claims };
 }
 
 /** etcd has not heard of the later member's name yet. */
@@ -120,7 +127,22 @@ testPlans("membership", [
   },
   {
     name: "but not when it has no claim, and so no data to return with",
-    given: withRecordedLearner([]),
+    given: withBudget(withRecordedLearner([])),
+    expect: "warn: await-quorum",
+  },
+  {
+    name: "nor when its claim never had a volume",
+    given: withBudget(withRecordedLearner([claim("my-etcd-3", {}, { bound: false })])),
+    expect: "warn: await-quorum",
+  },
+  {
+    name: "gives a first member that is not on record as joined its peer back in an outage: with its volume it may be what the quorum lacks",
+    given: withStrangerToRecord([claim("my-etcd-2")]),
+    expect: "restore-peer: createPeer my-etcd-2 fenced",
+  },
+  {
+    name: "but not without a volume: it would never start",
+    given: withStrangerToRecord([]),
     expect: "warn: await-quorum",
   },
   {

@@ -1,6 +1,6 @@
 import { fencedPeer } from "#cluster/desired/peer.ts";
-import { type KnownMember, knownMembers } from "#cluster/members.ts";
-import { type ClusterSnapshot, identityOf, peerNamed } from "#cluster/snapshot.ts";
+import { type KnownMember, knownMembers, mayHoldData } from "#cluster/members.ts";
+import { type ClusterSnapshot, identityOf, isForming, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -17,12 +17,16 @@ export const restorePeer: ClusterRule = {
 };
 
 function mayReturn(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  const forming = identityOf(snapshot)?.initialMembers.find(({ name, id }) => name === member.name && id === member.id);
-  const hasJoined = forming?.joined ?? (member.hasStarted || mayHaveVote(snapshot, member));
-  return member.isOurs && hasJoined && peerNamed(snapshot, member.name) === undefined;
+  if (!member.isOurs || peerNamed(snapshot, member.name) !== undefined) return false;
+  const founder = identityOf(snapshot)?.initialMembers.find(({ name, id }) => name === member.name && id === member.id);
+  return (founder?.joined ?? member.hasStarted) || mayBeNeeded(snapshot, member);
 }
 
-/** While etcd cannot be asked, a recorded learner may have its vote by now; if it has a claim, it may be what the quorum lacks. */
-function mayHaveVote({ members, claims }: ClusterSnapshot, { name }: KnownMember): boolean {
-  return members.is !== "present" && claims.some(({ metadata }) => metadata.name === name);
+/**
+ * While etcd cannot be asked, a recorded learner may have its vote by now, and a first member that is not on record as joined may have
+ * run all the same: whoever has a volume may be what the quorum lacks. Until a cluster has formed, rule bootstrap sees to it.
+ */
+function mayBeNeeded(snapshot: ClusterSnapshot, { name }: KnownMember): boolean {
+  if (snapshot.members.is === "present" || isForming(snapshot)) return false;
+  return snapshot.claims.some((claim) => claim.metadata.name === name && mayHoldData(claim));
 }
