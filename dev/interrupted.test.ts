@@ -1,16 +1,26 @@
-import { afterEach, expect, test } from "vitest";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, onTestFinished, test } from "vitest";
 import { onInterrupt } from "./interrupted.ts";
 
-const before = { SIGINT: process.listeners("SIGINT"), SIGTERM: process.listeners("SIGTERM") };
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+type Signal = (typeof SIGNALS)[number];
+const before = Object.fromEntries(SIGNALS.map((signal) => [signal, process.listeners(signal)])) as Record<
+  Signal,
+  readonly NodeJS.SignalsListener[]
+>;
 
 afterEach(() => {
-  for (const signal of ["SIGINT", "SIGTERM"] as const)
+  for (const signal of SIGNALS)
     for (const listener of process.listeners(signal))
       if (!before[signal].includes(listener)) process.off(signal, listener);
 });
 
 /** How many of ours would hear the signal; without any the process would end at once. */
-function listening(signal: "SIGINT" | "SIGTERM"): number {
+function listening(signal: Signal): number {
   return process.listeners(signal).filter((listener) => !before[signal].includes(listener)).length;
 }
 
@@ -27,7 +37,7 @@ test("interrupted: signals that come while it tidies up neither end it nor start
   );
   for (const listener of process.listeners("SIGTERM")) if (!before.SIGTERM.includes(listener)) listener("SIGTERM");
   interrupt[Symbol.dispose](); // the work that was interrupted has ended, too
-  expect([listening("SIGINT"), listening("SIGTERM")]).toEqual([1, 1]);
+  expect(SIGNALS.map(listening)).toEqual([1, 1, 1]);
   for (const listener of process.listeners("SIGINT")) if (!before.SIGINT.includes(listener)) listener("SIGINT");
   expect([tidied, exits]).toEqual([1, []]);
   done.resolve();
@@ -36,5 +46,36 @@ test("interrupted: signals that come while it tidies up neither end it nor start
 
 test("interrupted: what was not interrupted leaves no listener", () => {
   onInterrupt(() => Promise.resolve())[Symbol.dispose]();
-  expect([listening("SIGINT"), listening("SIGTERM")]).toEqual([0, 0]);
+  expect(SIGNALS.map(listening)).toEqual([0, 0, 0]);
+});
+
+/** A command that has something to tidy up, says so, and goes on. */
+const COMMAND = `
+  import { writeFileSync } from "node:fs";
+  import { setTimeout as sleep } from "node:timers/promises";
+  import { onInterrupt } from ${JSON.stringify(import.meta.resolve("./interrupted.ts"))};
+  const say = async (word) => {
+    for (const output of [process.stdout, process.stderr]) output.write(word + "\\n");
+    await sleep(20); // a write that fails is told later
+  };
+  onInterrupt(async () => {
+    for (const word of ["tidying", "up"]) await say(word);
+    writeFileSync(process.argv[1], "");
+  });
+  setInterval(() => {}, 1_000);
+  await say("begun");
+`;
+
+test.each(SIGNALS)("interrupted: %s is heard, and it tidies up although nobody reads what it says", async (signal) => {
+  const folder = mkdtempSync(join(tmpdir(), "interrupted-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const tidied = join(folder, "tidied");
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", COMMAND, tidied], { stdio: "pipe" });
+  const ended = once(child, "exit");
+  await Promise.all([once(child.stdout, "data"), once(child.stderr, "data")]);
+  child.stdout.destroy();
+  child.stderr.destroy();
+  child.kill(signal);
+  expect(await ended).toEqual([130, null]);
+  expect(existsSync(tidied)).toBe(true);
 });
