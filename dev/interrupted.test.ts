@@ -8,10 +8,11 @@ import { onInterrupt } from "./interrupted.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 type Signal = (typeof SIGNALS)[number];
-const before = Object.fromEntries(SIGNALS.map((signal) => [signal, process.listeners(signal)])) as Record<
-  Signal,
-  readonly NodeJS.SignalsListener[]
->;
+const before = {
+  SIGINT: process.listeners("SIGINT"),
+  SIGTERM: process.listeners("SIGTERM"),
+  SIGHUP: process.listeners("SIGHUP"),
+};
 
 afterEach(() => {
   for (const signal of SIGNALS)
@@ -66,16 +67,20 @@ const COMMAND = `
   await say("begun");
 `;
 
-test.each(SIGNALS)("interrupted: %s is heard, and it tidies up although nobody reads what it says", async (signal) => {
-  const folder = mkdtempSync(join(tmpdir(), "interrupted-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const tidied = join(folder, "tidied");
-  const child = spawn(process.execPath, ["--input-type=module", "--eval", COMMAND, tidied], { stdio: "pipe" });
-  const ended = once(child, "exit");
-  await Promise.all([once(child.stdout, "data"), once(child.stderr, "data")]);
-  child.stdout.destroy();
-  child.stderr.destroy();
-  child.kill(signal);
-  expect(await ended).toEqual([130, null]);
-  expect(existsSync(tidied)).toBe(true);
-});
+test.each(SIGNALS)(
+  "interrupted: %s is heard, and it tidies up although nobody reads what it says",
+  { timeout: 60_000 },
+  async (signal) => {
+    const folder = mkdtempSync(join(tmpdir(), "interrupted-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const tidied = join(folder, "tidied");
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", COMMAND, tidied], { stdio: "pipe" });
+    const ended = once(child, "exit");
+    await Promise.all([once(child.stdout, "data"), once(child.stderr, "data")]);
+    child.stdout.destroy();
+    child.stderr.destroy();
+    child.kill(signal);
+    expect(await ended).toEqual([130, null]);
+    expect(existsSync(tidied)).toBe(true);
+  },
+);

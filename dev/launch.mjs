@@ -21,25 +21,29 @@ if (!COMMANDS.includes(command)) fail(`the command is one of: ${COMMANDS.join(",
 const file = join(ROOT, "dev", "commands", `${command}.ts`);
 if (!existsSync(file)) fail(`"${command}" is not there yet`);
 
-if (needsLocalKubernetes(command, args)) checkMachine();
+if (needsLocalKubernetes(command, args)) checkMachine(command);
 installPackages();
 handOver(newestNode(), file);
 
 /** Whether the command may build and start a Kubernetes on this machine. */
 function needsLocalKubernetes(command, args) {
+  if (args.includes("--help")) return false;
   if (command === "start") return !args.some((arg) => arg === "--kubeconfig" || arg.startsWith("--kubeconfig="));
-  if (command === "test") return args.some((arg) => ["apiserver", "etcd", "e2e", "long"].includes(arg));
+  // The level comes first; what follows may be called like one. Without a level all are tested.
+  if (command === "test") return !["unit", "mutants"].includes(args[0]);
   return command === "local" || command === "bench";
 }
 
-/** Everything that is missing, in one line. */
-function checkMachine() {
+/** Everything that is missing, in one line, and what goes without it. */
+function checkMachine(command) {
   const missing = [];
   if (process.platform !== "linux") missing.push("Linux");
   else if (process.getuid() !== 0) missing.push("root");
   if (!isOnPath("go")) missing.push("Go 1.26 or later");
   if (!isOnPath("npm")) missing.push("npm");
   if (missing.length === 0) return;
+  if (command === "test")
+    fail(`these tests need ${missing.join(", ")}; without: npm run check, npm run test:unit, npm run test:mutants`);
   fail(
     `a local Kubernetes needs ${missing.join(", ")}; without, use another cluster, such as one made by kind: ` +
       "npm start -- --kubeconfig FILE",

@@ -1,7 +1,9 @@
-import { readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { readChapters, sliceOf } from "./slice.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { run } from "./run.ts";
+import { currentCommit, readChapters, sliceOf } from "./slice.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const chapters = readChapters(ROOT);
@@ -34,4 +36,18 @@ test("slice: every chapter comes first for some commit, and none is longer than 
   const names = Object.keys(chapters);
   expect(names.map((_, number) => sliceOf(chapters, number.toString(16).padStart(8, "0"))[0])).toEqual(names);
   for (const minutes of Object.values(chapters)) expect(minutes).toBeLessThanOrEqual(15);
+});
+
+test("slice: the commit is the one that is checked out; where git tells none, its own words say why", async () => {
+  const root = mkdtempSync(join(tmpdir(), "slice-"));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  await expect(currentCommit(root)).rejects.toThrow(/name chapters instead.*git says: .*not a git repository/s);
+  const git = (...args: readonly string[]) =>
+    run("git", ["-C", root, "-c", "user.name=nobody", "-c", "user.email=nobody@example.com", ...args]);
+  await git("init", "--quiet");
+  await expect(currentCommit(root)).rejects.toThrow(/git says: .*single revision/s);
+  await git("commit", "--quiet", "--allow-empty", "--message", "first");
+  expect(await currentCommit(root)).toMatch(/^[0-9a-f]{40}$/);
+  writeFileSync(join(root, ".git", "config"), "[core");
+  await expect(currentCommit(root)).rejects.toThrow(/git says: .*bad config/s);
 });

@@ -35,11 +35,11 @@ export function sliceOf(chapters: Chapters, commit: string, minutes = SLICE_MINU
   return fit === -1 ? circle : circle.slice(0, Math.max(1, fit));
 }
 
-/** Hash of the commit that is checked out. @throws Failure when there is none */
+/** Hash of the commit that is checked out. @throws Failure with git's own words when it tells none */
 export async function currentCommit(root: string): Promise<string> {
-  const { code, stdout } = await run("git", ["-C", root, "rev-parse", "HEAD"], { mayFail: true });
+  const { code, stdout, stderr } = await run("git", ["-C", root, "rev-parse", "--verify", "HEAD"], { mayFail: true });
   if (code === 0) return stdout.trim();
   throw new Failure(
-    "--slice: the commit chooses the slice, and there is none here; name chapters instead: npm run test:long -- FILE",
+    `--slice: the commit chooses the slice, and git tells none; name chapters instead: npm run test:long -- FILE\n\ngit says: ${stderr.trim()}`,
   );
 }

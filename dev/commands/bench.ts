@@ -37,7 +37,11 @@ docs/performance.md says what the figures mean.`;
 
 async function main(argv: readonly string[]): Promise<number> {
   const { values, positionals } = parse(argv);
-  if (values.help || positionals.length === 0) throw new Failure(USAGE);
+  if (values.help) {
+    console.log(USAGE);
+    return 0;
+  }
+  if (positionals.length === 0) throw new Failure(USAGE);
   const names = positionals.map(known);
   const rounds = values.rounds === undefined ? [] : ["--rounds", values.rounds];
   const root = process.cwd();

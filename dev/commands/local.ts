@@ -27,6 +27,10 @@ async function main(argv: readonly string[]): Promise<number> {
   const dashes = argv.indexOf("--");
   const own = dashes === -1 ? argv : argv.slice(0, dashes);
   const { values, positionals } = parse(own);
+  if (values.help) {
+    console.log(USAGE);
+    return 0;
+  }
   const name = values.instance;
   const [command, ...rest] = positionals;
   switch (command) {
@@ -82,6 +86,7 @@ function parse(argv: readonly string[]) {
         etcd: { type: "string", multiple: true, default: [] },
         keep: { type: "boolean", default: false },
         caches: { type: "boolean", default: false },
+        help: { type: "boolean", default: false },
       },
     });
   } catch (thrown) {

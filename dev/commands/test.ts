@@ -12,30 +12,46 @@ const USAGE = `Tests, from fast to slow: ${LEVELS.join(", ")}.
   npm run test:unit                   one level; likewise test:apiserver, test:etcd, test:e2e
   npm run test:long                   clients under load, bad days, an operator that dies after every write; half an hour
   npm run test:long -- --slice        about fifteen minutes of it; the commit chooses which
-  npm run test:e2e -- FILE -t NAME    what follows goes to vitest
+  npm run test:e2e -- FILE -t NAME    files and tests by part of their name
   npm run test:e2e -- --keep          leave the local Kubernetes of the tests running (npm run local -- down --instance test)`;
 
 /** What each level took, its preparations included. */
 const levels: Took[] = [];
 
-async function main(argv: readonly string[]): Promise<Count> {
-  const { values, positionals } = parseArgs({
-    args: [...argv],
-    allowPositionals: true,
-    options: {
-      keep: { type: "boolean", default: false },
-      slice: { type: "boolean", default: false },
-      t: { type: "string", short: "t" },
-      help: { type: "boolean" },
-    },
-  });
-  if (values.help) throw new Failure(USAGE);
+/** @returns undefined when nothing was to be tested */
+async function main(argv: readonly string[]): Promise<Count | undefined> {
+  const { values, positionals } = parse(argv);
+  if (values.help) {
+    console.log(USAGE);
+    return undefined;
+  }
   const [first, ...files] = positionals;
   const level = [...LEVELS, LONG].find((known) => known === first) as Level | undefined;
   if (first !== undefined && level === undefined) throw new Failure(`there is no level "${first}"\n\n${USAGE}`);
+  if (values.t !== undefined && level === undefined)
+    throw new Failure(
+      `-t ${values.t}: name the level that the test belongs to: npm run test:unit -- -t NAME\n\n${USAGE}`,
+    );
   if (values.slice) files.push(...(await slice(level)));
   const filters = [...files, ...(values.t === undefined ? [] : ["-t", values.t])];
   return level === undefined ? await everything(values.keep) : await tested(level, filters, values.keep);
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: {
+        keep: { type: "boolean", default: false },
+        slice: { type: "boolean", default: false },
+        t: { type: "string", short: "t" },
+        help: { type: "boolean", default: false },
+      },
+    });
+  } catch (thrown) {
+    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
+  }
 }
 
 /** @returns names of test files that no other file's name contains */
@@ -97,10 +113,13 @@ async function holds(work: () => Promise<void>): Promise<boolean> {
 }
 
 try {
-  const { passed, failed, skipped, files } = await main(process.argv.slice(2));
-  console.log(`\n${tookLongest(process.cwd(), levels, files).join("\n")}`);
-  console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
-  process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+  const count = await main(process.argv.slice(2));
+  if (count !== undefined) {
+    const { passed, failed, skipped, files } = count;
+    console.log(`\n${tookLongest(process.cwd(), levels, files).join("\n")}`);
+    console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
+    process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+  }
 } catch (thrown) {
   console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
   process.exitCode = 1;
