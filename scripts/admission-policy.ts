@@ -43,7 +43,21 @@ const VARIABLES: readonly Named[] = [
   { name: "writesReplicaSet", expression: "variables.resource == 'replicasets' && !variables.deletes" },
   { name: "writesService", expression: "variables.resource == 'services' && !variables.deletes" },
   { name: "containers", expression: "pod.containers + pod.?initContainers.orValue([])" },
+  {
+    name: "probes",
+    expression:
+      "variables.containers.map(each, each.?startupProbe) + variables.containers.map(each, each.?livenessProbe)" +
+      " + variables.containers.map(each, each.?readinessProbe)",
+  },
+  {
+    name: "hooks",
+    expression:
+      "variables.containers.map(each, each.?lifecycle.?postStart) + variables.containers.map(each, each.?lifecycle.?preStop)",
+  },
 ].map(({ name, expression }) => ({ name, expression: inTemplate(expression) }));
+
+/** How a probe or a hook asks over the network. */
+const HANDLERS = ["httpGet", "tcpSocket"];
 
 /** `pod` for the spec of the pods that a ReplicaSet makes. */
 function inTemplate(expression: string): string {
@@ -119,6 +133,12 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "the operator does not rewrite what a claim says of its data",
   },
   {
+    // Somebody's volume, or a copy of somebody's data.
+    expression:
+      "!variables.isClaim || !variables.creates || !(has(object.spec.volumeName) || has(object.spec.dataSource) || has(object.spec.dataSourceRef))",
+    message: "the operator's claims are for new volumes, neither for one by its name nor for a copy",
+  },
+  {
     expression: `!variables.isClaim || !variables.deletes || !('${QUARANTINE_LABEL}' in variables.oldLabels)`,
     message: "claims that were put aside are deleted by people only",
   },
@@ -132,6 +152,15 @@ export const VALIDATIONS: readonly Validation[] = [
   {
     expression: inTemplate("!variables.writesReplicaSet || !pod.?automountServiceAccountToken.orValue(true)"),
     message: "pods of the operator's ReplicaSets get no token",
+  },
+  {
+    // An account brings what it pulls images with, and what policies of the cluster allow to it.
+    expression: inTemplate("!variables.writesReplicaSet || pod.?serviceAccountName.orValue('default') == 'default'"),
+    message: "pods of the operator's ReplicaSets run under no service account but the default one",
+  },
+  {
+    expression: inTemplate("!variables.writesReplicaSet || pod.?resourceClaims.orValue([]).size() == 0"),
+    message: "pods of the operator's ReplicaSets claim no devices",
   },
   {
     expression: inTemplate(
@@ -150,6 +179,11 @@ export const VALIDATIONS: readonly Validation[] = [
     expression:
       "!variables.writesReplicaSet || variables.containers.all(each, each.?ports.orValue([]).all(port, port.?hostPort.orValue(0) == 0))",
     message: "containers of the operator's ReplicaSets take no port of their node",
+  },
+  {
+    // The kubelet asks, from the node: it reaches what a pod may not, and what listens on the node alone.
+    expression: `!variables.writesReplicaSet || [variables.probes, variables.hooks].all(list, list.all(each, ${HANDLERS.map((handler) => `!each.?${handler}.?host.hasValue()`).join(" && ")}))`,
+    message: "probes and hooks of the operator's ReplicaSets name no host: they ask their own pod",
   },
   {
     // A node port or a load balancer opens the cluster to the outside. What a person made so stays so when the operator writes.

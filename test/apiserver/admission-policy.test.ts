@@ -131,6 +131,10 @@ const CLAIM = "of a claim the operator changes only labels and annotations, ";
 const SECRETS = "read no Secrets and no ConfigMaps, and mount nothing but claims";
 const NODE = "do not share the network, processes or memory of their node";
 const PRIVILEGES = "do not gain privileges";
+const ACCOUNT = "run under no service account but the default one";
+const DEVICES = "claim no devices";
+const HOST = "name no host: they ask their own pod";
+const NEW_VOLUME = "claims are for new volumes, neither for one by its name nor for a copy";
 const NODE_PORT = "take no port of their node";
 const TYPE = "have the type ClusterIP";
 const ADDRESSES = "take no externalIPs";
@@ -300,6 +304,18 @@ const CASES: readonly Case[] = [
     write: { create: { metadata: { ownerReferences: [OWNER] } } },
     says: "gives no claim an owner",
   },
+  ...[
+    { volumeName: "somebody-elses" },
+    { dataSource: { kind: "PersistentVolumeClaim", name: "somebody-elses" } },
+    { dataSourceRef: { apiGroup: "example.com", kind: "Image", name: "somebody-elses" } },
+  ].map(
+    (spec): Case => ({
+      what: `make one with ${Object.keys(spec)}`,
+      of: PERSISTENT_VOLUME_CLAIMS,
+      write: { create: { spec } },
+      says: NEW_VOLUME,
+    }),
+  ),
   {
     what: "say that its data is another cluster's",
     of: PERSISTENT_VOLUME_CLAIMS,
@@ -358,6 +374,34 @@ const CASES: readonly Case[] = [
   ...inPod("get a token", { automountServiceAccountToken: true }, "get no token"),
   ...inPod("get a token by default", { automountServiceAccountToken: null }, "get no token"),
   ...["hostNetwork", "hostPID", "hostIPC"].flatMap((shared) => inPod(`have ${shared}`, { [shared]: true }, NODE)),
+  ...inPod("have an account of its own", { serviceAccountName: "somebody-elses" }, ACCOUNT),
+  ...inPod("claim a device", { resourceClaims: [{ name: "d", resourceClaimName: "d" }] }, DEVICES),
+  ...["startupProbe", "livenessProbe", "readinessProbe"].flatMap((probe) =>
+    [
+      { httpGet: { host: "192.0.2.1", port: 80, path: "/" }, tcpSocket: null },
+      { tcpSocket: { host: "192.0.2.1", port: 80 }, httpGet: null },
+    ].flatMap((handler) =>
+      inOwnContainer(`ask others by their ${probe} (${handler.httpGet ? "http" : "tcp"})`, { [probe]: handler }, HOST),
+    ),
+  ),
+  ...["postStart", "preStop"].flatMap((hook) =>
+    inOwnContainer(
+      `ask others at ${hook}`,
+      { lifecycle: { [hook]: { httpGet: { host: "192.0.2.1", port: 80, path: "/" } } } },
+      HOST,
+    ),
+  ),
+  {
+    what: "make one whose pods ask themselves at their end",
+    of: REPLICA_SETS,
+    write: {
+      create: containersOf(
+        merged(podTemplate(peer()).spec.containers[0], {
+          lifecycle: { preStop: { httpGet: { port: 80, path: "/" } } },
+        }),
+      ),
+    },
+  },
   ...inContainer("escalate", { securityContext: { allowPrivilegeEscalation: true } }, PRIVILEGES),
   ...inContainer("escalate by default", { securityContext: null }, PRIVILEGES),
   ...inContainer("listen on a port of the node", { ports: [{ containerPort: 9999, hostPort: 9999 }] }, NODE_PORT),
@@ -387,11 +431,20 @@ function inPod(what: string, change: object, says: string): readonly Case[] {
   ];
 }
 
+function containersOf(container: unknown): object {
+  return { spec: { template: { spec: { containers: [container] } } } };
+}
+
+/** The same for its container. */
+function inOwnContainer(what: string, change: object, says: string): readonly Case[] {
+  return inPod(what, { containers: [merged(podTemplate(peer()).spec.containers[0], change)] }, says);
+}
+
 /** The same for its container, and for a container that runs before it. */
 function inContainer(what: string, change: object, says: string): readonly Case[] {
   const [container] = podTemplate(peer()).spec.containers;
   return [
-    ...inPod(what, { containers: [merged(container, change)] }, says),
+    ...inOwnContainer(what, change, says),
     ...inPod(
       `${what} at first`,
       {
