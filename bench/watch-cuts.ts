@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { type FaultProxy, startFaultProxy } from "#kit/fault-proxy.ts";
-import { SECRETS, type Secret } from "#kit/kinds.ts";
 import { Cache } from "#kube/cache.ts";
 import { KubeClient, type Reader } from "#kube/client.ts";
 import { kubeconfigFile } from "#kube/config.ts";
-import { type Draft, keyOf } from "#kube/kinds.ts";
+import { type Draft, keyOf, SECRETS, type Secret } from "#kube/kinds.ts";
 import { median, rounded, say } from "./figure.ts";
 import { OPTIONS } from "./kube.ts";
 import { until } from "./until.ts";

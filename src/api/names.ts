@@ -72,6 +72,11 @@ export const INITIAL_CLUSTER_STATE_ANNOTATION = `${GROUP}/initial-cluster-state`
 /** An initial cluster without the member itself. The name says why to whoever reads it in a log. */
 export const FENCE = "fenced-because-joined=http://fenced.invalid:2380";
 
+/** The Service by which the API server calls the operator, and the Secret that holds the certificate that it shows then. */
+export const WEBHOOKS = `${OPERATOR}-webhooks`;
+/** Path of the webhook that checks EtcdClusters. */
+export const CLUSTER_ADMISSION_PATH = "/admission/etcdclusters";
+
 /** On an EtcdCluster, with the value "true": the operator looks and tells, and changes nothing. */
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;
 

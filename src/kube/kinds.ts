@@ -1,9 +1,10 @@
+import type { IValidatingWebhookConfiguration } from "kubernetes-models/admissionregistration.k8s.io/v1";
 import type { IReplicaSet } from "kubernetes-models/apps/v1";
 import type { ILease } from "kubernetes-models/coordination.k8s.io/v1";
 import type { IEvent } from "kubernetes-models/events.k8s.io/v1";
 import type { IPodDisruptionBudget } from "kubernetes-models/policy/v1";
 import type { IStorageClass } from "kubernetes-models/storage.k8s.io/v1";
-import type { IPersistentVolumeClaim, IPod, IService } from "kubernetes-models/v1";
+import type { IPersistentVolumeClaim, IPod, ISecret, IService } from "kubernetes-models/v1";
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/#OwnerReference */
 export interface OwnerReference {
@@ -137,6 +138,8 @@ export type PodDisruptionBudget = Read<IPodDisruptionBudget, NamespacedMeta>;
 export type Event = Read<IEvent, NamespacedMeta>;
 export type Lease = Read<ILease, NamespacedMeta>;
 export type StorageClass = Read<IStorageClass, ObjectMeta>;
+export type Secret = Read<ISecret, NamespacedMeta>;
+export type ValidatingWebhookConfiguration = Read<IValidatingWebhookConfiguration, ObjectMeta>;
 
 const core = { group: "", version: "v1" };
 export const PODS = resource<Pod>({ ...core, kind: "Pod", plural: "pods", namespaced: true });
@@ -154,6 +157,7 @@ export const REPLICA_SETS = resource<ReplicaSet>({
   plural: "replicasets",
   namespaced: true,
 });
+export const SECRETS = resource<Secret>({ ...core, kind: "Secret", plural: "secrets", namespaced: true });
 export const POD_DISRUPTION_BUDGETS = resource<PodDisruptionBudget>({
   group: "policy",
   version: "v1",
@@ -180,5 +184,12 @@ export const STORAGE_CLASSES = resource<StorageClass>({
   version: "v1",
   kind: "StorageClass",
   plural: "storageclasses",
+  namespaced: false,
+});
+export const VALIDATING_WEBHOOK_CONFIGURATIONS = resource<ValidatingWebhookConfiguration>({
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  kind: "ValidatingWebhookConfiguration",
+  plural: "validatingwebhookconfigurations",
   namespaced: false,
 });

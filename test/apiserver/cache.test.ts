@@ -2,10 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { systemClock } from "#base/clock.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { type FaultProxy, startFaultProxy } from "#kit/fault-proxy.ts";
-import { SECRETS, type Secret } from "#kit/kinds.ts";
 import { Cache, type CacheOptions, type Change } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { type Draft, keyOf } from "#kube/kinds.ts";
+import { type Draft, keyOf, SECRETS, type Secret } from "#kube/kinds.ts";
 
 const { signal } = new AbortController();
 const OPTIONS = { signal, deadlineMs: 30_000 };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { hasCode } from "#base/error.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES, SECRETS, type Secret } from "#kit/kinds.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES } from "#kit/kinds.ts";
 import { oracleFor } from "#kit/kube-oracle.ts";
 import { FIELD_MANAGER, type KubeClient } from "#kube/client.ts";
 import {
@@ -14,7 +14,9 @@ import {
   type Pod,
   REPLICA_SETS,
   resource,
+  SECRETS,
   SERVICES,
+  type Secret,
   type Service,
 } from "#kube/kinds.ts";
 

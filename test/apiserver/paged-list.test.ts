@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { SECRETS, type Secret } from "#kit/kinds.ts";
 import { Cache } from "#kube/cache.ts";
 import type { Reader } from "#kube/client.ts";
+import { SECRETS, type Secret } from "#kube/kinds.ts";
 
 const { signal } = new AbortController();
 const namespace = "default";

@@ -1,17 +1,15 @@
 import type { ICustomResourceDefinition } from "kubernetes-models/apiextensions.k8s.io/v1";
-import type { INamespace, INode, IPersistentVolume, ISecret } from "kubernetes-models/v1";
-import { type NamespacedMeta, type ObjectMeta, type Read, resource } from "#kube/kinds.ts";
+import type { INamespace, INode, IPersistentVolume } from "kubernetes-models/v1";
+import { type ObjectMeta, type Read, resource } from "#kube/kinds.ts";
 
 // Kinds with which tests and benches have to do, and the operator has not.
 
-export type Secret = Read<ISecret, NamespacedMeta>;
 export type Node = Read<INode, ObjectMeta>;
 export type Namespace = Read<INamespace, ObjectMeta>;
 export type PersistentVolume = Read<IPersistentVolume, ObjectMeta>;
 export type CustomResourceDefinition = Read<ICustomResourceDefinition, ObjectMeta>;
 
 const core = { group: "", version: "v1" };
-export const SECRETS = resource<Secret>({ ...core, kind: "Secret", plural: "secrets", namespaced: true });
 export const NODES = resource<Node>({ ...core, kind: "Node", plural: "nodes", namespaced: false });
 export const NAMESPACES = resource<Namespace>({ ...core, kind: "Namespace", plural: "namespaces", namespaced: false });
 export const PERSISTENT_VOLUMES = resource<PersistentVolume>({

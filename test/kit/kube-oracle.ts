@@ -1,6 +1,5 @@
 import { KubeConfig, type KubernetesObject, KubernetesObjectApi, PatchStrategy } from "@kubernetes/client-node";
-import type { Draft, KubeObject, Service } from "#kube/kinds.ts";
-import type { Secret } from "./kinds.ts";
+import type { Draft, KubeObject, Secret, Service } from "#kube/kinds.ts";
 
 /** The official client, asked the same questions as ours; answers in the shape of the wire. */
 export interface Oracle {

@@ -29,10 +29,10 @@ import {
   PODS,
   type Pod,
   REPLICA_SETS,
+  SECRETS,
   SERVICES,
 } from "#kube/kinds.ts";
 import { dialAddress, isReady } from "#kube/pod.ts";
-import { SECRETS } from "./kinds.ts";
 
 // kubectl costs a process per look; here thousands of looks are taken.
 const OPTIONS = { signal: new AbortController().signal, deadlineMs: 30_000 };

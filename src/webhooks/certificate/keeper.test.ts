@@ -1,0 +1,500 @@
+import { X509Certificate } from "node:crypto";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { MANAGED_BY_LABEL, OPERATOR, WEBHOOKS } from "#api/names.ts";
+import type { Clock } from "#base/clock.ts";
+import { OperatorError } from "#base/error.ts";
+import type { Log } from "#base/log.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import type { KubeClient } from "#kube/client.ts";
+import {
+  type Draft,
+  type KubeObject,
+  type Ref,
+  type Resource,
+  type Secret,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+  type ValidatingWebhookConfiguration,
+} from "#kube/kinds.ts";
+import { trustedBy } from "#webhooks/certificate/bundle.ts";
+import { CertificateKeeper, webhookHost } from "#webhooks/certificate/keeper.ts";
+import { certificatesIn, materialOf } from "#webhooks/certificate/material.ts";
+import { isTrustedBy, isValid } from "#webhooks/certificate/renewal.ts";
+import { BUNDLE_HOLDERS } from "#webhooks/holders.ts";
+import type { ServingCertificate } from "#webhooks/server.ts";
+
+const NAMESPACE = "operators";
+const DAY_MS = 86_400_000;
+const signal = new AbortController().signal;
+
+/** The API server, as far as a keeper goes: objects by name, and resourceVersions that have to be right. */
+class Objects {
+  readonly objects = new Map<string, KubeObject>();
+  readonly writes: string[] = [];
+  /** Thrown by the next calls that match. */
+  failing: (call: string) => OperatorError | undefined = () => undefined;
+  /** Resolves before a creation is carried out: several may be on their way at once. */
+  beforeCreate: () => Promise<void> = () => Promise.resolve();
+  #version = 1;
+
+  client(): Pick<KubeClient, "find" | "create" | "replace"> {
+    return {
+      find: async <T extends KubeObject>({ plural }: Resource<T>, { name }: Ref) => {
+        await Promise.resolve();
+        const failure = this.failing(`get ${plural}`);
+        if (failure !== undefined) return { is: "unknown", why: failure.message } as const;
+        const found = this.objects.get(`${plural}/${name}`);
+        return found === undefined ? ({ is: "absent" } as const) : ({ is: "present", value: found as T } as const);
+      },
+      create: async <T extends KubeObject>({ plural }: Resource<T>, draft: Draft<T>) => {
+        await this.beforeCreate();
+        this.#mayFail(`create ${plural}`);
+        const key = `${plural}/${draft.metadata.name}`;
+        if (this.objects.has(key)) throw new OperatorError("KubeAlreadyExists", `${key} is there`);
+        return this.put(key, draft) as T;
+      },
+      replace: async <T extends KubeObject>({ plural }: Resource<T>, draft: Draft<T>) => {
+        await Promise.resolve();
+        this.#mayFail(`replace ${plural}`);
+        const key = `${plural}/${draft.metadata.name}`;
+        const { resourceVersion } = this.objects.get(key)?.metadata ?? {};
+        if (resourceVersion !== draft.metadata.resourceVersion)
+          throw new OperatorError("KubeConflict", `${key} changed`);
+        return this.put(key, draft) as T;
+      },
+    };
+  }
+
+  put(key: string, draft: Draft<KubeObject>): KubeObject {
+    this.writes.push(key);
+    const metadata = { ...draft.metadata, uid: "uid", resourceVersion: String(this.#version++) };
+    const object = { ...draft, metadata } as KubeObject;
+    this.objects.set(key, object);
+    return object;
+  }
+
+  #mayFail(call: string): void {
+    const failure = this.failing(call);
+    if (failure !== undefined) throw failure;
+  }
+
+  get secret(): Secret | undefined {
+    return this.objects.get(`secrets/${WEBHOOKS}`) as Secret | undefined;
+  }
+
+  get material() {
+    const found = materialOf(this.secret!);
+    if ("unusable" in found) throw new Error(found.unusable);
+    return found;
+  }
+
+  get configuration(): ValidatingWebhookConfiguration {
+    return this.objects.get(`validatingwebhookconfigurations/${OPERATOR}`) as ValidatingWebhookConfiguration;
+  }
+
+  /** Whom the API server trusts when it calls us. */
+  get trusted(): readonly string[] {
+    return trustedBy(this.configuration.webhooks![0]!.clientConfig);
+  }
+}
+
+class Replica {
+  readonly keeper: CertificateKeeper;
+  shown: ServingCertificate | undefined;
+  mayWrite = true;
+  readonly said: string[] = [];
+
+  constructor(objects: Objects, clock: Clock) {
+    const say = (fields: object, message: string): void => void this.said.push(`${message} ${JSON.stringify(fields)}`);
+    const log: Log = { debug: say, info: say, warn: say, error: say, with: () => log };
+    this.keeper = new CertificateKeeper({
+      kube: objects.client(),
+      clock,
+      log,
+      namespace: NAMESPACE,
+      holders: BUNDLE_HOLDERS,
+      mayWrite: () => this.mayWrite,
+      show: (serving) => {
+        this.shown = serving;
+      },
+    });
+  }
+
+  /** Looks as often as it says that it has to, for this long. */
+  async goOn(clock: FakeClock, ms: number): Promise<void> {
+    const endMs = clock.monotonicMs() + ms;
+    for (;;) {
+      const next = await this.keeper.look(signal);
+      if (clock.monotonicMs() + next > endMs) break;
+      await clock.advance(next);
+    }
+  }
+}
+
+let objects: Objects;
+let clock: FakeClock;
+beforeEach(() => {
+  objects = new Objects();
+  clock = new FakeClock();
+  const client = (namespace: string) => ({ service: { namespace, name: WEBHOOKS, path: "/a" } });
+  const webhooks = [
+    { name: "ours", clientConfig: client(NAMESPACE) },
+    { name: "theirs", clientConfig: client("elsewhere") },
+  ];
+  objects.put(`validatingwebhookconfigurations/${OPERATOR}`, {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: VALIDATING_WEBHOOK_CONFIGURATIONS.kind,
+    metadata: { name: OPERATOR, uid: "", resourceVersion: "" },
+    webhooks,
+  } as unknown as KubeObject);
+  objects.writes.length = 0;
+});
+
+/** That the API server, as things stand, would accept what the replica shows. */
+function expectServed({ shown }: Replica): void {
+  expect(shown).toBeDefined();
+  expect(isTrustedBy(shown!.certificate, objects.trusted)).toBe(true);
+  expect(isValid(shown!.certificate, clock.wallMs())).toBe(true);
+}
+
+test("the first look makes the Secret, has its authority trusted, and shows its certificate", async () => {
+  const replica = new Replica(objects, clock);
+  expect(replica.keeper.fault).toBe("has no certificate yet");
+  await replica.keeper.look(signal);
+  expect(objects.writes).toEqual([`secrets/${WEBHOOKS}`, `validatingwebhookconfigurations/${OPERATOR}`]);
+  expect(objects.secret).toMatchObject({
+    type: "kubernetes.io/tls",
+    metadata: { namespace: NAMESPACE, labels: { [MANAGED_BY_LABEL]: OPERATOR } },
+  });
+  expect(replica.shown).toEqual(objects.material.serving);
+  expectServed(replica);
+  expect(new X509Certificate(replica.shown!.certificate).checkHost(webhookHost(NAMESPACE))).toBe(
+    `${WEBHOOKS}.operators.svc`,
+  );
+  expect(replica.keeper.fault).toBeUndefined();
+});
+
+test("what somebody else serves is not touched", async () => {
+  await new Replica(objects, clock).keeper.look(signal);
+  expect(objects.configuration.webhooks![1]).toEqual({
+    name: "theirs",
+    clientConfig: { service: { namespace: "elsewhere", name: WEBHOOKS, path: "/a" } },
+  });
+});
+
+test("at rest nothing is written, and of two replicas the one that may not write does not even look whom the API server trusts", async () => {
+  const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
+  await leader.keeper.look(signal);
+  standby.mayWrite = false;
+  await standby.keeper.look(signal);
+  expect(standby.shown).toEqual(leader.shown);
+  objects.writes.length = 0;
+  let looks = 0;
+  objects.failing = (call) => {
+    if (call.includes("validating")) looks++;
+    return undefined;
+  };
+  await standby.goOn(clock, 3_600_000);
+  expect(looks).toBe(0);
+  await leader.goOn(clock, 3_600_000);
+  expect(looks).toBe(13);
+  expect(objects.writes).toEqual([]);
+});
+
+test("two that start at once agree on one Secret: who comes second reads the first one's", async () => {
+  const replicas = [new Replica(objects, clock), new Replica(objects, clock), new Replica(objects, clock)];
+  const all = Promise.withResolvers<void>();
+  let arrived = 0;
+  objects.beforeCreate = () => {
+    if (++arrived === replicas.length) all.resolve();
+    return all.promise;
+  };
+  const next = await Promise.all(replicas.map(({ keeper }) => keeper.look(signal)));
+  expect(next.filter((ms) => ms === 100)).toHaveLength(2);
+  expect(objects.writes.filter((key) => key.startsWith("secrets/"))).toHaveLength(1);
+  for (const replica of replicas) await replica.goOn(clock, 10_000);
+  for (const replica of replicas) {
+    expect(replica.shown).toEqual(objects.material.serving);
+    expectServed(replica);
+  }
+});
+
+test("one that does not lead and is not starting writes nothing: neither the Secret nor whom to trust", async () => {
+  const replica = new Replica(objects, clock);
+  replica.mayWrite = false;
+  expect(await replica.keeper.look(signal)).toBe(5_000);
+  expect(objects.writes).toEqual([]);
+  expect(replica.shown).toBeUndefined();
+});
+
+describe("a certificate that is due", () => {
+  test("is renewed in time, and every replica comes to show the new one without a moment of distrust", async () => {
+    const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
+    for (const replica of [leader, standby]) await replica.keeper.look(signal);
+    standby.mayWrite = false;
+    const first = leader.shown!;
+    await clock.advance(59 * DAY_MS);
+    await leader.keeper.look(signal);
+    expect(objects.material.serving).toEqual(first);
+    await clock.advance(2 * DAY_MS);
+    for (let round = 0; round < 10; round++) {
+      for (const replica of [standby, leader]) {
+        await replica.keeper.look(signal);
+        expectServed(replica);
+      }
+      await clock.advance(5_000);
+    }
+    expect(objects.material.serving).not.toEqual(first);
+    expect(objects.trusted).toHaveLength(1); // the authority stays
+    for (const { shown } of [leader, standby]) expect(shown).toEqual(objects.material.serving);
+  });
+
+  test("takes its authority along when that is due: the old one is trusted until an hour has passed", async () => {
+    const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
+    for (const replica of [leader, standby]) await replica.keeper.look(signal);
+    standby.mayWrite = false;
+    const old = objects.material.authority.certificate;
+    await clock.advance(46 * DAY_MS);
+    for (let day = 46; day < 250; day++) {
+      await clock.advance(DAY_MS);
+      for (const replica of [leader, standby]) {
+        await replica.goOn(clock, 20_000);
+        expectServed(replica);
+      }
+    }
+    const renewed = objects.material.authority.certificate;
+    expect(renewed).not.toBe(old);
+    expect(objects.trusted).toEqual([renewed]);
+  });
+
+  test("both authorities are trusted before anything of the new one is shown", async () => {
+    const leader = new Replica(objects, clock);
+    await leader.keeper.look(signal);
+    const [old, shown] = [objects.material.authority.certificate, leader.shown];
+    await clock.advance(246 * DAY_MS);
+    leader.shown = undefined;
+    // The certificate has ended meanwhile, so there is nothing better than the new one.
+    await leader.keeper.look(signal);
+    expect(objects.trusted).toEqual([objects.material.authority.certificate, old]);
+    expect(leader.shown).toEqual(objects.material.serving);
+    expect(leader.shown).not.toEqual(shown);
+    await leader.goOn(clock, 3_599_000 - 1);
+    expect(objects.trusted).toHaveLength(2);
+    await leader.goOn(clock, 600_000);
+    expect(objects.trusted).toEqual([objects.material.authority.certificate]);
+  });
+});
+
+describe("a Secret that is", () => {
+  test("deleted is made anew, and what the replicas still show stays trusted until they show the new one", async () => {
+    const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
+    for (const replica of [leader, standby]) await replica.keeper.look(signal);
+    standby.mayWrite = false;
+    const [lost, shown] = [objects.material.authority.certificate, leader.shown];
+    objects.objects.delete(`secrets/${WEBHOOKS}`);
+    expect(await standby.keeper.look(signal)).toBe(300_000);
+    expect(objects.secret).toBeUndefined();
+    expect(await leader.keeper.look(signal)).toBe(5_000);
+    expect(leader.shown).toBe(shown); // not before every API server may have heard of the new authority
+    expect(objects.trusted).toEqual([objects.material.authority.certificate, lost]);
+    await clock.advance(4_999);
+    await leader.keeper.look(signal);
+    expect(leader.shown).toBe(shown);
+    await clock.advance(1);
+    await leader.keeper.look(signal);
+    expect(leader.shown).toEqual(objects.material.serving);
+    expectServed(standby);
+    await standby.goOn(clock, 6_000);
+    expect(standby.shown).toEqual(leader.shown);
+    expectServed(standby);
+  });
+
+  test("deleted while another process starts: what the one that runs shows stays trusted", async () => {
+    const running = new Replica(objects, clock);
+    await running.keeper.look(signal);
+    running.mayWrite = false;
+    objects.objects.delete(`secrets/${WEBHOOKS}`);
+    const starting = new Replica(objects, clock);
+    await starting.keeper.look(signal);
+    for (const replica of [running, starting]) expectServed(replica);
+  });
+
+  const broken: readonly { name: string; data: Record<string, string>; says: string }[] = [
+    { name: "empty", data: {}, says: "it has no ca.crt" },
+    { name: "without the authority's key", data: { "ca.key": "" }, says: "it has no ca.key" },
+    {
+      name: "cut off",
+      data: { "tls.crt": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t" },
+      says: "tls.key is not that of tls.crt",
+    },
+    { name: "no PEM", data: { "ca.crt": "bm90aGluZw==" }, says: "ca.key is not that of ca.crt" },
+    { name: "no base64", data: { "tls.key": "%%%" }, says: "tls.key is not that of tls.crt" },
+  ];
+  for (const { name, data, says } of broken) {
+    test(`${name} is made anew, in place`, async () => {
+      const replica = new Replica(objects, clock);
+      await replica.keeper.look(signal);
+      const { metadata, data: whole } = objects.secret!;
+      const changed = name === "empty" ? data : { ...whole, ...data };
+      objects.put(`secrets/${WEBHOOKS}`, { ...objects.secret!, data: changed } as Draft<KubeObject>);
+      const shown = replica.shown!;
+      await replica.goOn(clock, 12_000);
+      expect(replica.said.join("\n")).toContain(says);
+      expect(objects.secret!.metadata.uid).toBe(metadata.uid);
+      expect(replica.shown).toEqual(objects.material.serving);
+      expect(replica.shown).not.toEqual(shown);
+      expectServed(replica);
+    });
+  }
+
+  test("another key's is made anew", async () => {
+    const [one, other] = [new Objects(), new Objects()];
+    for (const each of [one, other]) await new Replica(each, clock).keeper.look(signal);
+    const mixed = { ...one.secret!.data, "tls.key": other.secret!.data!["tls.key"]! };
+    expect(materialOf({ data: mixed })).toEqual({ unusable: "tls.key is not that of tls.crt" });
+    const foreign = { ...one.secret!.data, "ca.key": other.secret!.data!["ca.key"]! };
+    expect(materialOf({ data: foreign })).toEqual({ unusable: "ca.key is not that of ca.crt" });
+  });
+
+  test("signed by another authority, or for another host, is renewed", async () => {
+    const other = new Objects();
+    await new Replica(other, clock).keeper.look(signal);
+    const replica = new Replica(objects, clock);
+    await replica.keeper.look(signal);
+    const data = {
+      ...objects.secret!.data,
+      "tls.crt": other.secret!.data!["tls.crt"]!,
+      "tls.key": other.secret!.data!["tls.key"]!,
+    };
+    objects.put(`secrets/${WEBHOOKS}`, { ...objects.secret!, data } as Draft<KubeObject>);
+    const starting = new Replica(objects, clock);
+    await starting.keeper.look(signal);
+    expectServed(starting);
+  });
+
+  test("somebody else's is not written: whole it is used, broken it is told", async () => {
+    await new Replica(objects, clock).keeper.look(signal);
+    const { metadata, ...rest } = objects.secret!;
+    const { labels: _, ...bare } = metadata;
+    objects.put(`secrets/${WEBHOOKS}`, { ...rest, metadata: bare } as Draft<KubeObject>);
+    objects.writes.length = 0;
+    const replica = new Replica(objects, clock);
+    await replica.keeper.look(signal);
+    expectServed(replica);
+    await clock.advance(61 * DAY_MS);
+    await replica.keeper.look(signal);
+    expect(replica.said.join("\n")).toContain("it is used as long as it lasts");
+    objects.put(`secrets/${WEBHOOKS}`, { ...rest, metadata: bare, data: {} } as unknown as Draft<KubeObject>);
+    objects.writes.length = 0;
+    await expect(replica.keeper.look(signal)).rejects.toThrow(
+      `Secret operators/${WEBHOOKS} is not the operator's, which has labelled its own, and it has no ca.crt; delete it`,
+    );
+    expect(objects.writes).toEqual([]);
+  });
+});
+
+describe("clocks", () => {
+  /** A clock that goes wrong by so much. */
+  const off = (ms: number): Clock => ({
+    wallMs: () => clock.wallMs() + ms,
+    monotonicMs: () => clock.monotonicMs(),
+    sleep: (wait, stop) => clock.sleep(wait, stop),
+    after: (wait, run) => clock.after(wait, run),
+  });
+
+  for (const hours of [-23, 23]) {
+    test(`a replica whose clock is ${hours} hours off makes what everybody accepts, and writes nothing anew`, async () => {
+      const wrong = new Replica(objects, off(hours * 3_600_000));
+      await wrong.keeper.look(signal);
+      expectServed(wrong);
+      objects.writes.length = 0;
+      const right = new Replica(objects, clock);
+      for (const replica of [right, wrong, right, wrong]) await replica.goOn(clock, 600_000);
+      expectServed(right);
+      expect(objects.writes).toEqual([]);
+    });
+  }
+
+  test("a certificate that begins in the future is made anew", async () => {
+    await new Replica(objects, off(400 * DAY_MS)).keeper.look(signal);
+    const right = new Replica(objects, clock);
+    await right.keeper.look(signal);
+    expectServed(right);
+  });
+
+  test("one that has ended while nobody ran is made anew by whoever starts, before anybody leads", async () => {
+    await new Replica(objects, clock).keeper.look(signal);
+    await clock.advance(500 * DAY_MS);
+    const late = new Replica(objects, clock);
+    await late.keeper.look(signal);
+    expectServed(late);
+    expect(objects.trusted).toEqual([objects.material.authority.certificate]);
+  });
+});
+
+describe("failures", () => {
+  test("are told once, do not end the loop, and are over when they are over", async () => {
+    const replica = new Replica(objects, clock);
+    const down = new OperatorError("KubeUnavailable", "get secrets: no answer");
+    objects.failing = () => down;
+    const stop = new AbortController();
+    const done = replica.keeper.run(stop.signal);
+    await clock.advance(120_000);
+    expect(replica.said).toHaveLength(1);
+    expect(replica.keeper.fault).toBe("has no certificate yet: get secrets: no answer");
+    objects.failing = () => undefined;
+    await vi.waitFor(async () => {
+      await clock.advance(10_000);
+      expectServed(replica);
+    });
+    expect(replica.keeper.fault).toBeUndefined();
+    stop.abort();
+    await done;
+  });
+
+  test("a certificate is shown even when nobody can be told to trust it", async () => {
+    const replica = new Replica(objects, clock);
+    objects.failing = (call) => (call.includes("validating") ? new OperatorError("KubeForbidden", call) : undefined);
+    await expect(replica.keeper.look(signal)).rejects.toThrow("get validatingwebhookconfigurations");
+    expect(replica.shown).toBeDefined();
+  });
+
+  test("without anybody who calls, the certificate is made all the same", async () => {
+    objects.objects.clear();
+    const replica = new Replica(objects, clock);
+    await replica.keeper.look(signal);
+    expect(replica.shown).toEqual(objects.material.serving);
+  });
+
+  test("one whose certificate ends and who cannot get another says so", async () => {
+    const replica = new Replica(objects, clock);
+    await replica.keeper.look(signal);
+    await clock.advance(91 * DAY_MS);
+    expect(replica.keeper.fault).toBe("its certificate has ended");
+  });
+});
+
+test("no key is ever said", async () => {
+  const replica = new Replica(objects, clock);
+  await replica.keeper.look(signal);
+  const secrets = [objects.secret!.data!["ca.key"]!, objects.secret!.data!["tls.key"]!];
+  objects.put(`secrets/${WEBHOOKS}`, {
+    ...objects.secret!,
+    data: { ...objects.secret!.data, "tls.crt": "" },
+  } as Draft<KubeObject>);
+  await replica.goOn(clock, 20_000);
+  secrets.push(objects.secret!.data!["ca.key"]!, objects.secret!.data!["tls.key"]!);
+  const said = replica.said.join("\n");
+  expect(said).not.toBe("");
+  for (const secret of secrets) {
+    const pem = Buffer.from(secret, "base64").toString();
+    for (const line of pem.split("\n").filter((each) => !each.startsWith("-----") && each !== "")) {
+      expect(said).not.toContain(line.slice(0, 20));
+    }
+    expect(said).not.toContain(secret.slice(0, 40));
+  }
+});
+
+test("a bundle is read as its certificates, in order; what is none is left out", () => {
+  expect(certificatesIn("")).toEqual([]);
+  expect(certificatesIn("-----BEGIN CERTIFICATE-----\nbm8=\n-----END CERTIFICATE-----")).toEqual([]);
+});

@@ -1,0 +1,103 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { MANAGED_BY_LABEL, OPERATOR, WEBHOOKS } from "#api/names.ts";
+import type { Draft, Secret } from "#kube/kinds.ts";
+
+// What lies in the Secret?
+//   tls.crt and tls.key: what the server shows, by the names of kubernetes.io/tls. ca.key: what signs the next one. ca.crt: whom the
+//   API server is to trust, the authority of now first, then those before it, which some replica may still show a certificate of.
+
+/** A certificate and its key, both in PEM. Keys go to the Secret and to TLS, and nowhere else. */
+export interface KeyPair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** All that makes the API server trust the webhooks. */
+export interface Material {
+  readonly authority: KeyPair;
+  readonly serving: KeyPair;
+  /** Certificates of earlier authorities that are still to be trusted, in PEM. */
+  readonly earlier: readonly string[];
+}
+
+/** Why there is no material in a Secret, in words that quote nothing of it. */
+export interface Unusable {
+  readonly unusable: string;
+}
+
+const FIELDS = ["ca.crt", "ca.key", "tls.crt", "tls.key"] as const;
+type Field = (typeof FIELDS)[number];
+
+/** What a Secret holds, if it is whole: everything can be read, and each key belongs to its certificate. */
+export function materialOf({ data = {} }: Pick<Secret, "data">): Material | Unusable {
+  const missing = FIELDS.find((field) => (data[field] ?? "") === "");
+  if (missing !== undefined) return { unusable: `it has no ${missing}` };
+  const text = (field: Field) => Buffer.from(data[field] ?? "", "base64").toString("utf8");
+  const [authority, ...earlier] = certificatesIn(text("ca.crt"));
+  const [serving, ...chain] = certificatesIn(text("tls.crt"));
+  if (authority === undefined || !isPair(authority, text("ca.key")))
+    return { unusable: "ca.key is not that of ca.crt" };
+  if (serving === undefined || chain.length > 0 || !isPair(serving, text("tls.key"))) {
+    return { unusable: "tls.key is not that of tls.crt" };
+  }
+  return {
+    authority: { certificate: authority, key: text("ca.key") },
+    serving: { certificate: serving, key: text("tls.key") },
+    earlier,
+  };
+}
+
+/** Whether the Secret is the operator's to write. */
+export function isOwnSecret({ metadata }: Secret): boolean {
+  return metadata.labels?.[MANAGED_BY_LABEL] === OPERATOR;
+}
+
+/** The Secret that holds the material. @param live the one to be replaced; undefined when there is none */
+export function secretFor(namespace: string, material: Material, live: Secret | undefined): Draft<Secret> {
+  const data: Record<Field, string> = {
+    "ca.crt": bundleOf(material),
+    "ca.key": material.authority.key,
+    "tls.crt": material.serving.certificate,
+    "tls.key": material.serving.key,
+  };
+  const metadata = live?.metadata ?? { namespace, name: WEBHOOKS, labels: { [MANAGED_BY_LABEL]: OPERATOR } };
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata,
+    type: live?.type ?? "kubernetes.io/tls",
+    data: Object.fromEntries(
+      Object.entries(data).map(([field, text]) => [field, Buffer.from(text).toString("base64")]),
+    ),
+  };
+}
+
+/** Whom the API server is to trust, in PEM. */
+export function bundleOf({ authority, earlier }: Material): string {
+  return [authority.certificate, ...earlier].join("");
+}
+
+/** Each certificate of a PEM text by itself, in one and the same form; what is none is left out. */
+export function certificatesIn(pem: string): readonly string[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
+  return blocks.flatMap((block) => {
+    try {
+      return new X509Certificate(block).toString();
+    } catch {
+      return []; // people may write anything into a Secret
+    }
+  });
+}
+
+function isPair(certificate: string, key: string): boolean {
+  const privateKey = keyIn(key);
+  return privateKey !== undefined && new X509Certificate(certificate).checkPrivateKey(privateKey);
+}
+
+function keyIn(pem: string): KeyObject | undefined {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return undefined; // the error would only say in OpenSSL's words that it is no key
+  }
+}

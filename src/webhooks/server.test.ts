@@ -1,0 +1,255 @@
+import { request as httpsRequest } from "node:https";
+import { connect, type Socket } from "node:net";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { OperatorError } from "#base/error.ts";
+import { type Log, silentLog } from "#base/log.ts";
+import { newAuthority, newServing } from "#webhooks/certificate/issue.ts";
+import type { KeyPair } from "#webhooks/certificate/material.ts";
+import { serveWebhooks, type Webhook, type WebhookServer } from "#webhooks/server.ts";
+
+const HOST = "etcd-cluster-operator-webhooks.operators.svc";
+const PATH = "/admission/things";
+const MAX_BYTES = 10_000;
+
+let authority: KeyPair;
+let serving: KeyPair;
+beforeAll(async () => {
+  authority = await newAuthority(Date.now());
+  serving = await newServing(authority, HOST, Date.now());
+});
+
+let answer: Webhook["answer"];
+let server: WebhookServer;
+const outcomes: string[] = [];
+const said: string[] = [];
+const log: Log = { ...silentLog, error: (fields, message) => void said.push(`${message} ${JSON.stringify(fields)}`) };
+
+beforeEach(async () => {
+  outcomes.length = 0;
+  said.length = 0;
+  answer = (body) => Promise.resolve({ heard: body });
+  server = await serveWebhooks({
+    port: 0,
+    webhooks: [{ path: PATH, maxBytes: MAX_BYTES, answer: (body, signal) => answer(body, signal) }],
+    log,
+    observe: (path, outcome) => outcomes.push(`${path} ${outcome}`),
+  });
+  server.use(serving);
+});
+afterEach(async () => await server.close());
+
+interface Asked {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+  readonly ca?: string;
+}
+
+function ask({ method = "POST", path = PATH, headers = {}, body = "{}", ca = authority.certificate }: Asked = {}) {
+  return new Promise<{ status: number; text: string; certificate: string }>((resolve, reject) => {
+    const request = httpsRequest({
+      host: "127.0.0.1",
+      port: server.port,
+      servername: HOST,
+      ca,
+      method,
+      path,
+      agent: false,
+      headers: { "content-type": "application/json", ...headers },
+    });
+    request.on("error", reject);
+    request.on("response", (response) => {
+      const { fingerprint256 } = (response.socket as import("node:tls").TLSSocket).getPeerCertificate();
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk) => {
+        text += chunk;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text, certificate: fingerprint256 }));
+    });
+    request.end(body);
+  });
+}
+
+test("a body that is JSON is answered with JSON", async () => {
+  expect(await ask({ body: '{"a":1}' })).toMatchObject({ status: 200, text: '{"heard":{"a":1}}' });
+  const types = ["application/json", "application/json; charset=utf-8", "Application/JSON"];
+  for (const type of types) expect((await ask({ headers: { "content-type": type } })).status).toBe(200);
+  expect(await ask({ path: `${PATH}?timeout=5s` })).toMatchObject({ status: 200 });
+  expect(outcomes).toEqual(Array(5).fill(`${PATH} 200`));
+});
+
+test("its health is asked for with GET", async () => {
+  expect(await ask({ method: "GET", path: "/healthz", body: "" })).toMatchObject({ status: 200, text: "ok\n" });
+});
+
+const refused: readonly (Asked & { name: string; status: number; says: string })[] = [
+  { name: "another path", path: "/", status: 404, says: `served here: /healthz ${PATH}` },
+  { name: "another method", method: "PUT", status: 405, says: "PUT is not served here; POST is" },
+  {
+    name: "another type",
+    headers: { "content-type": "text/plain" },
+    status: 415,
+    says: 'content-type is "text/plain"; it must be application/json',
+  },
+  { name: "no type", headers: { "content-type": "" }, status: 415, says: 'content-type is ""' },
+  {
+    name: "a type that only begins so",
+    headers: { "content-type": "application/jsonp" },
+    status: 415,
+    says: "must be",
+  },
+  { name: "what is no JSON", body: '{"a":', status: 400, says: "the body is not JSON: " },
+  { name: "nothing", body: "", status: 400, says: "the body is not JSON: " },
+  { name: "bytes", body: Buffer.from([0xff, 0x00, 0xfe]), status: 400, says: "the body is not JSON: " },
+  {
+    name: "a body that is announced as too large",
+    body: "x".repeat(MAX_BYTES + 1),
+    status: 413,
+    says: `the body has ${MAX_BYTES + 1} bytes; it may have ${MAX_BYTES}`,
+  },
+  {
+    name: "a body that turns out to be too large",
+    headers: { "transfer-encoding": "chunked" },
+    body: "x".repeat(3 * MAX_BYTES),
+    status: 413,
+    says: `the body has more than ${MAX_BYTES} bytes; it may have ${MAX_BYTES}`,
+  },
+];
+for (const { name, status, says, ...asked } of refused) {
+  test(`${name} is refused in words`, async () => {
+    const got = await ask(asked);
+    expect(got.text).toContain(says);
+    expect(got.status).toBe(status);
+    expect(await ask()).toMatchObject({ status: 200 }); // and the server goes on
+  });
+}
+
+describe("an answer that", () => {
+  test("is not there because the question was none says so", async () => {
+    answer = () => Promise.reject(new OperatorError("InvalidSpec", "kind is Pod; it must be AdmissionReview"));
+    expect(await ask()).toMatchObject({ status: 400, text: "kind is Pod; it must be AdmissionReview\n" });
+  });
+
+  test("is a failure of ours says so, and the server goes on", async () => {
+    answer = () => {
+      throw new TypeError("x is not a function");
+    };
+    expect(await ask()).toMatchObject({
+      status: 500,
+      text: "the operator failed to answer: TypeError: x is not a function\n",
+    });
+    expect(said).toHaveLength(1);
+    answer = () => Promise.resolve({});
+    expect(await ask()).toMatchObject({ status: 200 });
+    expect(outcomes).toEqual([`${PATH} 500`, `${PATH} 200`]);
+  });
+
+  test("cannot be written as JSON is a failure of ours", async () => {
+    const circle: { self?: object } = {};
+    circle.self = circle;
+    answer = () => Promise.resolve(circle);
+    expect(await ask()).toMatchObject({ status: 500 });
+  });
+
+  test("takes too long is given up, and whoever works on it hears of it", async () => {
+    let signal: AbortSignal | undefined;
+    answer = (_, given) => {
+      signal = given;
+      return new Promise(() => undefined);
+    };
+    expect(await ask()).toMatchObject({ status: 503, text: "the operator found no answer within 4500 ms\n" });
+    expect(signal?.aborted).toBe(true);
+  }, 10_000);
+});
+
+/** A raw connection, for what no client does. */
+function connected(): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(server.port, "127.0.0.1", () => resolve(socket));
+    socket.on("error", reject);
+  });
+}
+
+test("who speaks no TLS is hung up on", async () => {
+  const socket = await connected();
+  const end = new Promise((resolve) => socket.on("close", resolve).on("error", () => undefined));
+  socket.write("POST / HTTP/1.1\r\n\r\n");
+  await end;
+  expect(await ask()).toMatchObject({ status: 200 });
+});
+
+test("bodies that are held at the same time have a bound together, and what was held is given back", async () => {
+  await server.close();
+  const large = 20 * 1024 * 1024;
+  const held: (() => void)[] = [];
+  answer = () => new Promise((resolve) => held.push(() => resolve({})));
+  server = await serveWebhooks({
+    port: 0,
+    webhooks: [{ path: PATH, maxBytes: large + 2, answer: (body, signal) => answer(body, signal) }],
+    log,
+    observe: () => undefined,
+  });
+  server.use(serving);
+  const body = `"${"x".repeat(large)}"`;
+  const first = ask({ body });
+  await expect.poll(() => held.length, { timeout: 4_000 }).toBe(1);
+  expect(await ask({ body })).toMatchObject({ status: 503, text: "too many requests are being answered; try again\n" });
+  held[0]!();
+  expect(await first).toMatchObject({ status: 200 });
+  const second = ask({ body });
+  await expect.poll(() => held.length, { timeout: 4_000 }).toBe(2);
+  held[1]!();
+  expect(await second).toMatchObject({ status: 200 });
+}, 15_000);
+
+describe("the certificate", () => {
+  test("is not there at first: the handshake fails, and the port is open", async () => {
+    const bare = await serveWebhooks({ port: 0, webhooks: [], log, observe: () => undefined });
+    const { port } = server;
+    try {
+      (server as { port: number }).port = bare.port;
+      await expect(ask()).rejects.toThrow(/handshake failure|EPROTO|ECONNRESET/);
+      bare.use(serving);
+      expect(await ask()).toMatchObject({ status: 404 });
+    } finally {
+      (server as { port: number }).port = port;
+      await bare.close();
+    }
+  });
+
+  test("is refused by who trusts another authority", async () => {
+    const other = await newAuthority(Date.now());
+    await expect(ask({ ca: other.certificate })).rejects.toThrow(/unable to verify|self-signed/);
+  });
+
+  test("that has ended is refused by who calls", async () => {
+    const past = Date.now() - 200 * 86_400_000;
+    const ended = await newServing(authority, HOST, past);
+    server.use(ended);
+    await expect(ask()).rejects.toThrow("certificate has expired");
+  });
+
+  test("changes for the next connection, and no request under way is lost", async () => {
+    const go = Promise.withResolvers<void>();
+    answer = async (body) => {
+      await go.promise;
+      return { heard: body };
+    };
+    const underWay = ask();
+    await expect.poll(() => outcomes.length === 0).toBe(true);
+    const before = await ask({ method: "GET", path: "/healthz", body: "" });
+    server.use(await newServing(authority, HOST, Date.now()));
+    const after = await ask({ method: "GET", path: "/healthz", body: "" });
+    go.resolve();
+    expect((await underWay).status).toBe(200);
+    expect(after.certificate).not.toBe(before.certificate);
+    expect(after.status).toBe(200);
+  });
+});
+
+test("a port that is taken is said", async () => {
+  await expect(serveWebhooks({ port: server.port, webhooks: [], log, observe: () => undefined })).rejects.toThrow(
+    "EADDRINUSE",
+  );
+});

@@ -1,0 +1,182 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type Server } from "node:https";
+import { asOperatorError } from "#base/error.ts";
+import type { Log } from "#base/log.ts";
+import { type BodyBudget, RefusedBody, readBody } from "./body.ts";
+
+// Who calls?
+//   The API server, and whoever else reaches the port: a webhook cannot tell them apart. So a request gets nothing but an answer to
+//   its own question, and cannot take more memory or time than is set here.
+// What if we fail?
+//   The API server is told so by the status and in words. What it does then is the webhook's `failurePolicy`.
+
+/** One webhook: a path and what is answered there. */
+export interface Webhook {
+  /** Such as `/admission/etcdclusters`. */
+  readonly path: string;
+  /** Longest body that makes sense here, in bytes. */
+  readonly maxBytes: number;
+  /**
+   * Answers a body that was JSON.
+   * @param signal aborts when the time for the answer is over
+   * @throws OperatorError InvalidSpec when the body is not what this webhook is asked with; whatever else is thrown is a failure of ours
+   */
+  readonly answer: (body: unknown, signal: AbortSignal) => Promise<object>;
+}
+
+/** What the server shows of itself in TLS: both in PEM. */
+export interface ServingCertificate {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface WebhookServer {
+  /** Where it listens. */
+  readonly port: number;
+  /** Shows this certificate from the next connection on; those that are open stay. */
+  use(serving: ServingCertificate): void;
+  close(): Promise<void>;
+}
+
+/** Below the `timeoutSeconds` of every webhook of ours, so that the API server hears why, in milliseconds. */
+const ANSWER_WITHIN_MS = 4_500;
+/** Time for a request to arrive, in milliseconds. */
+const ARRIVE_WITHIN_MS = 5_000;
+/** An API server asks one question per connection at a time, and there are few API servers. */
+const MAX_CONNECTIONS = 256;
+/** Bodies that are held at the same time, in bytes; JSON takes several times as much when it is read. */
+const MAX_HELD_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Serves webhooks over HTTPS. Without a certificate, which comes later and may change at any time, every handshake fails.
+ * @param port 0 lets the system choose
+ * @throws the system's error when the port is taken
+ */
+export async function serveWebhooks(options: {
+  readonly port: number;
+  readonly webhooks: readonly Webhook[];
+  readonly log: Log;
+  /** Called once per request of a webhook. @param outcome the status that was answered, in digits */
+  readonly observe: (path: string, outcome: string) => void;
+}): Promise<WebhookServer> {
+  const budget: BodyBudget = { leftBytes: MAX_HELD_BYTES };
+  const server = createServer((request, response) => {
+    void respond(options, budget, request, response);
+  });
+  server.requestTimeout = ARRIVE_WITHIN_MS;
+  server.headersTimeout = ARRIVE_WITHIN_MS;
+  server.maxConnections = MAX_CONNECTIONS;
+  server.on("tlsClientError", (error) => options.log.debug({ error: error.message }, "a TLS handshake failed"));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port, resolve);
+  });
+  server.on("error", (error) => options.log.error({ error: error.message }, "the webhook server has a failure"));
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : options.port,
+    use: ({ certificate, key }) => server.setSecureContext({ cert: certificate, key }),
+    close: () => closed(server),
+  };
+}
+
+interface Service {
+  readonly webhooks: readonly Webhook[];
+  readonly log: Log;
+  readonly observe: (path: string, outcome: string) => void;
+}
+
+async function respond(
+  { webhooks, log, observe }: Service,
+  budget: BodyBudget,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const path = (request.url ?? "/").split("?")[0] ?? "/";
+  const webhook = webhooks.find((each) => each.path === path);
+  if (webhook === undefined) return send(response, notFound(request, path, webhooks));
+  const answer = await answered(webhook, budget, request, response).catch((thrown: unknown) => {
+    const error = asOperatorError(thrown);
+    log.error({ code: error.code, error: error.message }, `the webhook ${path} failed`);
+    return text(500, `the operator failed to answer: ${error.message}`);
+  });
+  observe(path, String(answer.status));
+  send(response, answer);
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+async function answered(
+  webhook: Webhook,
+  budget: BodyBudget,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<Answer> {
+  if (request.method !== "POST") return text(405, `${request.method} is not served here; POST is`);
+  const type = request.headers["content-type"] ?? "";
+  if (!/^application\/json\s*(;|$)/i.test(type)) {
+    return text(415, `content-type is "${type}"; it must be application/json`);
+  }
+  const over = new AbortController();
+  const giveUp = (): void => over.abort();
+  const timer = setTimeout(giveUp, ANSWER_WITHIN_MS);
+  response.once("close", giveUp); // nobody waits for it any more
+  try {
+    return await readBody(request, webhook.maxBytes, budget, (body) => answerTo(webhook, body, over.signal));
+  } catch (thrown) {
+    if (thrown instanceof RefusedBody) return text(thrown.status, thrown.message);
+    throw thrown;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function answerTo(webhook: Webhook, body: string, signal: AbortSignal): Promise<Answer> {
+  const question = parsed(body);
+  try {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    late.catch(() => undefined); // when the webhook has ended already
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    const answer = await Promise.race([webhook.answer(question, signal), late]);
+    return { status: 200, type: "application/json", body: JSON.stringify(answer) };
+  } catch (thrown) {
+    const error = asOperatorError(thrown);
+    if (signal.aborted) return text(503, `the operator found no answer within ${ANSWER_WITHIN_MS} ms`);
+    if (error.code === "InvalidSpec") return text(400, error.message);
+    throw thrown;
+  }
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (cause) {
+    throw new RefusedBody(400, `the body is not JSON: ${cause instanceof Error ? cause.message : cause}`);
+  }
+}
+
+function notFound({ method }: IncomingMessage, path: string, webhooks: readonly Webhook[]): Answer {
+  if (path === "/healthz" && method === "GET") return text(200, "ok");
+  return text(404, `served here: ${["/healthz", ...webhooks.map((each) => each.path)].join(" ")}`);
+}
+
+function text(status: number, sentence: string): Answer {
+  return { status, type: "text/plain; charset=utf-8", body: `${sentence}\n` };
+}
+
+function send(response: ServerResponse, { status, type, body }: Answer): void {
+  // What has not been read of a body that is refused would be taken for the next request.
+  const connection = status >= 400 ? { connection: "close" } : {};
+  response.writeHead(status, { "content-type": type, ...connection }).end(body);
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
