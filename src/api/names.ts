@@ -76,6 +76,8 @@ export const FENCE = "fenced-because-joined=http://fenced.invalid:2380";
 export const WEBHOOKS = `${OPERATOR}-webhooks`;
 /** Path of the webhook that checks EtcdClusters. */
 export const CLUSTER_ADMISSION_PATH = "/admission/etcdclusters";
+/** What people read when it refuses something. */
+export const CLUSTER_ADMISSION = `etcdclusters.${GROUP}`;
 
 /** On an EtcdCluster, with the value "true": the operator looks and tells, and changes nothing. */
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;

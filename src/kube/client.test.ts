@@ -199,6 +199,14 @@ describe("requests", () => {
   const sent: { name: string; call: (kube: KubeClient) => Promise<unknown>; expect: object }[] = [
     { name: "get", call: calls.get!, expect: { method: "GET", path: "/api/v1/namespaces/default/pods/x" } },
     {
+      name: "a dry run",
+      call: (kube) => kube.create(PODS, draft, { ...options, dryRun: true }),
+      expect: {
+        method: "POST",
+        path: "/api/v1/namespaces/default/pods?fieldManager=etcd-cluster-operator&dryRun=All&fieldValidation=Strict",
+      },
+    },
+    {
       name: "apply of a status",
       call: (kube) => kube.apply(PODS, draft, { ...options, force: true, subresource: "status" }),
       expect: {

@@ -16,6 +16,7 @@ import {
 import type {
   ApplyOptions,
   CallOptions,
+  CreateOptions,
   DeleteOptions,
   JsonPatch,
   ListQuery,
@@ -118,7 +119,7 @@ export class KubeClient {
   }
 
   /** @throws OperatorError KubeAlreadyExists; after KubeUnavailable the object may have been made */
-  async create<T extends KubeObject>(resource: Resource<T>, object: Draft<T>, options: CallOptions): Promise<T> {
+  async create<T extends KubeObject>(resource: Resource<T>, object: Draft<T>, options: CreateOptions): Promise<T> {
     return await this.#object(resource, this.#requests.create(resource, object, options));
   }
 

@@ -8,6 +8,14 @@ export interface CallOptions {
   readonly priority?: "normal" | "high";
 }
 
+export interface CreateOptions extends CallOptions {
+  /**
+   * Asks only what would become of it: everything is checked, by admission too, and nothing is stored. Unknown fields are refused then.
+   * https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
+   */
+  readonly dryRun?: boolean;
+}
+
 /** What must still hold when the server carries out a change; otherwise KubeConflict. */
 export interface Preconditions {
   readonly uid?: string;

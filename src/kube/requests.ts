@@ -4,6 +4,7 @@ import { type AnyResource, type Draft, type KubeObject, keyOf, type Ref, resourc
 import type {
   ApplyOptions,
   CallOptions,
+  CreateOptions,
   DeleteOptions,
   JsonPatch,
   ListQuery,
@@ -50,13 +51,14 @@ export class Requests {
     return this.#about(resource, ref, options, { verb: "get", method: "GET", repeat: "read" });
   }
 
-  create(resource: AnyResource, object: Draft<KubeObject>, options: CallOptions): Call {
+  create(resource: AnyResource, object: Draft<KubeObject>, options: CreateOptions): Call {
+    const asking = options.dryRun === true ? { dryRun: "All", fieldValidation: "Strict" } : {};
     return this.#about(resource, object.metadata, options, {
       verb: "create",
       method: "POST",
       repeat: "once",
       path: collectionPath(resource, requireScope(resource, object.metadata.namespace)),
-      query: { fieldManager: FIELD_MANAGER },
+      query: { fieldManager: FIELD_MANAGER, ...asking },
       body: object,
     });
   }

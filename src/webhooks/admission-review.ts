@@ -1,0 +1,91 @@
+import { OperatorError } from "#base/error.ts";
+
+// https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response
+
+const API_VERSION = "admission.k8s.io/v1";
+const KIND = "AdmissionReview";
+
+/** What the API server asks, as far as it is used. What is in it was checked by nobody here. */
+export interface AdmissionRequest {
+  readonly uid: string;
+  /** Such as `EtcdCluster.v1alpha1.etcd.improbable.io`. */
+  readonly kind: string;
+  /** CREATE, UPDATE, DELETE or CONNECT. */
+  readonly operation: string;
+  /** Null on a deletion. */
+  readonly object: unknown;
+  /** Null on a creation. */
+  readonly oldObject: unknown;
+}
+
+/** Why something is refused: the field as people write it, and what is wrong, in words that say what it may be. */
+export interface Refusal {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** What is said of an object. Without a refusal it is let through. */
+export interface Findings {
+  readonly refusals: readonly Refusal[];
+  /** Sentences that kubectl shows; legal all the same. */
+  readonly warnings: readonly string[];
+}
+
+export const NO_FINDINGS: Findings = { refusals: [], warnings: [] };
+
+/** @throws OperatorError InvalidSpec when the body is no AdmissionReview that asks something */
+export function admissionRequest(body: unknown): AdmissionRequest {
+  const review = record(body, "the body");
+  expect("apiVersion", review.apiVersion, API_VERSION);
+  expect("kind", review.kind, KIND);
+  const request = record(review.request, "request");
+  const { group, version, kind } = record(request.kind, "request.kind");
+  const { uid, operation, object, oldObject } = request;
+  if (typeof uid !== "string" || uid === "") throw invalid(`request.uid is ${told(uid)}; it must be a text`);
+  if (typeof operation !== "string") throw invalid(`request.operation is ${told(operation)}; it must be a text`);
+  return { uid, kind: `${kind}.${version}.${group}`, operation, object, oldObject };
+}
+
+/** The API server cuts each warning off behind so many characters. */
+const MAX_WARNING_LENGTH = 256;
+
+/** The answer. @param of the object's name, for the refusal */
+export function admissionReview(uid: string, of: string, { refusals, warnings }: Findings): object {
+  const texts = warnings.map((text) =>
+    text.length > MAX_WARNING_LENGTH ? `${text.slice(0, MAX_WARNING_LENGTH - 1)}…` : text,
+  );
+  const response = {
+    uid,
+    allowed: refusals.length === 0,
+    ...(texts.length === 0 ? {} : { warnings: texts }),
+    ...(refusals.length === 0 ? {} : { status: statusOf(of, refusals) }),
+  };
+  return { apiVersion: API_VERSION, kind: KIND, response };
+}
+
+/** As the API server itself refuses what its schema forbids. */
+function statusOf(name: string, refusals: readonly Refusal[]): object {
+  const causes = refusals.map(({ field, message }) => ({ reason: "FieldValueInvalid", field, message }));
+  const message = refusals.map((refusal) => `${refusal.field}: ${refusal.message}`).join("; ");
+  return { code: 422, reason: "Invalid", message, details: { name, causes } };
+}
+
+/** @throws OperatorError InvalidSpec when it is no object. @param where for the words */
+export function record(value: unknown, where: string): Readonly<Record<string, unknown>> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw invalid(`${where} is ${told(value)}; it must be an object`);
+}
+
+export function invalid(sentence: string): OperatorError {
+  return new OperatorError("InvalidSpec", sentence);
+}
+
+function expect(where: string, is: unknown, mustBe: string): void {
+  if (is !== mustBe) throw invalid(`${where} is ${told(is)}; it must be ${mustBe}`);
+}
+
+/** Short: whoever asks nonsense shall not get all of it back. */
+export function told(value: unknown): string {
+  if (value === undefined) return "missing";
+  return (JSON.stringify(value) ?? String(value)).slice(0, 60);
+}

@@ -1,0 +1,269 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
+import { OperatorError } from "#base/error.ts";
+import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
+import { fromRefusal, type Status } from "#kube/error.ts";
+import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
+import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
+import { bytesOf } from "#webhooks/checks/quantity.ts";
+import { replicaWarnings } from "#webhooks/checks/replicas.ts";
+import { resourceWarnings } from "#webhooks/checks/resources.ts";
+import { trialReplicaSet } from "#webhooks/checks/trial.ts";
+
+function spec(given: object) {
+  return clusterSpecSchema.parse({ replicas: 3, ...given });
+}
+
+function withResources(resources: object) {
+  return spec({ podTemplate: { resources } });
+}
+
+describe("the number of members", () => {
+  const said: readonly (readonly [number, RegExp | undefined])[] = [
+    [0, undefined],
+    [1, /^spec\.replicas is 1: each restart of the member is an outage/],
+    [2, /^spec\.replicas is 2: it stands the loss of no more members than 1 would/],
+    [3, undefined],
+    [4, /^spec\.replicas is 4: it stands the loss of no more members than 3 would, .*; use an odd number$/],
+    [5, undefined],
+    [6, /no more members than 5 would/],
+    [7, undefined],
+  ];
+  test.each(said)("%i", (replicas, words) => {
+    const warnings = replicaWarnings({ ...spec({}), replicas }, undefined);
+    expect(warnings).toHaveLength(words === undefined ? 0 : 1);
+    if (words !== undefined) expect(warnings[0]).toMatch(words);
+  });
+
+  test("is told when it changes, not with every other edit", () => {
+    expect(replicaWarnings(spec({ replicas: 4 }), spec({ replicas: 4, version: "3.6.1" }))).toEqual([]);
+    expect(replicaWarnings(spec({ replicas: 4 }), spec({ replicas: 3 }))).toHaveLength(1);
+  });
+});
+
+describe("resources", () => {
+  const enough = { cpu: "1", memory: "2Gi" };
+  const cases: readonly { name: string; resources: object; says: readonly RegExp[] }[] = [
+    { name: "none", resources: {}, says: [/^spec\.podTemplate\.resources\.requests has no cpu and no memory: /] },
+    { name: "of memory only", resources: { requests: { memory: "1Gi" } }, says: [/requests has no cpu: /] },
+    { name: "of the processor only", resources: { requests: { cpu: 1 } }, says: [/requests has no memory: /] },
+    { name: "of both", resources: { requests: enough }, says: [] },
+    { name: "as limits, which Kubernetes takes for requests", resources: { limits: enough }, says: [] },
+    {
+      name: "with less memory than etcd's quota",
+      resources: { requests: enough, limits: { memory: "2047Mi" } },
+      says: [/^spec\.podTemplate\.resources\.limits\.memory is 2047Mi: .* quota of 2Gi.*; use 2Gi or more$/],
+    },
+    { name: "in other words", resources: { requests: enough, limits: { memory: "2e9" } }, says: [/is 2e9: /] },
+    {
+      name: "as a number",
+      resources: { requests: enough, limits: { memory: 2 ** 31 - 1 } },
+      says: [/is 2147483647: /],
+    },
+    { name: "just enough", resources: { requests: enough, limits: { memory: 2 ** 31 } }, says: [] },
+  ];
+  for (const { name, resources, says } of cases) {
+    test(name, () => {
+      const warnings = resourceWarnings(withResources(resources), undefined);
+      expect(warnings).toHaveLength(says.length);
+      for (const [index, words] of says.entries()) expect(warnings[index]).toMatch(words);
+    });
+  }
+
+  test("are told when they change, not with every other edit", () => {
+    const poor = withResources({ requests: {} });
+    expect(resourceWarnings({ ...poor, replicas: 5 }, poor)).toEqual([]);
+    expect(resourceWarnings(poor, withResources({ requests: enough }))).toHaveLength(1);
+  });
+
+  test("every warning is short enough to be shown whole", () => {
+    const worst = { ...withResources({ requests: {}, limits: { memory: "1".repeat(32) } }), replicas: 6 };
+    const poor = { ...worst, podTemplate: { resources: { limits: { memory: "0.000000000000000000000000000001" } } } };
+    for (const each of [worst, poor]) {
+      for (const text of [...resourceWarnings(each, undefined), ...replicaWarnings(each, undefined)])
+        expect(text.length).toBeLessThanOrEqual(256);
+    }
+  });
+});
+
+describe("a quantity of memory", () => {
+  const known: readonly (readonly [string | number, number | undefined])[] = [
+    ["0", 0],
+    ["1.5Gi", 1.5 * 2 ** 30],
+    [".5k", 500],
+    ["5.", 5],
+    ["1e3", 1_000],
+    ["1E3", 1_000],
+    ["1E", 1e18],
+    ["1e-3", 0.001],
+    ["1500m", 1.5],
+    ["+7", 7],
+    ["-7", -7],
+    [64, 64],
+    ["1GiB", undefined],
+    ["1gi", undefined],
+    ["", undefined],
+    ["Gi", undefined],
+    ["1 Gi", undefined],
+    ["toString", undefined],
+  ];
+  test.each(known)("%s", (text, bytes) => {
+    if (bytes === undefined) expect(bytesOf(text)).toBeUndefined();
+    else expect(bytesOf(text)).toBeCloseTo(bytes, 6);
+  });
+
+  test("whatever it is, it is read without a throw", () => {
+    fc.assert(fc.property(fc.string(), (text) => ["number", "undefined"].includes(typeof bytesOf(text))));
+  });
+});
+
+describe("claims of the name", () => {
+  const { cluster: object } = cluster();
+  const { clusterID, initialMembers } = object.status!.identity!;
+  const kept = initialMembers.map(({ name, id }) => claim(name, claimIdentity(clusterID, id)));
+  const foreign = claim("my-etcd-3", claimIdentity("ffff", "1"));
+
+  test("that the cluster comes back with are no obstacle, nor is it that there are none", () => {
+    expect(keptClaimRefusals(object, kept)).toEqual([]);
+    expect(keptClaimRefusals(object, [])).toEqual([]);
+  });
+
+  test("of two clusters are one, in the words of the rule that would wait", () => {
+    const [refusal, ...more] = keptClaimRefusals(object, [...kept, foreign]);
+    expect(more).toEqual([]);
+    expect(refusal?.field).toBe("metadata.name");
+    expect(refusal?.message).toMatch(
+      /^my-etcd cannot be used: claims of an earlier cluster are there \(my-etcd-0, my-etcd-1, my-etcd-2, my-etcd-3\) .*different clusters: .*; delete those whose data is not needed, or choose another name$/,
+    );
+  });
+
+  test("that are being deleted pass by themselves", () => {
+    const going = { ...foreign, metadata: { ...foreign.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+    expect(keptClaimRefusals(object, [...kept, going])).toEqual([]);
+  });
+
+  test("that were put aside do not count", () => {
+    const labels = { ...foreign.metadata.labels, "etcd.improbable.io/quarantined": "true" };
+    expect(keptClaimRefusals(object, [...kept, { ...foreign, metadata: { ...foreign.metadata, labels } }])).toEqual([]);
+  });
+
+  test("what somebody writes into a status does not make the cluster another one", () => {
+    expect(object.status).toBeDefined();
+    expect(keptClaimRefusals(object, [...kept, foreign])).toHaveLength(1);
+  });
+});
+
+describe("the ReplicaSet that is tried", () => {
+  const { cluster: object } = cluster();
+  const affinity = { nodeAffinity: {} };
+  const wanted: EtcdCluster = {
+    ...object,
+    spec: { ...object.spec, replicas: 1_000_000_000, podTemplate: { affinity, metadata: { annotations: { a: "b" } } } },
+  };
+  const trial = trialReplicaSet(wanted, "registry.example/etcd", "0a1b");
+
+  test("has a name that nothing has, and no owner, which is not there", () => {
+    expect(trial.metadata).toMatchObject({ name: "my-etcd-0-trial-0a1b", namespace: "foo" });
+    expect(trial.metadata.ownerReferences).toBeUndefined();
+    expect(trial.metadata.labels).toMatchObject({ "app.kubernetes.io/managed-by": "etcd-cluster-operator" });
+  });
+
+  test("has the pod of the first member, with what people wrote", () => {
+    expect(trial.spec?.template).toMatchObject({
+      metadata: { annotations: { a: "b" } },
+      spec: {
+        hostname: "my-etcd-0",
+        affinity,
+        containers: [{ name: "etcd", image: `registry.example/etcd:v${object.spec.version}` }],
+      },
+    });
+  });
+});
+
+describe("what a refused trial says", () => {
+  function findings(httpCode: number, status: Partial<Status> | undefined) {
+    return podTemplateFindings(
+      fromRefusal({
+        call: "create replicasets.apps foo/x",
+        httpCode,
+        status: status === undefined ? undefined : { kind: "Status", ...status },
+      }),
+    );
+  }
+  const resources = "spec.template.spec.containers[0].resources";
+
+  test("of the pod template is given back in Kubernetes' words, by the fields that people write", () => {
+    const causes = [
+      { field: `${resources}.requests`, message: `Invalid value: "2": must be less than or equal to cpu limit of 1` },
+      { field: "spec.template.spec.affinity.nodeAffinity.a[0]", message: "Required value" },
+      { field: "spec.template.annotations[x]", message: "Invalid value" },
+    ];
+    expect(findings(422, { reason: "Invalid", details: { causes } })).toEqual({
+      warnings: [],
+      refusals: [
+        {
+          field: "spec.podTemplate.resources.requests",
+          message: `Invalid value: "2": must be less than or equal to cpu limit of 1`,
+        },
+        { field: "spec.podTemplate.affinity.nodeAffinity.a[0]", message: "Required value" },
+        { field: "spec.podTemplate.metadata.annotations[x]", message: "Invalid value" },
+      ],
+    });
+  });
+
+  test("of what the operator writes itself is no fault of the edit", () => {
+    const causes = [{ field: "spec.template.spec.hostname", message: "Invalid value" }];
+    expect(findings(422, { reason: "Invalid", details: { causes } })).toEqual({ refusals: [], warnings: [] });
+    const message = 'strict decoding error: unknown field "spec.template.spec.hostAliases"';
+    expect(findings(400, { reason: "BadRequest", message })).toEqual({ refusals: [], warnings: [] });
+  });
+
+  test("of somebody's webhook, policy or quota is a warning, whatever they answer with", () => {
+    const causes = [{ field: `${resources}.limits`, message: "too much" }];
+    const texts = [
+      {
+        code: 422,
+        reason: "Invalid",
+        message: 'admission webhook "a.b.c" denied the request: no',
+        details: { causes },
+      },
+      {
+        code: 400,
+        reason: "BadRequest",
+        message: 'admission webhook "a.b.c" denied the request: spec.template.spec.affinity',
+      },
+      { code: 400, reason: "BadRequest", message: 'admission webhook "a.b.c" does not support dry run' },
+      { code: 403, reason: "Forbidden", message: 'replicasets.apps "x" is forbidden: exceeded quota: few' },
+      {
+        code: 422,
+        reason: "Invalid",
+        message: "ReplicaSet \"x\" is invalid: : ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no",
+        details: { causes },
+      },
+    ];
+    for (const { code, ...status } of texts) {
+      expect(findings(code, status)).toEqual({
+        refusals: [],
+        warnings: [`members could not be started at this moment: ${status.message}`],
+      });
+    }
+  });
+
+  test("without an answer of the API server is nothing", () => {
+    for (const error of [
+      new OperatorError("KubeUnavailable", "no answer"),
+      new OperatorError("KubeInvalid", "without a Status"),
+      new OperatorError("Cancelled", "over"),
+    ])
+      expect(podTemplateFindings(error)).toEqual({ refusals: [], warnings: [] });
+    expect(findings(500, { reason: "InternalError", message: "etcd is down" })).toEqual({ refusals: [], warnings: [] });
+    expect(findings(429, { reason: "TooManyRequests" })).toEqual({ refusals: [], warnings: [] });
+    expect(findings(403, { reason: "Forbidden", message: 'User "x" cannot create resource' })).toEqual({
+      refusals: [],
+      warnings: [],
+    });
+    expect(findings(404, undefined)).toEqual({ refusals: [], warnings: [] });
+  });
+});

@@ -1,0 +1,28 @@
+import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { PersistentVolumeClaim } from "#kube/kinds.ts";
+
+/** The cluster as the operator would see it first: of all that may be there already only its claims are. */
+export function newCluster(
+  { apiVersion, kind, metadata, spec }: EtcdCluster,
+  claims: readonly PersistentVolumeClaim[],
+): ClusterSnapshot {
+  return {
+    takenAtMs: 0,
+    replaceAfterMs: 0,
+    cluster: { apiVersion, kind, metadata, spec }, // its status is what others say
+    headlessService: undefined,
+    clientService: undefined,
+    budget: undefined,
+    peers: [],
+    foreignPeers: [],
+    claims,
+    pods: new Map(),
+    endpoints: new Map(),
+    unpublished: new Map(),
+    members: { is: "unknown", why: "there are no members yet" },
+    throughService: undefined,
+    heard: new Set(),
+    histories: new Map(),
+  };
+}

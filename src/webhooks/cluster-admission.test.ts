@@ -1,0 +1,287 @@
+import fc from "fast-check";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { OperatorError } from "#base/error.ts";
+import { type Log, silentLog } from "#base/log.ts";
+import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
+import { fromRefusal } from "#kube/error.ts";
+import type { Draft, KubeObject } from "#kube/kinds.ts";
+import { clusterAdmission } from "#webhooks/cluster-admission.ts";
+
+const settled = cluster().cluster;
+const RICH = { resources: { requests: { cpu: "1", memory: "4Gi" } } };
+
+function object(spec: object = {}, metadata: object = {}): EtcdCluster {
+  const { status: _, ...rest } = settled;
+  return {
+    ...rest,
+    metadata: { ...settled.metadata, ...metadata },
+    spec: { ...settled.spec, podTemplate: RICH, ...spec },
+  };
+}
+
+interface Asked {
+  readonly operation?: string;
+  readonly object?: unknown;
+  readonly oldObject?: unknown;
+  readonly kind?: object;
+}
+
+function review({ operation = "CREATE", kind, ...objects }: Asked): object {
+  const request = {
+    uid: "uid-1",
+    kind: kind ?? { group: "etcd.improbable.io", version: "v1alpha1", kind: "EtcdCluster" },
+    operation,
+    object: null,
+    oldObject: null,
+    ...objects,
+  };
+  return { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request };
+}
+
+const calls: string[] = [];
+let tried: Draft<KubeObject> | undefined;
+let triedOut: () => Promise<KubeObject>;
+let claims: () => Promise<{ items: KubeObject[]; resourceVersion: string }>;
+const logged: string[] = [];
+const log: Log = {
+  ...silentLog,
+  warn: (fields, message) => void logged.push(`${message}: ${fields.error}`),
+  info: (fields, message) => void logged.push(`${message}: ${fields.because}`),
+};
+
+beforeEach(() => {
+  calls.length = 0;
+  logged.length = 0;
+  triedOut = () => Promise.resolve({} as KubeObject);
+  claims = () => Promise.resolve({ items: [], resourceVersion: "1" });
+});
+
+const admission = clusterAdmission({
+  imageRepository: "registry.example/etcd",
+  log,
+  kube: {
+    create: (({ plural }: { plural: string }, draft: Draft<KubeObject>, { dryRun }: { dryRun?: boolean }) => {
+      calls.push(`create ${plural} dryRun=${dryRun}`);
+      tried = draft;
+      return triedOut();
+    }) as never,
+    list: (({ plural }: { plural: string }, query: object) => {
+      calls.push(`list ${plural} ${JSON.stringify(query)}`);
+      return claims();
+    }) as never,
+  },
+});
+
+interface Response {
+  readonly uid: string;
+  readonly allowed: boolean;
+  readonly warnings?: readonly string[];
+  readonly status?: { code: number; message: string; reason: string; details: { causes: readonly object[] } };
+}
+
+async function ask(asked: Asked): Promise<Response> {
+  const answer = await admission.answer(review(asked), new AbortController().signal);
+  expect(answer).toMatchObject({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview" });
+  return (answer as { response: Response }).response;
+}
+
+test("a new cluster is tried out and its claims are looked for; nothing else is done", async () => {
+  expect(await ask({ object: object() })).toEqual({ uid: "uid-1", allowed: true });
+  expect(calls.sort()).toEqual([
+    "create replicasets dryRun=true",
+    'list persistentvolumeclaims {"namespace":"foo","labelSelector":"app.kubernetes.io/managed-by=etcd-cluster-operator,etcd.improbable.io/cluster-name=my-etcd"}',
+  ]);
+  expect(logged).toEqual([]);
+  const first = tried?.metadata.name;
+  await ask({ object: object() });
+  expect(tried?.metadata.name).not.toBe(first);
+});
+
+test("warnings let it through", async () => {
+  const { allowed, warnings } = await ask({ object: object({ replicas: 2, podTemplate: {} }) });
+  expect(allowed).toBe(true);
+  expect(warnings).toHaveLength(2);
+});
+
+function refusal(httpCode: number, status: object) {
+  return fromRefusal({ call: "create replicasets.apps foo/x", httpCode, status: { kind: "Status", ...status } });
+}
+
+const INVALID = refusal(422, {
+  reason: "Invalid",
+  details: {
+    causes: [
+      { field: "spec.template.spec.containers[0].resources.requests", message: `Invalid value: "2": must be less` },
+    ],
+  },
+});
+
+test("what the API server would refuse of the pod is refused, in its words", async () => {
+  triedOut = () => Promise.reject(INVALID);
+  expect(await ask({ object: object() })).toEqual({
+    uid: "uid-1",
+    allowed: false,
+    status: {
+      code: 422,
+      reason: "Invalid",
+      message: `spec.podTemplate.resources.requests: Invalid value: "2": must be less`,
+      details: {
+        name: "my-etcd",
+        causes: [
+          {
+            reason: "FieldValueInvalid",
+            field: "spec.podTemplate.resources.requests",
+            message: `Invalid value: "2": must be less`,
+          },
+        ],
+      },
+    },
+  });
+  expect(logged).toHaveLength(1);
+});
+
+test("claims that a person must look at are a refusal, too", async () => {
+  const items = ["a", "b"].map((id, ordinal) => claim(`my-etcd-${ordinal}`, claimIdentity(id, id)));
+  claims = () => Promise.resolve({ items, resourceVersion: "1" });
+  const { allowed, status } = await ask({ object: object() });
+  expect(allowed).toBe(false);
+  expect(status?.message).toMatch(/^metadata\.name: my-etcd cannot be used: claims of an earlier cluster are there/);
+  triedOut = () => Promise.reject(INVALID);
+  expect((await ask({ object: object() })).status?.details.causes).toHaveLength(2);
+});
+
+describe("what cannot be asked is let through:", () => {
+  const failures: readonly { name: string; error: unknown }[] = [
+    { name: "no answer", error: new OperatorError("KubeUnavailable", "no answer within 3000 ms") },
+    { name: "no right", error: refusal(403, { reason: "Forbidden", message: 'User "o" cannot create resource' }) },
+    { name: "too many requests", error: refusal(429, { reason: "TooManyRequests", message: "slow down" }) },
+    { name: "given up", error: new OperatorError("Cancelled", "over") },
+    { name: "a defect of ours", error: new TypeError("x is undefined") },
+  ];
+  for (const { name, error } of failures) {
+    test(name, async () => {
+      triedOut = () => Promise.reject(error);
+      claims = () => Promise.reject(error);
+      expect(await ask({ object: object() })).toEqual({ uid: "uid-1", allowed: true });
+      expect(logged.sort()).toEqual([
+        expect.stringContaining("a new cluster was let through without a look at its claims"),
+        expect.stringContaining("a pod template was let through untried"),
+      ]);
+    });
+  }
+
+  test("a quota of the namespace, with a warning", async () => {
+    const message = 'replicasets.apps "x" is forbidden: exceeded quota: few';
+    triedOut = () => Promise.reject(refusal(403, { reason: "Forbidden", message }));
+    expect(await ask({ object: object() })).toEqual({
+      uid: "uid-1",
+      allowed: true,
+      warnings: [`members could not be started at this moment: ${message}`],
+    });
+  });
+
+  test("a warning that is too long is cut", async () => {
+    const message = `replicasets.apps "x" is forbidden: ${"much ".repeat(200)}`;
+    triedOut = () => Promise.reject(refusal(403, { reason: "Forbidden", message }));
+    const { warnings } = await ask({ object: object() });
+    expect(warnings?.[0]).toHaveLength(256);
+    expect(warnings?.[0]).toMatch(/…$/);
+  });
+});
+
+describe("an edit", () => {
+  const update = (now: EtcdCluster, before: EtcdCluster) =>
+    ask({ operation: "UPDATE", object: now, oldObject: before });
+
+  test("of something else asks nothing and says nothing", async () => {
+    const poor = object({ replicas: 4, podTemplate: {} });
+    expect(await update(object({ replicas: 4, podTemplate: {} }, { labels: { a: "b" } }), poor)).toEqual({
+      uid: "uid-1",
+      allowed: true,
+    });
+    expect(calls).toEqual([]);
+  });
+
+  test("of the pod template is tried out", async () => {
+    triedOut = () => Promise.reject(INVALID);
+    const { allowed } = await update(object({ podTemplate: { ...RICH, affinity: {} } }), object());
+    expect(allowed).toBe(false);
+    expect(calls).toEqual(["create replicasets dryRun=true"]);
+  });
+
+  test("of the number of members is warned of", async () => {
+    expect((await update(object({ replicas: 4 }), object())).warnings).toEqual([expect.stringContaining("is 4: ")]);
+    expect(calls).toEqual([]);
+  });
+
+  test("of a cluster that goes is never held up", async () => {
+    triedOut = () => Promise.reject(INVALID);
+    const going = object({ podTemplate: {}, replicas: 2 }, { deletionTimestamp: "2026-01-01T00:00:00Z" });
+    expect(await update(going, object())).toEqual({ uid: "uid-1", allowed: true });
+    expect(calls).toEqual([]);
+  });
+
+  test("that deletes is none of ours", async () => {
+    for (const operation of ["DELETE", "CONNECT"])
+      expect(await ask({ operation, oldObject: object() })).toEqual({ uid: "uid-1", allowed: true });
+    expect(calls).toEqual([]);
+  });
+});
+
+describe("what is no question gets no answer, but words:", () => {
+  const answer = (body: unknown) => admission.answer(body, new AbortController().signal);
+  const good = { object: object() };
+  const cases: readonly { name: string; body: unknown; says: string }[] = [
+    { name: "nothing", body: null, says: "the body is null; it must be an object" },
+    { name: "a list", body: [], says: "the body is []; it must be an object" },
+    { name: "another kind", body: { apiVersion: "v1", kind: "Pod" }, says: 'apiVersion is "v1"; it must be admission' },
+    {
+      name: "an older version",
+      body: { ...review(good), apiVersion: "admission.k8s.io/v1beta1" },
+      says: "it must be admission.k8s.io/v1",
+    },
+    { name: "no request", body: { ...review(good), request: undefined }, says: "request is missing" },
+    {
+      name: "another object",
+      body: review({ ...good, kind: { group: "apps", version: "v1", kind: "Deployment" } }),
+      says: 'request.kind is "Deployment.v1.apps"; what is checked here is an EtcdCluster',
+    },
+    { name: "no object", body: review({}), says: "request.object is null; it must be an object" },
+    { name: "no old object", body: review({ ...good, operation: "UPDATE" }), says: "request.oldObject is null" },
+    { name: "no name", body: review({ object: object({}, { name: "" }) }), says: 'request.object.metadata.name is ""' },
+    {
+      name: "no number",
+      body: review({ object: object({ replicas: "3" }) }),
+      says: 'spec.replicas is "3"; it must be',
+    },
+    { name: "no template", body: review({ object: object({ podTemplate: 1 }) }), says: "spec.podTemplate is 1" },
+  ];
+  for (const { name, body, says } of cases) {
+    test(name, async () => {
+      const thrown = await answer(body).catch((error: unknown) => error);
+      expect(thrown).toMatchObject({ code: "InvalidSpec", message: expect.stringContaining(says) });
+      expect(calls).toEqual([]);
+    });
+  }
+
+  test("whatever it is, it is answered or refused, and what is said of it is short", async () => {
+    const anything = fc.oneof(
+      fc.jsonValue(),
+      fc.jsonValue().map((request) => ({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request })),
+      fc.jsonValue().map((each) => review({ object: each })),
+      fc.jsonValue().map((podTemplate) => review({ object: object({ podTemplate }) })),
+      fc.jsonValue().map((resources) => review({ object: object({ podTemplate: { resources } }) })),
+      fc.integer().map((replicas) => review({ object: object({ replicas }) })),
+    );
+    await fc.assert(
+      fc.asyncProperty(anything, async (body) => {
+        const outcome = await answer(body).catch((error: unknown) => error);
+        if (outcome instanceof OperatorError) {
+          expect(outcome.code).toBe("InvalidSpec");
+          expect(outcome.message.length).toBeLessThan(300);
+        } else expect(outcome).toMatchObject({ response: { uid: "uid-1" } });
+      }),
+    );
+  });
+});

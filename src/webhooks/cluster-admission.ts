@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import { CLUSTER_ADMISSION_PATH, CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, selectorText } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { asOperatorError } from "#base/error.ts";
+import { isSameData } from "#base/hash.ts";
+import type { Log } from "#base/log.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { PERSISTENT_VOLUME_CLAIMS, REPLICA_SETS } from "#kube/kinds.ts";
+import {
+  type AdmissionRequest,
+  admissionRequest,
+  admissionReview,
+  type Findings,
+  invalid,
+  NO_FINDINGS,
+  record,
+  told,
+} from "#webhooks/admission-review.ts";
+import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
+import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
+import { replicaWarnings } from "#webhooks/checks/replicas.ts";
+import { resourceWarnings } from "#webhooks/checks/resources.ts";
+import { trialReplicaSet } from "#webhooks/checks/trial.ts";
+import type { Webhook } from "#webhooks/server.ts";
+
+// What is checked here, and what by the schema?
+//   The schema and its rules check all that one object can tell; they are there whether or not an operator runs. Here stands what needs
+//   a question to the API server, and what is only unwise.
+// What if a question cannot be asked? Then the edit is let through: the operator tells what hinders it, as it would have anyway.
+
+/** Both versions of an object, each up to what etcd stores, and room for what JSON adds. */
+const MAX_BYTES = 8 * 1024 * 1024;
+/** For questions to the API server, which asks us and waits: in milliseconds. */
+const ASK_WITHIN_MS = 3_000;
+
+export interface ClusterAdmission {
+  readonly kube: Pick<KubeClient, "create" | "list">;
+  /** Where etcd's images come from, without tag: a setting of the operator. */
+  readonly imageRepository: string;
+  readonly log: Log;
+}
+
+/** Checks EtcdClusters that are made or changed. */
+export function clusterAdmission(tools: ClusterAdmission): Webhook {
+  return {
+    path: CLUSTER_ADMISSION_PATH,
+    maxBytes: MAX_BYTES,
+    async answer(body, signal) {
+      const request = admissionRequest(body);
+      if (!/^EtcdCluster\..*\.etcd\.improbable\.io$/.test(request.kind)) {
+        throw invalid(`request.kind is ${told(request.kind)}; what is checked here is an EtcdCluster`);
+      }
+      if (request.operation !== "CREATE" && request.operation !== "UPDATE")
+        return admissionReview(request.uid, "", NO_FINDINGS);
+      const cluster = clusterIn(request.object, "request.object");
+      const findings = await findingsOf(tools, request, cluster, signal);
+      const { namespace, name } = cluster.metadata;
+      const because = findings.refusals.map(({ field, message }) => `${field}: ${message}`).join("; ");
+      if (because !== "") tools.log.info({ namespace, name, because }, "refused an EtcdCluster");
+      return admissionReview(request.uid, name, findings);
+    },
+  };
+}
+
+async function findingsOf(
+  tools: ClusterAdmission,
+  { operation, oldObject }: AdmissionRequest,
+  cluster: EtcdCluster,
+  signal: AbortSignal,
+): Promise<Findings> {
+  if (cluster.metadata.deletionTimestamp !== undefined) return NO_FINDINGS; // whoever lets go of it shall not be held up
+  const isNew = operation === "CREATE";
+  const before = isNew ? undefined : clusterIn(oldObject, "request.oldObject");
+  const isNewTemplate = !isSameData(cluster.spec.podTemplate, before?.spec.podTemplate);
+  const asked = await Promise.all([
+    isNewTemplate ? triedOut(tools, cluster, signal) : NO_FINDINGS,
+    isNew ? withClaims(tools, cluster, signal) : NO_FINDINGS,
+  ]);
+  const unwise = [...replicaWarnings(cluster.spec, before?.spec), ...resourceWarnings(cluster.spec, before?.spec)];
+  return {
+    refusals: asked.flatMap(({ refusals }) => refusals),
+    warnings: [...unwise, ...asked.flatMap(({ warnings }) => warnings)],
+  };
+}
+
+/** Asks the API server whether it would take the ReplicaSet of a member. */
+async function triedOut({ kube, imageRepository, log }: ClusterAdmission, cluster: EtcdCluster, signal: AbortSignal) {
+  const trial = trialReplicaSet(cluster, imageRepository, randomBytes(4).toString("hex"));
+  try {
+    await kube.create(REPLICA_SETS, trial, { signal, deadlineMs: ASK_WITHIN_MS, dryRun: true });
+    return NO_FINDINGS;
+  } catch (thrown) {
+    const error = asOperatorError(thrown);
+    const findings = podTemplateFindings(error);
+    if (findings.refusals.length === 0) untold(log, cluster, error.message, "a pod template was let through untried");
+    return findings;
+  }
+}
+
+/** Asks whether there are claims of that name, and if so, what of them. */
+async function withClaims({ kube, log }: ClusterAdmission, cluster: EtcdCluster, signal: AbortSignal) {
+  const { namespace, name } = cluster.metadata;
+  const labelSelector = selectorText({ [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: name });
+  try {
+    const options = { signal, deadlineMs: ASK_WITHIN_MS };
+    const { items } = await kube.list(PERSISTENT_VOLUME_CLAIMS, { namespace, labelSelector }, options);
+    return { refusals: keptClaimRefusals(cluster, items), warnings: [] };
+  } catch (thrown) {
+    untold(log, cluster, asOperatorError(thrown).message, "a new cluster was let through without a look at its claims");
+    return NO_FINDINGS;
+  }
+}
+
+function untold(log: Log, { metadata }: EtcdCluster, error: string, message: string): void {
+  log.warn({ namespace: metadata.namespace, name: metadata.name, error }, message);
+}
+
+/**
+ * The object, if it has what every EtcdCluster has that passed the schema.
+ * @throws OperatorError InvalidSpec
+ */
+function clusterIn(object: unknown, where: string): EtcdCluster {
+  const whole = record(object, where);
+  const metadata = record(whole.metadata, `${where}.metadata`);
+  const spec = record(whole.spec, `${where}.spec`);
+  for (const field of ["namespace", "name"]) text(metadata[field], `${where}.metadata.${field}`);
+  text(spec.version, `${where}.spec.version`);
+  if (!Number.isInteger(spec.replicas))
+    throw invalid(`${where}.spec.replicas is ${told(spec.replicas)}; it must be a number`);
+  for (const field of ["storage", "podTemplate"]) record(spec[field], `${where}.spec.${field}`);
+  return object as EtcdCluster;
+}
+
+function text(value: unknown, where: string): void {
+  if (typeof value !== "string" || value === "") throw invalid(`${where} is ${told(value)}; it must be a text`);
+}
