@@ -6,6 +6,7 @@ import {
   MANAGED_BY_LABEL,
   OPERATOR,
   QUARANTINE_LABEL,
+  WEBHOOKS,
 } from "#api/names.ts";
 
 // Rights name kinds, not objects: whoever may patch pods may patch every pod. This policy takes back what the operator never
@@ -186,6 +187,11 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "probes and hooks of the operator's ReplicaSets name no host: they ask their own pod",
   },
   {
+    // RBAC knows no name of what is yet to be made.
+    expression: `variables.resource != 'secrets' || (variables.creates ? object : oldObject).metadata.name == '${WEBHOOKS}'`,
+    message: `of Secrets the operator writes only ${WEBHOOKS}`,
+  },
+  {
     // A node port or a load balancer opens the cluster to the outside. What a person made so stays so when the operator writes.
     expression:
       "!variables.writesService || object.spec.?type.orValue('ClusterIP') == 'ClusterIP' || (variables.updates && object.spec.?type == oldObject.spec.?type)",
@@ -219,7 +225,7 @@ export function admissionPolicy(user: string, labels: Readonly<Record<string, st
         failurePolicy: "Fail",
         matchConstraints: {
           resourceRules: [
-            rule("", ["persistentvolumeclaims", "pods", "services"], every),
+            rule("", ["persistentvolumeclaims", "pods", "secrets", "services"], every),
             rule("apps", ["replicasets"], every),
             rule("policy", ["poddisruptionbudgets"], every),
             // A peer that lost its labels is still its cluster's, and is looked after.

@@ -1,6 +1,12 @@
 import { customResourceDefinitions } from "#api/crd.ts";
-import { OPERATOR } from "#api/names.ts";
-import { CLUSTER_LEASE_NAMESPACE, LEASE_PERMISSIONS, PERMISSIONS } from "../src/bin/permissions.ts";
+import { CLUSTER_ADMISSION, CLUSTER_ADMISSION_PATH, OPERATOR, WEBHOOKS } from "#api/names.ts";
+import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import {
+  CLUSTER_LEASE_NAMESPACE,
+  LEASE_PERMISSIONS,
+  PERMISSIONS,
+  WEBHOOK_PERMISSIONS,
+} from "../src/bin/permissions.ts";
 import { admissionPolicy } from "./admission-policy.ts";
 
 /** Where the operator runs. */
@@ -10,6 +16,7 @@ export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${OPER
 const LABELS = { "app.kubernetes.io/name": OPERATOR, "app.kubernetes.io/part-of": OPERATOR };
 const SELECTOR = { "app.kubernetes.io/name": OPERATOR };
 const HTTP_PORT = 8080;
+const WEBHOOK_PORT = 9443;
 /** One acts, the other has read everything and takes over when the lease ends: a lost node costs seconds. */
 export const OPERATOR_REPLICAS = 2;
 /**
@@ -17,6 +24,8 @@ export const OPERATOR_REPLICAS = 2;
  * operator is left all the while, and acts.
  */
 const LOST_NODE_SECONDS = 10;
+/** So much longer a pod that is to end goes on, in seconds: until everybody knows that its webhooks are not to be asked any more. */
+const LEAVING_SECONDS = 3;
 
 type Manifest = Record<string, unknown> & { kind: string; metadata: { name: string; namespace?: string } };
 
@@ -52,10 +61,14 @@ export function operatorManifests(image: string): Manifest[] {
       roleRef: { apiGroup: rbac, kind: "ClusterRole", name: OPERATOR },
       subjects,
     },
-    ...[OPERATOR_NAMESPACE, CLUSTER_LEASE_NAMESPACE].flatMap((namespace) => {
-      const metadata = { ...own(`${OPERATOR}-lease`), namespace };
+    ...[
+      { name: `${OPERATOR}-lease`, namespace: OPERATOR_NAMESPACE, rules: LEASE_PERMISSIONS },
+      { name: `${OPERATOR}-lease`, namespace: CLUSTER_LEASE_NAMESPACE, rules: LEASE_PERMISSIONS },
+      { name: WEBHOOKS, namespace: OPERATOR_NAMESPACE, rules: WEBHOOK_PERMISSIONS },
+    ].flatMap(({ name, namespace, rules }) => {
+      const metadata = { ...own(name), namespace };
       return [
-        { apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules: LEASE_PERMISSIONS },
+        { apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules },
         {
           apiVersion: `${rbac}/v1`,
           kind: "RoleBinding",
@@ -73,8 +86,55 @@ export function operatorManifests(image: string): Manifest[] {
       // Drains take one after the other; `maxUnavailable`, so that they go on where somebody runs only one.
       spec: { maxUnavailable: 1, unhealthyPodEvictionPolicy: "AlwaysAllow", selector: { matchLabels: SELECTOR } },
     },
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: own(WEBHOOKS),
+      spec: { selector: SELECTOR, ports: [{ name: "webhooks", port: 443, targetPort: "webhooks" }] },
+    } as unknown as Manifest,
+    webhookConfiguration(),
     deployment(image),
   ];
+}
+
+/**
+ * Who is asked about EtcdClusters. Whom to trust then (`caBundle`) is written by the operator; since it does not stand here, whoever
+ * applies this again leaves it as it is.
+ */
+function webhookConfiguration(): Manifest {
+  const { group, version, plural } = ETCD_CLUSTERS;
+  return {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingWebhookConfiguration",
+    metadata: { name: OPERATOR, labels: LABELS } as unknown as Manifest["metadata"],
+    webhooks: [
+      {
+        name: CLUSTER_ADMISSION,
+        clientConfig: {
+          service: { name: WEBHOOKS, namespace: OPERATOR_NAMESPACE, port: 443, path: CLUSTER_ADMISSION_PATH },
+        },
+        rules: [
+          {
+            apiGroups: [group],
+            apiVersions: [version],
+            resources: [plural],
+            operations: ["CREATE", "UPDATE"],
+            scope: "Namespaced",
+          },
+        ],
+        // What decides about data is in the schema. Without an operator people can do all that they can with one.
+        failurePolicy: "Ignore",
+        matchPolicy: "Equivalent",
+        matchConditions: [
+          { name: "spec", expression: "request.operation == 'CREATE' || object.spec != oldObject.spec" },
+          { name: "alive", expression: "!has(object.metadata.deletionTimestamp)" },
+        ],
+        sideEffects: "NoneOnDryRun",
+        timeoutSeconds: 5,
+        admissionReviewVersions: ["v1"],
+      },
+    ],
+  };
 }
 
 function own(name: string): Manifest["metadata"] {
@@ -122,9 +182,13 @@ function deployment(image: string): Manifest {
               name: "operator",
               image,
               imagePullPolicy: "IfNotPresent",
-              args: [`--http-port=${HTTP_PORT}`],
+              args: [`--http-port=${HTTP_PORT}`, `--webhook-port=${WEBHOOK_PORT}`],
               env: [{ name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } }],
-              ports: [{ name: "http", containerPort: HTTP_PORT }],
+              ports: [
+                { name: "http", containerPort: HTTP_PORT },
+                { name: "webhooks", containerPort: WEBHOOK_PORT },
+              ],
+              lifecycle: { preStop: { sleep: { seconds: LEAVING_SECONDS } } },
               livenessProbe: probe("/healthz"),
               readinessProbe: { ...probe("/readyz"), periodSeconds: 2 },
               resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "512Mi" } },

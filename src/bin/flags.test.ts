@@ -7,13 +7,21 @@ test("what nobody says has a default, which the help tells", () => {
     help: false,
     kubeconfig: undefined,
     namespace: "etcd-operator-system",
+    webhookNamespace: "etcd-operator-system",
     httpPort: 8080,
+    webhookPort: 9443,
     workers: 100,
     kubeRequestsPerSecond: 500,
     replaceAfterMs: 300_000,
     logLevel: "info",
   });
-  for (const value of [flags.workers, flags.kubeRequestsPerSecond, flags.httpPort, flags.namespace]) {
+  for (const value of [
+    flags.workers,
+    flags.kubeRequestsPerSecond,
+    flags.httpPort,
+    flags.webhookPort,
+    flags.namespace,
+  ]) {
     expect(USAGE).toContain(String(value));
   }
 });
@@ -25,6 +33,7 @@ test("two processes are never the same in the lease", () => {
 describe("numbers", () => {
   const numbers = [
     { flag: "--http-port", field: "httpPort", min: 0, max: 65_535, factor: 1 },
+    { flag: "--webhook-port", field: "webhookPort", min: 0, max: 65_535, factor: 1 },
     { flag: "--workers", field: "workers", min: 1, max: 1_000, factor: 1 },
     { flag: "--kube-requests-per-second", field: "kubeRequestsPerSecond", min: 1, max: 10_000, factor: 1 },
     { flag: "--replace-after", field: "replaceAfterMs", min: 0, max: 86_400, factor: 1_000 },

@@ -13,10 +13,13 @@ export interface Flags {
   readonly namespace: string;
   /** Where the lease of the whole Kubernetes cluster lies. It is no flag: two that differ would not notice each other. */
   readonly clusterLeaseNamespace: string;
+  /** Where the certificate of the webhooks lies, and the Service that leads to them. It is no flag: where the operator is installed. */
+  readonly webhookNamespace: string;
   /** Who we are in the lease: unique among all operators. */
   readonly identity: string;
   readonly imageRepository: string;
   readonly httpPort: number;
+  readonly webhookPort: number;
   readonly logLevel: LogLevel;
   /** Passes side by side, for each controller. */
   readonly workers: number;
@@ -44,6 +47,7 @@ export const USAGE = `Usage: operator [flags]
   --namespace NAME          where the operator is installed, and its own lease lies; default: POD_NAMESPACE, or etcd-operator-system
   --etcd-repository IMAGE   etcd's image without tag; default: ${DEFAULT_IMAGE_REPOSITORY}
   --http-port PORT          /metrics, /healthz and /readyz; default: 8080; 0 takes a free one
+  --webhook-port PORT       what the API server asks before it stores an EtcdCluster, over HTTPS; default: 9443; 0 takes a free one
   --workers N               passes side by side per controller, 1 to 1000; default: ${WORKERS}
   --kube-requests-per-second N
                             requests to the API server in the long run, 1 to 10000; default: ${DEFAULT_REQUESTS_PER_SECOND}
@@ -58,11 +62,13 @@ export const USAGE = `Usage: operator [flags]
  */
 export function readFlags(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Flags {
   const { values } = parse(args);
+  const namespace = values.namespace ?? env.POD_NAMESPACE ?? "etcd-operator-system";
   return {
     help: values.help ?? false,
     kubeconfig: values.kubeconfig,
-    namespace: values.namespace ?? env.POD_NAMESPACE ?? "etcd-operator-system",
+    namespace,
     clusterLeaseNamespace: CLUSTER_LEASE_NAMESPACE,
+    webhookNamespace: namespace,
     identity: `${hostname()}_${process.pid}_${Math.random().toString(36).slice(2, 10)}`,
     imageRepository: values["etcd-repository"] ?? DEFAULT_IMAGE_REPOSITORY,
     httpPort: wholeNumber("--http-port", values["http-port"], 8080, 0, 65_535),
@@ -75,6 +81,7 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
       10_000,
     ),
     replaceAfterMs: 1_000 * wholeNumber("--replace-after", values["replace-after"], REPLACE_AFTER_SECONDS, 0, 86_400),
+    webhookPort: wholeNumber("--webhook-port", values["webhook-port"], 9443, 0, 65_535),
     logLevel: oneOf("--log-level", values["log-level"], "info"),
   };
 }
@@ -89,6 +96,7 @@ function parse(args: readonly string[]) {
         namespace: { type: "string" },
         "etcd-repository": { type: "string" },
         "http-port": { type: "string" },
+        "webhook-port": { type: "string" },
         workers: { type: "string" },
         "kube-requests-per-second": { type: "string" },
         "replace-after": { type: "string" },

@@ -1,4 +1,4 @@
-import { OPERATOR } from "#api/names.ts";
+import { OPERATOR, WEBHOOKS } from "#api/names.ts";
 
 /** A rule of a ClusterRole (rbac.authorization.k8s.io/v1). */
 export interface Permission {
@@ -14,7 +14,7 @@ const READ = ["get", "list", "watch"] as const;
 const FOLLOW = ["list", "watch"] as const;
 
 /**
- * What the operator may do, and no more: each line is a read of caches.ts or a write of an `act.ts`.
+ * What the operator may do, and no more: each line is a read of caches.ts, a write of an `act.ts` or what the webhooks need.
  * `config/operator.yaml` is generated from it. The end-to-end tests run with exactly these rights, and name those that nobody
  * used. What they amount to is limited further by scripts/admission-policy.ts.
  */
@@ -45,6 +45,14 @@ export const PERMISSIONS: readonly Permission[] = [
   { apiGroups: [""], resources: ["pods"], verbs: [...FOLLOW, "patch"] },
   // peer: which classes there are, for a claim that gets no volume
   { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["list"] },
+  // webhooks: tell the API server whom to trust when it asks before it stores an EtcdCluster. No policy can watch over that: the API
+  // server asks none about what governs admission.
+  {
+    apiGroups: ["admissionregistration.k8s.io"],
+    resources: ["validatingwebhookconfigurations"],
+    verbs: ["get", "update"],
+    resourceNames: [OPERATOR],
+  },
   // events, for people
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
 ];
@@ -56,6 +64,12 @@ export const PERMISSIONS: readonly Permission[] = [
 export const LEASE_PERMISSIONS: readonly Permission[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "update"], resourceNames: [OPERATOR] },
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
+];
+
+/** In the operator's own namespace: the certificate of the webhooks, by its name. */
+export const WEBHOOK_PERMISSIONS: readonly Permission[] = [
+  { apiGroups: [""], resources: ["secrets"], verbs: ["get", "update"], resourceNames: [WEBHOOKS] },
+  { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
 ];
 
 /** Where the lease of the whole Kubernetes cluster lies: a namespace that every one has, and that no installation owns. */

@@ -6,7 +6,7 @@ import { CLUSTER_INDEX } from "#cluster/observe.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
-import { KubeClient } from "#kube/client.ts";
+import { KubeClient, type Observation } from "#kube/client.ts";
 import { defaultConfig, type KubeConfig, kubeconfigFile } from "#kube/config.ts";
 import { EventRecorder } from "#kube/events.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
@@ -21,6 +21,7 @@ import { Expectations } from "#runtime/expectations.ts";
 import { type Check, serveHealth } from "#runtime/health.ts";
 import { createMetrics, type Metrics } from "#runtime/metrics.ts";
 import type { PassTools } from "#runtime/pass.ts";
+import { startWebhooks } from "#webhooks/start.ts";
 import { type Caches, createCaches } from "./caches.ts";
 import type { Flags } from "./flags.ts";
 import { exportStatistics, requestTimes } from "./statistics.ts";
@@ -29,6 +30,11 @@ import { exportStatistics, requestTimes } from "./statistics.ts";
 const DRAIN_MS = 5_000;
 /** What is left of it for events to be written, in milliseconds. */
 const FLUSH_MS = 2_000;
+/**
+ * A replica that has not read everything is not ready, so that a rollout waits for it. But only pods that are ready are asked by the
+ * API server, and reading may take an answer of ours (a conversion): after this long the webhooks alone decide, in milliseconds.
+ */
+const READ_WITHIN_MS = 10_000;
 const clock = systemClock;
 
 /** The two ways by which the process changes anything outside of itself. Whoever runs it may put something in between. */
@@ -41,7 +47,8 @@ const DIRECT: Wires = { kube: (config) => httpTransport(config), etcd: (client) 
 
 /**
  * Runs until `stop` aborts or the lease is lost.
- * Order: caches first, so that a standby takes over without a delay; then the lease; then the rooms.
+ * Order: webhooks first of all, since every replica answers, and reading the state may take an answer; then the caches, so that a
+ * standby takes over without a delay; then the lease; then the rooms.
  * @returns the exit code
  */
 export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIRECT): Promise<number> {
@@ -50,20 +57,31 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   metrics.collectProcess();
   const times = requestTimes(metrics.registry);
   const config = flags.kubeconfig === undefined ? await defaultConfig() : await kubeconfigFile(flags.kubeconfig);
-  const kube = new KubeClient({
+  const reach = {
     config,
     userAgent: OPERATOR,
-    transport: wires.kube(config),
     limits: limitsFor(flags.kubeRequestsPerSecond),
     clock,
     log,
-    observer: (observation) => {
+    observer: (observation: Observation) => {
       const { verb, resource, code } = observation;
       metrics.kubeRequests.inc({ verb, resource, code });
       times.kube(observation);
     },
-    mayChange: () => election.mayAct(),
+  };
+  // Of their own: they answer without the lease, and while the controllers have used up what they may ask for.
+  const webhookKube = new KubeClient({ ...reach, transport: wires.kube(config) });
+  const webhooks = await startWebhooks({
+    port: flags.webhookPort,
+    namespace: flags.webhookNamespace,
+    imageRepository: flags.imageRepository,
+    kube: webhookKube,
+    clock,
+    log,
+    observe: times.webhook,
+    mayWrite: () => election.mayAct() || !Object.values(caches).every(({ synced: isSynced }) => isSynced),
   });
+  const kube = new KubeClient({ ...reach, transport: wires.kube(config), mayChange: () => election.mayAct() });
   const pool = new TransportPool(clock);
   const direct = new GrpcClient({
     pool,
@@ -91,7 +109,10 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     port: flags.httpPort,
     registry: metrics.registry,
     alive: rooms.map((room) => room.check()),
-    ready: Object.entries(caches).map(([name, cache]) => synced(name, cache)),
+    ready: [
+      { name: "webhooks", fault: () => webhooks.fault() },
+      ...Object.entries(caches).map(([name, cache]) => synced(name, cache, clock.monotonicMs() + READ_WITHIN_MS)),
+    ],
   });
   exportStatistics(metrics, { caches, loops: rooms, events, connections: pool, election });
   log.info({ address: `:${server.port}`, name: flags.identity }, "started");
@@ -99,6 +120,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   const running = new AbortController();
   stop.addEventListener("abort", () => running.abort(), { once: true });
   if (stop.aborted) running.abort();
+  const keeping = webhooks.run(running.signal);
   for (const cache of Object.values(caches)) cache.start(running.signal);
   try {
     if (!(await allSynced(caches, running.signal))) return 0;
@@ -120,7 +142,9 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   } finally {
     running.abort();
     pool.closeAll();
-    await Promise.all([server.close(), kube.close()]);
+    await Promise.all([server.close(), kube.close(), keeping]);
+    // Last: until the API server knows that this pod goes, it goes on asking it.
+    await Promise.all([webhooks.close(), webhookKube.close()]);
   }
   // Without the lease another process acts; only a new start may ask for it again, with nothing of the old term in memory.
   return stop.aborted ? 0 : 1;
@@ -227,8 +251,10 @@ function ownKey({ metadata }: KubeObject): readonly Key[] {
   return metadata.namespace === undefined ? [] : [{ namespace: metadata.namespace, name: metadata.name }];
 }
 
-function synced(name: string, cache: { readonly synced: boolean }): Check {
-  return { name: `cache-${name}`, fault: () => (cache.synced ? undefined : "has not read the whole state yet") };
+/** @param untilMs monotonic: afterwards it does not count */
+function synced(name: string, cache: { readonly synced: boolean }, untilMs: number): Check {
+  const isMissing = (): boolean => !cache.synced && clock.monotonicMs() < untilMs;
+  return { name: `cache-${name}`, fault: () => (isMissing() ? "has not read the whole state yet" : undefined) };
 }
 
 /** Resolves `afterMs` after the signal aborted. */

@@ -38,8 +38,10 @@ test("how long requests took is exported, in seconds", async () => {
   const { registry } = createMetrics();
   const times = requestTimes(registry);
   times.kube({ verb: "get", resource: "pods", code: "200", durationMs: 1_500 });
+  times.webhook("/admission/etcdclusters", "200");
   times.etcd({ method: "Status", code: "OK", durationMs: 250, address: "10.0.0.1:2379" });
   const text = await registry.metrics();
   expect(text).toMatch(/^etcd_operator_kube_request_seconds_sum{verb="get"} 1.5$/m);
   expect(text).toMatch(/^etcd_operator_etcd_request_seconds_sum{method="Status"} 0.25$/m);
+  expect(text).toMatch(/^etcd_operator_webhook_requests_total{path="\/admission\/etcdclusters",code="200"} 1$/m);
 });

@@ -1,4 +1,4 @@
-import { Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { CallReport } from "#etcd/client.ts";
 import type { CacheStats } from "#kube/cache.ts";
 import type { Observation } from "#kube/call.ts";
@@ -37,7 +37,14 @@ export function requestTimes(registry: Registry) {
     buckets: SECONDS_BUCKETS,
     registers,
   });
+  const webhooks = new Counter({
+    name: `${PREFIX}webhook_requests_total`,
+    help: "Requests to the operator's webhooks, by the HTTP status of the answer; a refusal is an answer like any other.",
+    labelNames: ["path", "code"],
+    registers,
+  });
   return {
+    webhook: (path: string, code: string) => webhooks.inc({ path, code }),
     kube: ({ verb, durationMs }: Observation) => kube.observe({ verb }, durationMs / 1_000),
     etcd: ({ method, durationMs }: CallReport) => etcd.observe({ method }, durationMs / 1_000),
   };

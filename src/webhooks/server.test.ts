@@ -1,5 +1,6 @@
 import { request as httpsRequest } from "node:https";
 import { connect, type Socket } from "node:net";
+import { connect as tlsConnect } from "node:tls";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
@@ -77,6 +78,17 @@ test("a body that is JSON is answered with JSON", async () => {
   for (const type of types) expect((await ask({ headers: { "content-type": type } })).status).toBe(200);
   expect(await ask({ path: `${PATH}?timeout=5s` })).toMatchObject({ status: 200 });
   expect(outcomes).toEqual(Array(5).fill(`${PATH} 200`));
+});
+
+test("a connection that is not used stays open for longer than the API server keeps one", async () => {
+  const socket = await new Promise<import("node:tls").TLSSocket>((resolve) => {
+    const options = { port: server.port, host: "127.0.0.1", servername: HOST, ca: authority.certificate };
+    const made = tlsConnect(options, () => resolve(made));
+  });
+  socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  const answer = await new Promise<Buffer>((resolve) => socket.once("data", resolve));
+  expect(Number(/Keep-Alive: timeout=(\d+)/.exec(answer.toString())?.[1])).toBeGreaterThan(90);
+  socket.destroy();
 });
 
 test("its health is asked for with GET", async () => {

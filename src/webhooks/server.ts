@@ -42,6 +42,8 @@ export interface WebhookServer {
 const ANSWER_WITHIN_MS = 4_500;
 /** Time for a request to arrive, in milliseconds. */
 const ARRIVE_WITHIN_MS = 5_000;
+/** Longer than the API server keeps a connection that it does not use (90 s), so that it never asks on one that we are closing. */
+const KEEP_ALIVE_MS = 120_000;
 /** An API server asks one question per connection at a time, and there are few API servers. */
 const MAX_CONNECTIONS = 256;
 /** Bodies that are held at the same time, in bytes; JSON takes several times as much when it is read. */
@@ -65,6 +67,7 @@ export async function serveWebhooks(options: {
   });
   server.requestTimeout = ARRIVE_WITHIN_MS;
   server.headersTimeout = ARRIVE_WITHIN_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.maxConnections = MAX_CONNECTIONS;
   server.on("tlsClientError", (error) => options.log.debug({ error: error.message }, "a TLS handshake failed"));
   await new Promise<void>((resolve, reject) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { OPERATOR } from "#api/names.ts";
+import { OPERATOR, WEBHOOKS } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import { asOperatorError } from "#base/error.ts";
@@ -22,13 +22,17 @@ import {
   PODS,
   REPLICA_SETS,
   resource,
+  SECRETS,
   SERVICES,
+  type Secret,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from "#kube/kinds.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { volumeClaim } from "#peer/desired/volume-claim.ts";
+import { secretFor } from "#webhooks/certificate/material.ts";
 import { VALIDATIONS } from "../../scripts/admission-policy.ts";
-import { crdManifests, OPERATOR_USER, operatorManifests } from "../../scripts/manifests.ts";
+import { crdManifests, OPERATOR_NAMESPACE, OPERATOR_USER, operatorManifests } from "../../scripts/manifests.ts";
 
 // What the operator's account may do is asked of a real API server, with the manifests that are shipped.
 
@@ -80,11 +84,18 @@ function drafts(): Readonly<Record<string, Draft<KubeObject>>> {
     } as Draft<KubeObject>,
     services: clientService(whole),
     persistentvolumeclaims: volumeClaim(member),
+    secrets: certificate(),
     replicasets: replicaSet(member),
     poddisruptionbudgets: disruptionBudget(whole),
     etcdpeers: fencedPeer(whole, identityOf(whole)!, "my-etcd-0"),
   };
 }
+
+function certificate(): Draft<Secret> {
+  return secretFor(OPERATOR_NAMESPACE, { authority: NO_PAIR, serving: NO_PAIR, earlier: [] }, undefined);
+}
+
+const NO_PAIR = { certificate: "a", key: "b" };
 
 type Json = { [key: string]: unknown };
 
@@ -128,7 +139,8 @@ const PODS_LABELS = `${POD}, not its labels`;
 const PODS_OWNERS = `${POD}, not its finalizers or owners`;
 const PODS_ANNOTATIONS = `${POD} that begin with etcd.improbable.io/`;
 const CLAIM = "of a claim the operator changes only labels and annotations, ";
-const SECRETS = "read no Secrets and no ConfigMaps, and mount nothing but claims";
+const NO_SECRETS = "read no Secrets and no ConfigMaps, and mount nothing but claims";
+const OTHER_SECRET = "of Secrets the operator writes only etcd-cluster-operator-webhooks";
 const NODE = "do not share the network, processes or memory of their node";
 const PRIVILEGES = "do not gain privileges";
 const ACCOUNT = "run under no service account but the default one";
@@ -335,6 +347,10 @@ const CASES: readonly Case[] = [
     says: "does not rewrite what a claim says of its data",
   },
 
+  { what: "make one of another name", of: SECRETS, write: { create: {} }, says: OTHER_SECRET },
+  { what: "change one of another name", of: SECRETS, write: { patch: { data: { a: "" } } }, says: OTHER_SECRET },
+  { what: "delete one of another name", of: SECRETS, write: "delete", says: OTHER_SECRET },
+
   ...["LoadBalancer", "NodePort"].flatMap((type) => inService(`of the type ${type}`, { type }, TYPE)),
   ...inService("of the type ExternalName", { type: "ExternalName", externalName: "example.com" }, TYPE),
   ...inService("with addresses of others", { externalIPs: ["192.0.2.1"] }, ADDRESSES),
@@ -358,18 +374,18 @@ const CASES: readonly Case[] = [
     says: ADDRESSES,
   },
 
-  ...inPod("mount a Secret", { volumes: [{ name: "etcd-data", secret: { secretName: "s" } }] }, SECRETS),
-  ...inPod("mount a folder of the node", { volumes: [{ name: "etcd-data", hostPath: { path: "/" } }] }, SECRETS),
+  ...inPod("mount a Secret", { volumes: [{ name: "etcd-data", secret: { secretName: "s" } }] }, NO_SECRETS),
+  ...inPod("mount a folder of the node", { volumes: [{ name: "etcd-data", hostPath: { path: "/" } }] }, NO_SECRETS),
   ...inPod(
     "mount a token",
     { volumes: [{ name: "etcd-data", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }] },
-    SECRETS,
+    NO_SECRETS,
   ),
-  ...inContainer("read Secrets as its environment", { envFrom: [{ secretRef: { name: "s" } }] }, SECRETS),
+  ...inContainer("read Secrets as its environment", { envFrom: [{ secretRef: { name: "s" } }] }, NO_SECRETS),
   ...inContainer(
     "read a Secret as a variable",
     { env: [{ name: "S", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] },
-    SECRETS,
+    NO_SECRETS,
   ),
   ...inPod("get a token", { automountServiceAccountToken: true }, "get no token"),
   ...inPod("get a token by default", { automountServiceAccountToken: null }, "get no token"),
@@ -503,8 +519,40 @@ describe("with the rights that are shipped", () => {
   });
 
   test("nothing else of the API is open", async () => {
-    const secrets = resource({ group: "", version: "v1", kind: "Secret", plural: "secrets", namespaced: true });
-    await expect(operator.list(secrets, { namespace }, OPTIONS)).rejects.toMatchObject({ code: "KubeForbidden" });
+    for (const at of [namespace, OPERATOR_NAMESPACE]) {
+      const lists = operator.list(SECRETS, { namespace: at }, OPTIONS);
+      await expect(lists).rejects.toMatchObject({ code: "KubeForbidden" });
+    }
+  });
+
+  test("the certificate of the webhooks is read and written by its name, in the operator's namespace", async () => {
+    const made = await operator.create(SECRETS, certificate(), OPTIONS);
+    await operator.replace(SECRETS, { ...made, data: { ...made.data, "tls.key": "" } }, OPTIONS);
+    await expect(
+      operator.create(SECRETS, { ...certificate(), metadata: { ...certificate().metadata, name: "other" } }, OPTIONS),
+    ).rejects.toThrow(`of Secrets the operator writes only ${WEBHOOKS}`);
+    await expect(
+      operator.create(SECRETS, { ...certificate(), metadata: { ...certificate().metadata, namespace } }, OPTIONS),
+    ).rejects.toMatchObject({ code: "KubeForbidden" });
+    const other = { namespace: OPERATOR_NAMESPACE, name: "other" };
+    await expect(operator.get(SECRETS, other, OPTIONS)).rejects.toMatchObject({ code: "KubeForbidden" });
+    const { uid } = made.metadata;
+    const gone = operator.delete(SECRETS, made.metadata, { ...OPTIONS, preconditions: { uid } });
+    await expect(gone).rejects.toMatchObject({ code: "KubeForbidden" });
+  });
+
+  test("of what governs admission the operator writes its own webhooks, and nothing else", async () => {
+    const own = await operator.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
+    await operator.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, own, OPTIONS);
+    const { metadata: _, ...rest } = own;
+    const others = { ...rest, metadata: { name: "others" }, webhooks: [] };
+    await expect(operator.create(VALIDATING_WEBHOOK_CONFIGURATIONS, others, OPTIONS)).rejects.toMatchObject({
+      code: "KubeForbidden",
+    });
+    const made = await admin.create(VALIDATING_WEBHOOK_CONFIGURATIONS, others, OPTIONS);
+    await expect(operator.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, made, OPTIONS)).rejects.toMatchObject({
+      code: "KubeForbidden",
+    });
   });
 });
 

@@ -25,7 +25,17 @@ function startOperator(namespace = "default"): {
   log: () => string;
   end: Promise<number | null>;
 } {
-  const args = [PROGRAM, "--kubeconfig", server.kubeconfig, "--http-port", "0", "--namespace", namespace];
+  const args = [
+    PROGRAM,
+    "--kubeconfig",
+    server.kubeconfig,
+    "--http-port",
+    "0",
+    "--webhook-port",
+    "0",
+    "--namespace",
+    namespace,
+  ];
   const operator = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
   for (const stream of [operator.stdout, operator.stderr]) stream?.on("data", (bytes) => (log += bytes));

@@ -4,7 +4,7 @@ import { OPERATOR } from "#api/names.ts";
 import { WHOLE_LEVEL_SINCE } from "#dev/levels.ts";
 import { everyRequest } from "#kit/audit-log.ts";
 import { instance, kubectl } from "#kit/e2e.ts";
-import { LEASE_PERMISSIONS, PERMISSIONS, type Permission } from "../../src/bin/permissions.ts";
+import { LEASE_PERMISSIONS, PERMISSIONS, type Permission, WEBHOOK_PERMISSIONS } from "../../src/bin/permissions.ts";
 
 // What the operator may do is what it does, by the word of the API server, which wrote every request of this level down. The file
 // runs after all others (vitest.config.ts); alone it cannot tell what nobody uses.
@@ -18,7 +18,6 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
     rights: [
       "list etcdclusters.etcd.improbable.io",
       "list etcdpeers.etcd.improbable.io",
-      "list persistentvolumeclaims",
       "list pods",
       "list poddisruptionbudgets.policy",
       "list replicasets.apps",
@@ -31,6 +30,11 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
     rights: ["update etcdclusters/finalizers.etcd.improbable.io", "update etcdpeers/finalizers.etcd.improbable.io"],
     why: "asked for by the admission plugin OwnerReferencesPermissionEnforcement, which some distributions have on",
     test: "test/apiserver/admission-policy.test.ts",
+  },
+  {
+    rights: ["update validatingwebhookconfigurations.admissionregistration.k8s.io"],
+    why: "whom to trust is told to the API server once per installation, and when the authority changes",
+    test: "test/apiserver/webhooks.test.ts",
   },
   {
     rights: ["get etcdclusters.etcd.improbable.io"],
@@ -62,7 +66,7 @@ async function uses(sinceMs: number): Promise<ReadonlyMap<string, string>> {
 }
 
 test("every right that the operator asked for is granted", async () => {
-  const granted = new Set(rightsIn([...PERMISSIONS, ...LEASE_PERMISSIONS]));
+  const granted = new Set(rightsIn([...PERMISSIONS, ...LEASE_PERMISSIONS, ...WEBHOOK_PERMISSIONS]));
   const used = await uses(0);
   expect(used.size).toBeGreaterThan(0);
   expect([...used].filter(([each]) => !granted.has(each))).toEqual([]);

@@ -9,7 +9,8 @@ const faults = JSON.parse(process.env[FAULTS] ?? "") as Faults;
 const stop = new AbortController();
 process.once("SIGTERM", () => stop.abort());
 const flags = readFlags(process.argv.slice(2), process.env);
-// Each test looks after the clusters of one namespace: operators of different namespaces are to act side by side.
-const alone = { ...flags, clusterLeaseNamespace: flags.namespace };
+// Each test looks after the clusters of one namespace: operators of different namespaces are to act side by side. The webhooks are the
+// deployed operator's, with its certificate: the API server asks nobody else.
+const alone = { ...flags, clusterLeaseNamespace: flags.namespace, webhookNamespace: readFlags([], {}).namespace };
 process.exitCode = await runOperator(alone, stop.signal, faultyWires(faults));
 process.exit();

@@ -34,7 +34,16 @@ export class OperatorProcess implements AsyncDisposable {
     const name = join(folder, Math.random().toString(36).slice(2, 10));
     this.#notes = `${name}.notes`;
     this.#log = `${name}.log`;
-    const flags = ["--kubeconfig", join(folder, "kubeconfig"), "--namespace", leaseNamespace, "--http-port", "0"];
+    const flags = [
+      "--kubeconfig",
+      join(folder, "kubeconfig"),
+      "--namespace",
+      leaseNamespace,
+      "--http-port",
+      "0",
+      "--webhook-port",
+      "0",
+    ];
     const env = {
       ...process.env,
       [FAULTS]: JSON.stringify({ ...faults, notes: this.#notes } satisfies Faults),

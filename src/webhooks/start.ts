@@ -1,0 +1,49 @@
+import type { Clock } from "#base/clock.ts";
+import type { Log } from "#base/log.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { CertificateKeeper } from "#webhooks/certificate/keeper.ts";
+import { clusterAdmission } from "#webhooks/cluster-admission.ts";
+import { BUNDLE_HOLDERS } from "#webhooks/holders.ts";
+import { serveWebhooks } from "#webhooks/server.ts";
+
+export interface Webhooks {
+  /** Where they are served. */
+  readonly port: number;
+  /** Why nobody can call them, in one sentence; undefined when they can. */
+  fault(): string | undefined;
+  /** Keeps the certificate until the signal aborts. Never throws. */
+  run(signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Serves every webhook of the operator.
+ * @throws the system's error when the port is taken
+ */
+export async function startWebhooks(options: {
+  /** 0 lets the system choose. */
+  readonly port: number;
+  /** The operator's own. */
+  readonly namespace: string;
+  readonly imageRepository: string;
+  /** With it nothing is changed that needs the lease. */
+  readonly kube: KubeClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called once per request. @param code HTTP status in digits */
+  readonly observe: (path: string, code: string) => void;
+  /** Whether this process leads, or cannot know whether another one does. */
+  readonly mayWrite: () => boolean;
+}): Promise<Webhooks> {
+  const { port, kube, imageRepository, log, observe } = options;
+  const webhooks = [clusterAdmission({ kube, imageRepository, log })];
+  const server = await serveWebhooks({ port, webhooks, log, observe });
+  log.info({ address: `:${server.port}` }, "serves webhooks");
+  const keeper = new CertificateKeeper({ ...options, holders: BUNDLE_HOLDERS, show: (serving) => server.use(serving) });
+  return {
+    port: server.port,
+    fault: () => keeper.fault,
+    run: (signal) => keeper.run(signal),
+    close: () => server.close(),
+  };
+}

@@ -1,0 +1,563 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { request } from "node:https";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { CLUSTER_ADMISSION, MANAGED_BY_LABEL, memberLabels, OPERATOR, WEBHOOKS } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { asOperatorError } from "#base/error.ts";
+import { type Log, silentLog } from "#base/log.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { claimIdentity } from "#kit/cluster.ts";
+import { NAMESPACES } from "#kit/kinds.ts";
+import { KubeClient } from "#kube/client.ts";
+import { kubeconfigFile } from "#kube/config.ts";
+import {
+  type Draft,
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  REPLICA_SETS,
+  resource,
+  SECRETS,
+  SERVICES,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+} from "#kube/kinds.ts";
+import { httpTransport } from "#kube/transport.ts";
+import { trustedBy } from "#webhooks/certificate/bundle.ts";
+import { webhookHost } from "#webhooks/certificate/keeper.ts";
+import { startWebhooks, type Webhooks } from "#webhooks/start.ts";
+import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scripts/manifests.ts";
+
+// A real API server asks the real webhooks, as the shipped manifests tell it to. The Service leads to this machine instead of to pods.
+
+const OPTIONS = { signal: new AbortController().signal };
+const DAY_MS = 86_400_000;
+const namespace = "foo";
+const PLURALS: Readonly<Record<string, string>> = { ValidatingAdmissionPolicy: "validatingadmissionpolicies" };
+
+let server: ApiServer;
+let admin: KubeClient;
+let operator: KubeClient;
+
+beforeAll(async () => {
+  server = await startApiServer();
+  admin = server.client;
+  operator = await server.clientFor("operator");
+  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
+  for (const manifest of operatorManifests("operator:test")) await install(manifest);
+});
+afterAll(async () => await server?.stop());
+
+async function install(manifest: object): Promise<void> {
+  const { apiVersion = "", kind = "", metadata } = manifest as Partial<KubeObject>;
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`;
+  const of = resource<KubeObject>({ group, version, kind, plural, namespaced: metadata?.namespace !== undefined });
+  if (of.plural === "services") return await leadHere(manifest as Draft<KubeObject>);
+  await admin.create(of, manifest as Draft<KubeObject>, OPTIONS);
+}
+
+/** There are no pods here. The API server follows an external name as kubectl would follow a cluster IP. */
+async function leadHere({ metadata, apiVersion, kind }: Draft<KubeObject>): Promise<void> {
+  const spec = { type: "ExternalName", externalName: "localhost" };
+  await admin.create(SERVICES, { apiVersion, kind, metadata, spec } as never, OPTIONS);
+}
+
+/** The configuration as it is shipped, but for the port and, where a test asks for it, for what becomes of a failed call. */
+async function lead(port: number, failurePolicy: "Ignore" | "Fail" = "Ignore"): Promise<void> {
+  const found = await admin.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
+  const webhooks = found.webhooks!.map((webhook) => ({
+    ...webhook,
+    failurePolicy,
+    clientConfig: { ...webhook.clientConfig, service: { ...webhook.clientConfig.service!, port } },
+  }));
+  await admin.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, { ...found, webhooks }, OPTIONS);
+}
+
+async function trusted(): Promise<readonly string[]> {
+  const { webhooks } = await admin.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
+  return trustedBy(webhooks![0]!.clientConfig);
+}
+
+/** Warnings and the refusal that a person would read. */
+interface Said {
+  readonly warnings: readonly string[];
+  readonly refusal: string | undefined;
+}
+
+/** Writes as a person does. */
+class Person {
+  readonly #client: KubeClient;
+  #warnings: string | undefined;
+
+  constructor(client: KubeClient) {
+    this.#client = client;
+  }
+
+  static async with(kubeconfig: string): Promise<Person> {
+    const config = await kubeconfigFile(kubeconfig);
+    const inner = httpTransport(config);
+    const person: Person = new Person(
+      new KubeClient({
+        config,
+        userAgent: "person",
+        transport: {
+          send: async (sent) => {
+            const answer = await inner.send(sent);
+            person.#warnings = answer.header("warning");
+            return answer;
+          },
+          renewConnections: () => inner.renewConnections(),
+          close: () => inner.close(),
+        },
+      }),
+    );
+    return person;
+  }
+
+  async create(name: string, spec: object): Promise<Said> {
+    return await this.#said(this.#client.create(ETCD_CLUSTERS, cluster(name, spec), OPTIONS));
+  }
+
+  async patch(name: string, patch: object): Promise<Said> {
+    const ref = { namespace, name };
+    return await this.#said(this.#client.patch(ETCD_CLUSTERS, ref, patch, { ...OPTIONS, type: "merge" }));
+  }
+
+  async #said(done: Promise<unknown>): Promise<Said> {
+    const refusal = await done.then(
+      () => undefined,
+      (thrown) => asOperatorError(thrown).message,
+    );
+    const warnings = [...(this.#warnings ?? "").matchAll(/299 - "((?:[^"\\]|\\.)*)"/g)];
+    return { warnings: warnings.map(([, text = ""]) => text.replaceAll(/\\(.)/g, "$1")), refusal };
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+}
+
+function cluster(name: string, spec: object): Draft<EtcdCluster> {
+  const draft = { apiVersion: "etcd.improbable.io/v1alpha1", kind: "EtcdCluster", metadata: { namespace, name }, spec };
+  return draft as unknown as Draft<EtcdCluster>;
+}
+
+const AMPLE = { requests: { cpu: "1", memory: "2Gi" } };
+const GOOD = { replicas: 3, podTemplate: { resources: AMPLE } };
+
+/** Nothing to say, and done. */
+const SILENCE: Said = { warnings: [], refusal: undefined };
+
+describe("a process of the operator", () => {
+  const PROGRAM = join(import.meta.dirname, "../../src/bin/operator.ts");
+  const processes: ChildProcess[] = [];
+  afterEach(async () => {
+    for (const child of processes.splice(0)) {
+      child.kill("SIGKILL");
+      await new Promise((resolve) =>
+        child.exitCode === null && child.signalCode === null ? child.once("exit", resolve) : resolve(0),
+      );
+    }
+  });
+
+  /** With the rights that are shipped. @returns what it has said so far */
+  function startOperator(): () => string {
+    const flags = ["--http-port=0", "--webhook-port=0", `--namespace=${OPERATOR_NAMESPACE}`];
+    const args = [PROGRAM, "--kubeconfig", server.kubeconfigFor("operator"), ...flags];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+    processes.push(child);
+    let log = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (log += bytes));
+    return () => log;
+  }
+
+  /** The address that a line of its log tells. */
+  function addressIn(log: string, message: string): number {
+    const line = log.split("\n").find((each) => each.includes(message));
+    return Number(/"address":":(\d+)"/.exec(line ?? "")?.[1]);
+  }
+
+  async function healthz(port: number): Promise<string> {
+    const ca = await trusted();
+    return await new Promise((resolve, reject) => {
+      const options = {
+        host: "127.0.0.1",
+        port,
+        servername: webhookHost(OPERATOR_NAMESPACE),
+        ca: [...ca],
+        path: "/healthz",
+      };
+      request({ ...options, agent: false }, (answer) => {
+        let body = "";
+        answer.on("data", (bytes) => (body += bytes)).on("end", () => resolve(body));
+      })
+        .on("error", reject)
+        .end();
+    });
+  }
+
+  test("answers before it has read anything, does not wait for the lease, and is ready when nobody else can be asked", async () => {
+    // There are no EtcdClusters yet, as kinds go: no cache of theirs can be read.
+    const logs = [startOperator(), startOperator()];
+    for (const log of logs) {
+      await vi.waitFor(() => expect(log()).toContain("shows a new certificate"), { timeout: 30_000 });
+      const port = addressIn(log(), "serves webhooks");
+      await vi.waitFor(async () => expect(await healthz(port)).toBe("ok\n"), { timeout: 20_000 });
+      expect(log()).not.toContain("this process leads");
+      const readyz = async () => await (await fetch(`http://127.0.0.1:${addressIn(log(), "started")}/readyz`)).text();
+      expect(await readyz()).toContain("[+]webhooks ok");
+      await vi.waitFor(async () => expect(await readyz()).not.toContain("[-]"), { timeout: 20_000, interval: 500 });
+      expect(log()).not.toMatch(/PRIVATE KEY|LS0tLS1/);
+    }
+    // Both show the certificate of the one Secret.
+    const secret = await admin.get(SECRETS, { namespace: OPERATOR_NAMESPACE, name: WEBHOOKS }, OPTIONS);
+    expect(secret.metadata.labels).toEqual({ [MANAGED_BY_LABEL]: OPERATOR });
+    expect(await trusted()).toHaveLength(1);
+  });
+});
+
+describe("EtcdClusters", () => {
+  let person: Person;
+  let webhooks: Webhooks;
+  let stop: AbortController;
+  let keeping: Promise<void>;
+  let asked: string[];
+  let logged: string[];
+  /** By how much the webhooks' clock is off. */
+  let offMs: number;
+  let number = 0;
+
+  beforeAll(async () => {
+    for (const crd of crdManifests()) await install(crd);
+    await vi.waitFor(() => admin.list(ETCD_CLUSTERS, { namespace }, OPTIONS), { timeout: 30_000 });
+    person = await Person.with(server.kubeconfigFor("admin"));
+  });
+  afterAll(async () => await person?.close());
+
+  beforeEach(() => {
+    offMs = 0;
+    asked = [];
+    logged = [];
+  });
+  afterEach(async () => {
+    stop.abort();
+    await keeping;
+    await webhooks.close();
+  });
+
+  /** Looks after the certificate twice a second instead of every few minutes. */
+  const clock: Clock = {
+    ...systemClock,
+    wallMs: () => systemClock.wallMs() + offMs,
+    sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 500), signal),
+  };
+
+  async function serve(failurePolicy: "Ignore" | "Fail" = "Ignore"): Promise<void> {
+    await start();
+    await lead(webhooks.port, failurePolicy);
+    await isAsked();
+  }
+
+  async function start(): Promise<void> {
+    const say = (fields: object, message: string): void => void logged.push(`${message} ${JSON.stringify(fields)}`);
+    const log: Log = { ...silentLog, info: say, warn: say, error: say };
+    stop = new AbortController();
+    webhooks = await startWebhooks({
+      port: 0,
+      namespace: OPERATOR_NAMESPACE,
+      imageRepository: "registry.example/etcd",
+      kube: operator,
+      clock,
+      log,
+      observe: (path, code) => asked.push(`${path} ${code}`),
+      mayWrite: () => true,
+    });
+    keeping = webhooks.run(stop.signal);
+  }
+
+  /** The API server hears of a changed configuration after a moment. */
+  async function isAsked(): Promise<void> {
+    const probe = async () =>
+      expect((await person.create(`probe-${number++}`, { ...GOOD, replicas: 2 })).warnings).toHaveLength(1);
+    await vi.waitFor(probe, { timeout: 30_000, interval: 200 });
+    asked.length = 0;
+  }
+
+  function named(): string {
+    return `cluster-${number++}`;
+  }
+
+  const REFUSED = (name: string) =>
+    `create etcdclusters.etcd.improbable.io ${namespace}/${name}: admission webhook "${CLUSTER_ADMISSION}" denied the request: `;
+
+  const refusals: readonly { what: string; podTemplate: object; says: string }[] = [
+    {
+      what: "more requested than is the limit",
+      podTemplate: { resources: { requests: { cpu: "2", memory: "2Gi" }, limits: { cpu: "1" } } },
+      says: 'spec.podTemplate.resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1',
+    },
+    {
+      what: "a resource that there is none of",
+      podTemplate: { resources: { requests: { ...AMPLE.requests, RAM: "1Gi" } } },
+      says: 'spec.podTemplate.resources.requests[RAM]: Invalid value: "RAM": must be a standard resource type or fully qualified',
+    },
+    {
+      what: "a misspelt field of the affinity",
+      podTemplate: { resources: AMPLE, affinity: { nodeAfinity: {} } },
+      says: "spec.podTemplate.affinity.nodeAfinity: unknown field; a Pod has none of this name",
+    },
+    {
+      what: "a field of the wrong type",
+      podTemplate: { resources: AMPLE, affinity: { nodeAffinity: "ssd" } },
+      says: "json: cannot unmarshal string into Go struct field Affinity.spec.podTemplate.affinity.nodeAffinity of type v1.NodeAffinity",
+    },
+    {
+      what: "an operator that there is none of",
+      podTemplate: {
+        resources: AMPLE,
+        affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [{ matchExpressions: [{ key: "disk", operator: "Is", values: ["ssd"] }] }],
+            },
+          },
+        },
+      },
+      says: 'spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator',
+    },
+    {
+      what: "a pod affinity without topology",
+      podTemplate: {
+        resources: AMPLE,
+        affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ labelSelector: {} }] } },
+      },
+      says: "spec.podTemplate.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty",
+    },
+    {
+      what: "an annotation with a key that is none",
+      podTemplate: { resources: AMPLE, metadata: { annotations: { "not a key": "x" } } },
+      says: 'spec.podTemplate.metadata.annotations: Invalid value: "not a key": name part must consist of',
+    },
+  ];
+
+  test("are refused in Kubernetes' words, by the fields that people write", async () => {
+    await serve();
+    for (const { what, podTemplate, says } of refusals) {
+      const name = named();
+      const { refusal } = await person.create(name, { replicas: 3, podTemplate });
+      expect(refusal, what).toContain(REFUSED(name));
+      expect(refusal, what).toContain(says);
+      expect((await admin.find(ETCD_CLUSTERS, { namespace, name }, OPTIONS)).is, what).toBe("absent");
+    }
+    expect(asked).toEqual(refusals.map(() => "/admission/etcdclusters 200"));
+    // Nothing was made by asking.
+    expect((await admin.list(REPLICA_SETS, { namespace }, OPTIONS)).items).toEqual([]);
+  });
+
+  test("that several things are wrong with hear all of them", async () => {
+    await serve();
+    const resources = { requests: { cpu: "2" }, limits: { cpu: "1", RAM: "1Gi" } };
+    const { refusal } = await person.create(named(), { replicas: 3, podTemplate: { resources } });
+    expect(refusal).toContain("spec.podTemplate.resources.requests: Invalid value");
+    expect(refusal).toContain("; spec.podTemplate.resources.limits[RAM]: Invalid value");
+  });
+
+  test("that are good are made without a word, also with all that a pod template may have", async () => {
+    await serve();
+    expect(await person.create(named(), GOOD)).toEqual(SILENCE);
+    const term = { matchExpressions: [{ key: "disk", operator: "In", values: ["ssd"] }] };
+    const podTemplate = {
+      metadata: { annotations: { "example.com/team": "storage" } },
+      resources: { requests: { cpu: "500m", memory: "2Gi" }, limits: { memory: "4Gi", "hugepages-2Mi": "4Mi" } },
+      affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } },
+    };
+    expect(await person.create(named(), { replicas: 5, version: "3.5.21", podTemplate })).toEqual(SILENCE);
+  });
+
+  test("that are legal and unwise are made, with warnings", async () => {
+    await serve();
+    const name = named();
+    const { warnings, refusal } = await person.create(name, {
+      replicas: 2,
+      podTemplate: { resources: { limits: { memory: "1Gi" } } },
+    });
+    expect(refusal).toBeUndefined();
+    expect(warnings).toEqual([
+      "spec.replicas is 2: it stands the loss of no more members than 1 would, and writes wait for one more; use an odd number",
+      "spec.podTemplate.resources.requests has no cpu: on a busy node members are slowed down or evicted first, and etcd loses its leader",
+      "spec.podTemplate.resources.limits.memory is 1Gi: etcd's database may grow to its quota of 2Gi, and members that need more memory are killed; use 2Gi or more",
+    ]);
+    asked.length = 0;
+    expect(await person.patch(name, { metadata: { labels: { a: "b" } } })).toEqual(SILENCE);
+    expect(asked).toEqual([]); // what does not change the spec is not even asked about
+    expect(await person.patch(name, { spec: { replicas: 3 } })).toEqual(SILENCE);
+    expect((await person.patch(name, { spec: { replicas: 1 } })).warnings).toEqual([
+      "spec.replicas is 1: each restart of the member is an outage, and with its volume the data is lost; use 3 or 5",
+    ]);
+  });
+
+  test("whose name's claims nobody could adopt are refused as long as the claims are there", async () => {
+    await serve();
+    const name = named();
+    for (const [ordinal, id] of ["1d7f0a5bb4fdd2f0", "ffffffffffffffff"].entries()) {
+      const metadata = {
+        namespace,
+        name: `${name}-${ordinal}`,
+        labels: memberLabels(name, `${name}-${ordinal}`),
+        annotations: claimIdentity(id, "8e9e05c52164694d"),
+      };
+      const resources = { requests: { storage: "1Gi" } };
+      const spec = { accessModes: ["ReadWriteOnce"], resources, volumeName: `volume-${ordinal}` };
+      const kept = { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec };
+      await admin.create(PERSISTENT_VOLUME_CLAIMS, kept as never, OPTIONS);
+    }
+    const { refusal } = await person.create(name, GOOD);
+    expect(refusal).toContain(
+      `${REFUSED(name)}metadata.name: ${name} cannot be used: claims of an earlier cluster are there (${name}-0, ${name}-1) and are not overwritten: `,
+    );
+    expect(refusal).toContain("delete those whose data is not needed, or choose another name");
+    const ref = { namespace, name: `${name}-1` };
+    const { metadata } = await admin.get(PERSISTENT_VOLUME_CLAIMS, ref, OPTIONS);
+    await admin.patch(PERSISTENT_VOLUME_CLAIMS, ref, { metadata: { finalizers: null } }, { ...OPTIONS, type: "merge" });
+    await admin.delete(PERSISTENT_VOLUME_CLAIMS, ref, { ...OPTIONS, preconditions: { uid: metadata.uid } });
+    expect((await person.create(name, GOOD)).refusal).toBeUndefined();
+  });
+
+  test("are let through when a webhook of somebody else would refuse their members, with its words as a warning", async () => {
+    const policy = {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingAdmissionPolicy",
+      metadata: { name: "somebody" },
+      spec: {
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: ["apps"], apiVersions: ["*"], resources: ["replicasets"], operations: ["CREATE"] },
+          ],
+        },
+        validations: [{ expression: "false", message: "no ReplicaSets before noon" }],
+      },
+    };
+    const binding = {
+      apiVersion: policy.apiVersion,
+      kind: "ValidatingAdmissionPolicyBinding",
+      metadata: { name: "somebody" },
+      spec: { policyName: "somebody", validationActions: ["Deny"] },
+    };
+    await serve();
+    try {
+      await install(policy);
+      await install(binding);
+      const probe = async () => {
+        const { warnings, refusal } = await person.create(named(), GOOD);
+        expect(refusal).toBeUndefined();
+        expect(warnings).toEqual([
+          expect.stringMatching(/^members could not be started at this moment: .*no ReplicaSets before noon/),
+        ]);
+      };
+      await vi.waitFor(probe, { timeout: 30_000, interval: 200 });
+    } finally {
+      for (const kind of ["validatingadmissionpolicybindings", "validatingadmissionpolicies"]) {
+        const of = resource({
+          group: "admissionregistration.k8s.io",
+          version: "v1",
+          kind: "",
+          plural: kind,
+          namespaced: false,
+        });
+        const { metadata } = await admin.get(of, { name: "somebody" }, OPTIONS);
+        await admin.delete(of, { name: "somebody" }, { ...OPTIONS, preconditions: { uid: metadata.uid } });
+      }
+    }
+  });
+
+  test("are let through while nobody answers, and what the schema forbids is refused all the same", async () => {
+    await serve();
+    const bad = { replicas: 3, podTemplate: refusals[0]!.podTemplate };
+    expect((await person.create(named(), bad)).refusal).toBeDefined();
+    stop.abort();
+    await keeping;
+    await webhooks.close();
+    expect(await person.create(named(), bad)).toEqual(SILENCE);
+    expect((await person.create(named(), { replicas: 9 })).refusal).toContain("spec.replicas");
+    await serve();
+    expect((await person.create(named(), bad)).refusal).toBeDefined();
+  });
+
+  /** Edits without a pause, each of which fails when the webhook cannot be asked. @returns how many, and those that failed */
+  async function underLoad(work: () => Promise<void>): Promise<{ done: number; failed: string[] }> {
+    const load = { done: 0, failed: [] as string[] };
+    let isOver = false;
+    const one = async () => {
+      while (!isOver) {
+        const { refusal } = await person.create(named(), GOOD);
+        load.done++;
+        if (refusal !== undefined) load.failed.push(refusal);
+      }
+    };
+    const workers = [one(), one(), one()];
+    try {
+      await work();
+    } finally {
+      isOver = true;
+      await Promise.all(workers);
+    }
+    return load;
+  }
+
+  const shownOften = () => logged.filter((line) => line.startsWith("shows a new certificate")).length;
+
+  test("are checked on while certificate and authority are renewed: no call fails", async () => {
+    // Made so long ago that the authority is due today. The Secret of the tests before is not valid yet then: it is made anew.
+    offMs = -250 * DAY_MS;
+    await start();
+    await vi.waitFor(() => expect(shownOften()).toBe(1), { timeout: 20_000 });
+    offMs = -20 * DAY_MS;
+    await vi.waitFor(() => expect(shownOften()).toBe(2), { timeout: 20_000 });
+    await lead(webhooks.port, "Fail");
+    await isAsked();
+    const before = await trusted();
+    const load = await underLoad(async () => {
+      offMs = 0;
+      await vi.waitFor(() => expect(shownOften()).toBe(3), { timeout: 20_000 });
+      await systemClock.sleep(1_000);
+    });
+    expect(load.failed).toEqual([]);
+    expect(load.done).toBeGreaterThan(50);
+    const after = await trusted();
+    expect(after).toHaveLength(before.length + 1);
+    expect(before).not.toContain(after[0]);
+    expect(after.slice(1)).toEqual(before);
+  }, 120_000);
+
+  test("are checked on while the Secret is lost: another is made, trusted and shown, and no call fails", async () => {
+    await serve("Fail");
+    const before = await trusted();
+    const load = await underLoad(async () => {
+      const { metadata } = await admin.get(SECRETS, { namespace: OPERATOR_NAMESPACE, name: WEBHOOKS }, OPTIONS);
+      await admin.delete(SECRETS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
+      await vi.waitFor(() => expect(shownOften()).toBe(2), { timeout: 30_000 });
+      await systemClock.sleep(1_000);
+    });
+    expect(load.failed).toEqual([]);
+    expect(load.done).toBeGreaterThan(50);
+    const after = await trusted();
+    expect(before).not.toContain(after[0]);
+    expect(after).toContain(before[0]);
+    expect(logged.join("\n")).not.toMatch(/PRIVATE KEY|LS0tLS1/);
+  }, 120_000);
+
+  test("are checked again when somebody has taken away whom to trust", async () => {
+    await serve("Fail");
+    const found = await admin.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
+    const [{ clientConfig, ...rest }] = found.webhooks as [NonNullable<typeof found.webhooks>[number]];
+    const { caBundle: _, ...bare } = clientConfig;
+    await admin.replace(
+      VALIDATING_WEBHOOK_CONFIGURATIONS,
+      { ...found, webhooks: [{ ...rest, clientConfig: bare }] },
+      OPTIONS,
+    );
+    await vi.waitFor(async () => expect(await trusted()).not.toEqual([]), { timeout: 20_000 });
+    await isAsked();
+  });
+});
