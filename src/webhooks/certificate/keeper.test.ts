@@ -16,9 +16,10 @@ import {
   type ValidatingWebhookConfiguration,
 } from "#kube/kinds.ts";
 import { trustedBy } from "#webhooks/certificate/bundle.ts";
+import { newAuthority, newServing } from "#webhooks/certificate/issue.ts";
 import { CertificateKeeper, webhookHost } from "#webhooks/certificate/keeper.ts";
-import { certificatesIn, materialOf } from "#webhooks/certificate/material.ts";
-import { isTrustedBy, isValid } from "#webhooks/certificate/renewal.ts";
+import { certificatesIn, materialOf, secretFor } from "#webhooks/certificate/material.ts";
+import { isTrustedBy } from "#webhooks/certificate/renewal.ts";
 import { BUNDLE_HOLDERS } from "#webhooks/holders.ts";
 import type { ServingCertificate } from "#webhooks/server.ts";
 
@@ -152,8 +153,10 @@ beforeEach(() => {
 /** That the API server, as things stand, would accept what the replica shows. */
 function expectServed({ shown }: Replica): void {
   expect(shown).toBeDefined();
+  const { validFromDate, validToDate } = new X509Certificate(shown!.certificate);
   expect(isTrustedBy(shown!.certificate, objects.trusted)).toBe(true);
-  expect(isValid(shown!.certificate, clock.wallMs())).toBe(true);
+  expect(validFromDate.getTime()).toBeLessThanOrEqual(clock.wallMs());
+  expect(validToDate.getTime()).toBeGreaterThan(clock.wallMs());
 }
 
 test("the first look makes the Secret, has its authority trusted, and shows its certificate", async () => {
@@ -355,20 +358,61 @@ describe("a Secret that is", () => {
     expect(materialOf({ data: foreign })).toEqual({ unusable: "ca.key is not that of ca.crt" });
   });
 
-  test("signed by another authority, or for another host, is renewed", async () => {
-    const other = new Objects();
-    await new Replica(other, clock).keeper.look(signal);
+  test("signed by another authority, though it has the same name, or for another host, is renewed", async () => {
     const replica = new Replica(objects, clock);
     await replica.keeper.look(signal);
-    const data = {
-      ...objects.secret!.data,
-      "tls.crt": other.secret!.data!["tls.crt"]!,
-      "tls.key": other.secret!.data!["tls.key"]!,
-    };
-    objects.put(`secrets/${WEBHOOKS}`, { ...objects.secret!, data } as Draft<KubeObject>);
-    const starting = new Replica(objects, clock);
-    await starting.keeper.look(signal);
-    expectServed(starting);
+    const { authority } = objects.material;
+    const forger = await newAuthority(clock.wallMs());
+    const forged = { certificate: authority.certificate, key: forger.key };
+    const host = webhookHost(NAMESPACE);
+    for (const serving of [
+      await newServing(forger, host, clock.wallMs()),
+      await newServing(forged, host, clock.wallMs()),
+      await newServing(authority, "elsewhere.operators.svc", clock.wallMs()),
+    ]) {
+      objects.put(`secrets/${WEBHOOKS}`, secretFor(NAMESPACE, { authority, serving, earlier: [] }, objects.secret));
+      const starting = new Replica(objects, clock);
+      await starting.keeper.look(signal);
+      expect(starting.shown).not.toEqual(serving);
+      expect(new X509Certificate(starting.shown!.certificate).checkHost(host)).toBe(host);
+      expectServed(starting);
+      expect(objects.material.authority).toEqual(authority);
+    }
+  });
+
+  test("one of another authority that nobody is told to trust yet is not shown, by whoever may not tell", async () => {
+    const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
+    for (const replica of [leader, standby]) await replica.keeper.look(signal);
+    standby.mayWrite = false;
+    const { shown } = standby;
+    const down = new OperatorError("KubeUnavailable", "down");
+    objects.failing = (call) => (call === "replace validatingwebhookconfigurations" ? down : undefined);
+    objects.objects.delete(`secrets/${WEBHOOKS}`);
+    await expect(leader.keeper.look(signal)).rejects.toThrow("down");
+    objects.failing = () => undefined;
+    objects.writes.length = 0;
+    await standby.goOn(clock, 600_000);
+    expect(standby.shown).toBe(shown);
+    expectServed(standby);
+    expect(objects.writes).toEqual([]);
+    for (let round = 0; round < 3; round++) {
+      for (const replica of [leader, standby]) await replica.keeper.look(signal);
+      await clock.advance(5_000);
+    }
+    for (const replica of [leader, standby]) expect(replica.shown).toEqual(objects.material.serving);
+    expectServed(standby);
+  });
+
+  test("deleted together with whom to trust: a process that runs remembers what the others show", async () => {
+    const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
+    for (const replica of [leader, standby]) await replica.keeper.look(signal);
+    standby.mayWrite = false;
+    objects.objects.delete(`secrets/${WEBHOOKS}`);
+    const { webhooks, ...configuration } = objects.configuration;
+    const wiped = webhooks!.map((each) => ({ ...each, clientConfig: { ...each.clientConfig, caBundle: "" } }));
+    objects.put(`validatingwebhookconfigurations/${OPERATOR}`, { ...configuration, webhooks: wiped } as KubeObject);
+    await leader.keeper.look(signal);
+    for (const replica of [leader, standby]) expectServed(replica);
   });
 
   test("somebody else's is not written: whole it is used, broken it is told", async () => {

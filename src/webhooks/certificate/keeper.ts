@@ -233,7 +233,7 @@ export class CertificateKeeper {
     if (this.#shown === certificate) return STEADY_MS;
     const nowMs = clock.monotonicMs();
     if (!isTrusted || this.#next?.certificate !== certificate) this.#next = { certificate, sinceMs: nowMs };
-    const hasSettled = isTrusted && nowMs - this.#next.sinceMs >= SETTLE_MS;
+    const hasSettled = nowMs - this.#next.sinceMs >= SETTLE_MS;
     const isBest = this.#shown === undefined || !isValid(this.#shown, clock.wallMs());
     if (!hasSettled && !isBest) return SETTLE_MS;
     show(serving);
