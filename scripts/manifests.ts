@@ -117,7 +117,7 @@ function webhookConfiguration(): Manifest {
           {
             apiGroups: [group],
             apiVersions: [version],
-            resources: [plural],
+            resources: [plural, `${plural}/scale`],
             operations: ["CREATE", "UPDATE"],
             scope: "Namespaced",
           },

@@ -215,6 +215,23 @@ describe("an edit", () => {
     expect(calls).toEqual([]);
   });
 
+  test("by kubectl scale is warned of, too", async () => {
+    const kind = { group: "autoscaling", version: "v1", kind: "Scale" };
+    const scale = (replicas: number | undefined) => ({ metadata: { name: "my-etcd" }, spec: { replicas } });
+    const scaled = (now: unknown, before: unknown) =>
+      ask({ operation: "UPDATE", kind, object: now, oldObject: before });
+    expect(await scaled(scale(2), scale(3))).toEqual({
+      uid: "uid-1",
+      allowed: true,
+      warnings: [expect.stringContaining("spec.replicas is 2: ")],
+    });
+    expect(await scaled(scale(2), scale(2))).toEqual({ uid: "uid-1", allowed: true });
+    expect((await scaled(scale(1), { spec: {} })).warnings).toHaveLength(1);
+    await expect(scaled({ spec: { replicas: "2" } }, scale(3))).rejects.toThrow('request.object.spec.replicas is "2"');
+    await expect(scaled({}, scale(3))).rejects.toThrow("request.object.spec is missing");
+    expect(calls).toEqual([]);
+  });
+
   test("of a cluster that goes is never held up", async () => {
     triedOut = () => Promise.reject(INVALID);
     const going = object({ podTemplate: {}, replicas: 2 }, { deletionTimestamp: "2026-01-01T00:00:00Z" });

@@ -33,6 +33,9 @@ const MAX_BYTES = 8 * 1024 * 1024;
 /** For questions to the API server, which asks us and waits: in milliseconds. */
 const ASK_WITHIN_MS = 3_000;
 
+/** What `kubectl scale` writes. */
+const SCALE = "Scale.v1.autoscaling";
+
 export interface ClusterAdmission {
   readonly kube: Pick<KubeClient, "create" | "list">;
   /** Where etcd's images come from, without tag: a setting of the operator. */
@@ -47,6 +50,7 @@ export function clusterAdmission(tools: ClusterAdmission): Webhook {
     maxBytes: MAX_BYTES,
     async answer(body, signal) {
       const request = admissionRequest(body);
+      if (request.kind === SCALE) return admissionReview(request.uid, "", scaleFindings(request));
       if (!/^EtcdCluster\..*\.etcd\.improbable\.io$/.test(request.kind)) {
         throw invalid(`request.kind is ${told(request.kind)}; what is checked here is an EtcdCluster`);
       }
@@ -60,6 +64,11 @@ export function clusterAdmission(tools: ClusterAdmission): Webhook {
       return admissionReview(request.uid, name, findings);
     },
   };
+}
+
+function scaleFindings({ object, oldObject }: AdmissionRequest): Findings {
+  const [now, before] = [scaleIn(object, "request.object"), scaleIn(oldObject, "request.oldObject")];
+  return { refusals: [], warnings: replicaWarnings(now, before) };
 }
 
 async function findingsOf(
@@ -125,10 +134,20 @@ function clusterIn(object: unknown, where: string): EtcdCluster {
   const spec = record(whole.spec, `${where}.spec`);
   for (const field of ["namespace", "name"]) text(metadata[field], `${where}.metadata.${field}`);
   text(spec.version, `${where}.spec.version`);
-  if (!Number.isInteger(spec.replicas))
-    throw invalid(`${where}.spec.replicas is ${told(spec.replicas)}; it must be a number`);
+  replicasIn(spec, where);
   for (const field of ["storage", "podTemplate"]) record(spec[field], `${where}.spec.${field}`);
   return object as EtcdCluster;
+}
+
+/** Kubernetes leaves the number out where it is none. */
+function scaleIn(object: unknown, where: string): { readonly replicas: number } {
+  const spec = record(record(object, where).spec, `${where}.spec`);
+  return { replicas: replicasIn({ replicas: 0, ...spec }, where) };
+}
+
+function replicasIn({ replicas }: Readonly<Record<string, unknown>>, where: string): number {
+  if (typeof replicas === "number" && Number.isInteger(replicas)) return replicas;
+  throw invalid(`${where}.spec.replicas is ${told(replicas)}; it must be a number`);
 }
 
 function text(value: unknown, where: string): void {

@@ -124,6 +124,12 @@ class Person {
     return await this.#said(this.#client.patch(ETCD_CLUSTERS, ref, patch, { ...OPTIONS, type: "merge" }));
   }
 
+  /** As `kubectl scale` does. */
+  async scale(name: string, replicas: number): Promise<Said> {
+    const options = { ...OPTIONS, type: "merge", subresource: "scale" } as const;
+    return await this.#said(this.#client.patch(ETCD_CLUSTERS, { namespace, name }, { spec: { replicas } }, options));
+  }
+
   async #said(done: Promise<unknown>): Promise<Said> {
     const refusal = await done.then(
       () => undefined,
@@ -395,6 +401,15 @@ describe("EtcdClusters", () => {
     expect((await person.patch(name, { spec: { replicas: 1 } })).warnings).toEqual([
       "spec.replicas is 1: each restart of the member is an outage, and with its volume the data is lost; use 3 or 5",
     ]);
+  });
+
+  test("that are scaled are warned of, as by any other edit", async () => {
+    await serve();
+    const name = named();
+    await person.create(name, GOOD);
+    expect((await person.scale(name, 2)).warnings).toEqual([expect.stringMatching(/^spec\.replicas is 2: /)]);
+    expect(await person.scale(name, 5)).toEqual(SILENCE);
+    expect((await admin.get(ETCD_CLUSTERS, { namespace, name }, OPTIONS)).spec.replicas).toBe(5);
   });
 
   test("whose name's claims nobody could adopt are refused as long as the claims are there", async () => {

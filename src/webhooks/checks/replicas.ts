@@ -1,7 +1,9 @@
 import type { EtcdClusterSpec } from "#api/v1alpha1/cluster.ts";
 
+type Replicas = Pick<EtcdClusterSpec, "replicas">;
+
 /** What is unwise about the number of members. @param before what it was; undefined for a new cluster */
-export function replicaWarnings({ replicas }: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly string[] {
+export function replicaWarnings({ replicas }: Replicas, before: Replicas | undefined): readonly string[] {
   if (replicas === before?.replicas) return [];
   if (replicas === 1) {
     return [
