@@ -36,7 +36,7 @@ const ASK_WITHIN_MS = 3_000;
 /** What `kubectl scale` writes. */
 const SCALE = "Scale.v1.autoscaling";
 
-export interface ClusterAdmission {
+interface ClusterAdmission {
   readonly kube: Pick<KubeClient, "create" | "list">;
   /** Where etcd's images come from, without tag: a setting of the operator. */
   readonly imageRepository: string;

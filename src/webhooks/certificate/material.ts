@@ -21,7 +21,7 @@ export interface Material {
 }
 
 /** Why there is no material in a Secret, in words that quote nothing of it. */
-export interface Unusable {
+interface Unusable {
   readonly unusable: string;
 }
 

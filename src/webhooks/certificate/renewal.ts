@@ -12,11 +12,11 @@ export const BACKDATED_MS = DAY_MS;
 export const AUTHORITY_VALID_MS = 365 * DAY_MS;
 export const SERVING_VALID_MS = 90 * DAY_MS;
 /** Before its end a serving certificate is renewed; an operator that was away for weeks still comes in time. */
-export const RENEW_SERVING_MS = 30 * DAY_MS;
+const RENEW_SERVING_MS = 30 * DAY_MS;
 /** An authority outlives every certificate that it signs. */
-export const RENEW_AUTHORITY_MS = SERVING_VALID_MS + RENEW_SERVING_MS;
+const RENEW_AUTHORITY_MS = SERVING_VALID_MS + RENEW_SERVING_MS;
 /** After a new authority was made: every replica has looked at the Secret many times by then (keeper.ts). */
-export const EARLIER_TRUSTED_MS = HOUR_MS;
+const EARLIER_TRUSTED_MS = HOUR_MS;
 
 /** What is to be made anew: `earlier` are authorities that need not be trusted any more. */
 export type Due = "authority" | "serving" | "earlier";
