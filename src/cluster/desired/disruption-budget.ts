@@ -48,8 +48,8 @@ const HANGS_AFTER_MS = 60_000;
 
 /**
  * Members without a vote whose pods may become ready at any moment. They count from the moment on that etcd lists them, which is before
- * anything of them may start: later, the number could come too late, during a pause least of all in time. Drains go on while one
- * hangs, since its container runs for seconds before it is ready.
+ * anything of them may start: later the number could come too late, or not at all, as during a pause. Drains go on while one hangs:
+ * should it start after all, its container runs for seconds before it is ready.
  */
 function mayRunSoon(snapshot: ClusterSnapshot, voters: readonly KnownMember[]): readonly string[] {
   const voting = new Set(voters.map(({ name }) => name));
