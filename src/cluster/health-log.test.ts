@@ -90,6 +90,15 @@ test("health log: who was vouched for is counted anew", () => {
   expect(log.look(KEY, down, 35_000).get(id)?.lostForMs).toBe(5_000);
 });
 
+test("health log: that one was vouched for makes no other one's count begin anew", () => {
+  const log = new HealthLog();
+  const two = cluster({ replicas: 5, down: ["my-etcd-2", "my-etcd-3"] });
+  const [, , , other] = two.cluster.status!.identity!.initialMembers;
+  for (const atMs of [0, 10_000, 20_000]) log.look(KEY, two, atMs);
+  log.vouch(KEY, two.cluster.status!.identity!.initialMembers[2]!.id);
+  expect(log.look(KEY, two, 30_000).get(other!.id)?.lostForMs).toBe(30_000);
+});
+
 test("health log: nobody counts as lost while a pause keeps the operator from giving it its pod", () => {
   const paused = cluster({ down: ["my-etcd-2"], annotations: { [PAUSED_ANNOTATION]: "true" } });
   expect(after([paused, 0], [paused, 5_000], [down, 5_000])).toMatchObject({

@@ -4,7 +4,7 @@ import type { EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
 import { present, unknown } from "#base/observed.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { clusterStatus } from "#cluster/status.ts";
+import { clusterStatus, mayWait } from "#cluster/status.ts";
 import type { Pod, Service } from "#kube/kinds.ts";
 import type { Rest } from "#runtime/decide.ts";
 import {
@@ -18,8 +18,10 @@ import {
   unpublished,
   withArrival,
   withBudget,
+  withoutMember,
   withRemoval,
 } from "../../test/kit/cluster.ts";
+import { THEIRS, withAlarms, withMember } from "../../test/kit/cluster-changes.ts";
 
 /** @param resting by the name of their rule: steps that are left alone for now, and why */
 function statusOf(given: ClusterSnapshot, resting: Readonly<Record<string, Rest>> = {}): EtcdClusterStatus {
@@ -57,12 +59,12 @@ const fourVoters = ["my-etcd-0", "my-etcd-1", "my-etcd-2", "my-etcd-3"].map((nam
   const id = cutOff.cluster.status!.identity!.initialMembers[n]?.id ?? LATER_ID;
   return { name, id, healthy: true, leader: false, learner: false };
 });
-/** On record are as many voters that a person added. */
-function withTheirs(snapshot: ClusterSnapshot): ClusterSnapshot {
+/** On record are as many voters that a person added, or more. */
+function withTheirs(snapshot: ClusterSnapshot, count = 3): ClusterSnapshot {
   const { cluster: live } = snapshot;
   const voter = { healthy: true, leader: false, learner: false };
   const ours = identity.initialMembers.map(({ name, id }) => ({ ...voter, name, id }));
-  const theirs = ["f01", "f02", "f03"].map((id) => ({ ...voter, name: `theirs.${id}`, id }));
+  const theirs = ["f01", "f02", "f03", "f04"].slice(0, count).map((id) => ({ ...voter, name: `theirs.${id}`, id }));
   return { ...snapshot, cluster: { ...live, status: { ...live.status, members: [...ours, ...theirs] } } };
 }
 const stuckPod = {
@@ -84,6 +86,16 @@ const refused = {
   }),
 };
 
+const lost = cluster({ down: ["my-etcd-0", "my-etcd-2"] });
+/** A fourth member that has its data, and no vote yet. */
+const learning = withBudget(withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "synced"));
+/** A voter that a person added, and that runs where the operator cannot ask it. */
+const oneTheirs = withBudget(withMember(settled, THEIRS));
+const foreignClientService = born<Service>({
+  ...settled.clientService!,
+  metadata: { ...settled.clientService!.metadata, ownerReferences: [] },
+});
+
 const REFUSED: Rest = { because: "exceeded quota: few", code: "KubeForbidden", forMs: 500, isBrief: false };
 const TAKEN: Rest = { ...REFUSED, because: "services my-etcd already exists", code: "KubeAlreadyExists" };
 const UNDONE: Rest = { because: "done 3 times and wanted again: something undoes it", forMs: 500, isBrief: false };
@@ -100,6 +112,7 @@ interface Case {
   readonly degraded?: Said;
   readonly clusterIDMismatch?: Said;
   readonly progressing?: Said;
+  readonly paused?: Said;
 }
 
 const cases: readonly Case[] = [
@@ -222,6 +235,18 @@ const cases: readonly Case[] = [
     available: ["Unknown", "MembersUnreachable", /^2 pods are ready, but /],
   },
   {
+    name: "nobody can be asked, and the only pod that is ready may lack voters of somebody else alone",
+    given: withTheirs({ ...cutOff, pods: new Map([["my-etcd-0", pod("my-etcd-0", { ready: true })]]) }),
+    ready: ["False", "MembersUnreachable"],
+    available: ["Unknown", "MembersUnreachable", /^1 pods are ready, but /],
+  },
+  {
+    name: "none of ours is ready, and voters of somebody else may be a quorum by themselves",
+    given: withTheirs({ ...cutOff, pods: new Map() }, 4),
+    ready: ["False", "QuorumLost"],
+    available: ["False", "QuorumLost", /^4 of 7 voters are needed; /],
+  },
+  {
     name: "none of ours is ready: voters of somebody else serve nobody through the client Service",
     given: withTheirs({ ...cutOff, pods: new Map() }),
     ready: ["False", "QuorumLost"],
@@ -230,7 +255,7 @@ const cases: readonly Case[] = [
   {
     name: "a version is asked for that is not run",
     given: cluster({ spec: { version: "3.7.3" } }),
-    ready: ["False", "UpgradeNotSupported", /spec\.version is 3\.7\.3.*set it back to 3\.6\.16/],
+    ready: ["False", "UpgradeNotSupported", /^spec\.version is 3\.7\.3.*set it back to 3\.6\.16/],
     available: ["True", "QuorumAvailable"],
     progressing: ["False", "UpgradeNotSupported"],
   },
@@ -239,6 +264,81 @@ const cases: readonly Case[] = [
     given: cluster({ spec: { replicas: 5 } }),
     ready: ["False", "Scaling", /^3 healthy voters, 5 wanted$/],
     available: ["True", "QuorumAvailable"],
+    degraded: ["True", "MembersMissing", /^3 of 5 wanted members have a vote$/],
+  },
+  {
+    name: "more members are asked for, and one that there is is down",
+    given: cluster({ down: ["my-etcd-1"], spec: { replicas: 5 } }),
+    ready: ["False", "Scaling"],
+    degraded: ["True", "MembersUnhealthy", /^my-etcd-1: /],
+  },
+  {
+    name: "more members are asked for, and the quorum is lost",
+    given: cluster({ down: ["my-etcd-0", "my-etcd-2"], spec: { replicas: 5 } }),
+    ready: ["False", "QuorumLost"],
+    progressing: ["True", "Waiting"],
+  },
+  {
+    name: "etcd has let a lost member go",
+    given: withBudget(withoutMember(withRemoval(settled, "my-etcd-2", "replacement"), "my-etcd-2")),
+    ready: ["False", "Replacing", /^2 healthy voters, 3 wanted$/],
+  },
+  {
+    name: "etcd has let a member go that could not start",
+    given: withBudget(withoutMember(withRemoval(settled, "my-etcd-2", "never-started"), "my-etcd-2")),
+    ready: ["False", "Replacing"],
+  },
+  {
+    name: "etcd has let a member go that is not wanted any more, and more are wanted now",
+    given: withBudget(withoutMember(withRemoval(settled, "my-etcd-2", "scale-down"), "my-etcd-2")),
+    ready: ["False", "Scaling"],
+  },
+  {
+    name: "a person has added a member",
+    given: oneTheirs,
+    ready: ["True", "AllMembersHealthy", /^3 of 3 members are healthy voters$/],
+    available: ["True", "QuorumAvailable", /^3 of 4 voters are healthy$/],
+    degraded: ["False", "FullStrength", /^all 3 members are healthy$/],
+    progressing: ["False", "Settled"],
+  },
+  {
+    name: "a member's data differs",
+    given: withAlarms(settled, { type: "CORRUPT", id: "abc" }),
+    ready: ["False", "CorruptionAlarm"],
+    available: ["False", "CorruptionAlarm", /raised for member 0*abc: /],
+  },
+  {
+    name: "members' data differ, and nobody knows whose is right",
+    given: withAlarms(settled, { type: "CORRUPT" }),
+    ready: ["False", "CorruptionAlarm"],
+    available: ["False", "CorruptionAlarm", /raised for no member in particular: /],
+  },
+  {
+    name: "a database is full",
+    given: withAlarms(settled, { type: "NOSPACE", id: "abc" }),
+    ready: ["False", "NoSpaceAlarm"],
+    available: ["False", "NoSpaceAlarm"],
+  },
+  {
+    name: "the quorum is lost, and an alarm is raised: the quorum is what is missing first",
+    given: withAlarms(lost, { type: "CORRUPT", id: "abc" }, { type: "NOSPACE", id: "abc" }),
+    ready: ["False", "QuorumLost"],
+    available: ["False", "QuorumLost"],
+  },
+  {
+    name: "it is paused",
+    given: cluster({ annotations: { "etcd.improbable.io/paused": "true" } }),
+    ready: ["True", "AllMembersHealthy"],
+    progressing: ["False", "Paused"],
+    paused: ["True", "Paused", /^nothing is changed while the annotation etcd\.improbable\.io\/paused is "true"$/],
+  },
+  {
+    name: "it is paused, and its client Service is somebody else's",
+    given: cluster({
+      annotations: { "etcd.improbable.io/paused": "true" },
+      with: { clientService: foreignClientService },
+    }),
+    ready: ["False", "NameTaken", /Service my-etcd-client exists already/],
   },
   {
     name: "a Service of its name is somebody else's",
@@ -288,9 +388,11 @@ const cases: readonly Case[] = [
   },
   {
     name: "etcd puts a step off: that passes in moments",
-    given: withBudget(withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "synced")),
+    given: learning,
     resting: { "promote-learner": PUT_OFF },
-    ready: ["False", "Scaling"],
+    ready: ["False", "Scaling", /^3 healthy voters, 4 wanted$/],
+    available: ["True", "QuorumAvailable", /^3 of 3 voters are healthy$/],
+    degraded: ["True", "MembersMissing", /^3 of 4 wanted members have a vote$/],
     progressing: ["True", "Scaling", /^await-learner: .*; not done: promote-learner: etcd elects a leader$/],
   },
   {
@@ -336,6 +438,87 @@ test("cluster status: a healthy cluster, in figures", () => {
   expect(conditionOf(statusOf(settled), "ClusterIDMismatch")).toBeUndefined();
 });
 
+test("cluster status: in figures only our own voters that are healthy count", () => {
+  const figures = (given: ClusterSnapshot) => {
+    const { ready, readyReplicas } = statusOf(given);
+    return [ready, readyReplicas];
+  };
+  expect(figures(cluster({ down: ["my-etcd-1"] }))).toEqual(["2/3", 2]);
+  expect(figures(learning)).toEqual(["3/4", 3]);
+  const { name } = statusOf(oneTheirs).members!.at(-1)!;
+  const answer = present(endpointStatus(identity.clusterID, "f00", first!.id));
+  const known = { ...oneTheirs, endpoints: new Map([...oneTheirs.endpoints, [name, answer]]) };
+  expect(statusOf(known).members?.map(({ healthy }) => healthy)).toEqual([true, true, true, true]);
+  expect(figures(known)).toEqual(["3/3", 3]);
+});
+
+test("cluster status: who leads is told of that member alone", () => {
+  const status = statusOf(cluster({ leader: "my-etcd-1" }));
+  expect(status.leader).toBe("my-etcd-1");
+  expect(status.members?.map(({ leader }) => leader)).toEqual([false, true, false]);
+});
+
+test("cluster status: what is not known is not there", () => {
+  const status = statusOf(cluster({ stage: "new" }));
+  for (const name of ["leader", "version", "identity"]) expect(status).not.toHaveProperty(name);
+  expect(statusOf(settled).members?.[0]).not.toHaveProperty("message");
+});
+
+test("cluster status: of a member that a person added it is said that it is not asked", () => {
+  expect(statusOf(oneTheirs).members?.map(({ message }) => message)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    "somebody else has added it: the operator counts it, and does not ask it how it is",
+  ]);
+});
+
+test("cluster status: the cluster is of the oldest release among its members, builds of somebody's own aside", () => {
+  const releases = ["3.6.16", "3.5.30", "3.7.3", "mine"];
+  const given = cluster({ replicas: 4 });
+  const { clusterID, initialMembers } = given.cluster.status!.identity!;
+  const endpoints = new Map(
+    initialMembers.map(({ name, id }, n) => [
+      name,
+      present({ ...endpointStatus(clusterID, id, initialMembers[0]!.id), version: releases[n]! }),
+    ]),
+  );
+  const all = statusOf({ ...given, endpoints });
+  expect(all).toMatchObject({ version: "3.5.30", clusterVersion: "3.5.0" });
+  // What each ran last counts until it says otherwise.
+  const later = cluster({ replicas: 4, down: ["my-etcd-1", "my-etcd-2"], status: all });
+  expect(statusOf(later).members?.map(({ version }) => version)).toEqual(["3.6.16", "3.5.30", "3.7.3", "3.6.16"]);
+});
+
+test("cluster status: it tells which wish it is about; of one without a number that it is none", () => {
+  const { generation: _, ...metadata } = settled.cluster.metadata;
+  const status = statusOf({ ...settled, cluster: { ...settled.cluster, metadata } });
+  expect(status.observedGeneration).toBe(0);
+  expect(status.conditions?.map(({ observedGeneration }) => observedGeneration)).toEqual([0, 0, 0, 0]);
+});
+
+test("cluster status: that a pause is over is told, and of one that never was nothing", () => {
+  expect(conditionOf(statusOf(settled), "Paused")).toBeUndefined();
+  const during = statusOf(cluster({ annotations: { "etcd.improbable.io/paused": "true" } }));
+  const after = statusOf(cluster({ status: during }));
+  expect(conditionOf(after, "Paused")).toMatchObject({ status: "False", reason: "NotPaused" });
+});
+
+test("cluster status: while a new cluster forms, the same word is not written again; any other one is", () => {
+  const young = { ...starting, takenAtMs: NOW - 3_600_000 + 1_000 };
+  const status = statusOf(young);
+  const waits = (before: EtcdClusterStatus["conditions"], now = status, given = young) =>
+    mayWait({ ...given, cluster: { ...given.cluster, status: { ...given.cluster.status, conditions: before } } }, now);
+  const told = status.conditions!;
+  const withReason = (reason: string) => told.map((condition) => ({ ...condition, reason }));
+  expect(waits(told)).toBe(true);
+  expect(waits(told, status, starting)).toBe(false); // it is not new any more
+  expect(waits(undefined)).toBe(false);
+  expect(waits(told.slice(0, 1))).toBe(false);
+  expect(waits(withReason("StepRefused"))).toBe(false);
+  expect(waits(withReason("StepRefused"), { ...status, conditions: withReason("StepRefused") })).toBe(false);
+});
+
 test("cluster status: a member of another cluster is not believed, and that is told until after it is over", () => {
   const endpoints = (answer: typeof own) => new Map([...settled.endpoints, ["my-etcd-1", answer!]]);
   const during = statusOf({ ...settled, endpoints: endpoints(other) });
@@ -376,6 +559,15 @@ test("cluster status: a member has been sick since it was first seen so, and no 
   expect(since(statusOf({ ...later, takenAtMs: NOW + 1_400 }))).toBe(since(before)); // the same moment, measured again
   expect(since(statusOf(sickFor(later, "my-etcd-1", 0)))).toBe("2026-01-01T12:00:00Z"); // it was well in between
   expect(since(statusOf({ ...settled, cluster: { ...settled.cluster, status: before } }))).toBeUndefined();
+});
+
+test("cluster status: a record counts that was made two seconds before the member was last well, as clocks go, and no older one", () => {
+  const down = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 60_000);
+  const later = { ...down, cluster: { ...down.cluster, status: statusOf(down) } };
+  const since = (wellMsAgo: number) =>
+    statusOf(sickFor(later, "my-etcd-1", wellMsAgo)).members?.find(({ name }) => name === "my-etcd-1")?.since;
+  expect(since(58_000)).toBe("2026-01-01T11:59:00Z");
+  expect(since(57_000)).toBe("2026-01-01T11:59:03Z");
 });
 
 test("cluster status: whoever takes part is not sick, and needs no new record at every look", () => {

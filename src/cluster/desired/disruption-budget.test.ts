@@ -76,6 +76,14 @@ const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
     given: withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "replacement"),
     expect: 2,
   },
+  {
+    name: "the same while etcd cannot be asked: who is on record as a voter is none that may start any moment",
+    given: {
+      ...withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "replacement"),
+      members: unknown("no leader"),
+    },
+    expect: 2,
+  },
 ];
 
 for (const { name, given, expect: wanted } of cases) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { QUARANTINE_LABEL } from "#api/names.ts";
+import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_CLUSTER_TOKEN_ANNOTATION, QUARANTINE_LABEL } from "#api/names.ts";
 import { adoptedIdentity, newIdentity } from "#cluster/desired/identity.ts";
 import type { PersistentVolumeClaim } from "#kube/kinds.ts";
 import { claim, claimIdentity, cluster } from "../../../test/kit/cluster.ts";
@@ -30,6 +30,12 @@ function putAside(name: string): PersistentVolumeClaim {
   return { ...one, metadata: { ...one.metadata, labels: { [QUARANTINE_LABEL]: "true" } } };
 }
 
+/** What does not say this of itself. */
+function without(annotation: string, one: PersistentVolumeClaim): PersistentVolumeClaim {
+  const { [annotation]: _, ...annotations } = one.metadata.annotations ?? {};
+  return { ...one, metadata: { ...one.metadata, annotations } };
+}
+
 const kept = [claim("my-etcd-10", claimIdentity("c1", "m10")), claim("my-etcd-9", claimIdentity("c1", "m9"))];
 const adopted = {
   clusterID: "c1",
@@ -51,6 +57,16 @@ const cases: { name: string; claims: readonly PersistentVolumeClaim[]; expect: o
     name: "a claim without a word tells nothing",
     claims: [...kept, claim("my-etcd-0")],
     expect: { unclear: "claim my-etcd-0 does not say which member of which cluster it belongs to" },
+  },
+  {
+    name: "a claim that tells its member and not its cluster tells nothing",
+    claims: [...kept, without(CLAIM_CLUSTER_ID_ANNOTATION, claim("my-etcd-0", claimIdentity("c1", "m0")))],
+    expect: { unclear: "claim my-etcd-0 does not say which member of which cluster it belongs to" },
+  },
+  {
+    name: "the token is told by whichever claim knows it",
+    claims: [kept[0]!, without(CLAIM_CLUSTER_TOKEN_ANNOTATION, kept[1]!)],
+    expect: adopted,
   },
   {
     name: "a claim under another name tells nothing",

@@ -2,9 +2,10 @@ import { expect, test } from "vitest";
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import { peerSpecSchema } from "#api/v1alpha1/peer-schema.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer } from "#cluster/desired/peer.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
 import { apiVersionOf } from "#kube/kinds.ts";
-import { cluster } from "../../../test/kit/cluster.ts";
-import { stranger, withMember } from "../../../test/kit/cluster-changes.ts";
+import { cluster, LATER_ID, withoutMember } from "../../../test/kit/cluster.ts";
+import { stranger, withEachMember, withMember, withoutPeers } from "../../../test/kit/cluster-changes.ts";
 
 const settled = cluster();
 const identity = settled.cluster.status!.identity!;
@@ -110,3 +111,36 @@ for (const { name, given, expect: wanted } of stages) {
     expect(peerSpecSchema.parse(given.spec)).toEqual(given.spec);
   });
 }
+
+test("a first member gets its own ID", () => {
+  const ids = identity.initialMembers.map(({ name }) => newPeer(settled, identity, name).spec?.memberID);
+  expect(ids).toEqual(identity.initialMembers.map(({ id }) => id));
+});
+
+test("what has no means to bootstrap, or no ID, does not name them", () => {
+  expect(fencedPeer(settled, identity, "my-etcd-0").spec).not.toHaveProperty("bootstrap");
+  expect(intendedPeer(settled, identity, "my-etcd-3").spec).not.toHaveProperty("memberID");
+});
+
+test("the ID of a member that has joined is what etcd lists, then what its EtcdPeer has, and the frozen list's at last", () => {
+  const name = "my-etcd-1";
+  const [, founder] = identity.initialMembers;
+  const id = (snapshot: typeof settled) => fencedPeer(snapshot, identity, name).spec?.memberID;
+  const peers = settled.peers.map((peer) =>
+    peer.metadata.name === name ? { ...peer, spec: { ...peer.spec, memberID: LATER_ID } } : peer,
+  );
+  const later = withEachMember(settled, (_, n) => (n === 1 ? { id: memberIdFromHex(LATER_ID) } : {}));
+  expect(id(withoutPeers(later, name))).toBe(LATER_ID);
+  expect(id(withoutPeers(withoutMember(settled, name), name))).toBe(founder?.id);
+  expect(id(withoutMember({ ...settled, peers }, name))).toBe(LATER_ID);
+});
+
+test("whoever joins is told where each member is: where it would be sought, while nothing else is known, or at all its URLs", () => {
+  const listed = (snapshot: typeof settled) =>
+    intendedPeer(snapshot, identity, "my-etcd-3").spec?.bootstrap?.static.initialCluster[1];
+  const usual = { name: "my-etcd-1", host: "my-etcd-1.my-etcd.foo.svc" };
+  expect(listed(cluster({ down: ["my-etcd-0", "my-etcd-1"] }))).toStrictEqual(usual);
+  const peerURLs = ["http://my-etcd-1.my-etcd.foo.svc:2380", "http://10.1.2.3:2380"];
+  const two = withEachMember(settled, (_, n) => (n === 1 ? { peerUrls: peerURLs } : {}));
+  expect(listed(two)).toEqual({ ...usual, peerURLs });
+});

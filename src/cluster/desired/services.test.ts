@@ -75,6 +75,7 @@ const edits: { name: string; edited: object; differs: boolean }[] = [
   { name: "a policy that is no business of ours", edited: { internalTrafficPolicy: "Local" }, differs: false },
   { name: "the selector", edited: { selector: { app: "other" } }, differs: true },
   { name: "a port", edited: { ports: [{ ...CLIENT, targetPort: 9999 }] }, differs: true },
+  { name: "that it leads to members that are ready", edited: { publishNotReadyAddresses: true }, differs: true },
   { name: "a further port", edited: { ports: [CLIENT, PEER] }, differs: true },
 ];
 for (const { name, edited, differs } of edits) {
@@ -88,6 +89,7 @@ test("a headless Service that is none any more is put right", () => {
   const wanted = headlessService(cluster());
   expect(serviceDiffers(live(wanted), wanted)).toBe(false);
   expect(serviceDiffers(live(wanted, { publishNotReadyAddresses: false }), wanted)).toBe(true);
+  expect(serviceDiffers(live(wanted, { clusterIP: "10.0.0.7" }), wanted)).toBe(true);
 });
 
 test("a budget that somebody loosened is put right", () => {

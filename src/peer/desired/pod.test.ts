@@ -209,3 +209,7 @@ for (const { limit, expect: wanted } of threads) {
     expect(environment(peer({ spec: { podTemplate: { resources: { limits } } } })).GOMAXPROCS).toBe(wanted);
   });
 }
+
+test("a container for which nobody asked for resources does not name them", () => {
+  expect(replicaSet(peer()).spec?.template?.spec?.containers[0]).not.toHaveProperty("resources");
+});

@@ -39,3 +39,9 @@ test("size, class and selector of a claim are what the user wrote", () => {
     ...volumeClaimTemplate,
   });
 });
+
+test("a claim says nothing of what is not known yet", () => {
+  const { clusterID } = peer().peer.spec;
+  const fresh = peer({ stage: "new", spec: { memberID: undefined, clusterToken: undefined } });
+  expect(volumeClaim(fresh).metadata.annotations).toStrictEqual({ "etcd.improbable.io/cluster-id": clusterID });
+});

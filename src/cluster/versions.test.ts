@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { isRelease, runningVersion, versionOf } from "#cluster/versions.ts";
+import { cluster } from "#kit/cluster.ts";
+
+interface Given {
+  /** Releases that the EtcdPeers have, from my-etcd-0 on. */
+  readonly peers: readonly string[];
+  /** Releases that the status tells, from my-etcd-0 on. */
+  readonly told?: readonly string[];
+  /** What the status tells of the cluster. */
+  readonly whole?: string;
+}
+
+function running({ peers, told = [], whole }: Given): ClusterSnapshot {
+  const settled = cluster({ replicas: Math.max(peers.length, 1), spec: { version: "3.7.0" } });
+  const members = told.map((version, n) => {
+    return { name: `my-etcd-${n}`, id: `${n}`, healthy: true, leader: false, learner: false, version };
+  });
+  const status = { ...settled.cluster.status, members, ...(whole === undefined ? {} : { version: whole }) };
+  const made = peers.map((version, n) => ({ ...settled.peers[n]!, spec: { ...settled.peers[n]!.spec, version } }));
+  return { ...settled, cluster: { ...settled.cluster, status }, peers: made };
+}
+
+test.each<[string, Given, string]>([
+  ["what most members run, when they are the last", { peers: ["3.5.30", "3.6.16", "3.6.16"] }, "3.6.16"],
+  ["what most members run, when they are the first", { peers: ["3.6.16", "3.6.16", "3.5.30"] }, "3.6.16"],
+  ["of equals the oldest", { peers: ["3.6.16", "3.5.30"] }, "3.5.30"],
+  ["what the only EtcdPeer has, not what was told", { peers: ["3.5.30"], told: ["3.6.16", "3.6.16"] }, "3.5.30"],
+  ["without EtcdPeers what was told", { peers: [], told: ["3.6.16", "3.5.30", "3.5.30"], whole: "3.7.3" }, "3.5.30"],
+  [
+    "builds of somebody's own are no release",
+    { peers: [], told: ["mine", "mine", "3.6.16"], whole: "3.7.3" },
+    "3.6.16",
+  ],
+  ["when nothing was told of members, what was told of the cluster", { peers: [], whole: "3.6.2" }, "3.6.2"],
+  ["when nothing was told, what is asked for", { peers: [] }, "3.7.0"],
+])("versions: new members get %s", (_what, given, version) => {
+  expect(runningVersion(running(given))).toBe(version);
+});
+
+test.each<[string, Given, string]>([
+  ["its EtcdPeer has, not what it told", { peers: ["3.6.16", "3.5.30", "3.6.16"], told: ["", "3.6.16"] }, "3.5.30"],
+  ["it told, not what others did", { peers: ["3.6.16"], told: ["3.6.16", "3.5.30"] }, "3.5.30"],
+  [
+    "the cluster runs, when it told of a build of somebody's own",
+    { peers: ["3.6.16"], told: ["3.6.16", "mine"] },
+    "3.6.16",
+  ],
+  ["the cluster runs, when it told nothing", { peers: ["3.6.16"], told: ["3.5.30"] }, "3.6.16"],
+])("versions: a member keeps what %s", (_what, given, version) => {
+  expect(versionOf(running(given), "my-etcd-1")).toBe(version);
+});
+
+test("versions: a release is three numbers", () => {
+  expect(["3.6.16", "3.6", "3.6.16-rc.0", "v3.6.16"].map(isRelease)).toEqual([true, false, false, false]);
+});

@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import type { EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
+import { NOW, pod } from "#kit/cluster.ts";
+import { peer } from "#kit/peer.ts";
+import type { Pod } from "#kube/kinds.ts";
+import { planPeer } from "#peer/plan.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { mayWait, peerStatus } from "#peer/status.ts";
+
+function statusOf(given: PeerSnapshot): EtcdPeerStatus {
+  return peerStatus(given, planPeer(given));
+}
+
+const BORN_AT_MS = NOW - 3_600_000;
+const pulling = {
+  ...pod("my-etcd-0", { ready: false }),
+  spec: {},
+  status: { phase: "Pending", containerStatuses: [{ name: "etcd", state: { waiting: { reason: "ErrImagePull" } } }] },
+} as unknown as Pod;
+
+/** So long after it was made its pod has not started. */
+function young(ageMs: number, before?: EtcdPeerStatus): PeerSnapshot {
+  const given = peer({ stage: "starting", ...(before === undefined ? {} : { status: before }) });
+  return { ...given, pod: pulling, takenAtMs: BORN_AT_MS + ageMs };
+}
+
+test.each([
+  ["at once", 0, true],
+  ["seconds later", 9_999, true],
+  ["after ten seconds", 10_000, false],
+  ["by a clock that is behind", -1, false],
+])("peer status: of a peer that is new no word is said of its pod's progress: %s", (_when, ageMs, quiet) => {
+  const given = young(ageMs);
+  const [ready] = statusOf(given).conditions ?? [];
+  expect(ready).toMatchObject({ type: "Ready", status: "False", reason: "PodPending" });
+  if (quiet) expect(ready?.message).toBe("its pod is starting");
+  else expect(ready?.message).toContain("ErrImagePull");
+  expect(mayWait(given, statusOf(given))).toBe(quiet);
+});
+
+test("peer status: a peer without a time of creation is not new", () => {
+  const given = young(0);
+  const { creationTimestamp: _, ...metadata } = given.peer.metadata;
+  expect(mayWait({ ...given, peer: { ...given.peer, metadata } }, statusOf(given))).toBe(false);
+});
+
+function said(type: string, status: "True" | "False", reason: string) {
+  return { type, status, reason, message: "", observedGeneration: 1, lastTransitionTime: "2026-01-01T11:30:00Z" };
+}
+
+test("peer status: a peer that is new is told of at once when anything but its pod is in its way, or when it was ready", () => {
+  const given = young(1_000);
+  const status = (...conditions: ReturnType<typeof said>[]): EtcdPeerStatus => ({ conditions });
+  const pending = said("Ready", "False", "PodPending");
+  expect(mayWait(given, status(said("Other", "False", "ClaimTaken"), pending))).toBe(true);
+  expect(mayWait(given, status(said("Other", "False", "PodPending"), said("Ready", "False", "ClaimTaken")))).toBe(
+    false,
+  );
+  expect(mayWait(young(1_000, status(said("Ready", "True", "MemberHealthy"))), status(pending))).toBe(false);
+  expect(mayWait(young(1_000, status(said("Other", "True", "Other"), pending)), status(pending))).toBe(true);
+});
+
+test("peer status: it tells which wish it is about, and keeps what others said", () => {
+  const given = peer({ status: { conditions: [said("Other", "True", "Other")] } });
+  const wish = (generation: number | undefined) => {
+    const { generation: _, ...metadata } = given.peer.metadata;
+    const known = generation === undefined ? metadata : { ...metadata, generation };
+    return statusOf({ ...given, peer: { ...given.peer, metadata: known } });
+  };
+  expect(wish(7)).toMatchObject({ observedGeneration: 7, conditions: [{ type: "Other" }, { observedGeneration: 7 }] });
+  expect(wish(undefined).observedGeneration).toBe(0);
+});
