@@ -19,6 +19,12 @@ const MUTATED = [
   "patience.ts",
   "exposure.ts",
   "surplus.ts",
+  "snapshot.ts",
+  "status.ts",
+  "versions.ts",
+  "health-log.ts",
+  "conditions/**/*.ts",
+  "desired/**/*.ts",
   "rules/**/*.ts",
 ];
 
