@@ -49,8 +49,15 @@ export function admissionRequest(body: unknown): AdmissionRequest {
 /** The API server cuts each warning off behind so many characters. */
 const MAX_WARNING_LENGTH = 256;
 
-/** The answer. @param of the object's name, for the refusal */
-export function admissionReview(uid: string, of: string, { refusals, warnings }: Findings): object {
+/** What a refusal is about; kubectl says it in front of the reasons. */
+export interface Subject {
+  readonly group: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** The answer. @param of is needed for a refusal */
+export function admissionReview(uid: string, of: Subject | undefined, { refusals, warnings }: Findings): object {
   const texts = warnings.map((text) =>
     text.length > MAX_WARNING_LENGTH ? `${text.slice(0, MAX_WARNING_LENGTH - 1)}…` : text,
   );
@@ -64,10 +71,10 @@ export function admissionReview(uid: string, of: string, { refusals, warnings }:
 }
 
 /** As the API server itself refuses what its schema forbids. */
-function statusOf(name: string, refusals: readonly Refusal[]): object {
+function statusOf(of: Subject | undefined, refusals: readonly Refusal[]): object {
   const causes = refusals.map(({ field, message }) => ({ reason: "FieldValueInvalid", field, message }));
   const message = refusals.map((refusal) => `${refusal.field}: ${refusal.message}`).join("; ");
-  return { code: 422, reason: "Invalid", message, details: { name, causes } };
+  return { code: 422, reason: "Invalid", message, details: { ...of, causes } };
 }
 
 /** @throws OperatorError InvalidSpec when it is no object. @param where for the words */

@@ -127,6 +127,8 @@ test("what the API server would refuse of the pod is refused, in its words", asy
       reason: "Invalid",
       message: `spec.podTemplate.resources.requests: Invalid value: "2": must be less`,
       details: {
+        group: "etcd.improbable.io",
+        kind: "EtcdCluster",
         name: "my-etcd",
         causes: [
           {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { CLUSTER_ADMISSION_PATH, CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, selectorText } from "#api/names.ts";
+import { CLUSTER_ADMISSION_PATH, CLUSTER_LABEL, GROUP, MANAGED_BY_LABEL, OPERATOR, selectorText } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { asOperatorError } from "#base/error.ts";
 import { isSameData } from "#base/hash.ts";
@@ -50,18 +50,18 @@ export function clusterAdmission(tools: ClusterAdmission): Webhook {
     maxBytes: MAX_BYTES,
     async answer(body, signal) {
       const request = admissionRequest(body);
-      if (request.kind === SCALE) return admissionReview(request.uid, "", scaleFindings(request));
+      if (request.kind === SCALE) return admissionReview(request.uid, undefined, scaleFindings(request));
       if (!/^EtcdCluster\..*\.etcd\.improbable\.io$/.test(request.kind)) {
         throw invalid(`request.kind is ${told(request.kind)}; what is checked here is an EtcdCluster`);
       }
       if (request.operation !== "CREATE" && request.operation !== "UPDATE")
-        return admissionReview(request.uid, "", NO_FINDINGS);
+        return admissionReview(request.uid, undefined, NO_FINDINGS);
       const cluster = clusterIn(request.object, "request.object");
       const findings = await findingsOf(tools, request, cluster, signal);
       const { namespace, name } = cluster.metadata;
       const because = findings.refusals.map(({ field, message }) => `${field}: ${message}`).join("; ");
       if (because !== "") tools.log.info({ namespace, name, because }, "refused an EtcdCluster");
-      return admissionReview(request.uid, name, findings);
+      return admissionReview(request.uid, { group: GROUP, kind: "EtcdCluster", name }, findings);
     },
   };
 }

@@ -25,7 +25,7 @@ test("kubectl shows what is refused, and what is unwise", async () => {
   const refused = await apply(namespace.name, { replicas: 3, podTemplate: { ...GOOD, affinity: { nodeAfinity: {} } } });
   expect(refused.code).toBe(1);
   expect(refused.said).toContain(
-    'admission webhook "etcdclusters.etcd.improbable.io" denied the request: spec.podTemplate.affinity.nodeAfinity: unknown field',
+    'The EtcdCluster "my-etcd" is invalid: spec.podTemplate.affinity.nodeAfinity: unknown field; a Pod has none of this name',
   );
   expect(await apply(namespace.name, { replicas: 3, podTemplate: GOOD })).toEqual({ code: 0, said: "" });
 });
