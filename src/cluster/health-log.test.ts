@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { PAUSED_ANNOTATION } from "#api/names.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
-import { cluster, unpublished } from "#kit/cluster.ts";
+import { claim, claimIdentity, cluster, LATER_ID, pod, unpublished, withArrival } from "#kit/cluster.ts";
 
 const KEY = { namespace: "foo", name: "my-etcd" };
 const healthy = cluster();
@@ -102,6 +102,7 @@ test("health log: that one was vouched for makes no other one's count begin anew
 test("health log: nobody counts as lost while a pause keeps the operator from giving it its pod", () => {
   const paused = cluster({ down: ["my-etcd-2"], annotations: { [PAUSED_ANNOTATION]: "true" } });
   expect(after([paused, 0], [paused, 5_000], [down, 5_000])).toMatchObject({
+    knownForMs: 0,
     sickForMs: 10_000,
     lostForMs: 0,
   });
@@ -113,6 +114,19 @@ test("health log: nor while its EtcdPeer is gone", () => {
     sickForMs: 10_000,
     lostForMs: 0,
   });
+});
+
+test("health log: time in which all that a learner lacks is a pod does not count for its deadline", () => {
+  const added = withArrival(healthy, "my-etcd-3", "added");
+  const { clusterID } = healthy.cluster.status!.identity!;
+  const its = claim("my-etcd-3", claimIdentity(clusterID, LATER_ID));
+  const refused = { ...added, claims: [...added.claims, its] };
+  const made = { ...refused, pods: new Map([...refused.pods, ["my-etcd-3", pod("my-etcd-3", { ready: false })]]) };
+  const log = new HealthLog();
+  log.look(KEY, refused, 0);
+  expect(log.look(KEY, refused, 10_000).get(LATER_ID)).toMatchObject({ knownForMs: 0, sickForMs: 10_000 });
+  log.look(KEY, made, 20_000);
+  expect(log.look(KEY, made, 30_000).get(LATER_ID)).toMatchObject({ knownForMs: 10_000, sickForMs: 30_000 });
 });
 
 test("health log: a cluster that is gone leaves nothing behind", () => {

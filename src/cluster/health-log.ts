@@ -1,3 +1,4 @@
+import { lacksOnlyPod } from "#cluster/learners.ts";
 import { isHealthy, knownMembers, takesPart } from "#cluster/members.ts";
 import { isVouchedFor } from "#cluster/patience.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
@@ -66,7 +67,7 @@ export class HealthLog {
       const isVouched = isSick && isVouchedFor(snapshot, member);
       const hasItsPeer = peerNamed(snapshot, member.name) !== undefined;
       members.set(member.id, {
-        known: counted(last?.known ?? NOTHING, sinceMs, isEvidence),
+        known: counted(last?.known ?? NOTHING, sinceMs, isEvidence && !lacksOnlyPod(snapshot, member)),
         sick: isSick ? counted(last?.sick ?? NOTHING, sinceMs) : NOTHING,
         lost: isSick && !isVouched ? counted(last?.lost ?? NOTHING, sinceMs, isEvidence && hasItsPeer) : NOTHING,
         silent: isHealthy(snapshot, member) ? NOTHING : counted(last?.silent ?? NOTHING, sinceMs),

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { present } from "#base/observed.ts";
-import { isInSync, neverRan } from "#cluster/learners.ts";
+import { isInSync, lacksOnlyPod, neverRan } from "#cluster/learners.ts";
 import { type KnownMember, knownMembers } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { claim, claimIdentity, cluster, endpointStatus, LATER_ID, pod, withArrival } from "#kit/cluster.ts";
@@ -76,4 +76,37 @@ const cases: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
 ];
 for (const { name, given, expect: wanted } of cases) {
   test(`learners: one ${name}`, () => expect(neverRan(given, learnerIn(given))).toBe(wanted));
+}
+
+/** The arriving member's EtcdPeer says why it is not ready. */
+function saying(snapshot: ClusterSnapshot, reason: string): ClusterSnapshot {
+  const conditions = [
+    { type: "Other", status: "False", reason: "NameTaken", message: "" },
+    { type: "Ready", status: "False", reason, message: "" },
+  ];
+  const peers = snapshot.peers.map((peer) =>
+    peer.metadata.name === "my-etcd-3" ? ({ ...peer, status: { conditions } } as typeof peer) : peer,
+  );
+  return { ...snapshot, peers };
+}
+
+const waiting: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
+  { name: "with a volume and without a pod lacks only that", given: withClaim(added, true), expect: true },
+  { name: "whose pod is refused lacks only that", given: saying(withClaim(added, true), "PodPending"), expect: true },
+  { name: "whose name is taken lacks another name", given: saying(withClaim(added, true), "NameTaken"), expect: false },
+  {
+    name: "that has a pod lacks something else",
+    given: withPod(withClaim(added, true), { hasRun: false }),
+    expect: false,
+  },
+  { name: "without a volume may be luckier elsewhere", given: withClaim(added, false), expect: false },
+  { name: "without a claim lacks more than a pod", given: added, expect: false },
+  {
+    name: "with a vote is no learner",
+    given: withEachMember(withClaim(added, true), () => ({ isLearner: false })),
+    expect: false,
+  },
+];
+for (const { name, given, expect: wanted } of waiting) {
+  test(`learners: one ${name}`, () => expect(lacksOnlyPod(given, learnerIn(given))).toBe(wanted));
 }

@@ -1,5 +1,5 @@
 import { claimOf, health, type KnownMember, knownMembers, mayHoldData, takesPart, votersOf } from "#cluster/members.ts";
-import { type ClusterSnapshot, isFounder } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, isFounder, peerNamed } from "#cluster/snapshot.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { hasRun } from "#kube/pod.ts";
 
@@ -52,4 +52,16 @@ export function neverRan(snapshot: ClusterSnapshot, member: KnownMember): boolea
   if (!mayHoldData(claim)) return true;
   const pod = snapshot.pods.get(member.name);
   return member.isLearner && pod !== undefined && !hasRun(pod);
+}
+
+/**
+ * Whether all that the learner lacks is a pod: its claim has a volume, and no pod is there, because none may be made, or the one that was
+ * has gone. What a quota or a policy refuses to this member it refuses to every other, so another try is no luckier, and it leaves a
+ * claim of which nobody knows whether a pod ever used it. Where only the name is taken another member, of another name, does help.
+ */
+export function lacksOnlyPod(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const claim = claimOf(snapshot, member);
+  if (!member.isLearner || claim === undefined || !mayHoldData(claim) || snapshot.pods.has(member.name)) return false;
+  const ready = peerNamed(snapshot, member.name)?.status?.conditions?.find(({ type }) => type === "Ready");
+  return ready?.reason !== "NameTaken";
 }

@@ -59,7 +59,10 @@ export interface ClusterSnapshot {
 
 /** Times by a clock that does not jump. Time in which nobody looked is in none of them, `wellMsAgo` excepted. */
 export interface MemberHistory {
-  /** For how long looks with a member list have known the member, pauses excepted, in milliseconds. */
+  /**
+   * For how long looks with a member list have known the member, in milliseconds; pauses excepted, and the time in which all that a
+   * learner lacks is a pod.
+   */
   readonly knownForMs: number;
   /** For how long no look has found that it takes part, in milliseconds; 0 when it does, or did at the look before. */
   readonly sickForMs: number;

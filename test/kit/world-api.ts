@@ -218,13 +218,19 @@ export class ApiServer {
     if (before?.metadata.uid === object.metadata.uid) this.#remove("kubernetes", "remove", resource, before);
   }
 
-  /** As the API server says it: 403, which is KubeInvalid when admission said no (src/kube/error.ts). */
-  #admit(actor: Actor, { plural }: AnyResource, verb: "create" | "replace"): void {
+  /** What admission says to such a write, as the API server tells it; `undefined` when it may be made. */
+  refusal(actor: Actor, { plural }: AnyResource, verb: "create" | "replace"): string | undefined {
     const admission = this.admission.get(plural);
-    if (actor === "person" || admission === undefined || admission === "undone") return;
-    if (admission === "quotaExceeded" && verb !== "create") return;
+    if (actor === "person" || admission === undefined || admission === "undone") return undefined;
+    if (admission === "quotaExceeded" && verb !== "create") return undefined;
     const why = admission === "denied" ? "a webhook denied the request" : "exceeded quota";
-    throw new OperatorError("KubeInvalid", `${verb} ${plural} is forbidden: ${why}`);
+    return `${verb} ${plural} is forbidden: ${why}`;
+  }
+
+  /** As the API server says it: 403, which is KubeInvalid when admission said no (src/kube/error.ts). */
+  #admit(actor: Actor, resource: AnyResource, verb: "create" | "replace"): void {
+    const refusal = this.refusal(actor, resource, verb);
+    if (refusal !== undefined) throw new OperatorError("KubeInvalid", refusal);
   }
 
   #table(resource: AnyResource): Map<string, KubeObject> {

@@ -72,7 +72,7 @@ export class Kubelets {
     return set !== undefined;
   }
 
-  /** The ReplicaSet controller makes a pod that is missing. */
+  /** The ReplicaSet controller makes a pod that is missing, or says why it may not. */
   createPod(): boolean {
     const { api, random } = this.#parts;
     const set = this.#pick(
@@ -84,6 +84,9 @@ export class Kubelets {
     );
     const seen = this.#seenSets.get(set?.metadata.uid ?? "");
     if (set === undefined || seen === undefined) return false;
+    const refusal = api.refusal("kubernetes", PODS, "create");
+    if (refusal !== undefined) return this.#sayRefused(set, refusal);
+    this.#sayRefused(set, undefined);
     const template = seen.spec?.template;
     const { namespace, name, uid } = set.metadata;
     api.create<Pod>("kubernetes", PODS, {
@@ -98,6 +101,18 @@ export class Kubelets {
       },
       spec: template?.spec as NonNullable<Pod["spec"]>,
     });
+    return true;
+  }
+
+  /** Condition ReplicaFailure: `SetCondition` in pkg/controller/replicaset/replica_set_utils.go. @returns whether that is news */
+  #sayRefused(set: ReplicaSet, message: string | undefined): boolean {
+    const { api, nowMs } = this.#parts;
+    const { conditions: before, ...rest } = set.status ?? { replicas: 0 };
+    if ((before?.[0]?.message ?? undefined) === message) return false;
+    const lastTransitionTime = rfc3339(nowMs());
+    const failure = { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message, lastTransitionTime };
+    const status = { ...rest, ...(message === undefined ? {} : { conditions: [failure] }) } as ReplicaSet["status"];
+    api.update("kubernetes", REPLICA_SETS, set, { status } as Partial<ReplicaSet>);
     return true;
   }
 

@@ -1,10 +1,13 @@
 import { learnerIsCountedLate } from "./drained.ts";
 import { formingNeverEnds, formingPollsForEver, founderForgot, founderStaysAway } from "./forming.ts";
 import {
+  endlessRefusal,
+  endlessRefusalOfSets,
   endlessReplacement,
   healthyIsLost,
   learnerStaysFenced,
   outageIsPatience,
+  refusalHoldsBack,
   secondPodIsBelieved,
 } from "./lost.ts";
 import {
@@ -25,6 +28,9 @@ export const STORIES = {
   secondPodIsBelieved,
   learnerStaysFenced,
   endlessReplacement,
+  endlessRefusal,
+  endlessRefusalOfSets,
+  refusalHoldsBack,
   foreignVoterCostsOurs,
   foreignVoterBlocksJoining,
   foreignLearnerIsNagged,

@@ -1,6 +1,6 @@
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import { NAMESPACE } from "#kit/world-people.ts";
-import { PERSISTENT_VOLUME_CLAIMS, PODS } from "#kube/kinds.ts";
+import { type AnyResource, PERSISTENT_VOLUME_CLAIMS, PODS, REPLICA_SETS } from "#kube/kinds.ts";
 import { type Scene, type Story, scene } from "./scene.ts";
 
 // Who is given up, and who is not. Stories say what is wrong; undefined: nothing is.
@@ -54,6 +54,42 @@ export const endlessReplacement: Story = async () => {
   return claims > 4
     ? `${claims} claims, of which ${of.quarantined().length} were put aside and never held data`
     : undefined;
+};
+
+/** A fourth member is wanted, and a quota lets nobody make its pod: neither it nor any other that would be tried in its place. */
+export const endlessRefusal: Story = () => refusedForTwoHours(PODS);
+
+/** As before; here not even its ReplicaSet may be made. */
+export const endlessRefusalOfSets: Story = () => refusedForTwoHours(REPLICA_SETS);
+
+async function refusedForTwoHours({ plural }: AnyResource): Promise<string | undefined> {
+  const of = await scene(3);
+  const { api } = of.world;
+  api.admission.set(plural, "quotaExceeded");
+  of.edit({ replicas: 4 });
+  await of.forMs(2 * 60 * 60_000);
+  const claims = api.list(PERSISTENT_VOLUME_CLAIMS).length;
+  if (claims > 4) return `${claims} claims, of which ${of.quarantined().length} were put aside and never held data`;
+  const { message } = of.condition("Progressing") ?? {};
+  if (message?.includes("exceeded quota") !== true) return `the quota is not told of: ${message}`;
+  api.admission.clear();
+  await of.forMs(5 * 60_000);
+  const { status, reason } = of.condition("Ready") ?? {};
+  return status === "True" ? undefined : `the quota is gone, and Ready is ${status} (${reason})`;
+}
+
+/** As before; then a voter loses its claim. It comes first, and whose pod cannot be made does not hold it back for ever. */
+export const refusalHoldsBack: Story = async () => {
+  const of = await scene(3);
+  const { api } = of.world;
+  api.admission.set(PODS.plural, "quotaExceeded");
+  of.edit({ replicas: 4 });
+  await of.forMs(60 * 60_000);
+  api.delete("person", PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name: "db-1" });
+  const pod = api.list(PODS).find(({ spec }) => spec?.hostname === "db-1");
+  if (pod !== undefined) api.delete("person", PODS, pod.metadata);
+  await of.forMs(60 * 60_000);
+  return removals(of).includes("removeMember db-1") ? undefined : `db-1 is not replaced; ${removals(of)} went`;
 };
 
 /**

@@ -1,4 +1,4 @@
-import { answeringVoters, neverRan, ownArriving } from "#cluster/learners.ts";
+import { answeringVoters, lacksOnlyPod, neverRan, ownArriving } from "#cluster/learners.ts";
 import { isLeaving, type KnownMember, takesPart } from "#cluster/members.ts";
 import { givenUp } from "#cluster/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
@@ -17,8 +17,11 @@ const COPY_BYTES_PER_SECOND = 5 * 1024 * 1024;
 //   Another one may be luckier: its volume may come to lie on another node. So it is moved, with its claim, which never held
 //   data. But not every ten minutes for ever: each try may last as long as all those before it together, counted from the moment
 //   when the cluster was last whole (Ready), and six hours at the most. The same goes for one that starts and ends again and again.
+// And what of one whose pod may not be made, because of a quota or a policy?
+//   It waits: nobody else would get a pod either. Its time goes on when it has one (knownForMs in snapshot.ts).
 // And when a voter is lost meanwhile?
-//   Whoever cannot start makes room at once: nothing else is done while a member is on its way, and the lost one comes first.
+//   Whoever cannot start makes room at once: nothing else is done while a member is on its way, and the lost one comes first. Who lacks
+//   only a pod may have it in a moment, and makes room when it has been without for long.
 
 /** A learner that has not caught up by its deadline is taken back; a fresh one is tried afterwards. */
 export const giveUpLearner: ClusterRule = {
@@ -30,7 +33,7 @@ export const giveUpLearner: ClusterRule = {
       const isUnused = neverRan(snapshot, learner);
       const removal = isUnused ? "never-started" : "replacement";
       const lost = givenUp(snapshot).find(({ id }) => id !== learner.id);
-      if (lost !== undefined && isUnused) {
+      if (lost !== undefined && (isUnused || waitsForPod(snapshot, learner))) {
         const because = `${learner.name} could not be started yet, and ${lost.name} is lost: that comes first`;
         return step("give-up-learner", because, { do: "markRemoval", peer, removal });
       }
@@ -43,6 +46,11 @@ export const giveUpLearner: ClusterRule = {
     return undefined;
   },
 };
+
+function waitsForPod(snapshot: ClusterSnapshot, learner: KnownMember): boolean {
+  const history = snapshot.histories.get(learner.id);
+  return history !== undefined && history.sickForMs > LEARNER_BASE_MS && lacksOnlyPod(snapshot, learner);
+}
 
 /** Whether the learner has been known for longer than it may take to get its vote. */
 export function isOverdue(snapshot: ClusterSnapshot, learner: KnownMember): boolean {

@@ -47,6 +47,31 @@ const crashing = (knownMs: number) => {
   ]);
   return knownFor({ ...arrival, pods, claims: claimed }, LATER_ID, knownMs);
 };
+/** The learner takes no part for so long, and is known for a minute besides that. */
+function sick(snapshot: ClusterSnapshot, sickMs: number): ClusterSnapshot {
+  const history = {
+    knownForMs: MINUTE,
+    sickForMs: sickMs,
+    wellMsAgo: undefined,
+    lostForMs: sickMs,
+    silentForMs: sickMs,
+  };
+  return { ...snapshot, histories: new Map([...snapshot.histories, [LATER_ID, history]]) };
+}
+
+/** Its claim has a volume, and no pod of it can be made. */
+function refused(sickMs: number): ClusterSnapshot {
+  const arrival = withArrival(wanted5, "my-etcd-3", "added");
+  const claimed = [...arrival.claims, claim("my-etcd-3", { "etcd.improbable.io/member-id": LATER_ID })];
+  return sick({ ...arrival, claims: claimed }, sickMs);
+}
+
+/** A voter is lost besides. */
+function besideLost(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const pods = new Map([...snapshot.pods].filter(([name]) => name !== "my-etcd-1"));
+  return sickFor(silent({ ...snapshot, pods }, "my-etcd-1"), "my-etcd-1", 300_000);
+}
+
 const started = (knownMs: number) => knownFor(withArrival(wanted5, "my-etcd-3", "started"), LATER_ID, knownMs);
 
 const given: { name: string; given: ClusterSnapshot; expect: RegExp | undefined }[] = [
@@ -84,6 +109,31 @@ const given: { name: string; given: ClusterSnapshot; expect: RegExp | undefined 
       9 * HOUR,
     ),
     expect: /has not got its vote within 10 min$/,
+  },
+  {
+    name: "whose pod cannot be made makes room for a lost voter when that has lasted",
+    given: besideLost(refused(10 * MINUTE + 1)),
+    expect: /my-etcd-3 could not be started yet, and my-etcd-1 is lost/,
+  },
+  {
+    name: "whom no look has seen before does not",
+    given: besideLost({ ...refused(HOUR), histories: new Map() }),
+    expect: undefined,
+  },
+  {
+    name: "whose pod is only late does not",
+    given: besideLost(refused(10 * MINUTE)),
+    expect: undefined,
+  },
+  {
+    name: "that has a pod, and whose container runs, does not",
+    given: besideLost(sick(crashing(MINUTE), HOUR)),
+    expect: undefined,
+  },
+  {
+    name: "whose pod cannot be made is waited for",
+    given: wholeBefore(refused(9 * HOUR), 9 * HOUR),
+    expect: undefined,
   },
   {
     name: "has six hours at the most, and not less",
