@@ -1,8 +1,9 @@
 import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import type { World } from "#kit/world.ts";
 import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
+import { PODS } from "#kube/kinds.ts";
 import { settle } from "./ambient.ts";
-import { happen, kubernetesStep } from "./happenings.ts";
+import { happen, kubernetesStep, REFUSABLE } from "./happenings.ts";
 import { isHindered } from "./impediments.ts";
 import { Memory } from "./memory.ts";
 import type { Profile } from "./profile.ts";
@@ -46,7 +47,7 @@ export function heal(world: World, profile: Profile): void {
 }
 
 function keepWrong(world: World, { obstacle }: Profile): void {
-  const { kubelets, random, etcd } = world;
+  const { kubelets, random, etcd, api } = world;
   switch (obstacle) {
     case "none":
       return;
@@ -64,9 +65,17 @@ function keepWrong(world: World, { obstacle }: Profile): void {
     case "diskEmptied":
       happen(world, "emptyDisk");
       return;
+    case "podsRefused":
+      api.admission.set(PODS.plural, random.pick(REFUSALS) ?? "denied");
+      return;
+    case "writesRefused":
+      api.admission.set(random.pick(REFUSABLE)?.plural ?? "", random.pick(REFUSALS) ?? "denied");
+      return;
   }
   obstacle satisfies never;
 }
+
+const REFUSALS = ["quotaExceeded", "denied"] as const;
 
 /** Everything that can happen happens, until nothing is written any more. @returns why it never comes to rest */
 export async function calmDown(world: World, next: () => void, memory = new Memory()): Promise<string | undefined> {

@@ -14,6 +14,7 @@ import { clusterIdFromHex, hexOf, type MemberId } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
 import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
 import {
+  type AnyResource,
   controllerOf,
   type KubeObject,
   PERSISTENT_VOLUME_CLAIMS,
@@ -114,11 +115,23 @@ class Ending {
     return this.#world.api.list(ETCD_PEERS).filter(({ spec }) => spec.clusterName === this.#cluster.metadata.name);
   }
 
-  #missingObject({ initialMembers }: ClusterIdentity): string | undefined {
+  /** What the cluster has beside its members, and that is not there. */
+  #missing() {
     const { name } = this.#cluster.metadata;
-    if (this.#find(SERVICES, headlessServiceName(name)) === undefined) return "its headless Service is missing";
-    if (this.#find(SERVICES, clientServiceName(name)) === undefined) return "its client Service is missing";
-    if (this.#find(POD_DISRUPTION_BUDGETS, disruptionBudgetName(name)) === undefined) return "its budget is missing";
+    const needed = [
+      { resource: SERVICES as AnyResource, of: headlessServiceName(name), what: "headless Service" },
+      { resource: SERVICES as AnyResource, of: clientServiceName(name), what: "client Service" },
+      { resource: POD_DISRUPTION_BUDGETS as AnyResource, of: disruptionBudgetName(name), what: "budget" },
+    ];
+    return needed.filter(({ resource, of }) => this.#find(resource, of) === undefined);
+  }
+
+  #missingObject({ initialMembers }: ClusterIdentity): string | undefined {
+    for (const { resource, what } of this.#missing()) {
+      const isRefused = this.#world.api.refusal("operator", resource, "create") !== undefined;
+      const wrong = isRefused ? this.#tellsOfRefusal() : `its ${what} is missing`;
+      if (wrong !== undefined) return wrong;
+    }
     for (const member of initialMembers.filter(({ joined }) => joined)) {
       const peer = this.#peers().find(({ spec }) => spec.memberID === member.id);
       if (peer === undefined) continue; // replaced, or the wrong members are told of below
@@ -128,7 +141,8 @@ class Ending {
       if (peer.spec.bootstrap !== undefined) return `EtcdPeer ${member.name} is not fenced`;
       const set = this.#find(REPLICA_SETS, member.name);
       const isOurs = set !== undefined && controllerOf(set)?.uid === peer.metadata.uid;
-      if (isOurs && templateCanStartEmpty(set)) return `ReplicaSet ${member.name} is not fenced`;
+      if (isOurs && templateCanStartEmpty(set) && !this.#isHeldBack(peer))
+        return `ReplicaSet ${member.name} is not fenced`;
       const pod = this.#world.api.list(PODS).find((each) => isOurs && isRunningPodOf(each, set));
       if (pod !== undefined && canStartEmpty(flagsOf(pod))) return `pod ${pod.metadata.name} is not fenced`;
     }
@@ -172,7 +186,11 @@ class Ending {
     if (isFull) return this.#says("Ready", "False", "NoSpaceAlarm");
     // Only a member that a person added can be complained of for ever: the operator leaves it alone.
     if (isComplete && alarms.length > 0) return this.#says("Ready", "False", "CorruptionAlarm");
-    if (isComplete) return this.#wrongWhenComplete(own.map(({ id }) => hexOf(id)));
+    if (isComplete)
+      return this.#wrongWhenComplete(
+        own.map(({ id }) => hexOf(id)),
+        quorumOf(voters.length),
+      );
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False, and the cluster is not complete";
     const isSettled = this.#condition("Progressing")?.reason === "Settled";
     return isSettled ? "Progressing says that nothing is to be done, and the cluster is not complete" : undefined;
@@ -192,7 +210,7 @@ class Ending {
     return nowMs - (this.#memory.arrivingSinceMs.get(member) ?? nowMs);
   }
 
-  #wrongWhenComplete(ids: readonly string[]): string | undefined {
+  #wrongWhenComplete(ids: readonly string[], needed: number): string | undefined {
     const peers = this.#peers();
     const { version } = this.#cluster.spec;
     const extra = peers.find(({ spec }) => !ids.includes(spec.memberID ?? ""));
@@ -208,13 +226,41 @@ class Ending {
         .find(({ metadata }) => metadata.name === unready.metadata.name);
       const isDisowned = claim !== undefined && !isClaimOf(claim, unready);
       const says = unready.status?.conditions?.find(({ type }) => type === "Ready")?.reason;
-      return isDisowned && says === "ClaimTaken"
+      return (isDisowned && says === "ClaimTaken") || this.#isHeldBack(unready)
         ? undefined
         : `EtcdPeer ${unready.metadata.name} is not Ready: ${says}`;
     }
+    // What was never made, or not put right, is refused: nothing else keeps the operator from it.
+    const budget = this.#find(POD_DISRUPTION_BUDGETS, disruptionBudgetName(this.#cluster.metadata.name));
+    // A pod of a member that is gone counts as long as it is there, such as on a node that is down.
+    const isOf = ({ metadata }: KubeObject) => metadata.labels?.[CLUSTER_LABEL] === this.#cluster.metadata.name;
+    const hasOnlyItsPods = this.#world.api.list(PODS).filter(isOf).length === ids.length;
+    const isOurBudget =
+      hasOnlyItsPods && budget !== undefined && controllerOf(budget)?.uid === this.#cluster.metadata.uid;
+    const isLacking = this.#missing().length > 0 || (isOurBudget && budget?.spec?.minAvailable !== needed);
+    const told = isLacking ? this.#tells("Ready", "is forbidden") : undefined;
     const strangers = this.#strangers();
-    if (strangers.length > 0) return this.#says("Ready", "False", "NameTaken") ?? this.#namesOne("Ready", strangers);
+    if (strangers.length > 0)
+      return (
+        told ??
+        (isLacking ? undefined : this.#says("Ready", "False", "NameTaken")) ??
+        this.#namesOne("Ready", strangers)
+      );
+    if (isLacking) return told ?? this.#says("Ready", "False", "StepRefused");
     return this.#says("Ready", "True", "AllMembersHealthy") ?? this.#says("Progressing", "False", "Settled");
+  }
+
+  /** Whether a change of its ReplicaSet is refused, and its EtcdPeer says so. */
+  #isHeldBack({ status }: EtcdPeer): boolean {
+    const isTold = status?.conditions?.some(({ message }) => message.includes("is forbidden")) ?? false;
+    return isTold && this.#world.api.refusal("operator", REPLICA_SETS, "replace") !== undefined;
+  }
+
+  #tellsOfRefusal(): string | undefined {
+    const texts = (this.#cluster.status?.conditions ?? []).map(({ message }) => message);
+    return texts.some((text) => text.includes("is forbidden"))
+      ? undefined
+      : `what is refused should be told of, and these are told: ${texts.join("; ")}`;
   }
 
   #namesOne(type: string, objects: readonly KubeObject[]): string | undefined {

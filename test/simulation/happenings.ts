@@ -177,10 +177,13 @@ function corruptMember(world: World): boolean {
   return true;
 }
 
+/** What a quota or a policy may refuse. */
+export const REFUSABLE = [SERVICES, POD_DISRUPTION_BUDGETS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS, PODS] as const;
+
 /** Somebody sets or lifts a quota or a policy, and does not know whom it hits. */
 function refuseWrites(world: World): boolean {
   const { random, api } = world;
-  const kind = random.pick([SERVICES, POD_DISRUPTION_BUDGETS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS]);
+  const kind = random.pick(REFUSABLE);
   if (kind === undefined) return false;
   const admission = api.admission.has(kind.plural) ? undefined : random.pick(["quotaExceeded", "denied", "undone"]);
   if (admission === undefined) api.admission.delete(kind.plural);

@@ -109,6 +109,7 @@ export function isHindered({ kubelets, etcd, api, people }: World): boolean {
     hasForeign ||
     isHidden ||
     isNameTakenUnseen(api) ||
+    api.admission.size > 0 ||
     kubelets.isOutOfVolumes ||
     kubelets.nodes.some(({ isUp, cutSinceMs }) => !isUp || cutSinceMs !== undefined)
   );

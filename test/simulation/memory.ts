@@ -70,7 +70,7 @@ export class Memory {
   readonly wellMs = new Map<string, { from: number; until: number; fromStep: number }>();
   /** The last time in which the member took part in the quorum without a break, whoever could see it. */
   readonly tookPartMs = new Map<string, { from: number; until: number; step: number }>();
-  /** Since when, in world time, a member has been a learner or unstarted. */
+  /** Since when, in world time, a member has been a learner or unstarted, and could have had a pod. */
   readonly arrivingSinceMs = new Map<string, number>();
   /** Cluster IDs with a leader, by uid of the EtcdCluster. */
   readonly led = new Map<string, Set<ClusterId>>();
@@ -180,7 +180,8 @@ export class Memory {
         const key = memberKey({ clusterId, memberId });
         if (!isAnnounced) this.lastUnstarted.set(key, world.step);
         if (!isLearner && name !== "") this.arrivingSinceMs.delete(key);
-        else if (!this.arrivingSinceMs.has(key)) this.arrivingSinceMs.set(key, world.time.nowMs);
+        else if (!this.arrivingSinceMs.has(key) || isRefusedPod(world, clusterId, memberId))
+          this.arrivingSinceMs.set(key, world.time.nowMs);
       }
   }
 
@@ -191,6 +192,14 @@ export class Memory {
     const { from, fromStep } = before ?? { from: time.nowMs, fromStep: step };
     this.wellMs.set(key, { from, until: time.nowMs, fromStep });
   }
+}
+
+/** Whether no pod may be made for the member, and none is there: then its time stands still. */
+function isRefusedPod({ api }: World, clusterId: ClusterId, memberId: MemberId): boolean {
+  if (!api.admission.has(PODS.plural) && !api.admission.has(REPLICA_SETS.plural)) return false;
+  const isOf = ({ spec }: EtcdPeer) => spec.clusterID === hexOf(clusterId) && spec.memberID === hexOf(memberId);
+  const peer = api.list(ETCD_PEERS).find(isOf);
+  return peer !== undefined && !api.list(PODS).some(({ spec }) => spec?.hostname === peer.metadata.name);
 }
 
 /** By the last leader, or by the member itself before there was one. */

@@ -86,6 +86,14 @@ const atOnce = replaced("remove-member", (real, snapshot) => {
   return step("remove-member", "mutant", { do: "removeMember", name, id: memberIdFromHex(id) });
 });
 
+/** Time in which all that a learner lacks is a pod counts like any other. */
+function impatient(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const histories = [...snapshot.histories].map(([id, history]): [string, MemberHistory] => {
+    return [id, { ...history, knownForMs: Math.max(history.knownForMs, history.sickForMs) }];
+  });
+  return { ...snapshot, histories: new Map(histories) };
+}
+
 export const HEALING_MUTANTS: readonly Mutant[] = [
   {
     name: "replace-lost has no patience",
@@ -157,5 +165,10 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
       ),
     ),
     leaning: NO_VOLUME,
+  },
+  {
+    name: "a learner whose pod is refused is given up",
+    edits: [seeing("give-up-learner", impatient)],
+    leaning: { ...SCALED, obstacle: "podsRefused" },
   },
 ];

@@ -28,7 +28,15 @@ export type Mishap = (typeof MISHAPS)[number];
 export type Happening = (typeof ORDINARY)[number] | Mishap | PeoplesAct;
 
 /** What stays wrong when everything else is repaired. */
-export const OBSTACLES = ["none", "nodeStaysDown", "noVolume", "membersStayHidden", "diskEmptied"] as const;
+export const OBSTACLES = [
+  "none",
+  "nodeStaysDown",
+  "noVolume",
+  "membersStayHidden",
+  "diskEmptied",
+  "podsRefused",
+  "writesRefused",
+] as const;
 export type Obstacle = (typeof OBSTACLES)[number];
 
 /** What people may set `spec.version` to: the last is what clusters are made with. */
