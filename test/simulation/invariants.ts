@@ -137,8 +137,6 @@ const noAmnesia: Invariant = {
   breaks(event, _world, memory) {
     if (event.is !== "started" || !event.amnesia) return undefined;
     const { podUid, peer, data } = event.process;
-    memory.excused.add(data.clusterId);
-    memory.excuses.add("window");
     return memory.windowPods.has(podUid) ? undefined : `${peer} (${memberKey(data)}) started over on an empty disk`;
   },
 };

@@ -35,7 +35,8 @@ export type Excuse = keyof typeof MOST_EXCUSED;
 //   Never once its fence stands. Before that there is a window that no operator can close: a member writes data as soon as
 //   it has started, and its flags change only after the operator has seen it: first on its EtcdPeer, then on its ReplicaSet,
 //   then on the pod that runs. The window is modelled by the pod: a start with amnesia is excused exactly when the pod was made
-//   from a template with which a member can start on an empty disk, and says so still. In the end no such pod may be left.
+//   from a template with which a member can start on an empty disk, says so still, and the template was written before the
+//   member's fence. In the end no such pod may be left.
 //   A cluster to which that happened may lose acknowledged writes; it is counted, and no longer asked whether it did.
 
 /** What has to be remembered from event to event. Members are named as `cluster ID/member ID`. */
@@ -44,7 +45,9 @@ export class Memory {
   readonly fenced = new Set<string>();
   /** The last step in which etcd listed the member as yet to start. */
   readonly lastUnstarted = new Map<string, number>();
-  /** Uids of pods that were made from a template without fence. */
+  /** Uids of ReplicaSets that were written without fence before their member was fenced. */
+  readonly windowSets = new Set<string>();
+  /** Uids of pods that were made from a template without fence, of one of those ReplicaSets. */
   readonly windowPods = new Set<string>();
   /** Clusters in which a member started over within the window. */
   readonly excused = new Set<ClusterId>();
@@ -85,6 +88,7 @@ export class Memory {
 
   /** Notes what the event means for later ones. After the promises were checked. */
   note(event: WorldEvent, world: World): void {
+    if (event.is === "started" && event.amnesia) this.#noteAmnesia(event.process);
     if (event.is === "write") this.#noteWrite(event, world);
     else if (event.is === "acts") this.#noteRestored(event);
     else if (event.is === "listed") this.lastListed.set(hexOf(event.clusterId), world.step);
@@ -114,14 +118,30 @@ export class Memory {
         break;
       case REPLICA_SETS: {
         const key = memberOf(after as ReplicaSet, world);
-        if (key !== undefined && actor === "operator" && !templateCanStartEmpty(after as ReplicaSet))
-          this.fenced.add(key);
+        if (key !== undefined && actor === "operator") this.#noteTemplate(key, after as ReplicaSet);
         break;
       }
       case PODS:
-        if (verb === "create" && canStartEmpty(flagsOf(after as Pod))) this.windowPods.add(uid);
+        if (
+          verb === "create" &&
+          canStartEmpty(flagsOf(after as Pod)) &&
+          this.windowSets.has(controllerOf(after)?.uid ?? "")
+        )
+          this.windowPods.add(uid);
         break;
     }
+  }
+
+  #noteAmnesia({ podUid, data }: Process): void {
+    if (!this.windowPods.has(podUid)) return;
+    this.excused.add(data.clusterId);
+    this.excuses.add("window");
+  }
+
+  #noteTemplate(key: string, set: ReplicaSet): void {
+    if (!templateCanStartEmpty(set)) this.fenced.add(key);
+    else if (this.fenced.has(key)) this.windowSets.delete(set.metadata.uid);
+    else this.windowSets.add(set.metadata.uid);
   }
 
   /**

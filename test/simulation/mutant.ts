@@ -39,6 +39,11 @@ export interface Mutant {
    * only when it breaks this one, and must keep it in the same history as soon as its guards are back.
    */
   readonly promise?: string;
+  /**
+   * Promises that are not asked while it is hunted, because they would be broken before the one that it is there for: each promise has to
+   * be seen to be able to fail.
+   */
+  readonly unasked?: readonly string[];
 }
 
 /** The operator that the mutant stands for. */

@@ -192,6 +192,18 @@ export function listedByRecord(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...snapshot, members: { is: "present", value } };
 }
 
+/** Who has joined gets flags with which it may start over. */
+export const RESTARTING: Pick<Mutant, "edits" | "parts"> = {
+  edits: [
+    doing("restore-peer", (real, snapshot) => {
+      const identity = identityOf(snapshot);
+      if (real.do !== "createPeer" || identity === undefined) return real;
+      return { ...real, peer: newPeer(snapshot, identity, real.peer.metadata.name) };
+    }),
+    unguarded("cluster", "bootstrap-once"),
+  ],
+  parts: { kube: credulous },
+};
 /** Rules that are wrong, and pairs of a rule and the guard that stands behind it. */
 const WEAKENED: readonly Mutant[] = [
   {
@@ -234,16 +246,16 @@ const WEAKENED: readonly Mutant[] = [
   {
     name: "restore-peer lets the member bootstrap + without guard bootstrap-once",
     promise: "fence",
-    edits: [
-      doing("restore-peer", (real, snapshot) => {
-        const identity = identityOf(snapshot);
-        if (real.do !== "createPeer" || identity === undefined) return real;
-        return { ...real, peer: newPeer(snapshot, identity, real.peer.metadata.name) };
-      }),
-      unguarded("cluster", "bootstrap-once"),
-    ],
-    parts: { kube: credulous },
+    ...RESTARTING,
     leaning: { ...FORMED, often: { deletePeer: 2 } },
+  },
+  // What the fence keeps from happening, seen when nobody asks about the fence itself.
+  {
+    name: "restore-peer lets the member bootstrap + without guard bootstrap-once, and disks are emptied",
+    promise: "no amnesia",
+    unasked: ["fence", "frozen list"],
+    ...RESTARTING,
+    leaning: { ...FORMED, often: { deletePeer: 3, emptyDisk: 2, killContainer: 3, etcd: 30 } },
   },
   {
     name: "bootstrap follows spec.replicas + without guard bootstrap-once",

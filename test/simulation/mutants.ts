@@ -35,18 +35,18 @@ export interface Hunt {
 
 /** Tells histories with the mutant until a promise is broken, and the last of them again with the real operator. */
 export async function hunt(mutant: Mutant): Promise<Hunt> {
-  const { name, covered } = mutant;
+  const { name, covered, unasked } = mutant;
   const mutation = mutationOf(mutant);
   const most = covered === undefined ? MOST_HISTORIES : FEW_HISTORIES;
   for (let seed = 1; seed <= most; seed++) {
     // etcd's own care would hide what the mutant forgets.
     const profile = profileOf(seed, { hasStrictEtcd: false, ...mutant.leaning });
-    const told = await tell(profile, { mutation });
+    const told = await tell(profile, { mutation, unasked });
     if (!isBroken(told, mutant)) continue;
     const real = await tell(profile);
     const alibi = real.violation === undefined ? undefined : real;
     const kept = guardedAgain(mutant);
-    const again = kept === undefined ? undefined : await tell(profile, { mutation: mutationOf(kept) });
+    const again = kept === undefined ? undefined : await tell(profile, { mutation: mutationOf(kept), unasked });
     const unkept = again?.violation?.invariant === told.violation?.invariant ? again : undefined;
     return { name, covered, caught: told, histories: seed, alibi, unkept };
   }
