@@ -219,6 +219,20 @@ const WEAKENED: readonly Mutant[] = [
     leaning: { ...FORMING, often: { editReplicas: 3 } },
   },
   {
+    name: "bootstrap lets each member form a cluster of its own",
+    promise: "one cluster",
+    edits: [
+      doing("bootstrap", (real, snapshot) => {
+        const identity = identityOf(snapshot);
+        if (real.do !== "createPeer" || identity === undefined) return real;
+        const { name } = real.peer.metadata;
+        const initialMembers = identity.initialMembers.filter((member) => member.name === name);
+        return { ...real, peer: newPeer(snapshot, { ...identity, initialMembers }, name) };
+      }),
+    ],
+    leaning: FORMING,
+  },
+  {
     name: "record-joined believes whoever answers",
     promise: "joined is true",
     edits: [seeing("record-joined", believing)],

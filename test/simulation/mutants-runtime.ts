@@ -31,6 +31,15 @@ export const restless: NonNullable<Mutation["cluster"]> = (real) => ({
   plan: (snapshot) => real.plan(snapshot, () => undefined),
 });
 
+/** Who waits looks again twice a second, however long it has waited. */
+const hurried: NonNullable<Mutation["cluster"]> = (real) => ({
+  ...real,
+  plan: (snapshot, resting) => {
+    const plan = real.plan(snapshot, resting);
+    return plan.next === "wait" ? { ...plan, recheckAfterMs: 500 } : plan;
+  },
+});
+
 /** The pod that runs is not asked whether it has been told. */
 const byRecordAlone: Edit = (plans) => ({
   ...plans,
@@ -77,6 +86,12 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
       peer: (real) => ({ ...real, plan: (snapshot) => real.plan(snapshot, () => undefined) }),
     },
     leaning: REFUSED,
+  },
+  {
+    name: "whoever waits looks twice a second for ever",
+    promise: "rests",
+    parts: { cluster: hurried },
+    leaning: { ...FORMING, obstacle: "noVolume", steps: 10 },
   },
   {
     name: "the budget counts voters only",

@@ -4,12 +4,16 @@ import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES } from "#peer/plan.ts";
+import { forgetfulVoter } from "../simulation/forgetful-voter.ts";
 import { INVARIANTS } from "../simulation/invariants.ts";
 import { MUTANTS, table } from "../simulation/mutants.ts";
 import { hunts } from "../simulation/side-by-side.ts";
 
+/** What became of each mutant: found once, asked twice. */
+const hunted = hunts();
+
 test("simulation: every mutant is found, or says what else keeps the promise", { timeout: 600_000 }, async () => {
-  const found = await hunts();
+  const found = await hunted;
   console.log(table(found));
   assert.equal(found.length, MUTANTS.length);
   const missed = found.filter(({ caught, covered }) => caught === undefined && covered === undefined);
@@ -29,6 +33,24 @@ test("simulation: every mutant is found, or says what else keeps the promise", {
     [],
     "the promise is broken although the guard is there",
   );
+});
+
+/** Promises that are asked about a history as a whole, beside those of each event. */
+const OF_THE_WHOLE = ["converges", "ends well", "rests"];
+
+test("simulation: every promise is seen to be broken by something", { timeout: 600_000 }, async () => {
+  const forgotten = await forgetfulVoter(true);
+  const broken = new Set([...(await hunted).flatMap(({ caught }) => caught?.violation?.invariant ?? []), ...forgotten]);
+  const promises = [...INVARIANTS.map(({ name }) => name), ...OF_THE_WHOLE];
+  assert.deepEqual(
+    promises.filter((name) => !broken.has(name)),
+    [],
+  );
+});
+
+test("simulation: what a voter that forgets would lose is kept", async () => {
+  assert.deepEqual([...(await forgetfulVoter(false))], []);
+  assert.ok((await forgetfulVoter(true)).has("nothing lost"));
 });
 
 test("simulation: every rule and every guard is left out once", () => {
@@ -56,8 +78,10 @@ test("simulation: who says see the pair names the promise that its pair breaks",
     unpaired.map(({ name }) => name),
     [],
   );
-  const promises = INVARIANTS.map(({ name }) => name);
-  const unknown = MUTANTS.filter(({ promise }) => promise !== undefined && !promises.includes(promise));
+  const promises = [...INVARIANTS.map(({ name }) => name), ...OF_THE_WHOLE];
+  const unknown = MUTANTS.filter(({ promise, unasked = [] }) =>
+    [...unasked, ...(promise === undefined ? [] : [promise])].some((name) => !promises.includes(name)),
+  );
   assert.deepEqual(
     unknown.map(({ name }) => name),
     [],
