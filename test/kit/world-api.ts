@@ -128,7 +128,8 @@ export class ApiServer {
       creationTimestamp: rfc3339(this.#nowMs()),
       ...(isClaim ? { finalizers: [CLAIM_PROTECTION] } : {}),
     };
-    return this.#store(actor, "create", resource, undefined, { ...rest, metadata } as KubeObject) as T;
+    const spec = withAddress(resource, rest.spec, `10.96.${this.#uids >> 8}.${this.#uids & 0xff}`);
+    return this.#store(actor, "create", resource, undefined, { ...rest, ...spec, metadata } as KubeObject) as T;
   }
 
   /** With uid and resourceVersion as preconditions, as a PUT has them. */
@@ -141,7 +142,8 @@ export class ApiServer {
     }
     this.#admit(actor, resource, "replace");
     if (actor === "operator" && this.admission.get(resource.plural) === "undone") return before as KubeObject as T;
-    const spec = (draft as Partial<Anything>).spec;
+    const old = (before.spec as { clusterIP?: string } | undefined)?.clusterIP;
+    const { spec } = { ...draft, ...withAddress(resource, (draft as Partial<Anything>).spec, old) };
     validate(resource, before.spec, spec);
     const generation = (before.metadata.generation ?? 0) + (isDeepStrictEqual(spec, before.spec) ? 0 : 1);
     const { uid, creationTimestamp, deletionTimestamp } = before.metadata;
@@ -151,7 +153,7 @@ export class ApiServer {
       generation,
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     };
-    const after = { ...before, ...draft, status: before.status, metadata: { ...draft.metadata, ...kept } };
+    const after = { ...before, ...draft, spec, status: before.status, metadata: { ...draft.metadata, ...kept } };
     return this.#change(actor, "replace", resource, before, after as KubeObject) as T;
   }
 
@@ -326,6 +328,12 @@ function fixedIn({ clusterName, storage, podTemplate }: EtcdPeerSpec): object {
 
 /** The regular expression in the CEL rule of a version. */
 const VERSION = new RegExp(/matches\('(.+)'\)/.exec(JSON.stringify(versionSchema.meta()))?.[1] ?? "no rule");
+
+/** A Service gets an address unless it says which, or None, and keeps it: pkg/registry/core/service/storage/alloc.go. */
+function withAddress({ plural }: AnyResource, spec: unknown, address: string | undefined): { spec?: unknown } {
+  if (plural !== SERVICES.plural || address === undefined) return spec === undefined ? {} : { spec };
+  return { spec: { clusterIP: address, ...(spec as object) } };
+}
 
 function merged(
   before: Readonly<Record<string, string>> | undefined,

@@ -7,22 +7,46 @@ import type { Endpoint } from "#etcd/endpoint.ts";
 import { type EtcdRefusal, REFUSAL_TEXTS } from "#etcd/error.ts";
 import type { HeardPeers } from "#etcd/heard-peers.ts";
 import { type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
+import { PODS, type Pod, SERVICES } from "#kube/kinds.ts";
+import type { ApiServer } from "./world-api.ts";
 import type { Calls } from "./world-calls.ts";
 import { type Entry, membersOf, votersOf } from "./world-disk.ts";
 import type { Etcd, Process } from "./world-etcd.ts";
 import { whyNotAdd, whyNotPromote, whyNotRemove } from "./world-reconfiguration.ts";
 
+/**
+ * From the kubelet's word until the client Service leads to a pod, in milliseconds: longer than a look waits for it
+ * (src/cluster/client-service-answer.ts), as on a busy node.
+ */
+const ROUTED_AFTER_MS = 5_000;
+
 /** etcd's API as far as the operator calls it, answered by the simulated members at their pods' addresses. */
 export class WorldEtcdClient {
+  readonly #api: ApiServer;
   readonly #etcd: Etcd;
   readonly #calls: Calls;
+  readonly #nowMs: () => number;
   readonly #onList: (process: Process) => void;
+  readonly #onServed: (service: string) => void;
 
-  /** @param parts.onList hears of each member list that a quorum confirmed */
-  constructor(parts: { etcd: Etcd; calls: Calls; onList: (process: Process) => void }) {
+  /**
+   * @param parts.onList hears of each member list that a quorum confirmed
+   * @param parts.onServed hears of each Service, by uid, through which the operator was served
+   */
+  constructor(parts: {
+    api: ApiServer;
+    etcd: Etcd;
+    calls: Calls;
+    nowMs: () => number;
+    onList: (process: Process) => void;
+    onServed: (service: string) => void;
+  }) {
+    this.#api = parts.api;
+    this.#nowMs = parts.nowMs;
     this.#etcd = parts.etcd;
     this.#calls = parts.calls;
     this.#onList = parts.onList;
+    this.#onServed = parts.onServed;
   }
 
   /** What the operator gets. Calls that it does not make are left out. */
@@ -39,6 +63,16 @@ export class WorldEtcdClient {
       health: async (address) => {
         try {
           return present(await this.#call("Health", { address }, false, (process) => this.#health(process)));
+        } catch (thrown) {
+          return unknown(thrown instanceof Error ? thrown.message : String(thrown));
+        }
+      },
+      serves: async (address) => {
+        try {
+          const text = `Serves at ${address}`;
+          const unavailable = (why: string) => new OperatorError("EtcdUnavailable", `${text}: ${why}`);
+          const run = () => this.#serves(address, unavailable);
+          return present(await this.#calls.send({ text, changes: false, unavailable, run }));
         } catch (thrown) {
           return unknown(thrown instanceof Error ? thrown.message : String(thrown));
         }
@@ -81,6 +115,29 @@ export class WorldEtcdClient {
     const text = `${method} at ${endpoint.address}`;
     const unavailable = (why: string) => new OperatorError("EtcdUnavailable", `${text}: ${why}`);
     return this.#calls.send({ text, changes, unavailable, run: () => run(this.#dial(endpoint, unavailable)) });
+  }
+
+  /** Through the Service of this address: to any of the pods that have been ready for so long that kube-proxy has heard of it. */
+  #serves(address: string, unavailable: (why: string) => OperatorError): true {
+    const service = this.#api.list(SERVICES).find(({ spec }) => `${spec?.clusterIP}:${CLIENT_PORT}` === address);
+    const selector = Object.entries(service?.spec?.selector ?? {});
+    const routed = this.#api
+      .list(PODS)
+      .filter((pod) => selector.every(([key, value]) => pod.metadata.labels?.[key] === value) && this.#isRouted(pod));
+    if (service === undefined || routed.length === 0) throw unavailable("connection refused");
+    const processes = routed.map(({ metadata }) => this.#etcd.processes.get(metadata.uid));
+    // It may come to any of them.
+    if (processes.some((each) => each === undefined || each.isHidden)) throw unavailable("no answer");
+    if (processes.some((each) => each !== undefined && this.#etcd.leaderOf(each) === undefined))
+      throw unavailable("status 503");
+    this.#onServed(service.metadata.uid);
+    return true;
+  }
+
+  #isRouted({ metadata, status }: Pod): boolean {
+    const ready = status?.conditions?.find(({ type }) => type === "Ready");
+    const forMs = this.#nowMs() - Date.parse(ready?.lastTransitionTime ?? "");
+    return metadata.deletionTimestamp === undefined && ready?.status === "True" && forMs >= ROUTED_AFTER_MS;
   }
 
   #dial({ address }: Endpoint, unavailable: (why: string) => OperatorError): Process {

@@ -17,6 +17,8 @@ export type WorldEvent =
   | ({ readonly is: "write"; readonly isLeading: boolean } & ApiWrite)
   /** A member list that a quorum confirmed. */
   | { readonly is: "listed"; readonly clusterId: ClusterId }
+  /** The operator was served through a Service. */
+  | { readonly is: "served"; readonly service: string }
   | EtcdEvent
   | OperatorEvent
   /** The API server has granted an eviction. */
@@ -101,8 +103,11 @@ export class World {
       calls,
       time,
       etcd: new WorldEtcdClient({
+        api,
         etcd: this.etcd,
         calls,
+        nowMs: () => time.nowMs,
+        onServed: (service) => this.happened({ is: "served", service }),
         onList: ({ data }) => this.happened({ is: "listed", clusterId: data.clusterId }),
       }).asClient(),
       now: () => this.step,

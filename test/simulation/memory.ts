@@ -65,6 +65,8 @@ export class Memory {
   readonly lastQuorum = new Map<string, number>();
   /** The last step in which a quorum confirmed the member list, by cluster ID. */
   readonly lastListed = new Map<string, number>();
+  /** The last step in which the operator was served through the Service, by its uid. */
+  readonly lastServed = new Map<string, number>();
   /** The last step in which the member ran. */
   readonly lastRun = new Map<string, number>();
   /** The last step in which the member was well: it ran, could be asked, followed a leader, and its data was not in doubt. */
@@ -91,6 +93,7 @@ export class Memory {
     if (event.is === "started" && event.amnesia) this.#noteAmnesia(event.process);
     if (event.is === "write") this.#noteWrite(event, world);
     else if (event.is === "acts") this.#noteRestored(event);
+    else if (event.is === "served") this.lastServed.set(event.service, world.step);
     else if (event.is === "listed") this.lastListed.set(hexOf(event.clusterId), world.step);
     else if (event.is === "step" || event.is === "started" || event.is === "elected") this.#noteRunning(world);
     if (event.is === "started" && !this.version.has(event.process.data.clusterId))

@@ -310,6 +310,18 @@ const PARTS: readonly Mutant[] = [
     leaning: { ...FORMED, often: { killContainer: 4, nodeDown: 2 } },
   },
   {
+    name: "Ready is True before anybody is served through the client Service",
+    promise: "ready is true",
+    parts: {
+      cluster: (real) => ({
+        ...real,
+        status: ({ throughService: _, ...snapshot }, ...rest) =>
+          real.status({ ...snapshot, throughService: undefined }, ...rest),
+      }),
+    },
+    leaning: FORMING,
+  },
+  {
     name: "a peer is Ready when its pod is",
     parts: {
       peer: (real) => ({

@@ -1,4 +1,5 @@
 import type { Condition } from "#runtime/conditions.ts";
+import { FAILING } from "./known-defects.ts";
 import type { Invariant } from "./memory.ts";
 
 // Which truth must a status tell?
@@ -18,7 +19,8 @@ export const availableIsTrue: Invariant = {
 
 export const readyIsTrue: Invariant = {
   name: "ready is true",
-  promise: "Ready=True is never said of a cluster, or a member, that did not run at any moment of the look.",
+  promise:
+    "Ready=True is never said of a cluster, or a member, that did not run at any moment of the look, nor first before a client is served.",
   breaks(event, _world, memory) {
     if (event.is === "peerStatus" && isTrue(event.status.conditions, "Ready")) {
       const key = `${event.status.clusterID}/${event.status.memberID}`;
@@ -32,7 +34,15 @@ export const readyIsTrue: Invariant = {
     const down = members?.find(({ id }) => !hasRun(memory.lastRun, `${identity?.clusterID}/${id}`, event.lookedFrom));
     const wanted = event.snapshot.cluster.spec.replicas;
     if (members?.length !== wanted) return `${members?.length} members are told of, and ${wanted} are wanted`;
-    return down === undefined ? undefined : `${down.name} does not run`;
+    if (down !== undefined) return `${down.name} does not run`;
+    const { cluster, clientService } = event.snapshot;
+    // Who is Ready already is not asked again.
+    const wasReady = isTrue(cluster.status?.conditions, "Ready");
+    const isServed = (memory.lastServed.get(clientService?.metadata.uid ?? "") ?? -1) >= event.lookedFrom;
+    // A known defect; see its story.
+    const isFencing =
+      "readyIsUnasked" in FAILING && event.snapshot.peers.some(({ spec }) => spec.bootstrap !== undefined);
+    return wasReady || isServed || isFencing ? undefined : "nobody was served through the client Service";
   },
 };
 

@@ -1,5 +1,5 @@
 import { learnerIsCountedLate } from "./drained.ts";
-import { formingNeverEnds, formingPollsForEver, founderForgot, founderStaysAway } from "./forming.ts";
+import { formingNeverEnds, formingPollsForEver, founderForgot, founderStaysAway, readyIsUnasked } from "./forming.ts";
 import {
   endlessRefusal,
   endlessRefusalOfSets,
@@ -39,6 +39,7 @@ export const STORIES = {
   founderForgot,
   founderStaysAway,
   formingPollsForEver,
+  readyIsUnasked,
   noSpaceUnseen,
   accessoryHoldsBack,
   asideIsUntold,

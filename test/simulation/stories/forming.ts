@@ -1,5 +1,7 @@
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import type { WorldEvent } from "#kit/world.ts";
 import { NAMESPACE } from "#kit/world-people.ts";
+import { POD_DISRUPTION_BUDGETS, REPLICA_SETS } from "#kube/kinds.ts";
 import { Scene, type Story } from "./scene.ts";
 
 /** One of three founders gets no volume, for half an hour. Two of them are a cluster all the while. */
@@ -60,4 +62,30 @@ export const founderStaysAway: Story = async () => {
   await of.forMs(5 * 60_000);
   const { reason, message } = of.condition("Ready") ?? {};
   return reason === "AllMembersHealthy" ? undefined : `Ready says ${reason}: ${message}`;
+};
+
+/**
+ * The operator is away while the members come up, and fences all of them when it is back: so many steps in a row that the status is
+ * written before the last of them (STEPS_WITHOUT_STATUS in runtime/pass.ts), when nobody has asked through the client Service yet.
+ */
+export const readyIsUnasked: Story = async () => {
+  const of = new Scene(7);
+  await of.start();
+  const { api, kubelets } = of.world;
+  for (const node of kubelets.nodes) node.isUp = false;
+  const isBegun = () => api.list(REPLICA_SETS).length === 7 && api.list(POD_DISRUPTION_BUDGETS).length === 1;
+  for (let tries = 0; !isBegun() && tries < 1_000; tries++) await of.forMs(20);
+  of.world.crashOperator();
+  for (const node of kubelets.nodes) node.isUp = true;
+  await of.forMs(3_000);
+  of.world.startOperator();
+  await of.forMs(30_000);
+  const isReady = (event: WorldEvent) =>
+    event.is === "clusterStatus" &&
+    event.status.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true;
+  const [ready, served] = [of.events.findIndex(isReady), of.events.findIndex(({ is }) => is === "served")];
+  if (ready === -1) throw new Error("the cluster did not come up");
+  return served !== -1 && served < ready
+    ? undefined
+    : "Ready is True before anybody was served through the client Service";
 };
