@@ -184,8 +184,6 @@ class Ending {
     if (isUndecided) return this.#tells("Progressing", "await-verdict:");
     if (alarms.length > 0) return this.#says("Ready", "False", "CorruptionAlarm");
     if (isFull) return this.#says("Ready", "False", "NoSpaceAlarm");
-    // Only a member that a person added can be complained of for ever: the operator leaves it alone.
-    if (isComplete && alarms.length > 0) return this.#says("Ready", "False", "CorruptionAlarm");
     if (isComplete)
       return this.#wrongWhenComplete(
         own.map(({ id }) => hexOf(id)),

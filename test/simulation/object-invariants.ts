@@ -90,9 +90,12 @@ export const claimFirst: Invariant = {
   breaks(event) {
     if (event.is !== "acts" || !("peer" in event.snapshot) || event.step.do !== "createReplicaSet") return undefined;
     const { claim, peer } = event.snapshot;
-    const clusterID = claim?.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION];
-    if (clusterID !== undefined && clusterID === peer.spec.clusterID) return undefined;
-    return `${peer.metadata.name} gets a pod over ${claim === undefined ? "no claim" : `a claim of ${clusterID ?? "somebody"}`}`;
+    const { [CLAIM_CLUSTER_ID_ANNOTATION]: clusterID, [CLAIM_MEMBER_ID_ANNOTATION]: memberID } =
+      claim?.metadata.annotations ?? {};
+    const isOwn = clusterID === peer.spec.clusterID && memberID === peer.spec.memberID;
+    if (clusterID !== undefined && memberID !== undefined && isOwn) return undefined;
+    const whose = `a claim of ${clusterID ?? "somebody"}/${memberID ?? "somebody"}`;
+    return `${peer.metadata.name} gets a pod over ${claim === undefined ? "no claim" : whose}`;
   },
 };
 
