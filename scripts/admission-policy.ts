@@ -5,6 +5,7 @@ import {
   GROUP,
   MANAGED_BY_LABEL,
   OPERATOR,
+  PEER_LABEL,
   QUARANTINE_LABEL,
   WEBHOOKS,
 } from "#api/names.ts";
@@ -95,8 +96,8 @@ export const VALIDATIONS: readonly Validation[] = [
     message: `the operator does not take the label ${MANAGED_BY_LABEL}=${OPERATOR} away`,
   },
   {
-    expression: "variables.resource != 'pods' || !variables.deletes",
-    message: "the operator deletes no pods",
+    expression: `variables.resource != 'pods' || !variables.deletes || '${PEER_LABEL}' in variables.oldLabels`,
+    message: `of pods the operator deletes only those of members, which have the label ${PEER_LABEL}`,
   },
   {
     expression: "!variables.changesPod || object.spec == oldObject.spec",

@@ -47,8 +47,10 @@ export const REASONS = {
   Paused: "The annotation etcd.improbable.io/paused is set: the operator looks and tells, and changes nothing.",
   NotPaused: "The annotation etcd.improbable.io/paused is gone: the operator acts again.",
   ClientServiceSilent: "Every member is healthy, and whoever connects through the client Service is not answered yet.",
-  UpgradeNotSupported:
-    "spec.version differs from what members run; this version of the operator does not change the version of members.",
+  Rolling: "Members are being restarted, one after another, with what the spec asks for.",
+  UpdateStopped:
+    "The first member that was restarted with what the spec asks for did not become healthy, and was put back; the message says why.",
+  NoVersionPath: "Members cannot go to spec.version from what they run; the message says what to do instead.",
   OtherClusterAnswered: "A member answered with the ID of another cluster or member; it is not believed.",
   SameCluster: "No member answers with the ID of another cluster or member any more.",
   FullStrength: "No member is missing.",

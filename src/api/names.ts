@@ -7,6 +7,9 @@ export const GROUP = "etcd.improbable.io";
 /** What the operator, its image, its Deployment and its field manager are called. */
 export const OPERATOR = "etcd-cluster-operator";
 
+/** What etcd's container is called in each member's pod. */
+export const ETCD_CONTAINER = "etcd";
+
 export const CLIENT_PORT = 2379;
 export const PEER_PORT = 2380;
 /** Plain HTTP for `/metrics`, `/livez` and `/readyz`; never carries data. */
@@ -27,6 +30,8 @@ export const PEER_LABEL = `${GROUP}/peer-name`;
 
 /** Hash of the object as we last applied it: nothing is written while it equals the hash of what is wanted. */
 export const APPLIED_HASH_ANNOTATION = `${GROUP}/applied-hash`;
+/** On a ReplicaSet, its template, and thereby each pod: the revision (api/revision.ts) that the pod was or will be made from. */
+export const REVISION_ANNOTATION = `${GROUP}/revision`;
 /** On claims: whose data this is. A claim outlives every other object of its member. */
 export const CLAIM_CLUSTER_ID_ANNOTATION = `${GROUP}/cluster-id`;
 export const CLAIM_CLUSTER_TOKEN_ANNOTATION = `${GROUP}/cluster-token`;

@@ -13,6 +13,7 @@ test("what nobody says has a default, which the help tells", () => {
     workers: 100,
     kubeRequestsPerSecond: 500,
     replaceAfterMs: 300_000,
+    memberTimeoutMs: 600_000,
     logLevel: "info",
   });
   for (const value of [
@@ -37,6 +38,7 @@ describe("numbers", () => {
     { flag: "--workers", field: "workers", min: 1, max: 1_000, factor: 1 },
     { flag: "--kube-requests-per-second", field: "kubeRequestsPerSecond", min: 1, max: 10_000, factor: 1 },
     { flag: "--replace-after", field: "replaceAfterMs", min: 0, max: 86_400, factor: 1_000 },
+    { flag: "--member-timeout", field: "memberTimeoutMs", min: 10, max: 86_400, factor: 1_000 },
   ] as const;
 
   test.each(numbers)("$flag takes $min to $max", ({ flag, field, min, max, factor }) => {
@@ -44,7 +46,17 @@ describe("numbers", () => {
   });
 
   test.each(numbers)("$flag refuses everything else, naming itself and what it may be", ({ flag, min, max }) => {
-    for (const text of [String(max + 1), "-1", "", "ten", "1.5", "1e2", "0x10", " 5", ...(min > 0 ? ["0"] : [])]) {
+    for (const text of [
+      String(max + 1),
+      "-1",
+      "",
+      "ten",
+      "1.5",
+      "1e2",
+      "0x10",
+      " 5",
+      ...(min > 0 ? ["0", String(min - 1)] : []),
+    ]) {
       expect(() => readFlags([`${flag}=${text}`], {})).toThrow(
         `${flag} is ${text}; it must be a whole number from ${min} to ${max}`,
       );

@@ -27,6 +27,8 @@ export interface Flags {
   readonly kubeRequestsPerSecond: number;
   /** How long a member may be lost before it is replaced, in milliseconds. */
   readonly replaceAfterMs: number;
+  /** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
+  readonly memberTimeoutMs: number;
 }
 
 /** Where etcd's own releases are published (https://github.com/etcd-io/etcd/releases). */
@@ -37,6 +39,12 @@ const DEFAULT_IMAGE_REPOSITORY = "gcr.io/etcd-development/etcd";
  * failure finds the cluster without a spare.
  */
 const REPLACE_AFTER_SECONDS = 300;
+
+/**
+ * Ten minutes is a guess: an image of etcd is pulled in one, and a database of 8 GiB is opened in a few. Too small: an update is stopped that
+ * would have gone well. Too large: a cluster of three is without a spare member for so long.
+ */
+const MEMBER_TIMEOUT_SECONDS = 600;
 
 /** A pass mostly waits for answers, which costs some kilobytes. With so many, a slow cluster holds up none of the others. */
 const WORKERS = 100;
@@ -52,6 +60,8 @@ export const USAGE = `Usage: operator [flags]
   --kube-requests-per-second N
                             requests to the API server in the long run, 1 to 10000; default: ${DEFAULT_REQUESTS_PER_SECOND}
   --replace-after SECONDS   how long a member may be lost before it is replaced, 0 to 86400; default: ${REPLACE_AFTER_SECONDS}
+  --member-timeout SECONDS  how long the first member that an update restarts may take until it is healthy, before it is put back, 10 to 86400;
+                            default: ${MEMBER_TIMEOUT_SECONDS}
   --log-level LEVEL         ${LOG_LEVELS.join(", ")}; default: info
   --help
 `;
@@ -82,6 +92,8 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
     ),
     replaceAfterMs: 1_000 * wholeNumber("--replace-after", values["replace-after"], REPLACE_AFTER_SECONDS, 0, 86_400),
     webhookPort: wholeNumber("--webhook-port", values["webhook-port"], 9443, 0, 65_535),
+    memberTimeoutMs:
+      1_000 * wholeNumber("--member-timeout", values["member-timeout"], MEMBER_TIMEOUT_SECONDS, 10, 86_400),
     logLevel: oneOf("--log-level", values["log-level"], "info"),
   };
 }
@@ -100,6 +112,7 @@ function parse(args: readonly string[]) {
         workers: { type: "string" },
         "kube-requests-per-second": { type: "string" },
         "replace-after": { type: "string" },
+        "member-timeout": { type: "string" },
         "log-level": { type: "string" },
       },
     });

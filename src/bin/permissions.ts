@@ -41,8 +41,8 @@ export const PERMISSIONS: readonly Permission[] = [
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: [...FOLLOW, "create", "update"] },
   // peer: the claim; deleted only after somebody asked for fewer members, patched only to put it aside or its labels back
   { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: [...READ, "create", "patch", "delete"] },
-  // peer: fences the running pod, by its annotations
-  { apiGroups: [""], resources: ["pods"], verbs: [...FOLLOW, "patch"] },
+  // peer: fences the running pod, by its annotations; cluster: restarts a member, by deleting its pod
+  { apiGroups: [""], resources: ["pods"], verbs: [...FOLLOW, "patch", "delete"] },
   // peer: which classes there are, for a claim that gets no volume
   { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["list"] },
   // webhooks: tell the API server whom to trust when it asks before it stores an EtcdCluster. No policy can watch over that: the API

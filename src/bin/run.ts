@@ -207,6 +207,7 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
     clock,
     imageRepository: flags.imageRepository,
     replaceAfterMs: flags.replaceAfterMs,
+    memberTimeoutMs: flags.memberTimeoutMs,
     onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),
   };
   const keysOf = (objects: readonly KubeObject[]): readonly Key[] => objects.flatMap(ownKey);

@@ -5,6 +5,7 @@ import { newPeer } from "#cluster/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { born, claim, cluster } from "#kit/cluster.ts";
+import { NEWER, wanting, withCanary, withUpdate } from "#kit/cluster-rolling.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 
 // Before two of its writes the room asks the API server whether what the cache says still holds.
@@ -68,5 +69,65 @@ describe("an identity by which a kept claim's member has not joined", () => {
   test("is not when the claim is another one by now", async () => {
     const other = born({ ...kept, metadata: { ...kept.metadata } }, "another-uid");
     await expect(writesOf(step, fresh, [other])).rejects.toMatchObject({ code: "KubeConflict" });
+  });
+});
+
+describe("a restart", () => {
+  const settled = cluster();
+  const pod = settled.pods.get("my-etcd-2")!;
+  const step: ClusterStep = { do: "restartPod", name: "my-etcd-2", pod };
+
+  test("deletes this very pod as it was read: the one that follows it is another one", async () => {
+    const deleted: unknown[] = [];
+    const kube = {
+      delete: ({ kind }: Resource<KubeObject>, ref: object, { preconditions }: { preconditions?: object }) => {
+        deleted.push({ kind, ref, preconditions });
+        return Promise.resolve();
+      },
+    } as unknown as ClusterWrites["kube"];
+    const etcd = {} as ClusterWrites["etcd"];
+    const ref = { namespace: "foo", name: "my-etcd-2-abcde" };
+    const written = await actOnCluster({ kube, etcd }, step, settled, AbortSignal.timeout(1_000));
+    expect(deleted).toEqual([
+      { kind: "Pod", ref, preconditions: { uid: "uid-of-pod-my-etcd-2", resourceVersion: "300" } },
+    ]);
+    expect(written).toMatchObject({ kind: "deleted", resource: { kind: "Pod" }, ref, uid: "uid-of-pod-my-etcd-2" });
+  });
+});
+
+describe("an update that is stopped", () => {
+  const tried = withUpdate(withCanary(wanting(NEWER), "my-etcd-2"));
+  const step: ClusterStep = { do: "stopUpdate", name: "my-etcd-2", message: "it ended" };
+
+  test("stands in the status, and all else that stands there stays", async () => {
+    const written: KubeObject[] = [];
+    const options: object[] = [];
+    const replace = (_: Resource<KubeObject>, object: KubeObject, how: object) => {
+      written.push(object);
+      options.push(how);
+      return Promise.resolve(object);
+    };
+    const kube = { replace } as unknown as ClusterWrites["kube"];
+    await actOnCluster({ kube, etcd: {} as ClusterWrites["etcd"] }, step, tried, AbortSignal.timeout(1_000));
+    const { status } = tried.cluster;
+    expect(options).toMatchObject([{ subresource: "status" }]);
+    expect(written).toEqual([
+      {
+        ...tried.cluster,
+        status: {
+          ...status,
+          update: {
+            ...status?.update,
+            updated: [],
+            waitingFor: "my-etcd-2",
+            stopped: { member: "my-etcd-2", message: "it ended" },
+          },
+        },
+      },
+    ]);
+  });
+
+  test("is one that is under way", async () => {
+    await expect(writesOf(step, cluster(), [])).rejects.toThrow("under way");
   });
 });

@@ -13,12 +13,21 @@ import { isHealthy, type KnownMember, leaderOf, votersOf } from "#cluster/member
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import type { ClusterStep } from "#cluster/step.ts";
+import { updateStatus } from "#cluster/update-status.ts";
 import type { CallOptions, EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { refusalOf } from "#etcd/error.ts";
 import { clusterIdFromHex } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { type Draft, type KubeObject, POD_DISRUPTION_BUDGETS, type Resource, SERVICES } from "#kube/kinds.ts";
+import {
+  type Draft,
+  type KubeObject,
+  POD_DISRUPTION_BUDGETS,
+  PODS,
+  type Pod,
+  type Resource,
+  SERVICES,
+} from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 import { replacing } from "#kube/replacing.ts";
 import type { Written } from "#runtime/controller.ts";
@@ -78,6 +87,10 @@ export async function actOnCluster(
       );
     case "deletePeer":
       return await deletePeer(kube, step.peer, signal);
+    case "restartPod":
+      return await deletePod(kube, step.pod, signal);
+    case "stopUpdate":
+      return await writeStatus(kube, snapshot, stoppedStatus(snapshot, step), signal);
     case "addLearner":
       return await changed(etcd.addLearner(follower(snapshot), [step.peerUrl], membership(snapshot, signal)));
     case "promote":
@@ -152,6 +165,22 @@ async function deletePeer(kube: ClusterWrites["kube"], { metadata }: EtcdPeer, s
   const { namespace, name, uid, resourceVersion } = metadata;
   await kube.delete(ETCD_PEERS, { namespace, name }, { signal, preconditions: { uid, resourceVersion } });
   return { kind: "deleted", resource: ETCD_PEERS, ref: { namespace, name }, uid };
+}
+
+/** Deletes only this very pod, and only as it was read: what it says of itself may be over. Its ReplicaSet makes the next one. */
+async function deletePod(kube: ClusterWrites["kube"], { metadata }: Pod, signal: AbortSignal): Promise<Written> {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  await kube.delete(PODS, { namespace, name }, { signal, preconditions: { uid, resourceVersion } });
+  return { kind: "deleted", resource: PODS, ref: { namespace, name }, uid };
+}
+
+function stoppedStatus(
+  snapshot: ClusterSnapshot,
+  { name, message }: { name: string; message: string },
+): EtcdClusterStatus {
+  const update = updateStatus(snapshot);
+  invariant(update !== undefined, "an update that is stopped is under way");
+  return { ...snapshot.cluster.status, update: { ...update, stopped: { member: name, message } } };
 }
 
 /** A transfer of the leadership must be asked of the leader itself. */

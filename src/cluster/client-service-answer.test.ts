@@ -6,6 +6,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { changedPeer, cluster, pod, unpublished, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
 import { withJoined } from "#kit/cluster-changes.ts";
+import { NEWER, wanting, withCanary, withStop } from "#kit/cluster-rolling.ts";
 
 /** The API server has given the client Service this address. */
 function addressed(snapshot: ClusterSnapshot, clusterIP: string): ClusterSnapshot {
@@ -75,7 +76,14 @@ const cases: {
     }),
     expect: "asked",
   },
-  { name: "another version is wanted", given: cluster({ spec: { version: "3.7.3" } }), expect: "asked" },
+  {
+    name: "a version is wanted that members cannot go to",
+    given: cluster({ spec: { version: "3.5.35" } }),
+    expect: "asked",
+  },
+  { name: "another version is wanted", given: wanting(NEWER), expect: "not yet asked" },
+  { name: "somebody has restarted with it", given: withCanary(wanting(NEWER), "my-etcd-2"), expect: "not asked" },
+  { name: "an update was stopped", given: withStop(wanting(NEWER), "my-etcd-2"), expect: "asked" },
 ];
 
 for (const { name, given, expect: wanted } of cases) {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { revisedPeer } from "#cluster/desired/peer.ts";
 import { CLUSTER_GUARDS, keepQuorum } from "#cluster/guards.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -6,6 +7,7 @@ import type { ClusterStep } from "#cluster/step.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { born, cluster, sickFor, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
 import { THEIRS, withMember, withStraggler, withUnfencedPod } from "#kit/cluster-changes.ts";
+import { NEWER, OLD, wanting, withPeer, withTurn } from "#kit/cluster-rolling.ts";
 import type { Service } from "#kube/kinds.ts";
 
 // What may never happen, whichever rule wants it. What each guard says of each kind of step: guards.test.ts.
@@ -63,6 +65,7 @@ const [m0, m1, m2] = cluster().cluster.status!.identity!.initialMembers.map(({ n
   id: memberIdFromHex(id),
 }));
 const outage = cluster({ down: ["my-etcd-1", "my-etcd-2"] });
+const down1 = cluster({ down: ["my-etcd-1"] });
 const arriving = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "started");
 forbidden.push(
   {
@@ -182,6 +185,40 @@ forbidden.push(
     guard: "fence-before-vote",
     given: withUnfencedPod(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3"),
     step: { do: "promote", name: "my-etcd-3", id: memberIdFromHex("abcdef12345") },
+  },
+  {
+    name: "restarting a healthy member when the rest is no quorum",
+    guard: "restart-keeps-quorum",
+    given: down1,
+    step: { do: "restartPod", name: "my-etcd-2", pod: down1.pods.get("my-etcd-2")! },
+  },
+  {
+    name: "restarting a member while nobody knows who else is one",
+    guard: "need-member-list",
+    given: outage,
+    step: { do: "restartPod", name: "my-etcd-0", pod: outage.pods.get("my-etcd-0")! },
+  },
+  {
+    name: "a restart with a release that the data cannot be taken to",
+    guard: "version-path",
+    given: withPeer(cluster(), "my-etcd-2", { spec: { version: "3.5.35" } }),
+    step: { do: "restartPod", name: "my-etcd-2", pod: cluster().pods.get("my-etcd-2")! },
+  },
+  {
+    name: "giving a member a release that its data cannot be taken to",
+    guard: "version-path",
+    given: cluster(),
+    step: {
+      do: "replacePeer",
+      live: cluster().peers[2]!,
+      peer: revisedPeer(cluster().peers[2]!, { ...OLD, version: "3.5.35" }, OLD),
+    },
+  },
+  {
+    name: "a second turn",
+    guard: "one-at-a-time",
+    given: withTurn(wanting(NEWER), "my-etcd-1"),
+    step: { do: "replacePeer", live: cluster().peers[2]!, peer: revisedPeer(cluster().peers[2]!, NEWER, OLD) },
   },
   {
     name: "deleting data that nobody asked to be deleted",

@@ -3,7 +3,7 @@ import { CLEANUP_FINALIZER, QUARANTINE_FINALIZER, REMOVAL_ANNOTATION } from "#ap
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { present } from "#base/observed.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
-import { fencedPeer, intendedPeer, joiningPeer, newPeer } from "#cluster/desired/peer.ts";
+import { fencedPeer, intendedPeer, joiningPeer, newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { clientService } from "#cluster/desired/services.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -18,11 +18,23 @@ import {
   LATER_ID,
   pod,
   sickFor,
+  unpublished,
   withArrival,
   withoutMember,
   withRemoval,
 } from "#kit/cluster.ts";
-import { stranger, withMember, withStraggler, withUnboundLearner } from "#kit/cluster-changes.ts";
+import { stranger, THEIRS, withMember, withStraggler, withUnboundLearner } from "#kit/cluster-changes.ts";
+import {
+  madeFrom,
+  NEWER,
+  OLD,
+  recording,
+  answering as saying,
+  wanting,
+  withCrashing,
+  withPeer,
+  withTurn,
+} from "#kit/cluster-rolling.ts";
 import type { Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 
 const settled = cluster();
@@ -41,7 +53,7 @@ function peerOf(snapshot: ClusterSnapshot, name: string): EtcdPeer {
   return snapshot.peers.find(({ metadata }) => metadata.name === name)!;
 }
 
-function wanting(snapshot: ClusterSnapshot, spec: Partial<ClusterSnapshot["cluster"]["spec"]>): ClusterSnapshot {
+function asking(snapshot: ClusterSnapshot, spec: Partial<ClusterSnapshot["cluster"]["spec"]>): ClusterSnapshot {
   return { ...snapshot, cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, ...spec } } };
 }
 
@@ -55,6 +67,8 @@ const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: 
   replaceBudget: { do: "replaceBudget", live: settled.budget!, budget: disruptionBudget(settled) },
   createPeer: { do: "createPeer", peer: fencedPeer(settled, identity, "my-etcd-0") },
   replacePeer: { do: "replacePeer", live: settled.peers[0]!, peer: fencedPeer(settled, identity, "my-etcd-0") },
+  restartPod: { do: "restartPod", name: "my-etcd-2", pod: settled.pods.get("my-etcd-2")! },
+  stopUpdate: { do: "stopUpdate", name: "my-etcd-2", message: "it ended" },
   markRemoval: { do: "markRemoval", peer: settled.peers[2]!, removal: "replacement" },
   releaseClaim: { do: "releaseClaim", peer: settled.peers[2]!, finalizer: CLEANUP_FINALIZER },
   deletePeer: { do: "deletePeer", peer: settled.peers[2]! },
@@ -77,11 +91,30 @@ function straggling(given: { listed: boolean; started: boolean }): ClusterSnapsh
   return given.listed ? straggler : withoutMember(straggler, "my-etcd-2");
 }
 
+/** The restart of a member whose container runs, or has ended again and again. */
+function restarting(snapshot: ClusterSnapshot, name: string): ClusterStep {
+  return { do: "restartPod", name, pod: snapshot.pods.get(name)! };
+}
+
+/** Gives this to a member, which it would have to restart for. */
+function giving(snapshot: ClusterSnapshot, name: string, version = NEWER.version): ClusterStep {
+  const live = peerOf(snapshot, name);
+  return { do: "replacePeer", live, peer: revisedPeer(live, { ...OLD, version }, OLD) };
+}
+
 /** The snapshot with this pod, or none, for the member that joins. */
 function withPod(snapshot: ClusterSnapshot, its: Pod | undefined): ClusterSnapshot {
   const others = [...snapshot.pods].filter(([name]) => name !== learner.name);
   return { ...snapshot, pods: new Map(its === undefined ? others : [...others, [learner.name, its]]) };
 }
+
+function fiveDown(down: readonly string[]): ClusterSnapshot {
+  return cluster({ replicas: 5, down });
+}
+
+const five1Down = fiveDown(["my-etcd-1"]);
+const five1DownTurned = withTurn(five1Down, "my-etcd-2", NEWER);
+const turned = withTurn(wanting(NEWER), "my-etcd-1");
 
 function arrivingPeer(stage: Arrival): EtcdPeer {
   return peerOf(withArrival(settled, learner.name, stage), learner.name);
@@ -93,6 +126,28 @@ interface Case {
   readonly step: ClusterStep;
   readonly is: "forbidden" | "allowed";
 }
+
+function creating(spec: EtcdPeer["spec"] | undefined): ClusterStep {
+  return { do: "createPeer", peer: { ...STEPS.createPeer.peer, spec } } as ClusterStep;
+}
+
+/** The first member is down, and ran the minor that nobody else runs any more. */
+const lastOfMinor = recording(
+  saying(cluster({ down: ["my-etcd-0"] }), undefined, "3.7.1", "3.7.1"),
+  "3.6.16",
+  "3.7.1",
+  "3.7.1",
+);
+
+/** Nothing runs in the pod of the last one. */
+const crashing = withCrashing(cluster({ down: ["my-etcd-2"] }), "my-etcd-2");
+
+const STOPPED: Case = {
+  name: "without a member list a pod in which nothing runs may be made anew",
+  given: withoutList(crashing),
+  step: restarting(crashing, "my-etcd-2"),
+  is: "allowed",
+};
 
 /** What each guard says of a step, whatever the other guards say. */
 const cases: Record<string, readonly Case[]> = {
@@ -263,7 +318,7 @@ const cases: Record<string, readonly Case[]> = {
     },
     {
       name: "when two are wanted, the last spare voter may go",
-      given: wanting(settled, { replicas: 2 }),
+      given: asking(settled, { replicas: 2 }),
       step: { do: "removeMember", ...m2! },
       is: "allowed",
     },
@@ -339,6 +394,270 @@ const cases: Record<string, readonly Case[]> = {
       name: "who is leaving is removed",
       given: withRemoval(settled, "my-etcd-2", "replacement"),
       step: STEPS.removeMember,
+      is: "allowed",
+    },
+    { name: "one member restarts", given: settled, step: STEPS.restartPod, is: "allowed" },
+    {
+      name: "nobody restarts while somebody is joining",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      step: STEPS.restartPod,
+      is: "forbidden",
+    },
+    {
+      name: "who is joining may restart",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      step: restarting(withArrival(settled, "my-etcd-3", "started"), "my-etcd-3"),
+      is: "allowed",
+    },
+    {
+      name: "nobody restarts while another one is down",
+      given: five1Down,
+      step: restarting(five1Down, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "who is down may restart",
+      given: five1Down,
+      step: restarting(five1Down, "my-etcd-1"),
+      is: "allowed",
+    },
+    {
+      name: "a pod in which nothing runs is made anew at any time",
+      given: withCrashing(fiveDown(["my-etcd-1", "my-etcd-2"]), "my-etcd-2"),
+      step: restarting(five1Down, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "not while it answers: a kubelet may tell late",
+      given: withCrashing(five1Down, "my-etcd-2"),
+      step: restarting(five1Down, "my-etcd-2"),
+      is: "forbidden",
+    },
+    { name: "one member gets its turn", given: settled, step: giving(settled, "my-etcd-2"), is: "allowed" },
+    {
+      name: "nobody gets a turn while somebody is joining",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      step: giving(settled, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "who is leaving may get a turn",
+      given: withRemoval(settled, "my-etcd-2", "replacement"),
+      step: giving(settled, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "nobody gets a turn while another one is down",
+      given: five1Down,
+      step: giving(five1Down, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "nobody gets a turn while another one has it",
+      given: turned,
+      step: giving(turned, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "who has its turn may get another wish",
+      given: five1DownTurned,
+      step: giving(five1DownTurned, "my-etcd-2", "3.6.18"),
+      is: "allowed",
+    },
+    {
+      name: "what changes nothing of what it runs is no turn",
+      given: turned,
+      step: { do: "replacePeer", live: peerOf(turned, "my-etcd-2"), peer: fencedPeer(turned, identity, "my-etcd-2") },
+      is: "allowed",
+    },
+    {
+      name: "nor while its pod does not say what it was made from",
+      given: madeFrom(turned, "my-etcd-2", undefined),
+      step: { do: "replacePeer", live: peerOf(turned, "my-etcd-2"), peer: fencedPeer(turned, identity, "my-etcd-2") },
+      is: "allowed",
+    },
+    {
+      name: "who takes no part loses nothing",
+      given: fiveDown(["my-etcd-1", "my-etcd-2"]),
+      step: giving(fiveDown(["my-etcd-1", "my-etcd-2"]), "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "a learner has no turn",
+      given: withArrival(five1Down, "my-etcd-5", "started"),
+      step: giving(withArrival(five1Down, "my-etcd-5", "started"), "my-etcd-5"),
+      is: "allowed",
+    },
+    {
+      name: "nor has who is no member",
+      given: withoutMember(five1Down, "my-etcd-2"),
+      step: giving(five1Down, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "an EtcdPeer of which nothing is said is for others to judge",
+      given: turned,
+      step: { ...STEPS.replacePeer, peer: { ...STEPS.replacePeer.peer, spec: undefined } } as never,
+      is: "allowed",
+    },
+  ],
+  "restart-keeps-quorum": [
+    {
+      name: "of three one may restart, and take the last spare voter for a while",
+      given: settled,
+      step: restarting(settled, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "of three none may restart while another one is down",
+      given: lost,
+      step: restarting(lost, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "who is down itself takes nothing away",
+      given: lost,
+      step: restarting(lost, "my-etcd-1"),
+      is: "allowed",
+    },
+    {
+      name: "nor does a pod in which nothing runs, whoever else is down",
+      given: withCrashing(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
+      step: restarting(settled, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "nobody gets a turn that could not be used: voters of somebody else are not counted on",
+      given: withMember(settled, THEIRS),
+      step: giving(settled, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "who takes part counts, although it serves no clients yet",
+      given: unpublished(settled, "my-etcd-1"),
+      step: restarting(settled, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "a learner has no vote: it may restart whoever is down",
+      given: withArrival(lost, "my-etcd-3", "synced"),
+      step: restarting(withArrival(lost, "my-etcd-3", "synced"), "my-etcd-3"),
+      is: "allowed",
+    },
+    {
+      name: "also when there is no quorum",
+      given: withArrival(
+        { ...cluster({ down: ["my-etcd-1", "my-etcd-2"] }), members: settled.members },
+        "my-etcd-3",
+        "synced",
+      ),
+      step: restarting(withArrival(lost, "my-etcd-3", "synced"), "my-etcd-3"),
+      is: "allowed",
+    },
+    {
+      name: "a voter that a person added, and that nobody can ask, may be the one that is missing",
+      given: withMember(settled, THEIRS),
+      step: restarting(settled, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "of two both may, one after another, when no more are wanted",
+      given: cluster({ replicas: 2 }),
+      step: restarting(cluster({ replicas: 2 }), "my-etcd-1"),
+      is: "allowed",
+    },
+    {
+      name: "but not while a third one is wanted",
+      given: asking(cluster({ replicas: 2 }), { replicas: 3 }),
+      step: restarting(cluster({ replicas: 2 }), "my-etcd-1"),
+      is: "forbidden",
+    },
+    {
+      name: "nor while there are three still, one of them down",
+      given: asking(lost, { replicas: 2 }),
+      step: restarting(lost, "my-etcd-2"),
+      is: "forbidden",
+    },
+  ],
+  "version-path": [
+    {
+      name: "a member restarts with the release that it has",
+      given: settled,
+      step: STEPS.restartPod,
+      is: "allowed",
+    },
+    {
+      name: "a member without an EtcdPeer is for others to judge",
+      given: { ...settled, peers: [] },
+      step: STEPS.restartPod,
+      is: "allowed",
+    },
+    {
+      name: "nobody restarts with a release that there is no way to any more",
+      given: withPeer(settled, "my-etcd-2", { spec: { version: "3.5.35" } }),
+      step: STEPS.restartPod,
+      is: "forbidden",
+    },
+    {
+      name: "what another member is to run is its own business",
+      given: withPeer(settled, "my-etcd-1", { spec: { version: "3.5.35" } }),
+      step: STEPS.restartPod,
+      is: "allowed",
+    },
+    {
+      name: "a member may get the next minor",
+      given: settled,
+      step: giving(settled, "my-etcd-2", "3.7.1"),
+      is: "allowed",
+    },
+    {
+      name: "a member may not get the minor before",
+      given: settled,
+      step: giving(settled, "my-etcd-2", "3.5.35"),
+      is: "forbidden",
+    },
+    {
+      name: "who has a release already may get something else with it, whether or not there is a way",
+      given: withPeer(settled, "my-etcd-2", { spec: { version: "3.5.35" } }),
+      step: giving(withPeer(settled, "my-etcd-2", { spec: { version: "3.5.35" } }), "my-etcd-2", "3.5.35"),
+      is: "allowed",
+    },
+    {
+      name: "nobody gets an EtcdPeer with a release that there is no way to",
+      given: settled,
+      step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.5.35" }),
+      is: "forbidden",
+    },
+    {
+      name: "who ran the minor before last gets it back with its EtcdPeer",
+      given: lastOfMinor,
+      step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.6.16" }),
+      is: "allowed",
+    },
+    {
+      name: "nobody else gets it",
+      given: lastOfMinor,
+      step: { do: "createPeer", peer: fencedPeer(settled, identity, "my-etcd-1") },
+      is: "forbidden",
+    },
+    {
+      name: "what is on record is no reason to give it to a member that has an EtcdPeer",
+      given: recording(settled, "3.6.16", "3.6.16", "3.5.35"),
+      step: giving(settled, "my-etcd-2", "3.5.35"),
+      is: "forbidden",
+    },
+    { name: "everybody gets one with what the cluster runs", given: settled, step: STEPS.createPeer, is: "allowed" },
+    {
+      name: "a new EtcdPeer of which nothing is said is for others to judge",
+      given: settled,
+      step: creating(undefined),
+      is: "allowed",
+    },
+    { name: "what is about no EtcdPeer is for others to judge", given: settled, step: STEPS.stopUpdate, is: "allowed" },
+    {
+      name: "an EtcdPeer of which nothing is said is for others to judge",
+      given: settled,
+      step: { ...STEPS.replacePeer, peer: { ...STEPS.replacePeer.peer, spec: undefined } } as never,
       is: "allowed",
     },
   ],
@@ -521,7 +840,7 @@ const cases: Record<string, readonly Case[]> = {
     },
     {
       name: "one too many is marked",
-      given: wanting(settled, { replicas: 2 }),
+      given: asking(settled, { replicas: 2 }),
       step: { ...STEPS.markRemoval, removal: "scale-down" },
       is: "allowed",
     },
@@ -539,7 +858,7 @@ const cases: Record<string, readonly Case[]> = {
     },
     {
       name: "a learner that is wanted is not marked as one too many",
-      given: wanting(withArrival(settled, "my-etcd-3", "started"), { replicas: 4 }),
+      given: asking(withArrival(settled, "my-etcd-3", "started"), { replicas: 4 }),
       step: { do: "markRemoval", peer: arrivingPeer("started"), removal: "scale-down" },
       is: "forbidden",
     },
@@ -557,7 +876,7 @@ const cases: Record<string, readonly Case[]> = {
     },
     {
       name: "who is no member is not marked for a reason that costs the claim",
-      given: wanting(settled, { replicas: 1 }),
+      given: asking(settled, { replicas: 1 }),
       step: { do: "markRemoval", peer: arrivingPeer("added"), removal: "scale-down" },
       is: "forbidden",
     },
@@ -605,6 +924,8 @@ const cases: Record<string, readonly Case[]> = {
       ["replaceBudget", "allowed"],
       ["createPeer", "allowed"],
       ["replacePeer", "allowed"],
+      ["restartPod", "forbidden"],
+      ["stopUpdate", "allowed"],
       ["markRemoval", "forbidden"],
       ["releaseClaim", "forbidden"],
       ["deletePeer", "forbidden"],
@@ -617,6 +938,7 @@ const cases: Record<string, readonly Case[]> = {
   ).flatMap(([kind, is]): readonly Case[] => [
     { name: `without a member list ${kind} is ${is}`, given: withoutList(settled), step: STEPS[kind], is },
     { name: `with a member list ${kind} is for others to judge`, given: settled, step: STEPS[kind], is: "allowed" },
+    ...(kind === "restartPod" ? [STOPPED] : []),
   ]),
 };
 

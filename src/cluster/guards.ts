@@ -1,4 +1,5 @@
 import { CLEANUP_FINALIZER, isClaimGoing, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { neverRan, ownArriving } from "#cluster/learners.ts";
 import {
@@ -8,15 +9,18 @@ import {
   knownMembers,
   mayBootstrap,
   memberById,
+  memberNamed,
   ownVoters,
   spareVoters,
   takesPart,
   votersOf,
 } from "#cluster/members.ts";
 import { isVouchedFor, sickForMs } from "#cluster/patience.ts";
+import { hasTurn, isDown, othersDown } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, identityOf, isOwned, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { isSurplusLearner } from "#cluster/surplus.ts";
+import { whyNoPathTo } from "#cluster/version-path.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { Draft, KubeObject } from "#kube/kinds.ts";
 
@@ -70,18 +74,65 @@ const ABOUT_MEMBERSHIP: readonly ClusterStep["do"][] = [
   "disarmAlarm",
   "promote",
   "moveLeader",
+  "restartPod",
   "removeMember",
   "markRemoval",
   "releaseClaim",
   "deletePeer",
 ];
 
+/** A pod in which no etcd runs can be made anew: that touches nobody. */
+function isHarmless(snapshot: ClusterSnapshot, step: ClusterStep): boolean {
+  return step.do === "restartPod" && isDown(snapshot, step.name);
+}
+
 /** Without a linearizable member list, no member and no data is changed. */
 const needMemberList: ClusterGuard = {
   name: "need-member-list",
   forbids(snapshot, step) {
-    if (!ABOUT_MEMBERSHIP.includes(step.do) || snapshot.members.is === "present") return undefined;
+    if (!ABOUT_MEMBERSHIP.includes(step.do) || snapshot.members.is === "present" || isHarmless(snapshot, step))
+      return undefined;
     return "the member list could not be read linearizably";
+  },
+};
+
+/**
+ * No restart leaves fewer healthy voters than a quorum, and nobody has a turn that it could not use, unless fewer than three members are wanted. It may take the last spare one, since
+ * the member comes back with its data.
+ */
+export const restartKeepsQuorum: ClusterGuard = {
+  name: "restart-keeps-quorum",
+  forbids(snapshot, step) {
+    const restarts = restartedBy(snapshot, step);
+    const voters = votersOf(snapshot);
+    if (!voters.some(({ name }) => name === restarts)) return undefined;
+    if (voters.length < 3 && snapshot.cluster.spec.replicas < 3) return undefined;
+    const healthy = voters.filter((member) => member.name !== restarts && takesPart(snapshot, member)).length;
+    const isEnough = spareVoters(voters.length, healthy) >= 0;
+    return isEnough ? undefined : `${healthy} of ${voters.length} voters would be healthy: less than a quorum`;
+  },
+};
+
+/** Who restarts by the step, now or when its turn comes, and takes part until then. */
+function restartedBy(snapshot: ClusterSnapshot, step: ClusterStep): string | undefined {
+  if (step.do === "replacePeer") return givesTurn(snapshot, step) ? step.live.metadata.name : undefined;
+  return step.do === "restartPod" && !isHarmless(snapshot, step) ? step.name : undefined;
+}
+
+/** No member gets a release, or restarts with one, that it cannot go to from what the cluster runs. */
+const versionPath: ClusterGuard = {
+  name: "version-path",
+  forbids(snapshot, step) {
+    if (step.do === "restartPod") {
+      const version = peerNamed(snapshot, step.name)?.spec.version;
+      return version === undefined ? undefined : whyNoPathTo(snapshot, version);
+    }
+    const peer = peerIn(step);
+    if (peer?.spec === undefined) return undefined;
+    // A member gets its own data back with the release that it ran: of several minors nobody else may run that one any more.
+    const recorded = snapshot.cluster.status?.members?.find(({ name }) => name === peer.metadata.name)?.version;
+    const own = step.do === "replacePeer" ? step.live.spec.version : recorded;
+    return peer.spec.version === own ? undefined : whyNoPathTo(snapshot, peer.spec.version);
   },
 };
 
@@ -124,6 +175,12 @@ export const oneAtATime: ClusterGuard = {
           step.peer.spec?.bootstrap?.initialClusterState === "Existing" && step.peer.spec.memberID === undefined;
         return isNew ? busy(snapshot, {}) : undefined;
       }
+      case "restartPod":
+        return isHarmless(snapshot, step)
+          ? undefined
+          : (busy(snapshot, { except: step.name }) ?? down(snapshot, step.name));
+      case "replacePeer":
+        return givesTurn(snapshot, step) ? whyNoTurn(snapshot, step.live.metadata.name) : undefined;
       case "removeMember":
         return isComing(snapshot, step.name) ? undefined : busy(snapshot, { except: step.name });
       case "markRemoval": {
@@ -136,6 +193,30 @@ export const oneAtATime: ClusterGuard = {
     }
   },
 };
+
+/** Whether the member would have to restart that need not without the step. One that takes no part loses nothing by it. */
+function givesTurn(snapshot: ClusterSnapshot, { live, peer }: { live: EtcdPeer; peer: Draft<EtcdPeer> }): boolean {
+  const { name } = live.metadata;
+  const member = memberNamed(snapshot, name);
+  if (peer.spec === undefined || member === undefined || member.isLearner || !takesPart(snapshot, member)) return false;
+  return revisionOf(peer.spec) !== revisionOf(live.spec) && !hasTurn(snapshot, live);
+}
+
+function whyNoTurn(snapshot: ClusterSnapshot, name: string): string | undefined {
+  return busy(snapshot, { except: name }) ?? down(snapshot, name) ?? turned(snapshot);
+}
+
+/** Says which other member does not do its part. */
+function down(snapshot: ClusterSnapshot, name: string): string | undefined {
+  const [other] = othersDown(snapshot, name);
+  return other === undefined ? undefined : `${other.name} does not do its part`;
+}
+
+/** Says which member is about to restart. */
+function turned(snapshot: ClusterSnapshot): string | undefined {
+  const other = snapshot.peers.find((peer) => hasTurn(snapshot, peer));
+  return other === undefined ? undefined : `${other.metadata.name} is about to restart`;
+}
 
 function isComing(snapshot: ClusterSnapshot, name: string): boolean {
   return ownArriving(snapshot).some((member) => member.name === name);
@@ -254,6 +335,8 @@ export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   joinedIsSeen,
   needMemberList,
   keepQuorum,
+  restartKeepsQuorum,
+  versionPath,
   oneAtATime,
   fenceBeforeVote,
   nobodyVouches,

@@ -3,6 +3,7 @@ import { PAUSED_ANNOTATION } from "#api/names.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
 import { claim, claimIdentity, cluster, LATER_ID, pod, unpublished, withArrival } from "#kit/cluster.ts";
+import { NEWER, wanting, withCanary, withStop, withTurn, withUpdate, withUpdated } from "#kit/cluster-rolling.ts";
 
 const KEY = { namespace: "foo", name: "my-etcd" };
 const healthy = cluster();
@@ -127,6 +128,38 @@ test("health log: time in which all that a learner lacks is a pod does not count
   expect(log.look(KEY, refused, 10_000).get(LATER_ID)).toMatchObject({ knownForMs: 0, sickForMs: 10_000 });
   log.look(KEY, made, 20_000);
   expect(log.look(KEY, made, 30_000).get(LATER_ID)).toMatchObject({ knownForMs: 10_000, sickForMs: 30_000 });
+});
+
+test("health log: nor the first one that was restarted with something new, as long as nobody is well with it", () => {
+  const tried = withCanary(wanting(NEWER), "my-etcd-2");
+  expect(after([tried, 0], [tried, 5_000], [tried, 5_000])).toMatchObject({
+    sickForMs: 10_000,
+    silentForMs: 10_000,
+    lostForMs: 0,
+  });
+  const proven = withCanary(withUpdated(wanting(NEWER), "my-etcd-1"), "my-etcd-2");
+  expect(after([proven, 0], [proven, 5_000], [proven, 5_000])).toMatchObject({ lostForMs: 10_000 });
+});
+
+test("health log: nor another one that was restarted a while ago at most, when somebody is well with it", () => {
+  const proven = withUpdate(withCanary(withUpdated(wanting(NEWER), "my-etcd-1"), "my-etcd-2"), { proven: true });
+  const young = { ...proven, takenAtMs: Date.parse("2026-01-01T11:09:59Z") };
+  expect(after([young, 0], [young, 5_000], [young, 5_000])).toMatchObject({ sickForMs: 10_000, lostForMs: 0 });
+});
+
+test("health log: what was counted before it was restarted stands, and goes on once it has been put back", () => {
+  const tried = withCanary(wanting(NEWER), "my-etcd-2");
+  const back = withStop(withTurn(tried, "my-etcd-2", down.cluster.spec), "my-etcd-2");
+  const seen = after([down, 0], [down, 5_000], [tried, 5_000], [tried, 5_000], [back, 5_000], [back, 5_000]);
+  expect(seen).toMatchObject({ sickForMs: 25_000, lostForMs: 10_000 });
+});
+
+test("health log: who else is lost meanwhile is lost as ever", () => {
+  const tried = withCanary(wanting(NEWER, { replicas: 5, down: ["my-etcd-2"] }), "my-etcd-4");
+  const log = new HealthLog();
+  const lost = tried.cluster.status!.identity!.initialMembers[2]!.id;
+  log.look(KEY, tried, 0);
+  expect(log.look(KEY, tried, 5_000).get(lost)?.lostForMs).toBe(5_000);
 });
 
 test("health log: a cluster that is gone leaves nothing behind", () => {

@@ -1,6 +1,7 @@
 import { lacksOnlyPod } from "#cluster/learners.ts";
-import { isHealthy, knownMembers, takesPart } from "#cluster/members.ts";
+import { isHealthy, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
 import { isVouchedFor } from "#cluster/patience.ts";
+import { canary, isComingUp } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
@@ -69,7 +70,10 @@ export class HealthLog {
       members.set(member.id, {
         known: counted(last?.known ?? NOTHING, sinceMs, isEvidence && !lacksOnlyPod(snapshot, member)),
         sick: isSick ? counted(last?.sick ?? NOTHING, sinceMs) : NOTHING,
-        lost: isSick && !isVouched ? counted(last?.lost ?? NOTHING, sinceMs, isEvidence && hasItsPeer) : NOTHING,
+        lost:
+          isSick && !isVouched
+            ? counted(last?.lost ?? NOTHING, sinceMs, isEvidence && hasItsPeer && !isAwaited(snapshot, member))
+            : NOTHING,
         silent: isHealthy(snapshot, member) ? NOTHING : counted(last?.silent ?? NOTHING, sinceMs),
         wellAtMs: isSick ? last?.wellAtMs : atMs,
       });
@@ -90,6 +94,11 @@ export class HealthLog {
   forget(key: Key): void {
     this.#clusters.delete(keyText(key));
   }
+}
+
+/** Who was restarted with something new has its own time to come up, and is not lost before that is over. */
+function isAwaited(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return canary(snapshot)?.id === member.id || isComingUp(snapshot, member);
 }
 
 function historyOf({ known, sick, lost, silent, wellAtMs }: Noted, atMs: number): MemberHistory {

@@ -76,6 +76,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     } as unknown as ClusterReads["etcd"],
     clock,
     replaceAfterMs: 20_000,
+    memberTimeoutMs: 600_000,
   };
   const memory = { healthLog: new HealthLog(), silences: new Silences(clock) };
   const look = async () => {

@@ -37,6 +37,8 @@ export interface ClusterReads {
   readonly clock: Clock;
   /** How long a member may be lost before it is replaced, in milliseconds. */
   readonly replaceAfterMs: number;
+  /** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
+  readonly memberTimeoutMs: number;
   /** Hears of time between looks for which no look can speak, in milliseconds. */
   readonly onGap?: (ms: number) => void;
 }
@@ -75,6 +77,7 @@ export async function observeCluster(
   const seen: ClusterSnapshot = {
     takenAtMs: reads.clock.wallMs(),
     replaceAfterMs: reads.replaceAfterMs,
+    memberTimeoutMs: reads.memberTimeoutMs,
     cluster,
     headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),
     clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),

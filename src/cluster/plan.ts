@@ -29,7 +29,13 @@ import { retirePeer } from "#cluster/rules/membership/retire-peer.ts";
 import { scaleDown } from "#cluster/rules/membership/scale-down.ts";
 import { scaleUp } from "#cluster/rules/membership/scale-up.ts";
 import { takeBackLearner } from "#cluster/rules/membership/take-back-learner.ts";
-import { refuseUpgrade } from "#cluster/rules/version/refuse-upgrade.ts";
+import { giveTurn } from "#cluster/rules/rolling/give-turn.ts";
+import { noVersionPath } from "#cluster/rules/rolling/no-version-path.ts";
+import { putBack } from "#cluster/rules/rolling/put-back.ts";
+import { renewStopped } from "#cluster/rules/rolling/renew-stopped.ts";
+import { restartMember } from "#cluster/rules/rolling/restart-member.ts";
+import { restartStopped } from "#cluster/rules/rolling/restart-stopped.ts";
+import { stopUpdate } from "#cluster/rules/rolling/stop-update.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";
@@ -38,7 +44,7 @@ import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 export const CLUSTER_RULES: readonly ClusterRule[] = [
   deleting, // It comes first: nothing is made for a cluster that is being deleted.
   noSpace, // It only makes a remark, which has to be told whatever else is done, also during a pause.
-  refuseUpgrade, // The same is true of this one.
+  noVersionPath, // The same is true of this one.
   paused, // It comes before every rule that changes something.
   nameTaken, // It comes before anything is made, so that nothing half-done stays behind when a name is not ours.
   adoptClaims, // It comes before a new identity is made: a cluster that was there before comes back as itself.
@@ -51,6 +57,10 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   restorePeer, // It comes before the quorum is asked for: it only gives a member its own data back.
   clientServiceRule, // It comes after the members: nobody needs it while they start.
   disruptionBudgetRule, // The same is true of this one.
+  stopUpdate, // It comes before the quorum is asked for: a cluster of one has none while its only member does not come up.
+  putBack, // The same is true of this one.
+  renewStopped, // The same is true of this one: what members have may be what keeps them from running.
+  restartStopped, // And of this one.
   awaitMembers, // The rules below are for a cluster that has formed.
   awaitQuorum, // The rules below need the member list.
   awaitVerdict, // The rules below may need to know whose data is right.
@@ -64,8 +74,10 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   removeMember, // It finishes a removal that is on record, or takes it back, before another one begins.
   awaitLearner, // It keeps the rules below from beginning anything while a member is on its way.
   replaceLost, // It comes before scaling: a sick cluster is healed first.
+  restartMember, // A turn that was given ends before anything else begins.
   scaleDown,
   scaleUp,
+  giveTurn, // It comes after scaling, which may make a turn needless, and helps the cluster through the others.
   awaitHealth,
 ];
 

@@ -22,6 +22,8 @@ export interface ClusterSnapshot {
   readonly takenAtMs: number;
   /** How long a member may be lost before it is replaced, in milliseconds: a setting of the operator. */
   readonly replaceAfterMs: number;
+  /** How long the first member that an update restarts may take until it is healthy, in milliseconds: a setting of the operator. */
+  readonly memberTimeoutMs: number;
   readonly cluster: EtcdCluster;
   readonly headlessService: Service | undefined;
   readonly clientService: Service | undefined;

@@ -22,6 +22,16 @@ import {
   withRemoval,
 } from "../../test/kit/cluster.ts";
 import { THEIRS, withAlarms, withMember } from "../../test/kit/cluster-changes.ts";
+import {
+  NEWER,
+  OLD,
+  wanting,
+  withCanary,
+  withStop,
+  withTurn,
+  withUpdate,
+  withUpdated,
+} from "../../test/kit/cluster-rolling.ts";
 
 /** @param resting by the name of their rule: steps that are left alone for now, and why */
 function statusOf(given: ClusterSnapshot, resting: Readonly<Record<string, Rest>> = {}): EtcdClusterStatus {
@@ -253,11 +263,69 @@ const cases: readonly Case[] = [
     available: ["False", "QuorumLost", /^4 of 6 voters are needed; /],
   },
   {
-    name: "a version is asked for that is not run",
-    given: cluster({ spec: { version: "3.7.3" } }),
-    ready: ["False", "UpgradeNotSupported", /^spec\.version is 3\.7\.3.*set it back to 3\.6\.16/],
+    name: "a version is asked for that members cannot go to",
+    given: cluster({ spec: { version: "3.5.35" } }),
+    ready: [
+      "False",
+      "NoVersionPath",
+      /spec\.version is refused: from 3\.6\.16 to 3\.5\.35 goes back by a minor version/,
+    ],
     available: ["True", "QuorumAvailable"],
-    progressing: ["False", "UpgradeNotSupported"],
+    progressing: ["False", "NoVersionPath"],
+  },
+  {
+    name: "another version is asked for",
+    given: wanting(NEWER),
+    ready: ["False", "Rolling", /^0 of 3 members run what the spec asks for, etcd 3\.6\.17$/],
+    available: ["True", "QuorumAvailable"],
+    progressing: ["True", "Acting", /^give-turn: it is the turn of my-etcd-2, which gets etcd 3\.6\.17 instead of/],
+  },
+  {
+    name: "the pods of members are to be others",
+    given: wanting({ ...OLD, podTemplate: { metadata: { annotations: { a: "1" } } } }),
+    ready: ["False", "Rolling", /^0 of 3 members run what the spec asks for, etcd 3\.6\.16$/],
+    progressing: ["True", "Acting", /^give-turn: it is the turn of my-etcd-2, which gets its new podTemplate; 2 more/],
+  },
+  {
+    name: "the first member has restarted with it, and the next one waits for it",
+    given: withCanary(wanting(NEWER), "my-etcd-2"),
+    ready: ["False", "Rolling", /^0 of 3 members/],
+    available: ["True", "QuorumAvailable"],
+    progressing: ["True", "Rolling", /^give-turn: my-etcd-1 has its turn once my-etcd-2 is healthy$/],
+  },
+  {
+    name: "the last member has yet to restart with it",
+    given: withTurn(withUpdated(wanting(NEWER), "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+    ready: ["False", "Rolling", /^2 of 3 members run what the spec asks for/],
+    progressing: ["True", "Acting", /^restart-member: my-etcd-0 leads and is about to restart; my-etcd-1 takes over$/],
+  },
+  {
+    name: "all members run it",
+    given: withUpdated(wanting(NEWER), "my-etcd-0", "my-etcd-1", "my-etcd-2"),
+    ready: ["True", "AllMembersHealthy"],
+    progressing: ["False", "Settled"],
+  },
+  {
+    name: "members change while others are wanted besides",
+    given: wanting(NEWER, { spec: { replicas: 5 } }),
+    ready: ["False", "Scaling", /^0 of 5 members run/],
+    progressing: ["True", "Acting", /^scale-up: /],
+  },
+  {
+    name: "a lost member is replaced while members change",
+    given: withRemoval(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", "replacement"),
+    ready: ["False", "Replacing"],
+  },
+  {
+    name: "an update was stopped",
+    given: withStop(wanting(NEWER), "my-etcd-2"),
+    ready: [
+      "False",
+      "UpdateStopped",
+      /^the update has stopped, because my-etcd-2 did not come up: it ended; it is tried anew once the spec is changed$/,
+    ],
+    available: ["True", "QuorumAvailable"],
+    progressing: ["False", "UpdateStopped"],
   },
   {
     name: "more members are asked for than there are",
@@ -582,6 +650,16 @@ test("cluster status: an operator that restarts, or could not look for a while, 
   const later = { ...down, histories: new Map(), cluster: { ...down.cluster, status: before } };
   const since = statusOf(later).members?.find(({ name }) => name === "my-etcd-1")?.since;
   expect(since).toBe("2026-01-01T11:59:00Z");
+});
+
+test("cluster status: an update stands in it as long as there is one", () => {
+  expect(statusOf(settled)).not.toHaveProperty("update");
+  const first = statusOf(wanting(NEWER));
+  expect(first).toMatchObject({ update: { from: "3.6.16", to: "3.6.17", updated: [], since: "2026-01-01T12:00:00Z" } });
+  const half = withUpdated(withUpdate(wanting(NEWER)), "my-etcd-2");
+  expect(statusOf(half)).toMatchObject({ update: { updated: ["my-etcd-2"], since: "2026-01-01T11:30:00Z" } });
+  const done = withUpdated(withUpdate(wanting(NEWER)), "my-etcd-0", "my-etcd-1", "my-etcd-2");
+  expect(statusOf(done)).not.toHaveProperty("update");
 });
 
 test("cluster status: the same look gives the same status, so that nothing is written at rest", () => {

@@ -12,6 +12,7 @@ import type { Case, Judge } from "#cluster/conditions/verdict.ts";
 import { type KnownMember, knownMembers } from "#cluster/members.ts";
 import { type ClusterSnapshot, healthOf, identityOf, isQuiet, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
+import { updateStatus } from "#cluster/update-status.ts";
 import { isRelease } from "#cluster/versions.ts";
 import { compareVersions, parseVersion } from "#etcd/version.ts";
 import { whyNotRunning } from "#kube/pod.ts";
@@ -39,6 +40,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
   const leader = members.find((member) => member.leader)?.name;
   const version = oldestVersion(members) ?? cluster.status?.version;
   const identity = identityOf(snapshot);
+  const update = updateStatus(snapshot);
   return {
     observedGeneration: cluster.metadata.generation ?? 0,
     replicas: snapshot.peers.length,
@@ -48,6 +50,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
     ...(leader === undefined ? {} : { leader }),
     ...(version === undefined ? {} : { version, clusterVersion: minorOf(version) }),
     ...(identity === undefined ? {} : { identity }),
+    ...(update === undefined ? {} : { update }),
     members,
     conditions: conditions({ snapshot, plan, members, own }),
   };

@@ -4,7 +4,7 @@ import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
-import type { Draft, PodDisruptionBudget, Service } from "#kube/kinds.ts";
+import type { Draft, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
 
 /** Everything that this room can do to the world: one write each. */
@@ -20,6 +20,8 @@ export type ClusterStep =
   | { readonly do: "markRemoval"; readonly peer: EtcdPeer; readonly removal: Removal | undefined }
   | { readonly do: "releaseClaim"; readonly peer: EtcdPeer; readonly finalizer: string }
   | { readonly do: "deletePeer"; readonly peer: EtcdPeer }
+  | { readonly do: "restartPod"; readonly name: string; readonly pod: Pod }
+  | { readonly do: "stopUpdate"; readonly name: string; readonly message: string }
   | { readonly do: "addLearner"; readonly name: string; readonly peerUrl: string }
   | { readonly do: "promote"; readonly name: string; readonly id: MemberId }
   | { readonly do: "removeMember"; readonly name: string; readonly id: MemberId }
@@ -50,6 +52,10 @@ export function targetOf(step: ClusterStep): string {
     case "releaseClaim":
     case "deletePeer":
       return `${step.peer.metadata.name} ${step.peer.metadata.uid}`;
+    case "restartPod":
+      return step.pod.metadata.uid;
+    case "stopUpdate":
+      return step.name;
     case "addLearner":
       return step.peerUrl;
     case "promote":

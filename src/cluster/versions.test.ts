@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { isRelease, runningVersion, versionOf } from "#cluster/versions.ts";
+import { isRelease, podTemplateOf, runningVersion, versionOf } from "#cluster/versions.ts";
 import { cluster } from "#kit/cluster.ts";
 
 interface Given {
@@ -26,7 +26,13 @@ test.each<[string, Given, string]>([
   ["what most members run, when they are the last", { peers: ["3.5.30", "3.6.16", "3.6.16"] }, "3.6.16"],
   ["what most members run, when they are the first", { peers: ["3.6.16", "3.6.16", "3.5.30"] }, "3.6.16"],
   ["of equals the oldest", { peers: ["3.6.16", "3.5.30"] }, "3.5.30"],
-  ["what the only EtcdPeer has, not what was told", { peers: ["3.5.30"], told: ["3.6.16", "3.6.16"] }, "3.5.30"],
+  ["what the only EtcdPeer has, not another patch that was told", { peers: ["3.5.30"], told: ["3.5.35"] }, "3.5.30"],
+  ["what was told, when the only EtcdPeer wishes for another minor", { peers: ["3.5.30"], told: ["3.6.16"] }, "3.6.16"],
+  [
+    "what each was told to run, when EtcdPeers wish for another minor",
+    { peers: ["3.5.30", "3.6.16", "3.6.16"], told: ["3.7.1", "3.6.16", "3.6.16"] },
+    "3.6.16",
+  ],
   ["without EtcdPeers what was told", { peers: [], told: ["3.6.16", "3.5.30", "3.5.30"], whole: "3.7.3" }, "3.5.30"],
   [
     "builds of somebody's own are no release",
@@ -47,11 +53,30 @@ test.each<[string, Given, string]>([
     { peers: ["3.6.16"], told: ["3.6.16", "mine"] },
     "3.6.16",
   ],
-  ["the cluster runs, when it told nothing", { peers: ["3.6.16"], told: ["3.5.30"] }, "3.6.16"],
+  ["the cluster runs, when it told nothing", { peers: ["3.6.16"], told: ["3.6.30"] }, "3.6.16"],
 ])("versions: a member keeps what %s", (_what, given, version) => {
   expect(versionOf(running(given), "my-etcd-1")).toBe(version);
 });
 
 test("versions: a release is three numbers", () => {
   expect(["3.6.16", "3.6", "3.6.16-rc.0", "v3.6.16"].map(isRelease)).toEqual([true, false, false, false]);
+});
+
+test("versions: a member keeps its podTemplate, and a new one gets what most have", () => {
+  const settled = cluster({ replicas: 5, spec: { podTemplate: { metadata: { annotations: { is: "asked for" } } } } });
+  const few = { resources: { limits: { cpu: "1" } } };
+  const most = { resources: { limits: { cpu: "2" } } };
+  const given = (templates: readonly object[]): ClusterSnapshot => ({
+    ...settled,
+    peers: templates.map((podTemplate, n) => ({
+      ...settled.peers[n]!,
+      spec: { ...settled.peers[n]!.spec, podTemplate },
+    })),
+  });
+  const mixed = given([few, most, most]);
+  expect(podTemplateOf(mixed, "my-etcd-0")).toEqual(few);
+  expect(podTemplateOf(mixed, "my-etcd-1")).toEqual(most);
+  expect(podTemplateOf(mixed, "my-etcd-9")).toEqual(most);
+  expect(podTemplateOf(given([most, most, few]), "my-etcd-9")).toEqual(most);
+  expect(podTemplateOf(given([]), "my-etcd-9")).toEqual(settled.cluster.spec.podTemplate);
 });

@@ -1,5 +1,7 @@
+import { revisionOf } from "#api/revision.ts";
+import type { EtcdPeer, EtcdPeerSpec } from "#api/v1alpha1/peer.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
-import { compareVersions, parseVersion } from "#etcd/version.ts";
+import { compareVersions, isSameMinor, parseVersion } from "#etcd/version.ts";
 
 // Why does a member not simply run what spec.version says?
 //   spec.version is a wish. A member that comes back on another release than its data was written by may refuse it, or may never
@@ -8,8 +10,13 @@ import { compareVersions, parseVersion } from "#etcd/version.ts";
 
 /** The release that the cluster runs, and that new members get: of several the one that most members have, of equals the oldest. */
 export function runningVersion({ cluster, peers }: ClusterSnapshot): string {
-  const told = peers.map(({ spec }) => spec.version);
-  const seen = (cluster.status?.members ?? []).flatMap(({ version }) => version ?? []).filter(isRelease);
+  const members = cluster.status?.members ?? [];
+  const seen = members.flatMap(({ version }) => version ?? []).filter(isRelease);
+  const told = peers.map(({ metadata, spec }) => {
+    const runs = members.find(({ name }) => name === metadata.name)?.version;
+    // What an EtcdPeer says is a wish until its member has restarted. Within a minor it is believed: an image may bear another name.
+    return runs !== undefined && isRelease(runs) && !isSameMinor(runs, spec.version) ? runs : spec.version;
+  });
   const versions = told.length > 0 ? told : seen;
   const count = (version: string) => versions.filter((each) => each === version).length;
   return (
@@ -26,6 +33,16 @@ export function versionOf(snapshot: ClusterSnapshot, name: string): string {
     peerNamed(snapshot, name)?.spec.version ??
     (recorded !== undefined && isRelease(recorded) ? recorded : runningVersion(snapshot))
   );
+}
+
+/** The pod template of the member of this name: it keeps what it has; a new one gets what most have. */
+export function podTemplateOf({ cluster, peers }: ClusterSnapshot, name: string): EtcdPeerSpec["podTemplate"] {
+  const own = peers.find(({ metadata }) => metadata.name === name);
+  if (own !== undefined) return own.spec.podTemplate;
+  const revision = ({ spec }: EtcdPeer) => revisionOf(spec);
+  const count = (peer: EtcdPeer) => peers.filter((other) => revision(other) === revision(peer)).length;
+  const [most] = [...peers].sort((a, b) => count(b) - count(a));
+  return most?.spec.podTemplate ?? cluster.spec.podTemplate;
 }
 
 /** A build of somebody's own may call itself anything. */

@@ -26,3 +26,32 @@ export function parseVersion(text: string): EtcdVersion {
 export function compareVersions(a: EtcdVersion, b: EtcdVersion): number {
   return a.major - b.major || a.minor - b.minor || a.patch - b.patch;
 }
+
+/**
+ * The release of 3.5 from which 3.6 may be reached. Since 3.6 the member list is read from another store than before;
+ * 3.5.26 is the first that brings both stores in line, without it removed members can come back to life.
+ * Source: https://etcd.io/blog/2025/zombie_members_upgrade/
+ */
+const LEAVE_3_5_FROM = "3.5.26";
+
+/**
+ * Why a member cannot go from one release to the other with its data, as one clause for people; `undefined` when it can. Back within a
+ * minor is allowed. Both must be releases. Source: https://etcd.io/docs/v3.6/upgrades/
+ */
+export function whyNoPath(from: string, to: string): string | undefined {
+  const [a, b] = [parseVersion(from), parseVersion(to)];
+  const path = `from ${from} to ${to}`;
+  if (b.major !== a.major) return `${path} changes the major version`;
+  if (b.minor < a.minor) return `${path} goes back by a minor version`;
+  if (b.minor > a.minor + 1) return `${path} skips ${a.major}.${a.minor + 1}`;
+  const leaves35 = a.major === 3 && a.minor === 5 && b.minor === 6;
+  if (leaves35 && compareVersions(a, parseVersion(LEAVE_3_5_FROM)) < 0)
+    return `${path} needs ${LEAVE_3_5_FROM} or a later 3.5 first`;
+  return undefined;
+}
+
+/** Whether both are of one minor, such as 3.6.1 and 3.6.16. */
+export function isSameMinor(a: string, b: string): boolean {
+  const [left, right] = [parseVersion(a), parseVersion(b)];
+  return left.major === right.major && left.minor === right.minor;
+}

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Pod } from "#kube/kinds.ts";
-import { currentPod, dialAddress, isReady, needsHelp, startedMsAgo, whyNotRunning } from "#kube/pod.ts";
+import { currentPod, dialAddress, isReady, isStopped, needsHelp, startedMsAgo, whyNotRunning } from "#kube/pod.ts";
 
 /** A pod in words of the API: its status, and what differs in its metadata. */
 function pod(status: object, metadata: object = {}): Pod {
@@ -149,3 +149,30 @@ test("pod: how long ago it was started is told by its container, else by itself,
   expect(startedMsAgo(started, made + 7_000)).toBe(2_000);
   expect(startedMsAgo(pod, made - 3_600_000)).toBe(3_600_000);
 });
+
+const ENDED = container({ terminated: { exitCode: 1 } });
+const stops: { name: string; given: Pod; is: boolean }[] = [
+  { name: "whose container ends again and again", given: waits({ reason: "CrashLoopBackOff" }), is: true },
+  { name: "whose container has ended", given: pod({ phase: "Running", containerStatuses: [ENDED] }), is: true },
+  { name: "that is over", given: pod({ phase: "Failed", containerStatuses: [ENDED] }), is: true },
+  { name: "for which there is no node", given: unscheduled({ reason: "Unschedulable" }), is: true },
+  { name: "whose image is not there", given: waits({ reason: "ErrImagePull" }), is: true },
+  { name: "that runs", given: pod(running), is: false },
+  {
+    name: "of whose containers one runs",
+    given: pod({ phase: "Running", containerStatuses: [ENDED, container({ running: {} })] }),
+    is: false,
+  },
+  { name: "that starts", given: waits({ reason: "ContainerCreating" }), is: false },
+  { name: "of which nothing is known", given: pod({ phase: "Pending" }), is: false },
+  { name: "without a status", given: { ...pod({}), status: undefined } as unknown as Pod, is: false },
+  {
+    name: "that is going, and of which the kubelet has yet to tell that its container has ended",
+    given: pod({ containerStatuses: [container({ waiting: { reason: "CrashLoopBackOff" } })] }, GOING),
+    is: false,
+  },
+];
+
+for (const { name, given, is } of stops)
+  test(`pod: in one ${name}, ${is ? "nothing runs" : "something may run"}`, () =>
+    expect(isStopped(given, "etcd")).toBe(is));

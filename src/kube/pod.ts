@@ -115,3 +115,13 @@ export function hasRun(pod: Pod): boolean {
       (restartCount ?? 0) > 0,
   );
 }
+
+/**
+ * Whether, by the kubelet's and the scheduler's word, this container of the pod does not run, and will not before something changes.
+ * @param container its name: others may have been put beside it
+ */
+export function isStopped(pod: Pod, container: string): boolean {
+  const containers = (pod.status?.containerStatuses ?? []).filter(({ name }) => name === container);
+  const runs = containers.some(({ state }) => state?.running !== undefined);
+  return !runs && (needsHelp(pod) || containers.some(({ state }) => state?.terminated !== undefined));
+}

@@ -91,10 +91,16 @@ const cases: Record<string, readonly Case[]> = {
     },
     { name: "annotatePod: with the fence", given: fenced, step: STEPS.annotatePod, is: "allowed" },
     {
-      name: "annotatePod: without a word of it",
+      name: "annotatePod: without a word of it, on a pod that can bootstrap",
       given: fenced,
-      step: { ...STEPS.annotatePod, annotations: {} },
+      step: { do: "annotatePod", pod: starting.pod!, annotations: {} },
       is: "forbidden",
+    },
+    {
+      name: "annotatePod: without a word of it, on a pod that cannot",
+      given: fenced,
+      step: { do: "annotatePod", pod: fenced.pod!, annotations: {} },
+      is: "allowed",
     },
     ...(["deleteClaim", "quarantineClaim", "labelClaim", "releasePeer"] as const).map(
       (kind): Case => ({ name: `${kind} starts nothing`, given: fenced, step: STEPS[kind], is: "allowed" }),

@@ -21,7 +21,9 @@ const neverTwice: PeerGuard = {
     if (step.do !== "createReplicaSet" && step.do !== "replaceReplicaSet" && step.do !== "annotatePod")
       return undefined;
     const annotations =
-      step.do === "annotatePod" ? step.annotations : step.replicaSet.spec?.template?.metadata?.annotations;
+      step.do === "annotatePod"
+        ? { ...step.pod.metadata.annotations, ...step.annotations }
+        : step.replicaSet.spec?.template?.metadata?.annotations;
     return annotations?.[INITIAL_CLUSTER_ANNOTATION] === FENCE
       ? undefined
       : "the member has joined: its pods must not be able to bootstrap";

@@ -7,7 +7,9 @@ import {
   QUARANTINE_FINALIZER,
   QUARANTINE_LABEL,
   REMOVAL_ANNOTATION,
+  REVISION_ANNOTATION,
 } from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
 import { present, unknown } from "#base/observed.ts";
 import type { PersistentVolumeClaim, Pod, ReplicaSet, StorageClass } from "#kube/kinds.ts";
 import { startAnnotations } from "#peer/desired/etcd-flags.ts";
@@ -50,6 +52,14 @@ function leaving(finalizer: string, claimIs: object = {}, removal = "scale-down"
     peer: { ...snapshot.peer, metadata: { ...metadata, annotations } },
     claim: { ...own, metadata: { ...own?.metadata, ...claimIs } } as PersistentVolumeClaim,
   };
+}
+
+/** With a pod that an earlier release of the operator made, which does not say what it was made from. */
+function unsaid(metadata: object, spec: object = {}): PeerSnapshot {
+  const snapshot = peer({ spec });
+  const its = snapshot.pod!;
+  const { [REVISION_ANNOTATION]: _, ...annotations } = its.metadata.annotations!;
+  return { ...snapshot, pod: { ...its, metadata: { ...its.metadata, annotations, ...metadata } } as Pod };
 }
 
 /** With other metadata on the member's own claim. */
@@ -321,6 +331,16 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     because: /^claim my-etcd-0 of storage class fast is Pending; pod cannot be scheduled/,
   },
   {
+    name: "notes on a pod of an earlier release what it was made from",
+    given: unsaid({}),
+    expect: "note-revision: annotatePod",
+  },
+  {
+    name: "notes nothing on a pod that is going",
+    given: unsaid({ deletionTimestamp: "2026-01-01T12:00:00Z" }),
+    expect: "settled",
+  },
+  {
     name: "warns of a pod that nobody may make",
     given: { ...starting, pod: undefined, replicaSet: overQuota },
     expect: "warn: await-pod",
@@ -488,6 +508,38 @@ test("peer status: what the member says of itself stands in it, and only while i
   });
   expect(peerStatus(starting, planPeer(starting))).not.toHaveProperty("serverVersion");
   expect(starting.peer.spec.bootstrap).toEqual(BOOTSTRAP);
+});
+
+test("peer plan: a pod of an earlier release was made from the EtcdPeer as it is", () => {
+  const noted = (snapshot: PeerSnapshot) => planPeer(snapshot);
+  const { spec } = peer().peer;
+  const now = { [REVISION_ANNOTATION]: revisionOf(spec) };
+  expect(noted(unsaid({}))).toMatchObject({ step: { annotations: now } });
+});
+
+test("peer status: what the next pod is made from stands in it once the ReplicaSet controller has taken it over", () => {
+  const statusAt = (generation: number | undefined, observedGeneration: number | undefined) => {
+    const own = peer().replicaSet!;
+    const metadata = { ...own.metadata, generation };
+    const seen = observedGeneration === undefined ? {} : { status: { replicas: 1, observedGeneration } };
+    const given = peer({ with: { replicaSet: { ...own, metadata, ...seen } as ReplicaSet } });
+    return peerStatus(given, planPeer(given));
+  };
+  const revision = revisionOf(peer().peer.spec);
+  expect(statusAt(2, 2)).toMatchObject({ revision });
+  expect(statusAt(2, 3)).toMatchObject({ revision });
+  expect(statusAt(2, 1)).not.toHaveProperty("revision");
+  expect(statusAt(2, undefined)).not.toHaveProperty("revision");
+  expect(statusAt(undefined, undefined)).not.toHaveProperty("revision");
+  expect(statusAt(undefined, 1)).toMatchObject({ revision });
+  expect(peerStatus(starting, planPeer({ ...starting, replicaSet: undefined }))).not.toHaveProperty("revision");
+});
+
+test("peer status: the revision is what the ReplicaSet has, not what the EtcdPeer asks for by now", () => {
+  const turned = peer({ spec: { version: "3.6.17" } });
+  const old = peer().replicaSet!;
+  const given = { ...turned, replicaSet: { ...old, status: { replicas: 1, observedGeneration: 1 } } as ReplicaSet };
+  expect(peerStatus(given, planPeer(given))).toMatchObject({ revision: revisionOf(peer().peer.spec) });
 });
 
 test("peer plan: nobody is told to delete the claim of a member that runs", () => {

@@ -11,6 +11,7 @@ import { awaitMember } from "#peer/rules/pod/await-member.ts";
 import { awaitMembership } from "#peer/rules/pod/await-membership.ts";
 import { awaitPod } from "#peer/rules/pod/await-pod.ts";
 import { fencePod } from "#peer/rules/pod/fence-pod.ts";
+import { noteRevision } from "#peer/rules/pod/note-revision.ts";
 import { replicaSetRule } from "#peer/rules/pod/replica-set.ts";
 import { replicaSetTaken } from "#peer/rules/pod/replica-set-taken.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
@@ -29,6 +30,7 @@ export const PEER_RULES: readonly PeerRule[] = [
   replicaSetTaken, // It comes before our own ReplicaSet is made or changed.
   replicaSetRule,
   fencePod, // It comes after the template, by which the next pod is fenced.
+  noteRevision, // It comes after the fence, which is more urgent.
   claimDisowned, // It comes after the fence: a process that runs on the wrong volume may start again.
   claimLost, // The same is true of this one.
   awaitPod,

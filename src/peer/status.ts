@@ -1,4 +1,5 @@
 import type { PeerReason } from "#api/conditions.ts";
+import { REVISION_ANNOTATION } from "#api/names.ts";
 import type { EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { hexOf } from "#etcd/types.ts";
@@ -17,13 +18,21 @@ export function peerStatus(snapshot: PeerSnapshot, plan: Plan<PeerStep>): EtcdPe
   const observedGeneration = peer.metadata.generation ?? 0;
   const verdict = ready(snapshot, plan);
   const now = rfc3339(snapshot.takenAtMs);
+  const revision = nextRevision(snapshot);
   return {
     observedGeneration,
+    ...(revision === undefined ? {} : { revision }),
     ...(answer === undefined
       ? {}
       : { serverVersion: answer.version, memberID: hexOf(answer.memberId), clusterID: hexOf(answer.clusterId) }),
     conditions: withCondition(peer.status?.conditions ?? [], { type: "Ready", ...verdict, observedGeneration }, now),
   };
+}
+
+/** What the ReplicaSet controller would make the next pod from: it has a cache of its own, and may not have seen our last write. */
+function nextRevision({ replicaSet }: PeerSnapshot): string | undefined {
+  const isSeen = (replicaSet?.status?.observedGeneration ?? 0) >= (replicaSet?.metadata.generation ?? 1);
+  return isSeen ? replicaSet?.metadata.annotations?.[REVISION_ANNOTATION] : undefined;
 }
 
 /** Whether the status is not worth a write yet: the pod of a peer that is only seconds old has not started. */

@@ -211,7 +211,14 @@ const CASES: readonly Case[] = [
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/initial-cluster": null } } } },
   },
   { what: "make one", of: PODS, write: { create: {} }, says: "creates no pods" },
-  { what: "delete its own", of: PODS, write: "delete", says: "deletes no pods" },
+  { what: "delete a member's", of: PODS, write: "delete" },
+  {
+    what: "delete one that is no member's",
+    of: PODS,
+    was: { metadata: { labels: { "etcd.improbable.io/peer-name": null } } },
+    write: "delete",
+    says: "deletes only those of members",
+  },
   { what: "change its spec", of: PODS, write: { patch: { spec: { activeDeadlineSeconds: 1 } } }, says: PODS_SPEC },
   {
     what: "change its labels",

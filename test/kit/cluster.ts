@@ -6,7 +6,9 @@ import {
   FENCE,
   INITIAL_CLUSTER_ANNOTATION,
   REMOVAL_ANNOTATION,
+  REVISION_ANNOTATION,
 } from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
 import type { EtcdCluster, EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
@@ -20,6 +22,9 @@ import { clusterIdFromHex, type EndpointStatus, type Member, type MemberList, me
 import type { Draft, KubeObject, PersistentVolumeClaim, Pod } from "#kube/kinds.ts";
 
 export const NOW = Date.UTC(2026, 0, 1, 12);
+
+/** What pods of these snapshots were made from. */
+const DEFAULT_REVISION = revisionOf(clusterSpecSchema.parse({ replicas: 1 }));
 
 /** How far the cluster of a snapshot has come. */
 export type Stage = "new" | "recorded" | "starting" | "joined" | "settled";
@@ -116,6 +121,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
   return {
     takenAtMs: NOW,
     replaceAfterMs: 300_000,
+    memberTimeoutMs: 600_000,
     throughService: undefined,
     heard: new Set(),
     histories: new Map(),
@@ -195,7 +201,10 @@ export function pod(name: string, given: { ready: boolean; fenced?: boolean }): 
       uid: `uid-of-pod-${name}`,
       resourceVersion: "300",
       labels: { [CLUSTER_LABEL]: "my-etcd" },
-      annotations: given.fenced === false ? {} : { [INITIAL_CLUSTER_ANNOTATION]: FENCE },
+      annotations: {
+        ...(given.fenced === false ? {} : { [INITIAL_CLUSTER_ANNOTATION]: FENCE }),
+        [REVISION_ANNOTATION]: DEFAULT_REVISION,
+      },
       creationTimestamp: "2026-01-01T11:00:00Z",
     },
     spec: { hostname: name, containers: [] },

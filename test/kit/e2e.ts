@@ -98,6 +98,11 @@ export class UserCluster {
     await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(manifest) });
   }
 
+  /** `kubectl patch`: other fields stay as they are. */
+  async patch(spec: object): Promise<void> {
+    await this.kubectl("patch", "etcdcluster", this.name, "--type=merge", "-p", JSON.stringify({ spec }));
+  }
+
   async get(): Promise<EtcdCluster> {
     return await kubectl.json<EtcdCluster>(["get", "etcdcluster", this.name, "-n", this.namespace]);
   }

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import type { EtcdClusterSpec } from "#api/v1alpha1/cluster.ts";
 import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { CLIENTS, type Felt, Load } from "#kit/load.ts";
 import { leaseHolder } from "#kit/operator-process.ts";
@@ -48,13 +49,17 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
    */
   static async start(
     prefix: string,
-    { replicas = 3, operatorFlags = [] }: { replicas?: number; operatorFlags?: readonly string[] } = {},
+    {
+      replicas = 3,
+      operatorFlags = [],
+      ...spec
+    }: Partial<EtcdClusterSpec> & { operatorFlags?: readonly string[] } = {},
   ): Promise<LoadedCluster> {
     await using belongings = new AsyncDisposableStack();
     if (operatorFlags.length > 0) belongings.use(await withOperatorFlags(...operatorFlags));
     const { name } = belongings.use(await testNamespace(prefix));
     const user = new UserCluster(name);
-    await user.create({ replicas });
+    await user.create({ ...spec, replicas });
     await user.untilReady();
     const load = belongings.use(new Load(user.namespace, user.name));
     // kube-proxy learns of a new member a moment after the cluster is Ready; a connection before that takes a second longer.

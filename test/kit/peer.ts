@@ -57,7 +57,7 @@ export function peer(given: Given = {}): PeerSnapshot {
 }
 
 function annotated(bare: Pod, annotations: Record<string, string>): Pod {
-  return { ...bare, metadata: { ...bare.metadata, annotations } };
+  return { ...bare, metadata: { ...bare.metadata, annotations: { ...bare.metadata.annotations, ...annotations } } };
 }
 
 function boundClaim(snapshot: PeerSnapshot): PersistentVolumeClaim {

@@ -1,4 +1,6 @@
-import { type KubeObject, POD_DISRUPTION_BUDGETS, PODS, type Pod, type PodDisruptionBudget } from "#kube/kinds.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { POD_DISRUPTION_BUDGETS, PODS, type Pod, type PodDisruptionBudget } from "#kube/kinds.ts";
+import { isSelected } from "./world-controllers.ts";
 import { type ListedMember, membersOf } from "./world-disk.ts";
 import type { Process } from "./world-etcd.ts";
 import { isReady } from "./world-kubelet.ts";
@@ -39,31 +41,42 @@ function leaderIn(leaders: readonly Process[]): Process | undefined {
 }
 
 /** `kubectl drain` asks for one eviction: https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/ */
-export function drain({ api, random, tell, evicted }: PeoplesParts): boolean {
+export function drain({ api, random, tell, evicted, nowMs }: PeoplesParts): boolean {
   const pod = random.pick(
     api
       .list(PODS)
       .filter(({ metadata, spec }) => spec?.nodeName !== undefined && metadata.deletionTimestamp === undefined),
   );
-  if (pod === undefined || !api.list(POD_DISRUPTION_BUDGETS).every((budget) => permits(budget, pod, api.list(PODS))))
-    return false;
+  if (pod === undefined) return false;
+  const budgets = api.list(POD_DISRUPTION_BUDGETS).filter((budget) => isSelected(budget, pod));
+  if (!budgets.every((budget) => permits(budget, pod, api.list(PODS)))) return false;
   tell(`pod ${pod.metadata.name} is evicted`);
+  for (const budget of isReady(pod) ? budgets : [])
+    api.update("kubernetes", POD_DISRUPTION_BUDGETS, budget, granted(budget, pod, nowMs()));
   api.delete("kubernetes", PODS, pod.metadata);
   evicted(pod);
   return true;
 }
 
 /**
- * As pkg/controller/disruption counts: pods that are ready and stay. One that is not ready may go while enough others are
- * (`unhealthyPodEvictionPolicy: IfHealthyBudget`, the default).
+ * By what the disruption controller has counted last, and not before it has seen the budget as it is. A pod that is not ready may go
+ * while enough others are (`unhealthyPodEvictionPolicy: IfHealthyBudget`, the default): these are counted as they are, because a pod is
+ * called unready here in the moment in which it follows no leader, and really five probes later, when all has been counted long since.
+ * checkAndDecrement in pkg/registry/core/pod/storage/eviction.go
  */
-function permits({ spec }: PodDisruptionBudget, pod: Pod, all: readonly Pod[]): boolean {
-  const labels = Object.entries(spec?.selector?.matchLabels ?? {});
-  const isSelected = ({ metadata }: KubeObject) => labels.every(([key, value]) => metadata.labels?.[key] === value);
-  if (labels.length === 0 || !isSelected(pod)) return true;
+function permits(budget: PodDisruptionBudget, pod: Pod, all: readonly Pod[]): boolean {
+  const { metadata, spec, status } = budget;
+  if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0)) return false;
+  if (isReady(pod)) return (status?.disruptionsAllowed ?? 0) > 0;
   const healthy = all.filter(
-    (each) => isSelected(each) && isReady(each) && each.metadata.deletionTimestamp === undefined,
-  ).length;
-  const wanted = Number(spec?.minAvailable ?? 0);
-  return isReady(pod) ? healthy > wanted : healthy >= wanted;
+    (each) => isSelected(budget, each) && isReady(each) && each.metadata.deletionTimestamp === undefined,
+  );
+  return healthy.length >= Number(spec?.minAvailable ?? 0);
+}
+
+function granted({ status }: PodDisruptionBudget, pod: Pod, nowMs: number): Partial<PodDisruptionBudget> {
+  const disruptedPods = { ...status?.disruptedPods, [pod.metadata.name]: rfc3339(nowMs) };
+  return {
+    status: { ...status, disruptionsAllowed: (status?.disruptionsAllowed ?? 0) - 1, disruptedPods },
+  } as Partial<PodDisruptionBudget>;
 }

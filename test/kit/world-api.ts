@@ -322,8 +322,8 @@ function isForbiddenPeer(before: EtcdPeerSpec | undefined, after: EtcdPeerSpec):
   return isGivenBack || !isDeepStrictEqual(fixedIn(after), fixedIn(before));
 }
 
-function fixedIn({ clusterName, storage, podTemplate }: EtcdPeerSpec): object {
-  return { clusterName, storage, podTemplate };
+function fixedIn({ clusterName, storage }: EtcdPeerSpec): object {
+  return { clusterName, storage };
 }
 
 /** The regular expression in the CEL rule of a version. */

@@ -1,7 +1,14 @@
-import { type KubeObject, keyOf, PERSISTENT_VOLUME_CLAIMS, PODS } from "#kube/kinds.ts";
+import {
+  type KubeObject,
+  keyOf,
+  PERSISTENT_VOLUME_CLAIMS,
+  POD_DISRUPTION_BUDGETS,
+  PODS,
+  type PodDisruptionBudget,
+} from "#kube/kinds.ts";
 import { type ApiServer, CLAIM_PROTECTION, FOREGROUND, WORLD_KINDS } from "./world-api.ts";
 import type { Etcd } from "./world-etcd.ts";
-import { claimNameOf, type Kubelets } from "./world-kubelet.ts";
+import { claimNameOf, isReady, type Kubelets } from "./world-kubelet.ts";
 import type { Random } from "./world-random.ts";
 
 /** The garbage collector and the protection of claims. Each method is one step, and says whether there was anything to do. */
@@ -42,6 +49,34 @@ export class KubeControllers {
     return true;
   }
 
+  /**
+   * The disruption controller counts pods: those that are ready and stay, as pkg/controller/disruption does. Evictions go by what it has
+   * counted last.
+   */
+  countPods(): boolean {
+    const pods = this.#api.list(PODS);
+    return this.#api.list(POD_DISRUPTION_BUDGETS).some((budget) => {
+      const selected = pods.filter((pod) => isSelected(budget, pod));
+      const granted = Object.entries(budget.status?.disruptedPods ?? {}).filter(([name]) =>
+        selected.some(({ metadata }) => metadata.name === name && metadata.deletionTimestamp === undefined),
+      );
+      const disruptedPods = Object.fromEntries(granted);
+      const currentHealthy = selected.filter(
+        (pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined && !(pod.metadata.name in disruptedPods),
+      ).length;
+      const desiredHealthy = Number(budget.spec?.minAvailable ?? 0);
+      const status = {
+        observedGeneration: budget.metadata.generation,
+        currentHealthy,
+        desiredHealthy,
+        expectedPods: selected.length,
+        disruptionsAllowed: Math.max(0, currentHealthy - desiredHealthy),
+        disruptedPods,
+      } as NonNullable<PodDisruptionBudget["status"]>;
+      return this.#api.update("kubernetes", POD_DISRUPTION_BUDGETS, budget, { status }) !== budget;
+    });
+  }
+
   /** A claim that was to go goes when no pod uses it, and its volume with everything on it. */
   releaseClaim(): boolean {
     const pods = this.#api.list(PODS);
@@ -63,6 +98,11 @@ export class KubeControllers {
     this.#api.release(PERSISTENT_VOLUME_CLAIMS, claim, CLAIM_PROTECTION);
     return true;
   }
+}
+
+export function isSelected({ spec }: PodDisruptionBudget, { metadata }: KubeObject): boolean {
+  const labels = Object.entries(spec?.selector?.matchLabels ?? {});
+  return labels.length > 0 && labels.every(([key, value]) => metadata.labels?.[key] === value);
 }
 
 /** Whether what it owns has to go: it is gone itself, or waits to go after them. */

@@ -64,12 +64,14 @@ export class Kubelets {
     this.#parts = parts;
   }
 
-  /** The ReplicaSet controller reads the newest state of a ReplicaSet. */
+  /** The ReplicaSet controller reads the newest state of a ReplicaSet, and says so. */
   noticeReplicaSet(): boolean {
     const { api } = this.#parts;
     const set = this.#pick(api.list(REPLICA_SETS).filter((each) => this.#seenSets.get(each.metadata.uid) !== each));
-    if (set !== undefined) this.#seenSets.set(set.metadata.uid, set);
-    return set !== undefined;
+    if (set === undefined) return false;
+    const status = { ...set.status, observedGeneration: set.metadata.generation } as NonNullable<ReplicaSet["status"]>;
+    this.#seenSets.set(set.metadata.uid, api.update("kubernetes", REPLICA_SETS, set, { status }));
+    return true;
   }
 
   /** The ReplicaSet controller makes a pod that is missing, or says why it may not. */
@@ -153,6 +155,10 @@ export class Kubelets {
   schedule(): boolean {
     const { api } = this.#parts;
     for (const pod of this.#shuffled(this.#pods().filter(({ spec }) => spec?.nodeName === undefined))) {
+      if (isTooLarge(pod)) {
+        if (this.#sayUnscheduled(pod)) return true;
+        continue;
+      }
       const disk = this.#diskOf(pod);
       if (disk === undefined) continue;
       const node = this.#pick(this.nodes.filter((each) => isHeard(each) && (disk.node ?? each.name) === each.name));
@@ -161,6 +167,20 @@ export class Kubelets {
       return true;
     }
     return false;
+  }
+
+  #sayUnscheduled(pod: Pod): boolean {
+    const { api } = this.#parts;
+    const conditions = [
+      {
+        type: "PodScheduled",
+        status: "False",
+        reason: "Unschedulable",
+        message: "0/4 nodes are available: 4 Insufficient cpu.",
+      },
+    ];
+    const status = { phase: "Pending", conditions } as PodStatus;
+    return api.update("kubernetes", PODS, pod, { status } as Partial<Pod>) !== pod;
   }
 
   /** A kubelet starts the container of a pod, for the first time or again. */
@@ -173,6 +193,11 @@ export class Kubelets {
       const disk = this.#diskOf(pod);
       if (disk === undefined || disk.heldBy !== undefined) continue;
       const address = pod.status?.podIP ?? this.#freeAddress();
+      const broken = whyItCannotStart(pod);
+      if (broken !== undefined) {
+        if (this.#setStatus(pod, address, broken)) return true;
+        continue;
+      }
       const flags = flagsOf(pod);
       const started = etcd.start({ uid: pod.metadata.uid, address, clusterUid: this.clusterOf(pod) }, disk, flags);
       const ended = typeof started === "string" ? started : undefined;
@@ -189,7 +214,7 @@ export class Kubelets {
       const { podIP } = pod.status ?? {};
       if (podIP === undefined) continue;
       const process = etcd.processes.get(pod.metadata.uid);
-      const why = process === undefined ? whyItEnded(pod) : undefined;
+      const why = process === undefined ? (whyItCannotStart(pod) ?? whyItEnded(pod)) : undefined;
       if (this.#setStatus(pod, podIP, why)) return true;
     }
     return false;
@@ -305,10 +330,10 @@ export class Kubelets {
     const status = serves ? "True" : "False";
     const lastTransitionTime = old?.status === status ? old.lastTransitionTime : rfc3339(nowMs());
     const next = {
-      phase: "Running",
+      phase: ended === NO_IMAGE ? "Pending" : "Running",
       podIP,
       conditions: [{ type: "Ready", status, lastTransitionTime }],
-      containerStatuses: [{ name: "etcd", ...(ended === undefined ? { state: { running: {} } } : crashed(ended)) }],
+      containerStatuses: [{ name: "etcd", ...(ended === undefined ? { state: { running: {} } } : stateOf(ended)) }],
     } as unknown as PodStatus;
     return api.update("kubernetes", PODS, pod, { status: next } as Partial<Pod>) !== pod;
   }
@@ -339,6 +364,29 @@ export function isReady({ status }: Pod): boolean {
 
 function isWanted(pod: Pod): boolean {
   return pod.metadata.deletionTimestamp === undefined;
+}
+
+/** What the kubelet says of an image that it cannot get. */
+const NO_IMAGE = "ImagePullBackOff";
+/** A release that nobody has published: its image is not found. */
+export const UNPUBLISHED_PATCH = 90;
+/** More processors than any node has. */
+export const MOST_CPUS = 64;
+/** On a pod template of a history: with its flags etcd ends at once. */
+export const CRASHES = "example.test/crashes";
+
+function isTooLarge({ spec }: Pod): boolean {
+  return Number(spec?.containers?.[0]?.resources?.requests?.cpu ?? 0) > MOST_CPUS;
+}
+
+function whyItCannotStart(pod: Pod): string | undefined {
+  const { version } = flagsOf(pod);
+  if (Number(version.split(".")[2]) >= UNPUBLISHED_PATCH) return NO_IMAGE;
+  return pod.metadata.annotations?.[CRASHES] === undefined ? undefined : "flag provided but not defined";
+}
+
+function stateOf(ended: string): object {
+  return ended === NO_IMAGE ? { state: { waiting: { reason: NO_IMAGE } } } : crashed(ended);
 }
 
 function crashed(message: string): object {

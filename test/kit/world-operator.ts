@@ -75,6 +75,8 @@ interface Parts {
 const WORKERS = 2;
 /** Shorter than the default, and shorter than the world takes to come to rest: then lost members are replaced within a history. */
 export const REPLACE_AFTER_MS = 20_000;
+/** As `--member-timeout`: longer than the patience with lost members, as by default. */
+const MEMBER_TIMEOUT_MS = 25_000;
 const metrics = createMetrics();
 
 /** One life of the operator's process, wired as src/bin/run.ts wires it, with the real rooms, caches and passes. */
@@ -107,7 +109,11 @@ export class OperatorProcess {
       tell: () => undefined,
       mayAct: () => this.isLeading,
     };
-    const settings = { imageRepository: "example.test/etcd", replaceAfterMs: REPLACE_AFTER_MS };
+    const settings = {
+      imageRepository: "example.test/etcd",
+      replaceAfterMs: REPLACE_AFTER_MS,
+      memberTimeoutMs: MEMBER_TIMEOUT_MS,
+    };
     const reads = { ...caches, kube, etcd, clock: this.#clock, ...settings };
     const cluster = clusterController({ kube, etcd }, reads);
     const peer = peerController(kube, reads);

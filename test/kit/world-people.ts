@@ -16,7 +16,7 @@ import {
 import { addOwnMember, drain, removeOwnMembers } from "./world-administrator.ts";
 import type { ApiServer } from "./world-api.ts";
 import type { Etcd } from "./world-etcd.ts";
-import type { Kubelets } from "./world-kubelet.ts";
+import { CRASHES, type Kubelets } from "./world-kubelet.ts";
 import type { Random } from "./world-random.ts";
 
 export const NAMESPACE = "foo";
@@ -31,6 +31,7 @@ export const PEOPLES_ACTS = [
   "deleteCluster",
   "editReplicas",
   "editVersion",
+  "editTemplate",
   "pause",
   "deletePod",
   "forceDeletePod",
@@ -58,8 +59,18 @@ export interface PeoplesParts {
   readonly replicas: number;
   /** What people may set `spec.version` to. */
   readonly versions: readonly string[];
+  readonly nowMs: () => number;
   readonly evicted: (pod: Pod) => void;
 }
+
+/** What people may set `spec.podTemplate` to: nothing, restarts, and what no member comes up with. */
+const TEMPLATES: readonly EtcdCluster["spec"]["podTemplate"][] = [
+  {},
+  { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": "now" } } },
+  { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": "later" } } },
+  { metadata: { annotations: { [CRASHES]: "true" } } },
+  { resources: { requests: { cpu: "500" } } },
+];
 
 const OWNED: readonly AnyResource[] = [SERVICES, POD_DISRUPTION_BUDGETS, ETCD_PEERS, REPLICA_SETS];
 
@@ -85,6 +96,8 @@ export class People {
         return this.#edit((spec) => ({ ...spec, replicas: this.#parts.random.between(1, 5) }));
       case "editVersion":
         return this.#editVersion();
+      case "editTemplate":
+        return this.#edit((spec) => ({ ...spec, podTemplate: this.#parts.random.pick(TEMPLATES) ?? {} }));
       case "pause":
         return this.#pause();
       case "deletePod":
@@ -183,7 +196,10 @@ export class People {
   #put(cluster: EtcdCluster, spec: EtcdCluster["spec"]): boolean {
     const { api, tell } = this.#parts;
     const after = api.replace("person", ETCD_CLUSTERS, { ...cluster, spec } as Draft<EtcdCluster>);
-    if (after !== cluster) tell(`a person sets replicas ${spec.replicas}, version ${spec.version}`);
+    if (after !== cluster)
+      tell(
+        `a person sets replicas ${spec.replicas}, version ${spec.version}, podTemplate ${JSON.stringify(spec.podTemplate)}`,
+      );
     return after !== cluster;
   }
 

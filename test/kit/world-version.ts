@@ -13,6 +13,11 @@ export function minorOf(version: string): number {
   return Number(version.split(".")[1]);
 }
 
+/** Whether releases before 3.5.26 have to pass by that one: https://etcd.io/blog/2025/zombie_members_upgrade/ */
+export function mustBeNewerFirst(from: string, to: string): boolean {
+  return minorOf(from) === 5 && minorOf(to) === 6 && Number(from.split(".")[2]) < 26;
+}
+
 /** Why a member of this release cannot run, in etcd's words. @param clusterMinor what the cluster speaks; undefined before that is decided */
 export function whyNotThisVersion(version: string, clusterMinor: number | undefined): string | undefined {
   const minor = minorOf(version);

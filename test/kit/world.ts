@@ -88,6 +88,7 @@ export class World {
       tell,
       replicas,
       versions,
+      nowMs,
       evicted: (pod) => happened({ is: "evicted", pod }),
     });
     this.calls = new Calls(random, nowMs, tell);

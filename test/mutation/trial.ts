@@ -25,7 +25,8 @@ const MUTATED = [
   "health-log.ts",
   "conditions/**/*.ts",
   "desired/**/*.ts",
-  "rules/**/*.ts",
+  "heir.ts",
+  "rules/!(rolling)/**/*.ts", // what decides about updates is yet to be put to the trial
 ];
 
 /** Who takes this much longer than without a mutation, or this many milliseconds, runs for ever: that is noticed. */

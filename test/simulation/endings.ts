@@ -6,13 +6,16 @@ import {
   disruptionBudgetName,
   headlessServiceName,
   PAUSED_ANNOTATION,
+  REVISION_ANNOTATION,
 } from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { clusterIdFromHex, hexOf, type MemberId } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
 import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
+import { mustBeNewerFirst, whyNotThisVersion } from "#kit/world-version.ts";
 import {
   type AnyResource,
   controllerOf,
@@ -27,7 +30,7 @@ import {
   type Resource,
   SERVICES,
 } from "#kube/kinds.ts";
-import { isForeign, whatTheWorldHolds } from "./impediments.ts";
+import { isBroken, isForeign, whatTheWorldHolds } from "./impediments.ts";
 import { type Memory, templateCanStartEmpty } from "./memory.ts";
 
 // What is a good ending?
@@ -174,6 +177,9 @@ class Ending {
     );
     if (stuck !== undefined && !isUndecided) return `${stuck.peerUrl} has been joining for longer than it may`;
     if (isForming) return this.#says("Ready", "False", "Forming") ?? this.#tells("Progressing", "await-members:");
+    // Voters of somebody else may be a quorum by themselves: the client Service leads to none of them, and the operator may not know them.
+    if (!own.some(({ id }) => well.has(id)))
+      return this.#condition("Available")?.status === "True" ? "Available, and nobody is led to a member" : undefined;
     const available =
       alarms.length > 0
         ? this.#says("Available", "False", "CorruptionAlarm")
@@ -188,6 +194,7 @@ class Ending {
       return this.#wrongWhenComplete(
         own.map(({ id }) => hexOf(id)),
         quorumOf(voters.length),
+        members.some(isForeign),
       );
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False, and the cluster is not complete";
     const isSettled = this.#condition("Progressing")?.reason === "Settled";
@@ -208,13 +215,28 @@ class Ending {
     return nowMs - (this.#memory.arrivingSinceMs.get(member) ?? nowMs);
   }
 
-  #wrongWhenComplete(ids: readonly string[], needed: number): string | undefined {
+  /** @param isShared voters of somebody else, whom the operator cannot ask, may keep it from sparing one of ours for a restart */
+  #wrongWhenComplete(ids: readonly string[], needed: number, isShared: boolean): string | undefined {
     const peers = this.#peers();
     const { version } = this.#cluster.spec;
     const extra = peers.find(({ spec }) => !ids.includes(spec.memberID ?? ""));
     if (extra !== undefined) return `EtcdPeer ${extra.metadata.name} is of no member`;
     if (peers.length !== ids.length) return `${peers.length} EtcdPeers for ${ids.length} members`;
-    if (peers.some(({ spec }) => spec.version !== version)) return this.#says("Ready", "False", "UpgradeNotSupported");
+    const minor = this.#world.etcd.truth.named(this.#cluster.status?.identity?.clusterID)?.minor;
+    const isRefused =
+      whyNotThisVersion(version, minor) !== undefined ||
+      peers.some(({ spec }) => mustBeNewerFirst(spec.version, version));
+    if (isRefused && peers.some(({ spec }) => spec.version !== version))
+      return this.#tells("Ready", "spec.version is refused");
+    if (this.#cluster.status?.update?.stopped !== undefined) {
+      if (!isBroken(this.#cluster.spec)) this.#memory.excuses.add("stopped");
+      return this.#tells("Ready", "the update has stopped");
+    }
+    const isHeldBack = (isShared || this.#world.api.admission.size > 0) && this.#behind(peers) !== undefined;
+    if (isHeldBack) return this.#condition("Ready")?.status === "False" ? undefined : "Ready, and not up to date";
+    if (isBroken(this.#cluster.spec)) return "the spec cannot be had, every member is well, and no update has stopped";
+    const behind = this.#behind(peers);
+    if (behind !== undefined) return behind;
     const unready = peers.find(
       ({ status }) => !status?.conditions?.some((each) => each.type === "Ready" && each.status === "True"),
     );
@@ -259,6 +281,22 @@ class Ending {
     return texts.some((text) => text.includes("is forbidden"))
       ? undefined
       : `what is refused should be told of, and these are told: ${texts.join("; ")}`;
+  }
+
+  /** Whose EtcdPeer or pod is not what the spec asks for. */
+  #behind(peers: readonly EtcdPeer[]): string | undefined {
+    const wanted = revisionOf(this.#cluster.spec);
+    const late = peers.find(({ spec }) => revisionOf(spec) !== wanted);
+    if (late !== undefined) return `EtcdPeer ${late.metadata.name} is not what the spec asks for`;
+    const pod = this.#world.api
+      .list(PODS)
+      .find(
+        ({ metadata, spec }) =>
+          peers.some((peer) => peer.metadata.name === spec?.hostname) &&
+          metadata.deletionTimestamp === undefined &&
+          metadata.annotations?.[REVISION_ANNOTATION] !== wanted,
+      );
+    return pod === undefined ? undefined : `pod ${pod.metadata.name} is not what the spec asks for`;
   }
 
   #namesOne(type: string, objects: readonly KubeObject[]): string | undefined {

@@ -100,6 +100,7 @@ export function kubernetesStep({ random, kubelets, controllers }: World): boolea
     () => kubelets.report(),
     () => kubelets.markUnheard(),
     () => kubelets.endPod(),
+    () => controllers.countPods(),
     () => controllers.collectGarbage(),
     () => controllers.releaseClaim(),
   ];

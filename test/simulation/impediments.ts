@@ -1,10 +1,12 @@
 import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION, CLUSTER_LABEL } from "#api/names.ts";
-import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
+import type { MemberTemplate } from "#api/revision.ts";
+import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf, type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
 import type { ListedMember } from "#kit/world-disk.ts";
+import { CRASHES, MOST_CPUS, UNPUBLISHED_PATCH } from "#kit/world-kubelet.ts";
 import { PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
 import type { Memory } from "./memory.ts";
 
@@ -101,6 +103,13 @@ function isNameTakenUnseen(api: World["api"]): boolean {
   });
 }
 
+/** Whether no member comes up with it, in this world. */
+export function isBroken({ version, podTemplate }: MemberTemplate): boolean {
+  const isUnpublished = Number(version.split(".")[2]) >= UNPUBLISHED_PATCH;
+  const isTooLarge = Number(podTemplate.resources?.requests?.cpu ?? 0) > MOST_CPUS;
+  return isUnpublished || isTooLarge || podTemplate.metadata?.annotations?.[CRASHES] !== undefined;
+}
+
 /** What keeps new members from starting, or the operator from seeing those that run, until somebody does something about it. */
 export function isHindered({ kubelets, etcd, api, people }: World): boolean {
   const hasForeign = [...people.foreign].some((uid) => api.exists(uid));
@@ -110,6 +119,9 @@ export function isHindered({ kubelets, etcd, api, people }: World): boolean {
     isHidden ||
     isNameTakenUnseen(api) ||
     api.admission.size > 0 ||
+    // Who had something else before is put back to it.
+    (api.list(ETCD_CLUSTERS).some(({ spec }) => isBroken(spec)) &&
+      api.list(ETCD_PEERS).some(({ spec }) => isBroken(spec) && spec.previous === undefined)) ||
     kubelets.isOutOfVolumes ||
     kubelets.nodes.some(({ isUp, cutSinceMs }) => !isUp || cutSinceMs !== undefined)
   );

@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
 import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf } from "#etcd/types.ts";
 import { memberKey } from "#kit/world-etcd.ts";
-import { REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
+import { whyNotThisVersion } from "#kit/world-version.ts";
+import { controllerOf, PODS, type Pod, REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
 import {
   alarmStays,
   evictionsKeepQuorum,
@@ -12,6 +14,7 @@ import {
   oneAtATime,
   patience,
   quorumKept,
+  restartsKeepQuorum,
   seenFirst,
   voteAfterFence,
 } from "./membership-invariants.ts";
@@ -155,14 +158,45 @@ const nothingLost: Invariant = {
 
 const plannedVersion: Invariant = {
   name: "planned version",
-  promise: "No member ever runs a release that nobody planned: what the cluster was formed with.",
-  breaks(event, _world, memory) {
+  promise:
+    "No member ever runs a release that nobody asked for, nor one that etcd cannot go to from what the cluster speaks.",
+  breaks(event, world, memory) {
     if (event.is !== "started") return undefined;
     const { data, peer, version } = event.process;
-    const planned = memory.version.get(data.clusterId) ?? version;
-    return version === planned ? undefined : `${peer} runs ${version}, and the cluster runs ${planned}`;
+    if (!memory.versions.has(version)) return `${peer} runs ${version}, and nobody ever asked for that`;
+    const why = whyNotThisVersion(version, world.etcd.truth.of(data.clusterId).minor);
+    return why === undefined ? undefined : `${peer} runs ${version}: ${why}`;
   },
 };
+
+const restartsForSomething: Invariant = {
+  name: "restarts for something",
+  promise:
+    "A member is restarted only to become something else than it is: what a person asked for, or what it was before.",
+  breaks(event, world) {
+    if (event.is !== "write" || event.actor !== "operator" || event.resource !== PODS || event.verb !== "delete")
+      return undefined;
+    const pod = event.before as Pod;
+    const set = world.api.byUid(REPLICA_SETS, controllerOf(pod)?.uid);
+    const template = set?.spec?.template;
+    const isSame = isDeepStrictEqual(wishesIn(pod), wishesIn(template ?? {}));
+    return isSame ? `pod ${pod.metadata.name} was made from what its ReplicaSet has` : undefined;
+  },
+};
+
+/** What of a pod, or a template of one, people decide in this world. */
+function wishesIn({
+  metadata,
+  spec,
+}: {
+  readonly metadata?: Pod["metadata"] | object;
+  readonly spec?: Pod["spec"];
+}): object {
+  const all = (metadata as Partial<Pod["metadata"]> | undefined)?.annotations ?? {};
+  const annotations = Object.entries(all).filter(([key]) => !key.startsWith("etcd.improbable.io/"));
+  const [container] = spec?.containers ?? [];
+  return { annotations: Object.fromEntries(annotations), image: container?.image, resources: container?.resources };
+}
 
 /** THE promises. Each is asked about everything that happens. */
 export const INVARIANTS: readonly Invariant[] = [
@@ -175,7 +209,9 @@ export const INVARIANTS: readonly Invariant[] = [
   noAmnesia,
   nothingLost,
   plannedVersion,
+  restartsForSomething,
   seenFirst,
+  restartsKeepQuorum,
   quorumKept,
   oneAtATime,
   patience,

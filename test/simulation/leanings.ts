@@ -16,3 +16,6 @@ export const REPLACED: Leaning = { ...FORMED, often: { deleteClaim: 2, deletePod
 export const LOST: Leaning = { ...FORMED, often: { deleteClaim: 3, deletePod: 4 } };
 export const FOREIGN: Leaning = { ...FORMING, often: { placeForeign: 8 }, isTidied: false, steps: 80 };
 export const DELETED: Leaning = { ...FORMED, often: { deleteCluster: 3, createCluster: 4 } };
+export const ROLLED: Leaning = { ...FORMED, often: { editVersion: 2, editTemplate: 2 }, steps: 100 };
+/** What people ask for stays as it is in the end, such as flags with which etcd ends at once. */
+export const BROKEN: Leaning = { ...FORMED, often: { editTemplate: 3 }, isTidied: false };

@@ -83,6 +83,23 @@ export const quorumKept: Invariant = {
   },
 };
 
+export const restartsKeepQuorum: Invariant = {
+  name: "restarts keep quorum",
+  promise: "No member is restarted while another one does not do its part, unless nothing runs in its pod.",
+  breaks(event, world, memory) {
+    const act = actIn(event);
+    if (act?.step.do !== "restartPod" || !world.etcd.processes.has(act.step.pod.metadata.uid)) return undefined;
+    const { name } = act.step;
+    const { members, foreign } = world.etcd.truth.named(act.clusterID) ?? { members: new Map(), foreign: new Set() };
+    const since = act.lookedFrom - 1;
+    const others = [...members.values()].filter(
+      (member) => !member.isLearner && member.name !== name && !foreign.has(member.id),
+    );
+    const down = others.find(({ id }) => (memory.lastWell.get(`${act.clusterID}/${hexOf(id)}`) ?? -1) < since);
+    return down === undefined ? undefined : `${name} is restarted, and ${down.name} is not well`;
+  },
+};
+
 export const oneAtATime: Invariant = {
   name: "one at a time",
   promise: "At most one member is unstarted or a learner at any time.",
@@ -199,8 +216,7 @@ export const memberIsGone: Invariant = {
   promise: "What runs a member is taken away only when etcd lists the member no more.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.verb !== "delete") return undefined;
-    if (event.resource === PODS || event.resource === REPLICA_SETS)
-      return `${event.resource.kind} is deleted by the operator`;
+    if (event.resource === REPLICA_SETS) return "a ReplicaSet is deleted by the operator";
     if (event.resource !== ETCD_PEERS) return undefined;
     const { metadata, spec } = event.before as EtcdPeer;
     const { members } = world.etcd.truth.named(spec.clusterID) ?? { members: new Map() };

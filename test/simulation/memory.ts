@@ -28,6 +28,8 @@ export const MOST_EXCUSED = {
   restless: 0.05,
   /** No quorum can come back, or something that only a person could change is in the way: it need not be complete. */
   hindered: 0.4,
+  /** What else went wrong kept the first member that an update restarted from becoming healthy in time: the update has stopped. */
+  stopped: 0.1,
 } as const;
 export type Excuse = keyof typeof MOST_EXCUSED;
 
@@ -79,8 +81,8 @@ export class Memory {
   readonly arrivingSinceMs = new Map<string, number>();
   /** Cluster IDs with a leader, by uid of the EtcdCluster. */
   readonly led = new Map<string, Set<ClusterId>>();
-  /** The release with which a cluster was formed. */
-  readonly version = new Map<ClusterId, string>();
+  /** The releases that people have ever asked for. */
+  readonly versions = new Set<string>();
   /** Nothing takes pods away but evictions that honour the budget. */
   readonly hasOnlyEvictions: boolean;
 
@@ -96,8 +98,6 @@ export class Memory {
     else if (event.is === "served") this.lastServed.set(event.service, world.step);
     else if (event.is === "listed") this.lastListed.set(hexOf(event.clusterId), world.step);
     else if (event.is === "step" || event.is === "started" || event.is === "elected") this.#noteRunning(world);
-    if (event.is === "started" && !this.version.has(event.process.data.clusterId))
-      this.version.set(event.process.data.clusterId, event.process.version);
   }
 
   #noteWrite({ actor, verb, before, after, resource }: WorldEvent & { is: "write" }, world: World): void {
@@ -106,10 +106,9 @@ export class Memory {
     if (actor === "operator" && verb === "create") this.made.add(uid);
     switch (resource) {
       case ETCD_CLUSTERS: {
-        const { replicas } = (after as EtcdCluster).spec;
+        const { replicas, version } = (after as EtcdCluster).spec;
+        this.versions.add(version);
         this.fewestAsked.set(uid, Math.min(replicas, this.fewestAsked.get(uid) ?? replicas));
-        // Who makes a cluster again says anew which release it is to run: claims do not tell.
-        if (verb === "create") this.version.clear();
         break;
       }
       case ETCD_PEERS:

@@ -1,12 +1,13 @@
 import { CLEANUP_FINALIZER, peerName, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
-import { newPeer } from "#cluster/desired/peer.ts";
+import { newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { clientService } from "#cluster/desired/services.ts";
 import { knownMembers, votersOf } from "#cluster/members.ts";
+import { hasTurn, isOutdated, isTemplateReady, nextTemplate, templateOf } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, identityOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
 import { clusterIdFromHex, type EndpointStatus, memberIdFromHex } from "#etcd/types.ts";
 import { step } from "#runtime/decide.ts";
-import { DELETED, FOREIGN, FORMED, FORMING, REPLACED, SCALED } from "./leanings.ts";
+import { BROKEN, DELETED, FOREIGN, FORMED, FORMING, REPLACED, ROLLED, SCALED } from "./leanings.ts";
 import {
   doing,
   earlier,
@@ -66,7 +67,13 @@ const LEFT_OUT = leftOut("cluster", [
   { name: "replace-lost", leaning: REPLACED },
   { name: "scale-down", leaning: SCALED },
   { name: "scale-up", leaning: SCALED },
-  { name: "refuse-upgrade", leaning: { ...FORMED, often: { editVersion: 2 }, isTidied: false } },
+  { name: "no-version-path", leaning: { ...ROLLED, isTidied: false } },
+  { name: "stop-update", leaning: BROKEN },
+  { name: "put-back", leaning: BROKEN },
+  { name: "renew-stopped", leaning: { ...FORMING, often: { editTemplate: 2, editVersion: 2 } } },
+  { name: "restart-stopped", leaning: { ...FORMING, often: { editTemplate: 2, editVersion: 2 } } },
+  { name: "restart-member", leaning: { ...ROLLED, isTidied: false } },
+  { name: "give-turn", leaning: { ...ROLLED, isTidied: false } },
   {
     name: "await-health",
     leaning: { ...FORMED, often: { killContainer: 4 } },
@@ -102,6 +109,18 @@ const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "keep-quorum",
     leaning: { ...FORMED, often: { editReplicas: 3, killContainer: 4, nodeDown: 2 }, steps: 160 },
+  },
+  {
+    name: "restart-keeps-quorum",
+    leaning: ROLLED,
+    covered: "give-turn and one-at-a-time look at the others, too; see the pair",
+    promise: "restarts keep quorum",
+  },
+  {
+    name: "version-path",
+    leaning: ROLLED,
+    covered: "what is wanted is something that members can go to; see the pair",
+    promise: "planned version",
   },
   {
     name: "one-at-a-time",
@@ -204,8 +223,60 @@ export const RESTARTING: Pick<Mutant, "edits" | "parts"> = {
   ],
   parts: { kube: credulous },
 };
+/** The turn goes to the next member, whatever the others are doing. */
+const hasty = replaced("give-turn", (_, snapshot) => {
+  const live = snapshot.peers.find((peer) => isOutdated(snapshot, peer));
+  if (live === undefined) return undefined;
+  const peer = revisedPeer(live, nextTemplate(snapshot, live), templateOf(live));
+  return step("give-turn", "mutant", { do: "replacePeer", live, peer });
+});
+
+/** Members get what the spec says, whether they can go there or not. */
+const uncritical = replaced("give-turn", (_, snapshot) => {
+  const { version, podTemplate } = snapshot.cluster.spec;
+  const live = snapshot.peers.find(({ spec }) => spec.version !== version);
+  if (live === undefined) return undefined;
+  return step("give-turn", "mutant", {
+    do: "replacePeer",
+    live,
+    peer: revisedPeer(live, { version, podTemplate }, templateOf(live)),
+  });
+});
+
+/** A member restarts whatever its EtcdPeer says by now. */
+const credulousRestart = replaced("restart-member", (_, snapshot) => {
+  const peer = snapshot.peers.find((each) => hasTurn(snapshot, each) && isTemplateReady(each));
+  const pod = snapshot.pods.get(peer?.metadata.name ?? "");
+  if (peer === undefined || pod === undefined) return undefined;
+  return step("restart-member", "mutant", { do: "restartPod", name: peer.metadata.name, pod });
+});
+
 /** Rules that are wrong, and pairs of a rule and the guard that stands behind it. */
 const WEAKENED: readonly Mutant[] = [
+  {
+    name: "turns are given in haste + without guard one-at-a-time + without guard restart-keeps-quorum",
+    promise: "restarts keep quorum",
+    edits: [hasty, unguarded("cluster", "one-at-a-time"), unguarded("cluster", "restart-keeps-quorum")],
+    leaning: ROLLED,
+  },
+  {
+    name: "members get what the spec says + without guard version-path",
+    promise: "planned version",
+    edits: [uncritical, credulousRestart, unguarded("cluster", "version-path")],
+    leaning: ROLLED,
+  },
+  {
+    name: "a pod is restarted that is what it should be",
+    promise: "restarts for something",
+    edits: [
+      replaced("restart-member", (real, snapshot) => {
+        const [name, pod] = [...snapshot.pods][0] ?? [];
+        if (name === undefined || pod === undefined) return real.decide(snapshot);
+        return step("restart-member", "mutant", { do: "restartPod", name, pod });
+      }),
+    ],
+    leaning: FORMED,
+  },
   {
     name: "identity is written after the Services + without guard identity-first",
     promise: "identity first",

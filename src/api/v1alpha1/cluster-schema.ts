@@ -67,6 +67,27 @@ export const memberStatusSchema = z.object({
   message: z.string().optional().describe("Why the member is not healthy."),
 });
 
+export const updateSchema = z
+  .object({
+    revision: z
+      .string()
+      .describe("Names the version and podTemplate that are wanted; equal for all that mean the same."),
+    from: z.string().describe("The release that most members ran when the update began."),
+    to: z.string().describe("The release that is wanted."),
+    updated: z.array(z.string()).describe("The members that run what is wanted."),
+    proven: z.boolean().describe("Some member has been well with what is wanted."),
+    waitingFor: z.string().optional().describe("The member that the next restart waits for."),
+    since: z.string().meta({ format: "date-time" }).describe("When the update was first seen to be wanted."),
+    stopped: z
+      .object({
+        member: z.string().describe("The first member that was restarted, and did not become healthy."),
+        message: z.string().describe("What was seen of it last."),
+      })
+      .optional()
+      .describe("The update was stopped, and the member put back. It is tried anew once something else is wanted."),
+  })
+  .describe("Members are being restarted, one after another, with what the spec asks for.");
+
 export const clusterStatusSchema = z
   .object({
     observedGeneration: z.number().int().optional(),
@@ -78,6 +99,7 @@ export const clusterStatusSchema = z
     version: z.string().optional().describe("The oldest release that a member runs, such as 3.6.16."),
     leader: z.string().optional().describe("Name of the member that leads."),
     identity: identitySchema.optional(),
+    update: updateSchema.optional(),
     members: z
       .array(memberStatusSchema)
       .optional()

@@ -5,6 +5,7 @@ import type {
   clusterStatusSchema,
   identitySchema,
   memberStatusSchema,
+  updateSchema,
 } from "#api/v1alpha1/cluster-schema.ts";
 import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
@@ -14,6 +15,7 @@ export type EtcdClusterSpec = z.output<typeof clusterSpecSchema>;
 export type EtcdClusterStatus = z.output<typeof clusterStatusSchema>;
 export type ClusterIdentity = z.output<typeof identitySchema>;
 export type MemberStatus = z.output<typeof memberStatusSchema>;
+export type UpdateStatus = z.output<typeof updateSchema>;
 
 export interface EtcdCluster extends KubeObject {
   metadata: NamespacedMeta;

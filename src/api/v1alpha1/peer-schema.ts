@@ -55,6 +55,12 @@ export const peerSpecSchema = z
       ),
     storage: storageSchema.default({ volumeClaimTemplate: DEFAULT_CLAIM }),
     podTemplate: podTemplateSchema.default({}),
+    previous: z
+      .object({ version: versionSchema, podTemplate: podTemplateSchema.default({}) })
+      .optional()
+      .describe(
+        "What the member ran before it got the present version and podTemplate: it is put back to it when it does not come up.",
+      ),
   })
   .meta({
     "x-kubernetes-validations": [
@@ -78,6 +84,12 @@ export const peerStatusSchema = z
     serverVersion: z.string().optional().describe("The release that the member runs; empty while it cannot be asked."),
     memberID: z.string().optional().describe("The member ID with which the member answers."),
     clusterID: z.string().optional().describe("The cluster ID with which the member answers."),
+    revision: z
+      .string()
+      .optional()
+      .describe(
+        "Which version and podTemplate the next pod of the member will have, as the ReplicaSet controller knows by now.",
+      ),
     conditions: conditionsSchema(PEER_CONDITION_TYPES, PEER_REASONS).optional(),
   })
   .describe("What the operator saw and decided last.");

@@ -126,15 +126,9 @@ export const podTemplateSchema = z
         "Scheduling constraints as in a Pod. They replace the default, which spreads members over nodes and zones.",
       ),
   })
-  .meta({
-    "x-kubernetes-validations": [
-      {
-        rule: "self == oldSelf",
-        message: "podTemplate cannot be changed after creation by this version of the operator",
-      },
-    ],
-  })
-  .describe("What the pods of members look like, beyond what the operator sets.");
+  .describe(
+    "What the pods of members look like, beyond what the operator sets. A change restarts members one after another.",
+  );
 
 /** The values that a field may have, in the form that Kubernetes itself uses, which `kubectl explain` shows line by line. */
 function listed(meaning: string, values: Readonly<Record<string, string>>): string {

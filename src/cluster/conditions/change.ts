@@ -3,19 +3,23 @@ import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import { ownArriving } from "#cluster/learners.ts";
 import { knownMembers } from "#cluster/members.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
+import { isUpdating } from "#cluster/update-status.ts";
 
 /** Whether members are on their way in, or others are wanted than there are. Members that a person added are not counted. */
 export function isChanging(snapshot: ClusterSnapshot): boolean {
   if (isForming(snapshot) || snapshot.members.is !== "present") return false;
   const own = knownMembers(snapshot).filter(({ isOurs }) => isOurs);
-  return ownArriving(snapshot).length > 0 || own.length !== snapshot.cluster.spec.replicas;
+  return ownArriving(snapshot).length > 0 || own.length !== snapshot.cluster.spec.replicas || isUpdating(snapshot);
 }
 
-/** A change is a replacement when a member leaves because it is lost or could not start; otherwise it is scaling. */
+/** A change is a replacement when a member leaves because it is lost or could not start; otherwise it is scaling, or an update. */
 export function changeReason(snapshot: ClusterSnapshot): Reason {
   const isReplacing = snapshot.peers.some(({ metadata }) => {
     const removal = metadata.annotations?.[REMOVAL_ANNOTATION];
     return removal === "replacement" || removal === "never-started";
   });
-  return isReplacing ? "Replacing" : "Scaling";
+  if (isReplacing) return "Replacing";
+  const own = knownMembers(snapshot).filter(({ isOurs }) => isOurs);
+  const isScaling = ownArriving(snapshot).length > 0 || own.length !== snapshot.cluster.spec.replicas;
+  return isScaling ? "Scaling" : "Rolling";
 }

@@ -11,7 +11,8 @@ interface Hindrance {
 const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "name-taken": "NameTaken",
   "claim-taken": "ClaimTaken",
-  "refuse-upgrade": "UpgradeNotSupported",
+  "no-version-path": "NoVersionPath",
+  "put-back": "UpdateStopped",
   "no-space": "NoSpaceAlarm",
   "headless-service": "NameTaken",
   "client-service": "NameTaken",

@@ -1,5 +1,6 @@
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
-import { isForming, isOwned } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, isForming, isOwned } from "#cluster/snapshot.ts";
+import { isUpdating, updateStatus } from "#cluster/update-status.ts";
 import { isReady } from "#kube/pod.ts";
 import { available } from "./available.ts";
 import { changeReason, isChanging } from "./change.ts";
@@ -22,6 +23,7 @@ export function ready(given: Case): Verdict {
   const service = available(given);
   if (service.status !== "True") return no(service.reason, service.message);
   if (hindrance !== undefined) return no(hindrance.reason, hindrance.message);
+  if (isUpdating(snapshot)) return no(changeReason(snapshot), updateText(snapshot));
   if (isChanging(snapshot)) return no(changeReason(snapshot), `${healthy} healthy voters, ${replicas} wanted`);
   const sick = own.filter((member) => !member.healthy);
   if (sick.length > 0) return no("MembersUnhealthy", sickText(sick));
@@ -48,4 +50,9 @@ export function ready(given: Case): Verdict {
 function isServed({ snapshot }: Case, name: string): boolean {
   const pod = snapshot.pods.get(name);
   return pod !== undefined && isReady(pod);
+}
+
+function updateText(snapshot: ClusterSnapshot): string {
+  const update = updateStatus(snapshot);
+  return `${update?.updated.length ?? 0} of ${snapshot.cluster.spec.replicas} members run what the spec asks for, etcd ${update?.to}`;
 }

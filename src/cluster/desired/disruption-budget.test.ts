@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { unknown } from "#base/observed.ts";
-import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
+import { budgetSettled, disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, knownFor, LATER_ID, pod, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
-import type { Pod } from "#kube/kinds.ts";
+import { NEWER, wanting, withCanary, withTurn } from "#kit/cluster-rolling.ts";
+import type { Pod, PodDisruptionBudget } from "#kube/kinds.ts";
 
 /** The snapshot in which every container runs. */
 function running(snapshot: ClusterSnapshot): ClusterSnapshot {
@@ -84,8 +85,62 @@ const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
     },
     expect: 2,
   },
+  {
+    name: "one more than a quorum while a member is about to restart",
+    given: withTurn(wanting(NEWER), "my-etcd-2"),
+    expect: 3,
+  },
+  {
+    name: "a quorum again once it has restarted: its own pod is not ready",
+    given: withCanary(wanting(NEWER), "my-etcd-2"),
+    expect: 2,
+  },
 ];
 
 for (const { name, given, expect: wanted } of cases) {
   test(`disruption budget: keeps ${name}`, () => expect(disruptionBudget(given).spec?.minAvailable).toBe(wanted));
+}
+
+/** The snapshot whose budget is like this. */
+function withLive(metadata: object, status: object | undefined): ClusterSnapshot {
+  const given = cluster();
+  const budget = { ...given.budget!, metadata: { ...given.budget!.metadata, ...metadata }, status };
+  return { ...given, budget: budget as unknown as PodDisruptionBudget };
+}
+
+const evicting = { "my-etcd-1-abcde": "2026-01-01T12:00:00Z" };
+const settling: { name: string; given: ClusterSnapshot; is: boolean }[] = [
+  { name: "Kubernetes has seen it", given: withLive({ generation: 2 }, { observedGeneration: 2 }), is: true },
+  {
+    name: "Kubernetes has seen the one before",
+    given: withLive({ generation: 2 }, { observedGeneration: 1 }),
+    is: false,
+  },
+  { name: "Kubernetes has seen none yet", given: withLive({ generation: 1 }, undefined), is: false },
+  { name: "it has no generation", given: withLive({ generation: undefined }, undefined), is: true },
+  {
+    name: "an eviction has yet to be counted",
+    given: withLive({ generation: 1 }, { observedGeneration: 1, disruptedPods: evicting }),
+    is: false,
+  },
+  {
+    name: "none has",
+    given: withLive({ generation: 1 }, { observedGeneration: 1, disruptedPods: {} }),
+    is: true,
+  },
+  {
+    name: "it does not say yet that one more must stay",
+    given: {
+      ...withTurn(wanting(NEWER), "my-etcd-2"),
+      budget: withLive({ generation: 1 }, { observedGeneration: 1 }).budget,
+    },
+    is: false,
+  },
+  { name: "there is none", given: cluster({ with: { budget: undefined } }), is: true },
+  { name: "it is somebody else's", given: withLive({ generation: 2, ownerReferences: [] }, undefined), is: true },
+];
+
+for (const { name, given, is } of settling) {
+  test(`disruption budget: when ${name}, evictions are ${is ? "held back as it says" : "not held back yet"}`, () =>
+    expect(budgetSettled(given)).toBe(is));
 }

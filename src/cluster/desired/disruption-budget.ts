@@ -4,7 +4,8 @@ import { fingerprint } from "#base/hash.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import { ownArriving } from "#cluster/learners.ts";
 import { isLeaving, type KnownMember, votersOf } from "#cluster/members.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { hasTurn } from "#cluster/rolling.ts";
+import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import type { Draft, PodDisruptionBudget } from "#kube/kinds.ts";
 import { hasRun, needsHelp } from "#kube/pod.ts";
@@ -16,7 +17,7 @@ import { hasRun, needsHelp } from "#kube/pod.ts";
  */
 export function disruptionBudget(snapshot: ClusterSnapshot): Draft<PodDisruptionBudget> {
   const { namespace, name } = snapshot.cluster.metadata;
-  const minAvailable = neededPods(snapshot);
+  const minAvailable = neededPods(snapshot) + (isTurnOn(snapshot) ? 1 : 0);
   return withHash<PodDisruptionBudget>({
     apiVersion: "policy/v1",
     kind: "PodDisruptionBudget",
@@ -63,6 +64,23 @@ function mayRunSoon(snapshot: ClusterSnapshot, voters: readonly KnownMember[]): 
 function hangs({ pods, histories }: ClusterSnapshot, name: string, id: string): boolean {
   const pod = pods.get(name);
   return pod !== undefined && needsHelp(pod) && (histories.get(id)?.knownForMs ?? 0) > HANGS_AFTER_MS;
+}
+
+/** While a member is about to restart, one pod more has to stay: else an eviction and the restart could meet. */
+function isTurnOn(snapshot: ClusterSnapshot): boolean {
+  return snapshot.peers.some((peer) => hasTurn(snapshot, peer));
+}
+
+/**
+ * Whether evictions are held back as the budget says: Kubernetes has seen it, and knows of no eviction that it has yet to count. Without
+ * a budget of ours there is nothing to wait for.
+ */
+export function budgetSettled(snapshot: ClusterSnapshot): boolean {
+  const live = snapshot.budget;
+  if (live === undefined || !isOwned(snapshot, live)) return true;
+  const { observedGeneration = 0, disruptedPods = {} } = live.status ?? {};
+  if (budgetDiffers(live, disruptionBudget(snapshot))) return false;
+  return observedGeneration >= (live.metadata.generation ?? 0) && Object.keys(disruptedPods).length === 0;
 }
 
 /** Whether the live budget has to be written: our wish has changed, or somebody changed what it protects. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
 import { peerSpecSchema } from "#api/v1alpha1/peer-schema.ts";
-import { fencedPeer, intendedPeer, joiningPeer, newPeer } from "#cluster/desired/peer.ts";
+import { fencedPeer, intendedPeer, joiningPeer, newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { apiVersionOf } from "#kube/kinds.ts";
 import { cluster, LATER_ID, withoutMember } from "../../../test/kit/cluster.ts";
@@ -143,4 +143,32 @@ test("whoever joins is told where each member is: where it would be sought, whil
   const peerURLs = ["http://my-etcd-1.my-etcd.foo.svc:2380", "http://10.1.2.3:2380"];
   const two = withEachMember(settled, (_, n) => (n === 1 ? { peerUrls: peerURLs } : {}));
   expect(listed(two)).toEqual({ ...usual, peerURLs });
+});
+
+const live = settled.peers[0]!;
+const newer = { version: "3.6.17", podTemplate };
+
+test("a peer with another wish has what it goes back to on record, and is otherwise as it was", () => {
+  const own = { version, podTemplate };
+  expect(revisedPeer(live, newer, own).spec).toEqual({ ...live.spec, ...newer, previous: own });
+  expect(revisedPeer(live, newer, undefined).spec).toEqual({ ...live.spec, ...newer });
+  const tried = { ...live, spec: { ...live.spec, ...newer, previous: own } };
+  expect(revisedPeer(tried, own, undefined).spec).toEqual(live.spec);
+  expect(revisedPeer(tried, { version: "3.6.18", podTemplate }, undefined).spec?.previous).toEqual(own);
+  expect(revisedPeer(live, newer, undefined).spec).not.toHaveProperty("previous");
+});
+
+test("what a person has taken from a peer is not put back with a wish: that is another rule's business", () => {
+  const { labels, ownerReferences, ...rest } = live.metadata;
+  expect(revisedPeer(live, newer, undefined).metadata).toMatchObject({ labels, ownerReferences });
+  const bare = revisedPeer({ ...live, metadata: rest }, newer, undefined).metadata;
+  expect(bare).not.toHaveProperty("labels");
+  expect(bare).not.toHaveProperty("ownerReferences");
+});
+
+test("what a member goes back to stays on record whatever else is written", () => {
+  const previous = { version: "3.6.15", podTemplate };
+  const peers = [{ ...live, spec: { ...live.spec, previous } }, ...settled.peers.slice(1)];
+  expect(fencedPeer({ ...settled, peers }, identity, "my-etcd-0").spec?.previous).toEqual(previous);
+  expect(fencedPeer(settled, identity, "my-etcd-0").spec).not.toHaveProperty("previous");
 });

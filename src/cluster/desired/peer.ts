@@ -1,11 +1,12 @@
 import { withHash } from "#api/applied-hash.ts";
 import { memberLabels, peerUrl } from "#api/names.ts";
+import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec, type PeerBootstrap } from "#api/v1alpha1/peer.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import { type KnownMember, knownMembers, memberNamed } from "#cluster/members.ts";
 import { type ClusterSnapshot, hostOf, peerNamed } from "#cluster/snapshot.ts";
-import { versionOf } from "#cluster/versions.ts";
+import { podTemplateOf, versionOf } from "#cluster/versions.ts";
 import { apiVersionOf, type Draft } from "#kube/kinds.ts";
 
 // The life of an EtcdPeer, told by its spec:
@@ -66,6 +67,29 @@ function listEntry(snapshot: ClusterSnapshot, { name, peerUrls }: KnownMember) {
   return { name, host, ...(isUsual ? {} : { peerURLs: [...peerUrls] }) };
 }
 
+/** The member with another wish on record, and nothing else changed. @param previous what it goes back to when it does not come up */
+export function revisedPeer(
+  { apiVersion, kind, metadata, spec }: EtcdPeer,
+  template: MemberTemplate,
+  previous: MemberTemplate | undefined,
+): Draft<EtcdPeer> {
+  const { namespace, name, labels, ownerReferences } = metadata;
+  const { previous: before, ...rest } = spec;
+  const back = previous ?? before;
+  const isBack = back !== undefined && revisionOf(back) !== revisionOf(template);
+  return withHash<EtcdPeer>({
+    apiVersion,
+    kind,
+    metadata: {
+      namespace,
+      name,
+      ...(labels === undefined ? {} : { labels }),
+      ...(ownerReferences === undefined ? {} : { ownerReferences }),
+    },
+    spec: { ...rest, ...template, ...(isBack ? { previous: back } : {}) },
+  });
+}
+
 function peerFor(
   snapshot: ClusterSnapshot,
   identity: ClusterIdentity,
@@ -73,6 +97,7 @@ function peerFor(
   start: { bootstrap: PeerBootstrap | undefined; memberID: string | undefined },
 ): Draft<EtcdPeer> {
   const { cluster } = snapshot;
+  const previous = peerNamed(snapshot, name)?.spec.previous;
   const spec: EtcdPeerSpec = {
     clusterName: cluster.metadata.name,
     version: versionOf(snapshot, name),
@@ -81,7 +106,8 @@ function peerFor(
     ...(start.memberID === undefined ? {} : { memberID: start.memberID }),
     clusterToken: identity.token,
     storage: cluster.spec.storage,
-    podTemplate: cluster.spec.podTemplate,
+    podTemplate: podTemplateOf(snapshot, name),
+    ...(previous === undefined ? {} : { previous }),
   };
   return withHash<EtcdPeer>({
     apiVersion: apiVersionOf(ETCD_PEERS),

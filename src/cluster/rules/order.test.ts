@@ -24,6 +24,7 @@ import {
   withoutPeers,
   withStraggler,
 } from "#kit/cluster-changes.ts";
+import { NEWER, silentFor, wanting, withCanary, withCrashing, withStop, withTurn } from "#kit/cluster-rolling.ts";
 import type { Service } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
@@ -55,6 +56,11 @@ const full = { type: "NOSPACE", id: "abc" } as const;
 const disputed = { type: "CORRUPT" } as const;
 const corruptAndGone = { type: "CORRUPT", id: "abc" } as const;
 
+const wanted = wanting(NEWER);
+const twoDown = wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] });
+const noQuorum = wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] });
+const late = silentFor(withCanary(wanted, "my-etcd-2"), "my-etcd-2", 600_000);
+
 const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] = [
   {
     order: ["deleting", "no-space"],
@@ -62,9 +68,9 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
     given: withAlarms(cluster({ deleting: true }), full),
   },
   {
-    order: ["no-space", "refuse-upgrade", "paused"],
+    order: ["no-space", "no-version-path", "paused"],
     so: "both are said, also while it is paused",
-    given: withAlarms(cluster({ spec: { version: "3.7.3" }, annotations: paused }), full),
+    given: withAlarms(cluster({ spec: { version: "3.5.35" }, annotations: paused }), full),
   },
   {
     order: ["paused", "name-taken"],
@@ -159,6 +165,67 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
       "my-etcd-1",
       300_000,
     ),
+  },
+  {
+    order: ["disruption-budget", "stop-update"],
+    so: "evictions go on once the member has restarted, whatever becomes of it",
+    given: { ...late, budget: withTurn(wanted, "my-etcd-2").budget },
+  },
+  {
+    order: ["stop-update", "renew-stopped"],
+    so: "nobody else gets what the first one does not come up with",
+    given: withCrashing(
+      withCrashing(silentFor(withCanary(noQuorum, "my-etcd-2"), "my-etcd-2", 600_000), "my-etcd-1"),
+      "my-etcd-2",
+    ),
+  },
+  {
+    order: ["put-back", "renew-stopped"],
+    so: "the first one goes back first",
+    given: withStop(
+      withCrashing(withCanary(withCrashing(withTurn(twoDown, "my-etcd-1"), "my-etcd-1"), "my-etcd-2"), "my-etcd-2"),
+      "my-etcd-2",
+    ),
+  },
+  {
+    order: ["renew-stopped", "restart-stopped"],
+    so: "everybody has what is wanted before anybody starts with it: they may need each other",
+    given: withTurn(withCrashing(withCrashing(twoDown, "my-etcd-1"), "my-etcd-2"), "my-etcd-1"),
+  },
+  {
+    order: ["restart-stopped", "await-members"],
+    so: "a first member that cannot start is not waited for",
+    given: withTurn(withCrashing(cluster({ stage: "starting", spec: NEWER }), "my-etcd-1"), "my-etcd-1"),
+  },
+  {
+    order: ["replace-lost", "restart-member"],
+    so: "a sick cluster is healed first",
+    given: sickFor(withTurn(wanting(NEWER, { replicas: 5, down: ["my-etcd-1"] }), "my-etcd-2"), "my-etcd-1", 300_000),
+  },
+  {
+    order: ["restart-member", "scale-down"],
+    so: "a turn ends before anybody leaves",
+    given: withTurn(wanting(NEWER, { spec: { replicas: 2 } }), "my-etcd-1"),
+  },
+  {
+    order: ["restart-member", "scale-up"],
+    so: "a turn ends before anybody comes",
+    given: withTurn(wanting(NEWER, { spec: { replicas: 5 } }), "my-etcd-1"),
+  },
+  {
+    order: ["scale-up", "give-turn"],
+    so: "more members help the cluster through the turns",
+    given: wanting(NEWER, { spec: { replicas: 5 } }),
+  },
+  {
+    order: ["scale-down", "give-turn"],
+    so: "who leaves needs no turn",
+    given: wanting(NEWER, { spec: { replicas: 2 } }),
+  },
+  {
+    order: ["give-turn", "await-health"],
+    so: "it is said what waits for the member that is down",
+    given: wanting(NEWER, { down: ["my-etcd-1"] }),
   },
   {
     order: ["replace-lost", "scale-down"],

@@ -21,6 +21,7 @@ const GOLDEN = {
         .map((n) => `my-etcd-${n}=http://my-etcd-${n}.my-etcd.foo.svc:2380`)
         .join(","),
       "etcd.improbable.io/initial-cluster-state": "new",
+      "etcd.improbable.io/revision": "21e53824edcfea7e",
     },
   },
   spec: {
@@ -108,7 +109,10 @@ test("the ReplicaSet of a first member is, field by field, what it is documented
     namespace: "foo",
     name: "my-etcd-0",
     labels: LABELS,
-    annotations: { "etcd.improbable.io/applied-hash": expect.stringMatching(/^\S{8,}$/) },
+    annotations: {
+      "etcd.improbable.io/applied-hash": expect.stringMatching(/^\S{8,}$/),
+      "etcd.improbable.io/revision": "21e53824edcfea7e",
+    },
     ownerReferences: [
       {
         apiVersion: "etcd.improbable.io/v1alpha1",

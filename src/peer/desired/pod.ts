@@ -1,6 +1,7 @@
 import {
   CLIENT_PORT,
   CLIENT_PORT_NAME,
+  ETCD_CONTAINER,
   METRICS_PORT,
   METRICS_PORT_NAME,
   memberLabels,
@@ -8,7 +9,9 @@ import {
   PEER_PORT,
   PEER_PORT_NAME,
   peerHost,
+  REVISION_ANNOTATION,
 } from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { etcdEnvironment, startAnnotations, VOLUME_PATH } from "#peer/desired/etcd-flags.ts";
 import { livenessProbe, readinessProbe, startupProbe } from "#peer/desired/probes.ts";
@@ -34,7 +37,11 @@ export function podTemplate(snapshot: PeerSnapshot): PodTemplate {
   return {
     metadata: {
       labels: { ...memberLabels(clusterName, name) },
-      annotations: { ...wanted.metadata?.annotations, ...startAnnotations(snapshot) },
+      annotations: {
+        ...wanted.metadata?.annotations,
+        ...startAnnotations(snapshot),
+        [REVISION_ANNOTATION]: revisionOf(peer.spec),
+      },
     },
     spec: {
       hostname: name,
@@ -70,7 +77,7 @@ function ownName({ peer }: PeerSnapshot) {
 function etcdContainer(snapshot: PeerSnapshot, image: string) {
   const { resources } = snapshot.peer.spec.podTemplate;
   return {
-    name: "etcd",
+    name: ETCD_CONTAINER,
     image,
     imagePullPolicy: "IfNotPresent",
     command: ["etcd"],

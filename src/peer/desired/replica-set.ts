@@ -1,5 +1,6 @@
 import { withHash } from "#api/applied-hash.ts";
-import { memberLabels } from "#api/names.ts";
+import { memberLabels, REVISION_ANNOTATION } from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
 import type { Draft, ReplicaSet } from "#kube/kinds.ts";
 import { ownedBy } from "#peer/desired/owned.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
@@ -17,7 +18,13 @@ export function replicaSet(snapshot: PeerSnapshot): Draft<ReplicaSet> {
   return withHash<ReplicaSet>({
     apiVersion: "apps/v1",
     kind: "ReplicaSet",
-    metadata: { namespace, name, labels, ownerReferences: [ownedBy(snapshot)] },
+    metadata: {
+      namespace,
+      name,
+      labels,
+      annotations: { [REVISION_ANNOTATION]: revisionOf(snapshot.peer.spec) },
+      ownerReferences: [ownedBy(snapshot)],
+    },
     spec: { replicas: 1, selector: { matchLabels: { ...labels } }, template: podTemplate(snapshot) },
   });
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { CLEANUP_FINALIZER } from "#api/names.ts";
+import { CLEANUP_FINALIZER, REVISION_ANNOTATION } from "#api/names.ts";
 import { born, claim, pod } from "#kit/cluster.ts";
 import { peer } from "#kit/peer.ts";
-import type { ReplicaSet } from "#kube/kinds.ts";
+import type { Pod, ReplicaSet } from "#kube/kinds.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { PEER_RULES, planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
@@ -14,6 +14,13 @@ const theirs = born<ReplicaSet>({
   ...replicaSet(peer()),
   metadata: { ...replicaSet(peer()).metadata, ownerReferences: [] },
 });
+
+/** A pod that does not say what it was made from. */
+function unsaid(given: Parameters<typeof pod>[1]): Pod {
+  const its = pod("my-etcd-0", given);
+  const { [REVISION_ANNOTATION]: _, ...annotations } = its.metadata.annotations!;
+  return { ...its, metadata: { ...its.metadata, annotations } };
+}
 
 const pairs: { first: string; second: string; so: string; given: PeerSnapshot }[] = [
   {
@@ -45,6 +52,18 @@ const pairs: { first: string; second: string; so: string; given: PeerSnapshot }[
     second: "claim-disowned",
     so: "a process that runs on the wrong volume may start again",
     given: peer({ with: { claim: stolen, pod: pod("my-etcd-0", { ready: true, fenced: false }) } }),
+  },
+  {
+    first: "fence-pod",
+    second: "note-revision",
+    so: "until then an emptied member could vote",
+    given: peer({ with: { pod: unsaid({ ready: true, fenced: false }) } }),
+  },
+  {
+    first: "note-revision",
+    second: "claim-disowned",
+    so: "a pod is told apart whatever becomes of its claim",
+    given: peer({ with: { claim: stolen, pod: unsaid({ ready: true }) } }),
   },
   {
     first: "claim-lost",

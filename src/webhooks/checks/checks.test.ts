@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
@@ -7,7 +6,6 @@ import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
 import { fromRefusal, type Status } from "#kube/error.ts";
 import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
-import { bytesOf } from "#webhooks/checks/quantity.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
 import { resourceWarnings } from "#webhooks/checks/resources.ts";
 import { trialReplicaSet } from "#webhooks/checks/trial.ts";
@@ -85,37 +83,6 @@ describe("resources", () => {
       for (const text of [...resourceWarnings(each, undefined), ...replicaWarnings(each, undefined)])
         expect(text.length).toBeLessThanOrEqual(256);
     }
-  });
-});
-
-describe("a quantity of memory", () => {
-  const known: readonly (readonly [string | number, number | undefined])[] = [
-    ["0", 0],
-    ["1.5Gi", 1.5 * 2 ** 30],
-    [".5k", 500],
-    ["5.", 5],
-    ["1e3", 1_000],
-    ["1E3", 1_000],
-    ["1E", 1e18],
-    ["1e-3", 0.001],
-    ["1500m", 1.5],
-    ["+7", 7],
-    ["-7", -7],
-    [64, 64],
-    ["1GiB", undefined],
-    ["1gi", undefined],
-    ["", undefined],
-    ["Gi", undefined],
-    ["1 Gi", undefined],
-    ["toString", undefined],
-  ];
-  test.each(known)("%s", (text, bytes) => {
-    if (bytes === undefined) expect(bytesOf(text)).toBeUndefined();
-    else expect(bytesOf(text)).toBeCloseTo(bytes, 6);
-  });
-
-  test("whatever it is, it is read without a throw", () => {
-    fc.assert(fc.property(fc.string(), (text) => ["number", "undefined"].includes(typeof bytesOf(text))));
   });
 });
 

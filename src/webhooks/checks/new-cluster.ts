@@ -10,6 +10,7 @@ export function newCluster(
   return {
     takenAtMs: 0,
     replaceAfterMs: 0,
+    memberTimeoutMs: 0,
     cluster: { apiVersion, kind, metadata, spec }, // its status is what others say
     headlessService: undefined,
     clientService: undefined,

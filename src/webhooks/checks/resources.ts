@@ -1,10 +1,10 @@
+import { billionthsOf } from "#api/quantity.ts";
 import type { EtcdClusterSpec } from "#api/v1alpha1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
-import { bytesOf } from "#webhooks/checks/quantity.ts";
 
 const FIELD = "spec.podTemplate.resources";
 /** etcd's `--quota-backend-bytes`, where nobody sets it: 2 GiB (https://etcd.io/docs/v3.6/op-guide/maintenance/#space-quota). */
-const DEFAULT_QUOTA_BYTES = 2 * 1024 ** 3;
+const DEFAULT_QUOTA = billionthsOf("2Gi") ?? 0n;
 
 /** What is unwise about the resources of members. @param before what they were; undefined for a new cluster */
 export function resourceWarnings(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly string[] {
@@ -13,10 +13,10 @@ export function resourceWarnings(spec: EtcdClusterSpec, before: EtcdClusterSpec 
   const { requests = {}, limits = {} } = resources ?? {};
   // Kubernetes takes the limit for a request that is not there.
   const missing = ["cpu", "memory"].filter((kind) => (requests[kind] ?? limits[kind]) === undefined);
-  const memory = limits.memory === undefined ? undefined : bytesOf(limits.memory);
+  const memory = limits.memory === undefined ? undefined : billionthsOf(limits.memory);
   return [
     ...(missing.length === 0 ? [] : [unrequested(missing)]),
-    ...(memory === undefined || memory >= DEFAULT_QUOTA_BYTES ? [] : [tooSmall(limits.memory)]),
+    ...(memory === undefined || memory >= DEFAULT_QUOTA ? [] : [tooSmall(limits.memory)]),
   ];
 }
 

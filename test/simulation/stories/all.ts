@@ -21,6 +21,16 @@ import {
   versionLeaks,
 } from "./others.ts";
 
+import {
+  crashSpreads,
+  editIsNotTakenBack,
+  learnerKeepsWhatAilsIt,
+  mistypedForEver,
+  onlyMemberIsLost,
+  upgradeIsIgnored,
+  wordsRestart,
+} from "./rolling.ts";
+
 /** Each under the name of what the operator would do wrong. */
 export const STORIES = {
   outageIsPatience,
@@ -45,6 +55,13 @@ export const STORIES = {
   asideIsUntold,
   undoneIsRepeated,
   learnerIsCountedLate,
+  upgradeIsIgnored,
+  wordsRestart,
+  crashSpreads,
+  onlyMemberIsLost,
+  editIsNotTakenBack,
+  mistypedForEver,
+  learnerKeepsWhatAilsIt,
 };
 
 export type StoryName = keyof typeof STORIES;

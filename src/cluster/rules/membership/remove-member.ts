@@ -1,7 +1,8 @@
 import { REMOVAL_ANNOTATION, type Removal as Reason } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { heirOf } from "#cluster/heir.ts";
 import { neverRan, ownArriving } from "#cluster/learners.ts";
-import { health, idOf, type KnownMember, knownMembers, leaderOf, takesPart, votersOf } from "#cluster/members.ts";
+import { idOf, type KnownMember, knownMembers, leaderOf, takesPart } from "#cluster/members.ts";
 import { givenUp, isVouchedFor } from "#cluster/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
@@ -97,13 +98,4 @@ function lostStanding(snapshot: ClusterSnapshot, member: KnownMember): Standing 
 
 function takenBack({ peer }: Removal, because: string): Proposal<ClusterStep> {
   return step("remove-member", because, { do: "markRemoval", peer, removal: undefined });
-}
-
-/** The healthy voter that knows most, so that the least has to be sent; of equals the lowest ordinal. */
-function heirOf(snapshot: ClusterSnapshot, leaving: KnownMember): KnownMember | undefined {
-  const able = votersOf(snapshot).flatMap((member) => {
-    const seen = health(snapshot, member);
-    return member.id !== leaving.id && seen.is === "healthy" ? [{ member, index: seen.status.raftAppliedIndex }] : [];
-  });
-  return able.sort((a, b) => b.index - a.index)[0]?.member;
 }

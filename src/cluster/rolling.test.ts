@@ -1,0 +1,267 @@
+import { describe, expect, test } from "vitest";
+import { revisionOf } from "#api/revision.ts";
+import { type KnownMember, memberNamed } from "#cluster/members.ts";
+import {
+  canary,
+  hasTurn,
+  isTemplateReady,
+  isUpdated,
+  nextTemplate,
+  othersDown,
+  stoppedUpdate,
+  wantedTemplate,
+  whyUnfit,
+} from "#cluster/rolling.ts";
+import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import { cluster, unpublished, withArrival } from "#kit/cluster.ts";
+import { THEIRS, withMember, withoutPeers } from "#kit/cluster-changes.ts";
+import {
+  answering,
+  madeFrom,
+  NEWER,
+  NEXT_MINOR,
+  OLD,
+  saying,
+  wanting,
+  withCanary,
+  withoutPod,
+  withPeer,
+  withPod,
+  withStop,
+  withTurn,
+  withUpdate,
+  withUpdated,
+} from "#kit/cluster-rolling.ts";
+
+const settled = cluster();
+const wanted = wanting(NEWER);
+const notReady = { status: { conditions: [{ type: "Ready", status: "False" }] } };
+const going = { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } };
+
+function memberIn(snapshot: ClusterSnapshot, name: string): KnownMember {
+  return memberNamed(snapshot, name)!;
+}
+
+describe("what is wanted", () => {
+  const cases: { name: string; given: ClusterSnapshot; version: string }[] = [
+    { name: "is what the spec says", given: wanting(NEXT_MINOR), version: "3.7.1" },
+    {
+      name: "is what members run when there is no way",
+      given: cluster({ spec: { version: "3.5.35" } }),
+      version: "3.6.16",
+    },
+    {
+      name: "is what most of their EtcdPeers say, whatever else a member still runs",
+      given: answering(cluster({ spec: { version: "3.5.35" } }), "3.6.1"),
+      version: "3.6.16",
+    },
+    {
+      name: "is what some of them run when there is no way to what most of their EtcdPeers say",
+      given: ["my-etcd-0", "my-etcd-1"].reduce(
+        (given, name) => withPeer(given, name, { spec: { version: "3.4.1" } }),
+        answering(cluster({ spec: { version: "3.3.1" } }), "3.6.16", "3.6.16", "3.6.16"),
+      ),
+      version: "3.6.16",
+    },
+    {
+      name: "is what most have when there is no way to anything",
+      given: answering(cluster({ spec: { version: "3.3.1" } }), "3.3.1", "3.7.0", "3.7.0"),
+      version: "3.7.0",
+    },
+  ];
+  for (const { name, given, version } of cases) test(name, () => expect(wantedTemplate(given).version).toBe(version));
+
+  test("is always the podTemplate of the spec", () => {
+    const podTemplate = { resources: { limits: { cpu: "1" } } };
+    expect(wantedTemplate(cluster({ spec: { version: "3.5.35", podTemplate } }))).toEqual({
+      version: "3.6.16",
+      podTemplate,
+    });
+  });
+});
+
+describe("what a member is to run next", () => {
+  const stopped = withStop(withCanary(wanted, "my-etcd-2"), "my-etcd-2");
+  const cases: { name: string; given: ClusterSnapshot; of?: string; version: string }[] = [
+    { name: "is what is wanted", given: wanted, version: "3.6.17" },
+    { name: "is what it has when the update was stopped", given: stopped, of: "my-etcd-1", version: "3.6.16" },
+    { name: "is what it had, for who did not come up", given: stopped, version: "3.6.16" },
+    {
+      name: "is what it has, for who did come up",
+      given: withStop(withUpdated(wanted, "my-etcd-2"), "my-etcd-2"),
+      version: "3.6.17",
+    },
+    {
+      name: "is what somebody runs who is well, for who has nothing on record",
+      given: withPeer(stopped, "my-etcd-2", { spec: { previous: undefined } }),
+      version: "3.6.16",
+    },
+    {
+      name: "is not what was tried in vain, whoever has it, and not what nobody is well with",
+      given: withPeer(
+        withPeer(withUpdated(stopped, "my-etcd-0"), "my-etcd-2", { spec: { previous: undefined } }),
+        "my-etcd-1",
+        { spec: { version: "3.6.15" } },
+      ),
+      version: "3.6.15",
+    },
+    {
+      name: "is not what somebody has who is not well",
+      given: withPeer(
+        withPeer(answering(stopped, undefined, "3.6.16"), "my-etcd-2", { spec: { previous: undefined } }),
+        "my-etcd-0",
+        { spec: { version: "3.6.15" } },
+      ),
+      version: "3.6.16",
+    },
+    {
+      name: "is not what there is no way back to",
+      given: withPeer(stopped, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.5.35" } } }),
+      version: "3.6.16",
+    },
+    {
+      name: "is what it has when nobody runs anything else",
+      given: withPeer(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0"), "my-etcd-0", {
+        spec: { previous: undefined },
+      }),
+      of: "my-etcd-0",
+      version: "3.6.17",
+    },
+  ];
+  for (const { name, given, of = "my-etcd-2", version } of cases)
+    test(name, () => expect(nextTemplate(given, peerNamed(given, of)!).version).toBe(version));
+
+  test("a stop holds for the very wish that was tried", () => {
+    expect(stoppedUpdate(stopped)).toEqual({ member: "my-etcd-2", message: "it ended" });
+    expect(stoppedUpdate(withUpdate(wanted))).toBeUndefined();
+    expect(stoppedUpdate(settled)).toBeUndefined();
+    expect(stoppedUpdate(withUpdate(wanted, { revision: "0", stopped: { member: "a", message: "" } }))).toBeUndefined();
+  });
+});
+
+describe("a member has its turn", () => {
+  const turned = withTurn(wanted, "my-etcd-2");
+  const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
+    { name: "when its pod was made from something else than its EtcdPeer says", given: turned, is: true },
+    { name: "not when it was made from that", given: wanted, is: false },
+    { name: "nor when it has none", given: withoutPod(turned, "my-etcd-2"), is: false },
+    { name: "nor when it is going", given: withPod(turned, "my-etcd-2", going), is: false },
+    { name: "nor when it does not say", given: madeFrom(turned, "my-etcd-2", undefined), is: false },
+  ];
+  for (const { name, given, is } of cases)
+    test(name, () => expect(hasTurn(given, peerNamed(given, "my-etcd-2")!)).toBe(is));
+
+  test("and may restart when its ReplicaSet would make what its EtcdPeer says", () => {
+    const peer = peerNamed(turned, "my-etcd-2")!;
+    expect(isTemplateReady(peer)).toBe(true);
+    expect(isTemplateReady({ ...peer, status: { revision: revisionOf(OLD) } })).toBe(false);
+    expect(isTemplateReady(peerNamed(settled, "my-etcd-2")!)).toBe(false);
+  });
+});
+
+describe("who can be counted on", () => {
+  const cases: { name: string; given: ClusterSnapshot; why: string | undefined }[] = [
+    { name: "is healthy, ready, has caught up, and says what its pod was made from", given: settled, why: undefined },
+    { name: "answers", given: cluster({ down: ["my-etcd-2"] }), why: "is healthy" },
+    { name: "serves clients", given: unpublished(settled, "my-etcd-2"), why: "is healthy" },
+    { name: "is ready", given: withPod(settled, "my-etcd-2", notReady), why: "is ready by the kubelet's word" },
+    { name: "has a pod", given: withoutPod(settled, "my-etcd-2"), why: "is ready by the kubelet's word" },
+    { name: "stays", given: withPod(settled, "my-etcd-2", going), why: "is ready by the kubelet's word" },
+    {
+      name: "may be a thousand entries behind",
+      given: saying(settled, "my-etcd-0", { raftIndex: 1_010 }),
+      why: undefined,
+    },
+    {
+      name: "may not be more",
+      given: saying(settled, "my-etcd-0", { raftIndex: 1_011 }),
+      why: "has caught up with the others",
+    },
+    {
+      name: "is measured by who is furthest, and by what it has applied",
+      given: saying(saying(settled, "my-etcd-1", { raftIndex: 5_000 }), "my-etcd-2", { raftIndex: 5_000 }),
+      why: "has caught up with the others",
+    },
+    {
+      name: "is not measured by who does not answer",
+      given: answering(saying(settled, "my-etcd-0", { raftIndex: 5_000 }), undefined),
+      why: undefined,
+    },
+    {
+      name: "has on record what its pod was made from",
+      given: madeFrom(settled, "my-etcd-2", undefined),
+      why: "has on record what its pod was made from",
+    },
+  ];
+  for (const { name, given, why } of cases)
+    test(name, () => expect(whyUnfit(given, memberIn(given, "my-etcd-2"))).toBe(why));
+
+  test("and runs what is wanted is done with", () => {
+    const updated = withUpdated(wanted, "my-etcd-2");
+    const isDone = (given: ClusterSnapshot) => isUpdated(given, memberIn(given, "my-etcd-2"));
+    expect(isDone(updated)).toBe(true);
+    expect(isDone(wanted)).toBe(false);
+    expect(isDone(withPod(updated, "my-etcd-2", notReady))).toBe(false);
+    expect(isDone(withoutPod(updated, "my-etcd-2"))).toBe(false);
+  });
+});
+
+describe("the first one that got something new", () => {
+  const tried = withCanary(wanted, "my-etcd-2");
+  const cases: { name: string; given: ClusterSnapshot; is: string | undefined }[] = [
+    { name: "is nobody when nothing new is wanted", given: cluster({ down: ["my-etcd-2"] }), is: undefined },
+    { name: "has restarted with it", given: tried, is: "my-etcd-2" },
+    {
+      name: "has just lost its pod to it",
+      given: withUpdate(withoutPod(withTurn(wanted, "my-etcd-2"), "my-etcd-2")),
+      is: "my-etcd-2",
+    },
+    {
+      name: "is nobody as long as no update stands on record, nor when it has been over for long",
+      given: withoutPod(withTurn(wanted, "my-etcd-2"), "my-etcd-2"),
+      is: undefined,
+    },
+    {
+      name: "is nobody when somebody has been well with it before",
+      given: withUpdate(withoutPod(withTurn(wanted, "my-etcd-2"), "my-etcd-2"), { proven: true }),
+      is: undefined,
+    },
+    { name: "has yet to restart", given: withTurn(wanted, "my-etcd-2"), is: undefined },
+    { name: "is well with it, and is none any more", given: withUpdated(wanted, "my-etcd-2"), is: undefined },
+    { name: "is none when somebody else is well with it", given: withUpdated(tried, "my-etcd-0"), is: undefined },
+    {
+      name: "is none when what it has is not wanted any more",
+      given: { ...tried, cluster: wanting({ ...OLD, version: "3.6.18" }).cluster },
+      is: undefined,
+    },
+    {
+      name: "is none when it had it all the time",
+      given: withPeer(tried, "my-etcd-2", { spec: { previous: undefined } }),
+      is: undefined,
+    },
+    { name: "is none without an EtcdPeer", given: withoutPeers(tried, "my-etcd-2"), is: undefined },
+    { name: "has been put back", given: withTurn(tried, "my-etcd-2", OLD), is: undefined },
+    {
+      name: "is none of whom the old is wanted again, although its pod is the new one",
+      given: { ...tried, cluster: settled.cluster },
+      is: undefined,
+    },
+    {
+      name: "is no learner",
+      given: withPeer(withArrival(wanting(NEWER), "my-etcd-3", "added"), "my-etcd-3", {
+        spec: { ...NEWER, previous: OLD },
+      }),
+      is: undefined,
+    },
+  ];
+  for (const { name, given, is } of cases) test(name, () => expect(canary(given)?.name).toBe(is));
+});
+
+test("who else is down: voters of ours that do not take part", () => {
+  const names = (given: ClusterSnapshot) => othersDown(given, "my-etcd-2").map(({ name }) => name);
+  expect(names(settled)).toEqual([]);
+  expect(names(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }))).toEqual(["my-etcd-1"]);
+  expect(names(unpublished(settled, "my-etcd-1"))).toEqual([]);
+  expect(names(withMember(settled, THEIRS))).toEqual([]);
+  expect(names(withArrival(settled, "my-etcd-3", "added"))).toEqual([]);
+});

@@ -1,0 +1,155 @@
+import { ETCD_CONTAINER, REVISION_ANNOTATION } from "#api/names.ts";
+import { type MemberTemplate, revisionOf } from "#api/revision.ts";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { health, type KnownMember, knownMembers, ownVoters, takesPart } from "#cluster/members.ts";
+import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import { versionsInUse, whyNoPathTo } from "#cluster/version-path.ts";
+import { runningVersion } from "#cluster/versions.ts";
+import type { Pod } from "#kube/kinds.ts";
+import { isReady, isStopped } from "#kube/pod.ts";
+
+// How is a running cluster changed?
+//   Each member's EtcdPeer says what that member runs. The cluster gives one member its turn: it writes the wish to that EtcdPeer, whose
+//   ReplicaSet takes it over without touching the pod; then the cluster restarts the pod, and waits until the member has caught
+//   up. The first one that gets something new is the canary: when it does not come up, it is put back, and the update stops.
+
+/** What the member's EtcdPeer says. */
+export function templateOf({ spec }: EtcdPeer): MemberTemplate {
+  return { version: spec.version, podTemplate: spec.podTemplate };
+}
+
+/** What the spec asks for; of the release only what members can go to, else what they run. */
+export function wantedTemplate(snapshot: ClusterSnapshot): MemberTemplate {
+  const { version, podTemplate } = snapshot.cluster.spec;
+  const running = runningVersion(snapshot);
+  const possible = [version, running, ...versionsInUse(snapshot)].find(
+    (each) => whyNoPathTo(snapshot, each) === undefined,
+  );
+  return { version: possible ?? running, podTemplate };
+}
+
+export function wantedRevision(snapshot: ClusterSnapshot): string {
+  return revisionOf(wantedTemplate(snapshot));
+}
+
+/** What the member is to run next: what is wanted, unless that has been tried in vain. */
+export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
+  const own = templateOf(peer);
+  const wanted = wantedTemplate(snapshot);
+  const stopped = stoppedUpdate(snapshot);
+  if (stopped === undefined) return wanted;
+  if (revisionOf(own) !== revisionOf(wanted) || isWell(snapshot, peer)) return own;
+  const back = [peer.spec.previous, provenTemplate(snapshot, wanted)].filter((each) => each !== undefined);
+  return back.find(({ version }) => whyNoPathTo(snapshot, version) === undefined) ?? own;
+}
+
+function isWell(snapshot: ClusterSnapshot, { metadata }: EtcdPeer): boolean {
+  const member = knownMembers(snapshot).find(({ name }) => name === metadata.name);
+  return member !== undefined && takesPart(snapshot, member);
+}
+
+/** What somebody who is well runs, other than what was tried in vain. */
+function provenTemplate(snapshot: ClusterSnapshot, tried: MemberTemplate): MemberTemplate | undefined {
+  return snapshot.peers
+    .filter((peer) => isWell(snapshot, peer))
+    .map(templateOf)
+    .find((template) => revisionOf(template) !== revisionOf(tried));
+}
+
+export function isOutdated(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  return revisionOf(templateOf(peer)) !== revisionOf(nextTemplate(snapshot, peer));
+}
+
+/** The update to what is wanted now, if it was stopped. */
+export function stoppedUpdate(snapshot: ClusterSnapshot): { member: string; message: string } | undefined {
+  const update = snapshot.cluster.status?.update;
+  return update?.revision === wantedRevision(snapshot) ? update.stopped : undefined;
+}
+
+/** Whether no etcd runs as this member: by the kubelet's word, and by its own. A kubelet may tell late, or not at all. */
+export function isDown(snapshot: ClusterSnapshot, name: string): boolean {
+  const pod = snapshot.pods.get(name);
+  const member = knownMembers(snapshot).find((each) => each.name === name);
+  return pod !== undefined && isStopped(pod, ETCD_CONTAINER) && (member === undefined || !takesPart(snapshot, member));
+}
+
+/** The revision that the pod was made from; `undefined` for one that an earlier release made, until that is noted. */
+export function runningRevision(pod: Pod | undefined): string | undefined {
+  return pod?.metadata.annotations?.[REVISION_ANNOTATION];
+}
+
+/** Whether the member has its turn: its pod was made from something else than its EtcdPeer says. */
+export function hasTurn(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  const pod = snapshot.pods.get(peer.metadata.name);
+  const running = runningRevision(pod);
+  if (pod?.metadata.deletionTimestamp !== undefined || running === undefined) return false;
+  return running !== revisionOf(templateOf(peer));
+}
+
+/** Whether the member's next pod would be made from what its EtcdPeer says: the ReplicaSet controller has taken it over. */
+export function isTemplateReady(peer: EtcdPeer): boolean {
+  return peer.status?.revision === revisionOf(templateOf(peer));
+}
+
+/** How many entries of the log a member may be behind the others and still count as caught up: they apply thousands in a second. */
+const MAX_LAG = 1_000;
+
+/** Why the member is not fit to be counted on while another one restarts, as a clause that begins with a verb; `undefined` when it is. */
+export function whyUnfit(snapshot: ClusterSnapshot, member: KnownMember): string | undefined {
+  const seen = health(snapshot, member);
+  if (seen.is !== "healthy") return "is healthy";
+  const pod = snapshot.pods.get(member.name);
+  if (pod === undefined || pod.metadata.deletionTimestamp !== undefined || !isReady(pod))
+    return "is ready by the kubelet's word";
+  const furthest = Math.max(
+    ...ownVoters(snapshot).map((other) => {
+      const answer = health(snapshot, other);
+      return answer.is === "healthy" ? answer.status.raftIndex : 0;
+    }),
+  );
+  if (furthest - seen.status.raftAppliedIndex > MAX_LAG) return "has caught up with the others";
+  return runningRevision(pod) === undefined ? "has on record what its pod was made from" : undefined;
+}
+
+/** Whether the member is fit, and runs what the spec asks for. */
+export function isUpdated(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const running = runningRevision(snapshot.pods.get(member.name));
+  return running === wantedRevision(snapshot) && whyUnfit(snapshot, member) === undefined;
+}
+
+/**
+ * The first member that was restarted with what is wanted, as long as nobody has been well with it. That somebody has been stands on record,
+ * so that time in which nobody can be asked takes nothing back.
+ */
+export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
+  const wanted = wantedRevision(snapshot);
+  const update = snapshot.cluster.status?.update;
+  const voters = ownVoters(snapshot);
+  if (update?.revision !== wanted || update.proven || voters.some((member) => isUpdated(snapshot, member)))
+    return undefined;
+  return voters.find(({ name }) => {
+    const peer = peerNamed(snapshot, name);
+    const pod = snapshot.pods.get(name);
+    const isRestarted = pod === undefined || runningRevision(pod) === wanted;
+    return peer?.spec.previous !== undefined && revisionOf(templateOf(peer)) === wanted && isRestarted;
+  });
+}
+
+/**
+ * Whether the update has restarted the member a while ago at most: its time to come up is that of the first one, however short the patience
+ * with lost members is.
+ */
+export function isComingUp(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const running = runningRevision(snapshot.pods.get(member.name));
+  return running !== undefined && running === snapshot.cluster.status?.update?.revision && isYoung(snapshot, member);
+}
+
+/** Whether the member's pod is younger than the first one may take to come up. */
+export function isYoung({ pods, takenAtMs, memberTimeoutMs }: ClusterSnapshot, { name }: KnownMember): boolean {
+  return Math.abs(takenAtMs - Date.parse(pods.get(name)?.metadata.creationTimestamp ?? "")) < memberTimeoutMs;
+}
+
+/** Members of ours that do not do their part, besides this one. */
+export function othersDown(snapshot: ClusterSnapshot, name: string): readonly KnownMember[] {
+  return ownVoters(snapshot).filter((member) => member.name !== name && !takesPart(snapshot, member));
+}

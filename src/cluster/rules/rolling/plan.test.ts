@@ -1,0 +1,198 @@
+import { cluster, sickFor, unpublished, withArrival, withBudget, withRemoval } from "#kit/cluster.ts";
+import { testPlans } from "#kit/cluster-plan.ts";
+import {
+  madeFrom,
+  NEWER,
+  NEXT_MINOR,
+  OLD,
+  saying,
+  silentFor,
+  wanting,
+  withCanary,
+  withCrashing,
+  withoutPod,
+  withStop,
+  withTurn,
+  withUpdated,
+} from "#kit/cluster-rolling.ts";
+
+// How a running cluster is changed, member by member, and how that is stopped and taken back.
+
+const wanted = wanting(NEWER);
+/** The first member that got something new has not answered for so long. */
+const late = (ms: number) => silentFor(withCanary(wanted, "my-etcd-2"), "my-etcd-2", ms);
+const stopped = withStop(withCrashing(late(700_000), "my-etcd-2"), "my-etcd-2");
+const one = wanting(NEWER, { replicas: 1 });
+
+testPlans("rolling", [
+  {
+    name: "goes on while a version is asked for that members cannot go to",
+    given: cluster({ spec: { version: "3.5.35" } }),
+    expect: "settled",
+  },
+  { name: "gives the last one its turn first, while the first one leads", given: wanted, expect: turn("my-etcd-2") },
+  {
+    name: "gives the leader its turn last",
+    given: withUpdated(wanting(NEWER, { leader: "my-etcd-2" }), "my-etcd-1"),
+    expect: turn("my-etcd-0"),
+  },
+  {
+    name: "makes room in the budget before a member restarts",
+    given: { ...withTurn(wanted, "my-etcd-2"), budget: wanted.budget },
+    expect: "disruption-budget: replaceBudget",
+  },
+  {
+    name: "waits until the ReplicaSet has taken over what the member is to run",
+    given: withTurn(wanted, "my-etcd-2", NEWER, { isTakenOver: false }),
+    expect: "wait: restart-member",
+  },
+  { name: "restarts whose turn it is", given: withTurn(wanted, "my-etcd-2"), expect: "restart-member: restartPod" },
+  {
+    name: "takes the room in the budget back once the member has restarted",
+    given: { ...withCanary(wanted, "my-etcd-2"), budget: withTurn(wanted, "my-etcd-2").budget },
+    expect: "disruption-budget: replaceBudget",
+  },
+  { name: "waits for who has restarted", given: withCanary(wanted, "my-etcd-2"), expect: "wait: give-turn" },
+  {
+    name: "gives the next one its turn when the first one is well",
+    given: withUpdated(wanted, "my-etcd-2"),
+    expect: turn("my-etcd-1"),
+  },
+  {
+    name: "moves the leadership before the leader restarts, to one that runs what is wanted",
+    given: withTurn(withUpdated(wanted, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+    expect: "restart-member: moveLeader my-etcd-0 to my-etcd-1",
+  },
+  {
+    name: "is done when all run what is wanted",
+    given: withUpdated(wanted, "my-etcd-0", "my-etcd-1", "my-etcd-2"),
+    expect: "settled",
+  },
+  {
+    name: "takes a cluster to the next minor in the same way",
+    given: withTurn(wanting(NEXT_MINOR), "my-etcd-2"),
+    expect: "restart-member: restartPod",
+  },
+  {
+    name: "restarts nobody while another one is down",
+    given: withTurn(wanting(NEWER, { replicas: 5, down: ["my-etcd-1"] }), "my-etcd-2"),
+    expect: "warn: one-at-a-time",
+  },
+  {
+    name: "gives nobody a turn while another one is down",
+    given: wanting(NEWER, { down: ["my-etcd-1"] }),
+    expect: "wait: give-turn",
+  },
+  {
+    name: "gives nobody a turn while somebody serves no clients yet",
+    given: unpublished(wanted, "my-etcd-1"),
+    expect: "wait: give-turn",
+  },
+  {
+    name: "adds members before it begins",
+    given: wanting(NEWER, { spec: { replicas: 5 } }),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "removes members before it begins",
+    given: wanting(NEWER, { spec: { replicas: 2 } }),
+    expect: "scale-down: markRemoval my-etcd-2 scale-down",
+  },
+  {
+    name: "finishes a turn before anybody is added",
+    given: withTurn(wanting(NEWER, { spec: { replicas: 5 } }), "my-etcd-1"),
+    expect: "restart-member: restartPod",
+  },
+  {
+    name: "begins nothing while a member is on its way in",
+    given: withArrival(wanting(NEWER, { spec: { replicas: 5 } }), "my-etcd-3", "added"),
+    expect: "wait: await-learner",
+  },
+  {
+    name: "begins nothing while a member is on its way out",
+    given: withBudget(withRemoval(wanting(NEWER, { spec: { replicas: 2 } }), "my-etcd-2", "scale-down")),
+    expect: "remove-member: removeMember my-etcd-2",
+  },
+  {
+    name: "gives who was about to restart the new wish first",
+    given: withTurn(wanting({ ...OLD, version: "3.6.18" }), "my-etcd-1", NEWER),
+    expect: turn("my-etcd-1"),
+  },
+  {
+    name: "takes a turn back when the old is wanted again",
+    given: withTurn(cluster(), "my-etcd-1", NEWER),
+    expect: turn("my-etcd-1"),
+  },
+  {
+    name: "restarts the only member of a cluster",
+    given: withTurn(one, "my-etcd-0"),
+    expect: "restart-member: restartPod",
+  },
+  { name: "gives the first one time", given: late(599_999), expect: "wait: give-turn" },
+  { name: "stops the update when the first one takes longer", given: late(600_000), expect: "stop-update: stopUpdate" },
+  {
+    name: "stops nothing when somebody is well with it",
+    given: sickFor(withCanary(withUpdated(wanted, "my-etcd-1"), "my-etcd-2"), "my-etcd-2", 600_000),
+    expect: "replace-lost: markRemoval my-etcd-2 replacement",
+  },
+  {
+    name: "stops the update also when the only member does not come up",
+    given: silentFor(withCanary(one, "my-etcd-0"), "my-etcd-0", 600_000),
+    expect: "stop-update: stopUpdate",
+  },
+  { name: "puts the first one back", given: stopped, expect: "put-back: replacePeer my-etcd-2 fenced" },
+  {
+    name: "also when it is the only one",
+    given: withStop(withCanary(one, "my-etcd-0"), "my-etcd-0"),
+    expect: "put-back: replacePeer my-etcd-0 fenced",
+  },
+  {
+    name: "makes the pod of the one that was put back anew",
+    given: withTurn(stopped, "my-etcd-2", OLD),
+    expect: "restart-stopped: restartPod",
+  },
+  {
+    name: "goes on as it was after an update was stopped",
+    given: withStop(wanted, "my-etcd-2"),
+    expect: "settled",
+  },
+  {
+    name: "restarts nobody because the operator was upgraded: what pods were made from is noted first",
+    given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((each, name) => madeFrom(each, name, undefined), cluster()),
+    expect: "settled",
+  },
+  {
+    name: "gives a member that does not run what is wanted by now, whatever its turn",
+    given: withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"),
+    expect: "renew-stopped: replacePeer my-etcd-1 fenced",
+  },
+  {
+    name: "does so for all of them, also without a quorum",
+    given: withCrashing(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
+    expect: "renew-stopped: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "and makes its pod anew, also without a quorum",
+    given: withTurn(withCrashing(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"), "my-etcd-2"),
+    expect: "restart-stopped: restartPod",
+  },
+  {
+    name: "gives a member whose pod nobody may make what is wanted by now",
+    given: sickFor(withoutPod(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"), "my-etcd-1", 10_001),
+    expect: "renew-stopped: replacePeer my-etcd-1 fenced",
+  },
+  {
+    name: "waits for who has yet to catch up",
+    given: saying(wanted, "my-etcd-0", { raftIndex: 1_012 }),
+    expect: "wait: give-turn",
+  },
+  {
+    name: "gives nobody a turn while a pod does not say what it was made from",
+    given: madeFrom(wanted, "my-etcd-1", undefined),
+    expect: "wait: give-turn",
+  },
+]);
+
+function turn(name: string): string {
+  return `give-turn: replacePeer ${name} fenced`;
+}

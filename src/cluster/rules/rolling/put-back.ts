@@ -1,0 +1,24 @@
+import { revisedPeer } from "#cluster/desired/peer.ts";
+import { isOutdated, nextTemplate, stoppedUpdate } from "#cluster/rolling.ts";
+import { peerNamed } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { remark, step } from "#runtime/decide.ts";
+
+/** The member that did not come up gets back what it ran before, and everybody learns why the update has stopped. */
+export const putBack: ClusterRule = {
+  name: "put-back",
+  decide(snapshot) {
+    const stopped = stoppedUpdate(snapshot);
+    if (stopped === undefined) return undefined;
+    const live = peerNamed(snapshot, stopped.member);
+    if (live !== undefined && isOutdated(snapshot, live)) {
+      const template = nextTemplate(snapshot, live);
+      const because = `${stopped.member} did not come up, and gets back what it ran before: etcd ${template.version}`;
+      return step("put-back", because, { do: "replacePeer", live, peer: revisedPeer(live, template, undefined) });
+    }
+    return remark(
+      "put-back",
+      `the update has stopped, because ${stopped.member} did not come up: ${stopped.message}; it is tried anew once the spec is changed`,
+    );
+  },
+};

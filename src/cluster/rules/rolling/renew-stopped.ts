@@ -1,0 +1,65 @@
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { revisedPeer } from "#cluster/desired/peer.ts";
+import { type KnownMember, mayBootstrap, memberNamed, takesPart } from "#cluster/members.ts";
+import { sickForMs } from "#cluster/patience.ts";
+import {
+  canary,
+  isDown,
+  isOutdated,
+  nextTemplate,
+  runningRevision,
+  stoppedUpdate,
+  templateOf,
+} from "#cluster/rolling.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/**
+ * How long a member must have been sick before what it has is taken for what ails it, in milliseconds. A container that ends now and then
+ * is started again in moments, and a pod that is not made for so long is refused by somebody.
+ */
+const AILS_AFTER_MS = 10_000;
+
+/**
+ * A member that does not run gets what it is to run next at once: nobody loses anything by it, and what it has may be what ails it. While
+ * there is a quorum it is the canary, and nobody else is tried beside it; without one all of them may as well be tried at the same time.
+ */
+export const renewStopped: ClusterRule = {
+  name: "renew-stopped",
+  decide(snapshot) {
+    const live = snapshot.peers.find((peer) => isRenewable(snapshot, peer) && isOutdated(snapshot, peer));
+    if (live === undefined) return undefined;
+    const { name } = live.metadata;
+    const template = nextTemplate(snapshot, live);
+    const because = `${name} does not run; its next pod is to be etcd ${template.version} as the spec has it by now`;
+    // Who has never run has nothing to go back to, and who goes back does not go forth again.
+    const isTried = hasAnswered(snapshot, live) && stoppedUpdate(snapshot) === undefined;
+    const previous = isTried ? (live.spec.previous ?? templateOf(live)) : undefined;
+    return step("renew-stopped", because, { do: "replacePeer", live, peer: revisedPeer(live, template, previous) });
+  },
+};
+
+/** Whether the member has ever run: the release that it has told stands on record. */
+function hasAnswered({ cluster }: ClusterSnapshot, { spec }: EtcdPeer): boolean {
+  return cluster.status?.members?.find(({ id }) => id === spec.memberID)?.version !== undefined;
+}
+
+/** Whether it is a member's, nothing runs of that member, and nobody else is on trial. */
+function isRenewable(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {
+  const member = memberNamed(snapshot, metadata.name);
+  if (metadata.deletionTimestamp !== undefined || member === undefined || member.id !== spec.memberID) return false;
+  // One that is told how to form a cluster is not written any more once it may not.
+  if (spec.bootstrap?.initialClusterState === "New" && !mayBootstrap(snapshot, member)) return false;
+  const pod = snapshot.pods.get(metadata.name);
+  // A pod of an earlier release first has to say what it was made from: else it would be taken for what it is to become.
+  const isDownAndKnown = isDown(snapshot, metadata.name) && runningRevision(pod) !== undefined;
+  if (takesPart(snapshot, member) || (pod !== undefined && !isDownAndKnown)) return false;
+  const isNew = !member.hasStarted && pod !== undefined;
+  return isNew || (sickForMs(snapshot, member) >= AILS_AFTER_MS && !isOtherOnTrial(snapshot, member));
+}
+
+function isOtherOnTrial(snapshot: ClusterSnapshot, { id }: KnownMember): boolean {
+  const tried = canary(snapshot);
+  return snapshot.members.is === "present" && tried !== undefined && tried.id !== id;
+}

@@ -1,0 +1,59 @@
+import { budgetSettled } from "#cluster/desired/disruption-budget.ts";
+import { heirOf } from "#cluster/heir.ts";
+import { idOf, intendedPeers, type KnownMember, leaderOf, ownVoters, votersOf } from "#cluster/members.ts";
+import { hasTurn, isOutdated, isTemplateReady } from "#cluster/rolling.ts";
+import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { step, type Wait, wait } from "#runtime/decide.ts";
+
+/** Events tell when a ReplicaSet or a budget is seen; this is for those that never come, in milliseconds. */
+const RECHECK_MS = 2_000;
+
+/** The member whose turn it is restarts: its ReplicaSet is ready, evictions are held back, and it does not lead. */
+export const restartMember: ClusterRule = {
+  name: "restart-member",
+  decide(snapshot) {
+    // Who is about to join does so first: one at a time.
+    if (canGrowFirst(snapshot) || intendedPeers(snapshot).length > 0) return undefined;
+    const member = leaderLast(snapshot).find(({ name }) => {
+      const peer = peerNamed(snapshot, name);
+      // When the wish has changed meanwhile, or there is no way there any more, its EtcdPeer has to be written first.
+      return peer !== undefined && hasTurn(snapshot, peer) && !isOutdated(snapshot, peer);
+    });
+    const peer = member === undefined ? undefined : peerNamed(snapshot, member.name);
+    const pod = member === undefined ? undefined : snapshot.pods.get(member.name);
+    if (member === undefined || peer === undefined || pod === undefined) return undefined;
+    const { name } = member;
+    if (!isTemplateReady(peer))
+      return held(snapshot, `ReplicaSet ${name} has yet to take over what ${name} is to run next`);
+    if (!budgetSettled(snapshot)) return held(snapshot, "Kubernetes has yet to see that no member may be evicted now");
+    const heir = heirOf(snapshot, member);
+    if (leaderOf(snapshot)?.id === member.id && heir !== undefined) {
+      const because = `${name} leads and is about to restart; ${heir.name} takes over`;
+      return step("restart-member", because, { do: "moveLeader", from: name, to: heir.name, id: idOf(heir) });
+    }
+    const because = `${name} restarts with etcd ${peer.spec.version} as the spec has it by now`;
+    return step("restart-member", because, { do: "restartPod", name, pod });
+  },
+};
+
+/** Nothing else begins meanwhile, unless other members are wanted than there are: that must not depend on somebody else's write. */
+function held(snapshot: ClusterSnapshot, because: string): Wait | undefined {
+  const isChanging = ownVoters(snapshot).length !== snapshot.cluster.spec.replicas;
+  return isChanging ? undefined : wait("restart-member", because, RECHECK_MS);
+}
+
+/** Whether nobody can be spared now, and somebody can once there are as many members as are wanted. */
+function canGrowFirst(snapshot: ClusterSnapshot): boolean {
+  const voters = votersOf(snapshot).length;
+  return voters < 3 && snapshot.cluster.spec.replicas > voters;
+}
+
+/** Members in the order in which they have their turns: the leader last, so that its leadership moves once. */
+export function leaderLast(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  const leader = leaderOf(snapshot);
+  const [lead = [], others = []] = [true, false].map((is) =>
+    ownVoters(snapshot).filter(({ id }) => (id === leader?.id) === is),
+  );
+  return [...[...others].reverse(), ...lead];
+}

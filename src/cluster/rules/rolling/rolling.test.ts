@@ -1,0 +1,512 @@
+import { describe, expect, test } from "vitest";
+import { unknown } from "#base/observed.ts";
+import { CLUSTER_RULES } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { changedPeer, cluster, sickFor, unpublished } from "#kit/cluster.ts";
+import { THEIRS, withMember, withoutPeers } from "#kit/cluster-changes.ts";
+import {
+  NEWER,
+  OLD,
+  recording,
+  saying,
+  silentFor,
+  wanting,
+  withCanary,
+  withCrashing,
+  withoutPod,
+  withPeer,
+  withPod,
+  withStop,
+  withTurn,
+  withUpdate,
+  withUpdated,
+} from "#kit/cluster-rolling.ts";
+import { BOOTSTRAP } from "#kit/peer.ts";
+
+// What each rule says when it is asked alone: what other rules would have said before is no excuse.
+
+interface Case {
+  readonly name: string;
+  readonly given: ClusterSnapshot;
+  /** Part of what the rule says; `undefined`: nothing. */
+  readonly says: object | undefined;
+}
+
+/** A step that gives this version to a member. */
+function gives(name: string, version: string, previous?: string): object {
+  const spec = { version, ...(previous === undefined ? {} : { previous: { version: previous } }) };
+  return { next: "step", step: { do: "replacePeer", live: { metadata: { name } }, peer: { spec } } };
+}
+
+function restarts(name: string): object {
+  return { next: "step", step: { do: "restartPod", name, pod: { metadata: { name: `${name}-abcde` } } } };
+}
+
+const settled = cluster();
+const wanted = wanting(NEWER);
+const turned = withTurn(wanted, "my-etcd-2");
+const canary = withCanary(wanted, "my-etcd-2");
+const late = silentFor(canary, "my-etcd-2", 600_000);
+const ran = (snapshot: ClusterSnapshot) => recording(snapshot, OLD.version, OLD.version, OLD.version);
+const down = withCrashing(ran(wanting(NEWER, { down: ["my-etcd-1"] })), "my-etcd-1");
+const stopped = withStop(canary, "my-etcd-2");
+const ended = (containerStatuses: readonly object[]) => ({ status: { containerStatuses } });
+/** The snapshot in which the container of the first one has ended with these words. */
+const withWords = (snapshot: ClusterSnapshot, message: string) =>
+  withPod(snapshot, "my-etcd-2", ended([{ name: "etcd", state: { terminated: { exitCode: 1, message } } }]));
+const say = (message: string) => ({
+  conditions: [
+    {
+      type: "Ready",
+      status: "False" as const,
+      reason: "PodPending",
+      message,
+      observedGeneration: 1,
+      lastTransitionTime: "2026-01-01T11:00:00Z",
+    },
+  ],
+});
+
+const cases: Readonly<Record<string, readonly Case[]>> = {
+  "no-version-path": [
+    { name: "a patch back is a way", given: cluster({ spec: { version: "3.6.1" } }), says: undefined },
+    {
+      name: "it says why there is no way, and what it is about",
+      given: cluster({ spec: { version: "3.5.35" } }),
+      says: {
+        next: "remark",
+        because:
+          "spec.version is refused: from 3.6.16 to 3.5.35 goes back by a minor version; it is 3.5.35, and the cluster runs 3.6.16",
+      },
+    },
+  ],
+  "stop-update": [
+    { name: "nobody has restarted yet", given: turned, says: undefined },
+    { name: "one member is given time", given: silentFor(canary, "my-etcd-2", 599_999), says: undefined },
+    {
+      name: "then the update is stopped, and why",
+      given: late,
+      says: {
+        because: "my-etcd-2 did not become healthy within 600 s of its restart: it has no running pod; it is put back",
+        step: { do: "stopUpdate", name: "my-etcd-2", message: "it has no running pod" },
+      },
+    },
+    { name: "it is stopped once", given: withStop(late, "my-etcd-2"), says: undefined },
+    {
+      name: "time before the update does not count",
+      given: withUpdate(late, { since: "2026-01-01T11:50:01Z" }),
+      says: undefined,
+    },
+    {
+      name: "all of the time does",
+      given: withUpdate(late, { since: "2026-01-01T11:50:00Z" }),
+      says: { next: "step" },
+    },
+    {
+      name: "a clock that is behind changes nothing",
+      given: withUpdate(late, { since: "2026-01-01T12:09:59Z" }),
+      says: undefined,
+    },
+    {
+      name: "one that is far behind does not stop time",
+      given: withUpdate(late, { since: "2026-01-01T12:10:00Z" }),
+      says: { next: "step" },
+    },
+    {
+      name: "that somebody has been well with it stands on record",
+      given: withUpdate(late, { proven: true }),
+      says: undefined,
+    },
+    {
+      name: "whom the kubelet calls ready is well, and only the operator cannot see it",
+      given: withPod(late, "my-etcd-2", { status: { conditions: [{ type: "Ready", status: "True" }] } }),
+      says: undefined,
+    },
+    {
+      name: "no pod, and not for long",
+      given: withoutPod(silentFor(canary, "my-etcd-2", 599_999), "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "no pod at all",
+      given: withoutPod(late, "my-etcd-2"),
+      says: { step: { message: "its pod is not created" } },
+    },
+    {
+      name: "no pod, and somebody knows why",
+      given: withPeer(withoutPod(late, "my-etcd-2"), "my-etcd-2", { status: say("exceeded quota: few") }),
+      says: { step: { message: "exceeded quota: few" } },
+    },
+    {
+      name: "who has a pod is not asked for why it has none",
+      given: withPeer(late, "my-etcd-2", { status: say("exceeded quota: few") }),
+      says: { step: { message: "it has no running pod" } },
+    },
+    {
+      name: "a container that has ended, with its last words",
+      given: withWords(late, "unknown flag"),
+      says: {
+        step: {
+          message:
+            "container etcd ended: no reason given with exit code 1 (unknown flag); its last words: unknown flag",
+        },
+      },
+    },
+    {
+      name: "a container that has ended without a word",
+      given: withWords(late, ""),
+      says: { step: { message: "container etcd ended: no reason given with exit code 1 ()" } },
+    },
+    {
+      name: "the last of many words",
+      given: withWords(late, `${"x".repeat(500)}${"y".repeat(499)}.`),
+      says: { step: { message: expect.stringMatching(/its last words: y{499}\.$/) } },
+    },
+    {
+      name: "a container that runs, and does not answer",
+      given: { ...late, endpoints: new Map(late.endpoints).set("my-etcd-2", unknown("connection refused")) },
+      says: { step: { message: "connection refused" } },
+    },
+    {
+      name: "a member that answers, and stays far behind the others",
+      given: withUpdate(
+        silentFor(
+          saying(
+            saying(withUpdated(wanted, "my-etcd-2"), "my-etcd-2", { raftIndex: 0, raftAppliedIndex: 0 }),
+            "my-etcd-0",
+            { raftIndex: 1_001 },
+          ),
+          "my-etcd-2",
+          600_000,
+        ),
+      ),
+      says: { step: { message: "it has not caught up" } },
+    },
+  ],
+  "put-back": [
+    { name: "no update was stopped", given: canary, says: undefined },
+    { name: "who did not come up gets back what it ran before", given: stopped, says: gives("my-etcd-2", "3.6.16") },
+    {
+      name: "what that was is written on its EtcdPeer, whatever the others run",
+      given: withPeer(stopped, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
+      says: gives("my-etcd-2", "3.6.15"),
+    },
+    {
+      name: "when nothing is written there, it is what somebody runs who is well",
+      given: withPeer(stopped, "my-etcd-2", { spec: { previous: undefined } }),
+      says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
+      name: "who has it back is left alone, and everybody learns why",
+      given: withTurn(stopped, "my-etcd-2", OLD),
+      says: {
+        next: "remark",
+        because:
+          "the update has stopped, because my-etcd-2 did not come up: it ended; it is tried anew once the spec is changed",
+      },
+    },
+    {
+      name: "who is well at last keeps what it has",
+      given: withStop(withUpdated(wanted, "my-etcd-2"), "my-etcd-2"),
+      says: { next: "remark" },
+    },
+    {
+      name: "who is gone needs nothing back",
+      given: withoutPeers(stopped, "my-etcd-2"),
+      says: { next: "remark" },
+    },
+    {
+      name: "a stop is forgotten when something else is wanted",
+      given: {
+        ...stopped,
+        cluster: { ...stopped.cluster, spec: { ...stopped.cluster.spec, version: "3.6.18" } },
+      },
+      says: undefined,
+    },
+  ],
+  "renew-stopped": [
+    { name: "everybody runs", given: wanted, says: undefined },
+    { name: "who does not run gets what is wanted", given: down, says: gives("my-etcd-1", "3.6.17", "3.6.16") },
+    { name: "who has it already needs nothing", given: withTurn(down, "my-etcd-1"), says: undefined },
+    {
+      name: "who answers runs, whatever the kubelet says",
+      given: withCrashing(wanted, "my-etcd-1"),
+      says: undefined,
+    },
+    {
+      name: "who takes part runs, too",
+      given: withCrashing(unpublished(wanted, "my-etcd-1"), "my-etcd-1"),
+      says: undefined,
+    },
+    {
+      name: "an EtcdPeer that is going is left alone",
+      given: changedPeer(down, "my-etcd-1", { deletionTimestamp: "2026-01-01T12:00:00Z" }),
+      says: undefined,
+    },
+    {
+      name: "who starts is not stopped",
+      given: sickFor(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 60_000),
+      says: undefined,
+    },
+    {
+      name: "a pod that is not there may be on its way",
+      given: sickFor(withoutPod(down, "my-etcd-1"), "my-etcd-1", 9_999),
+      says: undefined,
+    },
+    {
+      name: "not for ever",
+      given: sickFor(withoutPod(down, "my-etcd-1"), "my-etcd-1", 10_000),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "a container that has ended just now is started again",
+      given: withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 9_999),
+      says: undefined,
+    },
+    {
+      name: "who has never answered has nothing to go back to",
+      given: withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"),
+      says: gives("my-etcd-1", "3.6.17"),
+    },
+    {
+      name: "who is no member gets nothing",
+      given: withCrashing(
+        { ...wanted, members: unknown("no leader"), cluster: withoutFounder(wanted, "my-etcd-1") },
+        "my-etcd-1",
+      ),
+      says: undefined,
+    },
+    {
+      name: "while somebody is on trial, nobody else is tried",
+      given: withCrashing(
+        withCanary(wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
+        "my-etcd-1",
+      ),
+      says: undefined,
+    },
+    {
+      name: "without a quorum all of them may as well be",
+      given: withCrashing(
+        withCanary(ran(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] })), "my-etcd-2"),
+        "my-etcd-1",
+      ),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "nor an EtcdPeer that stands for another member of the name",
+      given: withPeer(down, "my-etcd-1", { spec: { memberID: "abc" } }),
+      says: undefined,
+    },
+    {
+      name: "one that is told how to form a cluster, and may not any more, is not written",
+      given: withPeer(down, "my-etcd-1", { spec: { bootstrap: BOOTSTRAP } }),
+      says: undefined,
+    },
+    {
+      name: "one that still may is",
+      given: withCrashing(cluster({ stage: "starting", spec: NEWER }), "my-etcd-1"),
+      says: gives("my-etcd-1", "3.6.17"),
+    },
+    {
+      name: "one that is told how to join a cluster is",
+      given: withPeer(down, "my-etcd-1", { spec: { bootstrap: { ...BOOTSTRAP, initialClusterState: "Existing" } } }),
+      says: gives("my-etcd-1", "3.6.17"),
+    },
+    {
+      name: "when the update was stopped, nobody gets it",
+      given: withStop(down, "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "the next wish leaves on record what the member ran before the first one",
+      given: withTurn(
+        withCrashing(wanting({ ...OLD, version: "3.6.18" }, { down: ["my-etcd-1"] }), "my-etcd-1"),
+        "my-etcd-1",
+        NEWER,
+      ),
+      says: gives("my-etcd-1", "3.6.18", "3.6.16"),
+    },
+  ],
+  "restart-stopped": [
+    { name: "who runs is left alone", given: turned, says: undefined },
+    { name: "who has no pod is", given: withoutPod(turned, "my-etcd-2"), says: undefined },
+    { name: "a pod in which nothing runs goes", given: withTurn(down, "my-etcd-1"), says: restarts("my-etcd-1") },
+    {
+      name: "one that was made from what its EtcdPeer says stays",
+      given: withCrashing(canary, "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "one whose ReplicaSet would make the same again stays for now",
+      given: withTurn(down, "my-etcd-1", NEWER, { isTakenOver: false }),
+      says: undefined,
+    },
+    {
+      name: "one whose member is to get something else first stays for now",
+      given: withTurn(down, "my-etcd-1", { ...OLD, version: "3.6.18" }),
+      says: undefined,
+    },
+    {
+      name: "the first of whom that is true",
+      given: withTurn(
+        withTurn(
+          withCrashing(withCrashing(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1"), "my-etcd-2"),
+          "my-etcd-1",
+          NEWER,
+          { isTakenOver: false },
+        ),
+        "my-etcd-2",
+      ),
+      says: restarts("my-etcd-2"),
+    },
+  ],
+  "restart-member": [
+    { name: "nobody has a turn", given: wanted, says: undefined },
+    { name: "who has it restarts", given: turned, says: restarts("my-etcd-2") },
+    {
+      name: "once its ReplicaSet has taken over what it is to run",
+      given: withTurn(wanted, "my-etcd-2", NEWER, { isTakenOver: false }),
+      says: { next: "wait", because: /ReplicaSet my-etcd-2 has yet to take over/ },
+    },
+    {
+      name: "once Kubernetes has seen the budget",
+      given: { ...turned, budget: { ...turned.budget!, metadata: { ...turned.budget!.metadata, generation: 2 } } },
+      says: { next: "wait", because: /no member may be evicted/ },
+    },
+    {
+      name: "not while it is to get something else first",
+      given: withTurn(wanted, "my-etcd-2", { ...OLD, version: "3.6.18" }),
+      says: undefined,
+    },
+    { name: "who has restarted has had its turn", given: canary, says: undefined },
+    {
+      name: "a pod that is going is not deleted again",
+      given: withPod(turned, "my-etcd-2", { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } }),
+      says: undefined,
+    },
+    {
+      name: "a member without an EtcdPeer has no turn",
+      given: withoutPeers(turned, "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "one of two waits until the third one that is wanted is there",
+      given: withTurn(wanting(NEWER, { replicas: 2, spec: { replicas: 3 } }), "my-etcd-1"),
+      says: undefined,
+    },
+    {
+      name: "one of two does not when no more are wanted",
+      given: withTurn(wanting(NEWER, { replicas: 2 }), "my-etcd-1"),
+      says: restarts("my-etcd-1"),
+    },
+    {
+      name: "nor one of three when five are wanted",
+      given: withTurn(wanting(NEWER, { spec: { replicas: 5 } }), "my-etcd-2"),
+      says: restarts("my-etcd-2"),
+    },
+    {
+      name: "the leader hands the leadership on first",
+      given: withTurn(wanting(NEWER, { leader: "my-etcd-2" }), "my-etcd-2"),
+      says: { step: { do: "moveLeader", from: "my-etcd-2", to: "my-etcd-0" } },
+    },
+    {
+      name: "to whom runs what is wanted, although another one knows more",
+      given: saying(withTurn(withUpdated(wanted, "my-etcd-2"), "my-etcd-0"), "my-etcd-1", { raftAppliedIndex: 20 }),
+      says: { step: { do: "moveLeader", from: "my-etcd-0", to: "my-etcd-2" } },
+    },
+    {
+      name: "of those to whom knows most",
+      given: saying(withTurn(withUpdated(wanted, "my-etcd-1", "my-etcd-2"), "my-etcd-0"), "my-etcd-2", {
+        raftAppliedIndex: 20,
+      }),
+      says: { step: { do: "moveLeader", to: "my-etcd-2" } },
+    },
+    {
+      name: "of equals to the lowest ordinal",
+      given: withTurn(withUpdated(wanted, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+      says: { step: { do: "moveLeader", to: "my-etcd-1" } },
+    },
+    {
+      name: "of whom nobody is healthy to nobody",
+      given: withTurn(wanting(NEWER, { replicas: 1 }), "my-etcd-0"),
+      says: restarts("my-etcd-0"),
+    },
+    {
+      name: "of two that have their turns the leader is the last",
+      given: withTurn(withTurn(wanting(NEWER, { leader: "my-etcd-2" }), "my-etcd-2"), "my-etcd-0"),
+      says: restarts("my-etcd-0"),
+    },
+  ],
+  "give-turn": [
+    { name: "nothing else is wanted", given: settled, says: undefined },
+    {
+      name: "the last one is the first, and what it ran before stands on record",
+      given: wanted,
+      says: {
+        ...gives("my-etcd-2", "3.6.17", "3.6.16"),
+        because: "it is the turn of my-etcd-2, which gets etcd 3.6.17 instead of 3.6.16; 2 more will follow",
+      },
+    },
+    {
+      name: "then the one before",
+      given: withUpdated(wanted, "my-etcd-2"),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "the leader is the last",
+      given: withUpdated(wanting(NEWER, { leader: "my-etcd-1" }), "my-etcd-2"),
+      says: gives("my-etcd-0", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "a leader that a person added is in nobody's way",
+      given: withMember(wanting(NEWER), THEIRS),
+      says: gives("my-etcd-2", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "who has no EtcdPeer is passed over",
+      given: withoutPeers(wanted, "my-etcd-2"),
+      says: gives("my-etcd-1", "3.6.17"),
+    },
+    {
+      name: "who is unfit is waited for, often at first",
+      given: canary,
+      says: { next: "wait", because: "my-etcd-1 has its turn once my-etcd-2 is healthy", recheckAfterMs: 500 },
+    },
+    {
+      name: "and more rarely later",
+      given: silentFor(canary, "my-etcd-2", 1_000_000),
+      says: { next: "wait", recheckAfterMs: 10_000 },
+    },
+    {
+      name: "who was about to restart learns first that something else is wanted, and has what it ran on record",
+      given: withTurn(wanting({ ...OLD, version: "3.6.18" }), "my-etcd-0", NEWER),
+      says: gives("my-etcd-0", "3.6.18"),
+    },
+    {
+      name: "when the update was stopped, nobody gets a turn",
+      given: withStop(wanted, "my-etcd-2"),
+      says: undefined,
+    },
+  ],
+};
+
+/** The cluster, of which this member was not one of the first. */
+function withoutFounder({ cluster: object }: ClusterSnapshot, name: string): ClusterSnapshot["cluster"] {
+  const identity = object.status!.identity!;
+  const initialMembers = identity.initialMembers.filter((member) => member.name !== name);
+  return { ...object, status: { ...object.status, identity: { ...identity, initialMembers } } };
+}
+
+for (const [rule, said] of Object.entries(cases)) {
+  describe(`${rule} alone`, () => {
+    for (const { name, given, says } of said) {
+      test(name, () => {
+        const opinion = CLUSTER_RULES.find((each) => each.name === rule)!.decide(given);
+        if (says === undefined) return expect(opinion).toBeUndefined();
+        const { because, ...rest } = says as { because?: string | RegExp };
+        expect(opinion).toMatchObject(rest);
+        if (because !== undefined) expect(opinion).toMatchObject({ because: expect.stringMatching(because) });
+      });
+    }
+  });
+}

@@ -1,0 +1,60 @@
+import { ETCD_CONTAINER, REVISION_ANNOTATION } from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
+import { health, type KnownMember, knownMembers, ownVoters } from "#cluster/members.ts";
+import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import { isRelease, runningVersion } from "#cluster/versions.ts";
+import { isSameMinor, whyNoPath } from "#etcd/version.ts";
+import { isStopped } from "#kube/pod.ts";
+
+/** Why members cannot go to spec.version, in words for people. */
+export function whyNoVersionPath(snapshot: ClusterSnapshot): string | undefined {
+  const { version } = snapshot.cluster.spec;
+  const why = whyNoPathTo(snapshot, version);
+  return why === undefined ? undefined : `${why}; it is ${version}, and the cluster runs ${runningVersion(snapshot)}`;
+}
+
+/**
+ * Why members cannot go to this release from what they have their data from. Within a minor everything is allowed; forward to the next
+ * one; and back as long as some member still runs the old one: until then the cluster as a whole speaks it.
+ * Source: https://etcd.io/docs/v3.6/upgrades/upgrade_3_6/
+ */
+export function whyNoPathTo(snapshot: ClusterSnapshot, wanted: string): string | undefined {
+  const seen = ownVoters(snapshot).flatMap((member) => {
+    const answer = health(snapshot, member);
+    // One that has lost its leader still is what it says.
+    return "status" in answer && answer.status !== undefined ? [answer.status.version] : [];
+  });
+  const isStillSpoken = seen.some((version) => isRelease(version) && isSameMinor(version, wanted));
+  for (const version of versionsInUse(snapshot)) {
+    const why = whyNoPath(version, wanted);
+    if (why !== undefined && !(isStillSpoken && whyNoPath(wanted, version) === undefined)) return why;
+  }
+  return undefined;
+}
+
+/** The releases that members have their data from, or are just starting with. Who has never run has none. */
+export function versionsInUse(snapshot: ClusterSnapshot): readonly string[] {
+  const versions = knownMembers(snapshot)
+    .filter((member) => member.isOurs && (member.hasStarted || mayBeStarting(snapshot, member)))
+    .flatMap((member) => versionInUse(snapshot, member) ?? []);
+  return [...new Set(versions)].sort();
+}
+
+/** What the member has told, unless it calls itself something that is no release, or something else than the image that it runs. */
+function versionInUse(snapshot: ClusterSnapshot, member: KnownMember): string | undefined {
+  const { cluster, pods } = snapshot;
+  const peer = peerNamed(snapshot, member.name);
+  const answer = health(snapshot, member);
+  const isAnswer = answer.is === "healthy";
+  const told = isAnswer ? answer.status.version : cluster.status?.members?.find(({ id }) => id === member.id)?.version;
+  const isItsImage =
+    peer !== undefined && pods.get(member.name)?.metadata.annotations?.[REVISION_ANNOTATION] === revisionOf(peer.spec);
+  if (told === undefined || !isRelease(told) || (isAnswer && isItsImage))
+    return peer?.spec.version ?? (told !== undefined && isRelease(told) ? told : undefined);
+  return told;
+}
+
+function mayBeStarting(snapshot: ClusterSnapshot, { name }: KnownMember): boolean {
+  const pod = snapshot.pods.get(name);
+  return pod !== undefined && !isStopped(pod, ETCD_CONTAINER);
+}

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { eventually } from "#kit/e2e.ts";
+import { expectPromised, killOperator, LoadedCluster } from "#kit/loaded-cluster.ts";
+
+// A running cluster is edited while clients write and read without pause: to another release, to one that it cannot go to, to what no
+// member comes up with, and to a restart of everybody while the operator is killed.
+
+const [OLD, NEXT, SKIPPED] = ["3.5.35", "3.6.16", "3.7.3"];
+/** How long the first member that an update restarts may take here, in seconds. */
+const MEMBER_TIMEOUT_SECONDS = 20;
+
+let cluster: LoadedCluster;
+
+beforeAll(async () => {
+  cluster = await LoadedCluster.start("upgrade", {
+    version: OLD,
+    operatorFlags: [`--member-timeout=${MEMBER_TIMEOUT_SECONDS}`],
+  });
+});
+
+afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+/** Uids of the members' pods, by peer. */
+async function podUids(): Promise<Readonly<Record<string, string>>> {
+  return Object.fromEntries([...(await cluster.memberPods())].map(([peer, { metadata }]) => [peer, metadata.uid]));
+}
+
+/** Who of them has another pod than before. */
+async function restarted(before: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  return Object.entries(await podUids()).flatMap(([peer, uid]) => (before[peer] === uid ? [] : [peer]));
+}
+
+async function serverVersions(): Promise<readonly (string | undefined)[]> {
+  const { items } = await cluster.json<{ items: EtcdPeer[] }>("get", "etcdpeers");
+  return items.map(({ status }) => status?.serverVersion);
+}
+
+test("a minor version is not skipped: it is said, and nobody is touched", async () => {
+  const before = await podUids();
+  await cluster.patch({ version: SKIPPED });
+  const { status } = await cluster.untilCondition("Ready", "False", "NoVersionPath");
+  expect(status?.conditions?.find(({ type }) => type === "Ready")?.message).toContain("skips 3.6");
+  expect(await restarted(before)).toEqual([]);
+});
+
+test("every member runs the next minor version two minutes after it was asked for, and clients hardly notice", async () => {
+  const [before, ids] = [await podUids(), (await cluster.members("my-etcd-0")).map(({ id }) => id)];
+  const felt = await cluster.feltDuring("upgrade", async () => {
+    await cluster.patch({ version: NEXT });
+    await eventually(async () => expect(await serverVersions()).toEqual([NEXT, NEXT, NEXT]), 120_000);
+    await cluster.untilWhole(3);
+  });
+  expectPromised(felt, 3);
+  expect(await restarted(before)).toHaveLength(3);
+  expect((await cluster.members("my-etcd-0")).map(({ id }) => id)).toEqual(ids);
+  expect((await cluster.get()).status).toMatchObject({ version: NEXT, clusterVersion: "3.6.0" });
+  expect((await cluster.get()).status).not.toHaveProperty("update");
+});
+
+test("what no member comes up with costs one member for a while, is put back and said, and taken back without a restart", async () => {
+  const before = await podUids();
+  const felt = await cluster.feltDuring("a request that no node can hold", async () => {
+    await cluster.patch({ podTemplate: { resources: { requests: { cpu: "500" } } } });
+    const { status } = await cluster.untilCondition("Ready", "False", "UpdateStopped", 120_000);
+    expect(status?.update?.stopped?.message).toContain("Insufficient cpu");
+    await eventually(async () => expect((await cluster.get()).status?.ready).toBe("3/3"));
+  });
+  expectPromised(felt, 2); // it is restarted, and put back
+  expect(await restarted(before)).toHaveLength(1);
+  const after = await podUids();
+  await cluster.patch({ podTemplate: null });
+  await cluster.untilWhole(3);
+  expect(await restarted(after)).toEqual([]);
+});
+
+test("everybody is restarted once, also when the operator is killed meanwhile", async () => {
+  const before = await podUids();
+  const annotations = { "kubectl.kubernetes.io/restartedAt": "2026-01-01T12:00:00Z" };
+  const felt = await cluster.feltDuring("restart", async () => {
+    await cluster.patch({ podTemplate: { metadata: { annotations } } });
+    await eventually(async () => expect((await restarted(before)).length).toBeGreaterThan(0));
+    const first = await podUids();
+    await killOperator();
+    await cluster.untilWhole(3);
+    for (const peer of await restarted(before))
+      if (first[peer] !== before[peer]) expect((await podUids())[peer]).toBe(first[peer]);
+  });
+  expectPromised(felt, 3);
+  expect(await restarted(before)).toHaveLength(3);
+});
+
+test("no acknowledged write is missing, and all members have the same data", async () => {
+  await cluster.end();
+});

@@ -1,0 +1,99 @@
+import { CRASHES } from "#kit/world-kubelet.ts";
+import { Scene, type Story, scene } from "./scene.ts";
+
+/** How many members run this release. */
+function running(of: Scene, version: string): number {
+  return [...of.world.etcd.processes.values()].filter((process) => process.version === version).length;
+}
+
+function restarts(of: Scene): readonly string[] {
+  return of.did().filter((did) => did.startsWith("restartPod"));
+}
+
+function readyText(of: Scene): string {
+  const { status, reason, message } = of.condition("Ready") ?? {};
+  return `Ready is ${status} (${reason}: ${message})`;
+}
+
+/** A person asks for the next minor release. */
+export const upgradeIsIgnored: Story = async () => {
+  const of = await scene(3);
+  const leader = of.leader().peer;
+  of.edit({ version: "3.7.3" });
+  await of.untilQuiet();
+  if (running(of, "3.7.3") !== 3) return `${running(of, "3.7.3")} of 3 members run 3.7.3; ${readyText(of)}`;
+  if (restarts(of).at(-1) !== `restartPod ${leader}`) return `${leader} led, and the restarts were ${restarts(of)}`;
+  return of.condition("Ready")?.status === "True" && of.cluster.status?.update === undefined
+    ? undefined
+    : readyText(of);
+};
+
+/** Nothing is asked for but what is there, in other words. */
+export const wordsRestart: Story = async () => {
+  const of = await scene(3);
+  of.edit({ podTemplate: { metadata: { annotations: {} }, resources: { limits: {} } } });
+  await of.untilQuiet();
+  return restarts(of).length === 0 ? undefined : `an edit that means nothing: ${restarts(of)}`;
+};
+
+/** A flag lets etcd end at once, and then the edit is taken back. */
+export const crashSpreads: Story = async () => {
+  const of = await scene(3);
+  of.edit({ podTemplate: { metadata: { annotations: { [CRASHES]: "true" } } } });
+  await of.untilQuiet();
+  const tried = new Set(restarts(of));
+  if (tried.size !== 1) return `more than one member was tried: ${[...tried]}`;
+  if (of.world.etcd.processes.size !== 3) return "the member that was tried was not put back";
+  if (of.condition("Ready")?.reason !== "UpdateStopped") return readyText(of);
+  const before = restarts(of).length;
+  of.edit({ podTemplate: {} });
+  await of.untilQuiet();
+  if (restarts(of).length !== before) return "to take the edit back restarted somebody";
+  return of.condition("Ready")?.status === "True" ? undefined : readyText(of);
+};
+
+/** A cluster of one, and a release that nobody has published. */
+export const onlyMemberIsLost: Story = async () => {
+  const of = await scene(1);
+  of.edit({ version: "3.6.99" });
+  await of.untilQuiet();
+  if (running(of, "3.6.16") !== 1) return `nothing runs any more; ${readyText(of)}`;
+  return of.condition("Ready")?.reason === "UpdateStopped" ? undefined : readyText(of);
+};
+
+/** The edit is taken back while the second member restarts. */
+export const editIsNotTakenBack: Story = async () => {
+  const of = await scene(3);
+  of.edit({ version: "3.7.3" });
+  for (let tenths = 0; running(of, "3.7.3") < 1 && tenths < 600; tenths++) await of.forMs(100);
+  of.edit({ version: "3.6.16" });
+  await of.untilQuiet();
+  if (running(of, "3.6.16") !== 3) return `${running(of, "3.6.16")} of 3 are back; ${readyText(of)}`;
+  return of.condition("Ready")?.status === "True" ? undefined : readyText(of);
+};
+
+/** A release and a flag were mistyped when the cluster was made: nobody has ever run, so nothing is in the way of another one. */
+export const mistypedForEver: Story = async () => {
+  const of = new Scene(3);
+  await of.start();
+  of.edit({ version: "3.7.99", podTemplate: { metadata: { annotations: { [CRASHES]: "true" } } } });
+  await of.forMs(120_000);
+  if (of.world.etcd.processes.size > 0) throw new Error("nobody was to run");
+  of.edit({ version: "3.6.17" });
+  await of.forMs(120_000);
+  of.edit({ podTemplate: {} });
+  await of.untilQuiet();
+  if (running(of, "3.6.17") !== 3) return readyText(of);
+  return of.condition("Ready")?.status === "True" ? undefined : readyText(of);
+};
+
+/** A member is asked for that fits on no node, in a cluster that grows: the one that is on its way is helped by the next edit. */
+export const learnerKeepsWhatAilsIt: Story = async () => {
+  const of = await scene(3);
+  of.edit({ replicas: 5, podTemplate: { resources: { requests: { cpu: "500" } } } });
+  await of.untilQuiet();
+  of.edit({ podTemplate: {} });
+  await of.untilQuiet();
+  if (of.world.etcd.processes.size !== 5) return `${of.world.etcd.processes.size} of 5 run; ${readyText(of)}`;
+  return of.condition("Ready")?.status === "True" ? undefined : readyText(of);
+};
