@@ -1,6 +1,6 @@
-import { CLIENT_PORT } from "#api/names.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Observed } from "#base/observed.ts";
+import { clientAddress, isCalledReady } from "#cluster/client-address.ts";
 import { isChanging } from "#cluster/conditions/change.ts";
 import { isHealthy, type KnownMember, knownMembers } from "#cluster/members.ts";
 import { type ClusterSnapshot, isForming, isPaused } from "#cluster/snapshot.ts";
@@ -24,13 +24,7 @@ const AGAIN_MS = 50;
 
 /** Where to ask, if now is the time to: nothing else keeps the cluster from being Ready. One that is Ready already is not asked. */
 export function askedAt(snapshot: ClusterSnapshot): string | undefined {
-  const { cluster, clientService } = snapshot;
-  const ready = cluster.status?.conditions?.find(({ type }) => type === "Ready");
-  if (ready?.status === "True" && ready.observedGeneration === cluster.metadata.generation) return undefined;
-  if (!isWhole(snapshot)) return undefined;
-  const address = clientService?.spec?.clusterIP;
-  if (address === undefined || address === "None") return undefined;
-  return address.includes(":") ? `[${address}]:${CLIENT_PORT}` : `${address}:${CLIENT_PORT}`;
+  return isCalledReady(snapshot) || !isWhole(snapshot) ? undefined : clientAddress(snapshot);
 }
 
 /** Whether the members that are wanted serve. Who has joined is fenced first, which is not to wait until somebody is served. */

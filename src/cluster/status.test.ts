@@ -125,6 +125,26 @@ interface Case {
   readonly paused?: Said;
 }
 
+/** The snapshot in which the client Service has this address. */
+function addressed(clusterIP: string): ClusterSnapshot {
+  const { clientService } = settled;
+  return { ...settled, clientService: { ...clientService!, spec: { ...clientService!.spec, clusterIP } } };
+}
+
+/** The snapshot in which the cluster is called Ready, as it was wanted at this generation. */
+function calledReady(snapshot: ClusterSnapshot, observedGeneration: number): ClusterSnapshot {
+  const { cluster: object } = snapshot;
+  const ready = {
+    type: "Ready",
+    status: "True" as const,
+    reason: "AllMembersHealthy",
+    message: "",
+    observedGeneration,
+    lastTransitionTime: "2026-01-01T11:30:00Z",
+  };
+  return { ...snapshot, cluster: { ...object, status: { ...object.status, conditions: [ready] } } };
+}
+
 const cases: readonly Case[] = [
   {
     name: "all is well",
@@ -146,6 +166,36 @@ const cases: readonly Case[] = [
     ready: ["False", "ClientServiceSilent", /^nobody answers through the client Service yet: connect: refused$/],
     available: ["True", "QuorumAvailable"],
     progressing: ["False", "Settled"],
+  },
+  {
+    name: "the client Service has an address, and nobody was asked there yet",
+    given: addressed("10.1.2.3"),
+    ready: ["False", "ClientServiceSilent", /^nobody has been asked through the client Service yet$/],
+    available: ["True", "QuorumAvailable"],
+  },
+  {
+    name: "it was asked before, and the cluster is Ready since",
+    given: calledReady(addressed("10.1.2.3"), 1),
+    ready: ["True", "AllMembersHealthy"],
+    available: ["True", "QuorumAvailable"],
+  },
+  {
+    name: "it was asked before the last edit",
+    given: calledReady(addressed("10.1.2.3"), 0),
+    ready: ["False", "ClientServiceSilent"],
+    available: ["True", "QuorumAvailable"],
+  },
+  {
+    name: "the client Service has no address of its own",
+    given: addressed("None"),
+    ready: ["True", "AllMembersHealthy"],
+    available: ["True", "QuorumAvailable"],
+  },
+  {
+    name: "it has an address, and somebody was served there",
+    given: { ...addressed("10.1.2.3"), throughService: present(true) },
+    ready: ["True", "AllMembersHealthy"],
+    available: ["True", "QuorumAvailable"],
   },
   {
     name: "the client Service led to somebody",

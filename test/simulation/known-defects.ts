@@ -4,7 +4,4 @@ import type { StoryName } from "./stories/all.ts";
  * What the operator is known to do wrong, by the story that shows it (stories/): the story is expected to fail as long as its name
  * stands here. Once the defect is mended, its line goes.
  */
-export const FAILING: Readonly<Partial<Record<StoryName, string>>> = {
-  readyIsUnasked:
-    "while an EtcdPeer has yet to be fenced nobody is asked through the client Service (isWhole in client-service-answer.ts), and Ready does not wait for that",
-};
+export const FAILING: Readonly<Partial<Record<StoryName, string>>> = {};

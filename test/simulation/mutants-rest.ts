@@ -1,5 +1,6 @@
 import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { present } from "#base/observed.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, KubeObject, Ref, Resource } from "#kube/kinds.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
@@ -316,8 +317,7 @@ const PARTS: readonly Mutant[] = [
     parts: {
       cluster: (real) => ({
         ...real,
-        status: ({ throughService: _, ...snapshot }, ...rest) =>
-          real.status({ ...snapshot, throughService: undefined }, ...rest),
+        status: (snapshot, ...rest) => real.status({ ...snapshot, throughService: present(true) }, ...rest),
       }),
     },
     leaning: FORMING,

@@ -1,5 +1,4 @@
 import type { Condition } from "#runtime/conditions.ts";
-import { FAILING } from "./known-defects.ts";
 import type { Invariant } from "./memory.ts";
 
 // Which truth must a status tell?
@@ -39,10 +38,7 @@ export const readyIsTrue: Invariant = {
     // Who is Ready already is not asked again.
     const wasReady = isTrue(cluster.status?.conditions, "Ready");
     const isServed = (memory.lastServed.get(clientService?.metadata.uid ?? "") ?? -1) >= event.lookedFrom;
-    // A known defect; see its story.
-    const isFencing =
-      "readyIsUnasked" in FAILING && event.snapshot.peers.some(({ spec }) => spec.bootstrap !== undefined);
-    return wasReady || isServed || isFencing ? undefined : "nobody was served through the client Service";
+    return wasReady || isServed ? undefined : "nobody was served through the client Service";
   },
 };
 

@@ -1,3 +1,4 @@
+import { clientAddress, isCalledReady } from "#cluster/client-address.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
 import { type ClusterSnapshot, isForming, isOwned } from "#cluster/snapshot.ts";
 import { isUpdating, updateStatus } from "#cluster/update-status.ts";
@@ -38,6 +39,8 @@ export function ready(given: Case): Verdict {
   if (!isOwned(snapshot, address)) return no("NameTaken", takenText(address));
   if (throughService?.is === "unknown")
     return no("ClientServiceSilent", `nobody answers through the client Service yet: ${throughService.why}`);
+  if (throughService === undefined && !isCalledReady(snapshot) && clientAddress(snapshot) !== undefined)
+    return no("ClientServiceSilent", "nobody has been asked through the client Service yet");
   const even =
     replicas % 2 === 0 ? `; ${replicas} tolerate no more failures than ${replicas - 1}: an odd number is better` : "";
   return {
