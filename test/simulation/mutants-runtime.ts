@@ -124,6 +124,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
       ),
     ],
     leaning: { ...FORMED, often: { editVersion: 3, deletePeer: 3 } },
+    covered: "guard version-path forbids what the member cannot go to; what is left is what it is to get anyhow",
   },
   {
     name: "scale-down counts members of somebody else",
