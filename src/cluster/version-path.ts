@@ -2,8 +2,8 @@ import { ETCD_CONTAINER, REVISION_ANNOTATION } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import { health, type KnownMember, knownMembers, ownVoters } from "#cluster/members.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
-import { isRelease, runningVersion } from "#cluster/versions.ts";
-import { isSameMinor, whyNoPath } from "#etcd/version.ts";
+import { runningVersion } from "#cluster/versions.ts";
+import { isRelease, isSameMinor, whyNoPath } from "#etcd/version.ts";
 import { isStopped } from "#kube/pod.ts";
 
 /** Why members cannot go to spec.version, in words for people. */

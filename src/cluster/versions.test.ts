@@ -1,6 +1,9 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
+import { versionSchema } from "#api/v1alpha1/shared-schema.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { isRelease, podTemplateOf, runningVersion, versionOf } from "#cluster/versions.ts";
+import { podTemplateOf, runningVersion, versionOf } from "#cluster/versions.ts";
+import { isRelease } from "#etcd/version.ts";
 import { cluster } from "#kit/cluster.ts";
 
 interface Given {
@@ -58,8 +61,16 @@ test.each<[string, Given, string]>([
   expect(versionOf(running(given), "my-etcd-1")).toBe(version);
 });
 
-test("versions: a release is three numbers", () => {
-  expect(["3.6.16", "3.6", "3.6.16-rc.0", "v3.6.16"].map(isRelease)).toEqual([true, false, false, false]);
+test("versions: whatever the schema lets pass can be compared, as what a member tells", () => {
+  const rules = versionSchema.meta()?.["x-kubernetes-validations"] as { rule: string }[] | undefined;
+  const pattern = /^self\.matches\('(\^3.+\$)'\)$/.exec(rules?.[0]?.rule ?? "")?.[1] ?? "";
+  const accepted = fc.stringMatching(new RegExp(pattern), { maxLength: 32 });
+  fc.assert(
+    fc.property(accepted, accepted, (peer, told) => {
+      expect(isRelease(peer)).toBe(true);
+      expect([peer, told]).toContain(runningVersion(running({ peers: [peer, told], told: [told, peer] })));
+    }),
+  );
 });
 
 test("versions: a member keeps its podTemplate, and a new one gets what most have", () => {

@@ -1,7 +1,7 @@
 import { revisionOf } from "#api/revision.ts";
 import type { EtcdPeer, EtcdPeerSpec } from "#api/v1alpha1/peer.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
-import { compareVersions, isSameMinor, parseVersion } from "#etcd/version.ts";
+import { compareVersions, isRelease, isSameMinor, parseVersion } from "#etcd/version.ts";
 
 // Why does a member not simply run what spec.version says?
 //   spec.version is a wish. A member that comes back on another release than its data was written by may refuse it, or may never
@@ -43,11 +43,6 @@ export function podTemplateOf({ cluster, peers }: ClusterSnapshot, name: string)
   const count = (peer: EtcdPeer) => peers.filter((other) => revision(other) === revision(peer)).length;
   const [most] = [...peers].sort((a, b) => count(b) - count(a));
   return most?.spec.podTemplate ?? cluster.spec.podTemplate;
-}
-
-/** A build of somebody's own may call itself anything. */
-export function isRelease(version: string): boolean {
-  return /^\d+\.\d+\.\d+$/.test(version);
 }
 
 function older(a: string, b: string): number {

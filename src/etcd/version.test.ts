@@ -2,14 +2,16 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { hasCode } from "#base/error.ts";
-import { compareVersions, isSameMinor, parseVersion, whyNoPath } from "./version.ts";
+import { compareVersions, isRelease, isSameMinor, parseVersion, whyNoPath } from "./version.ts";
 
-const part = fc.integer({ min: 0, max: 99_999 });
+const part = fc.oneof(fc.integer({ min: 0, max: 99 }), fc.maxSafeNat());
 
 test("a version is read back from its text", () => {
   fc.assert(
     fc.property(part, part, part, (major, minor, patch) => {
-      assert.deepEqual(parseVersion(`${major}.${minor}.${patch}`), { major, minor, patch });
+      const text = `${major}.${minor}.${patch}`;
+      assert.deepEqual(parseVersion(text), { major, minor, patch });
+      assert.equal(isRelease(text), true);
     }),
   );
 });
@@ -17,6 +19,7 @@ test("a version is read back from its text", () => {
 test.each(["", "3.6", "v3.6.16", "3.6.16-rc.1", "3.6.16+build", "3.06.1", " 3.6.16", "3.6.16\n", "3.6.x", "3.6.1.2"])(
   "%j is no version",
   (text) => {
+    assert.equal(isRelease(text), false);
     assert.throws(
       () => parseVersion(text),
       (thrown) => hasCode(thrown, "InvalidSpec"),

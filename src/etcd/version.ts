@@ -7,12 +7,20 @@ interface EtcdVersion {
   readonly patch: number;
 }
 
+/** Three numbers without leading zeros, no leading v, no build suffix. They may be of any length, as they may in spec.version. */
+const RELEASE = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/;
+
+/** Whether the text is a version that can be read. A build of somebody's own may call itself anything. */
+export function isRelease(text: string): boolean {
+  return RELEASE.test(text);
+}
+
 /**
- * Reads a version such as "3.6.16": three numbers without leading zeros, no leading v, no build suffix.
- * @throws OperatorError InvalidSpec when the text is anything else
+ * Reads a version such as "3.6.16".
+ * @throws OperatorError InvalidSpec when the text is no release
  */
 export function parseVersion(text: string): EtcdVersion {
-  const found = /^(0|[1-9]\d{0,4})\.(0|[1-9]\d{0,4})\.(0|[1-9]\d{0,4})$/.exec(text);
+  const found = RELEASE.exec(text);
   if (found === null) {
     throw new OperatorError(
       "InvalidSpec",

@@ -6,8 +6,8 @@ import { present, unknown } from "#base/observed.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { templateOf, wantedRevision } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { isRelease } from "#cluster/versions.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
+import { isRelease } from "#etcd/version.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { born, cluster, sickFor, withBudget } from "./cluster.ts";
 
