@@ -276,6 +276,13 @@ describe("requests", () => {
     });
   }
 
+  test("what a dry run would make has no resourceVersion; what was made must have one", async () => {
+    const unstored: Script = { status: 201, body: { ...pod, metadata: { ...ref, uid: "u1" } } };
+    const { kube, end } = setUp(unstored, unstored);
+    expect(await end(kube.create(PODS, draft, { ...options, dryRun: true }))).toEqual(unstored.body);
+    expect(await end(kube.create(PODS, draft, options))).toBe("KubeUnavailable");
+  });
+
   test("pages are followed to the end, and a null list is an empty one", async () => {
     const page = (items: unknown, next: string): Script => ({
       status: 200,

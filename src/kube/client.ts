@@ -120,7 +120,7 @@ export class KubeClient {
 
   /** @throws OperatorError KubeAlreadyExists; after KubeUnavailable the object may have been made */
   async create<T extends KubeObject>(resource: Resource<T>, object: Draft<T>, options: CreateOptions): Promise<T> {
-    return await this.#object(resource, this.#requests.create(resource, object, options));
+    return await this.#object(resource, this.#requests.create(resource, object, options), options.dryRun !== true);
   }
 
   /**
@@ -194,10 +194,10 @@ export class KubeClient {
     });
   }
 
-  async #object<T extends KubeObject>(resource: Resource<T>, call: Call): Promise<T> {
+  async #object<T extends KubeObject>(resource: Resource<T>, call: Call, isStored = true): Promise<T> {
     return await make(this.#line, call, async (answer) => {
       const object = await this.#json(call, answer);
-      if (isWhole(object)) return withKind<T>(object, resource);
+      if (isWhole(object, isStored)) return withKind<T>(object, resource);
       throw new OperatorError("KubeUnavailable", `${call.text}: the answer is not an object`);
     });
   }

@@ -10,7 +10,8 @@ export interface CallOptions {
 
 export interface CreateOptions extends CallOptions {
   /**
-   * Asks only what would become of it: everything is checked, by admission too, and nothing is stored. Unknown fields are refused then.
+   * Asks only what would become of it: everything is checked, by admission too, and nothing is stored. Unknown fields are refused then,
+   * and what is answered has no resourceVersion.
    * https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
    */
   readonly dryRun?: boolean;

@@ -71,12 +71,14 @@ export function withKind<T extends KubeObject>(object: KubeObject, resource: Res
   return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind } as T;
 }
 
-/** Whether an object carries the identity that everything here relies on. */
-export function isWhole(object: unknown): object is KubeObject {
+/**
+ * Whether an object carries the identity that everything here relies on.
+ * @param isStored what a dry run answers with is not, and has no resourceVersion
+ */
+export function isWhole(object: unknown, isStored = true): object is KubeObject {
   const metadata = metadataOf(object);
-  return [metadata?.name, metadata?.uid, metadata?.resourceVersion].every(
-    (text) => typeof text === "string" && text !== "",
-  );
+  const texts = [metadata?.name, metadata?.uid, ...(isStored ? [metadata?.resourceVersion] : [])];
+  return texts.every((text) => typeof text === "string" && text !== "");
 }
 
 function parseLine(line: string, call: string): { type?: unknown; object?: unknown } {

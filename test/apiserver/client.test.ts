@@ -54,6 +54,12 @@ describe("objects", () => {
     });
   });
 
+  test("are tried out without being made", async () => {
+    const tried = await kube.create(SECRETS, secret("tried-out", { a: "1" }), { ...OPTIONS, dryRun: true });
+    expect(tried.data).toEqual({ a: "MQ==" });
+    expect(await kube.find(SECRETS, { namespace, name: "tried-out" }, OPTIONS)).toEqual({ is: "absent" });
+  });
+
   test("that are missing are absent, which is not the same as a kind that nobody serves", async () => {
     const ref = { namespace, name: "missing" };
     await expect(kube.get(SECRETS, ref, OPTIONS)).rejects.toMatchObject({ code: "KubeNotFound" });

@@ -371,7 +371,9 @@ describe("EtcdClusters", () => {
 
   test("that are good are made without a word, also with all that a pod template may have", async () => {
     await serve();
+    logged.length = 0;
     expect(await person.create(named(), GOOD)).toEqual(SILENCE);
+    expect(logged).toEqual([]); // it was tried out to the end
     const term = { matchExpressions: [{ key: "disk", operator: "In", values: ["ssd"] }] };
     const podTemplate = {
       metadata: { annotations: { "example.com/team": "storage" } },
