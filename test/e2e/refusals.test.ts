@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { AuditLog, isLease, isRead } from "#kit/audit-log.ts";
+import { AuditLog, isRead } from "#kit/audit-log.ts";
 import { eventually, giveEtcdImage, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { requestsDuring } from "#kit/settled-operator.ts";
 import { OPERATOR_REPLICAS } from "../../scripts/manifests.ts";
 
 // What the cluster around us cannot give: it is said where people look, the operator stays calm, and goes on once it is mended.
@@ -48,13 +49,6 @@ async function untilSaid(cluster: UserCluster, words: readonly RegExp[], peer = 
       for (const word of words) expect(text, place).toMatch(word);
     }
   }, TOLD_WITHIN_MS);
-}
-
-/** Requests of the operator about this namespace during this time. Here the passing of time is what is tested. */
-async function requestsDuring(namespace: string, ms: number) {
-  const log = new AuditLog(join(instance.logs, "audit.log"));
-  await new Promise((resolve) => setTimeout(resolve, ms));
-  return (await log.requests()).filter((request) => request.namespace === namespace && !isLease(request));
 }
 
 async function operatorIsReady(): Promise<void> {
@@ -108,7 +102,7 @@ describe.concurrent("what is in the way is said, does no harm, and is over when 
   test("an image that cannot be pulled", async () => {
     await using namespace = await testNamespace("image");
     const cluster = new UserCluster(namespace.name);
-    const version = `3.6.${1_000 + (Date.now() % 1_000_000)}`; // no node has it, and there is no way out to fetch it
+    const version = `3.6.${1_000_000 + (Date.now() % 1_000_000)}`; // no node has it, and there is no way out to fetch it
     await cluster.create({ replicas: 1, version });
     await untilSaid(cluster, [/container etcd waits: (ErrImagePull|ImagePullBackOff)/, new RegExp(`etcd:v${version}`)]);
     const requests = await requestsDuring(namespace.name, 20_000);
