@@ -8,10 +8,10 @@ import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 // How calm is the operator about what it cannot do? A process that begins to act knows nothing of what was refused to the one before
 // it: it tries everything at once, and its pauses begin anew. So requests are counted of one process that has acted for a while.
 
-/** After so long a process has had the short ones of its pauses, which double from half a second on (src/runtime/setbacks.ts). */
-const SETTLED_AFTER_MS = 20_000;
+/** By then its pauses, which double from half a second on, are longer than ten seconds (src/runtime/setbacks.ts). */
+const SETTLED_AFTER_MS = 30_000;
 /** For an operator that another test has just replaced. */
-const SETTLED_WITHIN_MS = 60_000;
+const SETTLED_WITHIN_MS = 90_000;
 /** How often it may be replaced while its requests are counted. */
 const ATTEMPTS = 3;
 
