@@ -8,8 +8,7 @@ import { isUpdating } from "#cluster/update-status.ts";
 /** Whether members are on their way in, or others are wanted than there are. Members that a person added are not counted. */
 export function isChanging(snapshot: ClusterSnapshot): boolean {
   if (isForming(snapshot) || snapshot.members.is !== "present") return false;
-  const own = knownMembers(snapshot).filter(({ isOurs }) => isOurs);
-  return ownArriving(snapshot).length > 0 || own.length !== snapshot.cluster.spec.replicas || isUpdating(snapshot);
+  return isScaling(snapshot) || isUpdating(snapshot);
 }
 
 /** A change is a replacement when a member leaves because it is lost or could not start; otherwise it is scaling, or an update. */
@@ -19,7 +18,10 @@ export function changeReason(snapshot: ClusterSnapshot): Reason {
     return removal === "replacement" || removal === "never-started";
   });
   if (isReplacing) return "Replacing";
+  return isScaling(snapshot) ? "Scaling" : "Rolling";
+}
+
+function isScaling(snapshot: ClusterSnapshot): boolean {
   const own = knownMembers(snapshot).filter(({ isOurs }) => isOurs);
-  const isScaling = ownArriving(snapshot).length > 0 || own.length !== snapshot.cluster.spec.replicas;
-  return isScaling ? "Scaling" : "Rolling";
+  return ownArriving(snapshot).length > 0 || own.length !== snapshot.cluster.spec.replicas;
 }
