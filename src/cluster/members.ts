@@ -15,6 +15,7 @@ import {
   isForming,
   type MemberHealth,
   peerNamed,
+  remembered,
   urlOf,
 } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
@@ -36,18 +37,11 @@ export interface KnownMember {
   readonly peerUrls: readonly string[];
 }
 
-/** Nearly every rule asks: the answer is remembered as long as the snapshot lives. */
-const known = new WeakMap<ClusterSnapshot, readonly KnownMember[]>();
-
 /** The members of the cluster: what etcd lists when it could be asked, else what is on record. Sorted by ordinal. */
-export function knownMembers(snapshot: ClusterSnapshot): readonly KnownMember[] {
-  const before = known.get(snapshot);
-  if (before !== undefined) return before;
+export const knownMembers = remembered((snapshot): readonly KnownMember[] => {
   const order = byOrdinal(snapshot);
-  const members = [...membersIn(snapshot)].sort((a, b) => order(a.name, b.name));
-  known.set(snapshot, members);
-  return members;
-}
+  return [...membersIn(snapshot)].sort((a, b) => order(a.name, b.name));
+});
 
 function membersIn(snapshot: ClusterSnapshot): readonly KnownMember[] {
   if (snapshot.members.is === "present")

@@ -1,11 +1,10 @@
-import { ETCD_CONTAINER, REVISION_ANNOTATION } from "#api/names.ts";
+import { ETCD_CONTAINER } from "#api/names.ts";
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { health, type KnownMember, knownMembers, ownVoters, takesPart } from "#cluster/members.ts";
-import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { versionsInUse, whyNoPathTo } from "#cluster/version-path.ts";
-import { runningVersion } from "#cluster/versions.ts";
-import type { Pod } from "#kube/kinds.ts";
+import { runningRevision, runningVersion } from "#cluster/versions.ts";
 import { isReady, isStopped } from "#kube/pod.ts";
 
 // How is a running cluster changed?
@@ -19,18 +18,16 @@ export function templateOf({ spec }: EtcdPeer): MemberTemplate {
 }
 
 /** What the spec asks for; of the release only what members can go to, else what they run. */
-export function wantedTemplate(snapshot: ClusterSnapshot): MemberTemplate {
+export const wantedTemplate = remembered((snapshot): MemberTemplate => {
   const { version, podTemplate } = snapshot.cluster.spec;
   const running = runningVersion(snapshot);
   const possible = [version, running, ...versionsInUse(snapshot)].find(
     (each) => whyNoPathTo(snapshot, each) === undefined,
   );
   return { version: possible ?? running, podTemplate };
-}
+});
 
-export function wantedRevision(snapshot: ClusterSnapshot): string {
-  return revisionOf(wantedTemplate(snapshot));
-}
+export const wantedRevision = remembered((snapshot) => revisionOf(wantedTemplate(snapshot)));
 
 /** What the member is to run next: what is wanted, unless that has been tried in vain. */
 export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
@@ -71,11 +68,6 @@ export function isDown(snapshot: ClusterSnapshot, name: string): boolean {
   const pod = snapshot.pods.get(name);
   const member = knownMembers(snapshot).find((each) => each.name === name);
   return pod !== undefined && isStopped(pod, ETCD_CONTAINER) && (member === undefined || !takesPart(snapshot, member));
-}
-
-/** The revision that the pod was made from; `undefined` for one that an earlier release made, until that is noted. */
-export function runningRevision(pod: Pod | undefined): string | undefined {
-  return pod?.metadata.annotations?.[REVISION_ANNOTATION];
 }
 
 /** Whether the member has its turn: its pod was made from something else than its EtcdPeer says. */

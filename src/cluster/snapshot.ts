@@ -79,6 +79,16 @@ export interface MemberHistory {
   readonly silentForMs: number;
 }
 
+/** What is asked again and again of the same snapshot: the answer is remembered as long as the snapshot lives. */
+export function remembered<T>(answer: (snapshot: ClusterSnapshot) => T): (snapshot: ClusterSnapshot) => T {
+  const answers = new WeakMap<ClusterSnapshot, { readonly is: T }>();
+  return (snapshot) => {
+    const known = answers.get(snapshot) ?? { is: answer(snapshot) };
+    answers.set(snapshot, known);
+    return known.is;
+  };
+}
+
 export function identityOf(snapshot: ClusterSnapshot): ClusterIdentity | undefined {
   return snapshot.cluster.status?.identity;
 }

@@ -5,7 +5,6 @@ import { ownVoters } from "#cluster/members.ts";
 import {
   isOutdated,
   isUpdated,
-  runningRevision,
   stoppedUpdate,
   templateOf,
   wantedRevision,
@@ -13,7 +12,7 @@ import {
   whyUnfit,
 } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
-import { runningVersion } from "#cluster/versions.ts";
+import { runningRevision, runningVersion } from "#cluster/versions.ts";
 
 /** Whether members are being restarted with what the spec asks for, or are to be. */
 export function isUpdating(snapshot: ClusterSnapshot): boolean {

@@ -1,8 +1,8 @@
-import { ETCD_CONTAINER, REVISION_ANNOTATION } from "#api/names.ts";
+import { ETCD_CONTAINER } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import { health, type KnownMember, knownMembers, ownVoters } from "#cluster/members.ts";
-import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
-import { runningVersion } from "#cluster/versions.ts";
+import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
+import { runningRevision, runningVersion } from "#cluster/versions.ts";
 import { isRelease, isSameMinor, whyNoPath } from "#etcd/version.ts";
 import { isStopped } from "#kube/pod.ts";
 
@@ -19,12 +19,7 @@ export function whyNoVersionPath(snapshot: ClusterSnapshot): string | undefined 
  * Source: https://etcd.io/docs/v3.6/upgrades/upgrade_3_6/
  */
 export function whyNoPathTo(snapshot: ClusterSnapshot, wanted: string): string | undefined {
-  const seen = ownVoters(snapshot).flatMap((member) => {
-    const answer = health(snapshot, member);
-    // One that has lost its leader still is what it says.
-    return "status" in answer && answer.status !== undefined ? [answer.status.version] : [];
-  });
-  const isStillSpoken = seen.some((version) => isRelease(version) && isSameMinor(version, wanted));
+  const isStillSpoken = versionsSpoken(snapshot).some((version) => isSameMinor(version, wanted));
   for (const version of versionsInUse(snapshot)) {
     const why = whyNoPath(version, wanted);
     if (why !== undefined && !(isStillSpoken && whyNoPath(wanted, version) === undefined)) return why;
@@ -32,13 +27,21 @@ export function whyNoPathTo(snapshot: ClusterSnapshot, wanted: string): string |
   return undefined;
 }
 
+/** The releases that voters say of themselves. One that has lost its leader still is what it says. */
+const versionsSpoken = remembered((snapshot): readonly string[] =>
+  ownVoters(snapshot).flatMap((member) => {
+    const answer = health(snapshot, member);
+    return "status" in answer && answer.status !== undefined ? [answer.status.version].filter(isRelease) : [];
+  }),
+);
+
 /** The releases that members have their data from, or are just starting with. Who has never run has none. */
-export function versionsInUse(snapshot: ClusterSnapshot): readonly string[] {
+export const versionsInUse = remembered((snapshot): readonly string[] => {
   const versions = knownMembers(snapshot)
     .filter((member) => member.isOurs && (member.hasStarted || mayBeStarting(snapshot, member)))
     .flatMap((member) => versionInUse(snapshot, member) ?? []);
   return [...new Set(versions)].sort();
-}
+});
 
 /** What the member has told, unless it calls itself something that is no release, or something else than the image that it runs. */
 function versionInUse(snapshot: ClusterSnapshot, member: KnownMember): string | undefined {
@@ -47,8 +50,7 @@ function versionInUse(snapshot: ClusterSnapshot, member: KnownMember): string | 
   const answer = health(snapshot, member);
   const isAnswer = answer.is === "healthy";
   const told = isAnswer ? answer.status.version : cluster.status?.members?.find(({ id }) => id === member.id)?.version;
-  const isItsImage =
-    peer !== undefined && pods.get(member.name)?.metadata.annotations?.[REVISION_ANNOTATION] === revisionOf(peer.spec);
+  const isItsImage = peer !== undefined && runningRevision(pods.get(member.name)) === revisionOf(peer.spec);
   if (told === undefined || !isRelease(told) || (isAnswer && isItsImage))
     return peer?.spec.version ?? (told !== undefined && isRelease(told) ? told : undefined);
   return told;

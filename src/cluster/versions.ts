@@ -1,7 +1,9 @@
+import { REVISION_ANNOTATION } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import type { EtcdPeer, EtcdPeerSpec } from "#api/v1alpha1/peer.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { compareVersions, isRelease, isSameMinor, parseVersion } from "#etcd/version.ts";
+import type { Pod } from "#kube/kinds.ts";
 
 // Why does a member not simply run what spec.version says?
 //   spec.version is a wish. A member that comes back on another release than its data was written by may refuse it, or may never
@@ -43,6 +45,11 @@ export function podTemplateOf({ cluster, peers }: ClusterSnapshot, name: string)
   const count = (peer: EtcdPeer) => peers.filter((other) => revision(other) === revision(peer)).length;
   const [most] = [...peers].sort((a, b) => count(b) - count(a));
   return most?.spec.podTemplate ?? cluster.spec.podTemplate;
+}
+
+/** The revision that the pod was made from; `undefined` for one that an earlier release made, until that is noted. */
+export function runningRevision(pod: Pod | undefined): string | undefined {
+  return pod?.metadata.annotations?.[REVISION_ANNOTATION];
 }
 
 function older(a: string, b: string): number {

@@ -2,17 +2,10 @@ import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { type KnownMember, mayBootstrap, memberNamed, takesPart } from "#cluster/members.ts";
 import { sickForMs } from "#cluster/patience.ts";
-import {
-  canary,
-  isDown,
-  isOutdated,
-  nextTemplate,
-  runningRevision,
-  stoppedUpdate,
-  templateOf,
-} from "#cluster/rolling.ts";
+import { canary, isDown, isOutdated, nextTemplate, stoppedUpdate, templateOf } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
+import { runningRevision } from "#cluster/versions.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
