@@ -94,9 +94,9 @@ export function whyUnfit(snapshot: ClusterSnapshot, member: KnownMember): string
   if (pod === undefined || pod.metadata.deletionTimestamp !== undefined || !isReady(pod))
     return "is ready by the kubelet's word";
   const furthest = Math.max(
-    ...ownVoters(snapshot).map((other) => {
+    ...ownVoters(snapshot).flatMap((other) => {
       const answer = health(snapshot, other);
-      return answer.is === "healthy" ? answer.status.raftIndex : 0;
+      return answer.is === "healthy" ? [answer.status.raftIndex] : [];
     }),
   );
   if (furthest - seen.status.raftAppliedIndex > MAX_LAG) return "has caught up with the others";

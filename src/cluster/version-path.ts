@@ -51,8 +51,7 @@ function versionInUse(snapshot: ClusterSnapshot, member: KnownMember): string | 
   const isAnswer = answer.is === "healthy";
   const told = isAnswer ? answer.status.version : cluster.status?.members?.find(({ id }) => id === member.id)?.version;
   const isItsImage = peer !== undefined && runningRevision(pods.get(member.name)) === revisionOf(peer.spec);
-  if (told === undefined || !isRelease(told) || (isAnswer && isItsImage))
-    return peer?.spec.version ?? (told !== undefined && isRelease(told) ? told : undefined);
+  if (told === undefined || !isRelease(told) || (isAnswer && isItsImage)) return peer?.spec.version;
   return told;
 }
 

@@ -1,6 +1,6 @@
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
-import { type KnownMember, mayBootstrap, memberNamed, takesPart } from "#cluster/members.ts";
+import { type KnownMember, mayBootstrap, memberNamed } from "#cluster/members.ts";
 import { sickForMs } from "#cluster/patience.ts";
 import { canary, isDown, isOutdated, nextTemplate, stoppedUpdate, templateOf } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -47,7 +47,7 @@ function isRenewable(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): b
   const pod = snapshot.pods.get(metadata.name);
   // A pod of an earlier release first has to say what it was made from: else it would be taken for what it is to become.
   const isDownAndKnown = isDown(snapshot, metadata.name) && runningRevision(pod) !== undefined;
-  if (takesPart(snapshot, member) || (pod !== undefined && !isDownAndKnown)) return false;
+  if (pod !== undefined && !isDownAndKnown) return false;
   const isNew = !member.hasStarted && pod !== undefined;
   return isNew || (sickForMs(snapshot, member) >= AILS_AFTER_MS && !isOtherOnTrial(snapshot, member));
 }
