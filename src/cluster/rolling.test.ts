@@ -4,6 +4,7 @@ import { type KnownMember, memberNamed } from "#cluster/members.ts";
 import {
   canary,
   hasTurn,
+  isComingUp,
   isTemplateReady,
   isUpdated,
   nextTemplate,
@@ -226,7 +227,7 @@ describe("the first one that got something new", () => {
       given: withUpdate(withoutPod(withTurn(wanted, "my-etcd-2"), "my-etcd-2"), { proven: true }),
       is: undefined,
     },
-    { name: "has yet to restart", given: withTurn(wanted, "my-etcd-2"), is: undefined },
+    { name: "has yet to restart", given: withUpdate(withTurn(wanted, "my-etcd-2")), is: undefined },
     { name: "is well with it, and is none any more", given: withUpdated(wanted, "my-etcd-2"), is: undefined },
     { name: "is none when somebody else is well with it", given: withUpdated(tried, "my-etcd-0"), is: undefined },
     {
@@ -255,6 +256,30 @@ describe("the first one that got something new", () => {
     },
   ];
   for (const { name, given, is } of cases) test(name, () => expect(canary(given)?.name).toBe(is));
+});
+
+describe("a member is coming up", () => {
+  const made = (given: ClusterSnapshot, creationTimestamp: string) =>
+    withPod(given, "my-etcd-2", { metadata: { creationTimestamp } });
+  const updated = withUpdated(withUpdate(wanted), "my-etcd-2");
+  const unnoted = madeFrom(settled, "my-etcd-2", undefined);
+  const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
+    { name: "when the update has just made its pod", given: made(updated, "2026-01-01T11:50:01Z"), is: true },
+    { name: "not when that was a while ago", given: made(updated, "2026-01-01T11:50:00Z"), is: false },
+    {
+      name: "nor when its pod was made from something else",
+      given: made(withUpdate(wanted), "2026-01-01T11:59:00Z"),
+      is: false,
+    },
+    {
+      name: "nor when its pod does not say, and no update is on",
+      given: made(unnoted, "2026-01-01T11:59:00Z"),
+      is: false,
+    },
+    { name: "nor when it has none", given: withoutPod(updated, "my-etcd-2"), is: false },
+  ];
+  for (const { name, given, is } of cases)
+    test(name, () => expect(isComingUp(given, memberIn(given, "my-etcd-2"))).toBe(is));
 });
 
 test("who else is down: voters of ours that do not take part", () => {

@@ -8,6 +8,7 @@ import {
   isDataDisputed,
   isFounder,
   isQuiet,
+  remembered,
   saidByPeer,
 } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
@@ -80,4 +81,15 @@ describe("alarms", () => {
     expect(corruptMembers(withAnswer("abc"))).toEqual([]);
     expect(corruptMembers(withAnswer(clusterID))).toEqual([second!.id]);
   });
+});
+
+test("what is remembered of a snapshot is worked out once, also when there is none", () => {
+  const asked: ClusterSnapshot[] = [];
+  const answer = remembered((snapshot) => {
+    asked.push(snapshot);
+    return undefined;
+  });
+  const other = cluster();
+  expect([settled, settled, other, settled].map(answer)).toEqual([undefined, undefined, undefined, undefined]);
+  expect(asked).toEqual([settled, other]);
 });

@@ -34,6 +34,7 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
       from: "3.6.16",
       to: "3.6.17",
       updated: [],
+      proven: false,
       since: "2026-01-01T12:00:00Z",
     },
   },
@@ -53,7 +54,21 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
     given: withCanary(wanted, "my-etcd-2"),
     is: { updated: [], waitingFor: "my-etcd-2" },
   },
-  { name: "a member is well with it", given: withUpdated(wanted, "my-etcd-2"), is: { updated: ["my-etcd-2"] } },
+  {
+    name: "a member is well with it",
+    given: withUpdated(wanted, "my-etcd-2"),
+    is: { updated: ["my-etcd-2"], proven: true },
+  },
+  {
+    name: "a member has been well with it, and is not any more",
+    given: withUpdate(withCanary(wanted, "my-etcd-2"), { proven: true }),
+    is: { updated: [], proven: true },
+  },
+  {
+    name: "a member has been well with another one",
+    given: withUpdate(wanted, { revision: "0123456789abcdef", proven: true }),
+    is: { updated: [], proven: false },
+  },
   {
     name: "all EtcdPeers say it, and one pod is from before",
     given: madeFrom(withUpdated(wanted, ...all), "my-etcd-0", OLD),

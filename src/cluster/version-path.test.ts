@@ -3,7 +3,17 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { whyNoPathTo } from "#cluster/version-path.ts";
 import { cluster } from "#kit/cluster.ts";
 import { THEIRS, withEachMember, withMember, withoutPeers } from "#kit/cluster-changes.ts";
-import { answering, recording, withCrashing, withoutPod, withPeer } from "#kit/cluster-rolling.ts";
+import {
+  answering,
+  madeFrom,
+  NEXT_MINOR,
+  OLD,
+  recording,
+  saying,
+  withCrashing,
+  withoutPod,
+  withPeer,
+} from "#kit/cluster-rolling.ts";
 
 const settled = cluster();
 
@@ -76,6 +86,30 @@ describe("the way to a release", () => {
       isOpen: false,
     },
     {
+      name: "nor while it is to get another one",
+      given: madeFrom(answering(settled, "3.6.16", "3.6.16", "3.9.0-ours"), "my-etcd-2", NEXT_MINOR),
+      to: "3.7.0",
+      isOpen: true,
+    },
+    {
+      name: "an image that bears another name than it calls itself is what its name says",
+      given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
+        (given, name) => saying(given, name, { version: "3.6.16" }),
+        answering(settled, "3.7.1", "3.7.1", "3.7.1"),
+      ),
+      to: "3.8.0",
+      isOpen: true,
+    },
+    {
+      name: "unless it is to get another one",
+      given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
+        (given, name) => madeFrom(saying(given, name, { version: "3.6.16" }), name, OLD),
+        answering(settled, "3.7.1", "3.7.1", "3.7.1"),
+      ),
+      to: "3.8.0",
+      isOpen: false,
+    },
+    {
       name: "what a silent member ran last counts",
       given: recording(answering(settled, "3.6.16", "3.6.16", undefined), "3.6.16", "3.6.16", "3.5.20"),
       to: "3.7.0",
@@ -124,6 +158,28 @@ describe("the way to a release", () => {
     {
       name: "who has neither a record nor an EtcdPeer is of no release",
       given: withoutPeers(answering(settled, "3.6.16", "3.6.16", undefined), "my-etcd-2"),
+      to: "3.7.0",
+      isOpen: true,
+    },
+    {
+      name: "who has no EtcdPeer is of the release that is on record",
+      given: recording(
+        withoutPeers(answering(settled, "3.6.16", "3.6.16", undefined), "my-etcd-2"),
+        "3.6.16",
+        "3.6.16",
+        "3.5.20",
+      ),
+      to: "3.7.0",
+      isOpen: false,
+    },
+    {
+      name: "a build of somebody's own that is on record is of none",
+      given: recording(
+        withoutPeers(answering(settled, "3.6.16", "3.6.16", undefined), "my-etcd-2"),
+        "3.6.16",
+        "3.6.16",
+        "3.5.20-ours",
+      ),
       to: "3.7.0",
       isOpen: true,
     },

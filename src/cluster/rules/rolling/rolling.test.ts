@@ -2,9 +2,10 @@ import { describe, expect, test } from "vitest";
 import { unknown } from "#base/observed.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { changedPeer, cluster, sickFor, unpublished } from "#kit/cluster.ts";
+import { changedPeer, cluster, sickFor, unpublished, withArrival } from "#kit/cluster.ts";
 import { THEIRS, withMember, withoutPeers } from "#kit/cluster-changes.ts";
 import {
+  madeFrom,
   NEWER,
   OLD,
   recording,
@@ -28,7 +29,7 @@ import { BOOTSTRAP } from "#kit/peer.ts";
 interface Case {
   readonly name: string;
   readonly given: ClusterSnapshot;
-  /** Part of what the rule says; `undefined`: nothing. */
+  /** Part of what the rule says, and under `lacks` the path of what it does not say; `undefined`: nothing. */
   readonly says: object | undefined;
 }
 
@@ -37,6 +38,8 @@ function gives(name: string, version: string, previous?: string): object {
   const spec = { version, ...(previous === undefined ? {} : { previous: { version: previous } }) };
   return { next: "step", step: { do: "replacePeer", live: { metadata: { name } }, peer: { spec } } };
 }
+
+const PREVIOUS = "step.peer.spec.previous";
 
 function restarts(name: string): object {
   return { next: "step", step: { do: "restartPod", name, pod: { metadata: { name: `${name}-abcde` } } } };
@@ -49,6 +52,13 @@ const canary = withCanary(wanted, "my-etcd-2");
 const late = silentFor(canary, "my-etcd-2", 600_000);
 const ran = (snapshot: ClusterSnapshot) => recording(snapshot, OLD.version, OLD.version, OLD.version);
 const down = withCrashing(ran(wanting(NEWER, { down: ["my-etcd-1"] })), "my-etcd-1");
+/** Something else is wanted by now than what one has just restarted with; it does not come up. */
+const NEWEST = { ...OLD, version: "3.6.18" };
+const tried = withPod(
+  madeFrom(withTurn(wanting(NEWEST, { down: ["my-etcd-1"] }), "my-etcd-1", NEWER), "my-etcd-1", NEWER),
+  "my-etcd-1",
+  { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } },
+);
 const stopped = withStop(canary, "my-etcd-2");
 const ended = (containerStatuses: readonly object[]) => ({ status: { containerStatuses } });
 /** The snapshot in which the container of the first one has ended with these words. */
@@ -265,8 +275,13 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "who has never answered has nothing to go back to",
-      given: withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"),
-      says: gives("my-etcd-1", "3.6.17"),
+      given: recording(down, OLD.version, undefined, OLD.version),
+      says: { ...gives("my-etcd-1", "3.6.17"), lacks: PREVIOUS },
+    },
+    {
+      name: "of whom nobody knows what its pod was made from waits until that is noted",
+      given: madeFrom(down, "my-etcd-1", undefined),
+      says: undefined,
     },
     {
       name: "who is no member gets nothing",
@@ -303,8 +318,8 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
-      name: "one that still may is",
-      given: withCrashing(cluster({ stage: "starting", spec: NEWER }), "my-etcd-1"),
+      name: "one that still may is, at once",
+      given: withCrashing(cluster({ stage: "starting", spec: NEWER }), "my-etcd-1", 0),
       says: gives("my-etcd-1", "3.6.17"),
     },
     {
@@ -319,12 +334,13 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "the next wish leaves on record what the member ran before the first one",
-      given: withTurn(
-        withCrashing(wanting({ ...OLD, version: "3.6.18" }, { down: ["my-etcd-1"] }), "my-etcd-1"),
-        "my-etcd-1",
-        NEWER,
-      ),
+      given: withTurn(withCrashing(ran(wanting(NEWEST, { down: ["my-etcd-1"] })), "my-etcd-1"), "my-etcd-1", NEWER),
       says: gives("my-etcd-1", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "who goes back does not go forth again",
+      given: withPeer(ran(withCrashing(stopped, "my-etcd-2")), "my-etcd-2", { spec: { previous: undefined } }),
+      says: { ...gives("my-etcd-2", "3.6.16"), lacks: PREVIOUS },
     },
   ],
   "restart-stopped": [
@@ -372,6 +388,16 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "once Kubernetes has seen the budget",
       given: { ...turned, budget: { ...turned.budget!, metadata: { ...turned.budget!.metadata, generation: 2 } } },
       says: { next: "wait", because: /no member may be evicted/ },
+    },
+    {
+      name: "the one is not waited for when more members are wanted",
+      given: withTurn(wanting(NEWER, { spec: { replicas: 5 } }), "my-etcd-2", NEWER, { isTakenOver: false }),
+      says: undefined,
+    },
+    {
+      name: "not while somebody is about to join",
+      given: withArrival(turned, "my-etcd-3", "intended"),
+      says: undefined,
     },
     {
       name: "not while it is to get something else first",
@@ -479,8 +505,40 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "who was about to restart learns first that something else is wanted, and has what it ran on record",
-      given: withTurn(wanting({ ...OLD, version: "3.6.18" }), "my-etcd-0", NEWER),
-      says: gives("my-etcd-0", "3.6.18"),
+      given: withTurn(wanting(NEWEST), "my-etcd-0", NEWER),
+      says: gives("my-etcd-0", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "what it ran before that is forgotten",
+      given: withPeer(wanted, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
+      says: gives("my-etcd-2", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "who is unfit waits for itself",
+      given: withPod(wanted, "my-etcd-2", { status: { conditions: [{ type: "Ready", status: "False" }] } }),
+      says: { next: "wait", because: "my-etcd-2 has its turn once my-etcd-2 is ready by the kubelet's word" },
+    },
+    {
+      name: "who was restarted a while ago and takes no part gets the next wish before anybody else, and what it was well with stays on record",
+      given: tried,
+      says: gives("my-etcd-1", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "not while another one is unfit",
+      given: withPod(tried, "my-etcd-0", { status: { conditions: [{ type: "Ready", status: "False" }] } }),
+      says: { next: "wait", because: "my-etcd-1 has its turn once my-etcd-0 is ready by the kubelet's word" },
+    },
+    {
+      name: "who was restarted long ago and takes no part is waited for",
+      given: withPod(tried, "my-etcd-1", { metadata: { creationTimestamp: "2026-01-01T11:50:00Z" } }),
+      says: { next: "wait", because: "my-etcd-2 has its turn once my-etcd-1 is healthy" },
+    },
+    {
+      name: "so is who has got nothing new, whatever others have got",
+      given: withPeer(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-0", {
+        spec: { previous: NEWER },
+      }),
+      says: { next: "wait", because: "my-etcd-2 has its turn once my-etcd-1 is healthy" },
     },
     {
       name: "when the update was stopped, nobody gets a turn",
@@ -503,8 +561,9 @@ for (const [rule, said] of Object.entries(cases)) {
       test(name, () => {
         const opinion = CLUSTER_RULES.find((each) => each.name === rule)!.decide(given);
         if (says === undefined) return expect(opinion).toBeUndefined();
-        const { because, ...rest } = says as { because?: string | RegExp };
+        const { because, lacks, ...rest } = says as { because?: string | RegExp; lacks?: string };
         expect(opinion).toMatchObject(rest);
+        if (lacks !== undefined) expect(opinion).not.toHaveProperty(lacks);
         if (because !== undefined) expect(opinion).toMatchObject({ because: expect.stringMatching(because) });
       });
     }
