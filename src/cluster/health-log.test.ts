@@ -29,13 +29,35 @@ test("health log: nobody is sick who is healthy", () => {
     wellMsAgo: 0,
     lostForMs: 0,
     silentForMs: 0,
+    unfitForMs: 0,
   });
 });
 
 test("health log: nor is who takes part and does not serve clients yet", () => {
   const silent = unpublished(healthy, "my-etcd-2");
   const seen = after([healthy, 0], [silent, 1_000], [silent, 2_000]);
-  expect(seen).toEqual({ knownForMs: 3_000, sickForMs: 0, wellMsAgo: 0, lostForMs: 0, silentForMs: 2_000 });
+  expect(seen).toEqual({
+    knownForMs: 3_000,
+    sickForMs: 0,
+    wellMsAgo: 0,
+    lostForMs: 0,
+    silentForMs: 2_000,
+    unfitForMs: 2_000,
+  });
+});
+
+test("health log: who is healthy, and not ready by the kubelet's word, is not fit", () => {
+  const unready = { ...healthy, pods: new Map(healthy.pods).set("my-etcd-2", pod("my-etcd-2", { ready: false })) };
+  const seen = after([healthy, 0], [unready, 1_000], [unready, 2_000]);
+  expect(seen).toEqual({
+    knownForMs: 3_000,
+    sickForMs: 0,
+    wellMsAgo: 0,
+    lostForMs: 0,
+    silentForMs: 0,
+    unfitForMs: 2_000,
+  });
+  expect(after([unready, 0], [unready, 1_000], [healthy, 1_000], [unready, 1_000])?.unfitForMs).toBe(0);
 });
 
 test("health log: sickness is counted from the first of the looks in a row that found it", () => {
@@ -172,5 +194,6 @@ test("health log: a cluster that is gone leaves nothing behind", () => {
     wellMsAgo: undefined,
     lostForMs: 0,
     silentForMs: 0,
+    unfitForMs: 0,
   });
 });

@@ -1,7 +1,7 @@
 import { lacksOnlyPod } from "#cluster/learners.ts";
 import { isHealthy, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
 import { isVouchedFor } from "#cluster/patience.ts";
-import { canary, isComingUp } from "#cluster/rolling.ts";
+import { canary, isComingUp, whyUnfit } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
@@ -17,6 +17,7 @@ interface Noted {
   readonly sick: Counted;
   readonly lost: Counted;
   readonly silent: Counted;
+  readonly unfit: Counted;
   readonly wellAtMs: number | undefined;
 }
 
@@ -75,6 +76,7 @@ export class HealthLog {
             ? counted(last?.lost ?? NOTHING, sinceMs, isEvidence && hasItsPeer && !isAwaited(snapshot, member))
             : NOTHING,
         silent: isHealthy(snapshot, member) ? NOTHING : counted(last?.silent ?? NOTHING, sinceMs),
+        unfit: whyUnfit(snapshot, member) === undefined ? NOTHING : counted(last?.unfit ?? NOTHING, sinceMs),
         wellAtMs: isSick ? last?.wellAtMs : atMs,
       });
     }
@@ -101,12 +103,13 @@ function isAwaited(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   return canary(snapshot)?.id === member.id || isComingUp(snapshot, member);
 }
 
-function historyOf({ known, sick, lost, silent, wellAtMs }: Noted, atMs: number): MemberHistory {
+function historyOf({ known, sick, lost, silent, unfit, wellAtMs }: Noted, atMs: number): MemberHistory {
   return {
     knownForMs: known.ms,
     sickForMs: sick.ms,
     lostForMs: lost.ms,
     silentForMs: silent.ms,
+    unfitForMs: unfit.ms,
     wellMsAgo: wellAtMs === undefined ? undefined : atMs - wellAtMs,
   };
 }

@@ -22,6 +22,11 @@ export function silentForMs(snapshot: ClusterSnapshot, member: KnownMember): num
   return snapshot.histories.get(member.id)?.silentForMs ?? 0;
 }
 
+/** How long this process has found that the member is not fit to be counted on, look by look, in milliseconds: see `whyUnfit`. */
+export function unfitForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  return snapshot.histories.get(member.id)?.unfitForMs ?? 0;
+}
+
 /**
  * How long to wait when the data is certainly gone or wrong, in milliseconds. Waiting longer brings nothing back; not waiting at
  * all would act on a claim that a person is just about to put back.

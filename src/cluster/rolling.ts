@@ -1,7 +1,7 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { health, type KnownMember, knownMembers, ownVoters, takesPart } from "#cluster/members.ts";
+import { health, type KnownMember, memberNamed, ownVoters, takesPart } from "#cluster/members.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { versionsInUse, whyNoPathTo } from "#cluster/version-path.ts";
 import { runningRevision, runningVersion } from "#cluster/versions.ts";
@@ -35,13 +35,20 @@ export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberT
   const wanted = wantedTemplate(snapshot);
   const stopped = stoppedUpdate(snapshot);
   if (stopped === undefined) return wanted;
-  if (revisionOf(own) !== revisionOf(wanted) || isWell(snapshot, peer)) return own;
+  if (revisionOf(own) !== revisionOf(wanted) || hasComeUp(snapshot, peer)) return own;
   const back = [peer.spec.previous, provenTemplate(snapshot, wanted)].filter((each) => each !== undefined);
   return back.find(({ version }) => whyNoPathTo(snapshot, version) === undefined) ?? own;
 }
 
+/** Whether the member is well with what was tried after all. Who has been fit once need not be at every moment. */
+function hasComeUp(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  const member = memberNamed(snapshot, peer.metadata.name);
+  const isFit = member !== undefined && whyUnfit(snapshot, member) === undefined;
+  return isFit || (snapshot.cluster.status?.update?.proven === true && isWell(snapshot, peer));
+}
+
 function isWell(snapshot: ClusterSnapshot, { metadata }: EtcdPeer): boolean {
-  const member = knownMembers(snapshot).find(({ name }) => name === metadata.name);
+  const member = memberNamed(snapshot, metadata.name);
   return member !== undefined && takesPart(snapshot, member);
 }
 
@@ -66,7 +73,7 @@ export function stoppedUpdate(snapshot: ClusterSnapshot): { member: string; mess
 /** Whether no etcd runs as this member: by the kubelet's word, and by its own. A kubelet may tell late, or not at all. */
 export function isDown(snapshot: ClusterSnapshot, name: string): boolean {
   const pod = snapshot.pods.get(name);
-  const member = knownMembers(snapshot).find((each) => each.name === name);
+  const member = memberNamed(snapshot, name);
   return pod !== undefined && isStopped(pod, ETCD_CONTAINER) && (member === undefined || !takesPart(snapshot, member));
 }
 

@@ -77,6 +77,8 @@ export interface MemberHistory {
   readonly lostForMs: number;
   /** For how long no look has found that it serves clients, in milliseconds; 0 when it does, or did at the look before. */
   readonly silentForMs: number;
+  /** For how long no look has found that it could be counted on while another one restarts, in milliseconds; 0 as above. See rolling.ts. */
+  readonly unfitForMs: number;
 }
 
 /** What is asked again and again of the same snapshot: the answer is remembered as long as the snapshot lives. */

@@ -67,7 +67,14 @@ function withSeenBudget(snapshot: ClusterSnapshot): ClusterSnapshot {
 /** The snapshot in which this process has found the first one that got something new silent for so long. */
 export function silentFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
   const { id } = snapshot.cluster.status!.identity!.initialMembers.find((member) => member.name === name)!;
-  const history = { knownForMs: 3_600_000, sickForMs: ms, wellMsAgo: ms, lostForMs: 0, silentForMs: ms };
+  const history = {
+    knownForMs: 3_600_000,
+    sickForMs: ms,
+    wellMsAgo: ms,
+    lostForMs: 0,
+    silentForMs: ms,
+    unfitForMs: ms,
+  };
   return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };
 }
 

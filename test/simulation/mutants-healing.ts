@@ -108,6 +108,7 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
         sickForMs: ms,
         wellMsAgo: undefined,
         silentForMs: 0,
+        unfitForMs: 0,
         lostForMs: ms,
       });
       const recorded = (snapshot.cluster.status?.members ?? []).flatMap(({ id, since }) =>

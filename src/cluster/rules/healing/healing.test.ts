@@ -14,7 +14,14 @@ const five = cluster({ replicas: 5 });
 function silentFor(snapshot: ClusterSnapshot, ms: Readonly<Record<string, number>>): ClusterSnapshot {
   return Object.entries(ms).reduce((given, [name, each]) => {
     const { id } = five.cluster.status!.identity!.initialMembers.find((member) => member.name === name)!;
-    const history = { knownForMs: 3_600_000, sickForMs: 0, wellMsAgo: 0, lostForMs: 0, silentForMs: each };
+    const history = {
+      knownForMs: 3_600_000,
+      sickForMs: 0,
+      wellMsAgo: 0,
+      lostForMs: 0,
+      silentForMs: each,
+      unfitForMs: each,
+    };
     const late = unpublished(given, name, id);
     return { ...late, histories: new Map([...late.histories, [id, history] as const]) };
   }, snapshot);

@@ -55,6 +55,7 @@ function sick(snapshot: ClusterSnapshot, sickMs: number): ClusterSnapshot {
     wellMsAgo: undefined,
     lostForMs: sickMs,
     silentForMs: sickMs,
+    unfitForMs: sickMs,
   };
   return { ...snapshot, histories: new Map([...snapshot.histories, [LATER_ID, history]]) };
 }
@@ -222,7 +223,14 @@ test("give-up-learner: who could not be started and counts as lost makes no room
   const voters = members.value.members.map((member) => ({ ...member, isLearner: false }));
   const unbound = claim("my-etcd-3", { "etcd.improbable.io/member-id": LATER_ID }, { bound: false });
   const given = { ...rest, members: present({ ...members.value, members: voters }), claims: [...rest.claims, unbound] };
-  const lost = { knownForMs: 1_000, sickForMs: HOUR, wellMsAgo: undefined, lostForMs: HOUR, silentForMs: HOUR };
+  const lost = {
+    knownForMs: 1_000,
+    sickForMs: HOUR,
+    wellMsAgo: undefined,
+    lostForMs: HOUR,
+    silentForMs: HOUR,
+    unfitForMs: HOUR,
+  };
   expect(giveUpLearner.decide({ ...given, histories: new Map([[LATER_ID, lost]]) })).toBeUndefined();
 });
 

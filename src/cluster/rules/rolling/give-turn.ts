@@ -2,7 +2,7 @@ import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { ownVoters, sick } from "#cluster/members.ts";
-import { silentForMs } from "#cluster/patience.ts";
+import { unfitForMs } from "#cluster/patience.ts";
 import { hasTurn, isOutdated, isYoung, nextTemplate, templateOf, whyUnfit } from "#cluster/rolling.ts";
 import { leaderLast } from "#cluster/rules/rolling/restart-member.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
@@ -30,7 +30,8 @@ export const giveTurn: ClusterRule = {
     );
     if (unfit !== undefined) {
       const because = `${name} has its turn once ${unfit.name} ${whyUnfit(snapshot, unfit)}`;
-      return wait("give-turn", because, recheckMs(silentForMs(snapshot, unfit), UNFIT));
+      const unfitMs = unfitForMs(snapshot, unfit);
+      return wait("give-turn", because, recheckMs(unfitMs, UNFIT), { warn: unfitMs >= snapshot.memberTimeoutMs });
     }
     const template = nextTemplate(snapshot, live);
     const { version } = live.spec;

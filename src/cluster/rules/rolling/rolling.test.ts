@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { unknown } from "#base/observed.ts";
+import { memberNamed } from "#cluster/members.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { changedPeer, cluster, sickFor, unpublished, withArrival } from "#kit/cluster.ts";
@@ -41,9 +42,18 @@ function gives(name: string, version: string, previous?: string): object {
 
 const PREVIOUS = "step.peer.spec.previous";
 
+/** The snapshot in which this process has found the member healthy, and not fit to be counted on for so long. */
+function unfitFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
+  const { id } = memberNamed(snapshot, name)!;
+  const history = { knownForMs: 3_600_000, sickForMs: 0, wellMsAgo: 0, lostForMs: 0, silentForMs: 0, unfitForMs: ms };
+  return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };
+}
+
 function restarts(name: string): object {
   return { next: "step", step: { do: "restartPod", name, pod: { metadata: { name: `${name}-abcde` } } } };
 }
+
+const NOT_READY = { status: { conditions: [{ type: "Ready", status: "False" }] } };
 
 const settled = cluster();
 const wanted = wanting(NEWER);
@@ -59,6 +69,9 @@ const tried = withPod(
   "my-etcd-1",
   { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } },
 );
+/** The first one has restarted with what is wanted, and serves clients; its pod does not become ready for so long. */
+const unready = (ms: number) =>
+  unfitFor(withUpdate(withPod(withUpdated(wanted, "my-etcd-2"), "my-etcd-2", NOT_READY)), "my-etcd-2", ms);
 const stopped = withStop(canary, "my-etcd-2");
 const ended = (containerStatuses: readonly object[]) => ({ status: { containerStatuses } });
 /** The snapshot in which the container of the first one has ended with these words. */
@@ -97,7 +110,8 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "then the update is stopped, and why",
       given: late,
       says: {
-        because: "my-etcd-2 did not become healthy within 600 s of its restart: it has no running pod; it is put back",
+        because:
+          "my-etcd-2 did not become healthy and ready within 600 s of its restart: it has no running pod; it is put back",
         step: { do: "stopUpdate", name: "my-etcd-2", message: "it has no running pod" },
       },
     },
@@ -180,7 +194,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "a member that answers, and stays far behind the others",
       given: withUpdate(
-        silentFor(
+        unfitFor(
           saying(
             saying(withUpdated(wanted, "my-etcd-2"), "my-etcd-2", { raftIndex: 0, raftAppliedIndex: 0 }),
             "my-etcd-0",
@@ -191,6 +205,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         ),
       ),
       says: { step: { message: "it has not caught up" } },
+    },
+    { name: "a member that answers, and is not ready yet", given: unready(599_999), says: undefined },
+    {
+      name: "a member that answers, and never becomes ready",
+      given: unready(600_000),
+      says: { step: { message: "it answers, and is not ready by the kubelet's word" } },
     },
   ],
   "put-back": [
@@ -219,6 +239,21 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "who is well at last keeps what it has",
       given: withStop(withUpdated(wanted, "my-etcd-2"), "my-etcd-2"),
       says: { next: "remark" },
+    },
+    {
+      name: "who answers and never becomes ready gets back what it ran before",
+      given: withStop(unready(600_000), "my-etcd-2"),
+      says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
+      name: "who has been well with it keeps it, also when it is not for a moment",
+      given: withUpdate(unready(600_000), { proven: true, stopped: { member: "my-etcd-2", message: "it ended" } }),
+      says: { next: "remark" },
+    },
+    {
+      name: "not when it takes no part any more",
+      given: withUpdate(canary, { proven: true, stopped: { member: "my-etcd-2", message: "it ended" } }),
+      says: gives("my-etcd-2", "3.6.16"),
     },
     {
       name: "who is gone needs nothing back",
@@ -500,8 +535,18 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "and more rarely later",
-      given: silentFor(canary, "my-etcd-2", 1_000_000),
-      says: { next: "wait", recheckAfterMs: 10_000 },
+      given: silentFor(canary, "my-etcd-2", 599_999),
+      says: { next: "wait", recheckAfterMs: 10_000, warn: false },
+    },
+    {
+      name: "who is unfit for longer than the first one may be is warned of",
+      given: withUpdate(unready(600_000), { proven: true }),
+      says: {
+        next: "wait",
+        because: "my-etcd-1 has its turn once my-etcd-2 is ready by the kubelet's word",
+        recheckAfterMs: 10_000,
+        warn: true,
+      },
     },
     {
       name: "who was about to restart learns first that something else is wanted, and has what it ran on record",
@@ -515,7 +560,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "who is unfit waits for itself",
-      given: withPod(wanted, "my-etcd-2", { status: { conditions: [{ type: "Ready", status: "False" }] } }),
+      given: withPod(wanted, "my-etcd-2", NOT_READY),
       says: { next: "wait", because: "my-etcd-2 has its turn once my-etcd-2 is ready by the kubelet's word" },
     },
     {
@@ -525,7 +570,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "not while another one is unfit",
-      given: withPod(tried, "my-etcd-0", { status: { conditions: [{ type: "Ready", status: "False" }] } }),
+      given: withPod(tried, "my-etcd-0", NOT_READY),
       says: { next: "wait", because: "my-etcd-1 has its turn once my-etcd-0 is ready by the kubelet's word" },
     },
     {

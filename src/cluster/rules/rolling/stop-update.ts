@@ -1,11 +1,11 @@
-import { isVouchedFor, silentForMs } from "#cluster/patience.ts";
+import { isVouchedFor, unfitForMs } from "#cluster/patience.ts";
 import { canary, stoppedUpdate } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, healthOf, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { lastWords, whyNotRunning } from "#kube/pod.ts";
+import { isReady, lastWords, whyNotRunning } from "#kube/pod.ts";
 import { step } from "#runtime/decide.ts";
 
-/** When the first member that was restarted does not become healthy in time, nobody else is. */
+/** When the first member that was restarted does not become healthy and ready in time, nobody else is. */
 export const stopUpdate: ClusterRule = {
   name: "stop-update",
   decide(snapshot) {
@@ -14,11 +14,11 @@ export const stopUpdate: ClusterRule = {
     // The operator may be the only one that cannot see it.
     if (isVouchedFor(snapshot, first)) return undefined;
     const since = Date.parse(snapshot.cluster.status?.update?.since ?? "");
-    const waitedMs = Math.min(silentForMs(snapshot, first), Math.abs(snapshot.takenAtMs - since));
+    const waitedMs = Math.min(unfitForMs(snapshot, first), Math.abs(snapshot.takenAtMs - since));
     if (waitedMs < snapshot.memberTimeoutMs) return undefined;
     const why = whyNot(snapshot, first.name, first.id);
     const seconds = Math.round(snapshot.memberTimeoutMs / 1_000);
-    const because = `${first.name} did not become healthy within ${seconds} s of its restart: ${why}; it is put back`;
+    const because = `${first.name} did not become healthy and ready within ${seconds} s of its restart: ${why}; it is put back`;
     return step("stop-update", because, { do: "stopUpdate", name: first.name, message: why });
   },
 };
@@ -29,7 +29,8 @@ function whyNot(snapshot: ClusterSnapshot, name: string, id: string): string {
   if (pod === undefined) return saidByPeer(snapshot, name) ?? "its pod is not created";
   const seen = healthOf(snapshot, name, id);
   const words = lastWords(pod).join("; ").trim();
-  const why = whyNotRunning(pod) ?? (seen.is === "healthy" ? "it has not caught up" : seen.why);
+  const unfit = isReady(pod) ? "it has not caught up" : "it answers, and is not ready by the kubelet's word";
+  const why = whyNotRunning(pod) ?? (seen.is === "healthy" ? unfit : seen.why);
   return words === "" ? why : `${why}; its last words: ${words.slice(-MAX_WORDS)}`;
 }
 
