@@ -1,0 +1,31 @@
+/** What the text of `etcd --help` tells of its flags. */
+export interface Help {
+  readonly flags: readonly string[];
+  /** Those that are called deprecated → what is to be used instead, if it says so: a flag, or, with a capital letter, a feature gate. */
+  readonly deprecated: ReadonlyMap<string, string | undefined>;
+  readonly gates: readonly string[];
+}
+
+/** @param text each flag stands at the start of a line, and what is said of it below */
+export function readHelp(text: string): Help {
+  const options = text.slice(text.indexOf("\nMember:"));
+  const paragraphs = options
+    .split(/^ +--(?=[a-z])/m)
+    .slice(1)
+    .map((paragraph) => paragraph.split(/\n(?=\S)/)[0] ?? ""); // the next heading is not about it
+  const named = paragraphs.map((paragraph) => [/^[a-z0-9.-]+/.exec(paragraph)?.[0] ?? "", paragraph] as const);
+  return {
+    flags: named.map(([name]) => name),
+    deprecated: new Map(
+      named.filter(([, said]) => /\bDeprecated\b/.test(said)).map(([name, said]) => [name, insteadIn(said)]),
+    ),
+    gates: named
+      .filter(([name]) => name === "feature-gates")
+      .flatMap(([, said]) => [...said.matchAll(/^ +(\w+)=true\|false/gm)].map(([, gate = ""]) => gate)),
+  };
+}
+
+function insteadIn(said: string): string | undefined {
+  const [, name, gate] = /\bUse '--([a-z-]+)(?:=(\w+)=true)?' instead/.exec(said) ?? [];
+  return gate ?? name;
+}
