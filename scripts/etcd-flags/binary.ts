@@ -49,6 +49,7 @@ export class EtcdBinary {
     if (needsNoValue) return "bool";
     if (await takes("AllAlpha=true")) return "gates";
     if (await takes("1s")) return "duration";
+    if (await takes("http://127.0.0.1:1")) return "urls";
     if (!(await takes("1"))) return "other";
     if (await takes("-1")) return "int";
     return (await takes(String(2 ** 32))) ? "uint" : "uint32";

@@ -38,10 +38,10 @@ export function listOf(releases: readonly Release[]): string {
 }
 
 const KINDS = `/**
- * What a flag takes. \`other\`: a syntax of its own; \`text\`: anything, as far as the parser is concerned; \`ignored\`: etcd takes the flag,
- * and does nothing with it.
+ * What a flag takes. \`gates\`: a list of GATES; \`text\`: anything, as far as the parser is concerned; \`other\`: some words of its own;
+ * \`ignored\`: etcd takes the flag, and does nothing with it.
  */
-export type Kind = "bool" | "duration" | "int" | "uint" | "uint32" | "gates" | "text" | "other" | "ignored";`;
+export type Kind = "bool" | "duration" | "int" | "uint" | "uint32" | "gates" | "urls" | "text" | "other" | "ignored";`;
 
 const ROW = `/** A flag, the first and the last minor version that knows it, and which one calls it deprecated for what. */
 export type Row = readonly [

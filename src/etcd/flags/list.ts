@@ -5,10 +5,10 @@ export const MINORS = ["3.5", "3.6", "3.7"] as const;
 export type Minor = (typeof MINORS)[number];
 
 /**
- * What a flag takes. `other`: a syntax of its own; `text`: anything, as far as the parser is concerned; `ignored`: etcd takes the flag,
- * and does nothing with it.
+ * What a flag takes. `gates`: a list of GATES; `text`: anything, as far as the parser is concerned; `other`: some words of its own;
+ * `ignored`: etcd takes the flag, and does nothing with it.
  */
-export type Kind = "bool" | "duration" | "int" | "uint" | "uint32" | "gates" | "text" | "other" | "ignored";
+export type Kind = "bool" | "duration" | "int" | "uint" | "uint32" | "gates" | "urls" | "text" | "other" | "ignored";
 
 /** A flag, the first and the last minor version that knows it, and which one calls it deprecated for what. */
 export type Row = readonly [
@@ -21,7 +21,7 @@ export type Row = readonly [
   instead?: string,
 ];
 export const FLAGS: readonly Row[] = [
-  ["advertise-client-urls", "other", "3.5", "3.7"],
+  ["advertise-client-urls", "urls", "3.5", "3.7"],
   ["auth-token", "text", "3.5", "3.7"],
   ["auth-token-ttl", "uint", "3.5", "3.7"],
   ["auto-compaction-mode", "text", "3.5", "3.7"],
@@ -48,7 +48,7 @@ export const FLAGS: readonly Row[] = [
   ["config", "ignored", "3.5", "3.7"],
   ["config-file", "text", "3.5", "3.7"],
   ["corrupt-check-time", "duration", "3.6", "3.7"],
-  ["cors", "other", "3.5", "3.7"],
+  ["cors", "urls", "3.5", "3.7"],
   ["data-dir", "text", "3.5", "3.7"],
   ["discovery", "text", "3.5", "3.6"],
   ["discovery-cacert", "text", "3.6", "3.7"],
@@ -118,16 +118,16 @@ export const FLAGS: readonly Row[] = [
   ["grpc-keepalive-timeout", "duration", "3.5", "3.7"],
   ["heartbeat-interval", "uint", "3.5", "3.7"],
   ["host-whitelist", "text", "3.5", "3.7"],
-  ["initial-advertise-peer-urls", "other", "3.5", "3.7"],
+  ["initial-advertise-peer-urls", "urls", "3.5", "3.7"],
   ["initial-cluster", "text", "3.5", "3.7"],
   ["initial-cluster-state", "other", "3.5", "3.7"],
   ["initial-cluster-token", "text", "3.5", "3.7"],
   ["initial-election-tick-advance", "bool", "3.5", "3.7"],
   ["key-file", "text", "3.5", "3.7"],
-  ["listen-client-http-urls", "other", "3.5", "3.7"],
-  ["listen-client-urls", "other", "3.5", "3.7"],
-  ["listen-metrics-urls", "other", "3.5", "3.7"],
-  ["listen-peer-urls", "other", "3.5", "3.7"],
+  ["listen-client-http-urls", "urls", "3.5", "3.7"],
+  ["listen-client-urls", "urls", "3.5", "3.7"],
+  ["listen-metrics-urls", "urls", "3.5", "3.7"],
+  ["listen-peer-urls", "urls", "3.5", "3.7"],
   ["log-format", "text", "3.6", "3.7"],
   ["log-level", "text", "3.5", "3.7"],
   ["log-outputs", "text", "3.5", "3.7"],

@@ -1,0 +1,86 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { FLAGS, GATES, type Kind, MINORS, type Minor } from "#etcd/flags/list.ts";
+import { RESERVED } from "#etcd/flags/reserved.ts";
+import { flagsUnknownTo, givableTo, whyNotFlags } from "#etcd/flags.ts";
+
+/** The flags of the newest version that people can give. Whoever adds a version decides about each flag that is new in it. */
+const GIVABLE = `
+  auth-token auth-token-ttl backend-batch-interval backend-batch-limit backend-bbolt-freelist-type bcrypt-cost
+  bootstrap-defrag-threshold-megabytes compact-hash-check-time compaction-batch-limit compaction-sleep-interval
+  corrupt-check-time cors distributed-tracing-address distributed-tracing-instance-id
+  distributed-tracing-sampling-rate distributed-tracing-service-name downgrade-check-time
+  enable-distributed-tracing enable-grpc-gateway enable-log-rotation enable-pprof feature-gates
+  grpc-keepalive-interval grpc-keepalive-min-time grpc-keepalive-timeout initial-election-tick-advance
+  log-format log-level log-outputs log-rotation-config-json logger max-concurrent-streams max-request-bytes
+  max-snapshots max-txn-ops max-wals memory-mlock metrics raft-read-timeout raft-write-timeout
+  snapshot-catchup-entries socket-reuse-address socket-reuse-port warning-apply-duration
+  warning-unary-request-duration watch-progress-notify-interval
+`;
+
+const kinds = new Map(FLAGS.map(([name, takes]) => [name, takes]));
+
+const SOME_VALUE: Readonly<Record<Kind, string>> = {
+  bool: "true",
+  duration: "1m30s",
+  int: "1",
+  uint: "1",
+  uint32: "1",
+  gates: "InitialCorruptCheck=true",
+  text: "x",
+  urls: "*",
+  other: "x",
+  ignored: "1",
+};
+
+function withValues(names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, SOME_VALUE[kinds.get(name)!]]));
+}
+
+/** Whether the version also knows a newer name of the same thing, beside which it takes no old one. */
+function hasNewerName(name: string, minor: Minor): boolean {
+  return minor === "3.6" && name.startsWith("experimental-");
+}
+
+test.each(MINORS)("every flag of etcd %s that is not refused by name can be given, alone and with others", (minor) => {
+  const givable = givableTo(minor);
+  expect(givable.length).toBeGreaterThan(40);
+  for (const name of givable) expect(whyNotFlags(withValues([name]), `${minor}.0`)).toEqual([]);
+  const several = fc.subarray(givable.filter((name) => !hasNewerName(name, minor)));
+  fc.assert(
+    fc.property(several, (names) => {
+      expect(whyNotFlags(withValues(names), `${minor}.0`)).toEqual([]);
+    }),
+  );
+});
+
+test.each(MINORS)("every flag of etcd %s is refused by name or can be given", (minor) => {
+  const sure = new Set([...RESERVED.keys(), ...givableTo(minor)]);
+  const left = FLAGS.filter(([name]) => !sure.has(name) && flagsUnknownTo({ [name]: "" }, `${minor}.0`).length === 0);
+  expect(left.filter(([, takes]) => takes !== "ignored")).toEqual([]);
+});
+
+test("these can be given", () => {
+  expect(givableTo("3.7")).toEqual(GIVABLE.trim().split(/\s+/));
+  const older = MINORS.flatMap(givableTo).filter((name) => !givableTo("3.7").includes(name));
+  expect(older.filter((name) => !name.startsWith("experimental-"))).toEqual([]);
+});
+
+test("every name that is refused is the name of a flag", () => {
+  expect([...RESERVED.keys()].filter((name) => !kinds.has(name))).toEqual([]);
+});
+
+test("every new name is known to the first version that lacks the old one", () => {
+  const renamed = FLAGS.flatMap(([name, , , last, , instead]) => {
+    const next = MINORS[MINORS.indexOf(last) + 1];
+    return next === undefined || instead === undefined ? [] : [{ name, next, instead }];
+  });
+  expect(renamed.length).toBeGreaterThan(20);
+  const gates = new Set(GATES.map(([gate]) => gate));
+  const lost = renamed.filter(({ next, instead }) => !gates.has(instead) && !isKnown(instead, next));
+  expect(lost).toEqual([]);
+});
+
+function isKnown(name: string, minor: Minor): boolean {
+  return kinds.has(name) && flagsUnknownTo({ [name]: "" }, `${minor}.0`).length === 0;
+}

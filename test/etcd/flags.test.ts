@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, describe, test } from "vitest";
+import { ensureComponents } from "#dev/components.ts";
+import { silentStep } from "#dev/progress.ts";
+import { FLAGS, GATES, type Kind, type Minor, type Row } from "#etcd/flags/list.ts";
+import { listedMinor, minorsBetween } from "#etcd/flags/span.ts";
+import { givableTo, whyNotFlags } from "#etcd/flags.ts";
+import { ETCD_VERSIONS } from "#kit/etcd.ts";
+import { EtcdBinary } from "../../scripts/etcd-flags/binary.ts";
+import { readHelp } from "../../scripts/etcd-flags/help.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "etcd-flags-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const paths = await ensureComponents(
+  ETCD_VERSIONS.map((version) => `etcd-${version}` as const),
+  silentStep,
+);
+
+const kinds = new Map(FLAGS.map(([name, takes]) => [name, takes]));
+
+/** Values with a syntax of their own. */
+const OTHER: Readonly<Record<string, readonly string[]>> = {
+  proxy: ["off"],
+  "discovery-fallback": ["exit"],
+  "initial-cluster-state": ["new"],
+  "v2-deprecation": ["write-only"],
+};
+const VALUES: Readonly<Record<Kind, readonly string[]>> = {
+  bool: ["true", "false"],
+  duration: ["0", "1m30s", "2562047h"],
+  int: ["-9223372036854775807", "0", "9223372036854775807"],
+  uint: ["0", "1", "18446744073709551615"],
+  uint32: ["0", "1", "4294967295"],
+  gates: ["", "AllAlpha=true,AllBeta=false"],
+  text: ["", "x"],
+  urls: ["http://127.0.0.1:1", "https://[::1]:1,http://127.0.0.2:65535"],
+  other: [],
+  ignored: ["", "x"],
+};
+
+describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
+  const path = paths[`etcd-${version}`];
+  const binary = new EtcdBinary(path, folder);
+  const minor = listedMinor(version)!;
+  const listed = FLAGS.filter(([, , first, last]) => minorsBetween(first, last).includes(minor));
+  const gates = GATES.filter(([, first, last]) => minorsBetween(first, last).includes(minor)).map(([gate]) => gate);
+
+  test.each([0, 1, 2])(
+    "takes every flag that is listed, and the values at the ends of what it takes (%i)",
+    async (index) => {
+      const args = listed.map(([name, takes]) => {
+        const values = OTHER[name] ?? VALUES[takes];
+        return `--${name}=${values[index % values.length]}`;
+      });
+      assert.equal(await binary.refusal(...args), undefined);
+    },
+  );
+
+  test("takes no other flag", async () => {
+    const others = [...FLAGS.filter((row) => !listed.includes(row)).map(([name]) => name), "no-such-flag", "help"];
+    for (const name of others) assert.equal(await binary.knows(name), false, name);
+  });
+
+  test("takes only values of the kind that is listed", async () => {
+    const choosy = listed.filter(([, takes]) => takes !== "text" && takes !== "ignored");
+    for (const [name] of choosy) assert.match((await binary.refusal(`--${name}=.`)) ?? "", /^invalid .*value/, name);
+    const unsigned = listed.filter(([, takes]) => takes.startsWith("uint"));
+    for (const [name] of unsigned) assert.match((await binary.refusal(`--${name}=-1`)) ?? "", /^invalid value/, name);
+  });
+
+  test("has the feature gates that are listed", async () => {
+    if (gates.length === 0) return assert.equal(await binary.knows("feature-gates"), false);
+    for (const [gate] of GATES) {
+      const refusal = await binary.refusal(`--feature-gates=${gate}=true`);
+      assert.equal(refusal === undefined, gates.includes(gate), `${gate}: ${refusal}`);
+    }
+  });
+
+  test("tells in its help of no other flag and gate, and of none that it is deprecated", async () => {
+    const help = readHelp(await binary.help());
+    assert.ok(help.flags.length > 100);
+    // That of 3.7 tells of two that it no longer has.
+    for (const name of help.flags.filter((name) => !listed.some(([known]) => known === name)))
+      assert.equal(await binary.knows(name), false, name);
+    assert.deepEqual([...help.gates].sort(), gates);
+    const deprecated = listed.filter((row) => isDeprecatedIn(row, minor)).map(([name]) => name);
+    assert.deepEqual([...help.deprecated.keys()].sort(), deprecated);
+  });
+
+  test("takes every value that we let through", { timeout: 120_000 }, async () => {
+    const flags = new Map(givableTo(minor).map((name) => [kinds.get(name), name]));
+    flags.delete("text"); // which takes anything
+    if (gates.length > 0) flags.push("feature-gates");
+    let letThrough = 0;
+    for (const flag of flags.values()) {
+      const property = fc.asyncProperty(valueLike, async (value) => {
+        if (whyNotFlags({ [flag]: value }, version).length > 0) return;
+        letThrough++;
+        assert.equal(await binary.refusal(`--${flag}=${value}`), undefined);
+      });
+      await fc.assert(property, { numRuns: 100 });
+    }
+    assert.ok(letThrough > 20, `${letThrough}`);
+  });
+
+  test("takes no old name beside the new one", async () => {
+    const pairs = listed.flatMap(([name, takes, , , , instead]) => {
+      if (instead === undefined || !listed.some(([other]) => other === instead || gates.includes(instead))) return [];
+      const newer = gates.includes(instead) ? { "feature-gates": `${instead}=true` } : { [instead]: VALUES[takes][1] };
+      return [{ [name]: VALUES[takes][1], ...newer } as Record<string, string>];
+    });
+    assert.equal(pairs.length > 0, minor === "3.6");
+    for (const pair of pairs) {
+      assert.match(await lastWords(path, pair), /at the same time|flags are set\. Use only/, JSON.stringify(pair));
+      assert.equal(whyNotFlags(pair, version).length > 0, true);
+    }
+  });
+});
+
+/** Texts that are, or nearly are, what flags take. */
+const valueLike = fc.oneof(
+  fc.constantFrom(
+    "",
+    "true",
+    "false",
+    "True",
+    "1",
+    "t",
+    "CompactHashCheck=true",
+    "AllBeta=false,AllAlpha=true",
+    "x=true",
+  ),
+  fc.bigInt({ min: -(2n ** 65n), max: 2n ** 65n }).map(String),
+  fc.integer({ min: -20, max: 20 }).map(String),
+  fc
+    .array(
+      fc.constantFrom("0", "1", "59", "2562047", ".", "-", "h", "m", "s", "ms", "us", "\u00b5s", "\u03bcs", "ns"),
+      { maxLength: 6 },
+    )
+    .map((parts) => parts.join("")),
+);
+
+function isDeprecatedIn([, , , , deprecated]: Row, minor: Minor): boolean {
+  return deprecated !== undefined && minorsBetween(deprecated, minor).length > 0;
+}
+
+/** What etcd says of flags that its parser takes. It looks at the mode of compaction after them, and does not start with this one. */
+function lastWords(path: string, flags: Readonly<Record<string, string>>): Promise<string> {
+  const args = Object.entries({ ...flags, "auto-compaction-mode": "none" }).map(
+    ([name, value]) => `--${name}=${value}`,
+  );
+  return new Promise((resolve) => {
+    execFile(path, args, { cwd: folder, env: {}, timeout: 30_000, killSignal: "SIGKILL" }, (_failure, _out, stderr) =>
+      resolve(stderr),
+    );
+  });
+}
