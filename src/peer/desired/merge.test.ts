@@ -1,0 +1,157 @@
+import { expect, test } from "vitest";
+import { mergePodTemplate, type PartialPodTemplate } from "#peer/desired/merge.ts";
+
+// That this is what Kubernetes makes of the same patch is shown at an API server: test/apiserver/pod-template.test.ts.
+
+const OURS = {
+  metadata: { labels: { app: "etcd" }, annotations: { revision: "1" } },
+  spec: {
+    hostname: "my-etcd-0",
+    securityContext: { runAsUser: 65532, seccompProfile: { type: "RuntimeDefault" } },
+    topologySpreadConstraints: [{ topologyKey: "zone", maxSkew: 1 }],
+    containers: [
+      {
+        name: "etcd",
+        image: "etcd:v3.6.16",
+        command: ["etcd"],
+        env: [
+          { name: "A", value: "1" },
+          { name: "B", value: "2" },
+        ],
+      },
+    ],
+  },
+};
+const ETCD = OURS.spec.containers[0]!;
+
+/** What becomes of our pod's spec, as far as it differs from ours. */
+const cases: readonly { name: string; given: object; expect: object }[] = [
+  { name: "a value takes the place of ours", given: { hostname: "other" }, expect: { hostname: "other" } },
+  { name: "what we have not is added", given: { priority: 1 }, expect: { priority: 1 } },
+  {
+    name: "maps are merged, however deep",
+    given: { securityContext: { runAsGroup: 1, seccompProfile: { type: "Localhost", localhostProfile: "p" } } },
+    expect: {
+      securityContext: {
+        runAsUser: 65532,
+        runAsGroup: 1,
+        seccompProfile: { type: "Localhost", localhostProfile: "p" },
+      },
+    },
+  },
+  { name: "null takes away", given: { hostname: null }, expect: { hostname: undefined } },
+  {
+    name: "null takes away inside of a map",
+    given: { securityContext: { runAsUser: null } },
+    expect: { securityContext: { seccompProfile: { type: "RuntimeDefault" } } },
+  },
+  { name: "null takes nothing away where there is nothing", given: { nodeSelector: null }, expect: {} },
+  {
+    name: "null in a map that we have not is left out",
+    given: { dnsConfig: { searches: null, nameservers: ["10.0.0.1"] } },
+    expect: { dnsConfig: { nameservers: ["10.0.0.1"] } },
+  },
+  {
+    name: "a container of our name is merged with ours, any other one comes behind it",
+    given: {
+      containers: [
+        { name: "sidecar", image: "x" },
+        { name: "etcd", tty: true },
+      ],
+    },
+    expect: {
+      containers: [
+        { ...ETCD, tty: true },
+        { name: "sidecar", image: "x" },
+      ],
+    },
+  },
+  {
+    name: "variables are merged by name and keep their order; new ones come behind",
+    given: {
+      containers: [
+        {
+          name: "etcd",
+          env: [
+            { name: "C", value: "3" },
+            { name: "B", value: "x" },
+            { name: "A", valueFrom: 1 },
+          ],
+        },
+      ],
+    },
+    expect: {
+      containers: [
+        {
+          ...ETCD,
+          env: [
+            { name: "A", value: "1", valueFrom: 1 },
+            { name: "B", value: "x" },
+            { name: "C", value: "3" },
+          ],
+        },
+      ],
+    },
+  },
+  {
+    name: "a list without a merge key is replaced",
+    given: { containers: [{ name: "etcd", command: ["sh"] }] },
+    expect: { containers: [{ ...ETCD, command: ["sh"] }] },
+  },
+  {
+    name: "a list that we have not is taken as it is",
+    given: { volumes: [{ name: "b" }, { name: "a" }], tolerations: [{ key: "x" }] },
+    expect: { volumes: [{ name: "b" }, { name: "a" }], tolerations: [{ key: "x" }] },
+  },
+  {
+    name: "an affinity takes the place of our spreading",
+    given: { affinity: { nodeAffinity: {} } },
+    expect: { affinity: { nodeAffinity: {} }, topologySpreadConstraints: undefined },
+  },
+  {
+    name: "constraints take the place of ours as a whole",
+    given: { topologySpreadConstraints: [{ topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }] },
+    expect: { topologySpreadConstraints: [{ topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }] },
+  },
+  {
+    name: "no constraints at all can be asked for",
+    given: { topologySpreadConstraints: null },
+    expect: { topologySpreadConstraints: undefined },
+  },
+  { name: "a map where we have a word takes its place", given: { hostname: { x: 1 } }, expect: { hostname: { x: 1 } } },
+  { name: "a word where we have a list takes its place", given: { containers: "x" }, expect: { containers: "x" } },
+  {
+    name: "items that cannot be told apart are left to the API server to refuse",
+    given: { containers: ["x", { image: "y" }, { name: "etcd", tty: true }] },
+    expect: { containers: [{ ...ETCD, tty: true }, "x", { image: "y" }] },
+  },
+];
+
+for (const { name, given, expect: changed } of cases) {
+  test(`a pod template is merged: ${name}`, () => {
+    const before = structuredClone(OURS);
+    expect(mergePodTemplate(OURS, { spec: given })).toEqual({ ...OURS, spec: { ...OURS.spec, ...changed } });
+    expect(OURS).toEqual(before);
+  });
+}
+
+const metadata: readonly { name: string; given: PartialPodTemplate; expect: object }[] = [
+  { name: "nothing", given: {}, expect: OURS.metadata },
+  {
+    name: "labels and annotations",
+    given: { metadata: { labels: { team: "shop" }, annotations: { revision: "2" } } },
+    expect: { labels: { app: "etcd", team: "shop" }, annotations: { revision: "2" } },
+  },
+  {
+    name: "labels that every object of JavaScript seems to have",
+    given: { metadata: { labels: JSON.parse('{"constructor": "x", "__proto__": "y"}') } },
+    expect: { ...OURS.metadata, labels: JSON.parse('{"app": "etcd", "constructor": "x", "__proto__": "y"}') },
+  },
+];
+
+for (const { name, given, expect: wanted } of metadata) {
+  test(`metadata of a pod template are merged: ${name}`, () => {
+    const merged = mergePodTemplate(OURS, given);
+    expect(JSON.stringify(merged)).toBe(JSON.stringify({ ...OURS, metadata: wanted }));
+  });
+}
