@@ -1,11 +1,11 @@
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { ancestorsOf, insideNetwork, type ProcessId, withEnvironment } from "../proc.ts";
+import { insideNetwork, type ProcessId, withEnvironment } from "../proc.ts";
 import { linkOf } from "./addresses.ts";
 import { instanceCgroup, processesIn, removeCgroup } from "./cgroups.ts";
+import { endAll } from "./ending.ts";
 import { currentMounts, unmountBelow } from "./mounts.ts";
 import { removeLink } from "./network.ts";
-import { kill } from "./processes.ts";
 import { RUN_ROOT, releaseSlot, type SlotRecord, TOKEN_VARIABLE } from "./slots.ts";
 
 /**
@@ -15,9 +15,7 @@ import { RUN_ROOT, releaseSlot, type SlotRecord, TOKEN_VARIABLE } from "./slots.
  */
 export async function tearDown(record: SlotRecord): Promise<void> {
   const runFolder = join(RUN_ROOT, String(record.slot));
-  // Programs of a dying node may start one more while we look: look until there is none.
-  for (let ours = processesOf(record, runFolder); ours.length > 0; ours = processesOf(record, runFolder))
-    await kill(ours);
+  await endAll(() => processesOf(record, runFolder), join(runFolder, "ending.json"));
   await removeLink(linkOf(record.slot).hostDevice);
   await unmountBelow(runFolder);
   await unmountBelow(record.folder);
@@ -31,14 +29,11 @@ export async function tearDown(record: SlotRecord): Promise<void> {
  * network, such as a shell of `exec` or tests whose command was killed: the network would live on with it, and lead nowhere.
  */
 function processesOf(record: SlotRecord, runFolder: string): ProcessId[] {
-  const ours = [
+  return [
     ...withEnvironment(TOKEN_VARIABLE, record.token),
     ...processesIn(instanceCgroup(record.slot)),
     ...networksBelow(runFolder).flatMap((inode) => insideNetwork(inode)),
   ];
-  // Whoever takes the instance down from inside it goes on, as does the shell in which that was typed.
-  const spared = [process.pid, ...ancestorsOf(process.pid)];
-  return [...new Map(ours.map((each) => [each.pid, each])).values()].filter(({ pid }) => !spared.includes(pid));
 }
 
 /** Inode numbers of the network namespaces that are mounted below the folder: one, or none when it was not made yet. */

@@ -10,8 +10,9 @@ import { hierarchies, instanceCgroup, processesIn } from "#dev/local/cgroups.ts"
 import { findInstance, type Instance, stateFolder } from "#dev/local/instance.ts";
 import { mountsBelow, parseMountinfo } from "#dev/local/mounts.ts";
 import { RUN_ROOT, TOKEN_VARIABLE } from "#dev/local/slots.ts";
-import { insideNetwork, isAlive, type ProcessId, withEnvironment } from "#dev/proc.ts";
+import { childrenOf, insideNetwork, isAlive, type ProcessId, withEnvironment } from "#dev/proc.ts";
 import { run } from "#dev/run.ts";
+import { eventually } from "#kit/e2e.ts";
 
 // `up` and `down` are killed at several points, and a `down` that nobody kills takes all of it away: a small Kubernetes of one node,
 // beside the one of the tests.
@@ -99,7 +100,11 @@ async function insideNetworkOf(instance: Instance): Promise<readonly ProcessId[]
 }
 
 function readIfThere(file: string): string {
-  return existsSync(file) ? readFileSync(file, "utf8") : "";
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return ""; // a process may end while it is looked at
+  }
 }
 
 /** Whether a component of the instance was started, as its table of processes says. */
@@ -118,6 +123,32 @@ test.each([
   const inside = await insideNetworkOf(instance);
   await down();
   expect(await remains(instance, inside)).toEqual(NOTHING);
+});
+
+test("down is killed while a process is ending and is in no network any more: another one waits for it", async () => {
+  await run(...local("up", "--nodes", "1"));
+  const instance = known();
+  // The first process of a process namespace ends when all others are gone, and it is their parent, nsenter, that lets them go.
+  const inner = spawn(...local("exec", "--", "unshare", "--pid", "--fork", "sleep", "600"), { stdio: "ignore" });
+  onTestFinished(() => void inner.kill());
+  const isFirst = ({ pid }: ProcessId) => readIfThere(`/proc/${pid}/cmdline`) === "sleep\x00600\x00";
+  const first = await eventually(async () => {
+    const found = (await insideNetworkOf(instance)).find(isFirst);
+    if (found === undefined) throw new Error("sleep has not begun");
+    return found;
+  });
+  const parent = spawn("nsenter", [`--pid=/proc/${first.pid}/ns/pid`, "--", "sleep", "600"], { stdio: "ignore" });
+  onTestFinished(() => void parent.kill("SIGKILL"));
+  await expect.poll(() => childrenOf(parent.pid!), { timeout: 30_000 }).toHaveLength(1);
+  parent.kill("SIGSTOP");
+
+  const isHidden = () => readIfThere(`/proc/${first.pid}/environ`) === "" && isAlive(first);
+  await killWhen(isHidden, "down");
+  const again = run(...local("down")).then(() => isAlive(first));
+  await sleep(3_000); // that it waits is what is tested
+  parent.kill("SIGCONT");
+  expect(await again).toBe(false);
+  expect(await remains(instance, [first])).toEqual(NOTHING);
 });
 
 test("down is killed at several points: another one leaves nothing, also of a shell that was still inside", async () => {

@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { identify, isAlive, type ProcessId } from "../proc.ts";
+import { endAll } from "./ending.ts";
+
+let folder: string;
+let note: string;
+const started: ChildProcess[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "ending-"));
+  note = join(folder, "run", "ending.json"); // of a folder that need not be there yet
+});
+
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true });
+});
+
+function sleeper(): ProcessId {
+  const child = spawn("sleep", ["600"], { stdio: "ignore" });
+  started.push(child);
+  const id = identify(child.pid ?? 0);
+  if (id === undefined) throw new Error("sleep did not start");
+  return id;
+}
+
+test("ending: it looks until nobody is left, and whom it ends is written down before", async () => {
+  const [one, other] = [sleeper(), sleeper()];
+  const looks = [[one], [other], []];
+  await endAll(() => looks.shift() ?? [], note);
+  expect([one, other].filter(isAlive)).toEqual([]);
+  expect(looks).toEqual([]);
+  expect(JSON.parse(readFileSync(note, "utf8"))).toEqual([other]);
+});
+
+test("ending: whom an earlier call was ending is ended, also when no look shows it any more", async () => {
+  const hidden = sleeper();
+  writeFileSync(join(folder, "told"), JSON.stringify([hidden]));
+  await endAll(() => [], join(folder, "told"));
+  expect(isAlive(hidden)).toBe(false);
+});
+
+test("ending: whoever ends the others goes on, and so does the shell in which that was typed", async () => {
+  const own = [process.pid, process.ppid].flatMap((pid) => identify(pid) ?? []);
+  const other = sleeper();
+  await endAll(() => [...own, other].filter(isAlive), note);
+  expect([...own, other].map(isAlive)).toEqual([true, true, false]);
+});
+
+test("ending: a later process with the number of one that was noted is left alone", async () => {
+  const other = sleeper();
+  await endAll(() => [], note);
+  expect(existsSync(note)).toBe(false);
+  writeFileSync(join(folder, "told"), JSON.stringify([{ ...other, startTicks: "1" }]));
+  await endAll(() => [], join(folder, "told"));
+  expect(isAlive(other)).toBe(true);
+});
