@@ -12,6 +12,8 @@ import { OPERATOR_REPLICAS } from "../../scripts/manifests.ts";
 const TOLD_WITHIN_MS = 120_000;
 /** What has to be mended is tried again by others with their own, growing pauses: the kubelet, the ReplicaSet's controller. */
 const MENDED_WITHIN_MS = 240_000;
+/** Both, and a minute or two in which requests are counted. */
+const PATIENTLY = { timeout: 480_000 };
 
 /** Makes objects as a user would. */
 async function apply(namespace: string, ...objects: readonly object[]): Promise<void> {
@@ -72,7 +74,7 @@ function undone(...args: readonly string[]): AsyncDisposable {
 }
 
 // They wait most of the time: side by side.
-describe.concurrent("what is in the way is said, does no harm, and is over when it is mended:", () => {
+describe.concurrent("what is in the way is said, does no harm, and is over when it is mended:", PATIENTLY, () => {
   test("an unknown storage class", async () => {
     await using namespace = await testNamespace("class");
     const cluster = new UserCluster(namespace.name);

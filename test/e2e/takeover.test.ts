@@ -41,6 +41,12 @@ async function standsBy(process: OperatorProcess): Promise<void> {
   await untilSaid(process, '"started"');
 }
 
+/** Members may have to start before it comes so far. */
+async function untilFrozen(process: OperatorProcess): Promise<void> {
+  const look = () => (process.isFrozen ? Promise.resolve() : Promise.reject(new Error("the leader is not frozen yet")));
+  await eventually(look, 90_000);
+}
+
 /** Takes a Service away, which whoever leads puts back. @returns when that was seen, in milliseconds from the call */
 async function untilSomebodyActs(world: World, deadlineMs: number): Promise<number> {
   const startedAtMs = performance.now();
@@ -114,6 +120,7 @@ for (const { name, when } of whenFrozen) {
     await using heir = operator(world, names[1]);
     await standsBy(heir);
     await world.create({ replicas: 3 });
+    await untilFrozen(frozen);
     await leads(heir);
     await world.untilReady();
     expect(frozen.isFrozen).toBe(true);
