@@ -81,7 +81,7 @@ const ABOUT_MEMBERSHIP: readonly ClusterStep["do"][] = [
   "deletePeer",
 ];
 
-/** A pod in which no etcd runs can be made anew: that touches nobody. */
+/** A pod in which no etcd runs, or in which the only one hangs, can be made anew: that touches nobody. */
 function isHarmless(snapshot: ClusterSnapshot, step: ClusterStep): boolean {
   return step.do === "restartPod" && isDown(snapshot, step.name);
 }

@@ -1,7 +1,8 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { health, type KnownMember, memberNamed, ownVoters, takesPart } from "#cluster/members.ts";
+import { health, type KnownMember, memberNamed, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
+import { isVouchedFor, silentForMs } from "#cluster/patience.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { versionsInUse, whyNoPathTo } from "#cluster/version-path.ts";
 import { runningRevision, runningVersion } from "#cluster/versions.ts";
@@ -70,11 +71,22 @@ export function stoppedUpdate(snapshot: ClusterSnapshot): { member: string; mess
   return update?.revision === wantedRevision(snapshot) ? update.stopped : undefined;
 }
 
-/** Whether no etcd runs as this member: by the kubelet's word, and by its own. A kubelet may tell late, or not at all. */
+/**
+ * Whether no etcd runs as this member: by the kubelet's word, and by its own. A kubelet may tell late, or not at all; and of the only member
+ * it does not tell that it hangs.
+ */
 export function isDown(snapshot: ClusterSnapshot, name: string): boolean {
   const pod = snapshot.pods.get(name);
   const member = memberNamed(snapshot, name);
-  return pod !== undefined && isStopped(pod, ETCD_CONTAINER) && (member === undefined || !takesPart(snapshot, member));
+  if (pod === undefined || (member !== undefined && takesPart(snapshot, member))) return false;
+  return isStopped(pod, ETCD_CONTAINER) || (member !== undefined && hangs(snapshot, member));
+}
+
+/** Whether the only voter has had its time to come up, and nobody has a word from it: there is nobody whom its restart could cost anything. */
+function hangs(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const isOnly = votersOf(snapshot).every(({ id }) => id === member.id);
+  const isSilent = silentForMs(snapshot, member) >= snapshot.memberTimeoutMs;
+  return isOnly && isSilent && !isYoung(snapshot, member) && !isVouchedFor(snapshot, member);
 }
 
 /** Whether the member has its turn: its pod was made from something else than its EtcdPeer says. */

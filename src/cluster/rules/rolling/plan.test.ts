@@ -23,6 +23,7 @@ const wanted = wanting(NEWER);
 const late = (ms: number) => silentFor(withCanary(wanted, "my-etcd-2"), "my-etcd-2", ms);
 const stopped = withStop(withCrashing(late(700_000), "my-etcd-2"), "my-etcd-2");
 const one = wanting(NEWER, { replicas: 1 });
+const dead = wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] });
 
 testPlans("rolling", [
   {
@@ -145,6 +146,28 @@ testPlans("rolling", [
     name: "also when it is the only one",
     given: withStop(withCanary(one, "my-etcd-0"), "my-etcd-0"),
     expect: "put-back: replacePeer my-etcd-0 fenced",
+  },
+  {
+    name: "restarts the only one, which hangs with what it was put back from",
+    given: silentFor(
+      withTurn(withStop(withCanary(dead, "my-etcd-0"), "my-etcd-0"), "my-etcd-0", OLD),
+      "my-etcd-0",
+      600_000,
+    ),
+    expect: "restart-stopped: restartPod",
+  },
+  {
+    name: "gives the only one, which hangs, what is wanted by now",
+    given: silentFor(
+      withTurn(
+        madeFrom(wanting(NEXT_MINOR, { replicas: 1, down: ["my-etcd-0"] }), "my-etcd-0", NEWER),
+        "my-etcd-0",
+        NEWER,
+      ),
+      "my-etcd-0",
+      600_000,
+    ),
+    expect: "renew-stopped: replacePeer my-etcd-0 fenced",
   },
   {
     name: "makes the pod of the one that was put back anew",

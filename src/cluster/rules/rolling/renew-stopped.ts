@@ -15,8 +15,9 @@ import { step } from "#runtime/decide.ts";
 const AILS_AFTER_MS = 10_000;
 
 /**
- * A member that does not run gets what it is to run next at once: nobody loses anything by it, and what it has may be what ails it. While
- * there is a quorum it is the canary, and nobody else is tried beside it; without one all of them may as well be tried at the same time.
+ * A member that does not run, or the only one when it hangs, gets what it is to run next at once: nobody loses anything by it, and what it
+ * has may be what ails it. While there is a quorum it is the canary, and nobody else is tried beside it; without one all of them may as
+ * well be tried at the same time.
  */
 export const renewStopped: ClusterRule = {
   name: "renew-stopped",
@@ -25,7 +26,7 @@ export const renewStopped: ClusterRule = {
     if (live === undefined) return undefined;
     const { name } = live.metadata;
     const template = nextTemplate(snapshot, live);
-    const because = `${name} does not run; its next pod is to be etcd ${template.version} as the spec has it by now`;
+    const because = `${name} does not do its work; its next pod is to be etcd ${template.version} as the spec has it by now`;
     // Who has never run has nothing to go back to, and who goes back does not go forth again.
     const isTried = hasAnswered(snapshot, live) && stoppedUpdate(snapshot) === undefined;
     const previous = isTried ? (live.spec.previous ?? templateOf(live)) : undefined;

@@ -2,7 +2,7 @@ import { hasTurn, isDown, isOutdated, isTemplateReady } from "#cluster/rolling.t
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** A pod in which nothing runs is made anew as soon as its ReplicaSet has what the member is to run next. */
+/** A pod in which nothing runs, or in which the only member hangs, is made anew as soon as its ReplicaSet has what the member is to run next. */
 export const restartStopped: ClusterRule = {
   name: "restart-stopped",
   decide(snapshot) {
@@ -11,7 +11,7 @@ export const restartStopped: ClusterRule = {
       const pod = snapshot.pods.get(name);
       if (pod === undefined || !isDown(snapshot, name) || !hasTurn(snapshot, peer) || !isTemplateReady(peer)) continue;
       if (isOutdated(snapshot, peer)) continue; // the wish has changed, or there is no way there any more
-      const because = `${pod.metadata.name} does not run, and was made from something else than is wanted of ${name} now`;
+      const because = `${pod.metadata.name} does not do its work, and was made from something else than is wanted of ${name} now`;
       return step("restart-stopped", because, { do: "restartPod", name, pod });
     }
     return undefined;

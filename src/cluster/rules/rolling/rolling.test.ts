@@ -69,6 +69,17 @@ const tried = withPod(
   "my-etcd-1",
   { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } },
 );
+/** The first member has been put back, and its pod from before hangs for so long. */
+const hanging = (ms: number, replicas = 1) =>
+  silentFor(
+    withTurn(
+      withStop(withCanary(wanting(NEWER, { replicas, down: ["my-etcd-0"] }), "my-etcd-0"), "my-etcd-0"),
+      "my-etcd-0",
+      OLD,
+    ),
+    "my-etcd-0",
+    ms,
+  );
 /** The first one has restarted with what is wanted, and serves clients; its pod does not become ready for so long. */
 const unready = (ms: number) =>
   unfitFor(withUpdate(withPod(withUpdated(wanted, "my-etcd-2"), "my-etcd-2", NOT_READY)), "my-etcd-2", ms);
@@ -395,6 +406,23 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "one whose member is to get something else first stays for now",
       given: withTurn(down, "my-etcd-1", { ...OLD, version: "3.6.18" }),
+      says: undefined,
+    },
+    { name: "the only member, which hangs, restarts", given: hanging(600_000), says: restarts("my-etcd-0") },
+    { name: "not before its time is over", given: hanging(599_999), says: undefined },
+    {
+      name: "nor before its pod has had that time",
+      given: withPod(hanging(600_000), "my-etcd-0", { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } }),
+      says: undefined,
+    },
+    {
+      name: "nor when the kubelet calls it ready",
+      given: withPod(hanging(600_000), "my-etcd-0", { status: { conditions: [{ type: "Ready", status: "True" }] } }),
+      says: undefined,
+    },
+    {
+      name: "nor one of two, who may be what the other one waits for",
+      given: hanging(600_000, 2),
       says: undefined,
     },
     {
