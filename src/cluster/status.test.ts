@@ -451,6 +451,13 @@ const cases: readonly Case[] = [
     paused: ["True", "Paused", /^nothing is changed while the annotation etcd\.improbable\.io\/paused is "true"$/],
   },
   {
+    name: "it is paused while a member is about to restart",
+    given: withTurn(wanting(NEWER, { annotations: { "etcd.improbable.io/paused": "true" } }), "my-etcd-2"),
+    ready: ["False", "Rolling"],
+    progressing: ["False", "Paused", /"true"; my-etcd-2 has yet to restart, and drains may have to wait for it$/],
+    paused: ["True", "Paused", /"true"; my-etcd-2 has yet to restart, and drains may have to wait for it$/],
+  },
+  {
     name: "it is paused, and its client Service is somebody else's",
     given: cluster({
       annotations: { "etcd.improbable.io/paused": "true" },

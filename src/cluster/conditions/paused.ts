@@ -1,13 +1,10 @@
-import { PAUSED_ANNOTATION } from "#api/names.ts";
+import { pausedText } from "#cluster/rules/life/paused.ts";
 import { isPaused } from "#cluster/snapshot.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
 /** Has a person asked the operator to change nothing? It is told while that lasts, and afterwards that it is over. */
 export function paused({ snapshot }: Pick<Case, "snapshot">): Verdict | undefined {
-  if (isPaused(snapshot)) {
-    const message = `nothing is changed while the annotation ${PAUSED_ANNOTATION} is "true"`;
-    return { status: "True", reason: "Paused", message };
-  }
+  if (isPaused(snapshot)) return { status: "True", reason: "Paused", message: pausedText(snapshot) };
   const toldBefore = snapshot.cluster.status?.conditions?.some(({ type }) => type === "Paused") ?? false;
   return toldBefore ? { status: "False", reason: "NotPaused", message: "the operator acts" } : undefined;
 }

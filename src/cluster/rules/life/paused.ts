@@ -1,5 +1,6 @@
 import { PAUSED_ANNOTATION } from "#api/names.ts";
-import { isPaused } from "#cluster/snapshot.ts";
+import { hasTurn } from "#cluster/rolling.ts";
+import { type ClusterSnapshot, isPaused } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { wait } from "#runtime/decide.ts";
 
@@ -8,6 +9,13 @@ export const paused: ClusterRule = {
   name: "paused",
   decide(snapshot) {
     if (!isPaused(snapshot)) return undefined;
-    return wait("paused", `nothing is changed while the annotation ${PAUSED_ANNOTATION} is "true"`, 10_000);
+    return wait("paused", pausedText(snapshot), 10_000);
   },
 };
+
+/** What a pause means, and whom it has caught: the budget may have made room for a restart that is put off now. */
+export function pausedText(snapshot: ClusterSnapshot): string {
+  const turned = snapshot.peers.flatMap((peer) => (hasTurn(snapshot, peer) ? [peer.metadata.name] : []));
+  const caught = turned.map((name) => `; ${name} has yet to restart, and drains may have to wait for it`).join("");
+  return `nothing is changed while the annotation ${PAUSED_ANNOTATION} is "true"${caught}`;
+}
