@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { nearestName } from "#etcd/flags/nearest.ts";
+
+const names = ["max-txn-ops", "max-wal", "max-wals", "grpc-keepalive-min-time", "experimental-memory-mlock", "v"];
+const cases: readonly (readonly [written: string, meant: string | undefined])[] = [
+  ["max-txn-ops", "max-txn-ops"],
+  ["max-txn-op", "max-txn-ops"],
+  ["max-tx-op", "max-txn-ops"],
+  ["max-t-op", undefined],
+  ["max-walls", "max-wals"],
+  ["max-val", "max-wal"],
+  ["grpc-keepalive-mintimes", "grpc-keepalive-min-time"],
+  ["grpc-keep-alive-mintimes", "grpc-keepalive-min-time"],
+  ["grpc-keep-alive-mintimess", undefined],
+  ["ETCD_GRPC_KEEPALIVE_MIN_TIME", "grpc-keepalive-min-time"],
+  ["memory-mlock", "experimental-memory-mlock"],
+  ["experimental-max-wals", "max-wals"],
+  ["w", undefined],
+  ["", undefined],
+];
+test.each(cases)("%j means %j", (written, meant) => {
+  expect(nearestName(written, names)).toBe(meant);
+});
