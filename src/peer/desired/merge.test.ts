@@ -122,8 +122,8 @@ const cases: readonly { name: string; given: object; expect: object }[] = [
   { name: "a word where we have a list takes its place", given: { containers: "x" }, expect: { containers: "x" } },
   {
     name: "items that cannot be told apart are left to the API server to refuse",
-    given: { containers: ["x", { image: "y" }, { name: "etcd", tty: true }] },
-    expect: { containers: [{ ...ETCD, tty: true }, "x", { image: "y" }] },
+    given: { containers: [null, "x", { image: "y" }, { name: "etcd", tty: true }] },
+    expect: { containers: [{ ...ETCD, tty: true }, null, "x", { image: "y" }] },
   },
 ];
 

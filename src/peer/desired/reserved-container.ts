@@ -1,0 +1,151 @@
+import {
+  CLIENT_PORT,
+  CLIENT_PORT_NAME,
+  ETCD_CONTAINER,
+  METRICS_PORT,
+  METRICS_PORT_NAME,
+  PEER_PORT,
+  PEER_PORT_NAME,
+} from "#api/names.ts";
+import { VOLUME_PATH } from "#peer/desired/etcd-flags.ts";
+import {
+  itemsOf,
+  type Part,
+  type Reserved,
+  valueText,
+  whyNotFields,
+  whyNotMerged,
+} from "#peer/desired/reserved-field.ts";
+
+/** The volume that holds a member's data. */
+export const DATA_VOLUME = "etcd-data";
+
+const PORTS: readonly unknown[] = [CLIENT_PORT, PEER_PORT, METRICS_PORT];
+const PORT_NAMES: readonly unknown[] = [CLIENT_PORT_NAME, PEER_PORT_NAME, METRICS_PORT_NAME];
+
+const FLAGS = { because: "the operator starts etcd; flags of etcd go into spec.etcd.extraArgs" };
+const PROBE = {
+  because: "the operator says what etcd is asked and how long it may take; other containers may have probes",
+};
+
+const OF_ETCD: Readonly<Record<string, Reserved>> = {
+  command: FLAGS,
+  args: FLAGS,
+  image: { because: "spec.version and spec.image say which etcd runs" },
+  imagePullPolicy: { because: "spec.image.pullPolicy says when it is pulled" },
+  startupProbe: PROBE,
+  livenessProbe: PROBE,
+  readinessProbe: PROBE,
+  restartPolicy: { may: [null, "Always"], because: "etcd is to be started again whenever it ends" },
+  restartPolicyRules: { because: "etcd is to be started again whenever it ends" },
+  terminationMessagePolicy: {
+    may: ["FallbackToLogsOnError"],
+    because: "the operator learns from the last lines of its log why etcd ended",
+  },
+};
+
+/** What containers may not say, and their volumes. */
+export function whyNotContainers(spec: Part): readonly string[] {
+  const containers = itemsOf(spec, "containers");
+  const init = itemsOf(spec, "initContainers");
+  return [
+    ...containers.flatMap((each, n) => whyNotTwice(each, containers.slice(0, n))),
+    ...init.flatMap(whyNotEtcdsName),
+    ...[...init, ...containers].flatMap((each) => [...whyNotPorts(each), ...whyNotData(each)]),
+    ...containers.filter(isEtcd).flatMap(whyNotEtcd),
+  ];
+}
+
+function isEtcd({ value }: Part): boolean {
+  return value.name === ETCD_CONTAINER;
+}
+
+/** Both would be merged into one. */
+function whyNotTwice({ value: { name }, field }: Part, before: readonly Part[]): readonly string[] {
+  const same = before.find(({ value }) => value.name === name);
+  if (same === undefined) return [];
+  return [`${field}.name is ${valueText(name)}, which is the name of ${same.field}; each container must have its own`];
+}
+
+function whyNotEtcdsName(container: Part): readonly string[] {
+  if (!isEtcd(container)) return [];
+  return [
+    `${container.field}.name is "${ETCD_CONTAINER}"; it must be another one: this is the name of etcd's container`,
+  ];
+}
+
+/** Containers of a pod share its ports, and Services find a port by its name, in whichever container it is. */
+function whyNotPorts(container: Part): readonly string[] {
+  return itemsOf(container, "ports").flatMap(({ value: { containerPort, name }, field }) => [
+    ...(PORTS.includes(containerPort)
+      ? [`${field}.containerPort is ${containerPort}; it must be none of ${PORTS.join(", ")}: etcd listens there`]
+      : []),
+    ...(PORT_NAMES.includes(name)
+      ? [`${field}.name is ${valueText(name)}; it must be none of ${PORT_NAMES.join(", ")}: these are ports of etcd`]
+      : []),
+  ]);
+}
+
+/** Who only reads the data does no harm to them. */
+function whyNotData(container: Part): readonly string[] {
+  return itemsOf(container, "volumeMounts")
+    .filter(({ value: { name, readOnly } }) => name === DATA_VOLUME && readOnly !== true)
+    .map(
+      ({ value: { readOnly }, field }) =>
+        `${field}.readOnly is ${valueText(readOnly)}; it must be true: only etcd writes to the volume ${DATA_VOLUME}`,
+    );
+}
+
+function whyNotEtcd(etcd: Part): readonly string[] {
+  return [
+    ...whyNotFields(etcd, OF_ETCD),
+    ...whyNotMerged(etcd, ["env", "ports", "volumeMounts"], "list"),
+    ...itemsOf(etcd, "env")
+      .filter(({ value: { name } }) => isFlag(name))
+      .map(
+        ({ value: { name }, field }) =>
+          `${field}.name is ${valueText(name)}; it must not begin with ETCD_: etcd takes such a variable for a flag, and flags go into spec.etcd.extraArgs`,
+      ),
+    ...itemsOf(etcd, "envFrom")
+      .filter(({ value: { prefix } }) => mayMakeFlag(prefix))
+      .map(
+        ({ value: { prefix }, field }) =>
+          `${field}.prefix is ${valueText(prefix)}; it must be one such as APP_, so that no variable begins with ETCD_: etcd takes those for flags, and flags go into spec.etcd.extraArgs`,
+      ),
+    ...itemsOf(etcd, "volumeMounts")
+      .filter(({ value: { mountPath } }) => typeof mountPath === "string" && touchesData(mountPath))
+      .map(
+        ({ value: { mountPath }, field }) =>
+          `${field}.mountPath is ${valueText(mountPath)}; it must be neither above nor below ${VOLUME_PATH}, nor this: etcd's data are there`,
+      ),
+  ];
+}
+
+const FLAG_PREFIX = "ETCD_";
+
+function isFlag(variable: unknown): boolean {
+  return typeof variable === "string" && variable.startsWith(FLAG_PREFIX);
+}
+
+/** Whether a name that begins so may begin with ETCD_. */
+function mayMakeFlag(prefix: unknown): boolean {
+  const begin = typeof prefix === "string" ? prefix : "";
+  return isFlag(begin) || FLAG_PREFIX.startsWith(begin);
+}
+
+/** Whether one of the two paths leads to the other one. */
+function touchesData(path: string): boolean {
+  const [mount, data] = [partsOf(path), partsOf(VOLUME_PATH)];
+  const common = Math.min(mount.length, data.length);
+  return mount.slice(0, common).join("/") === data.slice(0, common).join("/");
+}
+
+/** The kubelet takes a path from the root on, however it is written. */
+function partsOf(path: string): readonly string[] {
+  const parts: string[] = [];
+  for (const part of path.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return parts;
+}

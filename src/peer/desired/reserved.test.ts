@@ -1,0 +1,413 @@
+import { describe, expect, test } from "vitest";
+import type { PartialPodTemplate } from "#peer/desired/merge.ts";
+import { podTemplate } from "#peer/desired/pod.ts";
+import { whyNotTemplate } from "#peer/desired/reserved.ts";
+import { peer } from "../../../test/kit/peer.ts";
+
+const OURS = podTemplate(peer());
+const ETCD = OURS.spec.containers[0]!;
+
+function spec(part: object): PartialPodTemplate {
+  return { spec: part };
+}
+function etcd(part: object): PartialPodTemplate {
+  return spec({ containers: [{ name: "etcd", ...part }] });
+}
+function sidecar(part: object): PartialPodTemplate {
+  return spec({ containers: [{ name: "sidecar", image: "x", ...part }] });
+}
+
+const POD = "spec.podTemplate.spec";
+const FIRST = `${POD}.containers[0]`;
+const FLAGS = "the operator starts etcd; flags of etcd go into spec.etcd.extraArgs";
+const PROBE = "the operator says what etcd is asked and how long it may take; other containers may have probes";
+const NAMES = "members find each other by the host names that the operator gives them";
+const AGAIN = "etcd is to be started again whenever it ends";
+const OWN = "it must be left out: it is the operator's own";
+const STAYS = "or left out: the operator has things of its own in it";
+
+/** What is written, and the sentences that are said of it. */
+const refused: readonly { name: string; given: PartialPodTemplate; expect: readonly string[] }[] = [
+  ...["command", "args"].map((field) => ({
+    name: `${field} of etcd`,
+    given: etcd({ [field]: ["--force-new-cluster"] }),
+    expect: [`${FIRST}.${field} is set; it must be left out: ${FLAGS}`],
+  })),
+  {
+    name: "the image of etcd and when it is pulled",
+    given: etcd({ image: "other/etcd:v3.6.16", imagePullPolicy: "Always" }),
+    expect: [
+      `${FIRST}.image is "other/etcd:v3.6.16"; it must be left out: spec.version and spec.image say which etcd runs`,
+      `${FIRST}.imagePullPolicy is "Always"; it must be left out: spec.image.pullPolicy says when it is pulled`,
+    ],
+  },
+  ...["startupProbe", "livenessProbe", "readinessProbe"].flatMap((field) => [
+    {
+      name: `the ${field} of etcd`,
+      given: etcd({ [field]: { periodSeconds: 1 } }),
+      expect: [`${FIRST}.${field} is set; it must be left out: ${PROBE}`],
+    },
+    {
+      name: `no ${field} of etcd`,
+      given: etcd({ [field]: null }),
+      expect: [`${FIRST}.${field} is null; it must be left out: ${PROBE}`],
+    },
+  ]),
+  {
+    name: "an etcd that is not started again",
+    given: etcd({ restartPolicy: "Never", restartPolicyRules: [] }),
+    expect: [
+      `${FIRST}.restartPolicy is "Never"; it must be "Always" or left out: ${AGAIN}`,
+      `${FIRST}.restartPolicyRules is set; it must be left out: ${AGAIN}`,
+    ],
+  },
+  ...["File", null].map((policy) => ({
+    name: `an etcd whose last words are lost (${policy})`,
+    given: etcd({ terminationMessagePolicy: policy }),
+    expect: [
+      `${FIRST}.terminationMessagePolicy is ${JSON.stringify(policy)}; it must be "FallbackToLogsOnError" or left out: the operator learns from the last lines of its log why etcd ended`,
+    ],
+  })),
+  {
+    name: "a variable that is a flag, among others that are not",
+    given: etcd({ env: [{ name: "TZ" }, { name: "ETCD_HEARTBEAT_INTERVAL", value: "1" }, { name: "ETCDCTL_API" }] }),
+    expect: [
+      `${FIRST}.env[1].name is "ETCD_HEARTBEAT_INTERVAL"; it must not begin with ETCD_: etcd takes such a variable for a flag, and flags go into spec.etcd.extraArgs`,
+    ],
+  },
+  ...[undefined, "", "E", "ETCD", "ETCD_", "ETCD_LOG_", 1].map((prefix) => ({
+    name: `variables from elsewhere that may be flags (prefix ${prefix})`,
+    given: etcd({ envFrom: [{ ...(prefix === undefined ? {} : { prefix }), configMapRef: { name: "x" } }] }),
+    expect: [
+      `${FIRST}.envFrom[0].prefix is ${prefix === undefined ? "not set" : JSON.stringify(prefix)}; it must be one such as APP_, so that no variable begins with ETCD_: etcd takes those for flags, and flags go into spec.etcd.extraArgs`,
+    ],
+  })),
+  ...ETCD.ports!.flatMap(({ containerPort, name }) =>
+    [etcd, sidecar].map((container) => ({
+      name: `port ${containerPort} of ${container.name}, by number and by name`,
+      given: container({
+        ports: [
+          { containerPort: 80, name: "http" },
+          { containerPort, name },
+        ],
+      }),
+      expect: [
+        `${FIRST}.ports[1].containerPort is ${containerPort}; it must be none of 2379, 2380, 2381: etcd listens there`,
+        `${FIRST}.ports[1].name is "${name}"; it must be none of etcd-client, etcd-peer, etcd-metrics: these are ports of etcd`,
+      ],
+    })),
+  ),
+  {
+    name: "a port of etcd in an init container",
+    given: spec({ initContainers: [{ name: "a", ports: [{ containerPort: 2379 }] }] }),
+    expect: [
+      `${POD}.initContainers[0].ports[0].containerPort is 2379; it must be none of 2379, 2380, 2381: etcd listens there`,
+    ],
+  },
+  ...[
+    "/var/lib/etcd",
+    "/var/lib/etcd/",
+    "/var/lib/etcd/data/member",
+    "/var/lib",
+    "/",
+    "",
+    "var/lib",
+    "//var/./lib/x/..",
+  ].map((mountPath) => ({
+    name: `a mount at ${mountPath}`,
+    given: etcd({ volumeMounts: [{ name: "x", mountPath }] }),
+    expect: [
+      `${FIRST}.volumeMounts[0].mountPath is "${mountPath}"; it must be neither above nor below /var/lib/etcd, nor this: etcd's data are there`,
+    ],
+  })),
+  ...[undefined, false, "true"].map((readOnly) => ({
+    name: `a sidecar that may write to the data (readOnly ${readOnly})`,
+    given: sidecar({
+      volumeMounts: [{ name: "etcd-data", mountPath: "/data", ...(readOnly === undefined ? {} : { readOnly }) }],
+    }),
+    expect: [
+      `${FIRST}.volumeMounts[0].readOnly is ${readOnly === undefined ? "not set" : JSON.stringify(readOnly)}; it must be true: only etcd writes to the volume etcd-data`,
+    ],
+  })),
+  {
+    name: "an init container that may write to the data",
+    given: spec({ initContainers: [{ name: "a", volumeMounts: [{ name: "etcd-data", mountPath: "/data" }] }] }),
+    expect: [
+      `${POD}.initContainers[0].volumeMounts[0].readOnly is not set; it must be true: only etcd writes to the volume etcd-data`,
+    ],
+  },
+  {
+    name: "two containers of one name",
+    given: spec({ containers: [{ name: "a" }, { name: "etcd" }, { name: "etcd" }] }),
+    expect: [
+      `${POD}.containers[2].name is "etcd", which is the name of ${POD}.containers[1]; each container must have its own`,
+    ],
+  },
+  {
+    name: "an init container with the name of etcd's",
+    given: spec({ initContainers: [{ name: "a" }, { name: "etcd" }] }),
+    expect: [`${POD}.initContainers[1].name is "etcd"; it must be another one: this is the name of etcd's container`],
+  },
+  ...["hostname", "subdomain"].flatMap((field) => [
+    { name: field, given: spec({ [field]: "x" }), expect: [`${POD}.${field} is "x"; it must be left out: ${NAMES}`] },
+    {
+      name: `no ${field}`,
+      given: spec({ [field]: null }),
+      expect: [`${POD}.${field} is null; it must be left out: ${NAMES}`],
+    },
+  ]),
+  {
+    name: "the host name with all its domains",
+    given: spec({ setHostnameAsFQDN: true }),
+    expect: [
+      `${POD}.setHostnameAsFQDN is true; it must be false or left out: a pod whose host name with all its domains is longer than 64 characters does not start`,
+    ],
+  },
+  {
+    name: "the network of the node",
+    given: spec({ hostNetwork: true }),
+    expect: [
+      `${POD}.hostNetwork is true; it must be false or left out: members on one node would take each other's ports`,
+    ],
+  },
+  ...["hostPID", "hostIPC"].map((field) => ({
+    name: `${field} of the node`,
+    given: spec({ [field]: true }),
+    expect: [`${POD}.${field} is true; it must be false or left out: a member shares nothing with its node`],
+  })),
+  {
+    name: "a pod that ends",
+    given: spec({ restartPolicy: "Never" }),
+    expect: [`${POD}.restartPolicy is "Never"; it must be "Always" or left out: ${AGAIN}`],
+  },
+  ...["Default", "None"].map((policy) => ({
+    name: `the DNS policy ${policy}`,
+    given: spec({ dnsPolicy: policy }),
+    expect: [
+      `${POD}.dnsPolicy is "${policy}"; it must be "ClusterFirst" or "ClusterFirstWithHostNet" or left out: only the DNS of the Kubernetes cluster knows the members; dnsConfig may add to it`,
+    ],
+  })),
+  {
+    name: "one node for all",
+    given: spec({ nodeName: "node-1" }),
+    expect: [
+      `${POD}.nodeName is "node-1"; it must be left out: it would put all members on one node, and their volumes wait for the scheduler; use nodeSelector or affinity`,
+    ],
+  },
+  ...[0, 9].map((seconds) => ({
+    name: `${seconds} seconds to end`,
+    given: spec({ terminationGracePeriodSeconds: seconds }),
+    expect: [
+      `${POD}.terminationGracePeriodSeconds is ${seconds}; it must be 10 or more: etcd takes up to 7 seconds to hand its leadership over before it ends`,
+    ],
+  })),
+  {
+    name: "a name for the address that has the member's own one",
+    given: spec({ hostAliases: [{ ip: "10.0.0.1" }, { ip: "127.0.0.1", hostnames: ["x"] }] }),
+    expect: [
+      `${POD}.hostAliases[1].ip is "127.0.0.1"; it must be another one, such as 127.0.0.2: a member finds its own name there`,
+    ],
+  },
+  {
+    name: "another volume for the data",
+    given: spec({ volumes: [{ name: "x" }, { name: "etcd-data", emptyDir: {} }] }),
+    expect: [
+      `${POD}.volumes[1].name is "etcd-data"; it must be another one: this volume is the member's data, which spec.storage describes`,
+    ],
+  },
+  {
+    name: "labels and annotations of the operator's group that it does not use yet",
+    given: { metadata: { labels: { "etcd.improbable.io/x": "y" }, annotations: { "etcd.improbable.io/x": "y" } } },
+    expect: [
+      `spec.podTemplate.metadata.labels[etcd.improbable.io/x] is "y"; ${OWN}`,
+      `spec.podTemplate.metadata.annotations[etcd.improbable.io/x] is "y"; ${OWN}`,
+    ],
+  },
+  ...["metadata", "spec"].map((field) => ({
+    name: `no ${field}`,
+    given: { [field]: null } as never,
+    expect: [`spec.podTemplate.${field} is null; it must be a map ${STAYS}`],
+  })),
+  ...["labels", "annotations"].map((field) => ({
+    name: `no ${field}`,
+    given: { metadata: { [field]: null } } as never,
+    expect: [`spec.podTemplate.metadata.${field} is null; it must be a map ${STAYS}`],
+  })),
+  ...["containers", "volumes", "hostAliases"].map((field) => ({
+    name: `a word for ${field}`,
+    given: spec({ [field]: "x" }),
+    expect: [`${POD}.${field} is "x"; it must be a list ${STAYS}`],
+  })),
+  ...["env", "ports", "volumeMounts"].map((field) => ({
+    name: `no ${field} of etcd`,
+    given: etcd({ [field]: null }),
+    expect: [`${FIRST}.${field} is null; it must be a list ${STAYS}`],
+  })),
+  ...["$patch", "$retainKeys", "$setElementOrder/containers", "$deleteFromPrimitiveList/args"].map((directive) => ({
+    name: `the directive ${directive}`,
+    given: sidecar({ securityContext: { [directive]: "x" } }),
+    expect: [
+      `${FIRST}.securityContext.${directive} is a directive of a patch; it must be left out: this is a part of a pod, and no patch`,
+    ],
+  })),
+  {
+    name: "items that cannot be told apart",
+    given: spec({ containers: [{ image: "x" }, { name: null }, { name: "a", env: [{ value: "x" }] }], volumes: [{}] }),
+    expect: [
+      `${FIRST} has no name; items of this list are told apart by it`,
+      `${POD}.containers[1] has no name; items of this list are told apart by it`,
+      `${POD}.containers[2].env[0] has no name; items of this list are told apart by it`,
+      `${POD}.volumes[0] has no name; items of this list are told apart by it`,
+    ],
+  },
+];
+
+describe("what is not for a pod template to say is refused in words", () => {
+  for (const { name, given, expect: sentences } of refused) {
+    test(name, () => expect(whyNotTemplate(given)).toEqual(sentences));
+  }
+});
+
+const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] = [
+  ["nothing", {}],
+  [
+    "labels and annotations of one's own",
+    {
+      metadata: {
+        labels: { team: "shop", "app.kubernetes.io/part-of": "shop" },
+        annotations: { "example.com/etcd.improbable.io/": "" },
+      },
+    },
+  ],
+  [
+    "sidecars, init containers and volumes",
+    spec({
+      initContainers: [{ name: "prepare", image: "x", restartPolicy: "Always", ports: [{ containerPort: 80 }] }],
+      containers: [
+        {
+          name: "shipper",
+          image: "x",
+          command: ["sh"],
+          args: ["-c"],
+          env: [{ name: "ETCD_ENDPOINT", value: "x" }],
+          envFrom: [{ configMapRef: { name: "x" } }],
+          livenessProbe: {},
+          restartPolicy: "Never",
+          volumeMounts: [
+            { name: "etcd-data", mountPath: "/data", readOnly: true },
+            { name: "scratch", mountPath: "/var/lib/etcd" },
+          ],
+        },
+        { name: "exporter", image: "x", env: null, ports: null },
+      ],
+      volumes: [{ name: "scratch", emptyDir: {} }],
+    }),
+  ],
+  [
+    "of etcd's container what is no business of the operator's",
+    etcd({
+      resources: { limits: { memory: "1Gi" } },
+      env: [
+        { name: "GOMEMLIMIT", value: "1GiB" },
+        { name: "GOMAXPROCS", value: "2" },
+      ],
+      envFrom: [{ prefix: "APP_", secretRef: { name: "x" } }],
+      lifecycle: { preStop: { sleep: { seconds: 1 } } },
+      ports: [{ containerPort: 2382, name: "debug" }],
+      securityContext: { runAsUser: 1000, capabilities: null },
+      restartPolicy: "Always",
+      terminationMessagePolicy: "FallbackToLogsOnError",
+      volumeMounts: [
+        { name: "x", mountPath: "/var/lib/etcd-wal" },
+        { name: "x", mountPath: "/tmp" },
+        { name: "etcd-data", mountPath: "/again", readOnly: true },
+      ],
+    }),
+  ],
+  ["an etcd whose restart policy is left to Kubernetes", etcd({ restartPolicy: null })],
+  [
+    "where and how the pod runs",
+    spec({
+      affinity: {},
+      topologySpreadConstraints: null,
+      tolerations: [{ operator: "Exists" }],
+      nodeSelector: { a: "b" },
+      priorityClassName: "important",
+      schedulerName: "other",
+      runtimeClassName: "gvisor",
+      serviceAccountName: "members",
+      automountServiceAccountToken: true,
+      imagePullSecrets: [{ name: "registry" }],
+      securityContext: { runAsUser: null },
+      shareProcessNamespace: true,
+      dnsConfig: { options: [{ name: "ndots", value: "1" }] },
+      hostAliases: [{ ip: "10.0.0.1", hostnames: ["x"] }],
+      terminationGracePeriodSeconds: 10,
+    }),
+  ],
+  [
+    "what is so in any case",
+    spec({
+      setHostnameAsFQDN: false,
+      hostNetwork: false,
+      hostPID: false,
+      hostIPC: false,
+      restartPolicy: "Always",
+      dnsPolicy: "ClusterFirst",
+    }),
+  ],
+  ["the DNS policy that only differs on the network of a node", spec({ dnsPolicy: "ClusterFirstWithHostNet" })],
+  [
+    "null where there is nothing of ours",
+    spec({
+      setHostnameAsFQDN: null,
+      hostNetwork: null,
+      hostPID: null,
+      hostIPC: null,
+      restartPolicy: null,
+      dnsPolicy: null,
+      nodeName: null,
+      terminationGracePeriodSeconds: null,
+      initContainers: null,
+    }),
+  ],
+  [
+    "a map whose keys are anybody's",
+    spec({ volumes: [{ name: "x", csi: { volumeAttributes: { $x: "y", patch: "z" } } }] }),
+  ],
+  [
+    "what the API server will refuse in its own words",
+    spec({ containers: [null, "x"], tolerations: { a: 1 }, unknown: 1 }),
+  ],
+  ["a time and paths of a wrong form", { ...etcd({ volumeMounts: [{ mountPath: 1 }], env: [{ name: 1 }] }) }],
+  ["a number of seconds of a wrong form", spec({ terminationGracePeriodSeconds: "5" })],
+];
+
+describe("what does the member no harm is allowed", () => {
+  for (const [name, given] of allowed) {
+    test(name, () => expect(whyNotTemplate(given)).toEqual([]));
+  }
+});
+
+// Whatever the operator puts into a pod some day: these are not there for a template to change.
+const ours: readonly (readonly [name: string, given: PartialPodTemplate])[] = [
+  ...Object.keys(OURS.metadata.labels).map(
+    (key) => [`label ${key}`, { metadata: { labels: { [key]: "x" } } }] as const,
+  ),
+  ...Object.keys(OURS.metadata.annotations).map(
+    (key) => [`annotation ${key}`, { metadata: { annotations: { [key]: "x" } } }] as const,
+  ),
+  ...OURS.spec.volumes!.map((volume) => [`volume ${volume.name}`, spec({ volumes: [volume] })] as const),
+  ...OURS.spec.hostAliases!.map((alias) => [`host alias ${alias.ip}`, spec({ hostAliases: [alias] })] as const),
+  ...ETCD.env!.map((variable) => [`variable ${variable.name}`, etcd({ env: [variable] })] as const),
+  ...ETCD.ports!.map((port) => [`port ${port.name}`, etcd({ ports: [port] })] as const),
+  ...ETCD.volumeMounts!.map(
+    (mount) => [`mount ${mount.name}`, etcd({ volumeMounts: [{ ...mount, readOnly: true }] })] as const,
+  ),
+];
+
+describe("what is ours stays ours", () => {
+  for (const [name, given] of ours) {
+    test(name, () => expect(whyNotTemplate(given)).toHaveLength(name.startsWith("port") ? 2 : 1));
+  }
+});

@@ -1,0 +1,112 @@
+import { GROUP, memberLabels } from "#api/names.ts";
+import type { PartialPodTemplate } from "#peer/desired/merge.ts";
+import { DATA_VOLUME, whyNotContainers } from "#peer/desired/reserved-container.ts";
+import {
+  itemsOf,
+  mapIn,
+  type Part,
+  type Reserved,
+  valueText,
+  whyNotFields,
+  whyNotMergeable,
+  whyNotMerged,
+} from "#peer/desired/reserved-field.ts";
+
+// What may a pod template of the user's not touch?
+//   What etcd, or what the operator says and decides of a member, depends on. All else is the user's: what does the member no harm is
+//   not judged here, and whether it makes a pod at all is for the API server to say.
+
+/**
+ * On shutdown etcd hands its leadership over, which takes seven seconds at most with its default election timeout (ReqTimeout in
+ * server/config/config.go of etcd), and then closes its files. Killed before, it leaves the others to find out.
+ */
+const MIN_GRACE_SECONDS = 10;
+/** The address under which a member finds its own name. */
+const OWN_ADDRESS = "127.0.0.1";
+
+const NAMES = { because: "members find each other by the host names that the operator gives them" };
+const NODE = { may: [null, false], because: "a member shares nothing with its node" };
+
+const OF_POD: Readonly<Record<string, Reserved>> = {
+  hostname: NAMES,
+  subdomain: NAMES,
+  setHostnameAsFQDN: {
+    may: [null, false],
+    because: "a pod whose host name with all its domains is longer than 64 characters does not start",
+  },
+  hostNetwork: { may: [null, false], because: "members on one node would take each other's ports" },
+  hostPID: NODE,
+  hostIPC: NODE,
+  restartPolicy: { may: [null, "Always"], because: "etcd is to be started again whenever it ends" },
+  dnsPolicy: {
+    may: [null, "ClusterFirst", "ClusterFirstWithHostNet"],
+    because: "only the DNS of the Kubernetes cluster knows the members; dnsConfig may add to it",
+  },
+  nodeName: {
+    may: [null],
+    because:
+      "it would put all members on one node, and their volumes wait for the scheduler; use nodeSelector or affinity",
+  },
+};
+
+/**
+ * What in a pod template is not for its author to say: sentences that name the field, what it is and what it may be.
+ * @param template as it was written: its parts may be anything
+ */
+export function whyNotTemplate(template: PartialPodTemplate): readonly string[] {
+  const whole: Part = { value: template as Part["value"], field: "spec.podTemplate" };
+  const metadata = mapIn(whole, "metadata");
+  const spec = mapIn(whole, "spec");
+  return [
+    ...whyNotMergeable(template, whole.field),
+    ...whyNotMerged(whole, ["metadata", "spec"], "map"),
+    ...whyNotMerged(metadata, ["labels", "annotations"], "map"),
+    ...whyNotMerged(spec, ["containers", "volumes", "hostAliases"], "list"),
+    ...whyNotOwn(mapIn(metadata, "labels"), isOwnLabel),
+    ...whyNotOwn(mapIn(metadata, "annotations"), isOwnKey),
+    ...whyNotFields(spec, OF_POD),
+    ...whyNotGrace(spec),
+    ...whyNotAliases(spec),
+    ...whyNotVolumes(spec),
+    ...whyNotContainers(spec),
+  ];
+}
+
+function whyNotOwn({ value, field }: Part, isOwn: (key: string) => boolean): readonly string[] {
+  return Object.entries(value)
+    .filter(([key]) => isOwn(key))
+    .map(([key, each]) => `${field}[${key}] is ${valueText(each)}; it must be left out: it is the operator's own`);
+}
+
+function isOwnKey(key: string): boolean {
+  return key.startsWith(`${GROUP}/`);
+}
+
+function isOwnLabel(key: string): boolean {
+  return isOwnKey(key) || Object.hasOwn(memberLabels("", ""), key);
+}
+
+function whyNotGrace({ value: { terminationGracePeriodSeconds: seconds }, field }: Part): readonly string[] {
+  if (typeof seconds !== "number" || seconds >= MIN_GRACE_SECONDS) return [];
+  return [
+    `${field}.terminationGracePeriodSeconds is ${seconds}; it must be ${MIN_GRACE_SECONDS} or more: etcd takes up to 7 seconds to hand its leadership over before it ends`,
+  ];
+}
+
+function whyNotAliases(spec: Part): readonly string[] {
+  return itemsOf(spec, "hostAliases")
+    .filter(({ value: { ip } }) => ip === OWN_ADDRESS)
+    .map(
+      ({ field }) =>
+        `${field}.ip is "${OWN_ADDRESS}"; it must be another one, such as 127.0.0.2: a member finds its own name there`,
+    );
+}
+
+function whyNotVolumes(spec: Part): readonly string[] {
+  return itemsOf(spec, "volumes")
+    .filter(({ value: { name } }) => name === DATA_VOLUME)
+    .map(
+      ({ field }) =>
+        `${field}.name is "${DATA_VOLUME}"; it must be another one: this volume is the member's data, which spec.storage describes`,
+    );
+}
