@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { PartialPodTemplate } from "#peer/desired/merge.ts";
+import { MERGE_KEYS } from "#peer/desired/merge-keys.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
 import { whyNotTemplate } from "#peer/desired/reserved.ts";
 import { peer } from "../../../test/kit/peer.ts";
 
-const OURS = podTemplate(peer());
-const ETCD = OURS.spec.containers[0]!;
+const ETCD = podTemplate(peer()).spec.containers[0]!;
 
 function spec(part: object): PartialPodTemplate {
   return { spec: part };
@@ -138,9 +138,9 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
   },
   {
     name: "two containers of one name",
-    given: spec({ containers: [{ name: "a" }, { name: "etcd" }, { name: "etcd" }] }),
+    given: spec({ containers: [{ name: "etcd" }, { name: "a" }, { name: "etcd" }] }),
     expect: [
-      `${POD}.containers[2].name is "etcd", which is the name of ${POD}.containers[1]; each container must have its own`,
+      `${POD}.containers[2].name is "etcd", which is the name of ${POD}.containers[0]; each container must have its own`,
     ],
   },
   {
@@ -389,25 +389,55 @@ describe("what does the member no harm is allowed", () => {
   }
 });
 
-// Whatever the operator puts into a pod some day: these are not there for a template to change.
-const ours: readonly (readonly [name: string, given: PartialPodTemplate])[] = [
-  ...Object.keys(OURS.metadata.labels).map(
-    (key) => [`label ${key}`, { metadata: { labels: { [key]: "x" } } }] as const,
-  ),
-  ...Object.keys(OURS.metadata.annotations).map(
-    (key) => [`annotation ${key}`, { metadata: { annotations: { [key]: "x" } } }] as const,
-  ),
-  ...OURS.spec.volumes!.map((volume) => [`volume ${volume.name}`, spec({ volumes: [volume] })] as const),
-  ...OURS.spec.hostAliases!.map((alias) => [`host alias ${alias.ip}`, spec({ hostAliases: [alias] })] as const),
-  ...ETCD.env!.map((variable) => [`variable ${variable.name}`, etcd({ env: [variable] })] as const),
-  ...ETCD.ports!.map((port) => [`port ${port.name}`, etcd({ ports: [port] })] as const),
-  ...ETCD.volumeMounts!.map(
-    (mount) => [`mount ${mount.name}`, etcd({ volumeMounts: [{ ...mount, readOnly: true }] })] as const,
-  ),
-];
-
-describe("what is ours stays ours", () => {
-  for (const [name, given] of ours) {
-    test(name, () => expect(whyNotTemplate(given)).toHaveLength(name.startsWith("port") ? 2 : 1));
+/** Every field of a value of ours, and the template that takes it away. */
+function removals(
+  value: unknown,
+  path: string,
+  within: (part: unknown) => unknown,
+): readonly (readonly [field: string, template: PartialPodTemplate])[] {
+  const fieldsOf = (map: object, field: string, wrap: (part: object) => unknown) =>
+    Object.entries(map).flatMap(([name, each]) => {
+      const [inner, put] = [`${field}.${name}`, (part: unknown) => wrap({ [name]: part })];
+      return [[inner, put(null) as PartialPodTemplate] as const, ...removals(each, inner, put)];
+    });
+  const key = MERGE_KEYS[path.replaceAll(/\[.*?\]/g, "").slice(1)];
+  if (Array.isArray(value)) {
+    return value.flatMap((item) => {
+      if (key === undefined) return [];
+      const { [key]: name, ...rest } = item;
+      return fieldsOf(rest, `${path}[${name}]`, (part) => within([{ [key]: name, ...part }]));
+    });
   }
+  return typeof value === "object" && value !== null ? fieldsOf(value, path, within) : [];
+}
+
+test("of all that the operator puts into a pod, a template may take away this and nothing else", () => {
+  const whole = podTemplate(peer({ spec: { podTemplate: { resources: { limits: { cpu: 2 } } } } }));
+  const fields = removals(whole, "", (part) => part);
+  expect(fields.length).toBeGreaterThan(60);
+  const allowed = fields.filter(([, given]) => whyNotTemplate(given).length === 0).map(([field]) => field);
+  // Of constraints all or none are ours, so what is in them does not matter.
+  expect(allowed.filter((field) => !field.startsWith(".spec.topologySpreadConstraints["))).toEqual([
+    ".spec.automountServiceAccountToken",
+    ".spec.enableServiceLinks",
+    ".spec.terminationGracePeriodSeconds",
+    ".spec.securityContext",
+    ".spec.securityContext.runAsNonRoot",
+    ".spec.securityContext.runAsUser",
+    ".spec.securityContext.runAsGroup",
+    ".spec.securityContext.fsGroup",
+    ".spec.securityContext.fsGroupChangePolicy",
+    ".spec.securityContext.seccompProfile",
+    ".spec.securityContext.seccompProfile.type",
+    ".spec.topologySpreadConstraints",
+    ".spec.containers[etcd].env[GOMAXPROCS].value",
+    ".spec.containers[etcd].resources",
+    ".spec.containers[etcd].resources.limits",
+    ".spec.containers[etcd].resources.limits.cpu",
+    ".spec.containers[etcd].securityContext",
+    ".spec.containers[etcd].securityContext.allowPrivilegeEscalation",
+    ".spec.containers[etcd].securityContext.readOnlyRootFilesystem",
+    ".spec.containers[etcd].securityContext.capabilities",
+    ".spec.containers[etcd].securityContext.capabilities.drop",
+  ]);
 });
