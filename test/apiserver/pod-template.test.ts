@@ -17,7 +17,7 @@ let headers: Record<string, string>;
 const COLLECTION = "/api/v1/namespaces/default/podtemplates";
 const STORED = "ours";
 /** Two questions each. */
-const RUNS = 500;
+const RUNS = 200;
 /** Of a pod of ours, what is there for who says nothing else: it is no part of what is merged. */
 const { topologySpreadConstraints: _, ...spec } = podTemplate(peer()).spec;
 const OURS = { ...podTemplate(peer()), spec };
