@@ -1,4 +1,4 @@
-import { DEFAULT_STORAGE, DEFAULT_VERSION } from "#api/v1alpha1/shared-schema.ts";
+import { DEFAULT_STORAGE, DEFAULT_VERSION } from "#api/common-schema.ts";
 import type { Draft, Service } from "#kube/kinds.ts";
 import { livenessProbe, readinessProbe, startupProbe } from "#peer/desired/probes.ts";
 import type { StatefulSet } from "./kube.ts";

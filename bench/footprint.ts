@@ -1,7 +1,7 @@
 // Memory and CPU of the operator at rest, and how soon it works after its start.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { benchOptions, median, print, rounded, say } from "./figure.ts";
 import { benchClient, createNamespace, etcdCluster, OPTIONS, readyCluster, removeNamespace } from "./kube.ts";
 import { allOperators, restartOperator, usage } from "./operator-process.ts";

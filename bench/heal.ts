@@ -3,8 +3,8 @@
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PEER_LABEL, REMOVAL_ANNOTATION } from "#api/names.ts";
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { systemClock } from "#base/clock.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";

@@ -1,7 +1,7 @@
 import type { IDeployment, IStatefulSet } from "kubernetes-models/apps/v1";
 import type { IServiceAccount } from "kubernetes-models/v1";
-import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { hasCode } from "#base/error.ts";
 import { NAMESPACES, PERSISTENT_VOLUMES } from "#kit/kinds.ts";
 import { KubeClient } from "#kube/client.ts";
@@ -95,7 +95,7 @@ export async function found<T extends KubeObject>(
 /** @param replicas 1 to 7 */
 export function etcdCluster(namespace: string, name: string, replicas: number): Draft<EtcdCluster> {
   return {
-    apiVersion: "etcd.improbable.io/v1alpha1",
+    apiVersion: "etcd.improbable.io/v1beta1",
     kind: "EtcdCluster",
     metadata: { namespace, name },
     spec: clusterSpecSchema.parse({ replicas }),

@@ -1,7 +1,7 @@
 // Seconds from creating a cluster to three healthy voters: the operator against a hand-written StatefulSet.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";

@@ -1,7 +1,7 @@
 // API requests by the operator: per cluster created, and per hour at rest. Counted by the API server, not by the operator.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { type AuditedRequest, AuditLog, countBy, isLease, isRead } from "#kit/audit-log.ts";
 import { benchOptions, median, print, rounded, say } from "./figure.ts";
 import { benchClient, createNamespace, etcdCluster, OPTIONS, readyCluster, removeNamespace } from "./kube.ts";

@@ -1,7 +1,7 @@
 // Seconds to grow and shrink a cluster that clients write to and read from without pause, and what they feel of it.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { DEFAULT_VERSION } from "#api/v1alpha1/shared-schema.ts";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { givenPlan, localPlan } from "./demonstration.ts";
 import { Journey } from "./journey.ts";
 import { DEFAULT_ETCD_VERSION } from "./versions.ts";

@@ -44,6 +44,15 @@ const VARIABLES: readonly Named[] = [
   { name: "changesPod", expression: "variables.resource == 'pods' && variables.updates" },
   { name: "writesReplicaSet", expression: "variables.resource == 'replicasets' && !variables.deletes" },
   { name: "writesService", expression: "variables.resource == 'services' && !variables.deletes" },
+  { name: "isDefinition", expression: "variables.resource == 'customresourcedefinitions'" },
+  {
+    name: "changesDefinition",
+    expression: "variables.isDefinition && variables.updates && request.?subResource.orValue('') == ''",
+  },
+  {
+    name: "changesDefinitionStatus",
+    expression: "variables.isDefinition && variables.updates && request.?subResource.orValue('') == 'status'",
+  },
   { name: "containers", expression: "pod.containers + pod.?initContainers.orValue([])" },
   {
     name: "probes",
@@ -61,6 +70,17 @@ const VARIABLES: readonly Named[] = [
 /** How a probe or a hook asks over the network. */
 const HANDLERS = ["httpGet", "tcpSocket"];
 
+/** What pods may mount, what of it can be put together in one volume, and where values of their environment may be from. */
+const VOLUMES = ["configMap", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected"];
+const SOURCES = ["clusterTrustBundle", "configMap", "downwardAPI"];
+const VALUES = ["configMapKeyRef", "fieldRef", "resourceFieldRef"];
+/** By what a claim asks for somebody's volume, or for a copy of somebody's data. */
+const EXISTING = ["volumeName", "dataSource", "dataSourceRef"];
+
+function isOneOf(thing: string, kinds: readonly string[]): string {
+  return `(${kinds.map((kind) => `has(${thing}.${kind})`).join(" || ")})`;
+}
+
 /** `pod` for the spec of the pods that a ReplicaSet makes. */
 function inTemplate(expression: string): string {
   return expression.replaceAll(/\bpod\./g, "object.spec.template.spec.");
@@ -70,6 +90,7 @@ function isManaged(labels: string): string {
   return `${labels}[?'${MANAGED_BY_LABEL}'].orValue('') == '${OPERATOR}'`;
 }
 
+/** Of the metadata. */
 function isSame(field: string): string {
   return `object.metadata.?${field} == oldObject.metadata.?${field}`;
 }
@@ -77,6 +98,14 @@ function isSame(field: string): string {
 function isOwnKey(key: string): string {
   return `${key}.startsWith('${GROUP}/')`;
 }
+
+/** How the API server calls who converts. */
+const CALL = "conversion.?webhook.?clientConfig";
+/** All of a CustomResourceDefinition's spec but the one field that is the operator's to write. */
+const DEFINITION_FIELDS = [
+  ...["group", "names", "scope", "versions", "preserveUnknownFields", "conversion.?strategy"],
+  ...["conversion.?webhook.?conversionReviewVersions", `${CALL}.?service`, `${CALL}.?url`],
+];
 
 /** A claim that lost its labels is still told by what it says of its data; the operator puts its labels back. */
 const HELD_DATA_OF_OURS = `'${CLAIM_CLUSTER_ID_ANNOTATION}' in variables.oldAnnotations`;
@@ -88,7 +117,8 @@ export const VALIDATIONS: readonly Validation[] = [
     message: `the operator creates no pods, and nothing without the label ${MANAGED_BY_LABEL}=${OPERATOR}`,
   },
   {
-    expression: `variables.creates || ${isManaged("variables.oldLabels")} || (variables.isClaim && ${HELD_DATA_OF_OURS})`,
+    // Definitions are made by who installs the operator, and have a rule of their own.
+    expression: `variables.creates || variables.isDefinition || ${isManaged("variables.oldLabels")} || (variables.isClaim && ${HELD_DATA_OF_OURS})`,
     message: `the operator changes and deletes only what has the label ${MANAGED_BY_LABEL}=${OPERATOR}`,
   },
   {
@@ -145,11 +175,25 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "claims that were put aside are deleted by people only",
   },
   {
+    // Who may write an EtcdCluster need not be allowed to read Secrets. Kinds of volumes that are not named here may name Secrets, too.
     expression: inTemplate(
-      "!variables.writesReplicaSet || (pod.?volumes.orValue([]).all(volume, has(volume.persistentVolumeClaim))" +
-        " && variables.containers.all(each, !has(each.envFrom) && each.?env.orValue([]).all(one, !has(one.valueFrom) || has(one.valueFrom.fieldRef))))",
+      `!variables.writesReplicaSet || pod.?volumes.orValue([]).all(volume, ${isOneOf("volume", VOLUMES)}` +
+        ` && volume.?projected.?sources.orValue([]).all(source, ${isOneOf("source", SOURCES)}))`,
     ),
-    message: "pods of the operator's ReplicaSets read no Secrets and no ConfigMaps, and mount nothing but claims",
+    message: `pods of the operator's ReplicaSets mount nothing but ${VOLUMES.join(", ")}, and no Secrets or tokens`,
+  },
+  {
+    expression: inTemplate(
+      "!variables.writesReplicaSet || pod.?volumes.orValue([]).all(volume," +
+        ` ${EXISTING.map((field) => `!volume.?ephemeral.?volumeClaimTemplate.?spec.?${field}.hasValue()`).join(" && ")})`,
+    ),
+    message: "volumes that pods of the operator's ReplicaSets bring are new ones, neither one by its name nor a copy",
+  },
+  {
+    expression:
+      "!variables.writesReplicaSet || variables.containers.all(each, each.?envFrom.orValue([]).all(one, has(one.configMapRef))" +
+      ` && each.?env.orValue([]).all(one, !has(one.valueFrom) || ${isOneOf("one.valueFrom", VALUES)}))`,
+    message: "containers of the operator's ReplicaSets have no Secrets in their environment",
   },
   {
     expression: inTemplate("!variables.writesReplicaSet || !pod.?automountServiceAccountToken.orValue(true)"),
@@ -193,10 +237,43 @@ export const VALIDATIONS: readonly Validation[] = [
     message: `of Secrets the operator writes only ${WEBHOOKS}`,
   },
   {
-    // A node port or a load balancer opens the cluster to the outside. What a person made so stays so when the operator writes.
+    expression: "!variables.isDefinition || variables.updates",
+    message: "the operator neither makes nor deletes a CustomResourceDefinition",
+  },
+  {
+    expression: `!variables.isDefinition || !variables.updates || oldObject.spec.group == '${GROUP}'`,
+    message: `of CustomResourceDefinitions the operator changes only those of ${GROUP}`,
+  },
+  {
+    expression: `!variables.isDefinition || !variables.updates || (${["labels", "annotations", "finalizers", "ownerReferences"].map((each) => isSame(each)).join(" && ")})`,
+    message: "of the metadata of a CustomResourceDefinition the operator changes nothing",
+  },
+  {
+    // Whom to trust is said beside whom to call; whom to call, and everything else, says who installs the operator.
+    expression: `!variables.changesDefinition || (${DEFINITION_FIELDS.map((each) => `object.spec.?${each} == oldObject.spec.?${each}`).join(" && ")})`,
+    message: "of the spec of a CustomResourceDefinition the operator changes only whom to trust for conversions",
+  },
+  {
+    expression: `!variables.changesDefinition || object.spec.?${CALL}.?caBundle == oldObject.spec.?${CALL}.?caBundle || oldObject.spec.?${CALL}.?service.?name.orValue('') == '${WEBHOOKS}'`,
+    message: `the operator says whom to trust only for conversions by its own Service ${WEBHOOKS}`,
+  },
+  {
     expression:
-      "!variables.writesService || object.spec.?type.orValue('ClusterIP') == 'ClusterIP' || (variables.updates && object.spec.?type == oldObject.spec.?type)",
-    message: "the operator's Services have the type ClusterIP",
+      "!variables.changesDefinitionStatus || object.status.?storedVersions == oldObject.status.?storedVersions || oldObject.spec.versions.exists(each, each.storage && object.status.?storedVersions.orValue([]) == [each.name])",
+    message: "as stored versions of a CustomResourceDefinition the operator sets only the one that is stored",
+  },
+  {
+    expression: `!variables.changesDefinitionStatus || (${["conditions", "acceptedNames"].map((each) => `object.status.?${each} == oldObject.status.?${each}`).join(" && ")})`,
+    message: "of the status of a CustomResourceDefinition the operator changes only its stored versions",
+  },
+  {
+    // A node port or a load balancer opens the cluster to the outside: only what clients use may be opened, as somebody asks for it
+    // (spec.clientService.type). What a person made so stays so when the operator writes.
+    expression:
+      "!variables.writesService || object.spec.?type.orValue('ClusterIP') == 'ClusterIP' || (variables.updates && object.spec.?type == oldObject.spec.?type)" +
+      " || (object.metadata.name.endsWith('-client') && object.spec.?type.orValue('') in ['NodePort', 'LoadBalancer'])",
+    message:
+      "the operator's Services have the type ClusterIP, or, when their names end with -client, NodePort or LoadBalancer",
   },
   {
     // Whoever may choose them takes over the traffic that all nodes send to those addresses.
@@ -229,6 +306,7 @@ export function admissionPolicy(user: string, labels: Readonly<Record<string, st
             rule("", ["persistentvolumeclaims", "pods", "secrets", "services"], every),
             rule("apps", ["replicasets"], every),
             rule("policy", ["poddisruptionbudgets"], every),
+            rule("apiextensions.k8s.io", ["customresourcedefinitions", "customresourcedefinitions/status"], every),
             // A peer that lost its labels is still its cluster's, and is looked after.
             rule(GROUP, ["etcdpeers"], ["CREATE"]),
           ],

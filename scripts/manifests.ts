@@ -1,6 +1,6 @@
 import { customResourceDefinitions } from "#api/crd.ts";
 import { CLUSTER_ADMISSION, CLUSTER_ADMISSION_PATH, OPERATOR, WEBHOOKS } from "#api/names.ts";
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import {
   CLUSTER_LEASE_NAMESPACE,
   LEASE_PERMISSIONS,
@@ -8,6 +8,7 @@ import {
   WEBHOOK_PERMISSIONS,
 } from "../src/bin/permissions.ts";
 import { admissionPolicy } from "./admission-policy.ts";
+import { conversionPolicy } from "./conversion-policy.ts";
 
 /** Where the operator runs. */
 export const OPERATOR_NAMESPACE = "etcd-operator-system";
@@ -31,7 +32,7 @@ type Manifest = Record<string, unknown> & { kind: string; metadata: { name: stri
 
 /** The CustomResourceDefinitions, one object each. */
 export function crdManifests(): Manifest[] {
-  return customResourceDefinitions() as unknown as Manifest[];
+  return customResourceDefinitions(OPERATOR_NAMESPACE) as unknown as Manifest[];
 }
 
 /**
@@ -79,6 +80,7 @@ export function operatorManifests(image: string): Manifest[] {
       ];
     }),
     ...(admissionPolicy(OPERATOR_USER, LABELS) as unknown as Manifest[]),
+    ...(conversionPolicy(LABELS) as unknown as Manifest[]),
     {
       apiVersion: "policy/v1",
       kind: "PodDisruptionBudget",

@@ -44,13 +44,17 @@ export const REASONS = {
   Acting: "The operator makes the change that the message names.",
   Scaling: "Members are being added or removed, one at a time.",
   Replacing: "A member that is lost or could not start is being replaced.",
-  Paused: "The annotation etcd.improbable.io/paused is set: the operator looks and tells, and changes nothing.",
-  NotPaused: "The annotation etcd.improbable.io/paused is gone: the operator acts again.",
+  Paused:
+    "By spec.paused or the annotation etcd.improbable.io/paused: the operator looks and tells, and changes nothing.",
+  NotPaused:
+    "Neither spec.paused nor the annotation etcd.improbable.io/paused pauses any more: the operator acts again.",
   ClientServiceSilent: "Every member is healthy, and whoever connects through the client Service is not answered yet.",
   Rolling: "Members are being restarted, one after another, with what the spec asks for.",
   UpdateStopped:
     "The first member that was restarted with what the spec asks for did not become healthy, and was put back; the message says why.",
   NoVersionPath: "Members cannot go to spec.version from what they run; the message says what to do instead.",
+  SpecRefused:
+    "The spec asks for what no member could run; the message names the field, what it is and what it may be. Members keep what they have.",
   OtherClusterAnswered: "A member answered with the ID of another cluster or member; it is not believed.",
   SameCluster: "No member answers with the ID of another cluster or member any more.",
   FullStrength: "No member is missing.",

@@ -1,11 +1,14 @@
 import type { z } from "zod";
 import { CONDITION_TYPES } from "#api/conditions.ts";
-import { GROUP, MAX_CLUSTER_NAME_LENGTH } from "#api/names.ts";
+import { CONVERSION_PATH, GROUP, MAX_CLUSTER_NAME_LENGTH, WEBHOOKS } from "#api/names.ts";
 import { type JsonSchema, structural } from "#api/structural.ts";
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
-import { clusterSpecSchema, clusterStatusSchema } from "#api/v1alpha1/cluster-schema.ts";
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
-import { peerSpecSchema, peerStatusSchema } from "#api/v1alpha1/peer-schema.ts";
+import { clusterSpecSchema as clusterSpecV1alpha1 } from "#api/v1alpha1/cluster-schema.ts";
+import { peerSpecSchema as peerSpecV1alpha1 } from "#api/v1alpha1/peer-schema.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
+import { clusterStatusSchema, peerStatusSchema } from "#api/v1beta1/status-schema.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 
 interface Column {
@@ -20,7 +23,8 @@ interface Definition {
   resource: Resource<KubeObject>;
   description: string;
   shortNames: string[];
-  spec: z.ZodType;
+  /** By version; the resource's own is the one that is stored. */
+  specs: Readonly<Record<string, z.ZodType>>;
   status: z.ZodType;
   columns: Column[];
   scale?: Record<string, string>;
@@ -60,7 +64,7 @@ const DEFINITIONS: readonly Definition[] = [
     resource: ETCD_CLUSTERS,
     description: "An etcd cluster: declare how many members it has, and the operator makes it so and keeps it so.",
     shortNames: ["etcd"],
-    spec: clusterSpecSchema,
+    specs: { v1beta1: clusterSpecSchema, v1alpha1: clusterSpecV1alpha1 },
     status: clusterStatusSchema,
     columns: [
       { name: "Ready", type: "string", jsonPath: ".status.ready", description: "Healthy voters / wanted voters" },
@@ -86,7 +90,7 @@ const DEFINITIONS: readonly Definition[] = [
     resource: ETCD_PEERS,
     description: "One member of an etcd cluster. Made by the operator for each member of an EtcdCluster.",
     shortNames: ["etcdp"],
-    spec: peerSpecSchema,
+    specs: { v1beta1: peerSpecSchema, v1alpha1: peerSpecV1alpha1 },
     status: peerStatusSchema,
     columns: [
       { name: "Cluster", type: "string", jsonPath: ".spec.clusterName" },
@@ -98,26 +102,16 @@ const DEFINITIONS: readonly Definition[] = [
   },
 ];
 
-/** Every CustomResourceDefinition of the operator, ready to be applied or written as a file. */
-export function customResourceDefinitions(): readonly KubeObject[] {
-  return DEFINITIONS.map(definitionOf);
+/**
+ * Every CustomResourceDefinition of the operator, ready to be applied or written as a file.
+ * @param operatorNamespace where the operator runs, who converts between versions
+ */
+export function customResourceDefinitions(operatorNamespace: string): readonly KubeObject[] {
+  return DEFINITIONS.map((definition) => definitionOf(definition, operatorNamespace));
 }
 
-function definitionOf(definition: Definition): KubeObject {
-  const { resource } = definition;
-  const schema: JsonSchema = {
-    type: "object",
-    description: definition.description,
-    required: ["spec"],
-    properties: {
-      apiVersion: { type: "string" },
-      kind: { type: "string" },
-      metadata: { type: "object" },
-      spec: structural(definition.spec),
-      status: structural(definition.status),
-    },
-    ...(definition.rules === undefined ? {} : { "x-kubernetes-validations": definition.rules }),
-  };
+function definitionOf(definition: Definition, operatorNamespace: string): KubeObject {
+  const { resource, specs } = definition;
   const object = {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
@@ -133,17 +127,42 @@ function definitionOf(definition: Definition): KubeObject {
         shortNames: definition.shortNames,
         categories: ["all"],
       },
-      versions: [
-        {
-          name: resource.version,
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: schema },
-          subresources: { status: {}, ...(definition.scale === undefined ? {} : { scale: definition.scale }) },
-          additionalPrinterColumns: definition.columns,
+      versions: Object.entries(specs).map(([name, spec]) => versionOf(definition, name, spec)),
+      // Whom to trust then (`caBundle`) is written by the operator.
+      conversion: {
+        strategy: "Webhook",
+        webhook: {
+          clientConfig: {
+            service: { name: WEBHOOKS, namespace: operatorNamespace, port: 443, path: CONVERSION_PATH },
+          },
+          conversionReviewVersions: ["v1"],
         },
-      ],
+      },
     },
   };
   return object as unknown as KubeObject;
+}
+
+function versionOf(definition: Definition, name: string, spec: z.ZodType) {
+  const schema: JsonSchema = {
+    type: "object",
+    description: definition.description,
+    required: ["spec"],
+    properties: {
+      apiVersion: { type: "string" },
+      kind: { type: "string" },
+      metadata: { type: "object" },
+      spec: structural(spec),
+      status: structural(definition.status),
+    },
+    ...(definition.rules === undefined ? {} : { "x-kubernetes-validations": definition.rules }),
+  };
+  return {
+    name,
+    served: true,
+    storage: name === definition.resource.version,
+    schema: { openAPIV3Schema: schema },
+    subresources: { status: {}, ...(definition.scale === undefined ? {} : { scale: definition.scale }) },
+    additionalPrinterColumns: definition.columns,
+  };
 }

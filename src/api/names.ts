@@ -10,6 +10,11 @@ export const OPERATOR = "etcd-cluster-operator";
 /** What etcd's container is called in each member's pod. */
 export const ETCD_CONTAINER = "etcd";
 
+/** The volume of a member's pod that holds its data. */
+export const DATA_VOLUME = "etcd-data";
+/** Where it is mounted. The data is one folder below, so that file systems may keep things of their own beside it. */
+export const VOLUME_PATH = "/var/lib/etcd";
+
 export const CLIENT_PORT = 2379;
 export const PEER_PORT = 2380;
 /** Plain HTTP for `/metrics`, `/livez` and `/readyz`; never carries data. */
@@ -32,6 +37,11 @@ export const PEER_LABEL = `${GROUP}/peer-name`;
 export const APPLIED_HASH_ANNOTATION = `${GROUP}/applied-hash`;
 /** On a ReplicaSet, its template, and thereby each pod: the revision (api/revision.ts) that the pod was or will be made from. */
 export const REVISION_ANNOTATION = `${GROUP}/revision`;
+/**
+ * On the client Service: which of its labels and annotations come from `spec.clientService.metadata`, as JSON. What stands here and is
+ * not asked for any more goes; all others belong to somebody else.
+ */
+export const METADATA_KEYS_ANNOTATION = `${GROUP}/metadata-keys`;
 /** On claims: whose data this is. A claim outlives every other object of its member. */
 export const CLAIM_CLUSTER_ID_ANNOTATION = `${GROUP}/cluster-id`;
 export const CLAIM_CLUSTER_TOKEN_ANNOTATION = `${GROUP}/cluster-token`;
@@ -81,8 +91,13 @@ export const FENCE = "fenced-because-joined=http://fenced.invalid:2380";
 export const WEBHOOKS = `${OPERATOR}-webhooks`;
 /** Path of the webhook that checks EtcdClusters. */
 export const CLUSTER_ADMISSION_PATH = "/admission/etcdclusters";
+/** Path of the webhook that turns objects of one version of the API into those of another. */
+export const CONVERSION_PATH = "/conversion";
 /** What people read when it refuses something. */
 export const CLUSTER_ADMISSION = `etcdclusters.${GROUP}`;
+
+/** On objects of v1alpha1: what v1beta1 says of them beyond what v1alpha1 can, as JSON. */
+export const BEYOND_V1ALPHA1_ANNOTATION = `${GROUP}/v1beta1`;
 
 /** On an EtcdCluster, with the value "true": the operator looks and tells, and changes nothing. */
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;

@@ -1,13 +1,36 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { converted } from "#api/conversion.ts";
+import { GROUP } from "#api/names.ts";
+import { podTemplateFromV1alpha1 } from "#api/pod-template/conversion.ts";
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
-import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
-import { peerSpecSchema } from "#api/v1alpha1/peer-schema.ts";
+import { clusterSpecSchema as clusterSpecV1alpha1 } from "#api/v1alpha1/cluster-schema.ts";
+import { peerSpecSchema as peerSpecV1alpha1 } from "#api/v1alpha1/peer-schema.ts";
+import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 
-type PodTemplate = MemberTemplate["podTemplate"];
+/** As v1alpha1 says it. */
+interface PodTemplate {
+  readonly metadata?: object;
+  readonly resources?: object;
+  readonly affinity?: object;
+}
 
 function of(podTemplate: PodTemplate, version = "3.6.16"): string {
-  return revisionOf({ version, podTemplate });
+  return revisionOf({ version, podTemplate: podTemplateFromV1alpha1(podTemplate, undefined) ?? {} });
+}
+
+/** The revision of what was written in v1alpha1, as the operator gets it. */
+function ofV1alpha1(kind: string, spec: unknown): string {
+  const object = { apiVersion: `${GROUP}/v1alpha1`, kind, metadata: {}, spec };
+  return revisionOf(converted(object, kind, "v1beta1", GROUP).spec as MemberTemplate);
+}
+
+function ofV1beta1(spec: object): string {
+  return revisionOf(clusterSpecSchema.parse({ replicas: 3, ...spec }));
+}
+
+function ofPod(spec: object): string {
+  return ofV1beta1({ podTemplate: { spec } });
 }
 
 /** Two terms, each of two expressions. */
@@ -99,7 +122,114 @@ const different: readonly { name: string; revision: string }[] = [
   { name: "the same one twice", revision: of({ affinity: { a: [1, 2, 2] } }) },
   { name: "a list within the list", revision: of({ affinity: { a: [[1, 2]] } }) },
   { name: "a null in the affinity", revision: of({ affinity: { a: null } }) },
+  { name: "a label", revision: ofV1beta1({ podTemplate: { metadata: { labels: { a: "1" } } } }) },
+  { name: "a repository", revision: ofV1beta1({ image: { repository: "registry.example/etcd" } }) },
+  { name: "a secret to pull with", revision: ofV1beta1({ image: { pullSecrets: [{ name: "a" }] } }) },
+  { name: "a quota", revision: ofV1beta1({ etcd: { quotaBackendBytes: "4Gi" } }) },
+  { name: "the quota that suits the volume", revision: ofV1beta1({ etcd: { quotaBackendBytes: "Auto" } }) },
+  { name: "a heartbeat", revision: ofV1beta1({ etcd: { heartbeatInterval: "200ms" } }) },
+  { name: "an election timeout", revision: ofV1beta1({ etcd: { electionTimeout: "2s" } }) },
+  { name: "a flag", revision: ofV1beta1({ etcd: { extraArgs: { "max-txn-ops": "256" } } }) },
+  { name: "a variable", revision: ofPod({ containers: [{ name: "etcd", env: [{ name: "A", value: "1" }] }] }) },
+  { name: "a sidecar", revision: ofPod({ containers: [{ name: "shipper", image: "a" }] }) },
+  { name: "another sidecar", revision: ofPod({ containers: [{ name: "shipper", image: "b" }] }) },
+  { name: "a priority", revision: ofPod({ priorityClassName: "important" }) },
+  { name: "a toleration", revision: ofPod({ tolerations: [{ operator: "Exists" }] }) },
+  { name: "no placement", revision: ofPod({ topologySpreadConstraints: [] }) },
+  { name: "no user", revision: ofPod({ securityContext: { runAsUser: null } }) },
+  {
+    name: "one variable after another",
+    revision: ofPod({ containers: [{ name: "a", env: [{ name: "A" }, { name: "B" }] }] }),
+  },
+  {
+    name: "the other way round",
+    revision: ofPod({ containers: [{ name: "a", env: [{ name: "B" }, { name: "A" }] }] }),
+  },
+  { name: "another pull policy", revision: ofV1beta1({ image: { pullPolicy: "Always" } }) },
+  {
+    name: "history for an hour",
+    revision: ofV1beta1({ etcd: { autoCompaction: { mode: "Periodic", retention: "1h" } } }),
+  },
+  {
+    name: "history of an hour's revisions",
+    revision: ofV1beta1({ etcd: { autoCompaction: { mode: "Revision", retention: "3600000" } } }),
+  },
+  { name: "two init containers", revision: ofPod({ initContainers: [{ name: "a" }, { name: "b" }] }) },
+  { name: "the same ones, the other way round", revision: ofPod({ initContainers: [{ name: "b" }, { name: "a" }] }) },
 ];
+
+describe("in v1beta1 a revision is the same when", () => {
+  const alike: readonly { name: string; specs: readonly object[] }[] = [
+    {
+      name: "nothing is said in another way",
+      specs: [
+        {},
+        { image: {} },
+        { image: { pullSecrets: [] } },
+        { etcd: {} },
+        { etcd: { extraArgs: {} } },
+        { podTemplate: { spec: {} } },
+        { podTemplate: { spec: { containers: [] } } },
+        { podTemplate: { spec: { containers: [{ name: "etcd" }], tolerations: [] } } },
+      ],
+    },
+    {
+      name: "amounts and durations are written in another way",
+      specs: [
+        { etcd: { quotaBackendBytes: "4Gi", heartbeatInterval: "1s", electionTimeout: "10s" } },
+        { etcd: { quotaBackendBytes: 4 * 1024 ** 3, heartbeatInterval: "1000ms", electionTimeout: "0.1m4s" } },
+      ],
+    },
+    {
+      name: "what has no order is in another one",
+      specs: [
+        {
+          podTemplate: {
+            spec: { containers: [{ name: "a" }, { name: "b" }], tolerations: [{ key: "a" }, { key: "b" }] },
+          },
+        },
+        {
+          podTemplate: {
+            spec: { containers: [{ name: "b" }, { name: "a" }], tolerations: [{ key: "b" }, { key: "a" }] },
+          },
+        },
+      ],
+    },
+    {
+      name: "an empty list stands beside what says something",
+      specs: [
+        { podTemplate: { spec: { tolerations: [{ key: "a" }] } } },
+        { podTemplate: { spec: { tolerations: [{ key: "a" }], volumes: [], initContainers: [] } } },
+        { podTemplate: { spec: { tolerations: [{ key: "a" }], containers: [{ name: "etcd", env: [] }] } } },
+      ],
+    },
+    {
+      name: "history is kept for as long",
+      specs: [
+        { etcd: { autoCompaction: { mode: "Periodic", retention: "1h" } } },
+        { etcd: { autoCompaction: { mode: "Periodic", retention: "60m" } } },
+      ],
+    },
+    {
+      name: "a sidecar asks for as much",
+      specs: [
+        { podTemplate: { spec: { containers: [{ name: "a", resources: { requests: { cpu: "1" } } }] } } },
+        { podTemplate: { spec: { containers: [{ name: "a", resources: { requests: { cpu: "1000m" } } }] } } },
+      ],
+    },
+    {
+      name: "the image is pulled as it is without a word",
+      specs: [{ image: { repository: "a" } }, { image: { repository: "a", pullPolicy: "IfNotPresent" } }],
+    },
+    {
+      name: "only what restarts nobody differs",
+      specs: [{}, { paused: true }, { clientService: { type: "NodePort" } }, { updateStrategy: { type: "OnDelete" } }],
+    },
+  ];
+  test.each(alike)("$name", ({ specs }) => {
+    expect(new Set(specs.map(ofV1beta1)).size).toBe(1);
+  });
+});
 
 test("a revision differs for all that means something else", () => {
   const names = Map.groupBy(different, ({ revision }) => revision);
@@ -138,6 +268,20 @@ test("what the API server stores and gives back has the same revision", () => {
   fc.assert(
     fc.property(templates, (template) => {
       expect(of(JSON.parse(JSON.stringify(template)) as PodTemplate)).toBe(of(template as PodTemplate));
+    }),
+  );
+});
+
+test("whatever was stored has a revision", () => {
+  const anything = fc.record({ metadata: fc.jsonValue(), spec: fc.jsonValue() });
+  const inner = fc.dictionary(
+    fc.constantFrom("containers", "initContainers", "affinity", "volumes", "tolerations", "topologySpreadConstraints"),
+    fc.jsonValue(),
+  );
+  fc.assert(
+    fc.property(fc.oneof(anything, fc.record({ spec: inner })), fc.jsonValue(), (podTemplate, extraArgs) => {
+      const given = { version: "3.6.16", podTemplate, etcd: { extraArgs } } as unknown as MemberTemplate;
+      expect(revisionOf(given)).toMatch(/^[0-9a-f]{16}$/);
     }),
   );
 });
@@ -188,11 +332,13 @@ describe("an upgrade of the operator restarts nobody", () => {
       },
       ...peer,
     };
-    expect(revisionOf(peerSpecSchema.parse(spec))).toBe(revisionOf(clusterSpecSchema.parse(cluster)));
+    expect(ofV1alpha1("EtcdPeer", peerSpecV1alpha1.parse(spec))).toBe(
+      ofV1alpha1("EtcdCluster", clusterSpecV1alpha1.parse(cluster)),
+    );
   });
 });
 
 test("these revisions stand on pods that run: another one of the same wish would restart every member", () => {
-  expect(revisionOf(clusterSpecSchema.parse({ replicas: 3 }))).toBe("21e53824edcfea7e");
-  expect(revisionOf(clusterSpecSchema.parse(stored[1]!.cluster))).toBe("e6a5ec95e351aa18");
+  expect(ofV1beta1({})).toBe("21e53824edcfea7e");
+  expect(ofV1alpha1("EtcdCluster", stored[1]!.cluster)).toBe("e6a5ec95e351aa18");
 });

@@ -1,6 +1,6 @@
 import { CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, PEER_LABEL } from "#api/names.ts";
-import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
 import { CLUSTER_INDEX } from "#cluster/observe.ts";

@@ -1,4 +1,7 @@
 import { OPERATOR, WEBHOOKS } from "#api/names.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { resourceName } from "#kube/kinds.ts";
 
 /** A rule of a ClusterRole (rbac.authorization.k8s.io/v1). */
 export interface Permission {
@@ -12,6 +15,8 @@ export interface Permission {
 const READ = ["get", "list", "watch"] as const;
 /** Of kinds that are only ever read through a cache. */
 const FOLLOW = ["list", "watch"] as const;
+
+const DEFINITIONS = [ETCD_CLUSTERS, ETCD_PEERS].map((each) => resourceName(each));
 
 /**
  * What the operator may do, and no more: each line is a read of caches.ts, a write of an `act.ts` or what the webhooks need.
@@ -35,9 +40,9 @@ export const PERMISSIONS: readonly Permission[] = [
     verbs: [...READ, "create", "update", "patch", "delete"],
   },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdpeers/status"], verbs: ["update"] },
-  // cluster: Services and budget; peer: the ReplicaSet
+  // cluster: Services and budget, which goes when nobody wants one; peer: the ReplicaSet
   { apiGroups: [""], resources: ["services"], verbs: [...FOLLOW, "create", "update"] },
-  { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: [...FOLLOW, "create", "update"] },
+  { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: [...FOLLOW, "create", "update", "delete"] },
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: [...FOLLOW, "create", "update"] },
   // peer: the claim; deleted only after somebody asked for fewer members, patched only to put it aside or its labels back
   { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: [...READ, "create", "patch", "delete"] },
@@ -52,6 +57,20 @@ export const PERMISSIONS: readonly Permission[] = [
     resources: ["validatingwebhookconfigurations"],
     verbs: ["get", "update"],
     resourceNames: [OPERATOR],
+  },
+  // webhooks: the same for conversions between versions; migration: which versions are stored. The policy lets nothing else of a
+  // definition be changed.
+  {
+    apiGroups: ["apiextensions.k8s.io"],
+    resources: ["customresourcedefinitions"],
+    verbs: ["get", "update"],
+    resourceNames: DEFINITIONS,
+  },
+  {
+    apiGroups: ["apiextensions.k8s.io"],
+    resources: ["customresourcedefinitions/status"],
+    verbs: ["update"],
+    resourceNames: DEFINITIONS,
   },
   // events, for people
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },

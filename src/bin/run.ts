@@ -1,4 +1,7 @@
-import { OPERATOR, PAUSED_ANNOTATION } from "#api/names.ts";
+import { OPERATOR } from "#api/names.ts";
+import { pausedBy } from "#api/pause.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { systemClock } from "#base/clock.ts";
 import { createLog, type Log } from "#base/log.ts";
 import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
@@ -13,6 +16,7 @@ import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { Election } from "#kube/lease.ts";
 import { LeasePair } from "#kube/lease-pair.ts";
 import { limitsFor } from "#kube/rate.ts";
+import { migrateStorage } from "#kube/storage-migration.ts";
 import { httpTransport, type Transport } from "#kube/transport.ts";
 import { peerController, peerKeysFor } from "#peer/controller.ts";
 import { ControlLoop } from "#runtime/control-loop.ts";
@@ -69,6 +73,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
       times.kube(observation);
     },
   };
+  const isStarting = (): boolean => !Object.values(caches).every(({ synced: isSynced }) => isSynced);
   // Of their own: they answer without the lease, and while the controllers have used up what they may ask for.
   const webhookKube = new KubeClient({ ...reach, transport: wires.kube(config) });
   const webhooks = await startWebhooks({
@@ -79,7 +84,8 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     clock,
     log,
     observe: times.webhook,
-    mayWrite: () => election.mayAct() || !Object.values(caches).every(({ synced: isSynced }) => isSynced),
+    mayWrite: () => election.mayAct() || isStarting(),
+    isStarting,
   });
   const kube = new KubeClient({ ...reach, transport: wires.kube(config), mayChange: () => election.mayAct() });
   const pool = new TransportPool(clock);
@@ -129,7 +135,10 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
       onStarted: async (leading) => {
         log.info({}, "this process leads: at work");
         await Promise.race([
-          Promise.all(rooms.map((room) => room.run(leading, flags.workers))),
+          Promise.all([
+            ...rooms.map((room) => room.run(leading, flags.workers)),
+            migrateStorage({ kube, clock, log }, [ETCD_CLUSTERS, ETCD_PEERS], leading),
+          ]),
           aborted(leading, DRAIN_MS),
         ]);
         await events.flush(AbortSignal.timeout(FLUSH_MS)); // The term still lasts: without the lease nothing is written.
@@ -240,8 +249,8 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
   ] as const;
 }
 
-function isPaused({ metadata }: KubeObject): boolean {
-  return metadata.annotations?.[PAUSED_ANNOTATION] !== undefined;
+function isPaused(cluster: KubeObject): boolean {
+  return pausedBy(cluster as EtcdCluster) !== undefined;
 }
 
 function peersOf(caches: Caches, { metadata }: KubeObject): readonly KubeObject[] {

@@ -72,22 +72,37 @@ describe("an identity by which a kept claim's member has not joined", () => {
   });
 });
 
+/** What is deleted by the step, and what the room is told of it. */
+async function deletedBy(step: ClusterStep) {
+  const deleted: unknown[] = [];
+  const kube = {
+    delete: ({ kind }: Resource<KubeObject>, ref: object, { preconditions }: { preconditions?: object }) => {
+      deleted.push({ kind, ref, preconditions });
+      return Promise.resolve();
+    },
+  } as unknown as ClusterWrites["kube"];
+  const etcd = {} as ClusterWrites["etcd"];
+  const written = await actOnCluster({ kube, etcd }, step, cluster(), AbortSignal.timeout(1_000));
+  return { deleted, written };
+}
+
+test("a budget that nobody wants is deleted as it was read: one of the same name may be somebody else's", async () => {
+  const live = cluster().budget!;
+  const { deleted, written } = await deletedBy({ do: "deleteBudget", live });
+  const { namespace, name, uid, resourceVersion } = live.metadata;
+  const [kind, ref] = ["PodDisruptionBudget", { namespace, name }];
+  expect(deleted).toEqual([{ kind, ref, preconditions: { uid, resourceVersion } }]);
+  expect(written).toMatchObject({ kind: "deleted", resource: { kind }, ref, uid });
+});
+
 describe("a restart", () => {
   const settled = cluster();
   const pod = settled.pods.get("my-etcd-2")!;
   const step: ClusterStep = { do: "restartPod", name: "my-etcd-2", pod };
 
   test("deletes this very pod as it was read: the one that follows it is another one", async () => {
-    const deleted: unknown[] = [];
-    const kube = {
-      delete: ({ kind }: Resource<KubeObject>, ref: object, { preconditions }: { preconditions?: object }) => {
-        deleted.push({ kind, ref, preconditions });
-        return Promise.resolve();
-      },
-    } as unknown as ClusterWrites["kube"];
-    const etcd = {} as ClusterWrites["etcd"];
     const ref = { namespace: "foo", name: "my-etcd-2-abcde" };
-    const written = await actOnCluster({ kube, etcd }, step, settled, AbortSignal.timeout(1_000));
+    const { deleted, written } = await deletedBy(step);
     expect(deleted).toEqual([
       { kind: "Pod", ref, preconditions: { uid: "uid-of-pod-my-etcd-2", resourceVersion: "300" } },
     ]);

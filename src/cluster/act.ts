@@ -1,13 +1,9 @@
 import { CLIENT_PORT, REMOVAL_ANNOTATION } from "#api/names.ts";
-import {
-  type ClusterIdentity,
-  ETCD_CLUSTERS,
-  type EtcdCluster,
-  type EtcdClusterStatus,
-} from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
+import { servicePut } from "#cluster/desired/services.ts";
 import { needClaimGone, needNotJoined, needNoVolume, needSilence } from "#cluster/live-checks.ts";
 import { isHealthy, type KnownMember, leaderOf, votersOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
@@ -19,15 +15,7 @@ import type { Endpoint } from "#etcd/endpoint.ts";
 import { refusalOf } from "#etcd/error.ts";
 import { clusterIdFromHex } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
-import {
-  type Draft,
-  type KubeObject,
-  POD_DISRUPTION_BUDGETS,
-  PODS,
-  type Pod,
-  type Resource,
-  SERVICES,
-} from "#kube/kinds.ts";
+import { type Draft, type KubeObject, POD_DISRUPTION_BUDGETS, PODS, type Resource, SERVICES } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 import { replacing } from "#kube/replacing.ts";
 import type { Written } from "#runtime/controller.ts";
@@ -63,7 +51,7 @@ export async function actOnCluster(
     case "createService":
       return await create(kube, SERVICES, step.service, signal);
     case "replaceService":
-      return stored(SERVICES, await kube.replace(SERVICES, replacing(step.live, step.service), { signal }));
+      return stored(SERVICES, await kube.replace(SERVICES, servicePut(step.live, step.service), { signal }));
     case "createBudget":
       return await create(kube, POD_DISRUPTION_BUDGETS, step.budget, signal);
     case "replaceBudget":
@@ -71,6 +59,8 @@ export async function actOnCluster(
         POD_DISRUPTION_BUDGETS,
         await kube.replace(POD_DISRUPTION_BUDGETS, replacing(step.live, step.budget), { signal }),
       );
+    case "deleteBudget":
+      return await deleteAsRead(kube, POD_DISRUPTION_BUDGETS, step.live, signal);
     case "createPeer":
       await needNotJoined(kube, snapshot, step.peer, signal);
       return await create(kube, ETCD_PEERS, step.peer, signal);
@@ -86,9 +76,9 @@ export async function actOnCluster(
         signal,
       );
     case "deletePeer":
-      return await deletePeer(kube, step.peer, signal);
+      return await deleteAsRead(kube, ETCD_PEERS, step.peer, signal);
     case "restartPod":
-      return await deletePod(kube, step.pod, signal);
+      return await deleteAsRead(kube, PODS, step.pod, signal);
     case "stopUpdate":
       return await writeStatus(kube, snapshot, stoppedStatus(snapshot, step), signal);
     case "addLearner":
@@ -160,18 +150,20 @@ async function patchPeer(
   return stored(ETCD_PEERS, await kube.patch(ETCD_PEERS, { namespace, name }, { metadata: change }, options));
 }
 
-/** The uid is a precondition: a peer made again under the same name is another peer, and may hold a live member's data. */
-async function deletePeer(kube: ClusterWrites["kube"], { metadata }: EtcdPeer, signal: AbortSignal): Promise<Written> {
-  const { namespace, name, uid, resourceVersion } = metadata;
-  await kube.delete(ETCD_PEERS, { namespace, name }, { signal, preconditions: { uid, resourceVersion } });
-  return { kind: "deleted", resource: ETCD_PEERS, ref: { namespace, name }, uid };
-}
-
-/** Deletes only this very pod, and only as it was read: what it says of itself may be over. Its ReplicaSet makes the next one. */
-async function deletePod(kube: ClusterWrites["kube"], { metadata }: Pod, signal: AbortSignal): Promise<Written> {
-  const { namespace, name, uid, resourceVersion } = metadata;
-  await kube.delete(PODS, { namespace, name }, { signal, preconditions: { uid, resourceVersion } });
-  return { kind: "deleted", resource: PODS, ref: { namespace, name }, uid };
+/**
+ * Deletes only this very object, and only as it was read. A peer made again under the same name is another peer, and may hold a live
+ * member's data; what a pod says of itself may be over.
+ */
+async function deleteAsRead<T extends KubeObject>(
+  kube: ClusterWrites["kube"],
+  resource: Resource<T>,
+  { metadata }: T,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { name, uid, resourceVersion } = metadata;
+  const ref = metadata.namespace === undefined ? { name } : { namespace: metadata.namespace, name };
+  await kube.delete(resource, ref, { signal, preconditions: { uid, resourceVersion } });
+  return { kind: "deleted", resource, ref, uid };
 }
 
 function stoppedStatus(

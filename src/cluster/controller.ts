@@ -1,5 +1,5 @@
-import { CLUSTER_LABEL } from "#api/names.ts";
-import { ETCD_CLUSTERS, type EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
+import { CLUSTER_LABEL, ETCD_CONTAINER } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
 import { HealthLog } from "#cluster/health-log.ts";
@@ -36,7 +36,7 @@ export function clusterController(
   writes: ClusterWrites,
   reads: ClusterReads,
 ): Controller<ClusterSnapshot, ClusterStep, EtcdClusterStatus> {
-  const memory = { healthLog: new HealthLog(reads.onGap), silences: new Silences(reads.clock) };
+  const memory = { healthLog: new HealthLog(reads.onGap), silences: new Silences(reads.clock, ETCD_CONTAINER) };
   return {
     name: "cluster",
     restMs: HEALTH_EVERY_MS,

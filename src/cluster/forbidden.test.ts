@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { revisedPeer } from "#cluster/desired/peer.ts";
+import { newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { CLUSTER_GUARDS, keepQuorum } from "#cluster/guards.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -44,6 +44,17 @@ const forbidden: { name: string; guard: string; given: ClusterSnapshot; step: Cl
     step: {
       do: "createPeer",
       peer: { ...(peerStep as never as { peer: typeof draft }).peer, metadata: { name: "my-etcd-7" } } as never,
+    },
+  },
+  {
+    name: "flags that no member may have",
+    guard: "runnable-only",
+    given: starting,
+    step: {
+      do: "createPeer",
+      peer: ((draft) => ({ ...draft, spec: { ...draft.spec!, etcd: { extraArgs: { "data-dir": "/tmp" } } } }))(
+        newPeer(starting, identity, "my-etcd-1"),
+      ),
     },
   },
   {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { CLEANUP_FINALIZER, QUARANTINE_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer, revisedPeer } from "#cluster/desired/peer.ts";
@@ -28,6 +28,7 @@ import {
   madeFrom,
   NEWER,
   OLD,
+  ON_DELETE,
   recording,
   answering as saying,
   wanting,
@@ -35,7 +36,7 @@ import {
   withPeer,
   withTurn,
 } from "#kit/cluster-rolling.ts";
-import type { Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
+import type { Draft, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 
 const settled = cluster();
 const identity = settled.cluster.status!.identity!;
@@ -65,6 +66,7 @@ const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: 
   replaceService: { do: "replaceService", live: settled.clientService!, service: clientService(settled) },
   createBudget: { do: "createBudget", budget: disruptionBudget(settled) },
   replaceBudget: { do: "replaceBudget", live: settled.budget!, budget: disruptionBudget(settled) },
+  deleteBudget: { do: "deleteBudget", live: settled.budget! },
   createPeer: { do: "createPeer", peer: fencedPeer(settled, identity, "my-etcd-0") },
   replacePeer: { do: "replacePeer", live: settled.peers[0]!, peer: fencedPeer(settled, identity, "my-etcd-0") },
   restartPod: { do: "restartPod", name: "my-etcd-2", pod: settled.pods.get("my-etcd-2")! },
@@ -115,6 +117,7 @@ function fiveDown(down: readonly string[]): ClusterSnapshot {
 const five1Down = fiveDown(["my-etcd-1"]);
 const five1DownTurned = withTurn(five1Down, "my-etcd-2", NEWER);
 const turned = withTurn(wanting(NEWER), "my-etcd-1");
+const asked = withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-1");
 
 function arrivingPeer(stage: Arrival): EtcdPeer {
   return peerOf(withArrival(settled, learner.name, stage), learner.name);
@@ -150,6 +153,16 @@ const STOPPED: Case = {
 };
 
 /** What each guard says of a step, whatever the other guards say. */
+const HARMFUL = { "force-new-cluster": "true" };
+
+function withFlags(peer: Draft<EtcdPeer>, extraArgs: Readonly<Record<string, string>>): Draft<EtcdPeer> {
+  return withOptions(peer, { extraArgs });
+}
+
+function withOptions(peer: Draft<EtcdPeer>, etcd: object): Draft<EtcdPeer> {
+  return { ...peer, spec: { ...peer.spec!, etcd } };
+}
+
 const cases: Record<string, readonly Case[]> = {
   "identity-first": [
     {
@@ -166,6 +179,43 @@ const cases: Record<string, readonly Case[]> = {
       is: "forbidden",
     },
     { name: "with an identity all the rest may be made", given: settled, step: STEPS.createService, is: "allowed" },
+  ],
+  "runnable-only": [
+    {
+      name: "what a member can run may reach it",
+      given: settled,
+      step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-1") },
+      is: "allowed",
+    },
+    {
+      name: "flags that would break it reach nobody who is made",
+      given: settled,
+      step: { do: "createPeer", peer: withFlags(newPeer(settled, identity, "my-etcd-1"), HARMFUL) },
+      is: "forbidden",
+    },
+    {
+      name: "nor does what is not of the right shape",
+      given: settled,
+      step: { do: "createPeer", peer: withOptions(newPeer(settled, identity, "my-etcd-1"), { snapshotCount: "many" }) },
+      is: "forbidden",
+    },
+    {
+      name: "nor anybody who is there",
+      given: settled,
+      step: { do: "replacePeer", live: settled.peers[0]!, peer: withFlags(settled.peers[0]!, HARMFUL) },
+      is: "forbidden",
+    },
+    {
+      name: "who has them already is fenced all the same",
+      given: settled,
+      step: {
+        do: "replacePeer",
+        live: withFlags(settled.peers[0]!, HARMFUL) as EtcdPeer,
+        peer: withFlags(settled.peers[0]!, HARMFUL),
+      },
+      is: "allowed",
+    },
+    { name: "what is no EtcdPeer is none of its business", given: settled, step: STEPS.createService, is: "allowed" },
   ],
   "bootstrap-once": [
     {
@@ -457,6 +507,12 @@ const cases: Record<string, readonly Case[]> = {
       given: turned,
       step: giving(turned, "my-etcd-2"),
       is: "forbidden",
+    },
+    {
+      name: "a turn that waits for a person is in nobody's way",
+      given: asked,
+      step: giving(asked, "my-etcd-2"),
+      is: "allowed",
     },
     {
       name: "who has its turn may get another wish",
@@ -909,6 +965,12 @@ const cases: Record<string, readonly Case[]> = {
       step: { ...STEPS.replaceBudget, live: disowned<PodDisruptionBudget>(settled.budget!) },
       is: "forbidden",
     },
+    {
+      name: "nor is it deleted",
+      given: settled,
+      step: { ...STEPS.deleteBudget, live: disowned<PodDisruptionBudget>(settled.budget!) },
+      is: "forbidden",
+    },
     ...Object.values(STEPS).map(
       (step): Case => ({ name: `${step.do} is for what is the cluster's own`, given: settled, step, is: "allowed" }),
     ),
@@ -922,6 +984,7 @@ const cases: Record<string, readonly Case[]> = {
       ["replaceService", "allowed"],
       ["createBudget", "allowed"],
       ["replaceBudget", "allowed"],
+      ["deleteBudget", "allowed"],
       ["createPeer", "allowed"],
       ["replacePeer", "allowed"],
       ["restartPod", "forbidden"],

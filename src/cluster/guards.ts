@@ -1,6 +1,7 @@
 import { CLEANUP_FINALIZER, isClaimGoing, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { whyNotShape } from "#api/shape.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { neverRan, ownArriving } from "#cluster/learners.ts";
 import {
   hasJoined,
@@ -16,7 +17,8 @@ import {
   votersOf,
 } from "#cluster/members.ts";
 import { isVouchedFor, sickForMs } from "#cluster/patience.ts";
-import { hasTurn, isDown, othersDown } from "#cluster/rolling.ts";
+import { whyNotSpec } from "#cluster/refused-spec.ts";
+import { hasTurn, isAboutToRestart, isDown, othersDown } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, identityOf, isOwned, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { isSurplusLearner } from "#cluster/surplus.ts";
@@ -52,6 +54,18 @@ const bootstrapOnce: ClusterGuard = {
     return mayBootstrap(snapshot, initial)
       ? undefined
       : `the cluster has formed, and etcd does not list ${name} as yet to start`;
+  },
+};
+
+/** What no member could run is given to none, whoever wrote it and whichever way it came. */
+const runnableOnly: ClusterGuard = {
+  name: "runnable-only",
+  forbids(_, step) {
+    const spec = peerIn(step)?.spec;
+    if (spec === undefined) return undefined;
+    // Who has it already is none the better for being left alone.
+    if (step.do === "replacePeer" && revisionOf(step.live.spec) === revisionOf(spec)) return undefined;
+    return whyNotShape(spec, ETCD_PEERS.kind) ?? whyNotSpec(spec, spec.version)[0];
   },
 };
 
@@ -214,7 +228,7 @@ function down(snapshot: ClusterSnapshot, name: string): string | undefined {
 
 /** Says which member is about to restart. */
 function turned(snapshot: ClusterSnapshot): string | undefined {
-  const other = snapshot.peers.find((peer) => hasTurn(snapshot, peer));
+  const other = snapshot.peers.find((peer) => isAboutToRestart(snapshot, peer));
   return other === undefined ? undefined : `${other.metadata.name} is about to restart`;
 }
 
@@ -332,6 +346,7 @@ function peerIn(step: ClusterStep): Draft<EtcdPeer> | undefined {
 export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   identityFirst,
   bootstrapOnce,
+  runnableOnly,
   joinedIsSeen,
   needMemberList,
   keepQuorum,

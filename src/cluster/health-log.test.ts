@@ -131,6 +131,11 @@ test("health log: nobody counts as lost while a pause keeps the operator from gi
   });
 });
 
+test("health log: it is the same when its spec pauses the cluster", () => {
+  const paused = cluster({ down: ["my-etcd-2"], spec: { paused: true } });
+  expect(after([paused, 0], [paused, 5_000], [down, 5_000])).toMatchObject({ sickForMs: 10_000, lostForMs: 0 });
+});
+
 test("health log: nor while its EtcdPeer is gone", () => {
   const without = { ...down, peers: down.peers.filter(({ metadata }) => metadata.name !== "my-etcd-2") };
   expect(after([without, 0], [without, 5_000], [down, 5_000])).toMatchObject({

@@ -1,3 +1,4 @@
+import { ETCD_CONTAINER } from "#api/names.ts";
 import { claimOf, health, type KnownMember, knownMembers, mayHoldData, takesPart, votersOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, isFounder, peerNamed } from "#cluster/snapshot.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
@@ -51,7 +52,7 @@ export function neverRan(snapshot: ClusterSnapshot, member: KnownMember): boolea
   if (claim === undefined) return false; // The claim may be there, and only the cache does not know it.
   if (!mayHoldData(claim)) return true;
   const pod = snapshot.pods.get(member.name);
-  return member.isLearner && pod !== undefined && !hasRun(pod);
+  return member.isLearner && pod !== undefined && !hasRun(pod, ETCD_CONTAINER);
 }
 
 /**

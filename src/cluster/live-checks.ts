@@ -1,6 +1,6 @@
 import { CLAIM_MEMBER_ID_ANNOTATION, CLIENT_PORT } from "#api/names.ts";
-import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";

@@ -1,5 +1,5 @@
 import { CLIENT_PORT } from "#api/names.ts";
-import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { asOperatorError } from "#base/error.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
 import { MEMBER_DEADLINE_MS } from "#cluster/member-answer.ts";

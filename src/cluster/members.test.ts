@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { arriving } from "#cluster/learners.ts";
 import {
   hasJoined,

@@ -6,7 +6,7 @@ import {
   peerName,
   REMOVAL_ANNOTATION,
 } from "#api/names.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import {
   byOrdinal,
   type ClusterSnapshot,

@@ -78,7 +78,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     replaceAfterMs: 20_000,
     memberTimeoutMs: 600_000,
   };
-  const memory = { healthLog: new HealthLog(), silences: new Silences(clock) };
+  const memory = { healthLog: new HealthLog(), silences: new Silences(clock, "etcd") };
   const look = async () => {
     const seen = observeCluster(reads, memory, KEY, AbortSignal.timeout(1_000));
     if (given.serves !== undefined) await clock.advance(5_000); // between two tries time passes
@@ -193,4 +193,40 @@ test("observe: nobody is asked while a pod is not ready, or there is something t
 
 test("observe: a Service that has no address is not asked", async () => {
   expect(await connectionsOf({ from: { ...almostReady("False"), clientService: settled.clientService } })).toEqual([]);
+});
+
+const settings: {
+  name: string;
+  spec: Partial<ClusterSnapshot["cluster"]["spec"]>;
+  expect: Partial<ClusterSnapshot>;
+}[] = [
+  { name: "what the operator was told", spec: {}, expect: { replaceAfterMs: 20_000, memberTimeoutMs: 600_000 } },
+  {
+    name: "its own patience with the lost",
+    spec: { replacement: { after: "1h30m" } },
+    expect: { replaceAfterMs: 5_400_000, memberTimeoutMs: 600_000 },
+  },
+  { name: "no patience at all", spec: { replacement: { after: "0s" } }, expect: { replaceAfterMs: 0 } },
+  {
+    name: "that nobody is replaced",
+    spec: { replacement: { after: "Never" } },
+    expect: { replaceAfterMs: Number.POSITIVE_INFINITY },
+  },
+  { name: "an empty section", spec: { replacement: {} }, expect: { replaceAfterMs: 20_000 } },
+  {
+    name: "its own patience with the first one that an update restarts",
+    spec: { updateStrategy: { type: "RollingUpdate", memberTimeout: "45s" } },
+    expect: { replaceAfterMs: 20_000, memberTimeoutMs: 45_000 },
+  },
+];
+for (const { name, spec, expect: wanted } of settings) {
+  test(`observe: for a cluster counts ${name}`, async () => {
+    expect(await seenWith(LEADERS, { from: cluster({ spec }) })).toMatchObject(wanted);
+  });
+}
+
+test("observe: a member of a cluster that replaces nobody is waited for, and the leader is not asked", async () => {
+  const from = cluster({ down: ["my-etcd-2"], spec: { replacement: { after: "Never" } } });
+  const seen = await seenWith(LEADERS, { ...DOWN, from, heard: [1] });
+  expect(planCluster(seen)).toMatchObject({ next: "wait", rule: "await-health" });
 });

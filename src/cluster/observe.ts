@@ -1,6 +1,7 @@
+import { millisecondsOf } from "#api/duration.ts";
 import { clientServiceName, disruptionBudgetName, headlessServiceName, METRICS_PORT } from "#api/names.ts";
-import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { askedAt, clientServiceAnswer } from "#cluster/client-service-answer.ts";
@@ -35,9 +36,9 @@ export interface ClusterReads {
   readonly pods: CacheView<Pod>;
   readonly etcd: EtcdClient;
   readonly clock: Clock;
-  /** How long a member may be lost before it is replaced, in milliseconds. */
+  /** How long a member may be lost before it is replaced, in milliseconds, where its cluster does not say so. */
   readonly replaceAfterMs: number;
-  /** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
+  /** How long the first member that an update restarts may take until it is healthy, in milliseconds, where its cluster does not say so. */
   readonly memberTimeoutMs: number;
   /** Hears of time between looks for which no look can speak, in milliseconds. */
   readonly onGap?: (ms: number) => void;
@@ -76,8 +77,8 @@ export async function observeCluster(
   const endpoints = new Map([...answers].map(([name, { status }]) => [name, status]));
   const seen: ClusterSnapshot = {
     takenAtMs: reads.clock.wallMs(),
-    replaceAfterMs: reads.replaceAfterMs,
-    memberTimeoutMs: reads.memberTimeoutMs,
+    replaceAfterMs: replaceAfterMs(cluster, reads.replaceAfterMs),
+    memberTimeoutMs: memberTimeoutMs(cluster, reads.memberTimeoutMs),
     cluster,
     headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),
     clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),
@@ -100,6 +101,17 @@ export async function observeCluster(
   const address = askedAt(known);
   if (address === undefined) return present(known);
   return present({ ...known, throughService: await clientServiceAnswer(reads, address, signal) });
+}
+
+/** What the cluster says itself counts before what the operator was told for all of them. */
+function replaceAfterMs({ spec }: EtcdCluster, otherwiseMs: number): number {
+  const after = spec.replacement?.after;
+  if (after === undefined) return otherwiseMs;
+  return after === "Never" ? Number.POSITIVE_INFINITY : (millisecondsOf(after) ?? otherwiseMs);
+}
+
+function memberTimeoutMs({ spec }: EtcdCluster, otherwiseMs: number): number {
+  return millisecondsOf(spec.updateStrategy.memberTimeout ?? "") ?? otherwiseMs;
 }
 
 /** Before somebody is given up the others are asked whether they hear it. */

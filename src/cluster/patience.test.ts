@@ -13,10 +13,11 @@ function names(snapshot: ClusterSnapshot): readonly string[] {
   return givenUp(snapshot).map(({ name }) => name);
 }
 
-function saying(message: string): ClusterSnapshot {
+/** @param name of the container that said so before it ended */
+function saying(message: string, name = "etcd"): ClusterSnapshot {
   const terminated = { exitCode: 1, message };
   const its = pod("my-etcd-1", { ready: false });
-  const containerStatuses = [{ name: "etcd", state: { waiting: {} }, lastState: { terminated } }];
+  const containerStatuses = [{ name, state: { waiting: {} }, lastState: { terminated } }];
   const ended = { ...its, status: { ...its.status, containerStatuses } } as unknown as Pod;
   return sickFor({ ...down, pods: new Map([...down.pods, ["my-etcd-1", ended]]) }, "my-etcd-1", 10_000);
 }
@@ -44,11 +45,34 @@ const cases: { name: string; given: ClusterSnapshot; expect: readonly string[] }
     given: sickFor(cluster(), "my-etcd-1", 3_000_000),
     expect: [],
   },
+  {
+    name: "nobody for being lost, when the spec says Never",
+    given: { ...sickFor(down, "my-etcd-1", 3_000_000_000), replaceAfterMs: Number.POSITIVE_INFINITY },
+    expect: [],
+  },
+  {
+    name: "whose claim is gone, also when the spec says Never",
+    given: {
+      ...withoutClaim(sickFor(down, "my-etcd-1", 10_000), "my-etcd-1"),
+      replaceAfterMs: Number.POSITIVE_INFINITY,
+    },
+    expect: ["my-etcd-1"],
+  },
+  {
+    name: "who stopped before an empty volume, also when the spec says Never",
+    given: { ...saying("couldn't find local name"), replaceAfterMs: Number.POSITIVE_INFINITY },
+    expect: ["my-etcd-1"],
+  },
   { name: "who stopped before an empty volume", given: saying("couldn't find local name"), expect: ["my-etcd-1"] },
   {
     name: "who was to bootstrap again on an empty volume",
     given: saying("member 1 has already been bootstrapped"),
     expect: ["my-etcd-1"],
+  },
+  {
+    name: "nobody sooner for what a sidecar said, be it etcd's own words",
+    given: saying("couldn't find local name", "log-shipper"),
+    expect: [],
   },
   { name: "nobody sooner for other last words", given: saying("address already in use"), expect: [] },
   {

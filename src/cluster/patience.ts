@@ -1,3 +1,4 @@
+import { ETCD_CONTAINER } from "#api/names.ts";
 import { type KnownMember, ownVoters, takesPart } from "#cluster/members.ts";
 import { type ClusterSnapshot, corruptMembers } from "#cluster/snapshot.ts";
 import { isReady, lastWords } from "#kube/pod.ts";
@@ -38,6 +39,18 @@ function patienceMs(snapshot: ClusterSnapshot, member: KnownMember): number {
   return isDataGone(snapshot, member) ? Math.min(GONE_AFTER_MS, snapshot.replaceAfterMs) : snapshot.replaceAfterMs;
 }
 
+/** Whether the cluster's spec says that the member is never given up for being lost. */
+export function isKept(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return patienceMs(snapshot, member) === Number.POSITIVE_INFINITY;
+}
+
+/** That these members, which do not take part, are not replaced, as a clause to add; empty when they are, sooner or later. */
+export function keptText(snapshot: ClusterSnapshot, members: readonly KnownMember[]): string {
+  const names = members.filter((member) => !member.isLearner && isKept(snapshot, member)).map(({ name }) => name);
+  if (names.length === 0) return "";
+  return `; ${names.join(", ")} ${names.length === 1 ? "is" : "are"} not replaced, because spec.replacement.after is Never`;
+}
+
 /** Whether somebody else than the operator says that the member is well. If the member itself has answered, that counts instead. */
 export function isVouchedFor(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const answer = snapshot.endpoints.get(member.name);
@@ -75,7 +88,10 @@ const REFUSALS = ["couldn't find local name", "has already been bootstrapped"];
 /** Whether the fence has held: the member came back to an empty volume and stopped. */
 export function refusedEmptyVolume(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const pod = snapshot.pods.get(member.name);
-  return pod !== undefined && lastWords(pod).some((words) => REFUSALS.some((refusal) => words.includes(refusal)));
+  return (
+    pod !== undefined &&
+    lastWords(pod, ETCD_CONTAINER).some((words) => REFUSALS.some((refusal) => words.includes(refusal)))
+  );
 }
 
 export function hasNoClaim(snapshot: ClusterSnapshot, member: KnownMember): boolean {

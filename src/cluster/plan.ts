@@ -32,6 +32,7 @@ import { takeBackLearner } from "#cluster/rules/membership/take-back-learner.ts"
 import { giveTurn } from "#cluster/rules/rolling/give-turn.ts";
 import { noVersionPath } from "#cluster/rules/rolling/no-version-path.ts";
 import { putBack } from "#cluster/rules/rolling/put-back.ts";
+import { refusedSpec } from "#cluster/rules/rolling/refused-spec.ts";
 import { renewStopped } from "#cluster/rules/rolling/renew-stopped.ts";
 import { restartMember } from "#cluster/rules/rolling/restart-member.ts";
 import { restartStopped } from "#cluster/rules/rolling/restart-stopped.ts";
@@ -46,6 +47,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   noSpace, // It only makes a remark, which has to be told whatever else is done, also during a pause.
   noVersionPath, // The same is true of this one.
   paused, // It comes before every rule that changes something.
+  refusedSpec, // It comes before anything is made: what is made from it would have to be thrown away.
   nameTaken, // It comes before anything is made, so that nothing half-done stays behind when a name is not ours.
   adoptClaims, // It comes before a new identity is made: a cluster that was there before comes back as itself.
   claimTaken, // It comes before an identity exists: afterwards the claims are the cluster's own.

@@ -4,24 +4,27 @@ import { type KnownMember, memberNamed } from "#cluster/members.ts";
 import {
   canary,
   hasTurn,
+  isAboutToRestart,
   isComingUp,
   isTemplateReady,
   isUpdated,
   nextTemplate,
   othersDown,
   stoppedUpdate,
+  waitsForPerson,
   wantedTemplate,
   whyUnfit,
 } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { cluster, unpublished, withArrival } from "#kit/cluster.ts";
-import { THEIRS, withMember, withoutPeers } from "#kit/cluster-changes.ts";
+import { THEIRS, withMember, withoutPeers, withStraggler } from "#kit/cluster-changes.ts";
 import {
   answering,
   madeFrom,
   NEWER,
   NEXT_MINOR,
   OLD,
+  ON_DELETE,
   saying,
   wanting,
   withCanary,
@@ -33,6 +36,7 @@ import {
   withUpdate,
   withUpdated,
 } from "#kit/cluster-rolling.ts";
+import { withResources } from "#kit/pod-template.ts";
 
 const settled = cluster();
 const wanted = wanting(NEWER);
@@ -73,7 +77,7 @@ describe("what is wanted", () => {
   for (const { name, given, version } of cases) test(name, () => expect(wantedTemplate(given).version).toBe(version));
 
   test("is always the podTemplate of the spec", () => {
-    const podTemplate = { resources: { limits: { cpu: "1" } } };
+    const podTemplate = withResources({ limits: { cpu: "1" } });
     expect(wantedTemplate(cluster({ spec: { version: "3.5.35", podTemplate } }))).toEqual({
       version: "3.6.16",
       podTemplate,
@@ -99,12 +103,30 @@ describe("what a member is to run next", () => {
     },
     {
       name: "is not what was tried in vain, whoever has it, and not what nobody is well with",
-      given: withPeer(
-        withPeer(withUpdated(stopped, "my-etcd-0"), "my-etcd-2", { spec: { previous: undefined } }),
+      given: madeFrom(
+        withPeer(
+          withPeer(withUpdated(stopped, "my-etcd-0"), "my-etcd-2", { spec: { previous: undefined } }),
+          "my-etcd-1",
+          { spec: { version: "3.6.15" } },
+        ),
         "my-etcd-1",
-        { spec: { version: "3.6.15" } },
+        { ...OLD, version: "3.6.15" },
       ),
       version: "3.6.15",
+    },
+    {
+      name: "is not what somebody who is well has only on record",
+      given: withTurn(withPeer(stopped, "my-etcd-2", { spec: { previous: undefined } }), "my-etcd-0", {
+        ...OLD,
+        version: "3.6.15",
+      }),
+      version: "3.6.16",
+    },
+    {
+      name: "is what it runs, for who is well and was to restart with it",
+      given: withTurn(stopped, "my-etcd-1"),
+      of: "my-etcd-1",
+      version: "3.6.16",
     },
     {
       name: "is not what somebody has who is not well",
@@ -132,12 +154,65 @@ describe("what a member is to run next", () => {
   for (const { name, given, of = "my-etcd-2", version } of cases)
     test(name, () => expect(nextTemplate(given, peerNamed(given, of)!).version).toBe(version));
 
+  test("what nobody is well with is no way back", () => {
+    const others = ["my-etcd-0", "my-etcd-2"];
+    const down = cluster({ down: ["my-etcd-1"], spec: NEWER });
+    const tried = others.reduce((given, name) => madeFrom(withPeer(given, name, { spec: NEWER }), name, NEWER), down);
+    const given = withStop(withCanary(tried, "my-etcd-2"), "my-etcd-2");
+    const peer = peerNamed(withPeer(given, "my-etcd-2", { spec: { previous: undefined } }), "my-etcd-2")!;
+    expect(nextTemplate(given, { ...peer, spec: { ...peer.spec, previous: undefined } }).version).toBe("3.6.17");
+  });
+
   test("a stop holds for the very wish that was tried", () => {
     expect(stoppedUpdate(stopped)).toEqual({ member: "my-etcd-2", message: "it ended" });
     expect(stoppedUpdate(withUpdate(wanted))).toBeUndefined();
     expect(stoppedUpdate(settled)).toBeUndefined();
     expect(stoppedUpdate(withUpdate(wanted, { revision: "0", stopped: { member: "a", message: "" } }))).toBeUndefined();
   });
+});
+
+describe("a member waits for a person", () => {
+  const asked = wanting(NEWER, { spec: ON_DELETE });
+  const turned = withTurn(asked, "my-etcd-2");
+  const back = withStop(withTurn(withCanary(asked, "my-etcd-2"), "my-etcd-2", OLD), "my-etcd-2");
+  const cases: { name: string; given: ClusterSnapshot; waits: boolean; restarts: boolean }[] = [
+    { name: "when it has its turn, and people restart members", given: turned, waits: true, restarts: false },
+    { name: "not when the operator does", given: withTurn(wanted, "my-etcd-2"), waits: false, restarts: true },
+    {
+      name: "also after the update was stopped, when it has what was tried",
+      given: withStop(turned, "my-etcd-1"),
+      waits: true,
+      restarts: false,
+    },
+    { name: "nor when it has none", given: asked, waits: false, restarts: false },
+    { name: "nor when its pod is gone", given: withoutPod(turned, "my-etcd-2"), waits: false, restarts: false },
+    { name: "nor when it is put back", given: back, waits: false, restarts: true },
+    {
+      name: "nor when it is put back beside the one for which the update was stopped",
+      given: withStop(back, "my-etcd-1"),
+      waits: false,
+      restarts: true,
+    },
+    {
+      name: "but when another update was stopped",
+      given: withUpdate(back, { revision: "0123456789abcdef", stopped: { member: "my-etcd-2", message: "" } }),
+      waits: true,
+      restarts: false,
+    },
+    {
+      name: "nor when it has never run",
+      given: withStraggler(turned, { started: false }),
+      waits: false,
+      restarts: true,
+    },
+  ];
+  for (const { name, given, waits, restarts } of cases) {
+    test(name, () => {
+      const peer = peerNamed(given, "my-etcd-2")!;
+      expect(waitsForPerson(given, peer)).toBe(waits);
+      expect(isAboutToRestart(given, peer)).toBe(restarts);
+    });
+  }
 });
 
 describe("a member has its turn", () => {

@@ -1,32 +1,51 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
-import { type MemberTemplate, revisionOf } from "#api/revision.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
+import { whyNotShape } from "#api/shape.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { health, type KnownMember, memberNamed, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
 import { isVouchedFor, silentForMs } from "#cluster/patience.ts";
+import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { versionsInUse, whyNoPathTo } from "#cluster/version-path.ts";
-import { runningRevision, runningVersion } from "#cluster/versions.ts";
+import { runningRevision, runningVersion, templateOfMost } from "#cluster/versions.ts";
 import { isReady, isStopped } from "#kube/pod.ts";
 
 // How is a running cluster changed?
 //   Each member's EtcdPeer says what that member runs. The cluster gives one member its turn: it writes the wish to that EtcdPeer, whose
 //   ReplicaSet takes it over without touching the pod; then the cluster restarts the pod, and waits until the member has caught
 //   up. The first one that gets something new is the canary: when it does not come up, it is put back, and the update stops.
+// And with OnDelete?
+//   Every EtcdPeer says the wish as soon as it may, and a person deletes the pods. Such a turn holds up nothing, however long it lasts.
 
 /** What the member's EtcdPeer says. */
 export function templateOf({ spec }: EtcdPeer): MemberTemplate {
-  return { version: spec.version, podTemplate: spec.podTemplate };
+  return templateIn(spec);
 }
 
-/** What the spec asks for; of the release only what members can go to, else what they run. */
+/** What the spec asks for; of the release only what members can go to, else what they run; what no member could run, not at all. */
 export const wantedTemplate = remembered((snapshot): MemberTemplate => {
-  const { version, podTemplate } = snapshot.cluster.spec;
+  const asked = askedTemplate(snapshot);
+  return whyRefused(snapshot).length === 0 ? asked : templateOfMost(snapshot);
+});
+
+/** Why what the spec asks for can be given to no member: a sentence for each reason. */
+export const whyRefused = remembered((snapshot): readonly string[] => {
+  // What is not of the right shape cannot be judged further.
+  const why = whyNotShape(snapshot.cluster.spec, ETCD_CLUSTERS.kind);
+  if (why !== undefined) return [why];
+  const asked = askedTemplate(snapshot);
+  return whyNotSpec(asked, asked.version);
+});
+
+function askedTemplate(snapshot: ClusterSnapshot): MemberTemplate {
+  const { version } = snapshot.cluster.spec;
   const running = runningVersion(snapshot);
   const possible = [version, running, ...versionsInUse(snapshot)].find(
     (each) => whyNoPathTo(snapshot, each) === undefined,
   );
-  return { version: possible ?? running, podTemplate };
-});
+  return { ...templateIn(snapshot.cluster.spec), version: possible ?? running };
+}
 
 export const wantedRevision = remembered((snapshot) => revisionOf(wantedTemplate(snapshot)));
 
@@ -43,6 +62,7 @@ export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberT
 
 /** Whether the member is well with what was tried after all. Who has been fit once need not be at every moment. */
 function hasComeUp(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  if (hasTurn(snapshot, peer)) return false;
   const member = memberNamed(snapshot, peer.metadata.name);
   const isFit = member !== undefined && whyUnfit(snapshot, member) === undefined;
   return isFit || (snapshot.cluster.status?.update?.proven === true && isWell(snapshot, peer));
@@ -56,7 +76,7 @@ function isWell(snapshot: ClusterSnapshot, { metadata }: EtcdPeer): boolean {
 /** What somebody who is well runs, other than what was tried in vain. */
 function provenTemplate(snapshot: ClusterSnapshot, tried: MemberTemplate): MemberTemplate | undefined {
   return snapshot.peers
-    .filter((peer) => isWell(snapshot, peer))
+    .filter((peer) => isWell(snapshot, peer) && !hasTurn(snapshot, peer))
     .map(templateOf)
     .find((template) => revisionOf(template) !== revisionOf(tried));
 }
@@ -95,6 +115,27 @@ export function hasTurn(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
   const running = runningRevision(pod);
   if (pod?.metadata.deletionTimestamp !== undefined || running === undefined) return false;
   return running !== revisionOf(templateOf(peer));
+}
+
+/**
+ * Whether the member gets what its EtcdPeer says only when somebody deletes its pod. Who is put back, because an update was stopped, is
+ * restarted all the same, and so is who has never run.
+ */
+export function waitsForPerson(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  if (!isOnDelete(snapshot) || !hasTurn(snapshot, peer)) return false;
+  const hasNeverRun = memberNamed(snapshot, peer.metadata.name)?.hasStarted === false;
+  const isPutBack = stoppedUpdate(snapshot) !== undefined && revisionOf(templateOf(peer)) !== wantedRevision(snapshot);
+  return !hasNeverRun && !isPutBack;
+}
+
+/** Whether people restart members, and not the operator. */
+export function isOnDelete({ cluster }: ClusterSnapshot): boolean {
+  return cluster.spec.updateStrategy.type === "OnDelete";
+}
+
+/** Whether the operator restarts the member as soon as it may. */
+export function isAboutToRestart(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  return hasTurn(snapshot, peer) && !waitsForPerson(snapshot, peer);
 }
 
 /** Whether the member's next pod would be made from what its EtcdPeer says: the ReplicaSet controller has taken it over. */

@@ -1,6 +1,7 @@
-import { ordinalOf, PAUSED_ANNOTATION, peerHost, peerName, peerUrl } from "#api/names.ts";
-import type { ClusterIdentity, EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { ordinalOf, peerHost, peerName, peerUrl } from "#api/names.ts";
+import { pausedBy } from "#api/pause.ts";
+import type { ClusterIdentity, EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Observed } from "#base/observed.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { type Alarm, type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
@@ -20,9 +21,9 @@ import {
 export interface ClusterSnapshot {
   /** Milliseconds since 1970: the only "now" that a rule knows. */
   readonly takenAtMs: number;
-  /** How long a member may be lost before it is replaced, in milliseconds: a setting of the operator. */
+  /** How long a member may be lost before it is replaced, in milliseconds; infinite when its spec says Never. */
   readonly replaceAfterMs: number;
-  /** How long the first member that an update restarts may take until it is healthy, in milliseconds: a setting of the operator. */
+  /** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
   readonly memberTimeoutMs: number;
   readonly cluster: EtcdCluster;
   readonly headlessService: Service | undefined;
@@ -97,7 +98,7 @@ export function identityOf(snapshot: ClusterSnapshot): ClusterIdentity | undefin
 
 /** Whether a person has asked the operator to change nothing about this cluster. */
 export function isPaused({ cluster }: ClusterSnapshot): boolean {
-  return cluster.metadata.annotations?.[PAUSED_ANNOTATION] === "true";
+  return pausedBy(cluster) !== undefined;
 }
 
 /**

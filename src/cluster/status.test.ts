@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Reason } from "#api/conditions.ts";
-import type { EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
+import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { present, unknown } from "#base/observed.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -25,6 +25,7 @@ import { THEIRS, withAlarms, withMember } from "../../test/kit/cluster-changes.t
 import {
   NEWER,
   OLD,
+  ON_DELETE,
   wanting,
   withCanary,
   withStop,
@@ -259,6 +260,16 @@ const cases: readonly Case[] = [
     progressing: ["True", "Waiting", /^await-health: waiting for my-etcd-1 to serve clients$/],
   },
   {
+    name: "one is down, and the spec says that nobody is replaced",
+    given: { ...cluster({ down: ["my-etcd-1"] }), replaceAfterMs: Number.POSITIVE_INFINITY },
+    ready: ["False", "MembersUnhealthy"],
+    degraded: [
+      "True",
+      "MembersUnhealthy",
+      /^my-etcd-1: .+; my-etcd-1 is not replaced, because spec\.replacement\.after is Never$/,
+    ],
+  },
+  {
     name: "somebody else runs in a member's place, and serves nobody",
     given: unpublished(settled, "my-etcd-1", "abc"),
     ready: ["False", "MembersUnhealthy", /^my-etcd-1: it runs as member abc instead of /],
@@ -324,6 +335,29 @@ const cases: readonly Case[] = [
     progressing: ["False", "NoVersionPath"],
   },
   {
+    name: "flags are asked for that etcd does not take",
+    given: cluster({ spec: { etcd: { extraArgs: { "max-txn-op": "1" } } } }),
+    ready: ["False", "SpecRefused", /^spec\.etcd\.extraArgs: "max-txn-op" is not a flag of etcd 3\.6/],
+    available: ["True", "QuorumAvailable"],
+    progressing: ["False", "SpecRefused"],
+  },
+  {
+    name: "all EtcdPeers are gone, and flags are asked for that etcd does not take",
+    given: cluster({
+      spec: { etcd: { extraArgs: { "max-txn-op": "1" } } },
+      with: { peers: [], pods: new Map(), endpoints: new Map(), members: { is: "unknown", why: "nobody answers" } },
+    }),
+    ready: ["False", "QuorumLost"],
+    progressing: ["False", "SpecRefused", /"max-txn-op" is not a flag of etcd 3\.6/],
+  },
+  {
+    name: "nothing is made yet, and flags are asked for that etcd does not take",
+    given: cluster({ stage: "new", spec: { etcd: { extraArgs: { "max-txn-op": "1" } } } }),
+    ready: ["False", "SpecRefused", /^spec\.etcd\.extraArgs: "max-txn-op" is not a flag of etcd 3\.6/],
+    available: ["False", "Forming"],
+    progressing: ["False", "SpecRefused"],
+  },
+  {
     name: "another version is asked for",
     given: wanting(NEWER),
     ready: ["False", "Rolling", /^0 of 3 members run what the spec asks for, etcd 3\.6\.17$/],
@@ -348,6 +382,28 @@ const cases: readonly Case[] = [
     given: withTurn(withUpdated(wanting(NEWER), "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
     ready: ["False", "Rolling", /^2 of 3 members run what the spec asks for/],
     progressing: ["True", "Acting", /^restart-member: my-etcd-0 leads and is about to restart; my-etcd-1 takes over$/],
+  },
+  {
+    name: "people have yet to restart the last members with it",
+    given: withTurn(withTurn(withUpdated(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2"), "my-etcd-1"), "my-etcd-0"),
+    ready: [
+      "True",
+      "AllMembersHealthy",
+      /^3 of 3 members are healthy voters; my-etcd-0, my-etcd-1 get what the spec asks for when somebody deletes their pods$/,
+    ],
+    progressing: ["True", "Waiting", /^give-turn: my-etcd-0, my-etcd-1 get .* spec\.updateStrategy\.type is OnDelete$/],
+  },
+  {
+    name: "it is paused while people have yet to restart a member: no drain waits for that",
+    given: withTurn(wanting(NEWER, { spec: { ...ON_DELETE, paused: true } }), "my-etcd-2"),
+    ready: ["True", "AllMembersHealthy"],
+    paused: ["True", "Paused", /^nothing is changed while spec\.paused is true$/],
+  },
+  {
+    name: "people restart members, and the first one is down",
+    given: withCanary(withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-0"), "my-etcd-2"),
+    ready: ["False", "MembersUnhealthy", /^my-etcd-2: /],
+    progressing: ["True", "Waiting", /^give-turn: my-etcd-1 has its turn once my-etcd-2 is healthy$/],
   },
   {
     name: "all members run it",
@@ -456,6 +512,25 @@ const cases: readonly Case[] = [
     ready: ["False", "Rolling"],
     progressing: ["False", "Paused", /"true"; my-etcd-2 has yet to restart, and drains may have to wait for it$/],
     paused: ["True", "Paused", /"true"; my-etcd-2 has yet to restart, and drains may have to wait for it$/],
+  },
+  {
+    name: "it is paused by its spec",
+    given: cluster({ spec: { paused: true } }),
+    ready: ["True", "AllMembersHealthy"],
+    progressing: ["False", "Paused", /^nothing is changed while spec\.paused is true$/],
+    paused: ["True", "Paused", /^nothing is changed while spec\.paused is true$/],
+  },
+  {
+    name: "it is paused by both",
+    given: cluster({ spec: { paused: true }, annotations: { "etcd.improbable.io/paused": "true" } }),
+    ready: ["True", "AllMembersHealthy"],
+    paused: ["True", "Paused", /^nothing is changed while spec\.paused is true and the annotation .* is "true"$/],
+  },
+  {
+    name: "the annotation says that it is not paused",
+    given: cluster({ annotations: { "etcd.improbable.io/paused": "false" } }),
+    ready: ["True", "AllMembersHealthy"],
+    progressing: ["False", "Settled"],
   },
   {
     name: "it is paused, and its client Service is somebody else's",

@@ -1,6 +1,6 @@
 import type { ConditionType } from "#api/conditions.ts";
-import { memberSelector, selectorText } from "#api/names.ts";
-import type { EtcdClusterStatus, MemberStatus } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CONTAINER, memberSelector, selectorText } from "#api/names.ts";
+import type { EtcdClusterStatus, MemberStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { available } from "#cluster/conditions/available.ts";
 import { clusterIdMismatch } from "#cluster/conditions/cluster-id-mismatch.ts";
@@ -97,7 +97,7 @@ function sickSince(snapshot: ClusterSnapshot, id: string): string {
 /** What Kubernetes says of the pod explains more than "no answer" does. */
 function whyUnhealthy(snapshot: ClusterSnapshot, name: string, why: string): string {
   const pod = snapshot.pods.get(name);
-  const notRunning = pod === undefined ? why : whyNotRunning(pod);
+  const notRunning = pod === undefined ? why : whyNotRunning(pod, ETCD_CONTAINER);
   return notRunning === undefined ? why : (saidByPeer(snapshot, name) ?? notRunning);
 }
 

@@ -1,7 +1,7 @@
 import { draftText } from "#api/applied-hash.ts";
 import type { Removal } from "#api/names.ts";
-import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { ClusterIdentity } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { Draft, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
@@ -15,6 +15,7 @@ export type ClusterStep =
   | { readonly do: "replaceService"; readonly live: Service; readonly service: Draft<Service> }
   | { readonly do: "createBudget"; readonly budget: Draft<PodDisruptionBudget> }
   | { readonly do: "replaceBudget"; readonly live: PodDisruptionBudget; readonly budget: Draft<PodDisruptionBudget> }
+  | { readonly do: "deleteBudget"; readonly live: PodDisruptionBudget }
   | { readonly do: "createPeer"; readonly peer: Draft<EtcdPeer> }
   | { readonly do: "replacePeer"; readonly live: EtcdPeer; readonly peer: Draft<EtcdPeer> }
   | { readonly do: "markRemoval"; readonly peer: EtcdPeer; readonly removal: Removal | undefined }
@@ -44,6 +45,8 @@ export function targetOf(step: ClusterStep): string {
     case "createBudget":
     case "replaceBudget":
       return draftText(step.budget);
+    case "deleteBudget":
+      return step.live.metadata.uid;
     case "createPeer":
     case "replacePeer":
       return draftText(step.peer);

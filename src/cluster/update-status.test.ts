@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
-import type { UpdateStatus } from "#api/v1alpha1/cluster.ts";
+import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
 import { wantedRevision } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { isUpdating, updateStatus } from "#cluster/update-status.ts";
+import { isUpdating, updateStatus, waitingForDeletion } from "#cluster/update-status.ts";
 import { cluster } from "#kit/cluster.ts";
 import {
   madeFrom,
   NEWER,
   OLD,
+  ON_DELETE,
   wanting,
   withCanary,
   withoutPod,
@@ -17,6 +18,7 @@ import {
   withUpdate,
   withUpdated,
 } from "#kit/cluster-rolling.ts";
+import { withResources } from "#kit/pod-template.ts";
 
 const settled = cluster();
 const wanted = wanting(NEWER);
@@ -70,6 +72,11 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
     is: { updated: [], proven: false },
   },
   {
+    name: "people restart members",
+    given: withTurn(withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2"), "my-etcd-0"),
+    is: { updated: [], waitingForDeletion: ["my-etcd-0", "my-etcd-2"] },
+  },
+  {
     name: "all EtcdPeers say it, and one pod is from before",
     given: madeFrom(withUpdated(wanted, ...all), "my-etcd-0", OLD),
     is: { updated: ["my-etcd-1", "my-etcd-2"] },
@@ -115,7 +122,7 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
   },
   {
     name: "there is no way to the version that is wanted, and the pods are to be others",
-    given: cluster({ spec: { version: "3.5.35", podTemplate: { resources: { limits: { cpu: "1" } } } } }),
+    given: cluster({ spec: { version: "3.5.35", podTemplate: withResources({ limits: { cpu: "1" } }) } }),
     is: { from: "3.6.16", to: "3.6.16" },
   },
 ];
@@ -131,6 +138,7 @@ for (const { name, given, is } of cases) {
 test("update status: what is not so does not stand in it", () => {
   expect(updateStatus(wanted)).not.toHaveProperty("waitingFor");
   expect(updateStatus(wanted)).not.toHaveProperty("stopped");
+  expect(updateStatus(withTurn(wanted, "my-etcd-2"))).not.toHaveProperty("waitingForDeletion");
 });
 
 test("update status: a stop is forgotten when something else is wanted", () => {
@@ -157,3 +165,10 @@ const updating: { name: string; given: ClusterSnapshot; is: boolean }[] = [
 
 for (const { name, given, is } of updating)
   test(`updating: when ${name}, ${is ? "members are" : "nobody is"}`, () => expect(isUpdating(given)).toBe(is));
+
+test("nobody waits for people while the cluster forms", () => {
+  const turned = withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2");
+  expect(waitingForDeletion(turned)).toEqual(["my-etcd-2"]);
+  const forming = cluster({ stage: "starting", spec: { ...NEWER, ...ON_DELETE } }).cluster;
+  expect(waitingForDeletion({ ...turned, cluster: forming })).toEqual([]);
+});

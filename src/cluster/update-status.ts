@@ -1,12 +1,14 @@
 import { revisionOf } from "#api/revision.ts";
-import type { UpdateStatus } from "#api/v1alpha1/cluster.ts";
+import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { ownVoters } from "#cluster/members.ts";
 import {
+  isOnDelete,
   isOutdated,
   isUpdated,
   stoppedUpdate,
   templateOf,
+  waitsForPerson,
   wantedRevision,
   wantedTemplate,
   whyUnfit,
@@ -24,6 +26,22 @@ export function isUpdating(snapshot: ClusterSnapshot): boolean {
   });
 }
 
+/** Whether the operator is restarting members, or is to: with OnDelete that is not its business. */
+export function isRolling(snapshot: ClusterSnapshot): boolean {
+  return !isOnDelete(snapshot) && isUpdating(snapshot);
+}
+
+/** Members that get what is wanted when somebody deletes their pods. */
+export function waitingForDeletion(snapshot: ClusterSnapshot): readonly string[] {
+  if (isForming(snapshot)) return [];
+  return snapshot.peers.filter((peer) => waitsForPerson(snapshot, peer)).map(({ metadata }) => metadata.name);
+}
+
+/** @param names of members of which at least one waits */
+export function awaitedText(names: readonly string[]): string {
+  return `${names.join(", ")} ${names.length === 1 ? "gets" : "get"} what the spec asks for when somebody deletes ${names.length === 1 ? "its pod" : "their pods"}`;
+}
+
 /** How far the update is; `undefined` when there is none. */
 export function updateStatus(snapshot: ClusterSnapshot): UpdateStatus | undefined {
   const { cluster, takenAtMs } = snapshot;
@@ -36,6 +54,7 @@ export function updateStatus(snapshot: ClusterSnapshot): UpdateStatus | undefine
   if (!isUpdating(snapshot) && !isEnding) return undefined;
   const updated = voters.filter((member) => isUpdated(snapshot, member)).map(({ name }) => name);
   const waitingFor = voters.find((member) => whyUnfit(snapshot, member) !== undefined)?.name;
+  const awaited = waitingForDeletion(snapshot);
   return {
     revision,
     from: before?.from ?? runningVersion(snapshot),
@@ -43,6 +62,7 @@ export function updateStatus(snapshot: ClusterSnapshot): UpdateStatus | undefine
     updated,
     proven: before?.proven === true || updated.length > 0,
     ...(waitingFor === undefined ? {} : { waitingFor }),
+    ...(awaited.length === 0 ? {} : { waitingForDeletion: [...awaited] }),
     since: before?.since ?? rfc3339(takenAtMs),
     ...(stopped === undefined ? {} : { stopped }),
   };

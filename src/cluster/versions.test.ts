@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { versionSchema } from "#api/v1alpha1/shared-schema.ts";
+import { versionSchema } from "#api/common-schema.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { podTemplateOf, runningVersion, versionOf } from "#cluster/versions.ts";
+import { runningVersion, templateFor, versionOf } from "#cluster/versions.ts";
 import { isRelease } from "#etcd/version.ts";
 import { cluster } from "#kit/cluster.ts";
+import { withResources } from "#kit/pod-template.ts";
 
 interface Given {
   /** Releases that the EtcdPeers have, from my-etcd-0 on. */
@@ -75,8 +76,8 @@ test("versions: whatever the schema lets pass can be compared, as what a member 
 
 test("versions: a member keeps its podTemplate, and a new one gets what most have", () => {
   const settled = cluster({ replicas: 5, spec: { podTemplate: { metadata: { annotations: { is: "asked for" } } } } });
-  const few = { resources: { limits: { cpu: "1" } } };
-  const most = { resources: { limits: { cpu: "2" } } };
+  const few = withResources({ limits: { cpu: "1" } });
+  const most = withResources({ limits: { cpu: "2" } });
   const given = (templates: readonly object[]): ClusterSnapshot => ({
     ...settled,
     peers: templates.map((podTemplate, n) => ({
@@ -85,9 +86,9 @@ test("versions: a member keeps its podTemplate, and a new one gets what most hav
     })),
   });
   const mixed = given([few, most, most]);
-  expect(podTemplateOf(mixed, "my-etcd-0")).toEqual(few);
-  expect(podTemplateOf(mixed, "my-etcd-1")).toEqual(most);
-  expect(podTemplateOf(mixed, "my-etcd-9")).toEqual(most);
-  expect(podTemplateOf(given([most, most, few]), "my-etcd-9")).toEqual(most);
-  expect(podTemplateOf(given([]), "my-etcd-9")).toEqual(settled.cluster.spec.podTemplate);
+  expect(templateFor(mixed, "my-etcd-0").podTemplate).toEqual(few);
+  expect(templateFor(mixed, "my-etcd-1").podTemplate).toEqual(most);
+  expect(templateFor(mixed, "my-etcd-9").podTemplate).toEqual(most);
+  expect(templateFor(given([most, most, few]), "my-etcd-9").podTemplate).toEqual(most);
+  expect(templateFor(given([]), "my-etcd-9").podTemplate).toEqual(settled.cluster.spec.podTemplate);
 });

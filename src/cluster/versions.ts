@@ -1,6 +1,6 @@
 import { REVISION_ANNOTATION } from "#api/names.ts";
-import { revisionOf } from "#api/revision.ts";
-import type { EtcdPeer, EtcdPeerSpec } from "#api/v1alpha1/peer.ts";
+import { type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { compareVersions, isRelease, isSameMinor, parseVersion } from "#etcd/version.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -37,14 +37,19 @@ export function versionOf(snapshot: ClusterSnapshot, name: string): string {
   );
 }
 
-/** The pod template of the member of this name: it keeps what it has; a new one gets what most have. */
-export function podTemplateOf({ cluster, peers }: ClusterSnapshot, name: string): EtcdPeerSpec["podTemplate"] {
-  const own = peers.find(({ metadata }) => metadata.name === name);
-  if (own !== undefined) return own.spec.podTemplate;
+/** What the member of this name runs: it keeps what it has; a new one gets what most have. */
+export function templateFor(snapshot: ClusterSnapshot, name: string): MemberTemplate {
+  const own = peerNamed(snapshot, name)?.spec ?? templateOfMost(snapshot);
+  return { ...templateIn(own), version: versionOf(snapshot, name) };
+}
+
+/** What most members run; what the spec asks for as long as there is none. */
+export function templateOfMost(snapshot: ClusterSnapshot): MemberTemplate {
+  const { cluster, peers } = snapshot;
   const revision = ({ spec }: EtcdPeer) => revisionOf(spec);
   const count = (peer: EtcdPeer) => peers.filter((other) => revision(other) === revision(peer)).length;
   const [most] = [...peers].sort((a, b) => count(b) - count(a));
-  return most?.spec.podTemplate ?? cluster.spec.podTemplate;
+  return { ...templateIn((most ?? cluster).spec), version: runningVersion(snapshot) };
 }
 
 /** The revision that the pod was made from; `undefined` for one that an earlier release made, until that is noted. */

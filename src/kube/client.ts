@@ -108,14 +108,27 @@ export class KubeClient {
     options: CallOptions,
   ): Promise<{ items: T[]; resourceVersion: string }> {
     const items: T[] = [];
+    for await (const page of this.pages<T>(resource, query, options)) {
+      for (const item of page.items ?? []) items.push(withKind(item, resource));
+      if (page.metadata.continue === undefined) return { items, resourceVersion: page.metadata.resourceVersion };
+      if (items.length >= MAX_ITEMS) break;
+    }
+    throw new OperatorError("KubeUnavailable", `list ${resourceName(resource)}: more than ${MAX_ITEMS} objects`);
+  }
+
+  /** `list` for who does not want to hold all of them at the same time; the caller bounds it. Items as they come. */
+  async *pages<T extends KubeObject>(
+    resource: Resource<T>,
+    query: ListQuery,
+    options: CallOptions,
+  ): AsyncGenerator<KubeList<T>, void, undefined> {
     let next: string | undefined;
     do {
-      const page = await this.#page<T>(this.#requests.list(resource, query, next, options));
-      for (const item of page.items ?? []) items.push(withKind(item, resource));
-      next = page.metadata.continue === "" ? undefined : page.metadata.continue;
-      if (next === undefined) return { items, resourceVersion: page.metadata.resourceVersion };
-    } while (items.length < MAX_ITEMS);
-    throw new OperatorError("KubeUnavailable", `list ${resourceName(resource)}: more than ${MAX_ITEMS} objects`);
+      const { metadata, items } = await this.#page<T>(this.#requests.list(resource, query, next, options));
+      next = metadata.continue === "" ? undefined : metadata.continue;
+      const { resourceVersion } = metadata;
+      yield { metadata: next === undefined ? { resourceVersion } : { resourceVersion, continue: next }, items };
+    } while (next !== undefined);
   }
 
   /** @throws OperatorError KubeAlreadyExists; after KubeUnavailable the object may have been made */

@@ -1,4 +1,5 @@
 import type { IValidatingWebhookConfiguration } from "kubernetes-models/admissionregistration.k8s.io/v1";
+import type { ICustomResourceDefinition } from "kubernetes-models/apiextensions.k8s.io/v1";
 import type { IReplicaSet } from "kubernetes-models/apps/v1";
 import type { ILease } from "kubernetes-models/coordination.k8s.io/v1";
 import type { IEvent } from "kubernetes-models/events.k8s.io/v1";
@@ -140,6 +141,7 @@ export type Lease = Read<ILease, NamespacedMeta>;
 export type StorageClass = Read<IStorageClass, ObjectMeta>;
 export type Secret = Read<ISecret, NamespacedMeta>;
 export type ValidatingWebhookConfiguration = Read<IValidatingWebhookConfiguration, ObjectMeta>;
+export type CustomResourceDefinition = Read<ICustomResourceDefinition, ObjectMeta>;
 
 const core = { group: "", version: "v1" };
 export const PODS = resource<Pod>({ ...core, kind: "Pod", plural: "pods", namespaced: true });
@@ -191,5 +193,12 @@ export const VALIDATING_WEBHOOK_CONFIGURATIONS = resource<ValidatingWebhookConfi
   version: "v1",
   kind: "ValidatingWebhookConfiguration",
   plural: "validatingwebhookconfigurations",
+  namespaced: false,
+});
+export const CUSTOM_RESOURCE_DEFINITIONS = resource<CustomResourceDefinition>({
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
   namespaced: false,
 });

@@ -1,6 +1,18 @@
 import { expect, test } from "vitest";
 import type { Pod } from "#kube/kinds.ts";
-import { currentPod, dialAddress, isReady, isStopped, needsHelp, startedMsAgo, whyNotRunning } from "#kube/pod.ts";
+import {
+  currentPod,
+  dialAddress,
+  hasRun,
+  isHeldUp,
+  isReady,
+  isStopped,
+  lastWords,
+  needsHelp,
+  restartsOf,
+  startedMsAgo,
+  whyNotRunning,
+} from "#kube/pod.ts";
 
 /** A pod in words of the API: its status, and what differs in its metadata. */
 function pod(status: object, metadata: object = {}): Pod {
@@ -75,14 +87,134 @@ const reasons: { name: string; given: Pod; why: string | undefined; help?: boole
 ];
 for (const { name, given, why, help = false } of reasons) {
   test(`${name}: ${why ?? "nothing to say"}`, () => {
-    expect(whyNotRunning(given)).toBe(why);
+    expect(whyNotRunning(given, "etcd")).toBe(why);
     expect(needsHelp(given)).toBe(help);
+    expect(isHeldUp(given, "etcd")).toBe(help);
   });
 }
 
 test("a pod that goes needs no help, whatever it hung in", () => {
   expect(needsHelp(pod(waits({ reason: "ErrImagePull" }).status!, GOING))).toBe(false);
+  expect(isHeldUp(pod(waits({ reason: "ErrImagePull" }).status!, GOING), "etcd")).toBe(false);
 });
+
+/** Beside etcd. The kubelet tells of containers in the order of their names. */
+const beside = (sidecar: object, etcd: object, first: readonly object[] = []) =>
+  pod({
+    phase: "Running",
+    initContainerStatuses: first,
+    containerStatuses: [
+      { name: "agent", ...sidecar },
+      { name: "etcd", ...etcd },
+    ],
+  });
+const RUNS = { state: { running: { startedAt: at(1) } } };
+const RUNS_ANEW = { state: { running: { startedAt: at(5) } }, restartCount: 7 };
+const STARTS = { state: { waiting: { reason: "PodInitializing" } } };
+const NO_IMAGE = { state: { waiting: { reason: "ErrImagePull", message: "not found" } } };
+const CRASHES = {
+  restartCount: 3,
+  state: { waiting: { reason: "CrashLoopBackOff" } },
+  lastState: { terminated: { exitCode: 1, reason: "Error", message: "words" } },
+};
+const LOOPS = "waits: CrashLoopBackOff; it ended before with exit code 1 (Error)";
+
+interface Told {
+  readonly name: string;
+  readonly given: Pod;
+  readonly why: string | undefined;
+  readonly help?: true;
+  readonly heldUp?: true;
+  readonly ran?: true;
+  readonly words?: readonly string[];
+  readonly restarts?: number;
+}
+const withOthers: readonly Told[] = [
+  {
+    name: "a sidecar that crashes beside etcd that runs",
+    given: beside(CRASHES, RUNS),
+    why: `container agent ${LOOPS}`,
+    help: true,
+    ran: true,
+  },
+  {
+    name: "a sidecar that crashes while etcd starts",
+    given: beside(CRASHES, STARTS),
+    why: `container agent ${LOOPS}`,
+    help: true,
+  },
+  {
+    name: "a sidecar without an image",
+    given: beside(NO_IMAGE, STARTS),
+    why: "container agent waits: ErrImagePull (not found)",
+    help: true,
+  },
+  {
+    name: "etcd that crashes beside a sidecar that runs",
+    given: beside(RUNS, CRASHES),
+    why: `container etcd ${LOOPS}`,
+    help: true,
+    heldUp: true,
+    ran: true,
+    words: ["words"],
+    restarts: 3,
+  },
+  {
+    name: "both in trouble",
+    given: beside(NO_IMAGE, CRASHES),
+    why: `container etcd ${LOOPS}`,
+    help: true,
+    heldUp: true,
+    ran: true,
+    words: ["words"],
+    restarts: 3,
+  },
+  { name: "both on their way", given: beside(STARTS, STARTS), why: "container etcd waits: PodInitializing" },
+  {
+    name: "a sidecar that ended well",
+    given: beside({ state: { terminated: { exitCode: 0 } } }, STARTS),
+    why: "container etcd waits: PodInitializing",
+  },
+  { name: "a sidecar that was started again", given: beside(RUNS_ANEW, RUNS), why: undefined, ran: true },
+  {
+    name: "what runs first, and crashes",
+    given: beside(STARTS, STARTS, [{ name: "first", ...CRASHES }]),
+    why: `container first ${LOOPS}`,
+    help: true,
+    heldUp: true,
+  },
+  {
+    name: "what runs first, and has failed",
+    given: beside(STARTS, STARTS, [{ name: "first", state: { terminated: { exitCode: 2 } } }]),
+    why: "container first ended: no reason given with exit code 2",
+  },
+  {
+    name: "what runs first, and is done",
+    given: beside(STARTS, STARTS, [{ name: "first", state: { terminated: { exitCode: 0 } } }]),
+    why: "container etcd waits: PodInitializing",
+  },
+  {
+    name: "what runs first and goes on, and crashes beside etcd",
+    given: beside(RUNS, RUNS, [{ name: "first", ...CRASHES }]),
+    why: `container first ${LOOPS}`,
+    help: true,
+    ran: true,
+  },
+];
+for (const { name, given, why, help = false, heldUp = false, ran = false, words = [], restarts = 0 } of withOthers) {
+  test(`of etcd only etcd's container tells, of the pod all do: ${name}`, () => {
+    expect(whyNotRunning(given, "etcd")).toBe(why);
+    expect(needsHelp(given)).toBe(help);
+    expect(isHeldUp(given, "etcd")).toBe(heldUp);
+    expect(isStopped(given, "etcd")).toBe(heldUp);
+    expect(hasRun(given, "etcd")).toBe(ran);
+    expect(lastWords(given, "etcd")).toEqual(words);
+    expect(restartsOf(given, "etcd")).toBe(restarts);
+    expect(startedMsAgo(given, "etcd", Date.parse(at(9)))).toBe(
+      given.status?.containerStatuses?.[1]?.state?.running === undefined ? 9_000 : 8_000,
+    );
+  });
+}
 
 const choices: { name: string; pods: readonly Pod[]; expect: string | undefined }[] = [
   { name: "none of none", pods: [], expect: undefined },
@@ -143,11 +275,11 @@ test("a pod is ready when its condition says True, and not when it says nothing"
 test("pod: how long ago it was started is told by its container, else by itself, and not as new for ever by a clock that is behind", () => {
   const made = Date.parse("2026-01-01T12:00:00Z");
   const pod = { metadata: { creationTimestamp: "2026-01-01T12:00:00Z" }, status: {} } as unknown as Pod;
-  const running = { state: { running: { startedAt: "2026-01-01T12:00:05Z" } } };
+  const running = { name: "etcd", state: { running: { startedAt: "2026-01-01T12:00:05Z" } } };
   const started = { ...pod, status: { containerStatuses: [running] } } as unknown as Pod;
-  expect(startedMsAgo(pod, made + 7_000)).toBe(7_000);
-  expect(startedMsAgo(started, made + 7_000)).toBe(2_000);
-  expect(startedMsAgo(pod, made - 3_600_000)).toBe(3_600_000);
+  expect(startedMsAgo(pod, "etcd", made + 7_000)).toBe(7_000);
+  expect(startedMsAgo(started, "etcd", made + 7_000)).toBe(2_000);
+  expect(startedMsAgo(pod, "etcd", made - 3_600_000)).toBe(3_600_000);
 });
 
 const ENDED = container({ terminated: { exitCode: 1 } });

@@ -1,5 +1,7 @@
 import type { Pod } from "#kube/kinds.ts";
 
+type ContainerStatus = NonNullable<NonNullable<Pod["status"]>["containerStatuses"]>[number];
+
 /** The newest pod that is not on its way out; else the newest one at all. */
 export function currentPod(pods: readonly Pod[]): Pod | undefined {
   const newestFirst = [...pods].sort((a, b) => (createdAt(a) < createdAt(b) ? 1 : -1));
@@ -35,17 +37,21 @@ export function isReady(pod: Pod): boolean {
 /**
  * Why the pod does not do its work, in one sentence for people; `undefined` when all its containers run.
  * The words are Kubernetes' own, so that they can be looked up.
+ * @param container whose trouble is told before that of others; and the trouble of others before what passes by itself
  */
-export function whyNotRunning(pod: Pod): string | undefined {
+export function whyNotRunning(pod: Pod, container: string): string | undefined {
   const status = pod.status;
   if (pod.metadata.deletionTimestamp !== undefined) return `pod ${pod.metadata.name} is being deleted`;
   const unscheduled = unscheduledBecause(pod);
   if (unscheduled !== undefined)
     return `pod cannot be scheduled: ${unscheduled.message ?? unscheduled.reason ?? "no reason given"}`;
-  for (const container of status?.containerStatuses ?? []) {
-    const { waiting, terminated } = container.state ?? {};
-    if (waiting !== undefined) return `container ${container.name} waits: ${because(waiting)}${lastEnd(container)}`;
-    if (terminated !== undefined) return `container ${container.name} ended: ${because(terminated)}`;
+  const rank = (each: ContainerStatus) => (isInTrouble(each) ? 0 : 2) + (each.name === container ? 0 : 1);
+  const first = (status?.initContainerStatuses ?? []).filter(isInTrouble);
+  const all = [...first, ...(status?.containerStatuses ?? [])].sort((a, b) => rank(a) - rank(b));
+  for (const each of all) {
+    const { waiting, terminated } = each.state ?? {};
+    if (waiting !== undefined) return `container ${each.name} waits: ${because(waiting)}${lastEnd(each)}`;
+    if (terminated !== undefined) return `container ${each.name} ended: ${because(terminated)}`;
   }
   if (isOver(pod)) return `pod is ${status?.phase}: ${status?.message ?? status?.reason ?? "no reason given"}`;
   if (status?.phase !== "Running") return `pod is ${status?.phase ?? "not started"}`;
@@ -64,12 +70,35 @@ function unscheduledBecause(pod: Pod) {
 /** What a container waits for while all is well (https://github.com/kubernetes/kubernetes/blob/v1.36.0/pkg/kubelet/kubelet_pods.go). */
 const USUAL_WAITS: readonly (string | undefined)[] = ["ContainerCreating", "PodInitializing", undefined];
 
-/** Whether the pod hangs in something that seldom ends by itself: no node, no image, a container that ends again and again. */
+function hangs({ state }: ContainerStatus): boolean {
+  return state?.waiting !== undefined && !USUAL_WAITS.includes(state.waiting.reason);
+}
+
+/** A container that runs first and has ended well is done. */
+function isInTrouble(container: ContainerStatus): boolean {
+  return hangs(container) || (container.state?.terminated?.exitCode ?? 0) !== 0;
+}
+
+/**
+ * Whether the pod, in any of its containers, hangs in something that seldom ends by itself: no node, no image, a container that ends again
+ * and again.
+ */
 export function needsHelp(pod: Pod): boolean {
   if (pod.metadata.deletionTimestamp !== undefined) return false;
-  if (isUnscheduled(pod)) return true;
-  const waiting = pod.status?.containerStatuses?.flatMap(({ state }) => state?.waiting ?? []) ?? [];
-  return waiting.some(({ reason }) => !USUAL_WAITS.includes(reason));
+  const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+  return isUnscheduled(pod) || [...initContainerStatuses, ...containerStatuses].some(hangs);
+}
+
+/** Whether something of that kind keeps this container from running: its own trouble, or that of those which have to run before it. */
+export function isHeldUp(pod: Pod, container: string): boolean {
+  if (pod.metadata.deletionTimestamp !== undefined) return false;
+  const own = statusesOf(pod, container);
+  if (own.some(({ state }) => state?.running !== undefined)) return false;
+  return isUnscheduled(pod) || [...(pod.status?.initContainerStatuses ?? []), ...own].some(hangs);
+}
+
+function statusesOf(pod: Pod, container: string): readonly ContainerStatus[] {
+  return (pod.status?.containerStatuses ?? []).filter(({ name }) => name === container);
 }
 
 function because(state: {
@@ -82,32 +111,34 @@ function because(state: {
   return `${state.reason ?? "no reason given"}${code}${message}`;
 }
 
-function lastEnd(container: { lastState?: { terminated?: { exitCode?: number; reason?: string } } }): string {
+function lastEnd(container: ContainerStatus): string {
   const last = container.lastState?.terminated;
   return last === undefined
     ? ""
     : `; it ended before with exit code ${last.exitCode} (${last.reason ?? "no reason given"})`;
 }
 
-/** How long ago a container of the pod was last started, or else the pod was made, in milliseconds. */
-export function startedMsAgo({ metadata, status }: Pod, nowMs: number): number {
-  const containers = (status?.containerStatuses ?? []).flatMap(({ state }) => state?.running?.startedAt ?? []);
-  const times = [metadata.creationTimestamp ?? "", ...containers].map((time) => Date.parse(time));
+// Others may have been put beside etcd. What is asked of one container is asked by its name.
+
+/** How long ago this container of the pod was last started, or else the pod was made, in milliseconds. */
+export function startedMsAgo(pod: Pod, container: string, nowMs: number): number {
+  const started = statusesOf(pod, container).flatMap(({ state }) => state?.running?.startedAt ?? []);
+  const times = [pod.metadata.creationTimestamp ?? "", ...started].map((time) => Date.parse(time));
   // A clock that is far behind would call every pod new for ever; one that is a little behind changes nothing.
   return Math.abs(nowMs - Math.max(...times.filter((time) => !Number.isNaN(time))));
 }
 
-/** What containers that do not run said when they last ended: their termination messages. */
-export function lastWords(pod: Pod): readonly string[] {
-  const ended = (pod.status?.containerStatuses ?? []).filter(({ state }) => state?.running === undefined);
+/** What this container, when it does not run, said when it last ended: its termination messages. */
+export function lastWords(pod: Pod, container: string): readonly string[] {
+  const ended = statusesOf(pod, container).filter(({ state }) => state?.running === undefined);
   return ended.flatMap(({ state, lastState }) =>
     [state?.terminated?.message, lastState?.terminated?.message].filter((message) => message !== undefined),
   );
 }
 
-/** Whether a container of the pod runs or has ever run, as far as the kubelet has told. */
-export function hasRun(pod: Pod): boolean {
-  return (pod.status?.containerStatuses ?? []).some(
+/** Whether this container of the pod runs or has ever run, as far as the kubelet has told. */
+export function hasRun(pod: Pod, container: string): boolean {
+  return statusesOf(pod, container).some(
     ({ state, lastState, restartCount }) =>
       state?.running !== undefined ||
       state?.terminated !== undefined ||
@@ -116,12 +147,14 @@ export function hasRun(pod: Pod): boolean {
   );
 }
 
-/**
- * Whether, by the kubelet's and the scheduler's word, this container of the pod does not run, and will not before something changes.
- * @param container its name: others may have been put beside it
- */
+/** How often this container of the pod was started again. */
+export function restartsOf(pod: Pod, container: string): number {
+  return statusesOf(pod, container)[0]?.restartCount ?? 0;
+}
+
+/** Whether, by the kubelet's and the scheduler's word, this container of the pod does not run, and will not before something changes. */
 export function isStopped(pod: Pod, container: string): boolean {
-  const containers = (pod.status?.containerStatuses ?? []).filter(({ name }) => name === container);
+  const containers = statusesOf(pod, container);
   const runs = containers.some(({ state }) => state?.running !== undefined);
-  return !runs && (needsHelp(pod) || containers.some(({ state }) => state?.terminated !== undefined));
+  return !runs && (isHeldUp(pod, container) || containers.some(({ state }) => state?.terminated !== undefined));
 }

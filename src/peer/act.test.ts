@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { peer } from "#kit/peer.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";

@@ -1,5 +1,5 @@
 import { QUARANTINE_LABEL, QUARANTINE_REASON_ANNOTATION, QUARANTINE_TIME_ANNOTATION } from "#api/names.ts";
-import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
+import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {

@@ -1,5 +1,5 @@
-import { PEER_LABEL } from "#api/names.ts";
-import { ETCD_PEERS, type EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
+import { ETCD_CONTAINER, PEER_LABEL } from "#api/names.ts";
+import { ETCD_PEERS, type EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { isSameData } from "#base/hash.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import { actOnPeer, type PeerWrites, writeStatus } from "#peer/act.ts";
@@ -24,7 +24,7 @@ const ROUTINE = new Set([
 
 /** Joins what the room of EtcdPeer does: observe, plan, act and status. */
 export function peerController(kube: PeerWrites, reads: PeerReads): Controller<PeerSnapshot, PeerStep, EtcdPeerStatus> {
-  const silences = new Silences(reads.clock);
+  const silences = new Silences(reads.clock, ETCD_CONTAINER);
   return {
     name: "peer",
     restMs: REST_MS,

@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
+import { PAUSED_ANNOTATION } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { OperatorError } from "#base/error.ts";
 import type { PersistentVolumeClaim, Pod } from "#kube/kinds.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
 import { Silences } from "#runtime/silences.ts";
-import { NOW, pod } from "../../test/kit/cluster.ts";
+import { cluster, NOW, pod } from "../../test/kit/cluster.ts";
 import { peer } from "../../test/kit/peer.ts";
 
 const starting = peer({ stage: "starting" });
@@ -15,12 +17,19 @@ function unscheduled(message: string): Pod {
 }
 const volumeless = unscheduled("pod has unbound immediate PersistentVolumeClaims");
 
+interface Given {
+  readonly pod: Pod;
+  readonly claim: PersistentVolumeClaim;
+  readonly wallMs?: number;
+  readonly cluster?: EtcdCluster;
+}
+
 /** The member with these objects; the API server is asked for storage classes by `list`. */
-async function look(given: { pod: Pod; claim: PersistentVolumeClaim; wallMs?: number }, list: () => Promise<unknown>) {
+async function look(given: Given, list: () => Promise<unknown>) {
   const view = (object: unknown) => ({ get: () => object, byIndex: () => (object === undefined ? [] : [object]) });
   let asked = 0;
   const reads = {
-    clusters: view(undefined),
+    clusters: view(given.cluster),
     peers: view(starting.peer),
     claims: view(given.claim),
     replicaSets: view(starting.replicaSet),
@@ -35,11 +44,12 @@ async function look(given: { pod: Pod; claim: PersistentVolumeClaim; wallMs?: nu
   } as unknown as PeerReads;
   const seen = await observePeer(
     reads,
-    new Silences(reads.clock),
+    new Silences(reads.clock, "etcd"),
     { namespace: "foo", name: "my-etcd-0" },
     new AbortController().signal,
   );
-  return { asked, classes: seen.is === "present" ? seen.value.storageClasses : undefined };
+  if (seen.is !== "present") throw new Error("the member is there");
+  return { asked, classes: seen.value.storageClasses, pausedBy: seen.value.pausedBy };
 }
 
 const local = () => Promise.resolve({ items: [{ metadata: { name: "local" } }], resourceVersion: "1" });
@@ -58,7 +68,7 @@ const spared = [
 ];
 for (const { name, given } of spared) {
   test(`storage classes are not asked for on behalf of ${name}`, async () => {
-    expect(await look(given, local)).toEqual({ asked: 0, classes: undefined });
+    expect(await look(given, local)).toMatchObject({ asked: 0, classes: undefined });
   });
 }
 
@@ -67,3 +77,26 @@ test("a member is looked at although the storage classes could not be read", asy
   const { classes } = await look({ pod: volumeless, claim: pending }, refused);
   expect(classes).toEqual({ is: "unknown", why: "list storageclasses: forbidden" });
 });
+
+const annotations = { [PAUSED_ANNOTATION]: "true" };
+const pauses = [
+  { name: "no EtcdCluster", is: undefined },
+  { name: "one that nobody has paused", of: cluster(), is: undefined },
+  { name: "one that its spec pauses", of: cluster({ spec: { paused: true } }), is: "spec.paused is true" },
+  {
+    name: "one that the annotation pauses",
+    of: cluster({ annotations }),
+    is: 'the annotation etcd.improbable.io/paused is "true"',
+  },
+  {
+    name: "one that goes, paused or not",
+    of: cluster({ spec: { paused: true }, annotations, deleting: true }),
+    is: undefined,
+  },
+];
+for (const { name, of, is } of pauses) {
+  test(`whether a member is left alone, with ${name}`, async () => {
+    const given = { pod: starting.pod!, claim: pending, ...(of === undefined ? {} : { cluster: of.cluster }) };
+    expect((await look(given, local)).pausedBy).toBe(is);
+  });
+}

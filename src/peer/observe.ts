@@ -1,6 +1,7 @@
-import { CLIENT_PORT, PAUSED_ANNOTATION } from "#api/names.ts";
-import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { CLIENT_PORT } from "#api/names.ts";
+import { pausedBy } from "#api/pause.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Clock } from "#base/clock.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
@@ -60,7 +61,7 @@ export async function observePeer(
   const seen: PeerSnapshot = {
     takenAtMs: reads.clock.wallMs(),
     peer,
-    isPaused: isPaused(reads.clusters.get({ namespace: key.namespace, name: peer.spec.clusterName })),
+    pausedBy: pausing(reads.clusters.get({ namespace: key.namespace, name: peer.spec.clusterName })),
     imageRepository: reads.imageRepository,
     claim: claim.is === "present" ? claim.value : undefined,
     replicaSet: reads.replicaSets.get(key),
@@ -100,10 +101,8 @@ async function findClaim(
 }
 
 /** A pause does not keep a cluster that is being deleted from going. */
-function isPaused(cluster: EtcdCluster | undefined): boolean {
-  return (
-    cluster?.metadata.deletionTimestamp === undefined && cluster?.metadata.annotations?.[PAUSED_ANNOTATION] === "true"
-  );
+function pausing(cluster: EtcdCluster | undefined): string | undefined {
+  return cluster === undefined || cluster.metadata.deletionTimestamp !== undefined ? undefined : pausedBy(cluster);
 }
 
 async function ask(

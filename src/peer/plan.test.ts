@@ -121,7 +121,7 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
   { name: "lets a peer go that is being deleted", given: peer({ stage: "new", deleting: true }), expect: "settled" },
   {
     name: "waits, hands off, while the cluster is paused",
-    given: peer({ stage: "new", with: { isPaused: true } }),
+    given: peer({ stage: "new", with: { pausedBy: "spec.paused is true" } }),
     expect: "wait: paused",
   },
   {

@@ -1,5 +1,5 @@
-import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION } from "#api/names.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION, ETCD_CONTAINER } from "#api/names.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Observed } from "#base/observed.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import {
@@ -17,8 +17,8 @@ export interface PeerSnapshot {
   /** Milliseconds since 1970: the only "now" that a rule knows. */
   readonly takenAtMs: number;
   readonly peer: EtcdPeer;
-  /** Whether a person has paused the cluster. */
-  readonly isPaused: boolean;
+  /** By what a person has paused the cluster, as a clause; `undefined` when nobody has. */
+  readonly pausedBy: string | undefined;
   /** Where etcd's images come from, without tag: a setting of the operator. */
   readonly imageRepository: string;
   readonly claim: PersistentVolumeClaim | undefined;
@@ -63,7 +63,7 @@ export function whyNotReady(snapshot: PeerSnapshot): string | undefined {
   const { claim, replicaSet, pod } = snapshot;
   if (pod === undefined) return refusal(replicaSet) ?? "its pod is not created yet";
   if (isReady(pod)) return undefined;
-  const why = whyNotRunning(pod) ?? "its pod runs but is not ready yet";
+  const why = whyNotRunning(pod, ETCD_CONTAINER) ?? "its pod runs but is not ready yet";
   if (claim === undefined || !isClaimToBlame(snapshot)) return why;
   const noClass = missingClass(snapshot, claim);
   return noClass === undefined
@@ -77,7 +77,7 @@ export function whyNotReady(snapshot: PeerSnapshot): string | undefined {
  */
 function isClaimToBlame({ claim, pod }: PeerSnapshot): boolean {
   if (pod === undefined || !isUnscheduled(pod)) return false;
-  return claim?.status?.phase !== "Bound" && /volume|storageclass/i.test(whyNotRunning(pod) ?? "");
+  return claim?.status?.phase !== "Bound" && /volume|storageclass/i.test(whyNotRunning(pod, ETCD_CONTAINER) ?? "");
 }
 
 /** Whether the member has no volume for so long that the storage classes are worth a question. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { NOW, pod } from "#kit/cluster.ts";
 import { peer } from "#kit/peer.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -36,6 +36,22 @@ test.each([
   if (quiet) expect(ready?.message).toBe("its pod is starting");
   else expect(ready?.message).toContain("ErrImagePull");
   expect(mayWait(given, statusOf(given))).toBe(quiet);
+});
+
+test.each([
+  ["cannot be pulled", { waiting: { reason: "ErrImagePull" } }, "container agent waits: ErrImagePull"],
+  ["crashes", { waiting: { reason: "CrashLoopBackOff" } }, "container agent waits: CrashLoopBackOff"],
+  ["has ended", { terminated: { exitCode: 1, reason: "Error" } }, "container agent ended: Error with exit code 1"],
+])("peer status: a sidecar that %s is told of, also while etcd runs: the pod is not ready", (_, state, says) => {
+  const its = pod("my-etcd-0", { ready: false });
+  const containerStatuses = [
+    { name: "agent", state },
+    { name: "etcd", state: { running: {} } },
+  ];
+  const given = peer({ with: { pod: { ...its, status: { ...its.status, containerStatuses } } as unknown as Pod } });
+  const [ready] = statusOf(given).conditions ?? [];
+  expect(ready).toMatchObject({ type: "Ready", status: "False", reason: "PodPending" });
+  expect(ready?.message).toContain(says);
 });
 
 test("peer status: a peer without a time of creation is not new", () => {

@@ -1,6 +1,6 @@
 import type { PeerReason } from "#api/conditions.ts";
 import { REVISION_ANNOTATION } from "#api/names.ts";
-import type { EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { hexOf } from "#etcd/types.ts";
 import { type PeerSnapshot, whyNotReady } from "#peer/snapshot.ts";

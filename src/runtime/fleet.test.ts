@@ -23,7 +23,7 @@ class Fleet extends ToyController {
   constructor(clock: FakeClock) {
     super();
     this.#clock = clock;
-    this.#silences = new Silences(clock);
+    this.#silences = new Silences(clock, "etcd");
   }
 
   override async observe(key: Key, _signal: AbortSignal) {

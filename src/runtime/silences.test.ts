@@ -9,7 +9,7 @@ const POD = pod("my-etcd-1", { ready: false });
 
 function setup() {
   const clock = new FakeClock();
-  const silences = new Silences(clock);
+  const silences = new Silences(clock, "etcd");
   let asked = 0;
   /** Asks as often as it may for so long, looking every 100 ms; each question takes so long and meets silence. */
   const looks = async (forMs: number, takesMs: number, of = POD) => {
@@ -66,6 +66,15 @@ test.each([
     Promise.resolve({ status: answers, passesAs: undefined }),
   );
   expect(answer.status).toBe(answers);
+});
+
+test("silences: a sidecar that starts again and again ends no pause", async () => {
+  const { silences, looks } = setup();
+  await looks(60_000, 1_000);
+  const containerStatuses = [{ name: "agent", restartCount: 9 }];
+  const changed = { ...POD, status: { ...POD.status, containerStatuses } } as unknown as typeof POD;
+  const answer = await silences.ask(KEY, changed, () => Promise.reject(new Error("nobody is asked")));
+  expect(answer.status).toEqual(unknown("it gave no answer"));
 });
 
 test("silences: an answer ends it, and what is gone is forgotten", async () => {

@@ -2,7 +2,7 @@ import { type Backoff, delayMs } from "#base/backoff.ts";
 import type { Clock } from "#base/clock.ts";
 import { type Observed, unknown } from "#base/observed.ts";
 import type { Pod } from "#kube/kinds.ts";
-import { isReady } from "#kube/pod.ts";
+import { isReady, restartsOf } from "#kube/pod.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
 // Why is a member that is silent not asked in every look?
@@ -34,16 +34,19 @@ interface Silence {
 /** Remembers members that were silent when they were asked, by cluster and by what the kubelet says of their pods. It is a cache. */
 export class Silences {
   readonly #clock: Clock;
+  readonly #container: string;
   readonly #clusters = new Map<string, Map<string, Silence>>();
 
-  constructor(clock: Clock) {
+  /** @param container the one of their pods that is asked: others that start again have nothing to say */
+  constructor(clock: Clock, container: string) {
     this.#clock = clock;
+    this.#container = container;
   }
 
   /** Asks the member, unless it was silent just now. */
   async ask<T, Id>(key: Key, pod: Pod, question: () => Promise<Asked<T, Id>>): Promise<Asked<T, Id>> {
     const silences = this.#of(key);
-    const text = textOf(pod);
+    const text = this.#textOf(pod);
     const before = silences.get(text);
     const startedAtMs = this.#clock.monotonicMs();
     if (before !== undefined && startedAtMs < before.untilMs)
@@ -61,7 +64,7 @@ export class Silences {
 
   /** Forgets what was noted of other pods than these. */
   keep(key: Key, pods: Iterable<Pod>): void {
-    const texts = new Set([...pods].map(textOf));
+    const texts = new Set([...pods].map((pod) => this.#textOf(pod)));
     const silences = this.#of(key);
     for (const text of silences.keys()) if (!texts.has(text)) silences.delete(text);
     if (silences.size === 0) this.#clusters.delete(keyText(key));
@@ -73,9 +76,8 @@ export class Silences {
     this.#clusters.set(text, known);
     return known;
   }
-}
 
-function textOf(pod: Pod): string {
-  const restarts = (pod.status?.containerStatuses ?? []).map(({ restartCount }) => restartCount ?? 0);
-  return [pod.metadata.uid, pod.status?.podIP, restarts.join("+"), isReady(pod)].join(" ");
+  #textOf(pod: Pod): string {
+    return [pod.metadata.uid, pod.status?.podIP, restartsOf(pod, this.#container), isReady(pod)].join(" ");
+  }
 }

@@ -1,4 +1,4 @@
-import { OperatorError } from "#base/error.ts";
+import { expect, record, text } from "#webhooks/untrusted.ts";
 
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response
 
@@ -8,7 +8,7 @@ const KIND = "AdmissionReview";
 /** What the API server asks, as far as it is used. What is in it was checked by nobody here. */
 export interface AdmissionRequest {
   readonly uid: string;
-  /** Such as `EtcdCluster.v1alpha1.etcd.improbable.io`. */
+  /** Such as `EtcdCluster.v1beta1.etcd.improbable.io`. */
   readonly kind: string;
   /** CREATE, UPDATE, DELETE or CONNECT. */
   readonly operation: string;
@@ -41,9 +41,13 @@ export function admissionRequest(body: unknown): AdmissionRequest {
   const request = record(review.request, "request");
   const { group, version, kind } = record(request.kind, "request.kind");
   const { uid, operation, object, oldObject } = request;
-  if (typeof uid !== "string" || uid === "") throw invalid(`request.uid is ${told(uid)}; it must be a text`);
-  if (typeof operation !== "string") throw invalid(`request.operation is ${told(operation)}; it must be a text`);
-  return { uid, kind: `${kind}.${version}.${group}`, operation, object, oldObject };
+  return {
+    uid: text(uid, "request.uid"),
+    kind: `${kind}.${version}.${group}`,
+    operation: text(operation, "request.operation"),
+    object,
+    oldObject,
+  };
 }
 
 /** The API server cuts each warning off behind so many characters. */
@@ -75,24 +79,4 @@ function statusOf(of: Subject | undefined, refusals: readonly Refusal[]): object
   const causes = refusals.map(({ field, message }) => ({ reason: "FieldValueInvalid", field, message }));
   const message = refusals.map((refusal) => `${refusal.field}: ${refusal.message}`).join("; ");
   return { code: 422, reason: "Invalid", message, details: { ...of, causes } };
-}
-
-/** @throws OperatorError InvalidSpec when it is no object. @param where for the words */
-export function record(value: unknown, where: string): Readonly<Record<string, unknown>> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw invalid(`${where} is ${told(value)}; it must be an object`);
-}
-
-export function invalid(sentence: string): OperatorError {
-  return new OperatorError("InvalidSpec", sentence);
-}
-
-function expect(where: string, is: unknown, mustBe: string): void {
-  if (is !== mustBe) throw invalid(`${where} is ${told(is)}; it must be ${mustBe}`);
-}
-
-/** Short: whoever asks nonsense shall not get all of it back. */
-export function told(value: unknown): string {
-  if (value === undefined) return "missing";
-  return (JSON.stringify(value) ?? String(value)).slice(0, 60);
 }

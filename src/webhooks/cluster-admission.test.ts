@@ -1,15 +1,16 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
-import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
+import { withResources } from "#kit/pod-template.ts";
 import { fromRefusal } from "#kube/error.ts";
 import type { Draft, KubeObject } from "#kube/kinds.ts";
 import { clusterAdmission } from "#webhooks/cluster-admission.ts";
 
 const settled = cluster().cluster;
-const RICH = { resources: { requests: { cpu: "1", memory: "4Gi" } } };
+const RICH = withResources({ requests: { cpu: "1", memory: "4Gi" } });
 
 function object(spec: object = {}, metadata: object = {}): EtcdCluster {
   const { status: _, ...rest } = settled;
@@ -30,7 +31,7 @@ interface Asked {
 function review({ operation = "CREATE", kind, ...objects }: Asked): object {
   const request = {
     uid: "uid-1",
-    kind: kind ?? { group: "etcd.improbable.io", version: "v1alpha1", kind: "EtcdCluster" },
+    kind: kind ?? { group: "etcd.improbable.io", version: "v1beta1", kind: "EtcdCluster" },
     operation,
     object: null,
     oldObject: null,
@@ -125,7 +126,7 @@ test("what the API server would refuse of the pod is refused, in its words", asy
     status: {
       code: 422,
       reason: "Invalid",
-      message: `spec.podTemplate.resources.requests: Invalid value: "2": must be less`,
+      message: `spec.podTemplate.spec.containers[etcd].resources.requests: Invalid value: "2": must be less`,
       details: {
         group: "etcd.improbable.io",
         kind: "EtcdCluster",
@@ -133,7 +134,7 @@ test("what the API server would refuse of the pod is refused, in its words", asy
         causes: [
           {
             reason: "FieldValueInvalid",
-            field: "spec.podTemplate.resources.requests",
+            field: "spec.podTemplate.spec.containers[etcd].resources.requests",
             message: `Invalid value: "2": must be less`,
           },
         ],
@@ -141,6 +142,56 @@ test("what the API server would refuse of the pod is refused, in its words", asy
     },
   });
   expect(logged).toHaveLength(1);
+});
+
+test("what is not for a pod template to say is refused in our words, and not tried", async () => {
+  const spec = {
+    hostname: "x",
+    containers: [
+      ...(RICH.spec?.containers ?? []),
+      { name: "agent", securityContext: { allowPrivilegeEscalation: true } },
+    ],
+  };
+  const labels = { "etcd.improbable.io/a b": "c" };
+  const { allowed, status } = await ask({ object: object({ podTemplate: { metadata: { labels }, spec } }) });
+  expect(allowed).toBe(false);
+  expect(status?.details.causes).toEqual([
+    {
+      reason: "FieldValueInvalid",
+      field: "spec.podTemplate.metadata.labels[etcd.improbable.io/a b]",
+      message: 'is "c"; it must be left out: it is the operator\'s own',
+    },
+    {
+      reason: "FieldValueInvalid",
+      field: "spec.podTemplate.spec.hostname",
+      message: 'is "x"; it must be left out: members find each other by the host names that the operator gives them',
+    },
+    {
+      reason: "FieldValueInvalid",
+      field: "spec.podTemplate.spec.containers[1].securityContext.allowPrivilegeEscalation",
+      message: expect.stringMatching(
+        /^is true; it must be false or left out: the operator may not hand out privileges/,
+      ),
+    },
+  ]);
+  expect(calls).toEqual([expect.stringMatching(/^list persistentvolumeclaims /)]);
+});
+
+test("flags that the release cannot be given are refused, and those that a later one will not take are warned of", async () => {
+  const extraArgs = { "data-dir": "/x", "max-txn-op": "1", "experimental-watch-progress-notify-interval": "1s" };
+  const { allowed, status, warnings } = await ask({ object: object({ version: "3.6.16", etcd: { extraArgs } }) });
+  expect(allowed).toBe(false);
+  expect(status?.details.causes).toEqual([
+    { reason: "FieldValueInvalid", field: "spec.etcd.extraArgs", message: expect.stringMatching(/^"data-dir" /) },
+    {
+      reason: "FieldValueInvalid",
+      field: "spec.etcd.extraArgs",
+      message: '"max-txn-op" is not a flag of etcd 3.6; did you mean max-txn-ops?',
+    },
+  ]);
+  expect(warnings).toEqual([
+    expect.stringMatching(/^spec\.etcd\.extraArgs: "experimental-watch-progress-.* is deprecated in etcd 3\.6/),
+  ]);
 });
 
 test("claims that a person must look at are a refusal, too", async () => {
@@ -207,9 +258,33 @@ describe("an edit", () => {
 
   test("of the pod template is tried out", async () => {
     triedOut = () => Promise.reject(INVALID);
-    const { allowed } = await update(object({ podTemplate: { ...RICH, affinity: {} } }), object());
+    const { allowed } = await update(object({ podTemplate: { spec: { ...RICH.spec, affinity: {} } } }), object());
     expect(allowed).toBe(false);
     expect(calls).toEqual(["create replicasets dryRun=true"]);
+  });
+
+  test.each([
+    ["the version", { version: "3.6.1" }],
+    ["the image", { image: { repository: "registry.example/other" } }],
+    ["etcd's options", { etcd: { snapshotCount: 5_000 } }],
+  ])("of %s is tried out, since the pod is another one", async (_, spec) => {
+    triedOut = () => Promise.reject(INVALID);
+    const { allowed } = await update(object({ podTemplate: { spec: RICH.spec }, ...spec }), object());
+    expect(allowed).toBe(false);
+    expect(calls).toEqual(["create replicasets dryRun=true"]);
+  });
+
+  test("of something else is let through, though what is there would be refused today", async () => {
+    const old = { podTemplate: { spec: { ...RICH.spec, hostNetwork: true } }, etcd: { extraArgs: { nonsense: "1" } } };
+    expect(await update(object({ ...old, replicas: 5 }), object(old))).toEqual({ uid: "uid-1", allowed: true });
+    expect((await update(object({ ...old, version: "3.6.1" }), object(old))).status?.message).toBe(
+      'spec.etcd.extraArgs: "nonsense" is not a flag of etcd 3.6',
+    );
+    const { spec } = old.podTemplate;
+    const other = object({ ...old, podTemplate: { spec: { ...spec, priorityClassName: "p" } } });
+    expect((await update(other, object(old))).status?.message).toMatch(
+      /^spec\.podTemplate\.spec\.hostNetwork: is true; /,
+    );
   });
 
   test("of the number of members is warned of", async () => {
@@ -274,6 +349,12 @@ describe("what is no question gets no answer, but words:", () => {
       body: review({ object: object({ replicas: "3" }) }),
       says: 'spec.replicas is "3"; it must be',
     },
+    { name: "no options", body: review({ object: object({ etcd: 1 }) }), says: "spec.etcd is 1; it must be an object" },
+    {
+      name: "no flags",
+      body: review({ object: object({ etcd: { extraArgs: { a: 1 } } }) }),
+      says: 'spec.etcd.extraArgs["a"] is 1; it must be a text',
+    },
     { name: "no template", body: review({ object: object({ podTemplate: 1 }) }), says: "spec.podTemplate is 1" },
   ];
   for (const { name, body, says } of cases) {
@@ -290,7 +371,12 @@ describe("what is no question gets no answer, but words:", () => {
       fc.jsonValue().map((request) => ({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request })),
       fc.jsonValue().map((each) => review({ object: each })),
       fc.jsonValue().map((podTemplate) => review({ object: object({ podTemplate }) })),
-      fc.jsonValue().map((resources) => review({ object: object({ podTemplate: { resources } }) })),
+      fc
+        .jsonValue()
+        .map((resources) =>
+          review({ object: object({ podTemplate: { spec: { containers: [{ name: "etcd", resources }] } } }) }),
+        ),
+      fc.jsonValue().map((extraArgs) => review({ object: object({ etcd: { extraArgs } }) })),
       fc.integer().map((replicas) => review({ object: object({ replicas }) })),
     );
     await fc.assert(

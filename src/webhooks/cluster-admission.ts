@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { CLUSTER_ADMISSION_PATH, CLUSTER_LABEL, GROUP, MANAGED_BY_LABEL, OPERATOR, selectorText } from "#api/names.ts";
-import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { templateIn } from "#api/revision.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { asOperatorError } from "#base/error.ts";
 import { isSameData } from "#base/hash.ts";
 import type { Log } from "#base/log.ts";
@@ -11,17 +12,18 @@ import {
   admissionRequest,
   admissionReview,
   type Findings,
-  invalid,
   NO_FINDINGS,
-  record,
-  told,
 } from "#webhooks/admission-review.ts";
+import { beyondFindings } from "#webhooks/checks/beyond.ts";
+import { flagRefusals, unwiseFlags } from "#webhooks/checks/flags.ts";
 import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
 import { resourceWarnings } from "#webhooks/checks/resources.ts";
+import { templateRefusals } from "#webhooks/checks/template.ts";
 import { trialReplicaSet } from "#webhooks/checks/trial.ts";
 import type { Webhook } from "#webhooks/server.ts";
+import { invalid, record, text, told } from "#webhooks/untrusted.ts";
 
 // What is checked here, and what by the schema?
 //   The schema and its rules check all that one object can tell; they are there whether or not an operator runs. Here stands what needs
@@ -80,27 +82,30 @@ async function findingsOf(
   if (cluster.metadata.deletionTimestamp !== undefined) return NO_FINDINGS; // whoever lets go of it shall not be held up
   const isNew = operation === "CREATE";
   const before = isNew ? undefined : clusterIn(oldObject, "request.oldObject");
-  const isNewTemplate = !isSameData(cluster.spec.podTemplate, before?.spec.podTemplate);
+  const refusals = [...templateRefusals(cluster.spec, before?.spec), ...flagRefusals(cluster.spec, before?.spec)];
+  const beyond = beyondFindings(cluster, before);
+  const isNewTemplate = before === undefined || !isSameData(templateIn(cluster.spec), templateIn(before.spec));
   const asked = await Promise.all([
-    isNewTemplate ? triedOut(tools, cluster, signal) : NO_FINDINGS,
+    // What is refused anyway would be tried without it.
+    isNewTemplate && refusals.length === 0 ? triedOut(tools, cluster, signal) : NO_FINDINGS,
     isNew ? withClaims(tools, cluster, signal) : NO_FINDINGS,
   ]);
-  const unwise = [...replicaWarnings(cluster.spec, before?.spec), ...resourceWarnings(cluster.spec, before?.spec)];
+  const unwise = [replicaWarnings, resourceWarnings, unwiseFlags].flatMap((of) => of(cluster.spec, before?.spec));
   return {
-    refusals: asked.flatMap(({ refusals }) => refusals),
-    warnings: [...unwise, ...asked.flatMap(({ warnings }) => warnings)],
+    refusals: [...beyond.refusals, ...refusals, ...asked.flatMap((each) => each.refusals)],
+    warnings: [...beyond.warnings, ...unwise, ...asked.flatMap(({ warnings }) => warnings)],
   };
 }
 
 /** Asks the API server whether it would take the ReplicaSet of a member. */
 async function triedOut({ kube, imageRepository, log }: ClusterAdmission, cluster: EtcdCluster, signal: AbortSignal) {
-  const trial = trialReplicaSet(cluster, imageRepository, randomBytes(4).toString("hex"));
+  const replicaSet = trialReplicaSet(cluster, imageRepository, randomBytes(4).toString("hex"));
   try {
-    await kube.create(REPLICA_SETS, trial, { signal, deadlineMs: ASK_WITHIN_MS, dryRun: true });
+    await kube.create(REPLICA_SETS, replicaSet, { signal, deadlineMs: ASK_WITHIN_MS, dryRun: true });
     return NO_FINDINGS;
   } catch (thrown) {
     const error = asOperatorError(thrown);
-    const findings = podTemplateFindings(error);
+    const findings = podTemplateFindings(error, { replicaSet, spec: cluster.spec });
     if (findings.refusals.length === 0) untold(log, cluster, error.message, "a pod template was let through untried");
     return findings;
   }
@@ -136,6 +141,10 @@ function clusterIn(object: unknown, where: string): EtcdCluster {
   text(spec.version, `${where}.spec.version`);
   replicasIn(spec, where);
   for (const field of ["storage", "podTemplate"]) record(spec[field], `${where}.spec.${field}`);
+  const { extraArgs = {} } = record(spec.etcd ?? {}, `${where}.spec.etcd`);
+  for (const [flag, value] of Object.entries(record(extraArgs, `${where}.spec.etcd.extraArgs`)))
+    if (typeof value !== "string")
+      throw invalid(`${where}.spec.etcd.extraArgs[${told(flag)}] is ${told(value)}; it must be a text`);
   return object as EtcdCluster;
 }
 
@@ -148,8 +157,4 @@ function scaleIn(object: unknown, where: string): { readonly replicas: number } 
 function replicasIn({ replicas }: Readonly<Record<string, unknown>>, where: string): number {
   if (typeof replicas === "number" && Number.isInteger(replicas)) return replicas;
   throw invalid(`${where}.spec.replicas is ${told(replicas)}; it must be a number`);
-}
-
-function text(value: unknown, where: string): void {
-  if (typeof value !== "string" || value === "") throw invalid(`${where} is ${told(value)}; it must be a text`);
 }

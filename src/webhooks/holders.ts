@@ -1,6 +1,12 @@
 import { OPERATOR } from "#api/names.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import {
+  type AnyResource,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  type CustomResourceDefinition,
   type KubeObject,
+  resourceName,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
   type ValidatingWebhookConfiguration,
 } from "#kube/kinds.ts";
@@ -15,5 +21,24 @@ const ADMISSION: BundleHolder<ValidatingWebhookConfiguration> = {
   }),
 };
 
-/** Every object by which the API server is made to call us. */
-export const BUNDLE_HOLDERS = [ADMISSION] as unknown as readonly BundleHolder<KubeObject>[];
+/** A kind whose objects are converted. One of an earlier release of the operator calls nobody. */
+function conversionOf(converted: AnyResource): BundleHolder<CustomResourceDefinition> {
+  return {
+    resource: CUSTOM_RESOURCE_DEFINITIONS,
+    name: resourceName(converted),
+    edited: (object, change) => {
+      const { conversion } = object.spec;
+      const { webhook } = conversion ?? {};
+      if (conversion === undefined || webhook?.clientConfig === undefined) return object;
+      const edited = { ...conversion, webhook: { ...webhook, clientConfig: change(webhook.clientConfig) } };
+      return { ...object, spec: { ...object.spec, conversion: edited } };
+    },
+  };
+}
+
+/** Every object by which the API server is made to call us; first of all those without which nothing can be read. */
+export const BUNDLE_HOLDERS = [
+  conversionOf(ETCD_CLUSTERS),
+  conversionOf(ETCD_PEERS),
+  ADMISSION,
+] as unknown as readonly BundleHolder<KubeObject>[];

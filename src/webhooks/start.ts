@@ -3,6 +3,7 @@ import type { Log } from "#base/log.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { CertificateKeeper } from "#webhooks/certificate/keeper.ts";
 import { clusterAdmission } from "#webhooks/cluster-admission.ts";
+import { conversion } from "#webhooks/conversion.ts";
 import { BUNDLE_HOLDERS } from "#webhooks/holders.ts";
 import { serveWebhooks } from "#webhooks/server.ts";
 
@@ -34,9 +35,11 @@ export async function startWebhooks(options: {
   readonly observe: (path: string, code: string) => void;
   /** Whether this process leads, or cannot know whether another one does. */
   readonly mayWrite: () => boolean;
+  /** Whether this process has yet to read everything. */
+  readonly isStarting?: () => boolean;
 }): Promise<Webhooks> {
   const { port, kube, imageRepository, log, observe } = options;
-  const webhooks = [clusterAdmission({ kube, imageRepository, log })];
+  const webhooks = [clusterAdmission({ kube, imageRepository, log }), conversion({ log })];
   const server = await serveWebhooks({ port, webhooks, log, observe });
   log.info({ address: `:${server.port}` }, "serves webhooks");
   const keeper = new CertificateKeeper({ ...options, holders: BUNDLE_HOLDERS, show: (serving) => server.use(serving) });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { OPERATOR, WEBHOOKS } from "#api/names.ts";
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { mergePodTemplate } from "#api/pod-template/merge.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { asOperatorError } from "#base/error.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import { fencedPeer } from "#cluster/desired/peer.ts";
@@ -11,10 +12,12 @@ import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { cluster } from "#kit/cluster.ts";
 import { NAMESPACES } from "#kit/kinds.ts";
 import { peer } from "#kit/peer.ts";
+import { ALLOWED, FORBIDDEN, WHOLE_TEMPLATE } from "#kit/pod-power.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type AnyResource,
   apiVersionOf,
+  CUSTOM_RESOURCE_DEFINITIONS,
   type Draft,
   type KubeObject,
   PERSISTENT_VOLUME_CLAIMS,
@@ -22,6 +25,7 @@ import {
   PODS,
   REPLICA_SETS,
   resource,
+  resourceName,
   SECRETS,
   SERVICES,
   type Secret,
@@ -30,6 +34,8 @@ import {
 import { podTemplate } from "#peer/desired/pod.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { volumeClaim } from "#peer/desired/volume-claim.ts";
+import { caBundleOf } from "#webhooks/certificate/bundle.ts";
+import { newAuthority } from "#webhooks/certificate/issue.ts";
 import { secretFor } from "#webhooks/certificate/material.ts";
 import { VALIDATIONS } from "../../scripts/admission-policy.ts";
 import { crdManifests, OPERATOR_NAMESPACE, OPERATOR_USER, operatorManifests } from "../../scripts/manifests.ts";
@@ -126,6 +132,8 @@ interface Case {
   /** How the object that somebody made before differs from what the operator would have made. */
   readonly was?: object;
   readonly write: { create: object } | { patch: object } | "delete";
+  /** How its name ends. */
+  readonly suffix?: string;
   /** What the answer says; absent: it is allowed. */
   readonly says?: string;
 }
@@ -139,15 +147,8 @@ const PODS_LABELS = `${POD}, not its labels`;
 const PODS_OWNERS = `${POD}, not its finalizers or owners`;
 const PODS_ANNOTATIONS = `${POD} that begin with etcd.improbable.io/`;
 const CLAIM = "of a claim the operator changes only labels and annotations, ";
-const NO_SECRETS = "read no Secrets and no ConfigMaps, and mount nothing but claims";
 const OTHER_SECRET = "of Secrets the operator writes only etcd-cluster-operator-webhooks";
-const NODE = "do not share the network, processes or memory of their node";
-const PRIVILEGES = "do not gain privileges";
-const ACCOUNT = "run under no service account but the default one";
-const DEVICES = "claim no devices";
-const HOST = "name no host: they ask their own pod";
 const NEW_VOLUME = "claims are for new volumes, neither for one by its name nor for a copy";
-const NODE_PORT = "take no port of their node";
 const TYPE = "have the type ClusterIP";
 const ADDRESSES = "take no externalIPs";
 
@@ -358,7 +359,37 @@ const CASES: readonly Case[] = [
   { what: "change one of another name", of: SECRETS, write: { patch: { data: { a: "" } } }, says: OTHER_SECRET },
   { what: "delete one of another name", of: SECRETS, write: "delete", says: OTHER_SECRET },
 
-  ...["LoadBalancer", "NodePort"].flatMap((type) => inService(`of the type ${type}`, { type }, TYPE)),
+  ...["LoadBalancer", "NodePort"].flatMap((type) => [
+    ...inService(`of the type ${type}`, { type }, TYPE),
+    ...inService(`for clients of the type ${type}`, { type }, undefined, "-client"),
+  ]),
+  ...inService(
+    "for clients of the type ExternalName",
+    { type: "ExternalName", externalName: "example.com" },
+    TYPE,
+    "-client",
+  ),
+  ...inService(
+    "for clients with addresses of others",
+    { type: "LoadBalancer", externalIPs: ["192.0.2.1"] },
+    ADDRESSES,
+    "-client",
+  ),
+  {
+    what: "make one for clients of the type NodePort without its label",
+    of: SERVICES,
+    suffix: "-client",
+    write: { create: { ...UNLABELLED, spec: { type: "NodePort" } } },
+    says: NO_LABEL,
+  },
+  {
+    what: "open somebody else's that is for clients",
+    of: SERVICES,
+    suffix: "-client",
+    was: NOT_OURS,
+    write: { patch: { spec: { type: "NodePort" } } },
+    says: NOT_MANAGED,
+  },
   ...inService("of the type ExternalName", { type: "ExternalName", externalName: "example.com" }, TYPE),
   ...inService("with addresses of others", { externalIPs: ["192.0.2.1"] }, ADDRESSES),
   {
@@ -381,54 +412,93 @@ const CASES: readonly Case[] = [
     says: ADDRESSES,
   },
 
-  ...inPod("mount a Secret", { volumes: [{ name: "etcd-data", secret: { secretName: "s" } }] }, NO_SECRETS),
-  ...inPod("mount a folder of the node", { volumes: [{ name: "etcd-data", hostPath: { path: "/" } }] }, NO_SECRETS),
-  ...inPod(
-    "mount a token",
-    { volumes: [{ name: "etcd-data", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }] },
-    NO_SECRETS,
-  ),
-  ...inContainer("read Secrets as its environment", { envFrom: [{ secretRef: { name: "s" } }] }, NO_SECRETS),
-  ...inContainer(
-    "read a Secret as a variable",
-    { env: [{ name: "S", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] },
-    NO_SECRETS,
-  ),
-  ...inPod("get a token", { automountServiceAccountToken: true }, "get no token"),
-  ...inPod("get a token by default", { automountServiceAccountToken: null }, "get no token"),
-  ...["hostNetwork", "hostPID", "hostIPC"].flatMap((shared) => inPod(`have ${shared}`, { [shared]: true }, NODE)),
-  ...inPod("have an account of its own", { serviceAccountName: "somebody-elses" }, ACCOUNT),
-  ...inPod("claim a device", { resourceClaims: [{ name: "d", resourceClaimName: "d" }] }, DEVICES),
-  ...["startupProbe", "livenessProbe", "readinessProbe"].flatMap((probe) =>
-    [
-      { httpGet: { host: "192.0.2.1", port: 80, path: "/" }, tcpSocket: null },
-      { tcpSocket: { host: "192.0.2.1", port: 80 }, httpGet: null },
-    ].flatMap((handler) =>
-      inOwnContainer(`ask others by their ${probe} (${handler.httpGet ? "http" : "tcp"})`, { [probe]: handler }, HOST),
-    ),
-  ),
-  ...["postStart", "preStop"].flatMap((hook) =>
-    inOwnContainer(
-      `ask others at ${hook}`,
-      { lifecycle: { [hook]: { httpGet: { host: "192.0.2.1", port: 80, path: "/" } } } },
-      HOST,
-    ),
-  ),
+  ...FORBIDDEN.flatMap(({ what, spec, says }) => inPods(what, spec, says)),
+  ...ALLOWED.flatMap(({ what, spec }) => inPods(what, spec)),
+];
+
+const DEFINITION = "CustomResourceDefinition";
+const WHOM_TO_TRUST = `of the spec of a ${DEFINITION} the operator changes only whom to trust for conversions`;
+const METADATA = `of the metadata of a ${DEFINITION} the operator changes nothing`;
+const STATUS = `of the status of a ${DEFINITION} the operator changes only its stored versions`;
+const STORED = `as stored versions of a ${DEFINITION} the operator sets only the one that is stored`;
+
+interface DefinitionCase {
+  readonly what: string;
+  /** The definition as somebody has left it; a merge patch. Default: as it is shipped. */
+  readonly was?: object;
+  readonly patch: object;
+  readonly subresource?: "status";
+  readonly says?: string;
+}
+
+function inConversion(change: object): object {
+  return { spec: { conversion: { webhook: change } } };
+}
+
+const AUTHORITY = caBundleOf([(await newAuthority(Date.now())).certificate]);
+
+/** Of the definition of EtcdClusters. */
+const DEFINITION_CASES: readonly DefinitionCase[] = [
+  { what: "say whom to trust", patch: inConversion({ clientConfig: { caBundle: AUTHORITY } }) },
   {
-    what: "make one whose pods ask themselves at their end",
-    of: REPLICA_SETS,
-    write: {
-      create: containersOf(
-        merged(podTemplate(peer()).spec.containers[0], {
-          lifecycle: { preStop: { httpGet: { port: 80, path: "/" } } },
-        }),
-      ),
-    },
+    what: "say whom to trust when somebody else is called",
+    was: inConversion({ clientConfig: { service: { name: "somebody-elses" }, caBundle: null } }),
+    patch: inConversion({ clientConfig: { caBundle: AUTHORITY } }),
+    says: "the operator says whom to trust only for conversions by its own Service",
   },
-  ...inContainer("escalate", { securityContext: { allowPrivilegeEscalation: true } }, PRIVILEGES),
-  ...inContainer("escalate by default", { securityContext: null }, PRIVILEGES),
-  ...inContainer("listen on a port of the node", { ports: [{ containerPort: 9999, hostPort: 9999 }] }, NODE_PORT),
-  ...inContainer("have a capability", { securityContext: { capabilities: { add: ["SYS_ADMIN"] } } }, PRIVILEGES),
+  {
+    what: "have another Service called",
+    patch: inConversion({ clientConfig: { service: { name: "somebody-elses" } } }),
+    says: WHOM_TO_TRUST,
+  },
+  {
+    what: "have another namespace's Service called",
+    patch: inConversion({ clientConfig: { service: { namespace: "foo" } } }),
+    says: WHOM_TO_TRUST,
+  },
+  {
+    what: "have another path called",
+    patch: inConversion({ clientConfig: { service: { path: "/other" } } }),
+    says: WHOM_TO_TRUST,
+  },
+  {
+    what: "have somebody outside called",
+    patch: inConversion({ clientConfig: { service: null, url: "https://example.com/" } }),
+    says: WHOM_TO_TRUST,
+  },
+  {
+    what: "ask in other words",
+    patch: inConversion({ conversionReviewVersions: ["v1", "v1beta1"] }),
+    says: WHOM_TO_TRUST,
+  },
+  {
+    what: "switch conversions off",
+    patch: { spec: { conversion: { strategy: "None", webhook: null } } },
+    says: WHOM_TO_TRUST,
+  },
+  { what: "change its names", patch: { spec: { names: { shortNames: ["e"] } } }, says: WHOM_TO_TRUST },
+  { what: "label it", patch: { metadata: { labels: { a: "b" } } }, says: METADATA },
+  { what: "annotate it", patch: { metadata: { annotations: { a: "b" } } }, says: METADATA },
+  { what: "hold it", patch: { metadata: { finalizers: ["example.com/hold"] } }, says: METADATA },
+  { what: "give it an owner", patch: { metadata: { ownerReferences: [OWNER] } }, says: METADATA },
+  {
+    what: "say that only the present version is stored",
+    patch: { status: { storedVersions: ["v1beta1"] } },
+    subresource: "status",
+  },
+  {
+    what: "say that something else is stored",
+    patch: { status: { storedVersions: ["v1beta1", "v1alpha1"] } },
+    subresource: "status",
+    says: STORED,
+  },
+  { what: "write its conditions", patch: { status: { conditions: [] } }, subresource: "status", says: STATUS },
+  {
+    what: "write its names",
+    patch: { status: { acceptedNames: { shortNames: ["e"] } } },
+    subresource: "status",
+    says: STATUS,
+  },
 ];
 
 /** What the operator writes when it puts a claim aside. @param label null: a person took it off */
@@ -438,54 +508,22 @@ function asideSince(at: string, reason: string, label: "true" | null): object {
 }
 
 /** A Service that is made so, and one that is changed so. */
-function inService(what: string, spec: object, says: string): readonly Case[] {
+function inService(what: string, spec: object, says: string | undefined, suffix = ""): readonly Case[] {
+  const rest = { of: SERVICES, suffix, ...(says === undefined ? {} : { says }) };
   return [
-    { what: `make one ${what}`, of: SERVICES, write: { create: { spec } }, says },
-    { what: `turn one into one ${what}`, of: SERVICES, write: { patch: { spec } }, says },
+    { what: `make one ${what}`, write: { create: { spec } }, ...rest },
+    { what: `turn one into one ${what}`, write: { patch: { spec } }, ...rest },
   ];
 }
 
-/** A ReplicaSet that is made so, and one that is changed so. */
-function inPod(what: string, change: object, says: string): readonly Case[] {
-  const spec = { template: { spec: change } };
+/** A ReplicaSet that is made so, and one that is changed so. @param part what people write as spec.podTemplate.spec */
+function inPods(what: string, part: object, says?: string): readonly Case[] {
+  const { spec } = mergePodTemplate(podTemplate(peer()), { spec: part });
+  const gone = Object.fromEntries(Object.keys(part).map((field) => [field, null]));
+  const change = { spec: { template: { spec: { ...gone, ...spec } } } };
   return [
-    { what: `make one whose pods ${what}`, of: REPLICA_SETS, write: { create: { spec } }, says },
-    { what: `let the pods of one ${what}`, of: REPLICA_SETS, write: { patch: { spec } }, says },
-  ];
-}
-
-function containersOf(container: unknown): object {
-  return { spec: { template: { spec: { containers: [container] } } } };
-}
-
-/** The same for its container. */
-function inOwnContainer(what: string, change: object, says: string): readonly Case[] {
-  return inPod(what, { containers: [merged(podTemplate(peer()).spec.containers[0], change)] }, says);
-}
-
-/** The same for its container, and for a container that runs before it. */
-function inContainer(what: string, change: object, says: string): readonly Case[] {
-  const [container] = podTemplate(peer()).spec.containers;
-  return [
-    ...inOwnContainer(what, change, says),
-    ...inPod(
-      `${what} at first`,
-      {
-        initContainers: [
-          merged(
-            merged(container, {
-              name: "first",
-              startupProbe: null,
-              livenessProbe: null,
-              readinessProbe: null,
-              ports: [],
-            }),
-            change,
-          ),
-        ],
-      },
-      says,
-    ),
+    { what: `make one whose pods ${what}`, of: REPLICA_SETS, write: { create: change }, ...(says && { says }) },
+    { what: `let the pods of one ${what}`, of: REPLICA_SETS, write: { patch: change }, ...(says && { says }) },
   ];
 }
 
@@ -525,6 +563,43 @@ describe("with the rights that are shipped", () => {
     }
   });
 
+  test("members may have all that people put beside etcd, and their pods are taken", async () => {
+    const group = "scheduling.k8s.io";
+    const important = {
+      apiVersion: `${group}/v1`,
+      kind: "PriorityClass",
+      metadata: { name: "important" },
+      value: 1_000,
+    };
+    const classes = resource({
+      group,
+      version: "v1",
+      kind: "PriorityClass",
+      plural: "priorityclasses",
+      namespaced: false,
+    });
+    await admin.create(classes, important as never, OPTIONS);
+    const member = peer({ stage: "starting", spec: { podTemplate: WHOLE_TEMPLATE } });
+    const { metadata: _, ...rest } = ours(REPLICA_SETS, "whole");
+    const draft = { ...rest, ...replicaSet(member), metadata: ours(REPLICA_SETS, "whole").metadata };
+    const made = await operator.create(REPLICA_SETS, draft, OPTIONS);
+    expect(made.spec?.selector?.matchLabels).not.toHaveProperty(["example.com/team"]);
+    // As the ReplicaSet controller does.
+    const { metadata, spec } = made.spec!.template!;
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { ...metadata, namespace, name: "whole" }, spec };
+    const taken = await admin.create(PODS, pod as never, OPTIONS);
+    expect(taken.metadata.labels).toMatchObject(WHOLE_TEMPLATE.metadata.labels);
+    expect(taken.metadata.annotations).toMatchObject(WHOLE_TEMPLATE.metadata.annotations);
+    expect(taken.spec).toMatchObject({
+      priority: 1_000,
+      tolerations: expect.arrayContaining(WHOLE_TEMPLATE.spec.tolerations),
+      nodeSelector: WHOLE_TEMPLATE.spec.nodeSelector,
+      initContainers: WHOLE_TEMPLATE.spec.initContainers,
+      containers: [{ name: "etcd", command: ["etcd"] }, WHOLE_TEMPLATE.spec.containers[1]],
+      volumes: [{ name: "etcd-data" }, WHOLE_TEMPLATE.spec.volumes[0]],
+    });
+  });
+
   test("nothing else of the API is open", async () => {
     for (const at of [namespace, OPERATOR_NAMESPACE]) {
       const lists = operator.list(SECRETS, { namespace: at }, OPTIONS);
@@ -546,6 +621,21 @@ describe("with the rights that are shipped", () => {
     const { uid } = made.metadata;
     const gone = operator.delete(SECRETS, made.metadata, { ...OPTIONS, preconditions: { uid } });
     await expect(gone).rejects.toMatchObject({ code: "KubeForbidden" });
+  });
+
+  test("of definitions the operator reads and writes its own two, and nothing else", async () => {
+    for (const name of [ETCD_CLUSTERS, ETCD_PEERS].map((of) => resourceName(of))) {
+      const live = await operator.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, OPTIONS);
+      const same = await operator.replace(CUSTOM_RESOURCE_DEFINITIONS, live, OPTIONS);
+      await operator.replace(CUSTOM_RESOURCE_DEFINITIONS, same, { ...OPTIONS, subresource: "status" });
+    }
+    const draft = { ...crdManifests()[0], metadata: { name: "things.example.com" } } as never;
+    for (const refused of [
+      operator.list(CUSTOM_RESOURCE_DEFINITIONS, {}, OPTIONS),
+      operator.get(CUSTOM_RESOURCE_DEFINITIONS, { name: "things.example.com" }, OPTIONS),
+      operator.create(CUSTOM_RESOURCE_DEFINITIONS, draft, OPTIONS),
+    ])
+      await expect(refused).rejects.toMatchObject({ code: "KubeForbidden" });
   });
 
   test("of what governs admission the operator writes its own webhooks, and nothing else", async () => {
@@ -585,14 +675,76 @@ describe("with every right that there is, the policy alone lets the operator", (
   for (const [index, one] of CASES.entries()) {
     const { what, of, says } = one;
     test(`${says === undefined ? "" : "not "}${what} (${of.plural})`, async () => {
-      const said = await outcome(one, `case-${index}`);
+      const said = await outcome(one, `case-${index}${one.suffix ?? ""}`);
       if (says === undefined) expect(said).toBeUndefined();
       else expect(said).toMatch(new RegExp(`ValidatingAdmissionPolicy '${OPERATOR}' .*${says}`));
     });
   }
 
+  const definitions = [ETCD_CLUSTERS, ETCD_PEERS].map((of) => resourceName(of));
+  const [ofClusters = ""] = definitions;
+  const REFUSED = (says: string) => new RegExp(`ValidatingAdmissionPolicy '${OPERATOR}' .*${says}`);
+  const MERGE = { ...OPTIONS, type: "merge" } as const;
+
+  for (const { what, was, patch, subresource, says } of DEFINITION_CASES) {
+    test(`${says === undefined ? "" : "not "}${what} (${DEFINITION})`, async () => {
+      const ref = { name: ofClusters };
+      if (was !== undefined) await admin.patch(CUSTOM_RESOURCE_DEFINITIONS, ref, was, MERGE);
+      const options = subresource === undefined ? MERGE : { ...MERGE, subresource };
+      const written = operator.patch(CUSTOM_RESOURCE_DEFINITIONS, ref, patch, options);
+      try {
+        if (says === undefined) expect(await written).toMatchObject(patch);
+        else await expect(written).rejects.toThrow(REFUSED(says));
+      } finally {
+        const { spec } = crdManifests().find(({ metadata }) => metadata.name === ofClusters)!;
+        if (was !== undefined) await admin.patch(CUSTOM_RESOURCE_DEFINITIONS, ref, { spec }, MERGE);
+      }
+    });
+  }
+
+  test(`not change a version of either ${DEFINITION}`, async () => {
+    for (const name of definitions) {
+      const live = await operator.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, OPTIONS);
+      const [first, ...others] = live.spec.versions;
+      const versions = [{ ...first!, deprecated: true }, ...others];
+      const written = operator.replace(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        { ...live, spec: { ...live.spec, versions } },
+        OPTIONS,
+      );
+      await expect(written).rejects.toThrow(REFUSED(WHOM_TO_TRUST));
+    }
+  });
+
+  test(`not change anybody else's ${DEFINITION}, nor make or delete one`, async () => {
+    const [{ spec }] = crdManifests() as unknown as [{ spec: object }];
+    const names = { kind: "Thing", plural: "things", listKind: "ThingList", singular: "thing" };
+    const draft = {
+      apiVersion: apiVersionOf(CUSTOM_RESOURCE_DEFINITIONS),
+      kind: DEFINITION,
+      metadata: { name: "things.example.com" },
+      spec: { ...spec, group: "example.com", names },
+    } as never;
+    await expect(operator.create(CUSTOM_RESOURCE_DEFINITIONS, draft, OPTIONS)).rejects.toThrow(
+      REFUSED(`the operator (creates no pods|neither makes nor deletes a ${DEFINITION})`),
+    );
+    const { metadata } = await admin.create(CUSTOM_RESOURCE_DEFINITIONS, draft, OPTIONS);
+    const trust = inConversion({ clientConfig: { caBundle: AUTHORITY } });
+    const others = REFUSED("of CustomResourceDefinitions the operator changes only those of etcd.improbable.io");
+    await expect(operator.patch(CUSTOM_RESOURCE_DEFINITIONS, metadata, trust, MERGE)).rejects.toThrow(others);
+    for (const { name, uid } of [
+      metadata,
+      (await admin.get(CUSTOM_RESOURCE_DEFINITIONS, { name: ofClusters }, OPTIONS)).metadata,
+    ]) {
+      const gone = operator.delete(CUSTOM_RESOURCE_DEFINITIONS, { name }, { ...OPTIONS, preconditions: { uid } });
+      await expect(gone).rejects.toThrow(REFUSED(`neither makes nor deletes a ${DEFINITION}`));
+    }
+  });
+
   test("each sentence of the policy refuses something here", () => {
-    const silent = VALIDATIONS.filter(({ message }) => !CASES.some(({ says }) => says && message.includes(says)));
+    const others = [`neither makes nor deletes a ${DEFINITION}`, "changes only those of etcd.improbable.io"];
+    const said = [...CASES, ...DEFINITION_CASES].flatMap(({ says }) => says ?? []);
+    const silent = VALIDATIONS.filter(({ message }) => ![...said, ...others].some((says) => message.includes(says)));
     expect(silent.map(({ message }) => message)).toEqual([]);
   });
 

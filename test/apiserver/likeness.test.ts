@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { customResourceDefinitions } from "#api/crd.ts";
-import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { DEFAULT_CLAIM } from "#api/v1alpha1/shared-schema.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { DEFAULT_STORAGE_SPEC } from "#api/v1beta1/storage-schema.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
 import { expectAlike, type Listed, strayLines } from "#kit/likeness.ts";
@@ -26,6 +25,7 @@ import {
   type ReplicaSet,
   type Resource,
 } from "#kube/kinds.ts";
+import { crdManifests } from "../../scripts/manifests.ts";
 
 // The simulated API server answers as the real one does: see test/kit/likeness.ts.
 
@@ -446,15 +446,16 @@ const STORIES: readonly Story[] = [
 
 const OTHER_UID = "00000000-0000-4000-8000-000000000000";
 const OTHER_STORAGE = {
-  volumeClaimTemplate: { ...DEFAULT_CLAIM, resources: { requests: { storage: "1Gi" } } },
+  ...DEFAULT_STORAGE_SPEC,
+  size: "1Gi",
 } as EtcdPeer["spec"]["storage"];
 const OTHER_POD: EtcdPeer["spec"]["podTemplate"] = { metadata: { annotations: { a: "b" } } };
 let server: ApiServer;
 
 beforeAll(async () => {
   server = await startApiServer();
-  for (const definition of customResourceDefinitions())
-    await server.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition as CustomResourceDefinition, OPTIONS);
+  for (const definition of crdManifests())
+    await server.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition as unknown as CustomResourceDefinition, OPTIONS);
   // A kind is served a moment after its definition says so.
   for (const resource of [ETCD_CLUSTERS, ETCD_PEERS])
     await vi.waitFor(() => server.client.list<KubeObject>(resource, { namespace: "default" }, OPTIONS), {

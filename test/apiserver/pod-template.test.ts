@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mergePodTemplate, type PartialPodTemplate } from "#api/pod-template/merge.ts";
+import { MERGE_KEYS } from "#api/pod-template/merge-keys.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { peer } from "#kit/peer.ts";
 import { kubeconfigFile } from "#kube/config.ts";
-import { mergePodTemplate, type PartialPodTemplate } from "#peer/desired/merge.ts";
-import { MERGE_KEYS } from "#peer/desired/merge-keys.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
 
 // The API server merges a patch into a pod template, and so does the operator: both come to the same.

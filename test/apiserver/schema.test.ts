@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { customResourceDefinitions } from "#api/crd.ts";
-import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { DEFAULT_CLAIM, DEFAULT_VERSION } from "#api/v1alpha1/shared-schema.ts";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { DEFAULT_STORAGE_SPEC } from "#api/v1beta1/storage-schema.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { apiVersionOf, type Draft, type KubeObject, type Resource } from "#kube/kinds.ts";
+import { crdManifests } from "../../scripts/manifests.ts";
 
 // What people write is taken, completed or refused by the API server, before the operator is asked.
 
@@ -19,8 +20,8 @@ let kube: KubeClient;
 beforeAll(async () => {
   server = await startApiServer();
   kube = server.client;
-  for (const definition of customResourceDefinitions())
-    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as CustomResourceDefinition, OPTIONS);
+  for (const definition of crdManifests())
+    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as unknown as CustomResourceDefinition, OPTIONS);
   // A kind is served a moment after its definition says so.
   for (const resource of [ETCD_CLUSTERS, ETCD_PEERS])
     await vi.waitFor(() => kube.list<KubeObject>(resource, { namespace }, OPTIONS), { timeout: 30_000 });
@@ -51,7 +52,7 @@ async function edit<T extends KubeObject>(resource: Resource<T>, name: string, s
 }
 
 test("the API server accepts the definitions without reservation", async () => {
-  for (const { metadata } of customResourceDefinitions()) {
+  for (const { metadata } of crdManifests()) {
     const conditions = await conditionsOf(metadata.name);
     expect(conditions).toEqual({ Established: "True", NamesAccepted: "True" }); // NonStructuralSchema would stand here
   }
@@ -63,8 +64,12 @@ describe("the manifests of the talk", () => {
     expect(spec).toEqual({
       replicas: 3,
       version: DEFAULT_VERSION,
-      storage: { volumeClaimTemplate: DEFAULT_CLAIM },
+      storage: DEFAULT_STORAGE_SPEC,
       podTemplate: {},
+      clientService: { type: "ClusterIP" },
+      updateStrategy: { type: "RollingUpdate" },
+      disruptionBudget: "Quorum",
+      paused: false,
     });
   });
 
@@ -89,22 +94,25 @@ describe("the manifests of the talk", () => {
         clusterName: "my-etcd",
         version: DEFAULT_VERSION,
         bootstrap,
-        storage: { volumeClaimTemplate: DEFAULT_CLAIM },
+        storage: DEFAULT_STORAGE_SPEC,
         podTemplate: {},
       });
     });
   }
 });
 
-/** Part of a claim's spec, where a cluster has it. */
-function claim(part: unknown) {
-  return { replicas: 3, storage: { volumeClaimTemplate: part } };
-}
-function storage(size: unknown) {
-  return claim({ resources: { requests: { storage: size } } });
+function storage(part: object) {
+  return { replicas: 3, storage: part };
 }
 
-const SIZE_FIELD = "spec.storage.volumeClaimTemplate.resources.requests.storage";
+function etcd(options: object) {
+  return { replicas: 3, etcd: options };
+}
+
+function limited(resources: object) {
+  return { replicas: 3, podTemplate: { spec: { containers: [{ name: "etcd", resources }] } } };
+}
+
 const SUPPORTED = "it must be an etcd release without a leading v: 3.5.11 or later, 3.6.x or 3.7.x";
 const LONG = `a${"b".repeat(52)}`;
 /** What it is, the spec, what the answer says; for names, the name. */
@@ -127,13 +135,12 @@ const refused: (readonly [name: string, spec: unknown, says: readonly string[], 
     (size) =>
       [
         `storage ${JSON.stringify(size)}`,
-        storage(size),
-        [SIZE_FIELD, `it is ${size}; it must be a size greater than zero, such as 8Gi`],
+        storage({ size }),
+        ["spec.storage.size", `it is ${size}; it must be a size greater than zero, such as 8Gi`],
       ] as const,
   ),
-  ["a volume for many", claim({ accessModes: ["ReadWriteMany"] }), ["accessModes[0]", "Many", "ReadWriteOncePod"]],
-  ["a volume to read", claim({ accessModes: ["ReadOnlyMany"] }), ["accessModes[0]", "Only", "ReadWriteOncePod"]],
-  ["block devices", claim({ volumeMode: "Block" }), [".volumeMode", '"Block"', '"Filesystem"']],
+  ["a volume for many", storage({ accessModes: ["ReadWriteMany"] }), ["accessModes[0]", "Many", "ReadWriteOncePod"]],
+  ["a volume to read", storage({ accessModes: ["ReadOnlyMany"] }), ["accessModes[0]", "Only", "ReadWriteOncePod"]],
   [
     "annotations in the operator's name",
     { replicas: 3, podTemplate: { metadata: { annotations: { "etcd.improbable.io/cluster-id": "1" } } } },
@@ -141,13 +148,104 @@ const refused: (readonly [name: string, spec: unknown, says: readonly string[], 
   ],
   [
     "a limit that is no quantity",
-    { replicas: 3, podTemplate: { resources: { limits: { cpu: "many" } } } },
-    ["spec.podTemplate.resources.limits[cpu]", "it is many; it must be a quantity such as 500m or 2Gi"],
+    limited({ limits: { cpu: "many" } }),
+    [
+      "spec.podTemplate.spec.containers[0].resources.limits[cpu]",
+      "it is many; it must be a quantity such as 500m or 2Gi",
+    ],
   ],
   [
     "a negative request",
-    { replicas: 3, podTemplate: { resources: { requests: { memory: "-1Gi" } } } },
-    ["spec.podTemplate.resources.requests[memory]", "it is -1Gi; it must be a quantity"],
+    limited({ requests: { memory: "-1Gi" } }),
+    ["spec.podTemplate.spec.containers[0].resources.requests[memory]", "it is -1Gi; it must be a quantity"],
+  ],
+  [
+    "labels in the operator's name",
+    { replicas: 3, podTemplate: { metadata: { labels: { "etcd.improbable.io/peer-name": "1" } } } },
+    ["spec.podTemplate.metadata.labels", "etcd.improbable.io/peer-name is one of the operator's own labels"],
+  ],
+  [
+    "two containers of one name",
+    { replicas: 3, podTemplate: { spec: { containers: [{ name: "etcd" }, { name: "etcd" }] } } },
+    ["spec.podTemplate.spec.containers[1]", "Duplicate value"],
+  ],
+  ...["tiny", "1Mi", -1, "auto", "1025Gi", "100E"].map(
+    (quota) =>
+      [
+        `a quota of ${quota}`,
+        etcd({ quotaBackendBytes: quota }),
+        ["spec.etcd.quotaBackendBytes", `it is ${quota}; it must be Auto or a size from 64Mi to 1Ti`],
+      ] as const,
+  ),
+  ...["1", "1d", "-1s", "5ms", "11s", ""].map(
+    (interval) =>
+      [
+        `a heartbeat of "${interval}"`,
+        etcd({ heartbeatInterval: interval, electionTimeout: "50s" }),
+        ["spec.etcd.heartbeatInterval", `it is ${interval}; it must be a duration from 10ms to 10s, such as 1m30s`],
+      ] as const,
+  ),
+  [
+    "an election before five heartbeats",
+    etcd({ heartbeatInterval: "300ms" }),
+    ["spec.etcd", "electionTimeout must be at least five times heartbeatInterval"],
+  ],
+  ...["1000", "87601h", "999999h", "9999999m9999999m9999999m9999999m", "99999999999999999999h"].map(
+    (retention) =>
+      [
+        `a period of ${retention}`,
+        etcd({ autoCompaction: { mode: "Periodic", retention } }),
+        [
+          "spec.etcd.autoCompaction",
+          `retention is ${retention}; with mode Periodic it must be a duration of at most 87600h, such as 1h`,
+        ],
+      ] as const,
+  ),
+  ...["1h", "0", "1000000000000000000", "99999999999999999999"].map(
+    (retention) =>
+      [
+        `a revision of ${retention}`,
+        etcd({ autoCompaction: { mode: "Revision", retention } }),
+        [
+          "spec.etcd.autoCompaction",
+          `retention is ${retention}; with mode Revision it must be a number of at most 18 digits, such as 1000`,
+        ],
+      ] as const,
+  ),
+  [
+    "99 entries before a snapshot",
+    etcd({ snapshotCount: 99 }),
+    ["spec.etcd.snapshotCount", "greater than or equal to 100"],
+  ],
+  [
+    "a tag for a digest",
+    { replicas: 3, image: { digest: "v3.6.16" } },
+    ["spec.image.digest", "digest is v3.6.16; it must be sha256: and 64 hexadecimal digits"],
+  ],
+  [
+    "an unknown pull policy",
+    { replicas: 3, image: { pullPolicy: "Sometimes" } },
+    ["spec.image.pullPolicy", '"IfNotPresent"'],
+  ],
+  [
+    "an unknown Service",
+    { replicas: 3, clientService: { type: "ExternalName" } },
+    ["spec.clientService.type", '"ClusterIP"'],
+  ],
+  [
+    "a member that is waited for too shortly",
+    { replicas: 3, updateStrategy: { memberTimeout: "1s" } },
+    ["spec.updateStrategy.memberTimeout", "it is 1s; it must be a duration from 10s to 24h"],
+  ],
+  [
+    "patience without a measure",
+    { replicas: 3, replacement: { after: "never" } },
+    ["spec.replacement.after", "it is never; it must be Never or a duration from 0s to 24h"],
+  ],
+  [
+    "no budget by another name",
+    { replicas: 3, disruptionBudget: "Off" },
+    ["spec.disruptionBudget", '"Quorum"', '"None"'],
   ],
   ["a name of 53 characters", { replicas: 3 }, ["metadata.name is too long", "at most 52"], LONG],
   ["a name of 253 characters", { replicas: 3 }, ["metadata.name is too long", "at most 52"], "b".repeat(253)],
@@ -176,8 +274,45 @@ describe("a cluster is accepted with", () => {
       name: `version ${version}`,
       spec: { replicas: 1, version },
     })),
-    ...[1_073_741_824, "1e9", "1.5Gi", "500M"].map((size) => ({ name: `storage ${size}`, spec: storage(size) })),
-    { name: "a volume for one pod alone", spec: claim({ accessModes: ["ReadWriteOncePod"] }) },
+    ...[1_073_741_824, "1e9", "1.5Gi", "500M"].map((size) => ({ name: `storage ${size}`, spec: storage({ size }) })),
+    { name: "a volume for one pod alone", spec: storage({ accessModes: ["ReadWriteOncePod"] }) },
+    ...["Auto", "64Mi", 8_589_934_592, "1Ti"].map((quota) => ({
+      name: `a quota of ${quota}`,
+      spec: etcd({ quotaBackendBytes: quota }),
+    })),
+    ...[
+      { mode: "Periodic", retention: "87600h" },
+      { mode: "Periodic", retention: "5256000m" },
+      { mode: "Revision", retention: "999999999999999999" },
+    ].map((autoCompaction) => ({
+      name: `a history of ${autoCompaction.retention}`,
+      spec: etcd({ autoCompaction }),
+    })),
+    {
+      name: "every option of etcd",
+      spec: etcd({
+        autoCompaction: { mode: "Periodic", retention: "1h30m" },
+        snapshotCount: 5_000,
+        heartbeatInterval: "200ms",
+        electionTimeout: "1s",
+        extraArgs: { "max-request-bytes": "4194304" },
+      }),
+    },
+    {
+      name: "all that a Pod may say",
+      spec: {
+        replicas: 3,
+        podTemplate: {
+          metadata: { labels: { team: "db" } },
+          spec: {
+            priorityClassName: "important",
+            initContainers: [{ name: "wait", image: "registry.example/wait" }],
+            containers: [{ name: "etcd" }, { name: "shipper", image: "registry.example/shipper:1" }],
+          },
+        },
+      },
+    },
+    { name: "patience without an end", spec: { replicas: 3, replacement: { after: "Never" } } },
     { name: "the longest name", cluster: LONG.slice(0, 52), spec: { replicas: 1 } },
   ];
   for (const [index, { name, cluster = `accepted-${index}`, spec }] of accepted.entries()) {
@@ -189,12 +324,12 @@ describe("afterwards", () => {
   const frozen: { name: string; to: unknown; says: string }[] = [
     {
       name: "the size of volumes",
-      to: { storage: { volumeClaimTemplate: { resources: { requests: { storage: "16Gi" } } } } },
+      to: { storage: { size: "16Gi" } },
       says: "spec.storage: Invalid value",
     },
     {
       name: "the storage class",
-      to: { storage: { volumeClaimTemplate: { storageClassName: "fast" } } },
+      to: { storage: { storageClassName: "fast" } },
       says: "storage cannot be changed after creation; make a new cluster to use other volumes",
     },
   ];
@@ -210,7 +345,10 @@ describe("afterwards", () => {
 
   const edits: { name: string; from?: object; to: object }[] = [
     { name: "another version", to: { version: "3.7.0" } },
-    { name: "resources that were not given at first", to: { podTemplate: { resources: { limits: { cpu: 1 } } } } },
+    {
+      name: "resources that were not given at first",
+      to: { podTemplate: { spec: { containers: [{ name: "etcd", resources: { limits: { cpu: 1 } } }] } } },
+    },
     {
       name: "no annotations any more",
       from: { metadata: { annotations: { team: "a" } } },
@@ -227,7 +365,7 @@ describe("afterwards", () => {
   test("a manifest may be applied again, and may spell the defaults out", async () => {
     await clusterOf("again");
     const { metadata } = await edit(ETCD_CLUSTERS, "again", {
-      storage: { volumeClaimTemplate: DEFAULT_CLAIM },
+      storage: DEFAULT_STORAGE_SPEC,
       podTemplate: {},
     });
     expect(metadata.generation).toBe(1);
@@ -285,7 +423,7 @@ describe("what the API server keeps beside the spec:", () => {
 
   test("kubectl get has columns and short names", async () => {
     const seen = await Promise.all(
-      customResourceDefinitions().map(async ({ metadata }) => {
+      crdManifests().map(async ({ metadata }) => {
         const { spec } = await kube.get(CUSTOM_RESOURCE_DEFINITIONS, { name: metadata.name }, OPTIONS);
         const columns = spec?.versions[0]?.additionalPrinterColumns?.map(({ name }) => name);
         return { short: spec?.names.shortNames, columns };

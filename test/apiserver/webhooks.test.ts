@@ -3,23 +3,23 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { CLUSTER_ADMISSION, MANAGED_BY_LABEL, memberLabels, OPERATOR, WEBHOOKS } from "#api/names.ts";
-import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { claimIdentity } from "#kit/cluster.ts";
 import { NAMESPACES } from "#kit/kinds.ts";
+import { PLAIN, SIDECAR, WHOLE_TEMPLATE } from "#kit/pod-power.ts";
+import { install, leadAdmission } from "#kit/webhooks-apiserver.ts";
 import { KubeClient } from "#kube/client.ts";
 import { kubeconfigFile } from "#kube/config.ts";
 import {
   type Draft,
-  type KubeObject,
   PERSISTENT_VOLUME_CLAIMS,
   REPLICA_SETS,
   resource,
   SECRETS,
-  SERVICES,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from "#kube/kinds.ts";
 import { httpTransport } from "#kube/transport.ts";
@@ -33,7 +33,6 @@ import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scrip
 const OPTIONS = { signal: new AbortController().signal };
 const DAY_MS = 86_400_000;
 const namespace = "foo";
-const PLURALS: Readonly<Record<string, string>> = { ValidatingAdmissionPolicy: "validatingadmissionpolicies" };
 
 let server: ApiServer;
 let admin: KubeClient;
@@ -44,35 +43,9 @@ beforeAll(async () => {
   admin = server.client;
   operator = await server.clientFor("operator");
   await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
-  for (const manifest of operatorManifests("operator:test")) await install(manifest);
+  for (const manifest of operatorManifests("operator:test")) await install(admin, manifest);
 });
 afterAll(async () => await server?.stop());
-
-async function install(manifest: object): Promise<void> {
-  const { apiVersion = "", kind = "", metadata } = manifest as Partial<KubeObject>;
-  const [version = "", group = ""] = apiVersion.split("/").reverse();
-  const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`;
-  const of = resource<KubeObject>({ group, version, kind, plural, namespaced: metadata?.namespace !== undefined });
-  if (of.plural === "services") return await leadHere(manifest as Draft<KubeObject>);
-  await admin.create(of, manifest as Draft<KubeObject>, OPTIONS);
-}
-
-/** There are no pods here. The API server follows an external name as kubectl would follow a cluster IP. */
-async function leadHere({ metadata, apiVersion, kind }: Draft<KubeObject>): Promise<void> {
-  const spec = { type: "ExternalName", externalName: "localhost" };
-  await admin.create(SERVICES, { apiVersion, kind, metadata, spec } as never, OPTIONS);
-}
-
-/** The configuration as it is shipped, but for the port and, where a test asks for it, for what becomes of a failed call. */
-async function lead(port: number, failurePolicy: "Ignore" | "Fail" = "Ignore"): Promise<void> {
-  const found = await admin.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
-  const webhooks = found.webhooks!.map((webhook) => ({
-    ...webhook,
-    failurePolicy,
-    clientConfig: { ...webhook.clientConfig, service: { ...webhook.clientConfig.service!, port } },
-  }));
-  await admin.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, { ...found, webhooks }, OPTIONS);
-}
 
 async function trusted(): Promise<readonly string[]> {
   const { webhooks } = await admin.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
@@ -145,12 +118,23 @@ class Person {
 }
 
 function cluster(name: string, spec: object): Draft<EtcdCluster> {
-  const draft = { apiVersion: "etcd.improbable.io/v1alpha1", kind: "EtcdCluster", metadata: { namespace, name }, spec };
+  const draft = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdCluster", metadata: { namespace, name }, spec };
   return draft as unknown as Draft<EtcdCluster>;
 }
 
 const AMPLE = { requests: { cpu: "1", memory: "2Gi" } };
-const GOOD = { replicas: 3, podTemplate: { resources: AMPLE } };
+const GOOD = { replicas: 3, podTemplate: template(AMPLE) };
+
+/** With resources of etcd's own container. */
+function template(resources: object, spec: object = {}): object {
+  return { spec: { ...spec, containers: [{ name: "etcd", resources }] } };
+}
+
+/** With one more container, or of etcd's own more than resources. */
+function beside(container: { readonly name: string; readonly [field: string]: unknown }): object {
+  const { name } = container;
+  return { spec: { containers: [...(name === "etcd" ? [] : [{ name: "etcd", resources: AMPLE }]), container] } };
+}
 
 /** Nothing to say, and done. */
 const SILENCE: Said = { warnings: [], refusal: undefined };
@@ -235,7 +219,7 @@ describe("EtcdClusters", () => {
   let number = 0;
 
   beforeAll(async () => {
-    for (const crd of crdManifests()) await install(crd);
+    for (const crd of crdManifests()) await install(admin, crd);
     await vi.waitFor(() => admin.list(ETCD_CLUSTERS, { namespace }, OPTIONS), { timeout: 30_000 });
     person = await Person.with(server.kubeconfigFor("admin"));
   });
@@ -261,7 +245,7 @@ describe("EtcdClusters", () => {
 
   async function serve(failurePolicy: "Ignore" | "Fail" = "Ignore"): Promise<void> {
     await start();
-    await lead(webhooks.port, failurePolicy);
+    await leadAdmission(admin, webhooks.port, failurePolicy);
     await isAsked();
   }
 
@@ -300,28 +284,27 @@ describe("EtcdClusters", () => {
   const refusals: readonly { what: string; podTemplate: object; says: string }[] = [
     {
       what: "more requested than is the limit",
-      podTemplate: { resources: { requests: { cpu: "2", memory: "2Gi" }, limits: { cpu: "1" } } },
-      says: 'spec.podTemplate.resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1',
+      podTemplate: template({ requests: { cpu: "2", memory: "2Gi" }, limits: { cpu: "1" } }),
+      says: 'spec.podTemplate.spec.containers[etcd].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1',
     },
     {
       what: "a resource that there is none of",
-      podTemplate: { resources: { requests: { ...AMPLE.requests, RAM: "1Gi" } } },
-      says: 'spec.podTemplate.resources.requests[RAM]: Invalid value: "RAM": must be a standard resource type or fully qualified',
+      podTemplate: template({ requests: { ...AMPLE.requests, RAM: "1Gi" } }),
+      says: 'spec.podTemplate.spec.containers[etcd].resources.requests[RAM]: Invalid value: "RAM": must be a standard resource type or fully qualified',
     },
     {
       what: "a misspelt field of the affinity",
-      podTemplate: { resources: AMPLE, affinity: { nodeAfinity: {} } },
-      says: "spec.podTemplate.affinity.nodeAfinity: unknown field; a Pod has none of this name",
+      podTemplate: template(AMPLE, { affinity: { nodeAfinity: {} } }),
+      says: "spec.podTemplate.spec.affinity.nodeAfinity: unknown field; a Pod has none of this name",
     },
     {
       what: "a field of the wrong type",
-      podTemplate: { resources: AMPLE, affinity: { nodeAffinity: "ssd" } },
-      says: "json: cannot unmarshal string into Go struct field Affinity.spec.podTemplate.affinity.nodeAffinity of type v1.NodeAffinity",
+      podTemplate: template(AMPLE, { affinity: { nodeAffinity: "ssd" } }),
+      says: "json: cannot unmarshal string into Go struct field Affinity.spec.podTemplate.spec.affinity.nodeAffinity of type v1.NodeAffinity",
     },
     {
       what: "an operator that there is none of",
-      podTemplate: {
-        resources: AMPLE,
+      podTemplate: template(AMPLE, {
         affinity: {
           nodeAffinity: {
             requiredDuringSchedulingIgnoredDuringExecution: {
@@ -329,21 +312,55 @@ describe("EtcdClusters", () => {
             },
           },
         },
-      },
-      says: 'spec.podTemplate.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator',
+      }),
+      says: 'spec.podTemplate.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator',
     },
     {
       what: "a pod affinity without topology",
-      podTemplate: {
-        resources: AMPLE,
+      podTemplate: template(AMPLE, {
         affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ labelSelector: {} }] } },
-      },
-      says: "spec.podTemplate.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty",
+      }),
+      says: "spec.podTemplate.spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty",
     },
     {
       what: "an annotation with a key that is none",
-      podTemplate: { resources: AMPLE, metadata: { annotations: { "not a key": "x" } } },
+      podTemplate: { ...template(AMPLE), metadata: { annotations: { "not a key": "x" } } },
       says: 'spec.podTemplate.metadata.annotations: Invalid value: "not a key": name part must consist of',
+    },
+    {
+      what: "a misspelt field of a sidecar",
+      podTemplate: beside({ ...SIDECAR, imagePulPolicy: "Always" }),
+      says: "spec.podTemplate.spec.containers[agent].imagePulPolicy: unknown field; a Pod has none of this name",
+    },
+    {
+      what: "a sidecar without an image",
+      podTemplate: beside({ ...PLAIN, name: "agent" }),
+      says: "spec.podTemplate.spec.containers[agent].image: Required value",
+    },
+    {
+      what: "a sidecar that mounts what is not there",
+      podTemplate: beside({ ...SIDECAR, volumeMounts: [{ name: "settings", mountPath: "/etc/agent" }] }),
+      says: 'spec.podTemplate.spec.containers[agent].volumeMounts[/etc/agent].name: Not found: "settings"',
+    },
+    {
+      what: "a sidecar with a field of the wrong type",
+      podTemplate: beside({ ...SIDECAR, tty: "yes" }),
+      says: "json: cannot unmarshal string into Go struct field Container.spec.podTemplate.spec.containers.tty of type bool",
+    },
+    {
+      what: "a variable of etcd's container that is none",
+      podTemplate: beside({ name: "etcd", resources: AMPLE, env: [{ name: "A=B", value: "x" }] }),
+      says: 'spec.podTemplate.spec.containers[etcd].env[A=B].name: Invalid value: "A=B"',
+    },
+    {
+      what: "what is not for a pod template to say",
+      podTemplate: beside({ name: "etcd", resources: AMPLE, command: ["sh"] }),
+      says: "spec.podTemplate.spec.containers[0].command: is set; it must be left out: the operator starts etcd",
+    },
+    {
+      what: "a Secret",
+      podTemplate: template(AMPLE, { volumes: [{ name: "x", secret: { secretName: "s" } }] }),
+      says: "spec.podTemplate.spec.volumes[0].secret: is set; it must be configMap or downwardAPI or emptyDir or ephemeral or persistentVolumeClaim or projected instead: the operator may not hand out Secrets",
     },
   ];
 
@@ -364,9 +381,9 @@ describe("EtcdClusters", () => {
   test("that several things are wrong with hear all of them", async () => {
     await serve();
     const resources = { requests: { cpu: "2" }, limits: { cpu: "1", RAM: "1Gi" } };
-    const { refusal } = await person.create(named(), { replicas: 3, podTemplate: { resources } });
-    expect(refusal).toContain("spec.podTemplate.resources.requests: Invalid value");
-    expect(refusal).toContain("; spec.podTemplate.resources.limits[RAM]: Invalid value");
+    const { refusal } = await person.create(named(), { replicas: 3, podTemplate: template(resources) });
+    expect(refusal).toContain("spec.podTemplate.spec.containers[etcd].resources.requests: Invalid value");
+    expect(refusal).toContain("; spec.podTemplate.spec.containers[etcd].resources.limits[RAM]: Invalid value");
   });
 
   test("that are good are made without a word, also with all that a pod template may have", async () => {
@@ -375,12 +392,34 @@ describe("EtcdClusters", () => {
     expect(await person.create(named(), GOOD)).toEqual(SILENCE);
     expect(logged).toEqual([]); // it was tried out to the end
     const term = { matchExpressions: [{ key: "disk", operator: "In", values: ["ssd"] }] };
+    const resources = { requests: { cpu: "500m", memory: "2Gi" }, limits: { memory: "4Gi", "hugepages-2Mi": "4Mi" } };
+    const affinity = {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } },
+    };
     const podTemplate = {
       metadata: { annotations: { "example.com/team": "storage" } },
-      resources: { requests: { cpu: "500m", memory: "2Gi" }, limits: { memory: "4Gi", "hugepages-2Mi": "4Mi" } },
-      affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } },
+      ...template(resources, { affinity }),
     };
     expect(await person.create(named(), { replicas: 5, version: "3.5.21", podTemplate })).toEqual(SILENCE);
+    const name = named();
+    expect(await person.create(name, { replicas: 3, podTemplate: WHOLE_TEMPLATE })).toEqual(SILENCE);
+    expect((await admin.get(ETCD_CLUSTERS, { namespace, name }, OPTIONS)).spec.podTemplate).toEqual(WHOLE_TEMPLATE);
+    expect(logged).toEqual([]);
+  });
+
+  test("whose flags the release does not take are refused, and other edits of them are not held up", async () => {
+    await serve();
+    const name = named();
+    const given = (flags: object) => ({ ...GOOD, version: "3.6.16", etcd: { extraArgs: flags } });
+    const { refusal } = await person.create(name, given({ "max-txn-op": "1" }));
+    expect(refusal).toContain(
+      `${REFUSED(name)}spec.etcd.extraArgs: "max-txn-op" is not a flag of etcd 3.6; did you mean max-txn-ops?`,
+    );
+    expect(await person.create(name, given({ "max-txn-ops": "256" }))).toEqual(SILENCE);
+    expect((await person.patch(name, { spec: { etcd: { extraArgs: { "data-dir": "/x" } } } })).refusal).toContain(
+      'spec.etcd.extraArgs: "data-dir" ',
+    );
+    expect(await person.patch(name, { spec: { replicas: 5 } })).toEqual(SILENCE);
   });
 
   test("that are legal and unwise are made, with warnings", async () => {
@@ -388,13 +427,13 @@ describe("EtcdClusters", () => {
     const name = named();
     const { warnings, refusal } = await person.create(name, {
       replicas: 2,
-      podTemplate: { resources: { limits: { memory: "1Gi" } } },
+      podTemplate: template({ limits: { memory: "1Gi" } }),
     });
     expect(refusal).toBeUndefined();
     expect(warnings).toEqual([
       "spec.replicas is 2: it stands the loss of no more members than 1 would, and writes wait for one more; use an odd number",
-      "spec.podTemplate.resources.requests has no cpu: on a busy node members are slowed down or evicted first, and etcd loses its leader",
-      "spec.podTemplate.resources.limits.memory is 1Gi: etcd's database may grow to its quota of 2Gi, and members that need more memory are killed; use 2Gi or more",
+      "spec.podTemplate.spec.containers[etcd].resources.requests has no cpu: on a busy node members are slowed down or evicted first, and etcd loses its leader",
+      "spec.podTemplate.spec.containers[etcd].resources.limits.memory is 1Gi: etcd's database may grow to its quota of 2Gi, and members that need more memory are killed; use 2Gi or more",
     ]);
     asked.length = 0;
     expect(await person.patch(name, { metadata: { labels: { a: "b" } } })).toEqual(SILENCE);
@@ -463,8 +502,8 @@ describe("EtcdClusters", () => {
     };
     await serve();
     try {
-      await install(policy);
-      await install(binding);
+      await install(admin, policy);
+      await install(admin, binding);
       const probe = async () => {
         const { warnings, refusal } = await person.create(named(), GOOD);
         expect(refusal).toBeUndefined();
@@ -531,7 +570,7 @@ describe("EtcdClusters", () => {
     await vi.waitFor(() => expect(shownOften()).toBe(1), { timeout: 20_000 });
     offMs = -20 * DAY_MS;
     await vi.waitFor(() => expect(shownOften()).toBe(2), { timeout: 20_000 });
-    await lead(webhooks.port, "Fail");
+    await leadAdmission(admin, webhooks.port, "Fail");
     await isAsked();
     const before = await trusted();
     const load = await underLoad(async () => {

@@ -20,12 +20,12 @@ async function namesOf(cluster: UserCluster, kind: string): Promise<string[]> {
 test("the talk's manifest becomes three healthy voters, with every object under the talk's names", async () => {
   await using namespace = await testNamespace("bootstrap");
   const cluster = new UserCluster(namespace.name);
-  await cluster.create({ replicas: 3 });
+  await cluster.create({ replicas: 3 }, "v1alpha1");
   const { status, spec } = await cluster.untilReady();
 
   expect(spec).toMatchObject({
     version: "3.6.16",
-    storage: { volumeClaimTemplate: { accessModes: ["ReadWriteOnce"] } },
+    storage: { size: "8Gi", accessModes: ["ReadWriteOnce"] },
   });
   expect(status).toMatchObject({
     ready: "3/3",

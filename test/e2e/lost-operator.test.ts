@@ -19,7 +19,7 @@ test("when the node of the operator that acts loses power, the other one acts wi
   const matchExpressions = [{ key: "kubernetes.io/hostname", operator: "NotIn", values: [lost] }];
   const required = { nodeSelectorTerms: [{ matchExpressions }] };
   const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } };
-  await cluster.create({ replicas: 1, podTemplate: { affinity } });
+  await cluster.create({ replicas: 1, podTemplate: { spec: { affinity } } });
   await cluster.untilReady();
   expect(await operatorNode()).toBe(lost);
   const selector = async () => (await cluster.json<Service>("get", "service", "my-etcd-client")).spec?.selector;

@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { CLIENT_PORT, clientServiceName } from "#api/names.ts";
-import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { mainBinary } from "#dev/components.ts";
 import { run } from "#dev/run.ts";
 import { instance, testNamespace, UserCluster } from "#kit/e2e.ts";

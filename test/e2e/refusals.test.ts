@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type AuditedRequest, AuditLog, isRead } from "#kit/audit-log.ts";
 import { eventually, giveEtcdImage, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { requestsDuring } from "#kit/settled-operator.ts";
@@ -79,7 +79,7 @@ describe.concurrent("what is in the way is said, does no harm, and is over when 
     await using namespace = await testNamespace("class");
     const cluster = new UserCluster(namespace.name);
     const storageClassName = namespace.name; // not namespaced, so named after ours
-    await cluster.create({ replicas: 1, storage: { volumeClaimTemplate: { storageClassName } } } as never);
+    await cluster.create({ replicas: 1, storage: { storageClassName } } as never);
     const { items } = await kubectl.json<{
       items: { metadata: { name: string }; provisioner: string; volumeBindingMode: string }[];
     }>(["get", "storageclass"]);
@@ -120,7 +120,7 @@ describe.concurrent("what is in the way is said, does no harm, and is over when 
     const matchExpressions = [{ key: "suits", operator: "In", values: [namespace.name] }];
     const required = { nodeSelectorTerms: [{ matchExpressions }] };
     const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } };
-    await cluster.create({ replicas: 1, podTemplate: { affinity } });
+    await cluster.create({ replicas: 1, podTemplate: { spec: { affinity } } });
     await untilSaid(cluster, [/pod cannot be scheduled: .*didn't match Pod's node affinity/]);
     await using _label = undone("label", "node", "node-1", "suits-");
     await kubectl.run(["label", "node", "node-1", `suits=${namespace.name}`, "--overwrite"]);

@@ -20,6 +20,11 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
     test: "test/long/upgrade.test.ts",
   },
   {
+    rights: ["delete poddisruptionbudgets.policy"],
+    why: "a budget goes only when somebody sets spec.disruptionBudget to None",
+    test: "test/apiserver/admission-policy.test.ts",
+  },
+  {
     rights: [
       "list etcdclusters.etcd.improbable.io",
       "list etcdpeers.etcd.improbable.io",
@@ -40,6 +45,16 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
     rights: ["update validatingwebhookconfigurations.admissionregistration.k8s.io"],
     why: "whom to trust is told to the API server once per installation, and when the authority changes",
     test: "test/apiserver/webhooks.test.ts",
+  },
+  {
+    rights: ["update customresourcedefinitions.apiextensions.k8s.io"],
+    why: "the same for conversions",
+    test: "test/apiserver/conversion.test.ts",
+  },
+  {
+    rights: ["update customresourcedefinitions/status.apiextensions.k8s.io"],
+    why: "objects are stored anew once, after an upgrade from a release that stored another version",
+    test: "test/apiserver/storage-migration.test.ts",
   },
   {
     rights: ["get etcdclusters.etcd.improbable.io"],

@@ -1,18 +1,19 @@
 import { expect, test } from "vitest";
 import { OPERATOR, WEBHOOKS } from "#api/names.ts";
 import { eventually, kubectl, testNamespace } from "#kit/e2e.ts";
+import { withResources } from "#kit/pod-template.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
 // What test/apiserver/webhooks.test.ts cannot have: a Service that leads to pods, and pods that come and go.
 
 /** Two pods start, and two end, one after another, on a busy machine. */
 const REPLACED_WITHIN_MS = 120_000;
-const GOOD = { resources: { requests: { cpu: "100m", memory: "2Gi" } } };
+const GOOD = withResources({ requests: { cpu: "100m", memory: "2Gi" } });
 
 /** Asks as a person with kubectl would, and makes nothing. */
 async function apply(namespace: string, spec: object): Promise<{ code: number; said: string }> {
   const metadata = { name: "my-etcd", namespace };
-  const input = JSON.stringify({ apiVersion: "etcd.improbable.io/v1alpha1", kind: "EtcdCluster", metadata, spec });
+  const input = JSON.stringify({ apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdCluster", metadata, spec });
   const { code, stderr } = await kubectl.run(["create", "--dry-run=server", "-f", "-"], { input, mayFail: true });
   return { code, said: stderr };
 }
@@ -24,10 +25,13 @@ test("kubectl shows what is refused, and what is unwise", async () => {
   await eventually(async () =>
     expect((await apply(namespace.name, { replicas: 2, podTemplate: GOOD })).said).toContain(EVEN),
   );
-  const refused = await apply(namespace.name, { replicas: 3, podTemplate: { ...GOOD, affinity: { nodeAfinity: {} } } });
+  const refused = await apply(namespace.name, {
+    replicas: 3,
+    podTemplate: { spec: { ...GOOD.spec, affinity: { nodeAfinity: {} } } },
+  });
   expect(refused.code).toBe(1);
   expect(refused.said).toContain(
-    'The EtcdCluster "my-etcd" is invalid: spec.podTemplate.affinity.nodeAfinity: unknown field; a Pod has none of this name',
+    'The EtcdCluster "my-etcd" is invalid: spec.podTemplate.spec.affinity.nodeAfinity: unknown field; a Pod has none of this name',
   );
   expect(await apply(namespace.name, { replicas: 3, podTemplate: GOOD })).toEqual({ code: 0, said: "" });
 });
@@ -39,19 +43,21 @@ async function podNames(): Promise<readonly string[]> {
   return items.map(({ metadata }) => metadata.name);
 }
 
+/** Waits until none of these pods is left: one that is still ending does not count for a rollout, but calls may be led to it. */
+async function replaced(before: readonly string[]): Promise<void> {
+  const timeout = `--timeout=${REPLACED_WITHIN_MS / 1_000}s`;
+  await kubectl.run(["rollout", "status", `deployment/${OPERATOR}`, "-n", OPERATOR_NAMESPACE, timeout]);
+  const old = async () => (await podNames()).filter((name) => before.includes(name));
+  await eventually(async () => expect(await old()).toEqual([]), REPLACED_WITHIN_MS);
+}
+
 test("no edit goes unchecked while every replica of the operator is replaced by another one", async () => {
   await using namespace = await testNamespace("webhooks");
   const deployment = [`deployment/${OPERATOR}`, "-n", OPERATOR_NAMESPACE];
   const before = await podNames();
   await kubectl.run(["rollout", "restart", ...deployment]);
-  const replaced = async () => {
-    await kubectl.run(["rollout", "status", ...deployment, `--timeout=${REPLACED_WITHIN_MS / 1_000}s`]);
-    // Old pods that are still ending do not count for a rollout, but calls may still be led to them.
-    const old = async () => (await podNames()).filter((name) => before.includes(name));
-    await eventually(async () => expect(await old()).toEqual([]), REPLACED_WITHIN_MS);
-  };
   let isOver = false;
-  const ended = replaced().finally(() => {
+  const ended = replaced(before).finally(() => {
     isOver = true;
   });
   const unchecked: string[] = [];
@@ -67,8 +73,9 @@ test("no edit goes unchecked while every replica of the operator is replaced by 
   expect(checked).toBeGreaterThan(5);
 });
 
-test("who deletes the Secret gets another one, and edits are checked all the while", async () => {
+test("who deletes the Secret gets another one, and edits are checked again", async () => {
   await using namespace = await testNamespace("webhooks");
+  const pods = await podNames();
   const secret = ["secret", WEBHOOKS, "-n", OPERATOR_NAMESPACE];
   const before = await kubectl.json<{ metadata: { uid: string } }>(["get", ...secret]);
   await kubectl.run(["delete", ...secret]);
@@ -79,7 +86,7 @@ test("who deletes the Secret gets another one, and edits are checked all the whi
     const after = await kubectl.json<{ metadata: { uid: string } }>(["get", ...secret]);
     expect(after.metadata.uid).not.toBe(before.metadata.uid);
   }, REPLACED_WITHIN_MS);
-  const timeout = `--timeout=${REPLACED_WITHIN_MS / 1_000}s`;
-  await kubectl.run(["rollout", "status", `deployment/${OPERATOR}`, "-n", OPERATOR_NAMESPACE, timeout]);
+  // What the old ones show went with the Secret: nobody trusts it any more.
+  await replaced(pods);
   expect((await apply(namespace.name, { replicas: 2, podTemplate: GOOD })).said).toContain(EVEN);
 });

@@ -1,4 +1,4 @@
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present, unknown } from "#base/observed.ts";
 import { newPeer } from "#cluster/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";

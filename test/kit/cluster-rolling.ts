@@ -1,7 +1,7 @@
 import { REVISION_ANNOTATION } from "#api/names.ts";
-import { type MemberTemplate, revisionOf } from "#api/revision.ts";
-import type { UpdateStatus } from "#api/v1alpha1/cluster.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
+import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present, unknown } from "#base/observed.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { templateOf, wantedRevision } from "#cluster/rolling.ts";
@@ -18,6 +18,9 @@ export const OLD: MemberTemplate = templateOf(cluster({ replicas: 1 }).peers[0]!
 /** The next patch, and the next minor. */
 export const NEWER: MemberTemplate = { ...OLD, version: "3.6.17" };
 export const NEXT_MINOR: MemberTemplate = { ...OLD, version: "3.7.1" };
+
+/** A spec by which people restart members. */
+export const ON_DELETE: Partial<ClusterSnapshot["cluster"]["spec"]> = { updateStrategy: { type: "OnDelete" } };
 
 /** What `cluster()` takes besides what is wanted. */
 type Given = Parameters<typeof cluster>[0];
@@ -50,8 +53,7 @@ export function withTurn(
   { isTakenOver = true, previous }: { isTakenOver?: boolean; previous?: MemberTemplate } = {},
 ): ClusterSnapshot {
   const live = snapshot.peers.find(({ metadata }) => metadata.name === name)!;
-  const { version, podTemplate } = template;
-  const revised = born<EtcdPeer>(revisedPeer(live, { version, podTemplate }, previous ?? templateOf(live)));
+  const revised = born<EtcdPeer>(revisedPeer(live, templateIn(template), previous ?? templateOf(live)));
   const status = { ...live.status, ...(isTakenOver ? { revision: revisionOf(template) } : {}) };
   const given = { ...snapshot, peers: snapshot.peers.map((peer) => (peer === live ? { ...revised, status } : peer)) };
   return withSeenBudget(given);

@@ -9,9 +9,9 @@ import {
   REVISION_ANNOTATION,
 } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
-import type { EtcdCluster, EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
-import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type Observed, present } from "#base/observed.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
@@ -50,7 +50,7 @@ export function cluster(given: Given = {}): ClusterSnapshot {
   const replicas = given.replicas ?? 3;
   const stage = given.stage ?? "settled";
   const bare = bareSnapshot(replicas, given);
-  if (stage === "new") return { ...bare, ...given.with };
+  if (stage === "new") return { ...edited(bare, given), ...given.with };
   const hasJoined = stage === "joined" || stage === "settled";
   const identity = newIdentity(bare);
   const initialMembers = identity.initialMembers.map((member) => ({ ...member, joined: hasJoined }));
@@ -103,7 +103,7 @@ export function claimIdentity(clusterID: string, memberID: string): Record<strin
 
 function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
   const object: EtcdCluster = {
-    apiVersion: "etcd.improbable.io/v1alpha1",
+    apiVersion: "etcd.improbable.io/v1beta1",
     kind: "EtcdCluster",
     metadata: {
       namespace: "foo",

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EtcdCluster, EtcdClusterSpec } from "#api/v1alpha1/cluster.ts";
+import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { mainBinary } from "#dev/components.ts";
 import { writeEtcdImageAs } from "#dev/images.ts";
 import { Kubectl } from "#dev/kubectl.ts";
@@ -88,9 +88,10 @@ export class UserCluster {
     this.name = name;
   }
 
-  async create(spec: Partial<EtcdClusterSpec> & { replicas: number }): Promise<void> {
+  /** @param version of the API in which the user writes */
+  async create(spec: Partial<EtcdClusterSpec> & { replicas: number }, version = "v1beta1"): Promise<void> {
     const manifest = {
-      apiVersion: "etcd.improbable.io/v1alpha1",
+      apiVersion: `etcd.improbable.io/${version}`,
       kind: "EtcdCluster",
       metadata: { name: this.name, namespace: this.namespace },
       spec,
@@ -98,9 +99,10 @@ export class UserCluster {
     await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(manifest) });
   }
 
-  /** `kubectl patch`: other fields stay as they are. */
-  async patch(spec: object): Promise<void> {
-    await this.kubectl("patch", "etcdcluster", this.name, "--type=merge", "-p", JSON.stringify({ spec }));
+  /** `kubectl patch`: other fields stay as they are. @param version of the API in which the user writes */
+  async patch(spec: object, version = "v1beta1"): Promise<void> {
+    const kind = `etcdclusters.${version}.etcd.improbable.io`;
+    await this.kubectl("patch", kind, this.name, "--type=merge", "-p", JSON.stringify({ spec }));
   }
 
   async get(): Promise<EtcdCluster> {

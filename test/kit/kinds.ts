@@ -1,13 +1,13 @@
-import type { ICustomResourceDefinition } from "kubernetes-models/apiextensions.k8s.io/v1";
 import type { INamespace, INode, IPersistentVolume } from "kubernetes-models/v1";
 import { type ObjectMeta, type Read, resource } from "#kube/kinds.ts";
+
+export { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kube/kinds.ts";
 
 // Kinds with which tests and benches have to do, and the operator has not.
 
 export type Node = Read<INode, ObjectMeta>;
 export type Namespace = Read<INamespace, ObjectMeta>;
 export type PersistentVolume = Read<IPersistentVolume, ObjectMeta>;
-export type CustomResourceDefinition = Read<ICustomResourceDefinition, ObjectMeta>;
 
 const core = { group: "", version: "v1" };
 export const NODES = resource<Node>({ ...core, kind: "Node", plural: "nodes", namespaced: false });
@@ -16,12 +16,5 @@ export const PERSISTENT_VOLUMES = resource<PersistentVolume>({
   ...core,
   kind: "PersistentVolume",
   plural: "persistentvolumes",
-  namespaced: false,
-});
-export const CUSTOM_RESOURCE_DEFINITIONS = resource<CustomResourceDefinition>({
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
   namespaced: false,
 });

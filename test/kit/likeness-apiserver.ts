@@ -1,6 +1,7 @@
-import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
-import { DEFAULT_CLAIM, DEFAULT_VERSION } from "#api/v1alpha1/shared-schema.ts";
+import { DEFAULT_STORAGE, DEFAULT_VERSION } from "#api/common-schema.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { DEFAULT_STORAGE_SPEC } from "#api/v1beta1/storage-schema.ts";
 import type { KubeClient, WatchEvent, WatchQuery } from "#kube/client.ts";
 import {
   type AnyResource,
@@ -153,7 +154,7 @@ export function peer(namespace: string, name: string, metadata: Partial<ObjectMe
         clusterToken: "token",
         static: { initialCluster: [{ name, host: `${name}.story` }] },
       },
-      storage: { volumeClaimTemplate: DEFAULT_CLAIM },
+      storage: DEFAULT_STORAGE_SPEC,
       podTemplate: {},
     },
   } as unknown as Draft<EtcdPeer>;
@@ -162,7 +163,7 @@ export function peer(namespace: string, name: string, metadata: Partial<ObjectMe
 export function clusterOf(namespace: string, name: string): Draft<EtcdCluster> {
   return {
     ...headOf(ETCD_CLUSTERS, namespace, name),
-    spec: { replicas: 3, version: DEFAULT_VERSION, storage: { volumeClaimTemplate: DEFAULT_CLAIM }, podTemplate: {} },
+    spec: { replicas: 3, version: DEFAULT_VERSION, storage: DEFAULT_STORAGE_SPEC, podTemplate: {} },
   } as unknown as Draft<EtcdCluster>;
 }
 
@@ -173,7 +174,11 @@ export function claim(
 ): Draft<PersistentVolumeClaim> {
   return {
     ...headOf(PERSISTENT_VOLUME_CLAIMS, namespace, name, metadata),
-    spec: DEFAULT_CLAIM,
+    spec: {
+      accessModes: ["ReadWriteOnce"],
+      volumeMode: "Filesystem",
+      resources: { requests: { storage: DEFAULT_STORAGE } },
+    },
   } as unknown as Draft<PersistentVolumeClaim>;
 }
 

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { EtcdClusterSpec } from "#api/v1alpha1/cluster.ts";
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { CLIENTS, type Felt, Load } from "#kit/load.ts";
 import { leaseHolder } from "#kit/operator-process.ts";

@@ -10,8 +10,8 @@ import {
   peerUrl,
   QUARANTINE_TIME_ANNOTATION,
 } from "#api/names.ts";
-import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { systemClock } from "#base/clock.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";

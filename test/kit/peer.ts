@@ -1,5 +1,5 @@
-import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
-import { peerSpecSchema } from "#api/v1alpha1/peer-schema.ts";
+import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1beta1/peer.ts";
+import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
 import { type Observed, present } from "#base/observed.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { apiVersionOf, type PersistentVolumeClaim, type Pod, type ReplicaSet } from "#kube/kinds.ts";
@@ -91,7 +91,7 @@ function bareSnapshot(given: Given, mayBootstrap: boolean): PeerSnapshot {
   const snapshot = {
     takenAtMs: NOW,
     peer: object,
-    isPaused: false,
+    pausedBy: undefined,
     imageRepository: "registry.example/etcd",
     claim: undefined,
     replicaSet: undefined,

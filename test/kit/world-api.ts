@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeerSpec } from "#api/v1alpha1/peer.ts";
-import { versionSchema } from "#api/v1alpha1/shared-schema.ts";
+import { versionSchema } from "#api/common-schema.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { Preconditions } from "#kube/client.ts";
@@ -314,7 +314,7 @@ function isForbidden({ plural }: AnyResource, before: unknown, after: unknown): 
   return !isDeepStrictEqual(next?.selector, old?.selector);
 }
 
-/** The CEL rules in src/api/v1alpha1/peer-schema.ts. */
+/** The CEL rules in src/api/v1beta1/peer-schema.ts. */
 function isForbiddenPeer(before: EtcdPeerSpec | undefined, after: EtcdPeerSpec): boolean {
   if (!VERSION.test(after.version)) return true;
   if (before === undefined) return false;

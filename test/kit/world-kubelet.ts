@@ -1,5 +1,5 @@
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import {
   controllerOf,

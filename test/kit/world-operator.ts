@@ -1,5 +1,5 @@
-import type { EtcdClusterStatus } from "#api/v1alpha1/cluster.ts";
-import type { EtcdPeerStatus } from "#api/v1alpha1/peer.ts";
+import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";

@@ -1,7 +1,8 @@
 import { CLAIM_CLUSTER_ID_ANNOTATION, clusterLabels, memberLabels, PAUSED_ANNOTATION } from "#api/names.ts";
-import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { withResources } from "#kit/pod-template.ts";
 import {
   type AnyResource,
   type Draft,
@@ -63,13 +64,14 @@ export interface PeoplesParts {
   readonly evicted: (pod: Pod) => void;
 }
 
-/** What people may set `spec.podTemplate` to: nothing, restarts, and what no member comes up with. */
+/** What people may set `spec.podTemplate` to: nothing, restarts, what no member comes up with, and what is not theirs to say. */
 const TEMPLATES: readonly EtcdCluster["spec"]["podTemplate"][] = [
   {},
   { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": "now" } } },
   { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": "later" } } },
   { metadata: { annotations: { [CRASHES]: "true" } } },
-  { resources: { requests: { cpu: "500" } } },
+  withResources({ requests: { cpu: "500" } }),
+  { spec: { hostNetwork: true } },
 ];
 
 const OWNED: readonly AnyResource[] = [SERVICES, POD_DISRUPTION_BUDGETS, ETCD_PEERS, REPLICA_SETS];
@@ -97,7 +99,12 @@ export class People {
       case "editVersion":
         return this.#editVersion();
       case "editTemplate":
-        return this.#edit((spec) => ({ ...spec, podTemplate: this.#parts.random.pick(TEMPLATES) ?? {} }));
+        return this.#edit((spec, generation) => ({
+          ...spec,
+          podTemplate: this.#parts.random.pick(TEMPLATES) ?? {},
+          // Now and then people are to restart members.
+          updateStrategy: { type: generation % 3 === 2 ? "OnDelete" : "RollingUpdate" },
+        }));
       case "pause":
         return this.#pause();
       case "deletePod":
@@ -130,6 +137,12 @@ export class People {
         return drain(this.#parts);
     }
     return act satisfies never;
+  }
+
+  /** In the end the operator is to restart members, so that what is asked for can be seen to come true. */
+  letOperatorRestart(): void {
+    for (const cluster of this.#parts.api.list(ETCD_CLUSTERS))
+      this.#put(cluster, { ...cluster.spec, updateStrategy: { type: "RollingUpdate" } });
   }
 
   /** Cleans up after all of them: what a person must do before the operator can go on. */
@@ -165,7 +178,7 @@ export class People {
     if (api.find(ETCD_CLUSTERS, { namespace: NAMESPACE, name }) !== undefined) return false;
     tell(`a person creates EtcdCluster ${name} with ${replicas} replicas`);
     api.create<EtcdCluster>("person", ETCD_CLUSTERS, {
-      apiVersion: "etcd.improbable.io/v1alpha1",
+      apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdCluster",
       metadata: { namespace: NAMESPACE, name },
       spec: clusterSpecSchema.parse({ replicas }),
@@ -183,9 +196,9 @@ export class People {
     return true;
   }
 
-  #edit(change: (spec: EtcdCluster["spec"]) => EtcdCluster["spec"]): boolean {
+  #edit(change: (spec: EtcdCluster["spec"], generation: number) => EtcdCluster["spec"]): boolean {
     const cluster = this.#parts.random.pick(this.#parts.api.list(ETCD_CLUSTERS));
-    return cluster !== undefined && this.#put(cluster, change(cluster.spec));
+    return cluster !== undefined && this.#put(cluster, change(cluster.spec, cluster.metadata.generation ?? 0));
   }
 
   #editVersion(): boolean {
@@ -198,7 +211,7 @@ export class People {
     const after = api.replace("person", ETCD_CLUSTERS, { ...cluster, spec } as Draft<EtcdCluster>);
     if (after !== cluster)
       tell(
-        `a person sets replicas ${spec.replicas}, version ${spec.version}, podTemplate ${JSON.stringify(spec.podTemplate)}`,
+        `a person sets replicas ${spec.replicas}, version ${spec.version}, podTemplate ${JSON.stringify(spec.podTemplate)}, ${spec.updateStrategy.type}`,
       );
     return after !== cluster;
   }
@@ -218,9 +231,12 @@ export class People {
     const cluster = random.pick(api.list(ETCD_CLUSTERS));
     if (cluster === undefined) return false;
     const { [PAUSED_ANNOTATION]: before, ...others } = cluster.metadata.annotations ?? {};
-    const annotations = before === undefined ? { ...others, [PAUSED_ANNOTATION]: "true" } : others;
-    tell(`a person ${before === undefined ? "pauses" : "unpauses"} ${cluster.metadata.name}`);
-    api.update("person", ETCD_CLUSTERS, cluster, { metadata: { ...cluster.metadata, annotations } });
+    const pauses = before === undefined && !cluster.spec.paused;
+    const paused = pauses && (cluster.metadata.generation ?? 0) % 2 === 0; // else by the annotation
+    const annotations = pauses && !paused ? { ...others, [PAUSED_ANNOTATION]: "true" } : others;
+    tell(`a person ${pauses ? "pauses" : "unpauses"} ${cluster.metadata.name}`);
+    const given = { ...cluster, spec: { ...cluster.spec, paused }, metadata: { ...cluster.metadata, annotations } };
+    api.replace("person", ETCD_CLUSTERS, given);
     return true;
   }
 

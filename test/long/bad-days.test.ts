@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { eventually } from "#kit/e2e.ts";
 import { LoadedCluster } from "#kit/loaded-cluster.ts";
 import { watched } from "#kit/watched.ts";

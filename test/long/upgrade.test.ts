@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { eventually } from "#kit/e2e.ts";
 import { expectPromised, killOperator, LoadedCluster } from "#kit/loaded-cluster.ts";
+import { withResources } from "#kit/pod-template.ts";
 
 // A running cluster is edited while clients write and read without pause: to another release, to one that it cannot go to, to what no
 // member comes up with, and to a restart of everybody while the operator is killed.
 
-const [OLD, NEXT, SKIPPED] = ["3.5.35", "3.6.16", "3.7.3"];
+const [OLD, NEXT, LAST] = ["3.5.35", "3.6.16", "3.7.3"];
 /** How long the first member that an update restarts may take here, in seconds. */
 const MEMBER_TIMEOUT_SECONDS = 20;
 
@@ -38,7 +39,7 @@ async function serverVersions(): Promise<readonly (string | undefined)[]> {
 
 test("a minor version is not skipped: it is said, and nobody is touched", async () => {
   const before = await podUids();
-  await cluster.patch({ version: SKIPPED });
+  await cluster.patch({ version: LAST });
   const { status } = await cluster.untilCondition("Ready", "False", "NoVersionPath");
   expect(status?.conditions?.find(({ type }) => type === "Ready")?.message).toContain("skips 3.6");
   expect(await restarted(before)).toEqual([]);
@@ -47,7 +48,7 @@ test("a minor version is not skipped: it is said, and nobody is touched", async 
 test("every member runs the next minor version two minutes after it was asked for, and clients hardly notice", async () => {
   const [before, ids] = [await podUids(), (await cluster.members("my-etcd-0")).map(({ id }) => id)];
   const felt = await cluster.feltDuring("upgrade", async () => {
-    await cluster.patch({ version: NEXT });
+    await cluster.patch({ version: NEXT }, "v1alpha1"); // as those do who know no other
     await eventually(async () => expect(await serverVersions()).toEqual([NEXT, NEXT, NEXT]), 120_000);
     await cluster.untilWhole(3);
   });
@@ -61,7 +62,7 @@ test("every member runs the next minor version two minutes after it was asked fo
 test("what no member comes up with costs one member for a while, is put back and said, and taken back without a restart", async () => {
   const before = await podUids();
   const felt = await cluster.feltDuring("a request that no node can hold", async () => {
-    await cluster.patch({ podTemplate: { resources: { requests: { cpu: "500" } } } });
+    await cluster.patch({ podTemplate: withResources({ requests: { cpu: "500" } }) });
     const { status } = await cluster.untilCondition("Ready", "False", "UpdateStopped", 120_000);
     expect(status?.update?.stopped?.message).toContain("Insufficient cpu");
     await eventually(async () => expect((await cluster.get()).status?.ready).toBe("3/3"));
@@ -88,6 +89,28 @@ test("everybody is restarted once, also when the operator is killed meanwhile", 
   });
   expectPromised(felt, 3);
   expect(await restarted(before)).toHaveLength(3);
+});
+
+test("options of etcd are changed member by member, and a flag that this release does not have is refused at once", async () => {
+  const before = await podUids();
+  await expect(cluster.patch({ etcd: { extraArgs: { "max-txn-op": "256" } } })).rejects.toThrow(
+    'spec.etcd.extraArgs: "max-txn-op" is not a flag of etcd 3.6; did you mean max-txn-ops?',
+  );
+  const felt = await cluster.feltDuring("options", async () => {
+    await cluster.patch({ etcd: { snapshotCount: 5_000, extraArgs: { "max-txn-ops": "256" } } });
+    await eventually(async () => expect(await restarted(before)).toHaveLength(3), 120_000);
+    await cluster.untilWhole(3);
+  });
+  expectPromised(felt, 3);
+});
+
+test("every member runs the last minor version, with the options of before", async () => {
+  const felt = await cluster.feltDuring("upgrade to the last one", async () => {
+    await cluster.patch({ version: LAST });
+    await eventually(async () => expect(await serverVersions()).toEqual([LAST, LAST, LAST]), 120_000);
+    await cluster.untilWhole(3);
+  });
+  expectPromised(felt, 3);
 });
 
 test("no acknowledged write is missing, and all members have the same data", async () => {

@@ -1,4 +1,4 @@
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { World } from "#kit/world.ts";
 import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
 import { PODS } from "#kube/kinds.ts";
@@ -42,7 +42,7 @@ export function heal(world: World, profile: Profile): void {
       cluster.alarms.delete(undefined); // somebody has found out whose data is right
       cluster.full.clear(); // and has made room
     }
-  }
+  } else people.letOperatorRestart();
   keepWrong(world, profile);
 }
 

@@ -9,8 +9,8 @@ import {
   REVISION_ANNOTATION,
 } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
-import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { clusterIdFromHex, hexOf, type MemberId } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
@@ -30,7 +30,7 @@ import {
   type Resource,
   SERVICES,
 } from "#kube/kinds.ts";
-import { isBroken, isForeign, whatTheWorldHolds } from "./impediments.ts";
+import { isBroken, isForeign, isRefused, whatTheWorldHolds } from "./impediments.ts";
 import { type Memory, templateCanStartEmpty } from "./memory.ts";
 
 // What is a good ending?
@@ -71,16 +71,19 @@ class Ending {
   }
 
   wrong(): string | undefined {
-    const { metadata, status } = this.#cluster;
+    const { metadata, spec, status } = this.#cluster;
     // A pod on a node that is down cannot end, and whoever waits for it waits on.
     const isHeldUp = this.#world.kubelets.nodes.some(({ isUp }) => !isUp);
     if (metadata.deletionTimestamp !== undefined)
       return isHeldUp ? undefined : "it was to be deleted and is still there";
-    if (metadata.annotations?.[PAUSED_ANNOTATION] === "true")
+    if (spec.paused || metadata.annotations?.[PAUSED_ANNOTATION] === "true")
       return this.#says("Paused", "True", "Paused") ?? this.#says("Progressing", "False", "Paused");
     const identity = status?.identity;
     if (identity === undefined && this.#hasOldClaims() && this.#says("Ready", "False", "ClaimTaken") === undefined)
       return undefined;
+    const refused = this.#peers().find((peer) => isRefused(peer.spec));
+    if (refused !== undefined) return `EtcdPeer ${refused.metadata.name} has what is never given to a member`;
+    if (isRefused(spec) && this.#peers().length === 0) return this.#says("Progressing", "False", "SpecRefused");
     const strangers = this.#strangers();
     if (identity === undefined && strangers.length > 0)
       return this.#says("Ready", "False", "NameTaken") ?? this.#namesOne("Ready", strangers);
@@ -223,11 +226,12 @@ class Ending {
     if (extra !== undefined) return `EtcdPeer ${extra.metadata.name} is of no member`;
     if (peers.length !== ids.length) return `${peers.length} EtcdPeers for ${ids.length} members`;
     const minor = this.#world.etcd.truth.named(this.#cluster.status?.identity?.clusterID)?.minor;
-    const isRefused =
+    const isNoWay =
       whyNotThisVersion(version, minor) !== undefined ||
       peers.some(({ spec }) => mustBeNewerFirst(spec.version, version));
-    if (isRefused && peers.some(({ spec }) => spec.version !== version))
+    if (isNoWay && peers.some(({ spec }) => spec.version !== version))
       return this.#tells("Ready", "spec.version is refused");
+    if (isRefused(this.#cluster.spec)) return this.#tells("Ready", "spec.podTemplate.spec.hostNetwork is true");
     if (this.#cluster.status?.update?.stopped !== undefined) {
       if (!isBroken(this.#cluster.spec)) this.#memory.excuses.add("stopped");
       return this.#tells("Ready", "the update has stopped");

@@ -1,4 +1,4 @@
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import type { World, WorldEvent } from "#kit/world.ts";
 import { NAMESPACE } from "#kit/world-people.ts";
 import { seeded } from "./ambient.ts";

@@ -1,4 +1,4 @@
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { World, type WorldEvent } from "#kit/world.ts";
 import type { Mutation } from "#kit/world-operator.ts";
 import { CLUSTER } from "#kit/world-people.ts";

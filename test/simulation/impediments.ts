@@ -1,7 +1,8 @@
 import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION, CLUSTER_LABEL } from "#api/names.ts";
+import { etcdResourcesOf } from "#api/pod-template/etcd-container.ts";
 import type { MemberTemplate } from "#api/revision.ts";
-import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf, type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
@@ -103,10 +104,15 @@ function isNameTakenUnseen(api: World["api"]): boolean {
   });
 }
 
+/** Whether it asks for what is never given to a member: the webhook that would have said so does not stand in this world. */
+export function isRefused({ podTemplate }: Pick<MemberTemplate, "podTemplate">): boolean {
+  return podTemplate.spec?.hostNetwork === true;
+}
+
 /** Whether no member comes up with it, in this world. */
 export function isBroken({ version, podTemplate }: MemberTemplate): boolean {
   const isUnpublished = Number(version.split(".")[2]) >= UNPUBLISHED_PATCH;
-  const isTooLarge = Number(podTemplate.resources?.requests?.cpu ?? 0) > MOST_CPUS;
+  const isTooLarge = Number(etcdResourcesOf(podTemplate)?.requests?.cpu ?? 0) > MOST_CPUS;
   return isUnpublished || isTooLarge || podTemplate.metadata?.annotations?.[CRASHES] !== undefined;
 }
 
@@ -120,7 +126,7 @@ export function isHindered({ kubelets, etcd, api, people }: World): boolean {
     isNameTakenUnseen(api) ||
     api.admission.size > 0 ||
     // Who had something else before is put back to it.
-    (api.list(ETCD_CLUSTERS).some(({ spec }) => isBroken(spec)) &&
+    (api.list(ETCD_CLUSTERS).some(({ spec }) => isBroken(spec) || isRefused(spec)) &&
       api.list(ETCD_PEERS).some(({ spec }) => isBroken(spec) && spec.previous === undefined)) ||
     kubelets.isOutOfVolumes ||
     kubelets.nodes.some(({ isUp, cutSinceMs }) => !isUp || cutSinceMs !== undefined)

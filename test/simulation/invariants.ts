@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { memberNamed } from "#cluster/members.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf } from "#etcd/types.ts";
 import { memberKey } from "#kit/world-etcd.ts";
@@ -184,6 +185,21 @@ const restartsForSomething: Invariant = {
   },
 };
 
+const peopleRestart: Invariant = {
+  name: "people restart",
+  promise: "Where people restart members, the operator restarts none that runs and has run, unless it puts it back.",
+  breaks(event, world) {
+    if (event.is !== "acts" || event.step.do !== "restartPod" || !("cluster" in event.snapshot)) return undefined;
+    const { spec, status } = event.snapshot.cluster;
+    const { name } = event.step;
+    // Who has never run, as far as anybody can tell, loses nothing by it.
+    const hasRun = memberNamed(event.snapshot, name)?.hasStarted === true;
+    const runs = hasRun && [...world.etcd.processes.values()].some(({ peer }) => peer === name);
+    const isPutBack = status?.update?.stopped !== undefined;
+    return spec.updateStrategy.type === "OnDelete" && runs && !isPutBack ? `${name} is restarted` : undefined;
+  },
+};
+
 /** What of a pod, or a template of one, people decide in this world. */
 function wishesIn({
   metadata,
@@ -210,6 +226,7 @@ export const INVARIANTS: readonly Invariant[] = [
   nothingLost,
   plannedVersion,
   restartsForSomething,
+  peopleRestart,
   seenFirst,
   restartsKeepQuorum,
   quorumKept,

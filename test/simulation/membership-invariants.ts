@@ -1,5 +1,5 @@
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { quorumOf } from "#etcd/quorum.ts";

@@ -1,6 +1,6 @@
 import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION, REMOVAL_ANNOTATION } from "#api/names.ts";
-import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { type ClusterId, hexOf, type MemberId } from "#etcd/types.ts";
 import type { World, WorldEvent } from "#kit/world.ts";

@@ -1,4 +1,5 @@
 import { CLEANUP_FINALIZER, peerName, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { templateIn } from "#api/revision.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
 import { newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { clientService } from "#cluster/desired/services.ts";
@@ -68,6 +69,7 @@ const LEFT_OUT = leftOut("cluster", [
   { name: "scale-down", leaning: SCALED },
   { name: "scale-up", leaning: SCALED },
   { name: "no-version-path", leaning: { ...ROLLED, isTidied: false } },
+  { name: "refused-spec", leaning: { ...FORMING, often: { editTemplate: 4 }, isTidied: false } },
   { name: "stop-update", leaning: BROKEN },
   { name: "put-back", leaning: BROKEN },
   { name: "renew-stopped", leaning: { ...FORMING, often: { editTemplate: 2, editVersion: 2 } } },
@@ -93,6 +95,11 @@ const UNGUARDED = leftUnguarded("cluster", [
     leaning: SCALED,
     covered: "bootstrap asks for those only who have not joined; see the pairs",
     promise: "frozen list",
+  },
+  {
+    name: "runnable-only",
+    leaning: { ...FORMED, replicas: 1, often: { editTemplate: 4, deletePeer: 6 }, isTidied: false },
+    promise: "ends well",
   },
   {
     name: "joined-is-seen",
@@ -233,13 +240,13 @@ const hasty = replaced("give-turn", (_, snapshot) => {
 
 /** Members get what the spec says, whether they can go there or not. */
 const uncritical = replaced("give-turn", (_, snapshot) => {
-  const { version, podTemplate } = snapshot.cluster.spec;
+  const { version } = snapshot.cluster.spec;
   const live = snapshot.peers.find(({ spec }) => spec.version !== version);
   if (live === undefined) return undefined;
   return step("give-turn", "mutant", {
     do: "replacePeer",
     live,
-    peer: revisedPeer(live, { version, podTemplate }, templateOf(live)),
+    peer: revisedPeer(live, templateIn(snapshot.cluster.spec), templateOf(live)),
   });
 });
 
@@ -263,6 +270,19 @@ const WEAKENED: readonly Mutant[] = [
     name: "members get what the spec says + without guard version-path",
     promise: "planned version",
     edits: [uncritical, credulousRestart, unguarded("cluster", "version-path")],
+    leaning: ROLLED,
+  },
+  {
+    name: "the operator restarts members for people",
+    promise: "people restart",
+    edits: [
+      replaced("restart-member", (real, snapshot) => {
+        const name = snapshot.peers.find((peer) => hasTurn(snapshot, peer) && isTemplateReady(peer))?.metadata.name;
+        const pod = snapshot.pods.get(name ?? "");
+        if (name === undefined || pod === undefined) return real.decide(snapshot);
+        return step("restart-member", "mutant", { do: "restartPod", name, pod });
+      }),
+    ],
     leaning: ROLLED,
   },
   {

@@ -1,5 +1,5 @@
-import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, KubeObject, Ref, Resource } from "#kube/kinds.ts";

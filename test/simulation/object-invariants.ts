@@ -5,7 +5,7 @@ import {
   PAUSED_ANNOTATION,
   QUARANTINE_LABEL,
 } from "#api/names.ts";
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { hexOf } from "#etcd/types.ts";
 import {
   controllerOf,
@@ -172,7 +172,9 @@ export const pausedIsLeft: Invariant = {
     if (event.is !== "acts") return undefined;
     const { snapshot } = event;
     const isPaused =
-      "cluster" in snapshot ? snapshot.cluster.metadata.annotations?.[PAUSED_ANNOTATION] === "true" : snapshot.isPaused;
+      "cluster" in snapshot
+        ? snapshot.cluster.spec.paused || snapshot.cluster.metadata.annotations?.[PAUSED_ANNOTATION] === "true"
+        : snapshot.pausedBy !== undefined;
     return isPaused ? `${event.step.do} while the cluster is paused` : undefined;
   },
 };

@@ -1,5 +1,5 @@
-import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { World } from "#kit/world.ts";
 import { CLUSTER, NAMESPACE } from "#kit/world-people.ts";
 import { seeded, settle } from "./ambient.ts";

@@ -1,109 +1,13 @@
 import { z } from "zod";
-import { CONDITION_TYPES, REASONS } from "#api/conditions.ts";
-import {
-  conditionsSchema,
-  DEFAULT_CLAIM,
-  DEFAULT_VERSION,
-  MAX_REPLICAS,
-  podTemplateSchema,
-  storageSchema,
-  versionSchema,
-} from "#api/v1alpha1/shared-schema.ts";
+import { DEFAULT_VERSION, replicasSchema, versionSchema } from "#api/common-schema.ts";
+import { DEFAULT_CLAIM, podTemplateSchema, storageSchema } from "#api/v1alpha1/shared-schema.ts";
 
+/** The shape of the operator of 2020. What only v1beta1 can say rides in an annotation (conversion.ts). */
 export const clusterSpecSchema = z
   .object({
-    replicas: z
-      .number()
-      .int()
-      .min(1)
-      .max(MAX_REPLICAS)
-      .describe(
-        "How many voting members are wanted, 1 to 7. Odd numbers are better: 4 tolerate no more failures than 3.",
-      ),
+    replicas: replicasSchema,
     version: versionSchema.default(DEFAULT_VERSION),
     storage: storageSchema.default({ volumeClaimTemplate: DEFAULT_CLAIM }),
     podTemplate: podTemplateSchema.default({}),
   })
   .describe("The etcd cluster that is wanted.");
-
-const initialMemberSchema = z.object({
-  name: z.string(),
-  id: z.string().describe("etcd's member ID in hexadecimal, computed before the member exists."),
-  joined: z
-    .boolean()
-    .describe(
-      "The member has answered as part of this cluster. From then on it may restart but never bootstrap again.",
-    ),
-});
-
-export const identitySchema = z
-  .object({
-    clusterID: z
-      .string()
-      .describe("etcd's cluster ID in hexadecimal. An etcd that answers with another one is never believed."),
-    token: z.string().describe("etcd's initial cluster token; never used for a second cluster."),
-    initialMembers: z
-      .array(initialMemberSchema)
-      .describe("The frozen list of members that the cluster was or is formed from."),
-  })
-  .describe(
-    "Who this cluster is. Written before anything else is created, so that an outage never looks like a new cluster.",
-  );
-
-export const memberStatusSchema = z.object({
-  name: z.string(),
-  id: z.string().describe("etcd's member ID in hexadecimal, as etcdctl prints it."),
-  healthy: z.boolean(),
-  leader: z.boolean(),
-  learner: z.boolean(),
-  version: z.string().optional().describe("The release that the member runs, or ran when it was last asked."),
-  since: z
-    .string()
-    .optional()
-    .meta({ format: "date-time" })
-    .describe(
-      "Since when looks have found the member unhealthy. How long it is waited for counts anew after a restart of the operator.",
-    ),
-  message: z.string().optional().describe("Why the member is not healthy."),
-});
-
-export const updateSchema = z
-  .object({
-    revision: z
-      .string()
-      .describe("Names the version and podTemplate that are wanted; equal for all that mean the same."),
-    from: z.string().describe("The release that most members ran when the update began."),
-    to: z.string().describe("The release that is wanted."),
-    updated: z.array(z.string()).describe("The members that run what is wanted."),
-    proven: z.boolean().describe("Some member has been well with what is wanted."),
-    waitingFor: z.string().optional().describe("The member that the next restart waits for."),
-    since: z.string().meta({ format: "date-time" }).describe("When the update was first seen to be wanted."),
-    stopped: z
-      .object({
-        member: z.string().describe("The first member that was restarted, and did not become healthy."),
-        message: z.string().describe("What was seen of it last."),
-      })
-      .optional()
-      .describe("The update was stopped, and the member put back. It is tried anew once something else is wanted."),
-  })
-  .describe("Members are being restarted, one after another, with what the spec asks for.");
-
-export const clusterStatusSchema = z
-  .object({
-    observedGeneration: z.number().int().optional(),
-    replicas: z.number().int().optional().describe("How many EtcdPeers there are."),
-    readyReplicas: z.number().int().optional().describe("How many voting members are healthy."),
-    ready: z.string().optional().describe("Healthy voters and wanted voters, such as 3/3."),
-    selector: z.string().optional().describe("Selects the pods of members; used by the scale subresource."),
-    clusterVersion: z.string().optional().describe("The version that the cluster as a whole speaks, such as 3.6.0."),
-    version: z.string().optional().describe("The oldest release that a member runs, such as 3.6.16."),
-    leader: z.string().optional().describe("Name of the member that leads."),
-    identity: identitySchema.optional(),
-    update: updateSchema.optional(),
-    members: z
-      .array(memberStatusSchema)
-      .optional()
-      .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] }),
-    conditions: conditionsSchema(CONDITION_TYPES, REASONS).optional(),
-  })
-  .describe("What the operator saw and decided last.");

@@ -3,12 +3,12 @@ import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import { ownArriving } from "#cluster/learners.ts";
 import { knownMembers } from "#cluster/members.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
-import { isUpdating } from "#cluster/update-status.ts";
+import { isRolling } from "#cluster/update-status.ts";
 
 /** Whether members are on their way in, or others are wanted than there are. Members that a person added are not counted. */
 export function isChanging(snapshot: ClusterSnapshot): boolean {
   if (isForming(snapshot) || snapshot.members.is !== "present") return false;
-  return isScaling(snapshot) || isUpdating(snapshot);
+  return isScaling(snapshot) || isRolling(snapshot);
 }
 
 /** A change is a replacement when a member leaves because it is lost or could not start; otherwise it is scaling, or an update. */

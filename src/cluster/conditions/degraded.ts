@@ -1,3 +1,5 @@
+import { sick as sickMembers } from "#cluster/members.ts";
+import { keptText } from "#cluster/patience.ts";
 import { isForming } from "#cluster/snapshot.ts";
 import { type Case, sickText, type Verdict } from "./verdict.ts";
 
@@ -11,5 +13,9 @@ export function degraded({ snapshot, own }: Pick<Case, "snapshot" | "own">): Ver
     return { status: "True", reason: "MembersMissing", message: `${voters} of ${replicas} wanted members have a vote` };
   if (sick.length === 0)
     return { status: "False", reason: "FullStrength", message: `all ${own.length} members are healthy` };
-  return { status: "True", reason: "MembersUnhealthy", message: sickText(sick) };
+  return {
+    status: "True",
+    reason: "MembersUnhealthy",
+    message: `${sickText(sick)}${keptText(snapshot, sickMembers(snapshot))}`,
+  };
 }

@@ -7,11 +7,13 @@ interface Hindrance {
   readonly message: string;
 }
 
-/** Rules whose waits and remarks last until a person changes something; each has a reason of its own. */
+/** Rules and guards whose waits and remarks last until a person changes something; each has a reason of its own. */
 const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "name-taken": "NameTaken",
   "claim-taken": "ClaimTaken",
   "no-version-path": "NoVersionPath",
+  "refused-spec": "SpecRefused",
+  "runnable-only": "SpecRefused",
   "put-back": "UpdateStopped",
   "no-space": "NoSpaceAlarm",
   "headless-service": "NameTaken",

@@ -1,7 +1,7 @@
 import { clientAddress, isCalledReady } from "#cluster/client-address.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
 import { type ClusterSnapshot, isForming, isOwned } from "#cluster/snapshot.ts";
-import { isUpdating, updateStatus } from "#cluster/update-status.ts";
+import { awaitedText, isRolling, updateStatus, waitingForDeletion } from "#cluster/update-status.ts";
 import { isReady } from "#kube/pod.ts";
 import { available } from "./available.ts";
 import { changeReason, isChanging } from "./change.ts";
@@ -24,7 +24,7 @@ export function ready(given: Case): Verdict {
   const service = available(given);
   if (service.status !== "True") return no(service.reason, service.message);
   if (hindrance !== undefined) return no(hindrance.reason, hindrance.message);
-  if (isUpdating(snapshot)) return no(changeReason(snapshot), updateText(snapshot));
+  if (isRolling(snapshot)) return no(changeReason(snapshot), updateText(snapshot));
   if (isChanging(snapshot)) return no(changeReason(snapshot), `${healthy} healthy voters, ${replicas} wanted`);
   const sick = own.filter((member) => !member.healthy);
   if (sick.length > 0) return no("MembersUnhealthy", sickText(sick));
@@ -43,10 +43,11 @@ export function ready(given: Case): Verdict {
     return no("ClientServiceSilent", "nobody has been asked through the client Service yet");
   const even =
     replicas % 2 === 0 ? `; ${replicas} tolerate no more failures than ${replicas - 1}: an odd number is better` : "";
+  const awaited = waitingForDeletion(snapshot);
   return {
     status: "True",
     reason: "AllMembersHealthy",
-    message: `${healthy} of ${replicas} members are healthy voters${even}`,
+    message: `${healthy} of ${replicas} members are healthy voters${even}${awaited.length === 0 ? "" : `; ${awaitedText(awaited)}`}`,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Reason } from "#api/conditions.ts";
-import type { MemberStatus } from "#api/v1alpha1/cluster.ts";
+import type { MemberStatus } from "#api/v1beta1/cluster.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import type { Plan } from "#runtime/decide.ts";

@@ -3,7 +3,7 @@ import { unknown } from "#base/observed.ts";
 import { budgetSettled, disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, knownFor, LATER_ID, pod, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
-import { NEWER, wanting, withCanary, withTurn } from "#kit/cluster-rolling.ts";
+import { NEWER, ON_DELETE, wanting, withCanary, withTurn } from "#kit/cluster-rolling.ts";
 import type { Pod, PodDisruptionBudget } from "#kube/kinds.ts";
 
 /** The snapshot in which every container runs. */
@@ -91,6 +91,11 @@ const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
     expect: 3,
   },
   {
+    name: "a quorum while members wait for people to restart them",
+    given: withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2"),
+    expect: 2,
+  },
+  {
     name: "a quorum again once it has restarted: its own pod is not ready",
     given: withCanary(wanting(NEWER), "my-etcd-2"),
     expect: 2,
@@ -135,6 +140,14 @@ const settling: { name: string; given: ClusterSnapshot; is: boolean }[] = [
       budget: withLive({ generation: 1 }, { observedGeneration: 1 }).budget,
     },
     is: false,
+  },
+  {
+    name: "nobody wants it, and it is still there",
+    given: {
+      ...cluster({ spec: { disruptionBudget: "None" } }),
+      budget: withLive({ generation: 2 }, undefined).budget,
+    },
+    is: true,
   },
   { name: "there is none", given: cluster({ with: { budget: undefined } }), is: true },
   { name: "it is somebody else's", given: withLive({ generation: 2, ownerReferences: [] }, undefined), is: true },

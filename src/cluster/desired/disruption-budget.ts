@@ -1,14 +1,14 @@
 import { isStale, withHash } from "#api/applied-hash.ts";
-import { clusterLabels, disruptionBudgetName, memberSelector } from "#api/names.ts";
+import { clusterLabels, disruptionBudgetName, ETCD_CONTAINER, memberSelector } from "#api/names.ts";
 import { fingerprint } from "#base/hash.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import { ownArriving } from "#cluster/learners.ts";
 import { isLeaving, type KnownMember, votersOf } from "#cluster/members.ts";
-import { hasTurn } from "#cluster/rolling.ts";
+import { isAboutToRestart } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import type { Draft, PodDisruptionBudget } from "#kube/kinds.ts";
-import { hasRun, needsHelp } from "#kube/pod.ts";
+import { hasRun, isHeldUp } from "#kube/pod.ts";
 
 /**
  * Lets drains and autoscalers evict members one after another, never below quorum.
@@ -39,7 +39,7 @@ export function disruptionBudget(snapshot: ClusterSnapshot): Draft<PodDisruption
 function neededPods(snapshot: ClusterSnapshot): number {
   const voters = votersOf(snapshot);
   const staying = voters.filter(({ name }) => !isLeaving(snapshot, name)).map(({ name }) => name);
-  const running = [...snapshot.pods].flatMap(([name, pod]) => (hasRun(pod) ? [name] : []));
+  const running = [...snapshot.pods].flatMap(([name, pod]) => (hasRun(pod, ETCD_CONTAINER) ? [name] : []));
   const others = new Set([...running, ...mayRunSoon(snapshot, voters)].filter((name) => !staying.includes(name))).size;
   return Math.max(quorumOf(Math.max(voters.length, 1)), quorumOf(Math.max(staying.length, 1)) + others);
 }
@@ -63,21 +63,26 @@ function mayRunSoon(snapshot: ClusterSnapshot, voters: readonly KnownMember[]): 
 
 function hangs({ pods, histories }: ClusterSnapshot, name: string, id: string): boolean {
   const pod = pods.get(name);
-  return pod !== undefined && needsHelp(pod) && (histories.get(id)?.knownForMs ?? 0) > HANGS_AFTER_MS;
+  return pod !== undefined && isHeldUp(pod, ETCD_CONTAINER) && (histories.get(id)?.knownForMs ?? 0) > HANGS_AFTER_MS;
 }
 
 /** While a member is about to restart, one pod more has to stay: else an eviction and the restart could meet. */
 function isTurnOn(snapshot: ClusterSnapshot): boolean {
-  return snapshot.peers.some((peer) => hasTurn(snapshot, peer));
+  return snapshot.peers.some((peer) => isAboutToRestart(snapshot, peer));
+}
+
+/** Whether somebody else holds evictions back, and no budget is to be there: of two that select the same pods, none lets any go. */
+export function hasNoBudget({ cluster }: ClusterSnapshot): boolean {
+  return cluster.spec.disruptionBudget === "None";
 }
 
 /**
  * Whether evictions are held back as the budget says: Kubernetes has seen it, and knows of no eviction that it has yet to count. Without
- * a budget of ours there is nothing to wait for.
+ * a budget of ours, or when there is to be none, there is nothing to wait for.
  */
 export function budgetSettled(snapshot: ClusterSnapshot): boolean {
   const live = snapshot.budget;
-  if (live === undefined || !isOwned(snapshot, live)) return true;
+  if (hasNoBudget(snapshot) || live === undefined || !isOwned(snapshot, live)) return true;
   const { observedGeneration = 0, disruptedPods = {} } = live.status ?? {};
   if (budgetDiffers(live, disruptionBudget(snapshot))) return false;
   return observedGeneration >= (live.metadata.generation ?? 0) && Object.keys(disruptedPods).length === 0;

@@ -6,7 +6,7 @@ import {
   ordinalOf,
   QUARANTINE_LABEL,
 } from "#api/names.ts";
-import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
+import type { ClusterIdentity } from "#api/v1beta1/cluster.ts";
 import { mayHoldData } from "#cluster/members.ts";
 import { byOrdinal, type ClusterSnapshot, initialPeerNames, urlOf } from "#cluster/snapshot.ts";
 import { identityFor } from "#etcd/identity.ts";

@@ -1,4 +1,4 @@
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { apiVersionOf, type OwnerReference } from "#kube/kinds.ts";
 

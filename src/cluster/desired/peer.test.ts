@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
-import { peerSpecSchema } from "#api/v1alpha1/peer-schema.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { apiVersionOf } from "#kube/kinds.ts";

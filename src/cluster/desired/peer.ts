@@ -1,12 +1,12 @@
 import { withHash } from "#api/applied-hash.ts";
 import { memberLabels, peerUrl } from "#api/names.ts";
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
-import type { ClusterIdentity } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec, type PeerBootstrap } from "#api/v1alpha1/peer.ts";
+import type { ClusterIdentity } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec, type PeerBootstrap } from "#api/v1beta1/peer.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import { type KnownMember, knownMembers, memberNamed } from "#cluster/members.ts";
 import { type ClusterSnapshot, hostOf, peerNamed } from "#cluster/snapshot.ts";
-import { podTemplateOf, versionOf } from "#cluster/versions.ts";
+import { templateFor } from "#cluster/versions.ts";
 import { apiVersionOf, type Draft } from "#kube/kinds.ts";
 
 // The life of an EtcdPeer, told by its spec:
@@ -86,8 +86,19 @@ export function revisedPeer(
       ...(labels === undefined ? {} : { labels }),
       ...(ownerReferences === undefined ? {} : { ownerReferences }),
     },
-    spec: { ...rest, ...template, ...(isBack ? { previous: back } : {}) },
+    spec: { ...withoutTemplate(rest), ...template, ...(isBack ? { previous: back } : {}) },
   });
+}
+
+/** What is not asked for any more goes. */
+function withoutTemplate<T extends MemberTemplate>({
+  version: _,
+  image: __,
+  etcd: ___,
+  podTemplate: ____,
+  ...rest
+}: T) {
+  return rest;
 }
 
 function peerFor(
@@ -100,13 +111,12 @@ function peerFor(
   const previous = peerNamed(snapshot, name)?.spec.previous;
   const spec: EtcdPeerSpec = {
     clusterName: cluster.metadata.name,
-    version: versionOf(snapshot, name),
+    ...templateFor(snapshot, name),
     ...(start.bootstrap === undefined ? {} : { bootstrap: start.bootstrap }),
     clusterID: identity.clusterID,
     ...(start.memberID === undefined ? {} : { memberID: start.memberID }),
     clusterToken: identity.token,
     storage: cluster.spec.storage,
-    podTemplate: podTemplateOf(snapshot, name),
     ...(previous === undefined ? {} : { previous }),
   };
   return withHash<EtcdPeer>({

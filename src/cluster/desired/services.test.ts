@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { budgetDiffers, disruptionBudget } from "#cluster/desired/disruption-budget.ts";
-import { clientService, headlessService, serviceDiffers } from "#cluster/desired/services.ts";
+import { clientService, headlessService, serviceDiffers, servicePut } from "#cluster/desired/services.ts";
 import type { Draft, KubeObject, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 import { born, cluster } from "../../../test/kit/cluster.ts";
 
@@ -63,11 +63,13 @@ test("what drains leave is counted by the members that there are, not by those t
   expect(disruptionBudget(cluster({ replicas: 5, spec: { replicas: 3 } })).spec?.minAvailable).toBe(3);
 });
 
+/** What the server adds. */
+const ADDED = { clusterIP: "10.0.0.7", clusterIPs: ["10.0.0.7"], ipFamilies: ["IPv4"], sessionAffinity: "None" };
+
 /** The Service as the server stores it, with what it adds, and with what somebody has edited. */
 function live(draft: Draft<Service>, edited: object = {}): Service {
-  const added = { clusterIP: "10.0.0.7", clusterIPs: ["10.0.0.7"], ipFamilies: ["IPv4"], sessionAffinity: "None" };
   const stored = born<Service>(draft);
-  return { ...stored, spec: { ...added, ...stored.spec, ...edited } } as Service;
+  return { ...stored, spec: { ...ADDED, ...stored.spec, ...edited } } as Service;
 }
 
 const edits: { name: string; edited: object; differs: boolean }[] = [
@@ -76,6 +78,8 @@ const edits: { name: string; edited: object; differs: boolean }[] = [
   { name: "the selector", edited: { selector: { app: "other" } }, differs: true },
   { name: "a port", edited: { ports: [{ ...CLIENT, targetPort: 9999 }] }, differs: true },
   { name: "that it leads to members that are ready", edited: { publishNotReadyAddresses: true }, differs: true },
+  { name: "its type", edited: { type: "LoadBalancer" }, differs: true },
+  { name: "to which members it leads first", edited: { trafficDistribution: "PreferClose" }, differs: true },
   { name: "a further port", edited: { ports: [CLIENT, PEER] }, differs: true },
 ];
 for (const { name, edited, differs } of edits) {
@@ -84,6 +88,100 @@ for (const { name, edited, differs } of edits) {
     expect(serviceDiffers(live(wanted, edited), wanted)).toBe(differs);
   });
 }
+
+const OPEN = {
+  type: "LoadBalancer",
+  metadata: { labels: { team: "a" }, annotations: { "example.com/scheme": "internal" } },
+  trafficDistribution: "PreferSameZone",
+} as const;
+const open = clientService(cluster({ spec: { clientService: OPEN } }));
+const closed = clientService(cluster());
+
+test("the client Service is as the spec asks for", () => {
+  expect(open.spec).toEqual({
+    type: "LoadBalancer",
+    selector: SELECTOR,
+    ports: [CLIENT],
+    trafficDistribution: "PreferSameZone",
+  });
+  expect(open.metadata.labels).toEqual({ ...closed.metadata.labels, team: "a" });
+  expect(open.metadata.annotations).toMatchObject({ "example.com/scheme": "internal" });
+  expect(serviceDiffers(live(closed), open)).toBe(true);
+  expect(serviceDiffers(live(open), closed)).toBe(true);
+  expect(serviceDiffers(live(open), open)).toBe(false);
+});
+
+test("no label of the spec takes the place of the operator's own", () => {
+  const metadata = { labels: { "app.kubernetes.io/managed-by": "somebody", team: "a" } };
+  const wanted = clientService(cluster({ spec: { clientService: { type: "ClusterIP", metadata } } }));
+  expect(wanted.metadata.labels).toEqual({ ...closed.metadata.labels, team: "a" });
+});
+
+/** The Service with these labels and annotations besides its own. */
+function marked({ metadata, ...rest }: Service, labels: object, annotations: object): Service {
+  return {
+    ...rest,
+    metadata: {
+      ...metadata,
+      labels: { ...metadata.labels, ...labels } as Record<string, string>,
+      annotations: { ...metadata.annotations, ...annotations } as Record<string, string>,
+    },
+  };
+}
+
+test("a label or annotation of the spec that somebody changed is put right; those of others are no business of ours", () => {
+  expect(serviceDiffers(marked(live(open), { other: "1" }, { "cloud.example/id": "7" }), open)).toBe(false);
+  expect(serviceDiffers(marked(live(open), { team: "b" }, {}), open)).toBe(true);
+  expect(serviceDiffers(marked(live(open), {}, { "example.com/scheme": "public" }), open)).toBe(true);
+});
+
+test("what the spec does not ask for any more goes, and what others have put there stays", () => {
+  const { metadata } = servicePut(marked(live(open), { other: "1" }, { "cloud.example/id": "7" }), closed);
+  expect(metadata.labels).toEqual({ ...closed.metadata.labels, other: "1" });
+  expect(metadata.annotations).toEqual({ ...closed.metadata.annotations, "cloud.example/id": "7" });
+  expect(metadata).toMatchObject({ uid: expect.any(String), resourceVersion: "200" });
+});
+
+test("the order in which labels and annotations are written means nothing", () => {
+  const wish = (metadata: object) =>
+    clientService(cluster({ spec: { clientService: { type: "ClusterIP", metadata } } })).metadata.annotations;
+  const [a, b] = [
+    { a: "1", b: "2" },
+    { b: "2", a: "1" },
+  ];
+  expect(wish({ labels: a, annotations: a })).toEqual(wish({ labels: b, annotations: b }));
+});
+
+test("what is not asked for any more is seen, and taken away", () => {
+  const [more, less] = [{ a: "1", b: "2" }, { a: "1" }].map((labels) =>
+    clientService(cluster({ spec: { clientService: { type: "ClusterIP", metadata: { labels } } } })),
+  );
+  expect(serviceDiffers(live(more!), less!)).toBe(true);
+});
+
+test("a Service that is closed keeps nothing that nobody asked for", () => {
+  expect(servicePut(live(closed, { sessionAffinity: "ClientIP" }), closed).spec).toEqual(closed.spec);
+  const given = live(open, { publishNotReadyAddresses: true });
+  expect(servicePut(given, open).spec).not.toHaveProperty("publishNotReadyAddresses");
+});
+
+test("what says no keys takes nothing away", () => {
+  for (const text of ["what?", "7", '{"labels":7}', "[]"]) {
+    const given = marked(live(closed), { other: "1" }, { "etcd.improbable.io/metadata-keys": text });
+    expect(servicePut(given, closed).metadata.labels).toEqual({ ...closed.metadata.labels, other: "1" });
+  }
+});
+
+test("a Service that stays open keeps how it is open; one that is closed or opened in another way does not", () => {
+  const how = { loadBalancerClass: "example.com/lb", loadBalancerSourceRanges: ["192.0.2.0/24"] };
+  const given = live(open, { ...how, externalIPs: ["192.0.2.1"], trafficDistribution: "PreferClose" });
+  expect(servicePut(given, open).spec).toEqual({ ...how, ...ADDED, ...open.spec });
+  expect(servicePut(given, closed).spec).toEqual(closed.spec);
+  const byPort = clientService(cluster({ spec: { clientService: { type: "NodePort" } } }));
+  expect(servicePut(given, byPort).spec).toEqual(byPort.spec);
+  const undirected = clientService(cluster({ spec: { clientService: { type: "LoadBalancer" } } }));
+  expect(servicePut(given, undirected).spec).toEqual({ ...how, ...ADDED, ...undirected.spec });
+});
 
 test("a headless Service that is none any more is put right", () => {
   const wanted = headlessService(cluster());

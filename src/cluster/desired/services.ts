@@ -1,10 +1,11 @@
-import { isStale, withHash } from "#api/applied-hash.ts";
+import { withHash } from "#api/applied-hash.ts";
 import {
   CLIENT_PORT,
   CLIENT_PORT_NAME,
   clientServiceName,
   clusterLabels,
   headlessServiceName,
+  METADATA_KEYS_ANNOTATION,
   memberSelector,
   PEER_PORT,
   PEER_PORT_NAME,
@@ -13,6 +14,7 @@ import { fingerprint } from "#base/hash.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { Draft, Service } from "#kube/kinds.ts";
+import { replacing } from "#kube/replacing.ts";
 
 const CLIENT = { name: CLIENT_PORT_NAME, port: CLIENT_PORT, targetPort: CLIENT_PORT, protocol: "TCP" as const };
 const PEER = { name: PEER_PORT_NAME, port: PEER_PORT, targetPort: PEER_PORT, protocol: "TCP" as const };
@@ -29,27 +31,106 @@ export function headlessService(snapshot: ClusterSnapshot): Draft<Service> {
 /** One address for clients; leads only to members that answer linearizable reads. */
 export function clientService(snapshot: ClusterSnapshot): Draft<Service> {
   const name = clientServiceName(snapshot.cluster.metadata.name);
-  return service(snapshot, name, { type: "ClusterIP", ports: [CLIENT] });
+  const { type, trafficDistribution, metadata = {} } = snapshot.cluster.spec.clientService;
+  const led = trafficDistribution === undefined ? {} : { trafficDistribution };
+  return service(snapshot, name, { type, ports: [CLIENT], ...led }, metadata);
 }
 
-function service(snapshot: ClusterSnapshot, name: string, spec: Service["spec"]): Draft<Service> {
+function service(
+  snapshot: ClusterSnapshot,
+  name: string,
+  spec: Service["spec"],
+  { labels = {}, annotations = {} }: Metadata = {},
+): Draft<Service> {
   const { namespace, name: clusterName } = snapshot.cluster.metadata;
+  const keys: Keys = { labels: Object.keys(labels).sort(), annotations: Object.keys(annotations).sort() };
+  const isPlain = keys.labels.length + keys.annotations.length === 0;
   return withHash<Service>({
     apiVersion: "v1",
     kind: "Service",
-    metadata: { namespace, name, labels: clusterLabels(clusterName), ownerReferences: [ownedBy(snapshot)] },
+    metadata: {
+      namespace,
+      name,
+      labels: { ...labels, ...clusterLabels(clusterName) },
+      ...(isPlain ? {} : { annotations: { ...annotations, [METADATA_KEYS_ANNOTATION]: JSON.stringify(keys) } }),
+      ownerReferences: [ownedBy(snapshot)],
+    },
     spec: { ...spec, selector: memberSelector(clusterName) },
   });
 }
 
+type Metadata = NonNullable<ClusterSnapshot["cluster"]["spec"]["clientService"]["metadata"]>;
+/** Which labels and annotations are the operator's to take away again. */
+interface Keys {
+  readonly labels: readonly string[];
+  readonly annotations: readonly string[];
+}
+
+/**
+ * What to PUT so that the live Service becomes what is wanted. What cloud controllers and people put on it stays; labels and annotations
+ * that were asked for and are not any more go. Addresses and node ports are the API server's, which keeps what a PUT does not name, as
+ * long as the type needs it (pkg/registry/core/service/storage/alloc.go).
+ */
+export function servicePut(live: Service, wanted: Draft<Service>): Service {
+  const keys = keysOn(live);
+  const metadata = {
+    ...live.metadata,
+    labels: without(live.metadata.labels, keys.labels),
+    annotations: without(live.metadata.annotations, [...keys.annotations, METADATA_KEYS_ANNOTATION]),
+  };
+  const put = replacing<Service>({ ...live, metadata }, wanted);
+  return { ...put, spec: { ...keptOf(live, wanted), ...put.spec } };
+}
+
+/** Fields that the operator has an opinion on also when it does not name them. */
+const OWN_FIELDS = ["trafficDistribution", "publishNotReadyAddresses", "externalIPs"];
+
+/** Of a Service that is open to the outside and stays so, how it is: a class of load balancers cannot be changed, and whom it lets in must not be. */
+function keptOf({ spec = {} }: Service, wanted: Draft<Service>): Service["spec"] {
+  const type = spec.type ?? "ClusterIP";
+  if (type === "ClusterIP" || type !== wanted.spec?.type) return {};
+  return Object.fromEntries(Object.entries(spec).filter(([field]) => !OWN_FIELDS.includes(field)));
+}
+
+/** @returns none when somebody else has written there what is no list of keys */
+function keysOn({ metadata }: Service): Keys {
+  try {
+    const { labels = [], annotations = [] } = JSON.parse(metadata.annotations?.[METADATA_KEYS_ANNOTATION] ?? "{}");
+    return { labels: strings(labels), annotations: strings(annotations) };
+  } catch {
+    return { labels: [], annotations: [] };
+  }
+}
+
+function strings(list: unknown): readonly string[] {
+  return Array.isArray(list) ? list.map(String) : [];
+}
+
+function without(
+  all: Readonly<Record<string, string>> = {},
+  keys: readonly string[],
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(all).filter(([key]) => !keys.includes(key)));
+}
+
 /** Whether the live Service has to be written: our wish has changed, or somebody changed what matters about it. */
 export function serviceDiffers(live: Service, wanted: Draft<Service>): boolean {
-  return isStale(live, wanted) || fingerprint(essence(live)) !== fingerprint(essence(wanted));
+  const isLabelled = has(live.metadata.labels, wanted.metadata.labels);
+  // The fingerprint of the whole wish is one of them.
+  const isAnnotated = has(live.metadata.annotations, wanted.metadata.annotations);
+  if (!isLabelled || !isAnnotated) return true;
+  return fingerprint(essence(live)) !== fingerprint(essence(wanted));
+}
+
+function has(live: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>> = {}): boolean {
+  return Object.entries(wanted).every(([key, value]) => live[key] === value);
 }
 
 /** What leads clients and members to the right pods; the server adds much else. */
 function essence({ spec }: Pick<Draft<Service>, "spec">) {
   return {
+    type: spec?.type ?? "ClusterIP",
+    trafficDistribution: spec?.trafficDistribution,
     selector: spec?.selector,
     isHeadless: spec?.clusterIP === "None",
     publishNotReadyAddresses: spec?.publishNotReadyAddresses ?? false,

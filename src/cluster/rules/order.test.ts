@@ -73,6 +73,20 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
     given: withAlarms(cluster({ spec: { version: "3.5.35" }, annotations: paused }), full),
   },
   {
+    order: ["paused", "refused-spec"],
+    so: "nobody is told to mend a cluster that is paused",
+    given: cluster({ stage: "new", annotations: paused, spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } } }),
+  },
+  {
+    order: ["refused-spec", "name-taken"],
+    so: "what is made from it would have to be thrown away",
+    given: cluster({
+      stage: "new",
+      spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } },
+      with: { headlessService: theirs },
+    }),
+  },
+  {
     order: ["paused", "name-taken"],
     so: "nobody is told to delete anything for a cluster that is paused",
     given: cluster({ stage: "new", annotations: paused, with: { headlessService: theirs } }),

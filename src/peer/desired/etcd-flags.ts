@@ -8,12 +8,13 @@ import {
   PEER_PORT,
   peerHost,
   peerUrl,
+  VOLUME_PATH,
 } from "#api/names.ts";
-import { goMaxProcs } from "#peer/desired/cpu.ts";
+import { etcdResourcesOf } from "#api/pod-template/etcd-container.ts";
+import { optionVariables } from "#peer/desired/etcd-options.ts";
+import { goMaxProcs, goMemLimit } from "#peer/desired/go-runtime.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
-/** Where the volume is mounted. The data is one folder below, so that file systems may keep things of their own beside it. */
-export const VOLUME_PATH = "/var/lib/etcd";
 const DATA_DIR = `${VOLUME_PATH}/data`;
 
 /** etcd's configuration as environment variables, in a stable order. */
@@ -21,7 +22,8 @@ export function etcdEnvironment({ peer }: PeerSnapshot): EnvironmentVariable[] {
   const { namespace, name } = peer.metadata;
   const { clusterName, bootstrap, podTemplate } = peer.spec;
   const host = peerHost(namespace, clusterName, name);
-  const threads = goMaxProcs(podTemplate.resources?.limits?.cpu);
+  const { limits } = etcdResourcesOf(podTemplate) ?? {};
+  const [threads, memory] = [goMaxProcs(limits?.cpu), goMemLimit(limits?.memory)];
   const variables: Record<string, string> = {
     ETCD_NAME: name,
     ETCD_DATA_DIR: DATA_DIR,
@@ -31,7 +33,9 @@ export function etcdEnvironment({ peer }: PeerSnapshot): EnvironmentVariable[] {
     ETCD_INITIAL_ADVERTISE_PEER_URLS: peerUrl(host),
     ETCD_ADVERTISE_CLIENT_URLS: clientUrl(host),
     ETCD_INITIAL_CLUSTER_TOKEN: bootstrap?.clusterToken ?? clusterName,
+    ...optionVariables(peer.spec),
     ...(threads === undefined ? {} : { GOMAXPROCS: String(threads) }),
+    ...(memory === undefined ? {} : { GOMEMLIMIT: String(memory) }),
   };
   return [
     ...Object.entries(variables).map(([key, value]) => ({ name: key, value })),

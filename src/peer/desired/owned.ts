@@ -1,4 +1,4 @@
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { apiVersionOf, type OwnerReference } from "#kube/kinds.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 

@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
 import { FENCE } from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
+import { SIDECAR } from "#kit/pod-power.ts";
+import { withResources } from "#kit/pod-template.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { peer } from "../../../test/kit/peer.ts";
@@ -115,7 +118,7 @@ test("the ReplicaSet of a first member is, field by field, what it is documented
     },
     ownerReferences: [
       {
-        apiVersion: "etcd.improbable.io/v1alpha1",
+        apiVersion: "etcd.improbable.io/v1beta1",
         kind: "EtcdPeer",
         name: "my-etcd-0",
         uid: "uid-of-peer",
@@ -170,15 +173,78 @@ test("a member that joins a cluster that exists says so", () => {
 
 test("an affinity of the user's own takes the place of the default spreading", () => {
   const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } };
-  const spec = replicaSet(peer({ spec: { podTemplate: { affinity } } })).spec?.template?.spec;
+  const spec = replicaSet(peer({ spec: { podTemplate: { spec: { affinity } } } })).spec?.template?.spec;
   expect(spec?.affinity).toEqual(affinity);
   expect(spec).not.toHaveProperty("topologySpreadConstraints");
+});
+
+test("what v1alpha1 says of a pod, and v1beta1 says as a Pod does, gives the pod that it gave", () => {
+  const annotations = { "example.com/scrape": "true" };
+  const resources = { limits: { memory: "1Gi" } };
+  const affinity = { nodeAffinity: {} };
+  const said = { metadata: { annotations }, spec: { affinity, containers: [{ name: "etcd", resources }] } };
+  const snapshot = peer({ stage: "starting", spec: { podTemplate: said } });
+  const { topologySpreadConstraints: _, ...spec } = GOLDEN.spec;
+  const [container] = spec.containers;
+  const env = container!.env.toSpliced(8, 0, { name: "GOMEMLIMIT", value: "966367641" } as never);
+  expect(replicaSet(snapshot).spec?.template).toEqual({
+    metadata: {
+      labels: LABELS,
+      annotations: {
+        ...GOLDEN.metadata.annotations,
+        ...annotations,
+        "etcd.improbable.io/revision": revisionOf(snapshot.peer.spec),
+      },
+    },
+    spec: { ...spec, affinity, containers: [{ ...container, env, resources }] },
+  });
+});
+
+test("whatever a template may say reaches the pod, and its labels not the selector", () => {
+  const sidecar = { ...SIDECAR, volumeMounts: [{ name: "settings", mountPath: "/etc/agent" }] };
+  const volume = { name: "settings", configMap: { name: "agent" } };
+  const podTemplate = {
+    metadata: { labels: { team: "shop" } },
+    spec: {
+      priorityClassName: "important",
+      tolerations: [{ operator: "Exists" }],
+      imagePullSecrets: [{ name: "agents" }],
+      initContainers: [{ ...SIDECAR, name: "first" }],
+      containers: [sidecar, { name: "etcd", env: [{ name: "TZ", value: "UTC" }] }],
+      volumes: [volume],
+    },
+  };
+  const { selector, template } = replicaSet(
+    peer({ stage: "starting", spec: { podTemplate, image: { pullSecrets: [{ name: "etcd" }] } } }),
+  ).spec!;
+  expect(selector).toEqual({ matchLabels: LABELS });
+  expect(template?.metadata?.labels).toEqual({ ...LABELS, team: "shop" });
+  const [etcd, ...others] = GOLDEN.spec.containers;
+  expect(template?.spec).toEqual({
+    ...GOLDEN.spec,
+    priorityClassName: "important",
+    tolerations: [{ operator: "Exists" }],
+    imagePullSecrets: [{ name: "etcd" }, { name: "agents" }],
+    initContainers: [{ ...SIDECAR, name: "first" }],
+    containers: [{ ...etcd, env: [...etcd!.env, { name: "TZ", value: "UTC" }] }, ...others, sidecar],
+    volumes: [...GOLDEN.spec.volumes, volume],
+  });
+});
+
+test("a template with something that is not its author's to say is left out as a whole", () => {
+  const etcd = { name: "etcd", resources: { limits: { cpu: 1, memory: "1Gi" } }, command: ["sh"] };
+  const podTemplate = { metadata: { labels: { team: "shop" } }, spec: { hostNetwork: true, containers: [etcd] } };
+  const snapshot = peer({ stage: "starting", spec: { podTemplate } });
+  const { template } = replicaSet(snapshot).spec!;
+  const revision = { "etcd.improbable.io/revision": revisionOf(snapshot.peer.spec) };
+  const annotations = { ...GOLDEN.metadata.annotations, ...revision };
+  expect(template).toEqual({ ...GOLDEN, metadata: { ...GOLDEN.metadata, annotations } });
 });
 
 test("annotations and resources of the user's own reach the pod, and labels stay ours", () => {
   const resources = { limits: { cpu: "2", memory: "2Gi" }, requests: { cpu: "500m" } };
   const annotations = { "example.com/scrape": "true" };
-  const snapshot = peer({ spec: { podTemplate: { metadata: { annotations }, resources } } });
+  const snapshot = peer({ spec: { podTemplate: { metadata: { annotations }, ...withResources(resources) } } });
   const metadata = replicaSet(snapshot).spec?.template?.metadata;
   expect(metadata?.labels).toEqual(LABELS);
   expect(metadata?.annotations).toMatchObject(annotations);
@@ -204,15 +270,63 @@ const threads: { limit: string | number | undefined; expect: string | undefined 
   { limit: "0.1", expect: "1" },
   { limit: ".5", expect: "1" },
   { limit: "0", expect: undefined },
-  { limit: "1e3", expect: undefined },
-  { limit: "2k", expect: undefined },
+  { limit: "1e3", expect: "1000" },
+  { limit: "2k", expect: "2000" },
+  { limit: "many", expect: undefined },
 ];
 for (const { limit, expect: wanted } of threads) {
   test(`a CPU limit of ${limit} gives GOMAXPROCS ${wanted}`, () => {
     const limits = limit === undefined ? {} : { cpu: limit };
-    expect(environment(peer({ spec: { podTemplate: { resources: { limits } } } })).GOMAXPROCS).toBe(wanted);
+    expect(environment(peer({ spec: { podTemplate: withResources({ limits }) } })).GOMAXPROCS).toBe(wanted);
   });
 }
+
+test.each([
+  { limit: undefined, wanted: undefined },
+  { limit: "1Gi", wanted: "966367641" },
+  { limit: 1_000, wanted: "900" },
+  { limit: "0", wanted: undefined },
+  { limit: "much", wanted: undefined },
+])("a memory limit of $limit gives GOMEMLIMIT $wanted", ({ limit, wanted }) => {
+  const limits = limit === undefined ? {} : { memory: limit };
+  expect(environment(peer({ spec: { podTemplate: withResources({ limits }) } })).GOMEMLIMIT).toBe(wanted);
+});
+
+const digest = `sha256:${"0".repeat(64)}`;
+test.each([
+  { image: undefined, is: "registry.example/etcd:v3.6.16", pulled: "IfNotPresent" },
+  { image: { pullPolicy: "Always" }, is: "registry.example/etcd:v3.6.16", pulled: "Always" },
+  { image: { repository: "mirror.example/etcd" }, is: "mirror.example/etcd:v3.6.16", pulled: "IfNotPresent" },
+  { image: { digest }, is: `registry.example/etcd@${digest}`, pulled: "IfNotPresent" },
+  { image: { repository: "a/b", digest, pullPolicy: "Never" }, is: `a/b@${digest}`, pulled: "Never" },
+])("the image $image is $is", ({ image, is, pulled }) => {
+  const container = containerOf(peer({ spec: image === undefined ? {} : { image } }));
+  expect(container).toMatchObject({ image: is, imagePullPolicy: pulled });
+});
+
+test("secrets to pull with are the pod's", () => {
+  const pullSecrets = [{ name: "registry" }];
+  const podOf = (spec: object) => replicaSet(peer({ spec })).spec!.template!.spec!;
+  expect(podOf({ image: { pullSecrets } }).imagePullSecrets).toEqual(pullSecrets);
+  expect(podOf({ image: {} })).not.toHaveProperty("imagePullSecrets");
+});
+
+test("a container beside etcd's gains no privileges, whether or not people say so", () => {
+  const spec = {
+    containers: [{ name: "agent", image: "x", securityContext: { runAsUser: 1 } }],
+    initContainers: [{ name: "first", image: "y" }],
+  };
+  const pod = replicaSet(peer({ spec: { podTemplate: { spec } } })).spec!.template!.spec!;
+  expect(pod.containers[1]?.securityContext).toEqual({ allowPrivilegeEscalation: false, runAsUser: 1 });
+  expect(pod.initContainers?.[0]?.securityContext).toEqual({ allowPrivilegeEscalation: false });
+});
+
+test("options of etcd reach the container: typed ones as variables, flags on the command line", () => {
+  const etcd = { snapshotCount: 5_000, extraArgs: { "max-txn-ops": "256" } };
+  expect(environment(peer({ spec: { etcd } }))).toMatchObject({ ETCD_SNAPSHOT_COUNT: "5000" });
+  expect(containerOf(peer({ spec: { etcd } }))).toMatchObject({ command: ["etcd"], args: ["--max-txn-ops=256"] });
+  expect(containerOf(peer())).not.toHaveProperty("args");
+});
 
 test("a container for which nobody asked for resources does not name them", () => {
   expect(replicaSet(peer()).spec?.template?.spec?.containers[0]).not.toHaveProperty("resources");

@@ -1,6 +1,7 @@
 import {
   CLIENT_PORT,
   CLIENT_PORT_NAME,
+  DATA_VOLUME,
   ETCD_CONTAINER,
   METRICS_PORT,
   METRICS_PORT_NAME,
@@ -10,10 +11,15 @@ import {
   PEER_PORT_NAME,
   peerHost,
   REVISION_ANNOTATION,
+  VOLUME_PATH,
 } from "#api/names.ts";
+import { mergePodTemplate } from "#api/pod-template/merge.ts";
+import { whyNotTemplate } from "#api/pod-template/reserved.ts";
 import { revisionOf } from "#api/revision.ts";
+import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import type { Pod } from "#kube/kinds.ts";
-import { etcdEnvironment, startAnnotations, VOLUME_PATH } from "#peer/desired/etcd-flags.ts";
+import { etcdEnvironment, startAnnotations } from "#peer/desired/etcd-flags.ts";
+import { extraArguments } from "#peer/desired/etcd-options.ts";
 import { livenessProbe, readinessProbe, startupProbe } from "#peer/desired/probes.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
@@ -29,19 +35,43 @@ interface PodTemplate {
   spec: PodSpec;
 }
 
-/** The pod of a member: restricted pod security, one container, one volume, a host name that never changes. */
+/**
+ * The pod of a member: restricted pod security, one container, one volume, a host name that never changes; and what people want beside.
+ * What they may not ask for is refused before it gets here. If it does get here, the member does without all that they want: a part of it
+ * is what nobody has asked for.
+ */
 export function podTemplate(snapshot: PeerSnapshot): PodTemplate {
   const { peer } = snapshot;
-  const { clusterName, podTemplate: wanted, version } = peer.spec;
+  const wanted = whyNotTemplate(peer.spec.podTemplate).length === 0 ? peer.spec.podTemplate : {};
+  const spec = { ...peer.spec, podTemplate: wanted };
+  const merged = mergePodTemplate(ownTemplate({ ...snapshot, peer: { ...peer, spec } }, revisionOf(peer.spec)), wanted);
+  const { containers, initContainers } = merged.spec;
+  return {
+    ...merged,
+    spec: {
+      ...merged.spec,
+      containers: containers.map(unprivileged),
+      ...(Array.isArray(initContainers) ? { initContainers: initContainers.map(unprivileged) } : {}),
+    },
+  };
+}
+
+type Container = PodSpec["containers"][number];
+
+/** Nobody's container gains privileges: what of etcd's is said anyway is said of those beside it, too. */
+function unprivileged(container: Container): Container {
+  return { ...container, securityContext: { allowPrivilegeEscalation: false, ...container.securityContext } };
+}
+
+/** What the operator itself says of the pod. */
+function ownTemplate(snapshot: PeerSnapshot, revision: string): PodTemplate {
+  const { peer } = snapshot;
+  const { clusterName } = peer.spec;
   const { name } = peer.metadata;
   return {
     metadata: {
       labels: { ...memberLabels(clusterName, name) },
-      annotations: {
-        ...wanted.metadata?.annotations,
-        ...startAnnotations(snapshot),
-        [REVISION_ANNOTATION]: revisionOf(peer.spec),
-      },
+      annotations: { ...startAnnotations(snapshot), [REVISION_ANNOTATION]: revision },
     },
     spec: {
       hostname: name,
@@ -58,9 +88,10 @@ export function podTemplate(snapshot: PeerSnapshot): PodTemplate {
         fsGroupChangePolicy: "OnRootMismatch",
         seccompProfile: { type: "RuntimeDefault" },
       },
-      ...placement(wanted.affinity, clusterName),
-      containers: [etcdContainer(snapshot, `${snapshot.imageRepository}:v${version}`)],
-      volumes: [{ name: "etcd-data", persistentVolumeClaim: { claimName: name } }],
+      topologySpreadConstraints: spreadOut(clusterName),
+      ...pullSecrets(peer.spec),
+      containers: [etcdContainer(snapshot)],
+      volumes: [{ name: DATA_VOLUME, persistentVolumeClaim: { claimName: name } }],
     } as PodSpec,
   };
 }
@@ -74,13 +105,26 @@ function ownName({ peer }: PeerSnapshot) {
   return { ip: "127.0.0.1", hostnames: [peerHost(namespace, peer.spec.clusterName, name)] };
 }
 
-function etcdContainer(snapshot: PeerSnapshot, image: string) {
-  const { resources } = snapshot.peer.spec.podTemplate;
+/** By its digest, or by the tag that etcd's own images have. */
+function imageOf({ peer, imageRepository }: PeerSnapshot): string {
+  const { image = {}, version } = peer.spec;
+  const repository = image.repository ?? imageRepository;
+  return image.digest === undefined ? `${repository}:v${version}` : `${repository}@${image.digest}`;
+}
+
+function pullSecrets({ image }: EtcdPeerSpec): Pick<PodSpec, "imagePullSecrets"> {
+  return image?.pullSecrets === undefined ? {} : { imagePullSecrets: image.pullSecrets };
+}
+
+function etcdContainer(snapshot: PeerSnapshot) {
+  const { spec } = snapshot.peer;
+  const args = extraArguments(spec);
   return {
     name: ETCD_CONTAINER,
-    image,
-    imagePullPolicy: "IfNotPresent",
+    image: imageOf(snapshot),
+    imagePullPolicy: spec.image?.pullPolicy ?? "IfNotPresent",
     command: ["etcd"],
+    ...(args.length === 0 ? {} : { args }),
     // etcd says why it ends in its last log lines; this puts them where the operator and people see them.
     terminationMessagePolicy: "FallbackToLogsOnError",
     env: etcdEnvironment(snapshot),
@@ -92,26 +136,20 @@ function etcdContainer(snapshot: PeerSnapshot, image: string) {
     startupProbe,
     livenessProbe,
     readinessProbe,
-    ...(resources === undefined ? {} : { resources }),
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
-    volumeMounts: [{ name: "etcd-data", mountPath: VOLUME_PATH }],
+    volumeMounts: [{ name: DATA_VOLUME, mountPath: VOLUME_PATH }],
   };
 }
 
 /**
  * Members are spread over nodes and zones as well as can be, but not at any price: on a cluster with fewer nodes than members all of
- * them still start. An affinity that a person gives replaces this.
+ * them still start.
  */
-function placement(
-  affinity: object | undefined,
-  clusterName: string,
-): Pick<PodSpec, "affinity" | "topologySpreadConstraints"> {
-  if (affinity !== undefined) return { affinity };
-  const over = (topologyKey: string) => ({
+function spreadOut(clusterName: string): NonNullable<PodSpec["topologySpreadConstraints"]> {
+  return ["topology.kubernetes.io/zone", "kubernetes.io/hostname"].map((topologyKey) => ({
     topologyKey,
     maxSkew: 1,
     whenUnsatisfiable: "ScheduleAnyway" as const,
     labelSelector: { matchLabels: { ...memberSelector(clusterName) } },
-  });
-  return { topologySpreadConstraints: [over("topology.kubernetes.io/zone"), over("kubernetes.io/hostname")] };
+  }));
 }

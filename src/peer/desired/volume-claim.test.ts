@@ -28,15 +28,16 @@ test("a member's claim says whose data it holds, and has no owner that could tak
 });
 
 test("size, class and selector of a claim are what the user wrote", () => {
-  const volumeClaimTemplate = {
+  const said = {
     storageClassName: "fast",
     selector: { matchLabels: { disk: "ssd" } },
-    resources: { requests: { storage: "20Gi" } },
+    volumeAttributesClassName: "gold",
+    accessModes: ["ReadWriteOncePod"],
   };
-  expect(volumeClaim(peer({ stage: "new", spec: { storage: { volumeClaimTemplate } } })).spec).toEqual({
-    accessModes: ["ReadWriteOnce"],
+  expect(volumeClaim(peer({ stage: "new", spec: { storage: { ...said, size: "20Gi" } } })).spec).toEqual({
+    ...said,
     volumeMode: "Filesystem",
-    ...volumeClaimTemplate,
+    resources: { requests: { storage: "20Gi" } },
   });
 });
 

@@ -4,6 +4,7 @@ import {
   CLAIM_MEMBER_ID_ANNOTATION,
   memberLabels,
 } from "#api/names.ts";
+import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import type { Draft, PersistentVolumeClaim } from "#kube/kinds.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
@@ -26,7 +27,13 @@ export function volumeClaim({ peer }: PeerSnapshot): Draft<PersistentVolumeClaim
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
     metadata: { namespace, name, labels: memberLabels(clusterName, name), annotations },
-    // The schema of the CRD took this part over from PersistentVolumeClaim field by field.
-    spec: storage.volumeClaimTemplate as NonNullable<PersistentVolumeClaim["spec"]>,
+    spec: claimSpec(storage),
   };
+}
+
+function claimSpec({ size, ...rest }: EtcdPeerSpec["storage"]): NonNullable<PersistentVolumeClaim["spec"]> {
+  // What is left has the names that it has in a PersistentVolumeClaim.
+  return { ...rest, volumeMode: "Filesystem", resources: { requests: { storage: size } } } as NonNullable<
+    PersistentVolumeClaim["spec"]
+  >;
 }

@@ -27,7 +27,7 @@ const pairs: { first: string; second: string; so: string; given: PeerSnapshot }[
     first: "paused",
     second: "release-claim",
     so: "no claim is touched while it is paused",
-    given: peer({ deleting: true, finalizers: [CLEANUP_FINALIZER], with: { isPaused: true } }),
+    given: peer({ deleting: true, finalizers: [CLEANUP_FINALIZER], with: { pausedBy: "spec.paused is true" } }),
   },
   {
     first: "deleting",

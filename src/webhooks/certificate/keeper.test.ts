@@ -7,6 +7,8 @@ import type { Log } from "#base/log.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
+  CUSTOM_RESOURCE_DEFINITIONS,
+  type CustomResourceDefinition,
   type Draft,
   type KubeObject,
   type Ref,
@@ -102,6 +104,7 @@ class Replica {
   readonly keeper: CertificateKeeper;
   shown: ServingCertificate | undefined;
   mayWrite = true;
+  isStarting = false;
   readonly said: string[] = [];
 
   constructor(objects: Objects, clock: Clock) {
@@ -114,6 +117,7 @@ class Replica {
       namespace: NAMESPACE,
       holders: BUNDLE_HOLDERS,
       mayWrite: () => this.mayWrite,
+      isStarting: () => this.isStarting,
       show: (serving) => {
         this.shown = serving;
       },
@@ -174,6 +178,66 @@ test("the first look makes the Secret, has its authority trusted, and shows its 
     `${WEBHOOKS}.operators.svc`,
   );
   expect(replica.keeper.fault).toBeUndefined();
+});
+
+describe("definitions whose objects are converted", () => {
+  const kinds = ["etcdclusters", "etcdpeers"].map((plural) => `${plural}.etcd.improbable.io`);
+
+  function define(name: string, conversion: object | undefined): void {
+    const kind = CUSTOM_RESOURCE_DEFINITIONS.kind;
+    const spec = { group: "etcd.improbable.io", ...(conversion && { conversion }) };
+    const definition = { apiVersion: "apiextensions.k8s.io/v1", kind, metadata: { name }, spec };
+    objects.put(`customresourcedefinitions/${name}`, definition as Draft<KubeObject>);
+  }
+
+  function calling(namespace: string): object {
+    const clientConfig = { service: { namespace, name: WEBHOOKS, path: "/conversion", port: 443 } };
+    return { strategy: "Webhook", webhook: { clientConfig, conversionReviewVersions: ["v1"] } };
+  }
+
+  function conversionOf(name: string): CustomResourceDefinition["spec"]["conversion"] {
+    return (objects.objects.get(`customresourcedefinitions/${name}`) as CustomResourceDefinition).spec.conversion;
+  }
+
+  test("are told whom to trust, and nothing else of them changes", async () => {
+    for (const name of kinds) define(name, calling(NAMESPACE));
+    await new Replica(objects, clock).keeper.look(signal);
+    for (const name of kinds) {
+      const { caBundle, ...rest } = conversionOf(name)!.webhook!.clientConfig!;
+      expect(trustedBy({ caBundle: caBundle! })).toEqual(objects.trusted);
+      const conversion = { ...conversionOf(name), webhook: { ...conversionOf(name)!.webhook, clientConfig: rest } };
+      expect(conversion).toEqual(calling(NAMESPACE));
+    }
+  });
+
+  test("are left alone when they call nobody, or somebody else", async () => {
+    define(kinds[0]!, undefined);
+    define(kinds[1]!, calling("elsewhere"));
+    objects.writes.length = 0;
+    await new Replica(objects, clock).keeper.look(signal);
+    expect(objects.writes.filter((key) => key.startsWith("customresourcedefinitions"))).toEqual([]);
+  });
+
+  test("that are installed after a process has begun to start are told soon, which lets it read", async () => {
+    const stop = new AbortController();
+    const replica = new Replica(objects, clock);
+    replica.isStarting = true;
+    const done = replica.keeper.run(stop.signal);
+    await vi.waitFor(() => expect(replica.shown).toBeDefined(), { timeout: 20_000 });
+    await clock.advance(20_000);
+    for (const name of kinds) define(name, calling(NAMESPACE));
+    await clock.advance(5_000);
+    for (const name of kinds) expect(trustedBy(conversionOf(name)!.webhook!.clientConfig!)).toEqual(objects.trusted);
+    replica.isStarting = false;
+    await clock.advance(5_000);
+    for (const name of kinds) define(name, calling(NAMESPACE));
+    await clock.advance(290_000);
+    expect(trustedBy(conversionOf(kinds[0]!)!.webhook!.clientConfig!)).toEqual([]);
+    await clock.advance(10_000);
+    expect(trustedBy(conversionOf(kinds[0]!)!.webhook!.clientConfig!)).toEqual(objects.trusted);
+    stop.abort();
+    await done;
+  });
 });
 
 test("what somebody else serves is not touched", async () => {

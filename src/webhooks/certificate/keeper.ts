@@ -38,7 +38,7 @@ export interface BundleHolder<T extends KubeObject> {
 
 /** Between two looks at the Secret, in milliseconds. */
 const STEADY_MS = 300_000;
-/** While something is about to change; and how long every API server may take to hear of an authority, in milliseconds. */
+/** While something is about to change, or this process starts; and how long every API server may take to hear of an authority, in milliseconds. */
 const SETTLE_MS = 5_000;
 /** After somebody else was faster, in milliseconds. */
 const AGAIN_MS = 100;
@@ -53,6 +53,8 @@ interface KeeperOptions {
   readonly holders: readonly BundleHolder<KubeObject>[];
   /** Whether this process leads, or cannot know whether another one does. */
   readonly mayWrite: () => boolean;
+  /** Whether this process has yet to read everything. Definitions that are installed after it make the API server call it. */
+  readonly isStarting?: () => boolean;
   readonly show: (serving: ServingCertificate) => void;
 }
 
@@ -89,7 +91,9 @@ export class CertificateKeeper {
     for (let failures = 0; !signal.aborted; ) {
       const next = await this.look(signal).catch((thrown: unknown) => this.#told(thrown, signal));
       failures = next === undefined ? failures + 1 : 0;
-      await clock.sleep(next ?? delayMs(RETRY, failures - 1, Math.random()), signal).catch(() => undefined); // aborted
+      const waitMs = next ?? delayMs(RETRY, failures - 1, Math.random());
+      const longestMs = this.#options.isStarting?.() === true ? SETTLE_MS : STEADY_MS;
+      await clock.sleep(Math.min(waitMs, longestMs), signal).catch(() => undefined); // aborted
     }
   }
 

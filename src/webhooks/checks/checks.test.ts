@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { OperatorError } from "#base/error.ts";
 import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
+import { SIDECAR } from "#kit/pod-power.ts";
 import { fromRefusal, type Status } from "#kube/error.ts";
 import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
@@ -15,7 +16,7 @@ function spec(given: object) {
 }
 
 function withResources(resources: object) {
-  return spec({ podTemplate: { resources } });
+  return spec({ podTemplate: { spec: { containers: [{ name: "etcd", resources }] } } });
 }
 
 describe("the number of members", () => {
@@ -44,7 +45,11 @@ describe("the number of members", () => {
 describe("resources", () => {
   const enough = { cpu: "1", memory: "2Gi" };
   const cases: readonly { name: string; resources: object; says: readonly RegExp[] }[] = [
-    { name: "none", resources: {}, says: [/^spec\.podTemplate\.resources\.requests has no cpu and no memory: /] },
+    {
+      name: "none",
+      resources: {},
+      says: [/^spec\.podTemplate\.spec\.containers\[etcd\]\.resources\.requests has no cpu and no memory: /],
+    },
     { name: "of memory only", resources: { requests: { memory: "1Gi" } }, says: [/requests has no cpu: /] },
     { name: "of the processor only", resources: { requests: { cpu: 1 } }, says: [/requests has no memory: /] },
     { name: "of both", resources: { requests: enough }, says: [] },
@@ -52,7 +57,9 @@ describe("resources", () => {
     {
       name: "with less memory than etcd's quota",
       resources: { requests: enough, limits: { memory: "2047Mi" } },
-      says: [/^spec\.podTemplate\.resources\.limits\.memory is 2047Mi: .* quota of 2Gi.*; use 2Gi or more$/],
+      says: [
+        /^spec\.podTemplate\.spec\.containers\[etcd\]\.resources\.limits\.memory is 2047Mi: .* quota of 2Gi.*; use 2Gi or more$/,
+      ],
     },
     { name: "in other words", resources: { requests: enough, limits: { memory: "2e9" } }, says: [/is 2e9: /] },
     {
@@ -62,6 +69,27 @@ describe("resources", () => {
     },
     { name: "just enough", resources: { requests: enough, limits: { memory: 2 ** 31 } }, says: [] },
   ];
+
+  const quotas: readonly { etcd: object; storage?: object; limit: string; says: readonly RegExp[] }[] = [
+    { etcd: { quotaBackendBytes: "4Gi" }, limit: "3Gi", says: [/ is 3Gi: .* quota of 4Gi, .*; use 4Gi or more$/] },
+    { etcd: { quotaBackendBytes: "4Gi" }, limit: "4Gi", says: [] },
+    { etcd: { quotaBackendBytes: "512Mi" }, limit: "512Mi", says: [] },
+    { etcd: { quotaBackendBytes: 1e9 }, limit: "1M", says: [/quota of 1000000000, /] },
+    { etcd: { quotaBackendBytes: "Auto" }, storage: { size: "10Gi" }, limit: "2Gi", says: [/quota of 2560Mi, /] },
+    { etcd: { quotaBackendBytes: "Auto" }, storage: { size: "1Ti" }, limit: "7Gi", says: [/quota of 8Gi, /] },
+  ];
+  for (const { etcd, storage, limit, says } of quotas) {
+    test(`with ${limit} of memory and ${JSON.stringify({ ...etcd, ...storage })}`, () => {
+      const wanted = withResources({ requests: enough, limits: { memory: limit } });
+      const given = { ...wanted, ...spec({ etcd, ...(storage && { storage }) }), podTemplate: wanted.podTemplate };
+      const warnings = resourceWarnings(given, undefined);
+      expect(warnings).toEqual(says.map((words) => expect.stringMatching(words)));
+      // A quota that changes is news, too.
+      expect(resourceWarnings(given, given)).toEqual([]);
+      const before = { ...given, etcd: { quotaBackendBytes: "64Mi" } };
+      expect(resourceWarnings(given, before)).toEqual(warnings);
+    });
+  }
   for (const { name, resources, says } of cases) {
     test(name, () => {
       const warnings = resourceWarnings(withResources(resources), undefined);
@@ -78,7 +106,12 @@ describe("resources", () => {
 
   test("every warning is short enough to be shown whole", () => {
     const worst = { ...withResources({ requests: {}, limits: { memory: "1".repeat(32) } }), replicas: 6 };
-    const poor = { ...worst, podTemplate: { resources: { limits: { memory: "0.000000000000000000000000000001" } } } };
+    const poor = {
+      ...worst,
+      podTemplate: {
+        spec: { containers: [{ name: "etcd", resources: { limits: { memory: "0.000000000000000000000000000001" } } }] },
+      },
+    };
     for (const each of [worst, poor]) {
       for (const text of [...resourceWarnings(each, undefined), ...replicaWarnings(each, undefined)])
         expect(text.length).toBeLessThanOrEqual(256);
@@ -127,7 +160,11 @@ describe("the ReplicaSet that is tried", () => {
   const affinity = { nodeAffinity: {} };
   const wanted: EtcdCluster = {
     ...object,
-    spec: { ...object.spec, replicas: 1_000_000_000, podTemplate: { affinity, metadata: { annotations: { a: "b" } } } },
+    spec: {
+      ...object.spec,
+      replicas: 1_000_000_000,
+      podTemplate: { spec: { affinity }, metadata: { annotations: { a: "b" } } },
+    },
   };
   const trial = trialReplicaSet(wanted, "registry.example/etcd", "0a1b");
 
@@ -150,15 +187,128 @@ describe("the ReplicaSet that is tried", () => {
 });
 
 describe("what a refused trial says", () => {
-  function findings(httpCode: number, status: Partial<Status> | undefined) {
+  const podTemplate = {
+    metadata: { labels: { team: "shop" }, annotations: { a: "b" } },
+    spec: {
+      affinity: { nodeAffinity: {} },
+      containers: [
+        { ...SIDECAR, name: "agent", env: [{ name: "LEVEL", value: "1" }] },
+        {
+          name: "etcd",
+          resources: { requests: { cpu: "2" } },
+          env: [{ name: "TZ" }],
+          volumeMounts: [{ name: "more", mountPath: "/etc/more" }],
+        },
+      ],
+      initContainers: [{ ...SIDECAR, name: "first" }],
+      volumes: [{ name: "settings", configMap: {} }],
+      tolerations: [{ key: "a" }, { operator: "Maybe" }],
+      imagePullSecrets: [{ name: "agents" }],
+    },
+  };
+  const image = {
+    pullPolicy: "Always",
+    repository: "registry.example/ etcd",
+    pullSecrets: [{ name: "etcds" }],
+  } as const;
+
+  function trialOf(given: object) {
+    const { cluster: object } = cluster();
+    const tried = { ...object, spec: { ...object.spec, podTemplate, ...given } } as EtcdCluster;
+    return { replicaSet: trialReplicaSet(tried, "registry.example/etcd", "0a1b"), spec: tried.spec };
+  }
+
+  function findings(httpCode: number, status: Partial<Status> | undefined, given: object = {}) {
     return podTemplateFindings(
       fromRefusal({
         call: "create replicasets.apps foo/x",
         httpCode,
         status: status === undefined ? undefined : { kind: "Status", ...status },
       }),
+      trialOf(given),
     );
   }
+
+  /** A path of the ReplicaSet, and the field in which people have written that; undefined: they have not. */
+  const places: readonly (readonly [path: string, field: string | undefined, given?: object])[] = [
+    ["spec.containers[0].resources.requests[cpu]", "spec.containers[etcd].resources.requests[cpu]"],
+    ["spec.containers[0].resources.limits", "spec.containers[etcd].resources.limits"],
+    ["spec.containers[0].env[10].value", "spec.containers[etcd].env[TZ].value"],
+    ["spec.containers[0].env[0].value", undefined],
+    ["spec.containers[0].volumeMounts[1].name", "spec.containers[etcd].volumeMounts[/etc/more].name"],
+    ["spec.containers[0].volumeMounts[0].name", undefined],
+    ["spec.containers[0].startupProbe.periodSeconds", undefined],
+    ["spec.containers[1].image", "spec.containers[agent].image"],
+    ["spec.containers[1].env[0].valueFrom", "spec.containers[agent].env[LEVEL].valueFrom"],
+    ["spec.containers[1].lifecycle.preStop", "spec.containers[agent].lifecycle.preStop"],
+    ["spec.initContainers[0].name", "spec.initContainers[first].name"],
+    ["spec.volumes[0].persistentVolumeClaim", undefined],
+    ["spec.volumes[1].configMap.name", "spec.volumes[settings].configMap.name"],
+    ["spec.tolerations[1].operator", "spec.tolerations[1].operator"],
+    ["spec.affinity.nodeAffinity.x[0].y", "spec.affinity.nodeAffinity.x[0].y"],
+    ["spec.securityContext.runAsUser", undefined],
+    [
+      "spec.securityContext.fsGroup",
+      "spec.securityContext.fsGroup",
+      { podTemplate: { spec: { securityContext: { fsGroup: -1 } } } },
+    ],
+    ["spec.securityContext.runAsUser", undefined, { podTemplate: { spec: { securityContext: { fsGroup: -1 } } } }],
+    ["spec.restartPolicy", undefined],
+    ["spec", undefined],
+    ["labels", "metadata.labels"],
+    ["metadata.labels[team]", "metadata.labels[team]"],
+    ["metadata.labels[etcd.improbable.io/peer-name]", undefined],
+    ["annotations[a]", "metadata.annotations[a]"],
+    ["labels", undefined, { podTemplate: {} }],
+    ["spec.imagePullSecrets[0].name", "spec.imagePullSecrets[agents].name"],
+    ["spec.containers[0].image", undefined],
+  ];
+  for (const [path, field, given] of places) {
+    test(`at ${path} is ${field === undefined ? "no fault of the edit" : `about ${field}`}`, () => {
+      const causes = [{ field: `spec.template.${path}`, message: "Invalid value" }];
+      const refusals = field === undefined ? [] : [{ field: `spec.podTemplate.${field}`, message: "Invalid value" }];
+      expect(findings(422, { reason: "Invalid", details: { causes } }, given)).toEqual({ refusals, warnings: [] });
+    });
+  }
+
+  test.each([
+    ["containers[0].image", "spec.image"],
+    ["containers[0].imagePullPolicy", "spec.image.pullPolicy"],
+    ["imagePullSecrets[0].name", "spec.image.pullSecrets[etcds].name"],
+    ["imagePullSecrets[1].name", "spec.podTemplate.spec.imagePullSecrets[agents].name"],
+  ])("at %s is about %s", (path, field) => {
+    const causes = [{ field: `spec.template.spec.${path}`, message: "Invalid value" }];
+    const refusals = [{ field, message: "Invalid value" }];
+    expect(findings(422, { reason: "Invalid", details: { causes } }, { image })).toEqual({ refusals, warnings: [] });
+  });
+
+  test("of fields that a Pod has not is about those that people have written", () => {
+    const unknown = ["containers[0].startupProbe.often", "containers[1].imagePulPolicy", "tolerations[0].kee"];
+    const message = `ReplicaSet in version "v1" cannot be handled as a ReplicaSet: strict decoding error: ${unknown
+      .map((field) => `unknown field "spec.template.spec.${field}"`)
+      .join(", ")}`;
+    const said = { message: "unknown field; a Pod has none of this name" };
+    expect(findings(400, { reason: "BadRequest", message })).toEqual({
+      warnings: [],
+      refusals: [
+        { field: "spec.podTemplate.spec.containers[agent].imagePulPolicy", ...said },
+        { field: "spec.podTemplate.spec.tolerations[0].kee", ...said },
+      ],
+    });
+  });
+
+  test("of what is of the wrong type is about the field, also where Kubernetes does not tell which item", () => {
+    const sentence = (path: string) =>
+      `json: cannot unmarshal string into Go struct field Container.${path} of type bool`;
+    const told = (path: string) => {
+      const message = `ReplicaSet in version "v1" cannot be handled as a ReplicaSet: ${sentence(`spec.template.${path}`)}`;
+      return findings(400, { reason: "BadRequest", message });
+    };
+    const field = "spec.podTemplate.spec.containers.tty";
+    expect(told("spec.containers.tty")).toEqual({ warnings: [], refusals: [{ field, message: sentence(field) }] });
+    expect(told("spec.hostname")).toEqual({ warnings: [], refusals: [] });
+  });
+
   const resources = "spec.template.spec.containers[0].resources";
 
   test("of the pod template is given back in Kubernetes' words, by the fields that people write", () => {
@@ -171,10 +321,10 @@ describe("what a refused trial says", () => {
       warnings: [],
       refusals: [
         {
-          field: "spec.podTemplate.resources.requests",
+          field: "spec.podTemplate.spec.containers[etcd].resources.requests",
           message: `Invalid value: "2": must be less than or equal to cpu limit of 1`,
         },
-        { field: "spec.podTemplate.affinity.nodeAffinity.a[0]", message: "Required value" },
+        { field: "spec.podTemplate.spec.affinity.nodeAffinity.a[0]", message: "Required value" },
         { field: "spec.podTemplate.metadata.annotations[x]", message: "Invalid value" },
       ],
     });
@@ -224,7 +374,7 @@ describe("what a refused trial says", () => {
       new OperatorError("KubeInvalid", "without a Status"),
       new OperatorError("Cancelled", "over"),
     ])
-      expect(podTemplateFindings(error)).toEqual({ refusals: [], warnings: [] });
+      expect(podTemplateFindings(error, trialOf({}))).toEqual({ refusals: [], warnings: [] });
     expect(findings(500, { reason: "InternalError", message: "etcd is down" })).toEqual({ refusals: [], warnings: [] });
     expect(findings(429, { reason: "TooManyRequests" })).toEqual({ refusals: [], warnings: [] });
     expect(findings(403, { reason: "Forbidden", message: 'User "x" cannot create resource' })).toEqual({

@@ -1,4 +1,4 @@
-import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { claimTaken } from "#cluster/rules/identity/claim-taken.ts";
 import type { PersistentVolumeClaim } from "#kube/kinds.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";

@@ -1,4 +1,4 @@
-import type { EtcdClusterSpec } from "#api/v1alpha1/cluster.ts";
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 
 type Replicas = Pick<EtcdClusterSpec, "replicas">;
 

@@ -1,6 +1,6 @@
 import { peerName } from "#api/names.ts";
-import type { EtcdCluster } from "#api/v1alpha1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
 import { newPeer } from "#cluster/desired/peer.ts";
 import { apiVersionOf, type Draft, type ReplicaSet } from "#kube/kinds.ts";
@@ -20,7 +20,7 @@ export function trialReplicaSet(cluster: EtcdCluster, imageRepository: string, s
   const wanted = replicaSet({
     takenAtMs: 0,
     peer: { ...peer, apiVersion: apiVersionOf(ETCD_PEERS), kind: ETCD_PEERS.kind },
-    isPaused: false,
+    pausedBy: undefined,
     imageRepository,
     claim: undefined,
     replicaSet: undefined,

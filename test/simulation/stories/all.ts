@@ -27,6 +27,9 @@ import {
   learnerKeepsWhatAilsIt,
   mistypedForEver,
   onlyMemberIsLost,
+  peopleAreNotWaitedFor,
+  peoplesCanarySpreads,
+  switchedRollIsReckless,
   upgradeIsIgnored,
   wordsRestart,
 } from "./rolling.ts";
@@ -62,6 +65,9 @@ export const STORIES = {
   editIsNotTakenBack,
   mistypedForEver,
   learnerKeepsWhatAilsIt,
+  peopleAreNotWaitedFor,
+  peoplesCanarySpreads,
+  switchedRollIsReckless,
 };
 
 export type StoryName = keyof typeof STORIES;

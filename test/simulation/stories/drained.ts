@@ -1,5 +1,5 @@
 import { PAUSED_ANNOTATION } from "#api/names.ts";
-import { ETCD_CLUSTERS } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { NAMESPACE } from "#kit/world-people.ts";
 import { POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS } from "#kube/kinds.ts";
 import { isReady } from "#kube/pod.ts";

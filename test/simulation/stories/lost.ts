@@ -1,4 +1,4 @@
-import { ETCD_PEERS } from "#api/v1alpha1/peer.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { NAMESPACE } from "#kit/world-people.ts";
 import { type AnyResource, PERSISTENT_VOLUME_CLAIMS, PODS, REPLICA_SETS } from "#kube/kinds.ts";
 import { type Scene, type Story, scene } from "./scene.ts";

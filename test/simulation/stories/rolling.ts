@@ -1,4 +1,6 @@
+import { withResources } from "#kit/pod-template.ts";
 import { CRASHES } from "#kit/world-kubelet.ts";
+import { POD_DISRUPTION_BUDGETS, PODS } from "#kube/kinds.ts";
 import { Scene, type Story, scene } from "./scene.ts";
 
 /** How many members run this release. */
@@ -28,10 +30,77 @@ export const upgradeIsIgnored: Story = async () => {
     : readyText(of);
 };
 
+/** A person asks for the next minor release where people restart members, for more members meanwhile, and deletes the pods at last. */
+export const peopleAreNotWaitedFor: Story = async () => {
+  const of = await scene(3);
+  const { api } = of.world;
+  of.edit({ version: "3.7.3", updateStrategy: { type: "OnDelete" } });
+  await of.untilQuiet();
+  const waiting = () => of.cluster.status?.update?.waitingForDeletion ?? [];
+  if (waiting().length !== 3) return `3 members were to wait for people, and ${waiting().length} do; ${readyText(of)}`;
+  const needed = Number(api.list(POD_DISRUPTION_BUDGETS)[0]?.spec?.minAvailable);
+  if (needed !== 2) return `minAvailable is ${needed} while members wait for people`;
+  of.edit({ replicas: 5 });
+  await of.untilQuiet();
+  if (of.world.etcd.processes.size !== 5) return `${of.world.etcd.processes.size} of 5 run; ${readyText(of)}`;
+  if (of.condition("Ready")?.status !== "True") return readyText(of);
+  for (let deleted = 0; waiting().length > 0 && deleted < 5; deleted++) {
+    const [name] = waiting();
+    for (const pod of api.list(PODS).filter(({ spec }) => spec?.hostname === name))
+      api.delete("person", PODS, pod.metadata);
+    await of.untilQuiet();
+  }
+  if (restarts(of).length > 0) return `the operator restarted members: ${restarts(of)}`;
+  if (running(of, "3.7.3") !== 5) return `${running(of, "3.7.3")} of 5 members run 3.7.3; ${readyText(of)}`;
+  return of.cluster.status?.update === undefined ? undefined : "the update is not over";
+};
+
+/** In the middle of an update people are to restart members, and later the operator again, when all of them have their turns. */
+export const switchedRollIsReckless: Story = async () => {
+  const of = await scene(3);
+  of.edit({ version: "3.7.3" });
+  for (let tenths = 0; running(of, "3.7.3") < 1 && tenths < 600; tenths++) await of.forMs(100);
+  of.edit({ updateStrategy: { type: "OnDelete" } });
+  await of.untilQuiet();
+  const before = restarts(of).length;
+  if (before === 3) return "nobody was left for people to restart";
+  const waiting = of.cluster.status?.update?.waitingForDeletion ?? [];
+  if (waiting.length !== 3 - before) return `${waiting} wait for people after ${before} restarts`;
+  of.edit({ version: "3.6.17" });
+  await of.untilQuiet();
+  if (restarts(of).length !== before) return "the operator restarted members";
+  of.edit({ updateStrategy: { type: "RollingUpdate" } });
+  for (let tenths = 0; running(of, "3.6.17") < 3 && tenths < 6_000; tenths++) {
+    await of.forMs(100);
+    if (of.world.etcd.processes.size < 2) return `${of.world.etcd.processes.size} of 3 run`;
+  }
+  await of.untilQuiet();
+  if (running(of, "3.6.17") !== 3) return `${running(of, "3.6.17")} of 3 members run 3.6.17; ${readyText(of)}`;
+  return of.condition("Ready")?.status === "True" ? undefined : readyText(of);
+};
+
+/** A flag lets etcd end at once where people restart members; one pod is deleted, and the edit is never taken back. */
+export const peoplesCanarySpreads: Story = async () => {
+  const of = await scene(3);
+  const { api } = of.world;
+  of.edit({ podTemplate: { metadata: { annotations: { [CRASHES]: "true" } } }, updateStrategy: { type: "OnDelete" } });
+  await of.untilQuiet();
+  const [first] = api.list(PODS);
+  api.delete("person", PODS, first!.metadata);
+  await of.untilQuiet();
+  if (of.world.etcd.processes.size !== 3) return `the member that was tried was not put back; ${readyText(of)}`;
+  if (of.condition("Ready")?.reason !== "UpdateStopped") return readyText(of);
+  const before = restarts(of).length;
+  for (const pod of api.list(PODS)) api.delete("person", PODS, pod.metadata);
+  await of.untilQuiet();
+  if (restarts(of).length !== before) return "what was tried in vain was still on record for the others";
+  return of.world.etcd.processes.size === 3 ? undefined : `${of.world.etcd.processes.size} of 3 run; ${readyText(of)}`;
+};
+
 /** Nothing is asked for but what is there, in other words. */
 export const wordsRestart: Story = async () => {
   const of = await scene(3);
-  of.edit({ podTemplate: { metadata: { annotations: {} }, resources: { limits: {} } } });
+  of.edit({ podTemplate: { metadata: { annotations: {} }, ...withResources({ limits: {} }) } });
   await of.untilQuiet();
   return restarts(of).length === 0 ? undefined : `an edit that means nothing: ${restarts(of)}`;
 };
@@ -90,7 +159,7 @@ export const mistypedForEver: Story = async () => {
 /** A member is asked for that fits on no node, in a cluster that grows: the one that is on its way is helped by the next edit. */
 export const learnerKeepsWhatAilsIt: Story = async () => {
   const of = await scene(3);
-  of.edit({ replicas: 5, podTemplate: { resources: { requests: { cpu: "500" } } } });
+  of.edit({ replicas: 5, podTemplate: withResources({ requests: { cpu: "500" } }) });
   await of.untilQuiet();
   of.edit({ podTemplate: {} });
   await of.untilQuiet();

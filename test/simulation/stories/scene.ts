@@ -1,5 +1,5 @@
 import { QUARANTINE_LABEL } from "#api/names.ts";
-import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1alpha1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { World, type WorldEvent, type WorldOptions } from "#kit/world.ts";
 import type { Process } from "#kit/world-etcd.ts";
 import { CLUSTER, NAMESPACE } from "#kit/world-people.ts";

@@ -35,3 +35,16 @@ for (const [rule, field] of Object.entries(objects)) {
   test(`${rule}: what somebody else made is told, and never changed`, () =>
     expect(said(rule, with_(otherwise(live, { ours: false })))).toBe("remark"));
 }
+
+const unwanted = cluster({ spec: { disruptionBudget: "None" } });
+const going = { ...unwanted.budget!.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" };
+const without: { name: string; budget: ClusterSnapshot["budget"]; says: string }[] = [
+  { name: "goes", budget: unwanted.budget, says: "deleteBudget" },
+  { name: "that differs goes, too", budget: otherwise(unwanted.budget!, { ours: true }), says: "deleteBudget" },
+  { name: "that is going is not deleted again", budget: { ...unwanted.budget!, metadata: going }, says: "nothing" },
+  { name: "of somebody else stays", budget: otherwise(unwanted.budget!, { ours: false }), says: "nothing" },
+  { name: "that is not there is not made", budget: undefined, says: "nothing" },
+];
+for (const { name, budget, says } of without)
+  test(`disruption-budget: when none is wanted, one ${name}`, () =>
+    expect(said("disruption-budget", { ...unwanted, budget })).toBe(says));

@@ -1,9 +1,11 @@
 import { born, cluster } from "#kit/cluster.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
+import { NEWER, wanting, withTurn } from "#kit/cluster-rolling.ts";
 import type { Service } from "#kube/kinds.ts";
 
 // What clients and evictions meet.
 
+const NO_BUDGET = { disruptionBudget: "None" } as const;
 const { headlessService } = cluster();
 const foreignService = born<Service>({
   ...headlessService!,
@@ -56,11 +58,27 @@ testPlans("exposure", [
     expect: "client-service: replaceService my-etcd-client",
   },
   {
+    name: "opens the client Service as soon as somebody asks for it",
+    given: cluster({ spec: { clientService: { type: "LoadBalancer" } } }),
+    expect: "client-service: replaceService my-etcd-client",
+  },
+  {
     name: "puts a budget back that somebody loosened",
     given: cluster({
       with: { budget: { ...cluster().budget!, spec: { ...cluster().budget!.spec, minAvailable: 0 } } },
     }),
     expect: "disruption-budget: replaceBudget",
+  },
+  {
+    name: "deletes the budget when none is wanted",
+    given: cluster({ spec: NO_BUDGET }),
+    expect: "disruption-budget: deleteBudget",
+  },
+  { name: "makes none then", given: cluster({ spec: NO_BUDGET, with: { budget: undefined } }), expect: "settled" },
+  {
+    name: "restarts members without waiting for one then",
+    given: withTurn(wanting(NEWER, { spec: NO_BUDGET, with: { budget: undefined } }), "my-etcd-2"),
+    expect: "restart-member: restartPod",
   },
   {
     name: "a Service of somebody else is in nobody's way once the cluster is on record",

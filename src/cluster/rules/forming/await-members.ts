@@ -1,3 +1,4 @@
+import { ETCD_CONTAINER } from "#api/names.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { type ClusterSnapshot, healthOf, identityOf, isForming, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -26,7 +27,7 @@ export const awaitMembers: ClusterRule = {
 export function joinRecheckMs({ pods, endpoints, takenAtMs }: ClusterSnapshot, names: readonly string[]): number {
   const ages = names.flatMap((name) => {
     const pod = endpoints.has(name) ? pods.get(name) : undefined;
-    return pod === undefined ? [] : startedMsAgo(pod, takenAtMs);
+    return pod === undefined ? [] : startedMsAgo(pod, ETCD_CONTAINER, takenAtMs);
   });
   return recheckMs(Math.min(...ages), DIALLED);
 }
@@ -39,6 +40,6 @@ function why(snapshot: ClusterSnapshot, name: string, id: string): string {
   const health = healthOf(snapshot, name, id);
   if (health.is === "stranger") return health.why;
   const pod = snapshot.pods.get(name);
-  const why = pod === undefined ? "its pod is not created yet" : whyNotRunning(pod);
+  const why = pod === undefined ? "its pod is not created yet" : whyNotRunning(pod, ETCD_CONTAINER);
   return why === undefined ? "it is starting" : (saidByPeer(snapshot, name) ?? why);
 }

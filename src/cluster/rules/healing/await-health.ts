@@ -1,6 +1,6 @@
 import { recheckMs } from "#base/recheck.ts";
 import { isHealthy, type KnownMember, knownMembers, sick } from "#cluster/members.ts";
-import { sickForMs, silentForMs } from "#cluster/patience.ts";
+import { keptText, sickForMs, silentForMs } from "#cluster/patience.ts";
 import { joinRecheckMs } from "#cluster/rules/forming/await-members.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -20,7 +20,7 @@ export const awaitHealth: ClusterRule = {
     const down = sick(snapshot);
     if (down.length > 0) {
       const names = down.map(({ name }) => name).join(", ");
-      const because = `waiting for ${names} to be healthy again`;
+      const because = `waiting for ${names} to be healthy again${keptText(snapshot, down)}`;
       return wait("await-health", because, Math.min(...down.map((member) => soonMs(snapshot, member))));
     }
     const late = knownMembers(snapshot).filter((member) => member.isOurs && !isHealthy(snapshot, member));

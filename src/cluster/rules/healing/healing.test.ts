@@ -3,7 +3,7 @@ import { awaitHealth } from "#cluster/rules/healing/await-health.ts";
 import { replaceLost } from "#cluster/rules/healing/replace-lost.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, sickFor, unpublished, withRemoval } from "#kit/cluster.ts";
-import { dialled, THEIRS, withJoined, withMember } from "#kit/cluster-changes.ts";
+import { dialled, THEIRS, withJoined, withMember, withoutClaim } from "#kit/cluster-changes.ts";
 
 const settled = cluster();
 const down = cluster({ down: ["my-etcd-1"] });
@@ -43,6 +43,24 @@ const waits: { name: string; given: ClusterSnapshot; expect: object }[] = [
     name: "who has been down for the shortest time says when to look again",
     given: sickFor(sickFor(twoDown, "my-etcd-1", 80_000), "my-etcd-3", 30_000),
     expect: { because: "waiting for my-etcd-1, my-etcd-3 to be healthy again", recheckAfterMs: 3_000 },
+  },
+  {
+    name: "that the spec says Never is told of each",
+    given: { ...sickFor(down, "my-etcd-1", 3_000_000), replaceAfterMs: Number.POSITIVE_INFINITY },
+    expect: {
+      because:
+        "waiting for my-etcd-1 to be healthy again; my-etcd-1 is not replaced, because spec.replacement.after is Never",
+    },
+  },
+  {
+    name: "and of several",
+    given: { ...twoDown, replaceAfterMs: Number.POSITIVE_INFINITY },
+    expect: { because: expect.stringMatching(/; my-etcd-1, my-etcd-3 are not replaced, because/) },
+  },
+  {
+    name: "whose data is gone is replaced all the same",
+    given: { ...withoutClaim(down, "my-etcd-1"), replaceAfterMs: Number.POSITIVE_INFINITY },
+    expect: { because: "waiting for my-etcd-1 to be healthy again" },
   },
   {
     name: "a first member that is a moment behind the others is looked for as often as they were",

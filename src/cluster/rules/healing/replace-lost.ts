@@ -1,3 +1,4 @@
+import { ETCD_CONTAINER } from "#api/names.ts";
 import { neverRan } from "#cluster/learners.ts";
 import { intendedPeers, isLeaving, type KnownMember } from "#cluster/members.ts";
 import { givenUp, hasNoClaim, lostForMs, refusedEmptyVolume } from "#cluster/patience.ts";
@@ -32,5 +33,8 @@ function why(snapshot: ClusterSnapshot, member: KnownMember): string {
   if (refusedEmptyVolume(snapshot, member)) return "its volume is empty";
   const pod = snapshot.pods.get(member.name);
   const seen = healthOf(snapshot, member.name, member.id);
-  return (pod === undefined ? undefined : whyNotRunning(pod)) ?? (seen.is === "healthy" ? "healthy" : seen.why);
+  return (
+    (pod === undefined ? undefined : whyNotRunning(pod, ETCD_CONTAINER)) ??
+    (seen.is === "healthy" ? "healthy" : seen.why)
+  );
 }

@@ -1,4 +1,4 @@
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { fencedPeer } from "#cluster/desired/peer.ts";
 import { memberNamed, takesPart } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";

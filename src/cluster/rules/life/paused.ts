@@ -1,6 +1,6 @@
-import { PAUSED_ANNOTATION } from "#api/names.ts";
-import { hasTurn } from "#cluster/rolling.ts";
-import { type ClusterSnapshot, isPaused } from "#cluster/snapshot.ts";
+import { pausedBy } from "#api/pause.ts";
+import { isAboutToRestart } from "#cluster/rolling.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { wait } from "#runtime/decide.ts";
 
@@ -8,14 +8,16 @@ import { wait } from "#runtime/decide.ts";
 export const paused: ClusterRule = {
   name: "paused",
   decide(snapshot) {
-    if (!isPaused(snapshot)) return undefined;
-    return wait("paused", pausedText(snapshot), 10_000);
+    const because = pausedText(snapshot);
+    return because === undefined ? undefined : wait("paused", because, 10_000);
   },
 };
 
-/** What a pause means, and whom it has caught: the budget may have made room for a restart that is put off now. */
-export function pausedText(snapshot: ClusterSnapshot): string {
-  const turned = snapshot.peers.flatMap((peer) => (hasTurn(snapshot, peer) ? [peer.metadata.name] : []));
+/** By what it is paused, and whom that has caught; `undefined` when it is not. The budget may have made room for a restart that is put off now. */
+export function pausedText(snapshot: ClusterSnapshot): string | undefined {
+  const by = pausedBy(snapshot.cluster);
+  if (by === undefined) return undefined;
+  const turned = snapshot.peers.flatMap((peer) => (isAboutToRestart(snapshot, peer) ? [peer.metadata.name] : []));
   const caught = turned.map((name) => `; ${name} has yet to restart, and drains may have to wait for it`).join("");
-  return `nothing is changed while the annotation ${PAUSED_ANNOTATION} is "true"${caught}`;
+  return `nothing is changed while ${by}${caught}`;
 }

@@ -15,4 +15,9 @@ testPlans("life", [
     given: cluster({ spec: { replicas: 5 }, annotations: { "etcd.improbable.io/paused": "true" } }),
     expect: "wait: paused",
   },
+  {
+    name: "waits, hands off, while its spec says paused",
+    given: cluster({ spec: { replicas: 5, paused: true } }),
+    expect: "wait: paused",
+  },
 ]);

@@ -1,3 +1,4 @@
+import { ETCD_CONTAINER } from "#api/names.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { ownArriving } from "#cluster/learners.ts";
 import { saidByPeer } from "#cluster/snapshot.ts";
@@ -17,9 +18,11 @@ export const awaitLearner: ClusterRule = {
     if (learner === undefined) return undefined;
     const pod = snapshot.pods.get(learner.name);
     const said = saidByPeer(snapshot, learner.name) ?? "its pod is not created yet";
-    const why = pod === undefined ? said : (whyNotRunning(pod) ?? "it is catching up");
+    const why = pod === undefined ? said : (whyNotRunning(pod, ETCD_CONTAINER) ?? "it is catching up");
     const isDialled = pod !== undefined && snapshot.endpoints.has(learner.name);
-    const againMs = isDialled ? recheckMs(startedMsAgo(pod, snapshot.takenAtMs), DIALLED) : UNDIALLED_RECHECK_MS;
+    const againMs = isDialled
+      ? recheckMs(startedMsAgo(pod, ETCD_CONTAINER, snapshot.takenAtMs), DIALLED)
+      : UNDIALLED_RECHECK_MS;
     return wait("await-learner", `${learner.name} is joining: ${why}`, againMs);
   },
 };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { CLEANUP_FINALIZER } from "#api/names.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { learnerDeadlineMs } from "#cluster/rules/membership/give-up-learner.ts";
@@ -25,6 +25,7 @@ import {
   withEachMember,
   withIntent,
   withJoined,
+  withoutClaim,
   withoutPeers,
   withUnboundClaim,
   withUnboundLearner,
@@ -159,6 +160,27 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       name: "that another one is a learner says nothing of it",
       given: withArrival(unsure, "my-etcd-5", "started"),
       expect: "wait",
+    },
+    {
+      name: "whom nobody is to replace any more stays",
+      given: { ...unsure, replaceAfterMs: Number.POSITIVE_INFINITY },
+      expect: "markRemoval my-etcd-1 none",
+    },
+    {
+      name: "it goes all the same when its claim is gone",
+      given: {
+        ...withoutClaim(sickFor(unsure, "my-etcd-1", 10_000), "my-etcd-1"),
+        replaceAfterMs: Number.POSITIVE_INFINITY,
+      },
+      expect: "removeMember my-etcd-1",
+    },
+    {
+      name: "a learner that was given up goes, whatever is to become of lost voters",
+      given: {
+        ...withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
+        replaceAfterMs: Number.POSITIVE_INFINITY,
+      },
+      expect: "removeMember my-etcd-3",
     },
     {
       name: "a first member that never started is looked at anew, too",

@@ -1,9 +1,9 @@
 import { REMOVAL_ANNOTATION, type Removal as Reason } from "#api/names.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { heirOf } from "#cluster/heir.ts";
 import { neverRan, ownArriving } from "#cluster/learners.ts";
 import { idOf, type KnownMember, knownMembers, leaderOf, takesPart } from "#cluster/members.ts";
-import { givenUp, isVouchedFor } from "#cluster/patience.ts";
+import { givenUp, isKept, isVouchedFor } from "#cluster/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { isSurplusLearner, surplusVoter } from "#cluster/surplus.ts";
@@ -32,10 +32,10 @@ export const removeMember: ClusterRule = {
     const unwanted = removals.find((removal) => standing(snapshot, removal) === "gone");
     if (unwanted !== undefined) {
       const { name } = unwanted.member;
-      return takenBack(
-        unwanted,
-        unwanted.reason === "scale-down" ? `${name} need not go any more` : `${name} is well, or may be`,
-      );
+      if (unwanted.reason === "scale-down") return takenBack(unwanted, `${name} need not go any more`);
+      const isLost = isKept(snapshot, unwanted.member) && !takesPart(snapshot, unwanted.member);
+      const why = isLost ? "is not replaced any more: spec.replacement.after is Never" : "is well, or may be";
+      return takenBack(unwanted, `${name} ${why}`);
     }
     const [first, second] = arrivingFirst(snapshot, removals);
     if (first === undefined) return undefined;
@@ -93,6 +93,7 @@ function standing(snapshot: ClusterSnapshot, { member, reason }: Removal): Stand
 
 function lostStanding(snapshot: ClusterSnapshot, member: KnownMember): Standing {
   if (takesPart(snapshot, member) || isVouchedFor(snapshot, member)) return "gone";
+  if (isKept(snapshot, member)) return "gone";
   return givenUp(snapshot).some(({ id }) => id === member.id) ? "holds" : "unsure";
 }
 

@@ -1,5 +1,5 @@
 import { CLEANUP_FINALIZER, isClaimGoing, QUARANTINE_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { memberById } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";

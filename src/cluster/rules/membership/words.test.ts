@@ -22,6 +22,22 @@ const outages: { name: string; given: ClusterSnapshot; expect: number }[] = [
     expect: 10_000,
   },
 ];
+test("remove-member: it says that nobody is replaced any more", () => {
+  const marked = withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "replacement");
+  const kept = { ...marked, replaceAfterMs: Number.POSITIVE_INFINITY };
+  expect(removeMember.decide(kept)).toMatchObject({
+    because: "my-etcd-2 is not replaced any more: spec.replacement.after is Never",
+  });
+  const patient = withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "scale-down");
+  expect(removeMember.decide({ ...patient, replaceAfterMs: Number.POSITIVE_INFINITY })).toMatchObject({
+    because: "my-etcd-2 need not go any more",
+  });
+  const heard = { ...marked, heard: new Set([marked.cluster.status!.identity!.initialMembers[2]!.id]) };
+  expect(removeMember.decide(heard)).toMatchObject({ because: "my-etcd-2 is well, or may be" });
+  const well = { ...withRemoval(cluster(), "my-etcd-2", "replacement"), replaceAfterMs: Number.POSITIVE_INFINITY };
+  expect(removeMember.decide(well)).toMatchObject({ because: "my-etcd-2 is well, or may be" });
+});
+
 for (const { name, given, expect: wanted } of outages) {
   test(`await-quorum: it looks again ${name}, and a person hears of it`, () => {
     expect(awaitQuorum.decide(given)).toMatchObject({ next: "wait", recheckAfterMs: wanted, warn: true });

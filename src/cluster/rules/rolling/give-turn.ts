@@ -1,13 +1,19 @@
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import { revisionOf } from "#api/revision.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { ownVoters, sick } from "#cluster/members.ts";
 import { unfitForMs } from "#cluster/patience.ts";
-import { hasTurn, isOutdated, isYoung, nextTemplate, templateOf, whyUnfit } from "#cluster/rolling.ts";
+import { hasTurn, isOnDelete, isOutdated, isYoung, nextTemplate, templateOf, whyUnfit } from "#cluster/rolling.ts";
 import { leaderLast } from "#cluster/rules/rolling/restart-member.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { step, wait } from "#runtime/decide.ts";
+import { awaitedText, waitingForDeletion } from "#cluster/update-status.ts";
+import { runningRevision } from "#cluster/versions.ts";
+import { step, type Wait, wait } from "#runtime/decide.ts";
+
+/** Events tell when a pod goes; this is for those that never come, in milliseconds. */
+const PEOPLE_RECHECK_MS = 10_000;
 
 const UNFIT = { firstMs: 500, maxMs: 10_000 };
 
@@ -23,27 +29,40 @@ export const giveTurn: ClusterRule = {
     // Then whoever got something new a while ago and takes no part: its wish may be what ails it, and nobody else can restart meanwhile.
     const isSick = (peer: EtcdPeer) => isTried(snapshot, peer);
     const live = next.find((peer) => hasTurn(snapshot, peer)) ?? next.find(isSick) ?? next[0];
-    if (live === undefined) return undefined;
+    if (live === undefined) return awaitPeople(snapshot);
     const { name } = live.metadata;
+    const template = nextTemplate(snapshot, live);
+    // A turn that is taken back restarts nobody.
+    const isTakenBack = revisionOf(template) === runningRevision(snapshot.pods.get(name));
     const unfit = ownVoters(snapshot).find(
-      (member) => whyUnfit(snapshot, member) !== undefined && !(member.name === name && isSick(live)),
+      (member) => !isTakenBack && whyUnfit(snapshot, member) !== undefined && !(member.name === name && isSick(live)),
     );
     if (unfit !== undefined) {
       const because = `${name} has its turn once ${unfit.name} ${whyUnfit(snapshot, unfit)}`;
       const unfitMs = unfitForMs(snapshot, unfit);
       return wait("give-turn", because, recheckMs(unfitMs, UNFIT), { warn: unfitMs >= snapshot.memberTimeoutMs });
     }
-    const template = nextTemplate(snapshot, live);
     const { version } = live.spec;
     const what =
       version === template.version ? "its new podTemplate" : `etcd ${template.version} instead of ${version}`;
-    const because = `it is the turn of ${name}, which gets ${what}; ${next.length - 1} more will follow`;
+    const whose = isOnDelete(snapshot)
+      ? `the next pod of ${name} gets ${what}, when somebody deletes the one that runs`
+      : `it is the turn of ${name}, which gets ${what}`;
+    const because = `${whose}; ${next.length - 1} more will follow`;
     // Who has yet to restart, or does not come up, goes back to what it was well with.
     const isOnItsWay = hasTurn(snapshot, live) || isSick(live);
     const lastGood = (isOnItsWay ? live.spec.previous : undefined) ?? templateOf(live);
     return step("give-turn", because, { do: "replacePeer", live, peer: revisedPeer(live, template, lastGood) });
   },
 };
+
+/** With OnDelete, whose pods people have yet to delete; while somebody is unfit, that is told instead. */
+function awaitPeople(snapshot: ClusterSnapshot): Wait | undefined {
+  const names = waitingForDeletion(snapshot);
+  const isFit = ownVoters(snapshot).every((member) => whyUnfit(snapshot, member) === undefined);
+  if (names.length === 0 || !isFit) return undefined;
+  return wait("give-turn", `${awaitedText(names)}: spec.updateStrategy.type is OnDelete`, PEOPLE_RECHECK_MS);
+}
 
 /** Whether the member was restarted with something new, and has not come up yet. */
 function isTried(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {

@@ -1,3 +1,4 @@
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, sickFor, unpublished, withArrival, withBudget, withRemoval } from "#kit/cluster.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import {
@@ -5,6 +6,7 @@ import {
   NEWER,
   NEXT_MINOR,
   OLD,
+  ON_DELETE,
   saying,
   silentFor,
   wanting,
@@ -22,6 +24,10 @@ const wanted = wanting(NEWER);
 /** The first member that got something new has not answered for so long. */
 const late = (ms: number) => silentFor(withCanary(wanted, "my-etcd-2"), "my-etcd-2", ms);
 const stopped = withStop(withCrashing(late(700_000), "my-etcd-2"), "my-etcd-2");
+const asked = wanting(NEWER, { spec: ON_DELETE });
+/** All members have what is wanted on record, and run what they ran. */
+const allTurned = (snapshot: ClusterSnapshot) =>
+  ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((given, name) => withTurn(given, name), snapshot);
 const one = wanting(NEWER, { replicas: 1 });
 const dead = wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] });
 
@@ -29,6 +35,16 @@ testPlans("rolling", [
   {
     name: "goes on while a version is asked for that members cannot go to",
     given: cluster({ spec: { version: "3.5.35" } }),
+    expect: "settled",
+  },
+  {
+    name: "makes nothing from what no member could run",
+    given: cluster({ stage: "new", spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } } }),
+    expect: "warn: refused-spec",
+  },
+  {
+    name: "gives nobody a turn with what no member could run",
+    given: wanting({ ...NEWER, etcd: { extraArgs: { "data-dir": "/tmp" } } }),
     expect: "settled",
   },
   { name: "gives the last one its turn first, while the first one leads", given: wanted, expect: turn("my-etcd-2") },
@@ -208,6 +224,46 @@ testPlans("rolling", [
     name: "waits for who has yet to catch up",
     given: saying(wanted, "my-etcd-0", { raftIndex: 1_012 }),
     expect: "wait: give-turn",
+  },
+  {
+    name: "restarts nobody where people do",
+    given: allTurned(asked),
+    expect: "wait: give-turn",
+  },
+  {
+    name: "gives all of them what is wanted there, side by side",
+    given: withTurn(asked, "my-etcd-2"),
+    expect: turn("my-etcd-1"),
+  },
+  {
+    name: "scales there, however long people wait",
+    given: allTurned(wanting(NEWER, { spec: { ...ON_DELETE, replicas: 5 } })),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "replaces the lost there",
+    given: sickFor(allTurned(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })), "my-etcd-1", 300_000),
+    expect: "replace-lost: markRemoval my-etcd-1 replacement",
+  },
+  {
+    name: "waits for who was restarted by a person",
+    given: withCanary(allTurned(asked), "my-etcd-2"),
+    expect: "wait: await-health",
+  },
+  {
+    name: "stops the update there when that one does not come up",
+    given: silentFor(withCanary(withTurn(asked, "my-etcd-1"), "my-etcd-2"), "my-etcd-2", 600_000),
+    expect: "stop-update: stopUpdate",
+  },
+  {
+    name: "goes on by itself once people need not restart members any more",
+    given: allTurned(wanted),
+    expect: "restart-member: restartPod",
+  },
+  {
+    name: "restarts one after another then, too",
+    given: withCanary(allTurned(wanted), "my-etcd-2"),
+    expect: "warn: restart-keeps-quorum",
   },
   {
     name: "gives nobody a turn while a pod does not say what it was made from",

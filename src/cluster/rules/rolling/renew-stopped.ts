@@ -1,4 +1,4 @@
-import type { EtcdPeer } from "#api/v1alpha1/peer.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { type KnownMember, mayBootstrap, memberNamed } from "#cluster/members.ts";
 import { sickForMs } from "#cluster/patience.ts";

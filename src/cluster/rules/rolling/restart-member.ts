@@ -1,7 +1,7 @@
 import { budgetSettled } from "#cluster/desired/disruption-budget.ts";
 import { heirOf } from "#cluster/heir.ts";
-import { idOf, intendedPeers, type KnownMember, leaderOf, ownVoters, votersOf } from "#cluster/members.ts";
-import { hasTurn, isOutdated, isTemplateReady } from "#cluster/rolling.ts";
+import { idOf, intendedPeers, type KnownMember, leaderOf, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
+import { isAboutToRestart, isOutdated, isTemplateReady, whyUnfit } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
@@ -15,11 +15,13 @@ export const restartMember: ClusterRule = {
   decide(snapshot) {
     // Who is about to join does so first: one at a time.
     if (canGrowFirst(snapshot) || intendedPeers(snapshot).length > 0) return undefined;
-    const member = leaderLast(snapshot).find(({ name }) => {
+    const turns = leaderLast(snapshot).filter(({ name }) => {
       const peer = peerNamed(snapshot, name);
       // When the wish has changed meanwhile, or there is no way there any more, its EtcdPeer has to be written first.
-      return peer !== undefined && hasTurn(snapshot, peer) && !isOutdated(snapshot, peer);
+      return peer !== undefined && isAboutToRestart(snapshot, peer) && !isOutdated(snapshot, peer);
     });
+    // All of them may have their turns at once, when people were to restart them until now.
+    const member = turns.find((each) => !takesPart(snapshot, each)) ?? turns[0];
     const peer = member === undefined ? undefined : peerNamed(snapshot, member.name);
     const pod = member === undefined ? undefined : snapshot.pods.get(member.name);
     if (member === undefined || peer === undefined || pod === undefined) return undefined;
@@ -27,6 +29,8 @@ export const restartMember: ClusterRule = {
     if (!isTemplateReady(peer))
       return held(snapshot, `ReplicaSet ${name} has yet to take over what ${name} is to run next`);
     if (!budgetSettled(snapshot)) return held(snapshot, "Kubernetes has yet to see that no member may be evicted now");
+    const unfit = ownVoters(snapshot).find((other) => other.id !== member.id && isUnfit(snapshot, other));
+    if (unfit !== undefined) return held(snapshot, `${name} restarts once ${unfit.name} ${whyUnfit(snapshot, unfit)}`);
     const heir = heirOf(snapshot, member);
     if (leaderOf(snapshot)?.id === member.id && heir !== undefined) {
       const because = `${name} leads and is about to restart; ${heir.name} takes over`;
@@ -36,6 +40,11 @@ export const restartMember: ClusterRule = {
     return step("restart-member", because, { do: "restartPod", name, pod });
   },
 };
+
+/** Whether it takes part, and is not to be counted on yet. Of those that take no part a guard tells. */
+function isUnfit(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return takesPart(snapshot, member) && whyUnfit(snapshot, member) !== undefined;
+}
 
 /** Nothing else begins meanwhile, unless other members are wanted than there are: that must not depend on somebody else's write. */
 function held(snapshot: ClusterSnapshot, because: string): Wait | undefined {

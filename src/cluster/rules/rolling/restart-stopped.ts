@@ -1,4 +1,4 @@
-import { hasTurn, isDown, isOutdated, isTemplateReady } from "#cluster/rolling.ts";
+import { isAboutToRestart, isDown, isOutdated, isTemplateReady } from "#cluster/rolling.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -9,7 +9,8 @@ export const restartStopped: ClusterRule = {
     for (const peer of snapshot.peers) {
       const { name } = peer.metadata;
       const pod = snapshot.pods.get(name);
-      if (pod === undefined || !isDown(snapshot, name) || !hasTurn(snapshot, peer) || !isTemplateReady(peer)) continue;
+      if (pod === undefined || !isDown(snapshot, name) || !isAboutToRestart(snapshot, peer) || !isTemplateReady(peer))
+        continue;
       if (isOutdated(snapshot, peer)) continue; // the wish has changed, or there is no way there any more
       const because = `${pod.metadata.name} does not do its work, and was made from something else than is wanted of ${name} now`;
       return step("restart-stopped", because, { do: "restartPod", name, pod });

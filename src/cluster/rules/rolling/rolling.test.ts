@@ -9,6 +9,7 @@ import {
   madeFrom,
   NEWER,
   OLD,
+  ON_DELETE,
   recording,
   saying,
   silentFor,
@@ -56,6 +57,11 @@ function restarts(name: string): object {
 const NOT_READY = { status: { conditions: [{ type: "Ready", status: "False" }] } };
 
 const settled = cluster();
+const asked = wanting(NEWER, { spec: ON_DELETE });
+const each = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+/** All members have what is wanted on record, and run what they ran. */
+const allTurned = (snapshot: ClusterSnapshot) => each.reduce((given, name) => withTurn(given, name), snapshot);
+const notReady = { status: { conditions: [{ type: "Ready", status: "False" }] } };
 const wanted = wanting(NEWER);
 const turned = withTurn(wanted, "my-etcd-2");
 const canary = withCanary(wanted, "my-etcd-2");
@@ -112,6 +118,36 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         because:
           "spec.version is refused: from 3.6.16 to 3.5.35 goes back by a minor version; it is 3.5.35, and the cluster runs 3.6.16",
       },
+    },
+  ],
+  "refused-spec": [
+    { name: "what members can run is none of its business", given: cluster(), says: undefined },
+    {
+      name: "nothing is made from a template that touches what is the operator's own",
+      given: cluster({ stage: "new", spec: { podTemplate: { spec: { hostNetwork: true } } } }),
+      says: {
+        next: "wait",
+        because:
+          "spec.podTemplate.spec.hostNetwork is true; it must be false or left out: members on one node would take each other's ports",
+      },
+    },
+    {
+      name: "what is not of the right shape is told as that",
+      given: cluster({ spec: { etcd: { extraArgs: { "max-txn-ops": 5 as never } } } }),
+      says: { next: "remark", because: "spec.etcd.extraArgs.max-txn-ops is 5; it must be a text" },
+    },
+    {
+      name: "members that run keep what they have, and go on",
+      given: cluster({ spec: { etcd: { extraArgs: { "max-txn-op": "1" } } } }),
+      says: {
+        next: "remark",
+        because: 'spec.etcd.extraArgs: "max-txn-op" is not a flag of etcd 3.6; did you mean max-txn-ops?',
+      },
+    },
+    {
+      name: "flags are judged by the release that members would run: they cannot go to this one",
+      given: cluster({ spec: { version: "3.8.0", etcd: { extraArgs: { "watch-progress-notify-interval": "10m" } } } }),
+      says: undefined,
     },
   ],
   "stop-update": [
@@ -390,6 +426,22 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
   ],
   "restart-stopped": [
+    {
+      name: "a person restarts members, whatever runs in their pods",
+      given: withTurn(
+        withCrashing(ran(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })), "my-etcd-1"),
+        "my-etcd-1",
+      ),
+      says: undefined,
+    },
+    {
+      name: "who is put back goes, although a person restarts members",
+      given: withCrashing(
+        withStop(withTurn(withCanary(asked, "my-etcd-2"), "my-etcd-2", OLD), "my-etcd-2"),
+        "my-etcd-2",
+      ),
+      says: restarts("my-etcd-2"),
+    },
     { name: "who runs is left alone", given: turned, says: undefined },
     { name: "who has no pod is", given: withoutPod(turned, "my-etcd-2"), says: undefined },
     { name: "a pod in which nothing runs goes", given: withTurn(down, "my-etcd-1"), says: restarts("my-etcd-1") },
@@ -440,6 +492,33 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
   ],
   "restart-member": [
+    { name: "a person restarts members", given: withTurn(asked, "my-etcd-2"), says: undefined },
+    { name: "a person restarts members, all of which have their turns", given: allTurned(asked), says: undefined },
+    {
+      name: "who is put back restarts, although a person restarts members",
+      given: withTurn(withStop(madeFrom(asked, "my-etcd-2", NEWER), "my-etcd-2"), "my-etcd-2", OLD),
+      says: restarts("my-etcd-2"),
+    },
+    {
+      name: "of all that have their turns the last, when people restart members no more",
+      given: allTurned(wanted),
+      says: restarts("my-etcd-2"),
+    },
+    {
+      name: "then the next one, once this one is ready",
+      given: withPod(madeFrom(allTurned(wanted), "my-etcd-2", NEWER), "my-etcd-2", notReady),
+      says: { next: "wait", because: /^my-etcd-1 restarts once my-etcd-2 is ready by the kubelet's word$/ },
+    },
+    {
+      name: "who takes no part comes first",
+      given: allTurned(wanting(NEWER, { down: ["my-etcd-1"] })),
+      says: restarts("my-etcd-1"),
+    },
+    {
+      name: "who is not ready itself restarts",
+      given: withPod(turned, "my-etcd-2", notReady),
+      says: restarts("my-etcd-2"),
+    },
     { name: "nobody has a turn", given: wanted, says: undefined },
     { name: "who has it restarts", given: turned, says: restarts("my-etcd-2") },
     {
@@ -612,6 +691,50 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         spec: { previous: NEWER },
       }),
       says: { next: "wait", because: "my-etcd-2 has its turn once my-etcd-1 is healthy" },
+    },
+    {
+      name: "where people restart members, what a member gets is told otherwise",
+      given: asked,
+      says: {
+        ...gives("my-etcd-2", "3.6.17", "3.6.16"),
+        because:
+          "the next pod of my-etcd-2 gets etcd 3.6.17 instead of 3.6.16, when somebody deletes the one that runs; 2 more will follow",
+      },
+    },
+    {
+      name: "and nobody waits for the ones before",
+      given: withTurn(asked, "my-etcd-2"),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "whose pods are to be deleted is told",
+      given: allTurned(asked),
+      says: {
+        next: "wait",
+        because:
+          "my-etcd-0, my-etcd-1, my-etcd-2 get what the spec asks for when somebody deletes their pods: spec.updateStrategy.type is OnDelete",
+        recheckAfterMs: 10_000,
+      },
+    },
+    {
+      name: "of one, too",
+      given: withTurn(withUpdated(asked, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+      says: { next: "wait", because: /^my-etcd-0 gets what the spec asks for when somebody deletes its pod: / },
+    },
+    {
+      name: "but not while somebody is down",
+      given: allTurned(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })),
+      says: undefined,
+    },
+    {
+      name: "a turn is taken back also while somebody is down",
+      given: withTurn(cluster({ down: ["my-etcd-1"] }), "my-etcd-0", NEWER),
+      says: gives("my-etcd-0", "3.6.16"),
+    },
+    {
+      name: "when the update was stopped, those that wait get back what they run",
+      given: withStop(madeFrom(allTurned(asked), "my-etcd-2", NEWER), "my-etcd-2"),
+      says: gives("my-etcd-1", "3.6.16"),
     },
     {
       name: "when the update was stopped, nobody gets a turn",

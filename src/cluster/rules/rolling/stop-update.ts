@@ -1,3 +1,4 @@
+import { ETCD_CONTAINER } from "#api/names.ts";
 import { isVouchedFor, unfitForMs } from "#cluster/patience.ts";
 import { canary, stoppedUpdate } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, healthOf, saidByPeer } from "#cluster/snapshot.ts";
@@ -28,9 +29,9 @@ function whyNot(snapshot: ClusterSnapshot, name: string, id: string): string {
   const pod = snapshot.pods.get(name);
   if (pod === undefined) return saidByPeer(snapshot, name) ?? "its pod is not created";
   const seen = healthOf(snapshot, name, id);
-  const words = lastWords(pod).join("; ").trim();
+  const words = lastWords(pod, ETCD_CONTAINER).join("; ").trim();
   const unfit = isReady(pod) ? "it has not caught up" : "it answers, and is not ready by the kubelet's word";
-  const why = whyNotRunning(pod) ?? (seen.is === "healthy" ? unfit : seen.why);
+  const why = whyNotRunning(pod, ETCD_CONTAINER) ?? (seen.is === "healthy" ? unfit : seen.why);
   return words === "" ? why : `${why}; its last words: ${words.slice(-MAX_WORDS)}`;
 }
 

@@ -4,7 +4,8 @@ import { wait } from "#runtime/decide.ts";
 /** A person has asked the operator to change nothing about this cluster, and so about its members. */
 export const paused: PeerRule = {
   name: "paused",
-  decide({ isPaused }) {
-    return isPaused ? wait("paused", "nothing is changed while the cluster is paused", 10_000) : undefined;
+  decide({ pausedBy }) {
+    if (pausedBy === undefined) return undefined;
+    return wait("paused", `nothing is changed while, on its EtcdCluster, ${pausedBy}`, 10_000);
   },
 };

@@ -1,3 +1,4 @@
+import { ETCD_CONTAINER } from "#api/names.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { startedMsAgo } from "#kube/pod.ts";
 import type { PeerRule } from "#peer/step.ts";
@@ -12,7 +13,8 @@ export const awaitMember: PeerRule = {
   decide({ endpoint, pod, takenAtMs }) {
     if (endpoint?.is === "present") return undefined;
     const because = endpoint?.is === "unknown" ? endpoint.why : "it was not asked yet";
-    const againMs = pod === undefined ? RECHECK.firstMs : recheckMs(startedMsAgo(pod, takenAtMs), RECHECK);
+    const againMs =
+      pod === undefined ? RECHECK.firstMs : recheckMs(startedMsAgo(pod, ETCD_CONTAINER, takenAtMs), RECHECK);
     return wait("await-member", because, againMs);
   },
 };

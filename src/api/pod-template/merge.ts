@@ -1,4 +1,4 @@
-import { MERGE_KEYS } from "#peer/desired/merge-keys.ts";
+import { MERGE_KEYS } from "#api/pod-template/merge-keys.ts";
 
 // What does it mean to merge a template of the user's into ours?
 //   The same as `kubectl patch --type=strategic`: a value takes the place of ours, maps are merged, null takes ours away, a list is
@@ -12,11 +12,13 @@ import { MERGE_KEYS } from "#peer/desired/merge-keys.ts";
 
 /** What people write as `spec.podTemplate`: a part of a pod. Whether it makes a good one is for the API server to say. */
 export interface PartialPodTemplate {
-  readonly metadata?: {
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly spec?: object;
+  readonly metadata?:
+    | {
+        readonly labels?: Readonly<Record<string, string>> | undefined;
+        readonly annotations?: Readonly<Record<string, string>> | undefined;
+      }
+    | undefined;
+  readonly spec?: object | undefined;
 }
 
 type Values = Readonly<Record<string, unknown>>;

@@ -1,12 +1,12 @@
 import type { z } from "zod";
 import { GROUP } from "#api/names.ts";
+import type { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import type {
-  clusterSpecSchema,
   clusterStatusSchema,
   identitySchema,
   memberStatusSchema,
   updateSchema,
-} from "#api/v1alpha1/cluster-schema.ts";
+} from "#api/v1beta1/status-schema.ts";
 import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
 // Types only: the schemas make CRDs and tests, and the operator lives without them and their library in memory.
@@ -25,7 +25,7 @@ export interface EtcdCluster extends KubeObject {
 
 export const ETCD_CLUSTERS = resource<EtcdCluster>({
   group: GROUP,
-  version: "v1alpha1",
+  version: "v1beta1",
   kind: "EtcdCluster",
   plural: "etcdclusters",
   namespaced: true,

@@ -1,13 +1,15 @@
 import {
   CLIENT_PORT,
   CLIENT_PORT_NAME,
+  DATA_VOLUME,
   ETCD_CONTAINER,
   METRICS_PORT,
   METRICS_PORT_NAME,
   PEER_PORT,
   PEER_PORT_NAME,
+  VOLUME_PATH,
 } from "#api/names.ts";
-import { VOLUME_PATH } from "#peer/desired/etcd-flags.ts";
+
 import {
   itemsOf,
   type Part,
@@ -15,10 +17,7 @@ import {
   valueText,
   whyNotFields,
   whyNotMerged,
-} from "#peer/desired/reserved-field.ts";
-
-/** The volume that holds a member's data. */
-export const DATA_VOLUME = "etcd-data";
+} from "#api/pod-template/reserved-field.ts";
 
 const PORTS: readonly unknown[] = [CLIENT_PORT, PEER_PORT, METRICS_PORT];
 const PORT_NAMES: readonly unknown[] = [CLIENT_PORT_NAME, PEER_PORT_NAME, METRICS_PORT_NAME];

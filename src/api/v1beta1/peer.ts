@@ -1,6 +1,8 @@
 import type { z } from "zod";
 import { GROUP } from "#api/names.ts";
-import type { bootstrapSchema, peerSpecSchema, peerStatusSchema } from "#api/v1alpha1/peer-schema.ts";
+import type { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
+import type { bootstrapSchema } from "#api/v1beta1/place-schema.ts";
+import type { peerStatusSchema } from "#api/v1beta1/status-schema.ts";
 import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
 // Types only: the schemas make CRDs and tests, and the operator lives without them and their library in memory.
@@ -17,7 +19,7 @@ export interface EtcdPeer extends KubeObject {
 
 export const ETCD_PEERS = resource<EtcdPeer>({
   group: GROUP,
-  version: "v1alpha1",
+  version: "v1beta1",
   kind: "EtcdPeer",
   plural: "etcdpeers",
   namespaced: true,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mergePodTemplate, type PartialPodTemplate } from "#peer/desired/merge.ts";
+import { mergePodTemplate, type PartialPodTemplate } from "#api/pod-template/merge.ts";
 
 // That this is what Kubernetes makes of the same patch is shown at an API server: test/apiserver/pod-template.test.ts.
 

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { PartialPodTemplate } from "#peer/desired/merge.ts";
-import { MERGE_KEYS } from "#peer/desired/merge-keys.ts";
+import type { PartialPodTemplate } from "#api/pod-template/merge.ts";
+import { MERGE_KEYS } from "#api/pod-template/merge-keys.ts";
+import { whyNotTemplate } from "#api/pod-template/reserved.ts";
+import { peer } from "#kit/peer.ts";
+import { PLAIN, SIDECAR } from "#kit/pod-power.ts";
+import { withResources } from "#kit/pod-template.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
-import { whyNotTemplate } from "#peer/desired/reserved.ts";
-import { peer } from "../../../test/kit/peer.ts";
 
 const ETCD = podTemplate(peer()).spec.containers[0]!;
 
@@ -14,7 +16,7 @@ function etcd(part: object): PartialPodTemplate {
   return spec({ containers: [{ name: "etcd", ...part }] });
 }
 function sidecar(part: object): PartialPodTemplate {
-  return spec({ containers: [{ name: "sidecar", image: "x", ...part }] });
+  return spec({ containers: [{ ...SIDECAR, ...part }] });
 }
 
 const POD = "spec.podTemplate.spec";
@@ -99,7 +101,7 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
   ),
   {
     name: "a port of etcd in an init container",
-    given: spec({ initContainers: [{ name: "a", ports: [{ containerPort: 2379 }] }] }),
+    given: spec({ initContainers: [{ ...SIDECAR, ports: [{ containerPort: 2379 }] }] }),
     expect: [
       `${POD}.initContainers[0].ports[0].containerPort is 2379; it must be none of 2379, 2380, 2381: etcd listens there`,
     ],
@@ -131,21 +133,21 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
   })),
   {
     name: "an init container that may write to the data",
-    given: spec({ initContainers: [{ name: "a", volumeMounts: [{ name: "etcd-data", mountPath: "/data" }] }] }),
+    given: spec({ initContainers: [{ ...SIDECAR, volumeMounts: [{ name: "etcd-data", mountPath: "/data" }] }] }),
     expect: [
       `${POD}.initContainers[0].volumeMounts[0].readOnly is not set; it must be true: only etcd writes to the volume etcd-data`,
     ],
   },
   {
     name: "two containers of one name",
-    given: spec({ containers: [{ name: "etcd" }, { name: "a" }, { name: "etcd" }] }),
+    given: spec({ containers: [{ name: "etcd" }, SIDECAR, { name: "etcd" }] }),
     expect: [
       `${POD}.containers[2].name is "etcd", which is the name of ${POD}.containers[0]; each container must have its own`,
     ],
   },
   {
     name: "an init container with the name of etcd's",
-    given: spec({ initContainers: [{ name: "a" }, { name: "etcd" }] }),
+    given: spec({ initContainers: [SIDECAR, { name: "etcd" }] }),
     expect: [`${POD}.initContainers[1].name is "etcd"; it must be another one: this is the name of etcd's container`],
   },
   ...["hostname", "subdomain"].flatMap((field) => [
@@ -245,14 +247,21 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
   })),
   ...["$patch", "$retainKeys", "$setElementOrder/containers", "$deleteFromPrimitiveList/args"].map((directive) => ({
     name: `the directive ${directive}`,
-    given: sidecar({ securityContext: { [directive]: "x" } }),
+    given: sidecar({ securityContext: { ...PLAIN.securityContext, [directive]: "x" } }),
     expect: [
       `${FIRST}.securityContext.${directive} is a directive of a patch; it must be left out: this is a part of a pod, and no patch`,
     ],
   })),
   {
     name: "items that cannot be told apart",
-    given: spec({ containers: [{ image: "x" }, { name: null }, { name: "a", env: [{ value: "x" }] }], volumes: [{}] }),
+    given: spec({
+      containers: [
+        { image: "x", ...PLAIN },
+        { name: null, ...PLAIN },
+        { ...SIDECAR, env: [{ value: "x" }] },
+      ],
+      volumes: [{}],
+    }),
     expect: [
       `${FIRST} has no name; items of this list are told apart by it`,
       `${POD}.containers[1] has no name; items of this list are told apart by it`,
@@ -282,11 +291,14 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
   [
     "sidecars, init containers and volumes",
     spec({
-      initContainers: [{ name: "prepare", image: "x", restartPolicy: "Always", ports: [{ containerPort: 80 }] }],
+      initContainers: [
+        { name: "prepare", image: "x", ...PLAIN, restartPolicy: "Always", ports: [{ containerPort: 80 }] },
+      ],
       containers: [
         {
           name: "shipper",
           image: "x",
+          ...PLAIN,
           command: ["sh"],
           args: ["-c"],
           env: [{ name: "ETCD_ENDPOINT", value: "x" }],
@@ -298,7 +310,7 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
             { name: "scratch", mountPath: "/var/lib/etcd" },
           ],
         },
-        { name: "exporter", image: "x", env: null, ports: null },
+        { name: "exporter", image: "x", ...PLAIN, env: null, ports: null },
       ],
       volumes: [{ name: "scratch", emptyDir: {} }],
     }),
@@ -311,7 +323,7 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
         { name: "GOMEMLIMIT", value: "1GiB" },
         { name: "GOMAXPROCS", value: "2" },
       ],
-      envFrom: [{ prefix: "APP_", secretRef: { name: "x" } }],
+      envFrom: [{ prefix: "APP_", configMapRef: { name: "x" } }],
       lifecycle: { preStop: { sleep: { seconds: 1 } } },
       ports: [{ containerPort: 2382, name: "debug" }],
       securityContext: { runAsUser: 1000, capabilities: null },
@@ -335,8 +347,6 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
       priorityClassName: "important",
       schedulerName: "other",
       runtimeClassName: "gvisor",
-      serviceAccountName: "members",
-      automountServiceAccountToken: true,
       imagePullSecrets: [{ name: "registry" }],
       securityContext: { runAsUser: null },
       shareProcessNamespace: true,
@@ -371,10 +381,7 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
       initContainers: null,
     }),
   ],
-  [
-    "a map whose keys are anybody's",
-    spec({ volumes: [{ name: "x", csi: { volumeAttributes: { $x: "y", patch: "z" } } }] }),
-  ],
+  ["a map whose keys are anybody's", spec({ nodeSelector: { $x: "y", patch: "z" } })],
   [
     "what the API server will refuse in its own words",
     spec({ containers: [null, "x"], tolerations: { a: 1 }, unknown: 1 }),
@@ -412,13 +419,12 @@ function removals(
 }
 
 test("of all that the operator puts into a pod, a template may take away this and nothing else", () => {
-  const whole = podTemplate(peer({ spec: { podTemplate: { resources: { limits: { cpu: 2 } } } } }));
+  const whole = podTemplate(peer({ spec: { podTemplate: withResources({ limits: { cpu: 2 } }) } }));
   const fields = removals(whole, "", (part) => part);
   expect(fields.length).toBeGreaterThan(60);
   const allowed = fields.filter(([, given]) => whyNotTemplate(given).length === 0).map(([field]) => field);
   // Of constraints all or none are ours, so what is in them does not matter.
   expect(allowed.filter((field) => !field.startsWith(".spec.topologySpreadConstraints["))).toEqual([
-    ".spec.automountServiceAccountToken",
     ".spec.enableServiceLinks",
     ".spec.terminationGracePeriodSeconds",
     ".spec.securityContext",
@@ -431,13 +437,11 @@ test("of all that the operator puts into a pod, a template may take away this an
     ".spec.securityContext.seccompProfile.type",
     ".spec.topologySpreadConstraints",
     ".spec.containers[etcd].env[GOMAXPROCS].value",
-    ".spec.containers[etcd].resources",
-    ".spec.containers[etcd].resources.limits",
-    ".spec.containers[etcd].resources.limits.cpu",
-    ".spec.containers[etcd].securityContext",
-    ".spec.containers[etcd].securityContext.allowPrivilegeEscalation",
     ".spec.containers[etcd].securityContext.readOnlyRootFilesystem",
     ".spec.containers[etcd].securityContext.capabilities",
     ".spec.containers[etcd].securityContext.capabilities.drop",
+    ".spec.containers[etcd].resources",
+    ".spec.containers[etcd].resources.limits",
+    ".spec.containers[etcd].resources.limits.cpu",
   ]);
 });

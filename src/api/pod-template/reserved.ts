@@ -1,6 +1,6 @@
-import { GROUP, memberLabels } from "#api/names.ts";
-import type { PartialPodTemplate } from "#peer/desired/merge.ts";
-import { DATA_VOLUME, whyNotContainers } from "#peer/desired/reserved-container.ts";
+import { DATA_VOLUME, GROUP, memberLabels } from "#api/names.ts";
+import type { PartialPodTemplate } from "#api/pod-template/merge.ts";
+import { whyNotContainers } from "#api/pod-template/reserved-container.ts";
 import {
   itemsOf,
   mapIn,
@@ -10,11 +10,12 @@ import {
   whyNotFields,
   whyNotMergeable,
   whyNotMerged,
-} from "#peer/desired/reserved-field.ts";
+} from "#api/pod-template/reserved-field.ts";
+import { whyNotPower } from "#api/pod-template/reserved-power.ts";
 
 // What may a pod template of the user's not touch?
-//   What etcd, or what the operator says and decides of a member, depends on. All else is the user's: what does the member no harm is
-//   not judged here, and whether it makes a pod at all is for the API server to say.
+//   What etcd, or what the operator says and decides of a member, depends on; and what gives a pod more power than the operator may hand
+//   out. All else is the user's: what does no harm is not judged here, and whether it makes a pod at all is for the API server to say.
 
 /**
  * On shutdown etcd hands its leadership over, which takes seven seconds at most with its default election timeout (ReqTimeout in
@@ -69,6 +70,7 @@ export function whyNotTemplate(template: PartialPodTemplate): readonly string[] 
     ...whyNotAliases(spec),
     ...whyNotVolumes(spec),
     ...whyNotContainers(spec),
+    ...whyNotPower(spec),
   ];
 }
 

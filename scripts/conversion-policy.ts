@@ -1,0 +1,62 @@
+import { TOO_LARGE } from "#api/beyond.ts";
+import { BEYOND_V1ALPHA1_ANNOTATION as BEYOND, GROUP, OPERATOR } from "#api/names.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+
+// The API server checks an object by the schema of the version in which it was written, and stores what the conversion makes of it
+// unchecked. What the annotation says would so get past the schema of v1beta1. So it is only ever what a conversion has made of an object
+// that was checked: whoever writes v1alpha1 may leave it as it was, or remove it. So may who writes v1beta1, where it stays when a conversion
+// could not use it. Where v1alpha1 does not show all of an object, nobody writes it as v1alpha1: the rest would be lost.
+
+export const NOT_BY_HAND = `metadata.annotations[${BEYOND}] is written by conversions alone; leave it as it was read, remove it to drop what only v1beta1 can say, or write v1beta1`;
+
+export const NOT_ALL_SHOWN = `metadata.annotations[${BEYOND}] is "${TOO_LARGE}": v1alpha1 does not show all that the object says, and would drop the rest; write v1beta1`;
+
+/** The policy and its binding. It concerns everybody, and asks nobody. */
+export function conversionPolicy(labels: Readonly<Record<string, string>>) {
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  const name = `${OPERATOR}-conversion`;
+  const metadata = { name, labels };
+  const annotation = (object: string) => `${object}.metadata.?annotations[?'${BEYOND}']`;
+  return [
+    {
+      apiVersion,
+      kind: "ValidatingAdmissionPolicy",
+      metadata,
+      spec: {
+        failurePolicy: "Fail",
+        matchConstraints: {
+          // As it was written: what conversions make of it is another thing.
+          matchPolicy: "Exact",
+          resourceRules: [
+            {
+              apiGroups: [GROUP],
+              apiVersions: ["v1alpha1", "v1beta1"],
+              resources: [ETCD_CLUSTERS, ETCD_PEERS].flatMap(({ plural }) => [plural, `${plural}/status`]),
+              operations: ["CREATE", "UPDATE"],
+            },
+          ],
+        },
+        matchConditions: [{ name: "annotation", expression: `${annotation("object")}.hasValue()` }],
+        validations: [
+          {
+            expression: `request.operation == 'UPDATE' && ${annotation("oldObject")} == ${annotation("object")}`,
+            message: NOT_BY_HAND,
+            reason: "Invalid",
+          },
+          {
+            expression: `request.kind.version != 'v1alpha1' || ${annotation("object")}.orValue('') != '${TOO_LARGE}'`,
+            message: NOT_ALL_SHOWN,
+            reason: "Invalid",
+          },
+        ],
+      },
+    },
+    {
+      apiVersion,
+      kind: "ValidatingAdmissionPolicyBinding",
+      metadata,
+      spec: { policyName: name, validationActions: ["Deny"] },
+    },
+  ];
+}

@@ -1,0 +1,146 @@
+import { beyondIn, withBeyond } from "#api/beyond.ts";
+import { BEYOND_V1ALPHA1_ANNOTATION } from "#api/names.ts";
+import { fromBeyond, podTemplateFromV1alpha1, podTemplateToV1alpha1 } from "#api/pod-template/conversion.ts";
+import { whyNotShape } from "#api/shape.ts";
+import { isSameData } from "#base/hash.ts";
+
+// How does nothing get lost between two versions?
+//   v1beta1 can say all that v1alpha1 can. What it says beyond that rides, on objects of v1alpha1, in one annotation. Whoever writes v1alpha1
+//   and does not name the annotation leaves it alone, as `kubectl apply` does; what v1alpha1 names itself always holds.
+// What if the annotation is not what a conversion writes?
+//   One object must not end a list of all, so nothing is thrown: it is converted as if there were none, and the annotation stays on it. Of
+//   one that has the shape of v1beta1, the same is taken as ever; whoever writes it is refused elsewhere.
+// What of the status?
+//   It is the same in both.
+
+export type Version = "v1alpha1" | "v1beta1";
+type Json = Readonly<Record<string, unknown>>;
+
+/** What the schema of v1beta1 fills in: it need not ride along, and an object without it gets it. */
+const DEFAULTS: Json = {
+  clientService: { type: "ClusterIP" },
+  updateStrategy: { type: "RollingUpdate" },
+  disruptionBudget: "Quorum",
+  paused: false,
+};
+/** What both versions call by the same name. */
+const COMMON = ["replicas", "version", "clusterName", "bootstrap", "clusterID", "clusterToken", "memberID"];
+
+/** What both versions say of a volume, by the same name. */
+const CLAIM = ["accessModes", "storageClassName", "volumeAttributesClassName", "selector"];
+
+/** The object in another version: an EtcdCluster or an EtcdPeer, as the API server has it. Takes any object, and never throws. */
+export function converted(object: Json, kind: string, to: Version, group: string): Json {
+  const apiVersion = `${group}/${to}`;
+  if (object.apiVersion === apiVersion) return object;
+  return to === "v1beta1" ? toV1beta1(object, kind, apiVersion) : toV1alpha1(object, kind, apiVersion);
+}
+
+/**
+ * Why what stands in the annotation cannot be used, of an object of v1alpha1 that has it: what is wrong and what it may be.
+ * @returns undefined when it can
+ */
+export function whyNotBeyond(text: unknown, spec: unknown, kind: string): string | undefined {
+  const beyond = beyondIn(text);
+  if (beyond === undefined) return "it is no JSON object; it must be what a conversion has written";
+  const why = whyNotShape(specToV1beta1(record(spec), kind, beyond), kind);
+  return why === undefined ? undefined : `what it says does not fit v1beta1: ${why}`;
+}
+
+function toV1beta1(object: Json, kind: string, apiVersion: string): Json {
+  const { [BEYOND_V1ALPHA1_ANNOTATION]: text, ...annotations } = annotationsOf(object);
+  const spec = record(object.spec);
+  if (text === undefined || whyNotBeyond(text, spec, kind) !== undefined)
+    return {
+      ...object,
+      apiVersion,
+      metadata: withAnnotations(object, annotationsOf(object)),
+      spec: specToV1beta1(spec, kind, {}),
+    };
+  const whole = specToV1beta1(spec, kind, beyondIn(text) ?? {});
+  return { ...object, apiVersion, metadata: withAnnotations(object, annotations), spec: whole };
+}
+
+function specToV1beta1({ storage, podTemplate, previous, ...rest }: Json, kind: string, beyond: Json): Json {
+  const defaults = kind === "EtcdCluster" ? DEFAULTS : {};
+  return defined({
+    ...defaults,
+    ...without(beyond, COMMON),
+    ...rest,
+    storage: storage === undefined ? undefined : storageFromV1alpha1(record(storage), record(beyond.storage)),
+    podTemplate: podTemplateFromV1alpha1(podTemplate, beyond.podTemplate),
+    previous: previous === undefined ? undefined : previousFromV1alpha1(record(previous), record(beyond.previous)),
+  });
+}
+
+function toV1alpha1(object: Json, kind: string, apiVersion: string): Json {
+  const { storage, podTemplate, previous, ...rest } = record(object.spec);
+  const template = podTemplateToV1alpha1(podTemplate);
+  const volume = storage === undefined ? undefined : storageToV1alpha1(record(storage));
+  const back = previous === undefined ? undefined : previousToV1alpha1(record(previous));
+  const isDefault = ([key, value]: readonly [string, unknown]) => isSameData(value, DEFAULTS[key]);
+  const beyond = defined({
+    ...Object.fromEntries(Object.entries(without(rest, COMMON)).filter((entry) => !isDefault(entry))),
+    storage: volume?.beyond,
+    podTemplate: template.beyond,
+    previous: back?.beyond,
+  });
+  const spec = defined({
+    ...Object.fromEntries(Object.entries(rest).filter(([key]) => COMMON.includes(key))),
+    storage: volume?.said,
+    podTemplate: template.said,
+    previous: back?.said,
+  });
+  const { [BEYOND_V1ALPHA1_ANNOTATION]: left, ...others } = annotationsOf(object);
+  // Usable on an object of v1beta1 it was written by hand, and would become a part of the spec that nobody has checked.
+  const isLeft = left !== undefined && whyNotBeyond(left, spec, kind) !== undefined;
+  const alone = isLeft ? { ...others, [BEYOND_V1ALPHA1_ANNOTATION]: left } : others;
+  const annotations = Object.keys(beyond).length === 0 ? alone : withBeyond(others, beyond);
+  return { ...object, apiVersion, metadata: withAnnotations(object, annotations), spec };
+}
+
+function storageFromV1alpha1({ volumeClaimTemplate }: Json, beyond: Json): Json {
+  const claim = record(volumeClaimTemplate);
+  const size = record(record(claim.resources).requests).storage;
+  return defined({ ...without(beyond, [...CLAIM, "size"]), ...only(claim, CLAIM), size });
+}
+
+function storageToV1alpha1({ size, ...rest }: Json): { said: Json; beyond: Json | undefined } {
+  const resources = size === undefined ? {} : { resources: { requests: { storage: size } } };
+  const said = { volumeClaimTemplate: { ...only(rest, CLAIM), volumeMode: "Filesystem", ...resources } };
+  return { said, beyond: fromBeyond(without(rest, CLAIM)) };
+}
+
+function previousFromV1alpha1({ podTemplate, ...rest }: Json, beyond: Json): Json {
+  return defined({ ...beyond, ...rest, podTemplate: podTemplateFromV1alpha1(podTemplate, beyond.podTemplate) });
+}
+
+function previousToV1alpha1({ version, podTemplate, ...rest }: Json): { said: Json; beyond: Json | undefined } {
+  const { said, beyond } = podTemplateToV1alpha1(podTemplate);
+  return { said: defined({ version, podTemplate: said }), beyond: fromBeyond({ ...rest, podTemplate: beyond }) };
+}
+
+function annotationsOf({ metadata }: Json): Json {
+  return record(record(metadata).annotations);
+}
+
+function withAnnotations(object: Json, annotations: Json): Json {
+  const { annotations: _, ...metadata } = record(object.metadata);
+  return Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations };
+}
+
+function record(value: unknown): Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
+}
+
+function defined(object: Json): Json {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
+}
+
+function only(object: Json, keys: readonly string[]): Json {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => keys.includes(key)));
+}
+
+function without(object: Json, keys: readonly string[]): Json {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
+}

@@ -1,0 +1,105 @@
+import { describe, expect, test } from "vitest";
+import { whyNotTemplate } from "#api/pod-template/reserved.ts";
+import { ALLOWED, FORBIDDEN, SIDECAR } from "#kit/pod-power.ts";
+
+// The policy that holds the operator to it is asked about the same in test/apiserver/admission-policy.test.ts.
+
+describe("a template may not let members", () => {
+  for (const { what, spec } of FORBIDDEN)
+    test(what, () =>
+      expect(whyNotTemplate({ spec })).toEqual([expect.stringMatching(/^spec\.podTemplate\.spec\..* /)]),
+    );
+});
+
+describe("a template may let members", () => {
+  for (const { what, spec } of ALLOWED) test(what, () => expect(whyNotTemplate({ spec })).toEqual([]));
+});
+
+const POD = "spec.podTemplate.spec";
+const NOT = "the operator may not hand out";
+const WHO = "who may write an EtcdCluster need not be allowed to";
+const KINDS = "configMap or downwardAPI or emptyDir or ephemeral or persistentVolumeClaim or projected";
+
+const sentences: readonly (readonly [spec: object, says: string])[] = [
+  [
+    { volumes: [{ name: "x", secret: { secretName: "s" } }] },
+    `${POD}.volumes[0].secret is set; it must be ${KINDS} instead: ${NOT} Secrets: ${WHO} read them`,
+  ],
+  [
+    { volumes: [{ name: "x", hostPath: { path: "/" } }] },
+    `${POD}.volumes[0].hostPath is set; it must be ${KINDS} instead: ${NOT} what belongs to nodes: ${WHO} use it`,
+  ],
+  [
+    { volumes: [{ name: "x", nfs: { server: "s", path: "/" } }] },
+    `${POD}.volumes[0].nfs is set; it must be ${KINDS} instead: ${NOT} any other kind: ${WHO} use it`,
+  ],
+  [
+    { volumes: [{ name: "x", projected: { sources: [{}, { serviceAccountToken: { path: "t" } }] } }] },
+    `${POD}.volumes[0].projected.sources[1].serviceAccountToken is set; it must be clusterTrustBundle or configMap or downwardAPI instead: ${NOT} tokens of service accounts: ${WHO} use them`,
+  ],
+  [
+    { volumes: [{ name: "x", ephemeral: { volumeClaimTemplate: { spec: { volumeName: "v" } } } }] },
+    `${POD}.volumes[0].ephemeral.volumeClaimTemplate.spec.volumeName is "v"; it must be left out: ${NOT} volumes that are there: ${WHO} use them`,
+  ],
+  [
+    { containers: [{ ...SIDECAR, env: [{ name: "S", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] }] },
+    `${POD}.containers[0].env[0].valueFrom.secretKeyRef is set; it must be configMapKeyRef or fieldRef or resourceFieldRef instead: ${NOT} Secrets: ${WHO} read them`,
+  ],
+  [
+    { initContainers: [{ ...SIDECAR, envFrom: [{ secretRef: { name: "s" } }] }] },
+    `${POD}.initContainers[0].envFrom[0].secretRef is set; it must be configMapRef instead: ${NOT} Secrets: ${WHO} read them`,
+  ],
+  [
+    { serviceAccountName: "admin" },
+    `${POD}.serviceAccountName is "admin"; it must be "default" or left out: ${NOT} service accounts: ${WHO} use them`,
+  ],
+  [
+    { automountServiceAccountToken: true },
+    `${POD}.automountServiceAccountToken is true; it must be false or left out: ${NOT} tokens of service accounts: ${WHO} use them`,
+  ],
+  [
+    { resourceClaims: [{ name: "d" }] },
+    `${POD}.resourceClaims is set; it must be left out: ${NOT} devices: ${WHO} use them`,
+  ],
+  [
+    { containers: [{ ...SIDECAR, ports: [{ containerPort: 80, hostPort: 80 }] }] },
+    `${POD}.containers[0].ports[0].hostPort is 80; it must be 0 or left out: ${NOT} what belongs to nodes: ${WHO} use it`,
+  ],
+  [
+    { containers: [{ name: "agent", image: "x", securityContext: { allowPrivilegeEscalation: true } }] },
+    `${POD}.containers[0].securityContext.allowPrivilegeEscalation is true; it must be false or left out: ${NOT} privileges: ${WHO} have them`,
+  ],
+  [
+    { containers: [{ name: "etcd", securityContext: null }] },
+    `${POD}.containers[0].securityContext is null; it must be a map or left out: the operator has things of its own in it`,
+  ],
+  [
+    { containers: [{ name: "etcd", securityContext: { capabilities: { add: ["NET_ADMIN"] } } }] },
+    `${POD}.containers[0].securityContext.capabilities.add is set; it must be left out: ${NOT} privileges: ${WHO} have them`,
+  ],
+  [
+    { containers: [{ ...SIDECAR, lifecycle: { preStop: { httpGet: { host: "h" } } } }] },
+    `${POD}.containers[0].lifecycle.preStop.httpGet.host is "h"; it must be left out: the kubelet asks from the node, and is to ask the pod itself`,
+  ],
+];
+
+describe("what the operator may not hand out is refused in words", () => {
+  for (const [spec, says] of sentences) test(says, () => expect(whyNotTemplate({ spec })).toEqual([says]));
+});
+
+test("what is taken away is not asked for", () => {
+  const spec = {
+    serviceAccountName: null,
+    resourceClaims: null,
+    volumes: [{ name: "x", secret: null, emptyDir: {} }],
+    containers: [
+      {
+        ...SIDECAR,
+        env: [{ name: "S", valueFrom: { secretKeyRef: null } }],
+        lifecycle: null,
+        ports: [{ hostPort: 0, containerPort: 1 }],
+      },
+    ],
+  };
+  expect(whyNotTemplate({ spec })).toEqual([]);
+});

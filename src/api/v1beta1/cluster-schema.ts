@@ -1,0 +1,83 @@
+import { z } from "zod";
+import {
+  annotationsSchema,
+  DEFAULT_VERSION,
+  durationSchema,
+  labelsSchema,
+  replicasSchema,
+  versionSchema,
+} from "#api/common-schema.ts";
+import { etcdSchema } from "#api/v1beta1/etcd-schema.ts";
+import { imageSchema, podTemplateSchema } from "#api/v1beta1/pod-schema.ts";
+import { DEFAULT_STORAGE_SPEC, storageSchema } from "#api/v1beta1/storage-schema.ts";
+
+const clientServiceSchema = z
+  .object({
+    type: z
+      .enum(["ClusterIP", "NodePort", "LoadBalancer"])
+      .default("ClusterIP")
+      .describe("As of a Service. What does not encrypt should not leave the Kubernetes cluster."),
+    metadata: z
+      .object({
+        labels: labelsSchema.describe("Labels of the Service."),
+        annotations: annotationsSchema.describe("Annotations of the Service, such as those that load balancers read."),
+      })
+      .optional(),
+    trafficDistribution: z
+      .enum(["PreferClose", "PreferSameZone", "PreferSameNode"])
+      .optional()
+      .describe("Which members clients are led to first, as of a Service. Without it to any one."),
+  })
+  .describe("The Service NAME-client, which leads clients to members. An edit is carried out at once.");
+
+const updateStrategySchema = z
+  .object({
+    type: z
+      .enum(["RollingUpdate", "OnDelete"])
+      .default("RollingUpdate")
+      .describe(
+        "RollingUpdate: members are restarted one after another. OnDelete: a member gets what is wanted when somebody deletes its pod; the operator restarts only whom it puts back, and Ready waits for nobody.",
+      ),
+    memberTimeout: durationSchema("10s", "24h")
+      .optional()
+      .describe(
+        "How long the first member that is restarted may take until it is healthy, before it is put back and the update stops, such as 10m. Without it the operator's --member-timeout.",
+      ),
+  })
+  .describe("How a running cluster is changed.");
+
+const replacementSchema = z
+  .object({
+    after: durationSchema("0s", "24h", "Never")
+      .optional()
+      .describe(
+        "How long a member may be lost before it is replaced, such as 5m. Never: it is waited for, however long; one whose claim or data is gone or wrong is replaced all the same. Without it the operator's --replace-after.",
+      ),
+  })
+  .describe("When a lost member is replaced by a new one.");
+
+export const clusterSpecSchema = z
+  .object({
+    replicas: replicasSchema,
+    version: versionSchema.default(DEFAULT_VERSION),
+    image: imageSchema.optional(),
+    storage: storageSchema.default(DEFAULT_STORAGE_SPEC),
+    etcd: etcdSchema.optional(),
+    podTemplate: podTemplateSchema.default({}),
+    clientService: clientServiceSchema.default({ type: "ClusterIP" }),
+    updateStrategy: updateStrategySchema.default({ type: "RollingUpdate" }),
+    replacement: replacementSchema.optional(),
+    disruptionBudget: z
+      .enum(["Quorum", "None"])
+      .default("Quorum")
+      .describe(
+        "Quorum: a PodDisruptionBudget lets drains evict members as long as a quorum stays. None: there is no budget, and an update does not keep drains away; somebody else holds evictions back.",
+      ),
+    paused: z
+      .boolean()
+      .default(false)
+      .describe(
+        "The operator looks and tells, and changes nothing. The annotation etcd.improbable.io/paused does the same.",
+      ),
+  })
+  .describe("The etcd cluster that is wanted.");

@@ -1,0 +1,27 @@
+import { z } from "zod";
+import { DEFAULT_VERSION, versionSchema } from "#api/common-schema.ts";
+import { etcdSchema } from "#api/v1beta1/etcd-schema.ts";
+import { PEER_DESCRIPTION, PEER_RULES, placeInCluster } from "#api/v1beta1/place-schema.ts";
+import { imageSchema, podTemplateSchema } from "#api/v1beta1/pod-schema.ts";
+import { DEFAULT_STORAGE_SPEC, storageSchema } from "#api/v1beta1/storage-schema.ts";
+
+/** What of a member people decide, on the EtcdCluster: whoever edits it has members restarted. */
+const memberTemplate = {
+  version: versionSchema.default(DEFAULT_VERSION),
+  image: imageSchema.optional(),
+  etcd: etcdSchema.optional(),
+  podTemplate: podTemplateSchema.default({}),
+};
+
+export const peerSpecSchema = z
+  .object({
+    ...placeInCluster,
+    ...memberTemplate,
+    storage: storageSchema.default(DEFAULT_STORAGE_SPEC),
+    previous: z
+      .object({ ...memberTemplate, version: versionSchema })
+      .optional()
+      .describe("What the member ran before it got what is wanted now: it is put back to it when it does not come up."),
+  })
+  .meta(PEER_RULES)
+  .describe(PEER_DESCRIPTION);

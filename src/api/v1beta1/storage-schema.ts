@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { DEFAULT_STORAGE, STORAGE_IS_FIXED, size } from "#api/common-schema.ts";
+
+export const DEFAULT_STORAGE_SPEC = { size: DEFAULT_STORAGE, accessModes: ["ReadWriteOnce" as const] };
+
+export const storageSchema = z
+  .object({
+    size: size.default(DEFAULT_STORAGE).describe("Size of each member's volume."),
+    storageClassName: z
+      .string()
+      .optional()
+      .describe("Storage class; without it the default class of the Kubernetes cluster is used."),
+    accessModes: z
+      .array(z.enum(["ReadWriteOnce", "ReadWriteOncePod"]))
+      .min(1)
+      .max(1)
+      .default(["ReadWriteOnce"])
+      .describe("One mode; a volume belongs to one member, so shared modes are not accepted."),
+    volumeAttributesClassName: z.string().optional().describe("As of a PersistentVolumeClaim."),
+    selector: z
+      .looseObject({})
+      .optional()
+      .describe("Label selector for existing volumes, as in a PersistentVolumeClaim."),
+  })
+  .meta(STORAGE_IS_FIXED)
+  .describe("Where members keep their data. Claims outlive the cluster: deleting it keeps them.");

@@ -1,0 +1,19 @@
+import { whyNotTemplate } from "#api/pod-template/reserved.ts";
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
+import { isSameData } from "#base/hash.ts";
+import type { Refusal } from "#webhooks/admission-review.ts";
+
+/** Each sentence begins with the field that it is about. */
+const FIELD = /^((?:[^\s[]|\[[^\]]*\])+) (.*)$/s;
+
+/** What of the pod template is not for its author to say. @param before what was there; undefined for a new cluster */
+export function templateRefusals(
+  { podTemplate }: EtcdClusterSpec,
+  before: EtcdClusterSpec | undefined,
+): readonly Refusal[] {
+  if (before !== undefined && isSameData(podTemplate, before.podTemplate)) return [];
+  return whyNotTemplate(podTemplate).map((sentence) => {
+    const [, field = "spec.podTemplate", message = sentence] = FIELD.exec(sentence) ?? [];
+    return { field, message };
+  });
+}

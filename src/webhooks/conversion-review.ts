@@ -1,0 +1,45 @@
+import { expect, invalid, record, text, told } from "#webhooks/untrusted.ts";
+
+// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-request-and-response
+
+const API_VERSION = "apiextensions.k8s.io/v1";
+const KIND = "ConversionReview";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What the API server asks. */
+export interface ConversionRequest {
+  readonly uid: string;
+  /** Group and version that all objects are to have. */
+  readonly desiredAPIVersion: string;
+  /** Checked by nobody: they are converted before their schema is asked, too. */
+  readonly objects: readonly unknown[];
+}
+
+/** @throws OperatorError InvalidSpec when the body is no ConversionReview that asks something */
+export function conversionRequest(body: unknown): ConversionRequest {
+  const review = record(body, "the body");
+  expect("apiVersion", review.apiVersion, API_VERSION);
+  expect("kind", review.kind, KIND);
+  const { uid, desiredAPIVersion, objects } = record(review.request, "request");
+  if (!Array.isArray(objects)) throw invalid(`request.objects is ${told(objects)}; it must be a list`);
+  return {
+    uid: text(uid, "request.uid"),
+    desiredAPIVersion: text(desiredAPIVersion, "request.desiredAPIVersion"),
+    objects,
+  };
+}
+
+/** The answer: all objects, in the order in which they came. */
+export function conversionReview(uid: string, convertedObjects: readonly Json[]): object {
+  return reviewWith({ uid, convertedObjects, result: { status: "Success" } });
+}
+
+/** The answer that nothing could be converted. @param message for who asked the API server */
+export function conversionFailure(uid: string, message: string): object {
+  return reviewWith({ uid, convertedObjects: [], result: { status: "Failure", message } });
+}
+
+function reviewWith(response: object): object {
+  return { apiVersion: API_VERSION, kind: KIND, response };
+}

@@ -1,0 +1,142 @@
+import { describe, expect, test } from "vitest";
+import { BEYOND_V1ALPHA1_ANNOTATION as BEYOND, CONVERSION_PATH } from "#api/names.ts";
+import { type Log, silentLog } from "#base/log.ts";
+import { conversion } from "#webhooks/conversion.ts";
+
+const ALPHA = "etcd.improbable.io/v1alpha1";
+const BETA = "etcd.improbable.io/v1beta1";
+const signal = new AbortController().signal;
+const said: string[] = [];
+const log: Log = { ...silentLog, info: (fields) => void said.push(JSON.stringify(fields)) };
+const webhook = conversion({ log });
+
+function cluster(name: string, apiVersion: string, spec: object, annotations?: object): object {
+  const metadata = { namespace: "foo", name, uid: `uid-of-${name}`, ...(annotations && { annotations }) };
+  return { apiVersion, kind: "EtcdCluster", metadata, spec, status: { ready: "3/3" } };
+}
+
+function review(desiredAPIVersion: unknown, objects: unknown, uid: unknown = "1"): object {
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "ConversionReview",
+    request: { uid, desiredAPIVersion, objects },
+  };
+}
+
+interface Response {
+  readonly uid: string;
+  readonly convertedObjects: readonly Readonly<Record<string, unknown>>[];
+  readonly result: { readonly status: string; readonly message?: string };
+}
+
+async function answered(body: object): Promise<Response> {
+  const answer = (await webhook.answer(body, signal)) as { apiVersion: string; kind: string; response: Response };
+  expect(answer).toMatchObject({ apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview" });
+  return answer.response;
+}
+
+describe("objects are answered in the version that is asked for", () => {
+  const storage = {
+    volumeClaimTemplate: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "8Gi" } } },
+  };
+
+  test("in their order, whatever version each of them has", async () => {
+    const objects = [cluster("a", ALPHA, { replicas: 3, storage }), cluster("b", BETA, { replicas: 5, paused: true })];
+    const up = await answered(review(BETA, objects, "my-uid"));
+    expect(up).toMatchObject({ uid: "my-uid", result: { status: "Success" } });
+    expect(up.convertedObjects).toMatchObject([
+      {
+        apiVersion: BETA,
+        metadata: { name: "a", uid: "uid-of-a" },
+        spec: { storage: { size: "8Gi" } },
+        status: { ready: "3/3" },
+      },
+      objects[1]!,
+    ]);
+    const down = await answered(review(ALPHA, objects));
+    expect(down.convertedObjects[0]).toEqual(objects[0]);
+    expect(down.convertedObjects[1]).toMatchObject({
+      apiVersion: ALPHA,
+      metadata: { name: "b", annotations: { [BEYOND]: '{"paused":true}' } },
+      spec: { replicas: 5 },
+    });
+  });
+
+  test("none, too", async () => {
+    expect(await answered(review(BETA, []))).toMatchObject({ convertedObjects: [], result: { status: "Success" } });
+  });
+
+  test("one whose annotation is of nobody's making does not keep the others from it", async () => {
+    const objects = [
+      cluster("bad", ALPHA, { replicas: 3 }, { [BEYOND]: "{" }),
+      cluster("good", ALPHA, { replicas: 3 }),
+    ];
+    const { result, convertedObjects } = await answered(review(BETA, objects));
+    expect(result).toEqual({ status: "Success" });
+    expect(convertedObjects[0]).toMatchObject({ apiVersion: BETA, metadata: { annotations: { [BEYOND]: "{" } } });
+    expect(convertedObjects[1]).toMatchObject({ apiVersion: BETA, metadata: { name: "good" } });
+  });
+
+  test("what no schema would take passes", async () => {
+    const odd = [null, "text", 5, [], { storage: "much", podTemplate: 7, previous: [] }];
+    for (const spec of odd) {
+      const { result } = await answered(review(BETA, [cluster("odd", ALPHA, spec as object)]));
+      expect(result, JSON.stringify(spec)).toEqual({ status: "Success" });
+    }
+  });
+});
+
+describe("what cannot be converted", () => {
+  const good = cluster("good", ALPHA, { replicas: 3 });
+  const cases: readonly { what: string; object: unknown; says: string }[] = [
+    {
+      what: "a version of nobody's",
+      object: cluster("old", "etcd.improbable.io/v1", {}),
+      says: `EtcdCluster foo/old: apiVersion is "etcd.improbable.io/v1"; it must be ${ALPHA} or ${BETA}`,
+    },
+    {
+      what: "another kind",
+      object: { ...good, kind: "Pod" },
+      says: 'Pod foo/good: kind is "Pod"; it must be EtcdCluster or EtcdPeer',
+    },
+    {
+      what: "no metadata",
+      object: { ...good, metadata: null },
+      says: "object 1: metadata is null; it must be an object",
+    },
+    { what: "no object", object: "good", says: 'object 1: request.objects[1] is "good"; it must be an object' },
+    { what: "nothing", object: null, says: "object 1: request.objects[1] is null; it must be an object" },
+  ];
+
+  test.each(cases)("$what is a failure that names it, and its field", async ({ object, says }) => {
+    said.length = 0;
+    const { uid, convertedObjects, result } = await answered(review(BETA, [good, object], "u"));
+    expect({ uid, convertedObjects, status: result.status }).toEqual({
+      uid: "u",
+      convertedObjects: [],
+      status: "Failure",
+    });
+    expect(result.message).toContain(says);
+    expect(said).toHaveLength(1);
+  });
+
+  test.each([
+    ["no review", { kind: "Pod" }, "apiVersion is missing; it must be apiextensions.k8s.io/v1"],
+    ["another review", { ...review(BETA, []), kind: "AdmissionReview" }, 'kind is "AdmissionReview"'],
+    ["no uid", review(BETA, [], ""), 'request.uid is ""; it must be a text'],
+    ["no list", review(BETA, {}), "request.objects is {}; it must be a list"],
+    ["no version", review(undefined, []), "request.desiredAPIVersion is missing; it must be a text"],
+    [
+      "a version of others",
+      review("apps/v1", []),
+      `request.desiredAPIVersion is "apps/v1"; it must be ${ALPHA} or ${BETA}`,
+    ],
+  ])("a question that is %s is refused", async (_what, body, says) => {
+    const failure = await Promise.resolve()
+      .then(() => webhook.answer(body, signal))
+      .catch((thrown: unknown) => thrown);
+    expect(failure).toMatchObject({ code: "InvalidSpec", message: expect.stringContaining(says) });
+  });
+});
+
+test("is where the API server is told to ask", () => expect(webhook.path).toBe(CONVERSION_PATH));

@@ -1,0 +1,30 @@
+import { OperatorError } from "#base/error.ts";
+
+// What a webhook is asked with was checked by nobody: whoever reaches the port may ask.
+
+/** @throws OperatorError InvalidSpec when it is no object. @param where for the words */
+export function record(value: unknown, where: string): Readonly<Record<string, unknown>> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw invalid(`${where} is ${told(value)}; it must be an object`);
+}
+
+/** @throws OperatorError InvalidSpec when it is no text, or an empty one */
+export function text(value: unknown, where: string): string {
+  if (typeof value === "string" && value !== "") return value;
+  throw invalid(`${where} is ${told(value)}; it must be a text`);
+}
+
+export function invalid(sentence: string): OperatorError {
+  return new OperatorError("InvalidSpec", sentence);
+}
+
+/** @throws OperatorError InvalidSpec when it is not just this */
+export function expect(where: string, is: unknown, mustBe: string): void {
+  if (is !== mustBe) throw invalid(`${where} is ${told(is)}; it must be ${mustBe}`);
+}
+
+/** Short: whoever asks nonsense shall not get all of it back. */
+export function told(value: unknown): string {
+  if (value === undefined) return "missing";
+  return (JSON.stringify(value) ?? String(value)).slice(0, 60);
+}

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { clientService, serviceDiffers, servicePut } from "#cluster/desired/services.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { cluster } from "#kit/cluster.ts";
+import { type Draft, SERVICES, type Service } from "#kube/kinds.ts";
+
+// What becomes of the client Service when somebody edits how it is to be, by the word of a real API server.
+
+const OPTIONS = { signal: new AbortController().signal };
+const namespace = "default";
+
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(async () => await server?.stop());
+
+function wanted(given: EtcdCluster["spec"]["clientService"], name = "my-etcd-client"): Draft<Service> {
+  const { metadata, ...draft } = clientService(cluster({ spec: { clientService: given } }));
+  const { ownerReferences: _, ...rest } = metadata; // there is no cluster that could own it
+  return { ...draft, metadata: { ...rest, namespace, name } };
+}
+
+/** Writes as the operator does, and looks whether anything is left to be written. */
+async function put(live: Service, draft: Draft<Service>): Promise<Service> {
+  const stored = await server.client.replace(SERVICES, servicePut(live, draft), OPTIONS);
+  expect(serviceDiffers(stored, draft)).toBe(false);
+  return stored;
+}
+
+async function patched(live: Service, change: object): Promise<Service> {
+  return await server.client.patch(SERVICES, live.metadata, change, { ...OPTIONS, type: "merge" });
+}
+
+function nodePort(service: Service): number | undefined {
+  return service.spec?.ports?.[0]?.nodePort;
+}
+
+test("it is opened and closed again, and keeps its address; node ports stay as long as they are needed", async () => {
+  const made = await server.client.create(SERVICES, wanted({ type: "ClusterIP" }), OPTIONS);
+  const byPort = await put(made, wanted({ type: "NodePort", metadata: { annotations: { "example.com/a": "1" } } }));
+  expect(nodePort(byPort)).toBeGreaterThan(0);
+  const balanced = await put(byPort, wanted({ type: "LoadBalancer", trafficDistribution: "PreferClose" }));
+  expect(nodePort(balanced)).toBe(nodePort(byPort));
+  const directed = await put(balanced, wanted({ type: "LoadBalancer", metadata: { labels: { team: "a" } } }));
+  expect(nodePort(directed)).toBe(nodePort(byPort));
+  expect(directed.spec).not.toHaveProperty("trafficDistribution");
+  const closed = await put(directed, wanted({ type: "ClusterIP" }));
+  expect(nodePort(closed)).toBeUndefined();
+  expect(closed.spec).toEqual(made.spec);
+  expect(closed.metadata.labels).toEqual(made.metadata.labels);
+  expect(closed.metadata.annotations).toEqual(made.metadata.annotations);
+});
+
+test("what a cloud controller puts on it stays while it is open: its class cannot be changed", async () => {
+  const named = (given: EtcdCluster["spec"]["clientService"]) => wanted(given, "other-client");
+  const made = await server.client.create(SERVICES, named({ type: "ClusterIP" }), OPTIONS);
+  const loadBalancerClass = "example.com/lb";
+  const opened = await patched(made, { spec: { type: "LoadBalancer", loadBalancerClass } });
+  const marked = await patched(opened, {
+    metadata: { annotations: { "cloud.example/id": "7" }, finalizers: ["service.kubernetes.io/load-balancer-cleanup"] },
+    spec: { loadBalancerSourceRanges: ["192.0.2.0/24"], externalTrafficPolicy: "Local" },
+  });
+  const labelled = await put(marked, named({ type: "LoadBalancer", metadata: { labels: { team: "a" } } }));
+  const { resourceVersion: _, ...metadata } = marked.metadata;
+  expect(labelled.metadata).toMatchObject({ finalizers: metadata.finalizers, labels: { team: "a" } });
+  expect(labelled.metadata.annotations).toMatchObject({ "cloud.example/id": "7" });
+  expect(labelled.spec).toEqual(marked.spec);
+  const closed = await put(labelled, named({ type: "ClusterIP" }));
+  expect(closed.spec).toEqual(made.spec);
+  expect(closed.metadata.annotations).toMatchObject({ "cloud.example/id": "7" });
+});

@@ -1,0 +1,456 @@
+import { execFile } from "node:child_process";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { TOO_LARGE } from "#api/beyond.ts";
+import { BEYOND_V1ALPHA1_ANNOTATION as BEYOND, OPERATOR, WEBHOOKS } from "#api/names.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { asOperatorError } from "#base/error.ts";
+import { type Log, silentLog } from "#base/log.ts";
+import { ensureComponents } from "#dev/components.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { NAMESPACES } from "#kit/kinds.ts";
+import { PLAIN } from "#kit/pod-power.ts";
+import { definitionOf, install, leadAdmission, leadConversions } from "#kit/webhooks-apiserver.ts";
+import type { KubeClient } from "#kube/client.ts";
+import {
+  CUSTOM_RESOURCE_DEFINITIONS,
+  type Draft,
+  type KubeObject,
+  type Resource,
+  resource,
+  SECRETS,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+} from "#kube/kinds.ts";
+import { trustedBy } from "#webhooks/certificate/bundle.ts";
+import { startWebhooks, type Webhooks } from "#webhooks/start.ts";
+import { NOT_ALL_SHOWN, NOT_BY_HAND } from "../../scripts/conversion-policy.ts";
+import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scripts/manifests.ts";
+
+// A real API server has EtcdClusters converted by the real webhook, as the shipped manifests tell it to.
+
+const OPTIONS = { signal: new AbortController().signal };
+const MERGE = { ...OPTIONS, type: "merge" } as const;
+const namespace = "foo";
+
+interface Cluster extends KubeObject {
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+const BETA = ETCD_CLUSTERS as unknown as Resource<Cluster>;
+const ALPHA: Resource<Cluster> = { ...BETA, version: "v1alpha1" };
+
+const BINDINGS = resource<KubeObject>({
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  kind: "ValidatingAdmissionPolicyBinding",
+  plural: "validatingadmissionpolicybindings",
+  namespaced: false,
+});
+
+let server: ApiServer;
+let admin: KubeClient;
+let operator: KubeClient;
+let webhooks: Webhooks;
+let stop: AbortController;
+let keeping: Promise<void>;
+const asked: string[] = [];
+const logged: string[] = [];
+
+/** Looks after the certificate twice a second instead of every few minutes. */
+const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 500), signal) };
+
+beforeAll(async () => {
+  server = await startApiServer();
+  admin = server.client;
+  operator = await server.clientFor("operator");
+  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
+  for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")]) await install(admin, manifest);
+});
+afterAll(async () => await server?.stop());
+
+beforeEach(async () => {
+  await serve();
+  await vi.waitFor(() => admin.list(ALPHA, { namespace }, OPTIONS), { timeout: 30_000, interval: 200 });
+  await made("probe", { replicas: 1 });
+  await vi.waitFor(() => admin.get(ALPHA, { namespace, name: "probe" }, OPTIONS), { timeout: 30_000, interval: 200 });
+});
+afterEach(async () => {
+  await unserve();
+  const { metadata } = await admin.get(BETA, { namespace, name: "probe" }, OPTIONS);
+  await admin.delete(BETA, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
+});
+
+async function serve(): Promise<void> {
+  asked.length = 0;
+  logged.length = 0;
+  const say = (fields: object, message: string): void => void logged.push(`${message} ${JSON.stringify(fields)}`);
+  const log: Log = { ...silentLog, info: say, warn: say, error: say };
+  stop = new AbortController();
+  webhooks = await startWebhooks({
+    port: 0,
+    namespace: OPERATOR_NAMESPACE,
+    imageRepository: "registry.example/etcd",
+    kube: operator,
+    clock,
+    log,
+    observe: (path, code) => asked.push(`${path} ${code}`),
+    mayWrite: () => true,
+  });
+  await leadConversions(admin, webhooks.port);
+  await leadAdmission(admin, webhooks.port);
+  keeping = webhooks.run(stop.signal);
+  await vi.waitFor(() => expect(logged.join("\n")).toContain("shows a new certificate"), { timeout: 30_000 });
+}
+
+async function unserve(): Promise<void> {
+  stop.abort();
+  await keeping;
+  await webhooks.close();
+}
+
+async function made(name: string, spec: object, as: Resource<Cluster> = BETA, annotations?: object): Promise<Cluster> {
+  const metadata = { namespace, name, ...(annotations && { annotations }) };
+  const apiVersion = `${as.group}/${as.version}`;
+  return await admin.create(as, { apiVersion, kind: as.kind, metadata, spec } as Draft<Cluster>, OPTIONS);
+}
+
+async function read(name: string, as: Resource<Cluster> = BETA): Promise<Cluster> {
+  return await admin.get(as, { namespace, name }, OPTIONS);
+}
+
+/** All that v1beta1 can say. */
+const EVERYTHING = {
+  replicas: 5,
+  version: "3.6.16",
+  image: { repository: "registry.example/own/etcd", pullSecrets: [{ name: "registry" }] },
+  storage: { size: "20Gi", accessModes: ["ReadWriteOnce"], storageClassName: "fast" },
+  etcd: {
+    quotaBackendBytes: "4Gi",
+    heartbeatInterval: "200ms",
+    electionTimeout: "2s",
+    extraArgs: { "max-txn-ops": "256" },
+  },
+  podTemplate: {
+    metadata: { labels: { team: "storage" }, annotations: { "example.com/team": "storage" } },
+    spec: {
+      priorityClassName: "important",
+      affinity: { nodeAffinity: {} },
+      tolerations: [{ key: "dedicated", operator: "Exists" }],
+      containers: [
+        { name: "shipper", image: "registry.example/shipper:1", ...PLAIN },
+        { name: "etcd", resources: { requests: { cpu: "1", memory: "8Gi" } }, env: [{ name: "A", value: "1" }] },
+      ],
+    },
+  },
+  clientService: { type: "LoadBalancer", metadata: { annotations: { "example.com/internal": "true" } } },
+  updateStrategy: { type: "OnDelete", memberTimeout: "15m" },
+  replacement: { after: "Never" },
+  disruptionBudget: "None",
+  paused: true,
+};
+
+describe("an EtcdCluster of v1alpha1", () => {
+  test("is read as v1beta1, and as it was written", async () => {
+    const written = await made("slide", { replicas: 3 }, ALPHA);
+    expect((await read("slide")).spec).toEqual({
+      replicas: 3,
+      version: "3.6.16",
+      storage: { size: "8Gi", accessModes: ["ReadWriteOnce"] },
+      podTemplate: {},
+      clientService: { type: "ClusterIP" },
+      updateStrategy: { type: "RollingUpdate" },
+      disruptionBudget: "Quorum",
+      paused: false,
+    });
+    const again = await read("slide", ALPHA);
+    expect(again).toEqual(written);
+    expect(again.spec).toMatchObject({
+      storage: { volumeClaimTemplate: { resources: { requests: { storage: "8Gi" } } } },
+    });
+    expect(again.metadata.annotations).toBeUndefined();
+    expect(asked).toContain("/conversion 200");
+  });
+
+  test("is checked by the webhook that is told of v1beta1, and by its own schema", async () => {
+    asked.length = 0;
+    await made("checked", { replicas: 3 }, ALPHA);
+    expect(asked).toContain("/admission/etcdclusters 200");
+    await expect(made("refused", { replicas: 9 }, ALPHA)).rejects.toThrow("spec.replicas");
+    await expect(made("refused", { replicas: 3, storage: "much" }, ALPHA)).rejects.toThrow("spec.storage");
+  });
+});
+
+describe("what v1alpha1 cannot say, and a conversion has not made", () => {
+  // The schema of v1beta1 would not be asked.
+  const planted = JSON.stringify({ podTemplate: { spec: { containers: "text" } }, disruptionBudget: "Bogus" });
+
+  test("is refused when it is written by hand, and may be left alone or removed", async () => {
+    let number = 0;
+    for (const text of [planted, "{"]) {
+      // A policy counts a moment after it was made.
+      const refused = async () =>
+        await expect(made(`planted-${number++}`, { replicas: 3 }, ALPHA, { [BEYOND]: text })).rejects.toThrow(
+          NOT_BY_HAND,
+        );
+      await vi.waitFor(refused, { timeout: 30_000, interval: 200 });
+    }
+    const name = "by-hand";
+    await made(name, { replicas: 3, disruptionBudget: "None" });
+    const written = (annotation: string | null, spec: object) => {
+      const patch = { metadata: { annotations: { [BEYOND]: annotation } }, spec };
+      return admin.patch(ALPHA, { namespace, name }, patch, MERGE);
+    };
+    await expect(written(planted, {})).rejects.toThrow(NOT_BY_HAND);
+    await written((await read(name, ALPHA)).metadata.annotations![BEYOND]!, { replicas: 5 });
+    expect((await read(name)).spec).toMatchObject({ replicas: 5, disruptionBudget: "None" });
+    await written(null, {});
+    expect((await read(name)).spec).toMatchObject({ replicas: 5, disruptionBudget: "Quorum" });
+    await expect(written(planted, {})).rejects.toThrow(NOT_BY_HAND);
+  });
+});
+
+/** Without the policy and the webhook that check what is written, as before there were any. */
+async function unguarded(work: () => Promise<unknown>): Promise<void> {
+  const policy = await admin.get(BINDINGS, { name: `${OPERATOR}-conversion` }, OPTIONS);
+  const config = await admin.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
+  await admin.delete(BINDINGS, policy.metadata, { ...OPTIONS, preconditions: { uid: policy.metadata.uid } });
+  const none = await admin.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, { ...config, webhooks: [] }, OPTIONS);
+  await systemClock.sleep(2_000, OPTIONS.signal); // until the API server knows
+  await work();
+  await admin.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, { ...none, webhooks: config.webhooks! }, OPTIONS);
+  const { uid: _, resourceVersion: __, ...metadata } = policy.metadata;
+  await admin.create(BINDINGS, { ...policy, metadata } as Draft<KubeObject>, OPTIONS);
+  await systemClock.sleep(2_000, OPTIONS.signal);
+}
+
+async function deleted(as: Resource<Cluster>, name: string): Promise<void> {
+  const { metadata } = await read(name, as);
+  await admin.delete(as, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
+}
+
+/** Has v1alpha1 stored, as the release before did. */
+async function storedAs(version: string): Promise<void> {
+  const definition = await definitionOf(admin, BETA);
+  const versions = definition.spec.versions.map((each) => ({ ...each, storage: each.name === version }));
+  const { name } = definition.metadata;
+  await admin.patch(CUSTOM_RESOURCE_DEFINITIONS, { name }, { spec: { versions } }, MERGE);
+  await systemClock.sleep(3_000, OPTIONS.signal);
+}
+
+describe("an EtcdCluster that a release before has stored with an annotation of somebody's own", () => {
+  const texts = ["{", '{"podTemplate":{"spec":{"containers":[null]}}}', '{"paused":"maybe"}', TOO_LARGE];
+
+  test("hides no other one, can be written in both versions, and be deleted", async () => {
+    const name = (index: number) => `of-old-${index}`;
+    await unguarded(async () => {
+      await storedAs("v1alpha1");
+      for (const [index, text] of texts.entries()) await made(name(index), { replicas: 3 }, ALPHA, { [BEYOND]: text });
+      await storedAs("v1beta1");
+    });
+    for (const as of [ALPHA, BETA]) {
+      const { items } = await operator.list(as, {}, OPTIONS);
+      const found = items.filter(({ metadata }) => metadata.name.startsWith("of-old-"));
+      expect(found.map(({ metadata }) => metadata.annotations?.[BEYOND])).toEqual(texts);
+    }
+    for (const [index, text] of texts.entries()) {
+      const ref = { namespace, name: name(index) };
+      await admin.patch(BETA, ref, { spec: { replicas: 5 } }, MERGE);
+      if (text === TOO_LARGE)
+        await expect(admin.patch(ALPHA, ref, { spec: { replicas: 7 } }, MERGE)).rejects.toThrow(NOT_ALL_SHOWN);
+      else await admin.patch(ALPHA, ref, { spec: { replicas: 7 } }, MERGE);
+      const { metadata, spec } = await read(name(index));
+      expect(metadata.annotations).toEqual({ [BEYOND]: text });
+      expect(spec.replicas).toBe(text === TOO_LARGE ? 5 : 7);
+      await deleted(index % 2 === 0 ? ALPHA : BETA, name(index));
+    }
+  }, 120_000);
+});
+
+describe("an EtcdCluster that says more than an annotation of v1alpha1 can hold", () => {
+  const large = (name: string, bytes: number) => made(name, { replicas: 3, podTemplate: podTemplateOf(bytes) });
+  const podTemplateOf = (bytes: number) => ({
+    spec: { containers: [{ name: "side", image: "i", ...PLAIN, env: [{ name: "A", value: "x".repeat(bytes) }] }] },
+  });
+
+  test("is refused", async () => {
+    await expect(large("too-large", 300_000)).rejects.toThrow("v1alpha1 could not show it");
+  });
+
+  test("and came while nobody checked it ends no list, and is written as v1beta1 alone", async () => {
+    const name = "unchecked";
+    await unguarded(async () => await vi.waitFor(() => large(name, 300_000), { timeout: 30_000, interval: 200 }));
+    const { items } = await admin.list(ALPHA, {}, OPTIONS);
+    const shown = items.find(({ metadata }) => metadata.name === name);
+    expect(shown?.metadata.annotations).toEqual({ [BEYOND]: TOO_LARGE });
+    const edit = { spec: { replicas: 5 } };
+    const edited = async () =>
+      await expect(admin.patch(ALPHA, { namespace, name }, edit, MERGE)).rejects.toThrow(NOT_ALL_SHOWN);
+    await vi.waitFor(edited, { timeout: 30_000, interval: 200 });
+    const status = { ...MERGE, subresource: "status" };
+    await expect(admin.patch(ALPHA, { namespace, name }, { status: { ready: "3/3" } }, status)).rejects.toThrow(
+      NOT_ALL_SHOWN,
+    );
+    await admin.patch(BETA, { namespace, name }, edit, MERGE);
+    expect((await read(name)).spec).toMatchObject({ replicas: 5, podTemplate: podTemplateOf(300_000) });
+    await deleted(ALPHA, name);
+  });
+
+  test("nobody writes the annotation as v1beta1 either", async () => {
+    for (const text of ["{", '{"paused":true}'])
+      await expect(made("by-hand-beta", { replicas: 3 }, BETA, { [BEYOND]: text })).rejects.toThrow(NOT_BY_HAND);
+  });
+});
+
+describe("an EtcdCluster of v1beta1 that says everything", () => {
+  let number = 0;
+  let name: string;
+  beforeEach(async () => {
+    name = `everything-${number++}`;
+    expect((await made(name, EVERYTHING)).spec).toEqual(EVERYTHING);
+  });
+
+  test("is read as v1alpha1, and put back as it was read", async () => {
+    const alpha = await read(name, ALPHA);
+    expect(alpha.apiVersion).toBe("etcd.improbable.io/v1alpha1");
+    expect(alpha.spec).toEqual({
+      replicas: 5,
+      version: "3.6.16",
+      storage: {
+        volumeClaimTemplate: {
+          accessModes: ["ReadWriteOnce"],
+          volumeMode: "Filesystem",
+          storageClassName: "fast",
+          resources: { requests: { storage: "20Gi" } },
+        },
+      },
+      podTemplate: {
+        metadata: { annotations: { "example.com/team": "storage" } },
+        resources: { requests: { cpu: "1", memory: "8Gi" } },
+        affinity: { nodeAffinity: {} },
+      },
+    });
+    const put = await admin.replace(ALPHA, alpha, OPTIONS);
+    expect(put.metadata.generation).toBe(alpha.metadata.generation);
+    expect((await read(name)).spec).toEqual(EVERYTHING);
+  });
+
+  test("keeps all of it when its release is edited as v1alpha1", async () => {
+    await admin.patch(ALPHA, { namespace, name }, { spec: { version: "3.6.17" } }, MERGE);
+    expect((await read(name)).spec).toEqual({ ...EVERYTHING, version: "3.6.17" });
+  });
+
+  test("keeps all of it when it is scaled as v1alpha1", async () => {
+    const scale = { ...MERGE, subresource: "scale" };
+    await admin.patch(ALPHA, { namespace, name }, { spec: { replicas: 7 } }, scale);
+    expect((await read(name)).spec).toEqual({ ...EVERYTHING, replicas: 7 });
+  });
+
+  test("keeps all of it when v1alpha1 is applied by the server", async () => {
+    const metadata = { namespace, name };
+    const draft = { apiVersion: "etcd.improbable.io/v1alpha1", kind: ALPHA.kind, metadata, spec: { replicas: 3 } };
+    await admin.apply(ALPHA, draft, { ...OPTIONS, force: true });
+    expect((await read(name)).spec).toEqual({ ...EVERYTHING, replicas: 3 });
+  });
+
+  test("keeps all of it when kubectl applies the manifest of v1alpha1, and applies it again with another number", async () => {
+    const { kubectl } = await ensureComponents(["kubectl"], async (_text, work) => await work(() => {}));
+    const apply = async (replicas: number): Promise<string> => {
+      const metadata = { name, namespace };
+      const manifest = { apiVersion: "etcd.improbable.io/v1alpha1", kind: "EtcdCluster", metadata, spec: { replicas } };
+      return await new Promise((resolve, reject) => {
+        const args = ["--kubeconfig", server.kubeconfig, "apply", "-f", "-"];
+        const child = execFile(kubectl, args, (error, out) => (error ? reject(error) : resolve(out)));
+        child.stdin?.end(JSON.stringify(manifest));
+      });
+    };
+    for (const replicas of [3, 5]) {
+      expect(await apply(replicas)).toContain("configured");
+      expect((await read(name)).spec).toEqual({ ...EVERYTHING, replicas });
+    }
+    expect(await apply(5)).toContain("unchanged");
+  }, 300_000);
+});
+
+describe("many EtcdClusters", () => {
+  const COUNT = 500;
+  const names = Array.from({ length: COUNT }, (_, index) => `many-${index}`);
+
+  async function side(count: number, work: (name: string) => Promise<unknown>): Promise<void> {
+    const queue = [...names];
+    const worker = async () => {
+      for (let name = queue.pop(); name !== undefined; name = queue.pop()) await work(name);
+    };
+    await Promise.all(Array.from({ length: count }, worker));
+  }
+
+  test("are listed and written in both versions, also while another certificate is made and trusted: no call fails", async () => {
+    await side(8, (name) => made(name, { ...EVERYTHING, replicas: 3 }));
+    const load = { lists: 0, writes: 0, failed: [] as string[] };
+    let isOver = false;
+    const again = async (work: (turn: number) => Promise<void>) => {
+      for (let turn = 0; !isOver; turn++)
+        await work(turn).catch((thrown: unknown) => load.failed.push(asOperatorError(thrown).message));
+    };
+    const lister = (as: Resource<Cluster>) =>
+      again(async () => {
+        // When a definition has changed, the API server reads all its objects anew, and has each of them converted.
+        const { items } = await admin.list(as, { namespace }, { ...OPTIONS, deadlineMs: 60_000 });
+        const many = items.filter(({ metadata }) => metadata.name.startsWith("many-"));
+        if (many.length !== COUNT) load.failed.push(`${many.length} in a list of ${as.version}`);
+        if (many.some(({ apiVersion }) => apiVersion !== `${as.group}/${as.version}`))
+          load.failed.push("another version");
+        load.lists++;
+      });
+    const writer = (as: Resource<Cluster>, offset: number) =>
+      again(async (turn) => {
+        const name = names[(turn * 7 + offset) % COUNT]!;
+        await admin.patch(as, { namespace, name }, { spec: { replicas: 3 + (turn % 4) } }, MERGE);
+        load.writes++;
+      });
+    const workers = [lister(ALPHA), lister(BETA), writer(ALPHA, 0), writer(BETA, 3)];
+    const trusted = async () => trustedBy((await definitionOf(admin, BETA)).spec.conversion!.webhook!.clientConfig!);
+    const before = await trusted();
+    try {
+      await systemClock.sleep(3_000);
+      const { metadata } = await admin.get(SECRETS, { namespace: OPERATOR_NAMESPACE, name: WEBHOOKS }, OPTIONS);
+      await admin.delete(SECRETS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
+      const shown = () => logged.filter((line) => line.startsWith("shows a new certificate")).length;
+      await vi.waitFor(() => expect(shown()).toBe(2), { timeout: 60_000 });
+      await systemClock.sleep(3_000);
+    } finally {
+      isOver = true;
+      await Promise.all(workers);
+    }
+    expect(load.failed).toEqual([]);
+    expect(load.lists).toBeGreaterThan(10);
+    expect(load.writes).toBeGreaterThan(50);
+    const after = await trusted();
+    expect(before).not.toContain(after[0]);
+    expect(asked.filter((each) => each.startsWith("/conversion") && !each.endsWith(" 200"))).toEqual([]);
+    for (const { spec } of (await admin.list(BETA, { namespace }, OPTIONS)).items.filter(({ metadata }) =>
+      metadata.name.startsWith("many-"),
+    ))
+      expect({ ...spec, replicas: 3 }).toEqual({ ...EVERYTHING, replicas: 3 });
+    await side(8, async (name) => {
+      const object = await read(name);
+      await admin.delete(BETA, object.metadata, { ...OPTIONS, preconditions: { uid: object.metadata.uid } });
+    });
+  }, 240_000);
+});
+
+describe("while no operator runs", () => {
+  test("v1beta1 goes on, v1alpha1 fails in words that say why, and goes on when there is one again", async () => {
+    await made("lonely", { replicas: 3 });
+    await unserve();
+    try {
+      await expect(admin.get(ALPHA, { namespace, name: "lonely" }, { ...OPTIONS, deadlineMs: 3_000 })).rejects.toThrow(
+        /conversion webhook for etcd.improbable.io\/v1beta1, Kind=EtcdCluster failed/,
+      );
+      await admin.patch(BETA, { namespace, name: "lonely" }, { spec: { replicas: 5 } }, MERGE);
+      expect((await read("lonely")).spec.replicas).toBe(5);
+    } finally {
+      await serve();
+    }
+    await vi.waitFor(async () => expect((await read("lonely", ALPHA)).spec.replicas).toBe(5), { timeout: 30_000 });
+  });
+});

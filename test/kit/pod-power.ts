@@ -1,0 +1,211 @@
+// What gives a pod more power than the operator may hand out, and what does not. Two have to agree on it: whyNotTemplate, by which people
+// hear it, and the policy that holds the operator to it.
+
+export interface PodPart {
+  readonly what: string;
+  /** As in `spec.podTemplate.spec`. */
+  readonly spec: object;
+}
+
+/** What the policy says of it. */
+export interface ForbiddenPart extends PodPart {
+  readonly says: string;
+}
+
+const MOUNTS = "mount nothing but configMap, downwardAPI, emptyDir";
+const NEW_VOLUMES = "are new ones, neither one by its name nor a copy";
+const ENVIRONMENT = "have no Secrets in their environment";
+const TOKEN = "get no token";
+const ACCOUNT = "run under no service account but the default one";
+const DEVICES = "claim no devices";
+const NODE = "do not share the network, processes or memory of their node";
+const NODE_PORT = "take no port of their node";
+const PRIVILEGES = "do not gain privileges";
+const HOST = "name no host: they ask their own pod";
+
+const UNPRIVILEGED = { allowPrivilegeEscalation: false };
+/** What the operator says of every container of which people say nothing else. */
+export const PLAIN = { securityContext: UNPRIVILEGED };
+export const SIDECAR = { name: "agent", image: "agent:1", ...PLAIN };
+
+function volume(what: string, kind: object, says = MOUNTS): ForbiddenPart {
+  return { what: `mount ${what}`, spec: { volumes: [{ name: "more", ...kind }] }, says };
+}
+
+function pod(what: string, spec: object, says: string): ForbiddenPart {
+  return { what, spec, says };
+}
+
+/** The same for etcd's container, for one beside it and for one that runs before it. */
+function container(what: string, part: object, says: string): readonly ForbiddenPart[] {
+  return [
+    { what, spec: { containers: [{ name: "etcd", ...part }] }, says },
+    { what: `${what} in a sidecar`, spec: { containers: [{ ...SIDECAR, ...part }] }, says },
+    { what: `${what} at first`, spec: { initContainers: [{ ...SIDECAR, ...part }] }, says },
+  ];
+}
+
+function claim(spec: object): object {
+  const wanted = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+  return { ephemeral: { volumeClaimTemplate: { spec: { ...wanted, ...spec } } } };
+}
+
+function projected(source: object): object {
+  return { projected: { sources: [source] } };
+}
+
+const OTHER_HANDLERS = [
+  { httpGet: { host: "192.0.2.1", port: 80, path: "/" } },
+  { tcpSocket: { host: "192.0.2.1", port: 80 } },
+];
+
+export const FORBIDDEN: readonly ForbiddenPart[] = [
+  volume("a Secret", { secret: { secretName: "s" } }),
+  volume("a folder of the node", { hostPath: { path: "/" } }),
+  volume("what a driver may read a Secret for", { csi: { driver: "d", nodePublishSecretRef: { name: "s" } } }),
+  volume("a token", projected({ serviceAccountToken: { path: "t" } })),
+  volume("a Secret among others", projected({ secret: { name: "s" } })),
+  volume("somebody's volume", claim({ volumeName: "somebody-elses" }), NEW_VOLUMES),
+  volume("a copy", claim({ dataSource: { kind: "PersistentVolumeClaim", name: "somebody-elses" } }), NEW_VOLUMES),
+  volume(
+    "a copy of another kind",
+    claim({ dataSourceRef: { apiGroup: "example.com", kind: "Image", name: "somebody-elses" } }),
+    NEW_VOLUMES,
+  ),
+  ...container(
+    "read Secrets as its environment",
+    { envFrom: [{ prefix: "S_", secretRef: { name: "s" } }] },
+    ENVIRONMENT,
+  ),
+  ...container(
+    "read a Secret as a variable",
+    { env: [{ name: "S", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] },
+    ENVIRONMENT,
+  ),
+  pod("get a token", { automountServiceAccountToken: true }, TOKEN),
+  pod("get a token by default", { automountServiceAccountToken: null }, TOKEN),
+  pod("have an account of its own", { serviceAccountName: "somebody-elses" }, ACCOUNT),
+  pod("have an account of its own by the old name", { serviceAccount: "somebody-elses" }, ACCOUNT),
+  pod("claim a device", { resourceClaims: [{ name: "d", resourceClaimName: "d" }] }, DEVICES),
+  ...["hostNetwork", "hostPID", "hostIPC"].map((shared) => pod(`have ${shared}`, { [shared]: true }, NODE)),
+  ...container("listen on a port of the node", { ports: [{ containerPort: 9999, hostPort: 9999 }] }, NODE_PORT),
+  ...container("escalate", { securityContext: { allowPrivilegeEscalation: true } }, PRIVILEGES),
+  ...container("escalate by default", { securityContext: { allowPrivilegeEscalation: null } }, PRIVILEGES),
+  ...container("say nothing of privileges", { securityContext: null }, PRIVILEGES),
+  ...container(
+    "have a capability",
+    { securityContext: { ...UNPRIVILEGED, capabilities: { add: ["SYS_ADMIN"] } } },
+    PRIVILEGES,
+  ),
+  ...OTHER_HANDLERS.flatMap((handler) => [
+    ...["startupProbe", "livenessProbe", "readinessProbe"].map((probe) =>
+      pod(
+        `ask others by a ${probe} (${Object.keys(handler)})`,
+        { containers: [{ ...SIDECAR, [probe]: handler }] },
+        HOST,
+      ),
+    ),
+    ...["postStart", "preStop"].flatMap((hook) => [
+      pod(
+        `ask others at ${hook} of a sidecar (${Object.keys(handler)})`,
+        { containers: [{ ...SIDECAR, lifecycle: { [hook]: handler } }] },
+        HOST,
+      ),
+      pod(
+        `ask others at ${hook} of etcd (${Object.keys(handler)})`,
+        { containers: [{ name: "etcd", lifecycle: { [hook]: handler } }] },
+        HOST,
+      ),
+    ]),
+  ]),
+];
+
+export const ALLOWED: readonly PodPart[] = [
+  {
+    what: "have a sidecar, one that runs before and one that runs from then on",
+    spec: {
+      initContainers: [
+        { ...SIDECAR, name: "first" },
+        { ...SIDECAR, name: "proxy", restartPolicy: "Always" },
+      ],
+      containers: [{ ...SIDECAR, livenessProbe: { httpGet: { port: 80, path: "/" } } }],
+    },
+  },
+  {
+    what: "mount what is no Secret",
+    spec: {
+      volumes: [
+        { name: "a", emptyDir: {} },
+        { name: "b", configMap: { name: "settings" } },
+        { name: "c", downwardAPI: { items: [{ path: "n", fieldRef: { fieldPath: "metadata.name" } }] } },
+        { name: "d", persistentVolumeClaim: { claimName: "shared" } },
+        { name: "e", ...claim({}) },
+        { name: "f", ...projected({ configMap: { name: "settings" } }) },
+        {
+          name: "g",
+          ...projected({ downwardAPI: { items: [{ path: "n", fieldRef: { fieldPath: "metadata.name" } }] } }),
+        },
+        { name: "h" },
+      ],
+    },
+  },
+  ...[{ name: "etcd" }, SIDECAR].map((each) => ({
+    what: `have an environment of what is no Secret (${each.name})`,
+    spec: {
+      containers: [
+        {
+          ...each,
+          envFrom: [{ prefix: "APP_", configMapRef: { name: "settings" } }],
+          env: [
+            { name: "PLAIN", value: "x" },
+            { name: "FROM_SETTINGS", valueFrom: { configMapKeyRef: { name: "settings", key: "k" } } },
+            { name: "OWN_ADDRESS", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } },
+            { name: "OWN_LIMIT", valueFrom: { resourceFieldRef: { containerName: "etcd", resource: "limits.cpu" } } },
+          ],
+          lifecycle: { preStop: { httpGet: { port: 80, path: "/" } } },
+        },
+      ],
+    },
+  })),
+  { what: "have the default account by its name", spec: { serviceAccountName: "default" } },
+  {
+    what: "run wherever they are wanted, before others, with images of a registry that asks who pulls",
+    spec: {
+      priorityClassName: "",
+      tolerations: [{ operator: "Exists" }],
+      nodeSelector: { "example.com/pool": "etcd" },
+      imagePullSecrets: [{ name: "registry" }],
+    },
+  },
+];
+
+/** What people put into members beside etcd, all at once. */
+export const WHOLE_TEMPLATE = {
+  metadata: { labels: { "example.com/team": "shop" }, annotations: { "example.com/scrape": "true" } },
+  spec: {
+    priorityClassName: "important",
+    tolerations: [{ key: "example.com/pool", operator: "Equal", value: "etcd", effect: "NoSchedule" }],
+    nodeSelector: { "example.com/pool": "etcd" },
+    imagePullSecrets: [{ name: "registry" }],
+    initContainers: [{ ...SIDECAR, name: "first", command: ["sh", "-c", "true"] }],
+    containers: [
+      {
+        name: "etcd",
+        resources: { requests: { cpu: "1", memory: "2Gi" } },
+        env: [{ name: "TZ", value: "UTC" }],
+        volumeMounts: [{ name: "settings", mountPath: "/etc/settings", readOnly: true }],
+      },
+      {
+        ...SIDECAR,
+        ports: [{ containerPort: 9100, name: "metrics" }],
+        env: [{ name: "LEVEL", valueFrom: { configMapKeyRef: { name: "agent", key: "level" } } }],
+        volumeMounts: [
+          { name: "settings", mountPath: "/etc/agent" },
+          { name: "etcd-data", mountPath: "/data", readOnly: true },
+        ],
+        readinessProbe: { httpGet: { path: "/", port: 9100 } },
+      },
+    ],
+    volumes: [{ name: "settings", configMap: { name: "agent" } }],
+  },
+};
