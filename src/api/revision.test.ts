@@ -201,6 +201,7 @@ describe("in v1beta1 a revision is the same when", () => {
         { podTemplate: { spec: { tolerations: [{ key: "a" }] } } },
         { podTemplate: { spec: { tolerations: [{ key: "a" }], volumes: [], initContainers: [] } } },
         { podTemplate: { spec: { tolerations: [{ key: "a" }], containers: [{ name: "etcd", env: [] }] } } },
+        { podTemplate: { spec: { tolerations: [{ key: "a" }], nodeSelector: {}, securityContext: {} } } },
       ],
     },
     {

@@ -35,13 +35,13 @@ export function revisionOf({ version, image, etcd, podTemplate }: MemberTemplate
     labels: unlessEmpty(metadata?.labels),
     image: imageMeaning(image),
     etcd: optionsMeaning(etcd),
-    container: withoutEmptyLists(container),
+    container: withoutEmpty(container),
     sidecars: unlessEmpty(sorted(sidecars.map(containerMeaning))),
     // They run one after another.
     initContainers: Array.isArray(initContainers) ? unlessEmpty(initContainers.map(containerMeaning)) : undefined,
     // An empty list takes the default away.
     topologySpreadConstraints: unordered(topologySpreadConstraints),
-    pod: withoutEmptyLists(pod),
+    pod: withoutEmpty(pod),
   });
 }
 
@@ -70,9 +70,9 @@ function optionsMeaning(etcd: MemberTemplate["etcd"]): object | undefined {
 function containerMeaning(container: unknown): unknown {
   if (!isMap(container)) return container;
   const { resources } = container;
-  if (!isMap(resources)) return withoutEmptyLists(container);
+  if (!isMap(resources)) return withoutEmpty(container);
   const { limits, requests, ...rest } = resources;
-  return withoutEmptyLists({
+  return withoutEmpty({
     ...container,
     resources: { ...rest, limits: amounts(limits), requests: amounts(requests) },
   });
@@ -99,9 +99,10 @@ function unlessEmpty<T extends object>(value: T | null | undefined): T | undefin
   return isEmpty || value === null ? undefined : value;
 }
 
-/** A list of nothing adds nothing to what the operator says. Null takes something of it away, so it means something. */
-function withoutEmptyLists(map: object): object | undefined {
-  const entries = Object.entries(map).filter(([, value]) => !(Array.isArray(value) && value.length === 0));
+/** A list or a map of nothing adds nothing to what the operator says. Null takes something of it away, so it means something. */
+function withoutEmpty(map: object): object | undefined {
+  const isEmpty = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  const entries = Object.entries(map).filter(([, value]) => !isEmpty(value));
   return unlessEmpty(
     Object.fromEntries(
       entries.map(([key, value]) => [key, Array.isArray(value) && !ORDERED.has(key) ? sorted(value) : value]),

@@ -26,6 +26,16 @@ const cases: { name: string; given: ClusterSnapshot; expect: readonly string[] }
   { name: "nobody before the stated time", given: sickFor(down, "my-etcd-1", 299_999), expect: [] },
   { name: "who is lost for the stated time", given: sickFor(down, "my-etcd-1", 300_000), expect: ["my-etcd-1"] },
   {
+    name: "nobody of whom no time has been counted, with no patience at all",
+    given: { ...down, replaceAfterMs: 0 },
+    expect: [],
+  },
+  {
+    name: "with no patience at all who is seen to be lost for any time",
+    given: { ...sickFor(down, "my-etcd-1", 1), replaceAfterMs: 0 },
+    expect: ["my-etcd-1"],
+  },
+  {
     name: "nobody whose claim is gone for less than ten seconds",
     given: withoutClaim(sickFor(down, "my-etcd-1", 9_999), "my-etcd-1"),
     expect: [],

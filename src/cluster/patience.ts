@@ -61,10 +61,15 @@ export function isVouchedFor(snapshot: ClusterSnapshot, member: KnownMember): bo
 
 /** Voters of ours that are lost for longer than they may be, the longest first. */
 export function givenUp(snapshot: ClusterSnapshot): readonly KnownMember[] {
-  return ownVoters(snapshot)
-    .filter((member) => !takesPart(snapshot, member) && !isVouchedFor(snapshot, member))
-    .filter((member) => lostForMs(snapshot, member) >= patienceMs(snapshot, member))
-    .sort((a, b) => lostForMs(snapshot, b) - lostForMs(snapshot, a));
+  return (
+    ownVoters(snapshot)
+      .filter((member) => !takesPart(snapshot, member) && !isVouchedFor(snapshot, member))
+      // Of whom no time has been counted, as of one that comes up after a restart, nobody has seen that it is lost.
+      .filter(
+        (member) => lostForMs(snapshot, member) > 0 && lostForMs(snapshot, member) >= patienceMs(snapshot, member),
+      )
+      .sort((a, b) => lostForMs(snapshot, b) - lostForMs(snapshot, a))
+  );
 }
 
 /** Whether the member's data is wrong, or was not there when it started, so that nobody's word that it runs would help. */

@@ -1,10 +1,12 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { versionSchema } from "#api/common-schema.ts";
+import { templateIn } from "#api/revision.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { runningVersion, templateFor, versionOf } from "#cluster/versions.ts";
 import { isRelease } from "#etcd/version.ts";
 import { cluster } from "#kit/cluster.ts";
+import { madeFrom, OLD, withPeer, withTurn } from "#kit/cluster-rolling.ts";
 import { withResources } from "#kit/pod-template.ts";
 
 interface Given {
@@ -72,6 +74,42 @@ test("versions: whatever the schema lets pass can be compared, as what a member 
       expect([peer, told]).toContain(runningVersion(running({ peers: [peer, told], told: [told, peer] })));
     }),
   );
+});
+
+describe("versions: what a new member gets is what members run, flags and release alike", () => {
+  const flags = (name: string) => ({ etcd: { extraArgs: { [name]: "10m" } } });
+  const old = { ...OLD, version: "3.5.35", ...flags("experimental-corrupt-check-time") };
+  const next = { ...OLD, version: "3.6.16", ...flags("corrupt-check-time") };
+  const whole = cluster({ spec: next });
+  const before = whole.peers.reduce(
+    (given, { metadata: { name } }) => madeFrom(withPeer(given, name, { spec: old }), name, old),
+    whole,
+  );
+  const updated = (snapshot: ClusterSnapshot, name: string) => madeFrom(withTurn(snapshot, name, next), name, next);
+  const telling = (snapshot: ClusterSnapshot, ...versions: readonly string[]): ClusterSnapshot => {
+    const members = versions.map((version, n) => ({ name: `my-etcd-${n}`, version })) as never;
+    const { cluster, peers } = snapshot;
+    return {
+      ...snapshot,
+      peers: peers.slice(0, versions.length),
+      cluster: { ...cluster, status: { ...cluster.status, members } },
+    };
+  };
+
+  test("also in the middle of an update, of which one member has been lost", () => {
+    const half = withTurn(updated(before, "my-etcd-0"), "my-etcd-1", next);
+    expect(templateFor(telling(half, "3.6.16", "3.5.35"), "my-etcd-3")).toEqual(templateIn(old));
+  });
+
+  test("what they ran before the update is over with it", () => {
+    const done = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(updated, before);
+    expect(templateFor(telling(done, "3.6.16", "3.6.16", "3.6.16"), "my-etcd-3")).toEqual(templateIn(next));
+  });
+
+  test("also where an image is of another release than it is called", () => {
+    const called = telling({ ...before, cluster: { ...before.cluster, spec: whole.cluster.spec } }, "3.6.1", "3.6.1");
+    expect(templateFor(called, "my-etcd-3")).toEqual({ ...templateIn(old), version: "3.6.1" });
+  });
 });
 
 test("versions: a member keeps its podTemplate, and a new one gets what most have", () => {

@@ -43,13 +43,22 @@ export function templateFor(snapshot: ClusterSnapshot, name: string): MemberTemp
   return { ...templateIn(own), version: versionOf(snapshot, name) };
 }
 
-/** What most members run; what the spec asks for as long as there is none. */
+/** What most members run, of those that run the release of the cluster; what the spec asks for as long as there is none. */
 export function templateOfMost(snapshot: ClusterSnapshot): MemberTemplate {
-  const { cluster, peers } = snapshot;
-  const revision = ({ spec }: EtcdPeer) => revisionOf(spec);
-  const count = (peer: EtcdPeer) => peers.filter((other) => revision(other) === revision(peer)).length;
-  const [most] = [...peers].sort((a, b) => count(b) - count(a));
-  return { ...templateIn((most ?? cluster).spec), version: runningVersion(snapshot) };
+  const version = runningVersion(snapshot);
+  const running = snapshot.peers.map((peer) => templateRun(snapshot, peer));
+  const alike = running.filter((each) => each.version === version);
+  const templates = alike.length > 0 ? alike : running;
+  const count = (one: MemberTemplate) => templates.filter((each) => revisionOf(each) === revisionOf(one)).length;
+  const [most] = [...templates].sort((a, b) => count(b) - count(a));
+  return { ...templateIn(most ?? snapshot.cluster.spec), version };
+}
+
+/** What the member runs: what its EtcdPeer says is a wish until it has restarted. */
+function templateRun({ pods }: ClusterSnapshot, { metadata, spec }: EtcdPeer): MemberTemplate {
+  const running = runningRevision(pods.get(metadata.name));
+  const { previous } = spec;
+  return previous !== undefined && running === revisionOf(previous) ? previous : spec;
 }
 
 /** The revision that the pod was made from; `undefined` for one that an earlier release made, until that is noted. */

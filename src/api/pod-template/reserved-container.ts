@@ -111,6 +111,12 @@ function whyNotEtcd(etcd: Part): readonly string[] {
         ({ value: { prefix }, field }) =>
           `${field}.prefix is ${valueText(prefix)}; it must be one such as APP_, so that no variable begins with ETCD_: etcd takes those for flags, and flags go into spec.etcd.extraArgs`,
       ),
+    ...[etcd.value.terminationMessagePath]
+      .filter((path) => typeof path === "string" && touchesData(path))
+      .map(
+        (path) =>
+          `${etcd.field}.terminationMessagePath is ${valueText(path)}; it must be neither above nor below ${VOLUME_PATH}, nor this: the kubelet puts an empty file there`,
+      ),
     ...itemsOf(etcd, "volumeMounts")
       .filter(({ value: { mountPath } }) => typeof mountPath === "string" && touchesData(mountPath))
       .map(

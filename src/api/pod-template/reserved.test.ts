@@ -418,6 +418,15 @@ function removals(
   return typeof value === "object" && value !== null ? fieldsOf(value, path, within) : [];
 }
 
+test("the kubelet puts no file of its own among etcd's data", () => {
+  const given = (terminationMessagePath: string) =>
+    whyNotTemplate({ spec: { containers: [{ name: "etcd", terminationMessagePath }] } });
+  expect(given("/var/lib/etcd/data/member/snap/db")).toEqual([
+    'spec.podTemplate.spec.containers[0].terminationMessagePath is "/var/lib/etcd/data/member/snap/db"; it must be neither above nor below /var/lib/etcd, nor this: the kubelet puts an empty file there',
+  ]);
+  expect(given("/dev/termination-log")).toEqual([]);
+});
+
 test("of all that the operator puts into a pod, a template may take away this and nothing else", () => {
   const whole = podTemplate(peer({ spec: { podTemplate: withResources({ limits: { cpu: 2 } }) } }));
   const fields = removals(whole, "", (part) => part);

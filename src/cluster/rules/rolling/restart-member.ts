@@ -32,7 +32,9 @@ export const restartMember: ClusterRule = {
     const unfit = ownVoters(snapshot).find((other) => other.id !== member.id && isUnfit(snapshot, other));
     if (unfit !== undefined) return held(snapshot, `${name} restarts once ${unfit.name} ${whyUnfit(snapshot, unfit)}`);
     const heir = heirOf(snapshot, member);
-    if (leaderOf(snapshot)?.id === member.id && heir !== undefined) {
+    // Only the leader itself can be asked to hand the lead over. When it gives no answer, it restarts all the same.
+    const answers = snapshot.endpoints.get(name)?.is === "present";
+    if (leaderOf(snapshot)?.id === member.id && answers && heir !== undefined) {
       const because = `${name} leads and is about to restart; ${heir.name} takes over`;
       return step("restart-member", because, { do: "moveLeader", from: name, to: heir.name, id: idOf(heir) });
     }

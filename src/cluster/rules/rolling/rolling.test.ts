@@ -107,6 +107,10 @@ const say = (message: string) => ({
   ],
 });
 
+function unanswered(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  return { ...snapshot, endpoints: new Map([...snapshot.endpoints].filter(([each]) => each !== name)) };
+}
+
 const cases: Readonly<Record<string, readonly Case[]>> = {
   "no-version-path": [
     { name: "a patch back is a way", given: cluster({ spec: { version: "3.6.1" } }), says: undefined },
@@ -166,6 +170,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "time before the update does not count",
       given: withUpdate(late, { since: "2026-01-01T11:50:01Z" }),
+      says: undefined,
+    },
+    {
+      name: "nor does time before its pod was made, whoever restarted it",
+      given: withPod(late, "my-etcd-2", { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } }),
       says: undefined,
     },
     {
@@ -576,6 +585,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "the leader hands the leadership on first",
       given: withTurn(wanting(NEWER, { leader: "my-etcd-2" }), "my-etcd-2"),
       says: { step: { do: "moveLeader", from: "my-etcd-2", to: "my-etcd-0" } },
+    },
+    {
+      name: "a leader that gives no answer restarts all the same",
+      given: unanswered(withTurn(wanting(NEWER, { leader: "my-etcd-2" }), "my-etcd-2"), "my-etcd-2"),
+      says: restarts("my-etcd-2"),
     },
     {
       name: "to whom runs what is wanted, although another one knows more",

@@ -1,6 +1,6 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { isVouchedFor, unfitForMs } from "#cluster/patience.ts";
-import { canary, stoppedUpdate } from "#cluster/rolling.ts";
+import { canary, isYoung, stoppedUpdate } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, healthOf, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { isReady, lastWords, whyNotRunning } from "#kube/pod.ts";
@@ -14,6 +14,8 @@ export const stopUpdate: ClusterRule = {
     if (first === undefined || stoppedUpdate(snapshot) !== undefined) return undefined;
     // The operator may be the only one that cannot see it.
     if (isVouchedFor(snapshot, first)) return undefined;
+    // Time before the restart says nothing of what it was restarted with.
+    if (isYoung(snapshot, first)) return undefined;
     const since = Date.parse(snapshot.cluster.status?.update?.since ?? "");
     const waitedMs = Math.min(unfitForMs(snapshot, first), Math.abs(snapshot.takenAtMs - since));
     if (waitedMs < snapshot.memberTimeoutMs) return undefined;
