@@ -606,3 +606,24 @@ test("a bundle is read as its certificates, in order; what is none is left out",
   expect(certificatesIn("")).toEqual([]);
   expect(certificatesIn("-----BEGIN CERTIFICATE-----\nbm8=\n-----END CERTIFICATE-----")).toEqual([]);
 });
+
+test("who has made a certificate says whom to trust, also when it learns in between that another one leads", async () => {
+  const starting = new Replica(objects, clock);
+  objects.failing = (call) => {
+    if (call.startsWith("create secrets")) starting.mayWrite = false;
+    return undefined;
+  };
+  await starting.keeper.look(signal);
+  expect(objects.trusted).toEqual([objects.material.authority.certificate]);
+  expect(starting.shown?.certificate).toBe(objects.material.serving.certificate);
+  // It says so once: whoever leads looks after the rest.
+  objects.writes.length = 0;
+  const { configuration } = objects;
+  const webhooks = configuration.webhooks!.map((webhook) => ({
+    ...webhook,
+    clientConfig: { ...webhook.clientConfig, caBundle: "" },
+  }));
+  objects.put(`validatingwebhookconfigurations/${OPERATOR}`, { ...configuration, webhooks } as never);
+  await starting.keeper.look(signal);
+  expect(objects.trusted).toEqual([]);
+});

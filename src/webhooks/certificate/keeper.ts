@@ -73,6 +73,8 @@ export class CertificateKeeper {
   /** A certificate that is to be shown, and since when it was seen to be trusted. */
   #next: { readonly certificate: string; readonly sinceMs: number } | undefined;
   #failure = "";
+  /** Whether this process has made a certificate, and has yet to say everywhere whom to trust. */
+  #owesTrust = false;
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -134,11 +136,11 @@ export class CertificateKeeper {
     live: Secret | undefined,
     signal: AbortSignal,
   ): Promise<{ readonly material: Material | undefined; readonly due?: Due | undefined }> {
-    const { clock, namespace, mayWrite } = this.#options;
+    const { clock, namespace } = this.#options;
     const found = live === undefined ? { unusable: "it is not there" } : materialOf(live);
     const material = "unusable" in found ? undefined : found;
     const due = material === undefined ? "authority" : dueOf(material, webhookHost(namespace), clock.wallMs());
-    if (due === undefined || due === "earlier" || !mayWrite()) return { material, due };
+    if (due === undefined || due === "earlier" || !this.#mayWrite()) return { material, due };
     const why = "unusable" in found ? found.unusable : `its ${due === "serving" ? "certificate" : "authority"} is due`;
     if (live !== undefined && !isOwnSecret(live)) {
       const is = `Secret ${namespace}/${WEBHOOKS} is not the operator's, which has labelled its own, and ${why}`;
@@ -148,6 +150,7 @@ export class CertificateKeeper {
     }
     const remade = await this.#remade(due, material, signal);
     await this.#write(remade, live, signal);
+    this.#owesTrust = true;
     this.#options.log.info({ namespace, name: WEBHOOKS, because: why }, "made a certificate for the webhooks");
     return { material: remade };
   }
@@ -184,8 +187,8 @@ export class CertificateKeeper {
 
   /** Has the authorities trusted wherever somebody calls us. @returns whether that of the certificate is trusted everywhere */
   async #haveTrusted(material: Material, signal: AbortSignal): Promise<boolean> {
-    const { mayWrite, holders } = this.#options;
-    if (!mayWrite() && this.#shown === material.serving.certificate) return true;
+    const { holders } = this.#options;
+    if (!this.#mayWrite() && this.#shown === material.serving.certificate) return true;
     const authorities = certificatesIn(bundleOf(material));
     let isTrusted = true;
     for (const holder of holders) {
@@ -193,10 +196,16 @@ export class CertificateKeeper {
       if (object === undefined) continue; // nobody calls
       const configs = this.#configsIn(holder, object);
       if (configs.every((config) => trusts(config, authorities))) continue;
-      if (mayWrite()) await this.#tell(holder, object, authorities, signal);
+      if (this.#mayWrite()) await this.#tell(holder, object, authorities, signal);
       else isTrusted &&= configs.every((config) => isTrustedBy(material.serving.certificate, trustedBy(config)));
     }
+    this.#owesTrust = false;
     return isTrusted;
+  }
+
+  /** Who has made a certificate also says whom to trust: a process that starts may learn in between that another one leads. */
+  #mayWrite(): boolean {
+    return this.#owesTrust || this.#options.mayWrite();
   }
 
   async #held<T extends KubeObject>({ resource, name }: BundleHolder<T>, signal: AbortSignal): Promise<T | undefined> {
