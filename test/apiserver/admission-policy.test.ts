@@ -630,12 +630,12 @@ describe("with the rights that are shipped", () => {
       await operator.replace(CUSTOM_RESOURCE_DEFINITIONS, same, { ...OPTIONS, subresource: "status" });
     }
     const draft = { ...crdManifests()[0], metadata: { name: "things.example.com" } } as never;
-    for (const refused of [
-      operator.list(CUSTOM_RESOURCE_DEFINITIONS, {}, OPTIONS),
-      operator.get(CUSTOM_RESOURCE_DEFINITIONS, { name: "things.example.com" }, OPTIONS),
-      operator.create(CUSTOM_RESOURCE_DEFINITIONS, draft, OPTIONS),
-    ])
-      await expect(refused).rejects.toMatchObject({ code: "KubeForbidden" });
+    const refused: readonly (() => Promise<unknown>)[] = [
+      () => operator.list(CUSTOM_RESOURCE_DEFINITIONS, {}, OPTIONS),
+      () => operator.get(CUSTOM_RESOURCE_DEFINITIONS, { name: "things.example.com" }, OPTIONS),
+      () => operator.create(CUSTOM_RESOURCE_DEFINITIONS, draft, OPTIONS),
+    ];
+    for (const ask of refused) await expect(ask()).rejects.toMatchObject({ code: "KubeForbidden" });
   });
 
   test("of what governs admission the operator writes its own webhooks, and nothing else", async () => {
