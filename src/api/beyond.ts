@@ -1,4 +1,5 @@
 import { BEYOND_V1ALPHA1_ANNOTATION } from "#api/names.ts";
+import { isMap } from "#api/pod-template/merge.ts";
 
 // What is in the annotation?
 //   What v1beta1 says of an object of v1alpha1 beyond what v1alpha1 can, as JSON. Conversions write it, and nobody else may; yet releases
@@ -18,7 +19,7 @@ export function beyondIn(text: unknown): Json | undefined {
   if (typeof text !== "string") return undefined;
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+    return isMap(value) ? value : undefined;
   } catch {
     return undefined; // whoever asks tells so, where it can be told
   }

@@ -1,6 +1,7 @@
 import { beyondIn, withBeyond } from "#api/beyond.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION } from "#api/names.ts";
 import { fromBeyond, podTemplateFromV1alpha1, podTemplateToV1alpha1 } from "#api/pod-template/conversion.ts";
+import { record } from "#api/pod-template/merge.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { isSameData } from "#base/hash.ts";
 
@@ -127,10 +128,6 @@ function annotationsOf({ metadata }: Json): Json {
 function withAnnotations(object: Json, annotations: Json): Json {
   const { annotations: _, ...metadata } = record(object.metadata);
   return Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations };
-}
-
-function record(value: unknown): Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
 }
 
 function defined(object: Json): Json {

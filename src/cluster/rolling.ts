@@ -25,8 +25,7 @@ export function templateOf({ spec }: EtcdPeer): MemberTemplate {
 
 /** What the spec asks for; of the release only what members can go to, else what they run; what no member could run, not at all. */
 export const wantedTemplate = remembered((snapshot): MemberTemplate => {
-  const asked = askedTemplate(snapshot);
-  return whyRefused(snapshot).length === 0 ? asked : templateOfMost(snapshot);
+  return whyRefused(snapshot).length === 0 ? askedTemplate(snapshot) : templateOfMost(snapshot);
 });
 
 /** Why what the spec asks for can be given to no member: a sentence for each reason. */
@@ -38,14 +37,14 @@ export const whyRefused = remembered((snapshot): readonly string[] => {
   return whyNotSpec(asked, asked.version);
 });
 
-function askedTemplate(snapshot: ClusterSnapshot): MemberTemplate {
+const askedTemplate = remembered((snapshot): MemberTemplate => {
   const { version } = snapshot.cluster.spec;
   const running = runningVersion(snapshot);
   const possible = [version, running, ...versionsInUse(snapshot)].find(
     (each) => whyNoPathTo(snapshot, each) === undefined,
   );
   return { ...templateIn(snapshot.cluster.spec), version: possible ?? running };
-}
+});
 
 export const wantedRevision = remembered((snapshot) => revisionOf(wantedTemplate(snapshot)));
 

@@ -1,5 +1,5 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
-import { isMap } from "#api/pod-template/merge.ts";
+import { isMap, record } from "#api/pod-template/merge.ts";
 
 // v1alpha1 says three things of a pod: its annotations, the resources of etcd's container and an affinity. v1beta1 says them, and all else,
 // as a Pod does.
@@ -80,8 +80,4 @@ function without(object: Json, key: string): Json {
 
 function list(value: unknown): readonly Json[] {
   return Array.isArray(value) ? value.filter(isMap) : [];
-}
-
-function record(value: unknown): Json {
-  return isMap(value) ? value : {};
 }

@@ -38,6 +38,11 @@ export function isMap(value: unknown): value is Values {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The map; an empty one where there is something else. */
+export function record(value: unknown): Values {
+  return isMap(value) ? value : {};
+}
+
 /** @param path of the value, without places in lists */
 function merged(ours: unknown, theirs: unknown, path: string): unknown {
   if (isMap(theirs)) return mergedMap(isMap(ours) ? ours : {}, theirs, path);
