@@ -2,6 +2,8 @@ import {
   CLAIM_CLUSTER_ID_ANNOTATION,
   CLAIM_CLUSTER_TOKEN_ANNOTATION,
   CLAIM_MEMBER_ID_ANNOTATION,
+  CLUSTER_LABEL,
+  DATA_VOLUME,
   GROUP,
   MANAGED_BY_LABEL,
   OPERATOR,
@@ -53,6 +55,7 @@ const VARIABLES: readonly Named[] = [
     name: "changesDefinitionStatus",
     expression: "variables.isDefinition && variables.updates && request.?subResource.orValue('') == 'status'",
   },
+  { name: "memberPrefix", expression: `variables.labels[?'${CLUSTER_LABEL}'].orValue('') + '-'` },
   { name: "containers", expression: "pod.containers + pod.?initContainers.orValue([])" },
   {
     name: "probes",
@@ -188,6 +191,15 @@ export const VALIDATIONS: readonly Validation[] = [
         ` ${EXISTING.map((field) => `!volume.?ephemeral.?volumeClaimTemplate.?spec.?${field}.hasValue()`).join(" && ")})`,
     ),
     message: "volumes that pods of the operator's ReplicaSets bring are new ones, neither one by its name nor a copy",
+  },
+  {
+    // Two that write to the same data destroy them.
+    expression: inTemplate(
+      `!variables.writesReplicaSet || pod.?volumes.orValue([]).all(volume, volume.name == '${DATA_VOLUME}'` +
+        " || !volume.?persistentVolumeClaim.?claimName.orValue('').startsWith(variables.memberPrefix)" +
+        " || !volume.persistentVolumeClaim.claimName.substring(size(variables.memberPrefix)).matches('^[0-9]+$'))",
+    ),
+    message: "pods of the operator's ReplicaSets mount no claim of a member beside its own data",
   },
   {
     expression:

@@ -97,7 +97,7 @@ test("what has the shape can be looked at by whoever plans with it; and nothing 
       if (whyNotShape(spec, "EtcdCluster") !== undefined) return;
       fitting++;
       expect(() => revisionOf(spec)).not.toThrow();
-      expect(() => whyNotSpec(spec, "3.6.16")).not.toThrow();
+      expect(() => whyNotSpec(spec, "3.6.16", "my-etcd")).not.toThrow();
     }),
     { numRuns: 2_000 },
   );

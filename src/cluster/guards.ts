@@ -65,7 +65,7 @@ const runnableOnly: ClusterGuard = {
     if (spec === undefined) return undefined;
     // Who has it already is none the better for being left alone.
     if (step.do === "replacePeer" && revisionOf(step.live.spec) === revisionOf(spec)) return undefined;
-    return whyNotShape(spec, ETCD_PEERS.kind) ?? whyNotSpec(spec, spec.version)[0];
+    return whyNotShape(spec, ETCD_PEERS.kind) ?? whyNotSpec(spec, spec.version, spec.clusterName)[0];
   },
 };
 

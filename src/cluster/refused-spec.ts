@@ -8,12 +8,13 @@ import { whyNotFlags } from "#etcd/flags.ts";
 
 /**
  * Why the spec cannot be carried out, whatever the members run: sentences that name the field, what it is and what it may be.
- * @param version the release that members would run
+ * @param version the release that members would run @param cluster its name
  */
 export function whyNotSpec(
   { etcd, podTemplate }: Pick<EtcdClusterSpec, "etcd" | "podTemplate">,
   version: string,
+  cluster: string,
 ): readonly string[] {
   const flags = whyNotFlags(etcd?.extraArgs ?? {}, version).map((why) => `spec.etcd.extraArgs: ${why}`);
-  return [...flags, ...whyNotTemplate(podTemplate)];
+  return [...flags, ...whyNotTemplate(podTemplate, cluster)];
 }

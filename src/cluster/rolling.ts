@@ -34,7 +34,7 @@ export const whyRefused = remembered((snapshot): readonly string[] => {
   const why = whyNotShape(snapshot.cluster.spec, ETCD_CLUSTERS.kind);
   if (why !== undefined) return [why];
   const asked = askedTemplate(snapshot);
-  return whyNotSpec(asked, asked.version);
+  return whyNotSpec(asked, asked.version, snapshot.cluster.metadata.name);
 });
 
 const askedTemplate = remembered((snapshot): MemberTemplate => {

@@ -204,6 +204,38 @@ test("claims that a person must look at are a refusal, too", async () => {
   expect((await ask({ object: object() })).status?.details.causes).toHaveLength(2);
 });
 
+const MOUNT = { spec: { ...RICH.spec, volumes: [{ name: "x", persistentVolumeClaim: { claimName: "other-0" } }] } };
+
+test("a pod template that mounts the claim of another cluster's member is refused, and one that mounts any other is not", async () => {
+  const { metadata, ...rest } = claim("other-0");
+  const labels = { ...metadata.labels, "etcd.improbable.io/cluster-name": "other" };
+  const asked =
+    'list persistentvolumeclaims {"namespace":"foo","labelSelector":"app.kubernetes.io/managed-by=etcd-cluster-operator"}';
+  const update = () => ask({ operation: "UPDATE", object: object({ podTemplate: MOUNT }), oldObject: object() });
+  expect(await update()).toEqual({ uid: "uid-1", allowed: true });
+  expect(calls).toContain(asked);
+  claims = () => Promise.resolve({ items: [{ ...rest, metadata: { ...metadata, labels } }], resourceVersion: "1" });
+  for (const { allowed, status } of [await update(), await ask({ object: object({ podTemplate: MOUNT }) })]) {
+    expect(allowed).toBe(false);
+    expect(status?.message).toContain(
+      'spec.podTemplate.spec.volumes[0].persistentVolumeClaim.claimName: is "other-0"; it must be another one: this is the claim of a member of other, and whoever else writes there destroys its data',
+    );
+  }
+  const kept = object({ podTemplate: MOUNT, replicas: 5 });
+  expect((await ask({ operation: "UPDATE", object: kept, oldObject: object({ podTemplate: MOUNT }) })).allowed).toBe(
+    true,
+  );
+});
+
+test("claims that cannot be asked about are let through, and that is told", async () => {
+  claims = () => Promise.reject(new OperatorError("KubeUnavailable", "no answer within 3000 ms"));
+  const now = object({ podTemplate: MOUNT });
+  expect((await ask({ operation: "UPDATE", object: now, oldObject: object() })).allowed).toBe(true);
+  expect(logged).toEqual([
+    "a pod template was let through without a look at the claims that it mounts: no answer within 3000 ms",
+  ]);
+});
+
 describe("what cannot be asked is let through:", () => {
   const failures: readonly { name: string; error: unknown }[] = [
     { name: "no answer", error: new OperatorError("KubeUnavailable", "no answer within 3000 ms") },

@@ -6,7 +6,7 @@ import { asOperatorError } from "#base/error.ts";
 import { isSameData } from "#base/hash.ts";
 import type { Log } from "#base/log.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { PERSISTENT_VOLUME_CLAIMS, REPLICA_SETS } from "#kube/kinds.ts";
+import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, REPLICA_SETS } from "#kube/kinds.ts";
 import {
   type AdmissionRequest,
   admissionRequest,
@@ -17,6 +17,7 @@ import {
 import { beyondFindings } from "#webhooks/checks/beyond.ts";
 import { flagRefusals, unwiseFlags } from "#webhooks/checks/flags.ts";
 import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
+import { mountedClaimRefusals, mountsClaims } from "#webhooks/checks/mounted-claims.ts";
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
 import { resourceWarnings } from "#webhooks/checks/resources.ts";
@@ -82,12 +83,13 @@ async function findingsOf(
   if (cluster.metadata.deletionTimestamp !== undefined) return NO_FINDINGS; // whoever lets go of it shall not be held up
   const isNew = operation === "CREATE";
   const before = isNew ? undefined : clusterIn(oldObject, "request.oldObject");
-  const refusals = [...templateRefusals(cluster.spec, before?.spec), ...flagRefusals(cluster.spec, before?.spec)];
+  const refusals = [...templateRefusals(cluster, before), ...flagRefusals(cluster.spec, before?.spec)];
   const beyond = beyondFindings(cluster, before);
   const isNewTemplate = before === undefined || !isSameData(templateIn(cluster.spec), templateIn(before.spec));
   const asked = await Promise.all([
     // What is refused anyway would be tried without it.
     isNewTemplate && refusals.length === 0 ? triedOut(tools, cluster, signal) : NO_FINDINGS,
+    isNewTemplate && refusals.length === 0 ? withMounts(tools, cluster, signal) : NO_FINDINGS,
     isNew ? withClaims(tools, cluster, signal) : NO_FINDINGS,
   ]);
   const unwise = [replicaWarnings, resourceWarnings, unwiseFlags].flatMap((of) => of(cluster.spec, before?.spec));
@@ -111,16 +113,37 @@ async function triedOut({ kube, imageRepository, log }: ClusterAdmission, cluste
   }
 }
 
+/** Asks whether claims that the pod template mounts are members'. */
+async function withMounts(tools: ClusterAdmission, cluster: EtcdCluster, signal: AbortSignal) {
+  if (!mountsClaims(cluster)) return NO_FINDINGS;
+  const message = "a pod template was let through without a look at the claims that it mounts";
+  return await claimsAsked(tools, cluster, {}, mountedClaimRefusals, message, signal);
+}
+
 /** Asks whether there are claims of that name, and if so, what of them. */
-async function withClaims({ kube, log }: ClusterAdmission, cluster: EtcdCluster, signal: AbortSignal) {
-  const { namespace, name } = cluster.metadata;
-  const labelSelector = selectorText({ [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: name });
+async function withClaims(tools: ClusterAdmission, cluster: EtcdCluster, signal: AbortSignal) {
+  const labels = { [CLUSTER_LABEL]: cluster.metadata.name };
+  const message = "a new cluster was let through without a look at its claims";
+  return await claimsAsked(tools, cluster, labels, keptClaimRefusals, message, signal);
+}
+
+/** @param labels of claims of ours that matter @param message for the log, if it cannot be asked */
+async function claimsAsked(
+  { kube, log }: ClusterAdmission,
+  cluster: EtcdCluster,
+  labels: Readonly<Record<string, string>>,
+  refusals: (cluster: EtcdCluster, claims: readonly PersistentVolumeClaim[]) => Findings["refusals"],
+  message: string,
+  signal: AbortSignal,
+): Promise<Findings> {
+  const { namespace } = cluster.metadata;
+  const labelSelector = selectorText({ [MANAGED_BY_LABEL]: OPERATOR, ...labels });
   try {
     const options = { signal, deadlineMs: ASK_WITHIN_MS };
     const { items } = await kube.list(PERSISTENT_VOLUME_CLAIMS, { namespace, labelSelector }, options);
-    return { refusals: keptClaimRefusals(cluster, items), warnings: [] };
+    return { refusals: refusals(cluster, items), warnings: [] };
   } catch (thrown) {
-    untold(log, cluster, asOperatorError(thrown).message, "a new cluster was let through without a look at its claims");
+    untold(log, cluster, asOperatorError(thrown).message, message);
     return NO_FINDINGS;
   }
 }

@@ -480,6 +480,24 @@ describe("EtcdClusters", () => {
     expect((await person.create(name, GOOD)).refusal).toBeUndefined();
   });
 
+  test("that mount the claim of another cluster's member are refused", async () => {
+    await serve();
+    const labels = memberLabels("other", "other-0");
+    const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+    for (const metadata of [{ name: "other-0", labels }, { name: "files" }]) {
+      const draft = { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { namespace, ...metadata }, spec };
+      await admin.create(PERSISTENT_VOLUME_CLAIMS, draft as never, OPTIONS);
+    }
+    const mounting = (claimName: string) =>
+      template(AMPLE, { volumes: [{ name: "more", persistentVolumeClaim: { claimName } }] });
+    const name = named();
+    const { refusal } = await person.create(name, { replicas: 3, podTemplate: mounting("other-0") });
+    expect(refusal).toContain(
+      `${REFUSED(name)}spec.podTemplate.spec.volumes[0].persistentVolumeClaim.claimName: is "other-0"; it must be another one: this is the claim of a member of other, `,
+    );
+    expect(await person.create(name, { replicas: 3, podTemplate: mounting("files") })).toEqual(SILENCE);
+  });
+
   test("are let through when a webhook of somebody else would refuse their members, with its words as a warning", async () => {
     const policy = {
       apiVersion: "admissionregistration.k8s.io/v1",

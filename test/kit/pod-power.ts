@@ -14,6 +14,7 @@ export interface ForbiddenPart extends PodPart {
 
 const MOUNTS = "mount nothing but configMap, downwardAPI, emptyDir";
 const NEW_VOLUMES = "are new ones, neither one by its name nor a copy";
+const MEMBERS_DATA = "mount no claim of a member beside its own data";
 const ENVIRONMENT = "have no Secrets in their environment";
 const TOKEN = "get no token";
 const ACCOUNT = "run under no service account but the default one";
@@ -65,6 +66,8 @@ export const FORBIDDEN: readonly ForbiddenPart[] = [
   volume("what a driver may read a Secret for", { csi: { driver: "d", nodePublishSecretRef: { name: "s" } } }),
   volume("a token", projected({ serviceAccountToken: { path: "t" } })),
   volume("a Secret among others", projected({ secret: { name: "s" } })),
+  volume("a member's data", { persistentVolumeClaim: { claimName: "my-etcd-1" } }, MEMBERS_DATA),
+  volume("its own data", { persistentVolumeClaim: { claimName: "my-etcd-0", readOnly: true } }, MEMBERS_DATA),
   volume("somebody's volume", claim({ volumeName: "somebody-elses" }), NEW_VOLUMES),
   volume("a copy", claim({ dataSource: { kind: "PersistentVolumeClaim", name: "somebody-elses" } }), NEW_VOLUMES),
   volume(
@@ -138,7 +141,7 @@ export const ALLOWED: readonly PodPart[] = [
         { name: "a", emptyDir: {} },
         { name: "b", configMap: { name: "settings" } },
         { name: "c", downwardAPI: { items: [{ path: "n", fieldRef: { fieldPath: "metadata.name" } }] } },
-        { name: "d", persistentVolumeClaim: { claimName: "shared" } },
+        { name: "d", persistentVolumeClaim: { claimName: "my-etcd-shared" } },
         { name: "e", ...claim({}) },
         { name: "f", ...projected({ configMap: { name: "settings" } }) },
         {

@@ -7,12 +7,12 @@ import { ALLOWED, FORBIDDEN, SIDECAR } from "#kit/pod-power.ts";
 describe("a template may not let members", () => {
   for (const { what, spec } of FORBIDDEN)
     test(what, () =>
-      expect(whyNotTemplate({ spec })).toEqual([expect.stringMatching(/^spec\.podTemplate\.spec\..* /)]),
+      expect(whyNotTemplate({ spec }, "my-etcd")).toEqual([expect.stringMatching(/^spec\.podTemplate\.spec\..* /)]),
     );
 });
 
 describe("a template may let members", () => {
-  for (const { what, spec } of ALLOWED) test(what, () => expect(whyNotTemplate({ spec })).toEqual([]));
+  for (const { what, spec } of ALLOWED) test(what, () => expect(whyNotTemplate({ spec }, "my-etcd")).toEqual([]));
 });
 
 const POD = "spec.podTemplate.spec";
@@ -84,7 +84,7 @@ const sentences: readonly (readonly [spec: object, says: string])[] = [
 ];
 
 describe("what the operator may not hand out is refused in words", () => {
-  for (const [spec, says] of sentences) test(says, () => expect(whyNotTemplate({ spec })).toEqual([says]));
+  for (const [spec, says] of sentences) test(says, () => expect(whyNotTemplate({ spec }, "my-etcd")).toEqual([says]));
 });
 
 test("what is taken away is not asked for", () => {
@@ -101,5 +101,5 @@ test("what is taken away is not asked for", () => {
       },
     ],
   };
-  expect(whyNotTemplate({ spec })).toEqual([]);
+  expect(whyNotTemplate({ spec }, "my-etcd")).toEqual([]);
 });

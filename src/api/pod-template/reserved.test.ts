@@ -217,6 +217,13 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
       `${POD}.volumes[1].name is "etcd-data"; it must be another one: this volume is the member's data, which spec.storage describes`,
     ],
   },
+  ...["my-etcd-0", "my-etcd-12"].map((claimName) => ({
+    name: `a member's data by its claim ${claimName}, though only to read them`,
+    given: spec({ volumes: [{ name: "x" }, { name: "y", persistentVolumeClaim: { claimName, readOnly: true } }] }),
+    expect: [
+      `${POD}.volumes[1].persistentVolumeClaim.claimName is "${claimName}"; it must be another one: this is the claim of a member of my-etcd, and whoever else writes there destroys its data`,
+    ],
+  })),
   {
     name: "labels and annotations of the operator's group that it does not use yet",
     given: { metadata: { labels: { "etcd.improbable.io/x": "y" }, annotations: { "etcd.improbable.io/x": "y" } } },
@@ -273,7 +280,7 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
 
 describe("what is not for a pod template to say is refused in words", () => {
   for (const { name, given, expect: sentences } of refused) {
-    test(name, () => expect(whyNotTemplate(given)).toEqual(sentences));
+    test(name, () => expect(whyNotTemplate(given, "my-etcd")).toEqual(sentences));
   }
 });
 
@@ -386,13 +393,28 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
     "what the API server will refuse in its own words",
     spec({ containers: [null, "x"], tolerations: { a: 1 }, unknown: 1 }),
   ],
+  [
+    "claims whose names are like those of members",
+    spec({
+      volumes: [
+        "my-etcd",
+        "my-etcd-",
+        "my-etcd-x",
+        "my-etcd-01",
+        "my-etcd-0-x",
+        "my-etcd-backup-0",
+        "x-my-etcd-0",
+        0,
+      ].map((claimName, n) => ({ name: `v${n}`, persistentVolumeClaim: { claimName } })),
+    }),
+  ],
   ["a time and paths of a wrong form", { ...etcd({ volumeMounts: [{ mountPath: 1 }], env: [{ name: 1 }] }) }],
   ["a number of seconds of a wrong form", spec({ terminationGracePeriodSeconds: "5" })],
 ];
 
 describe("what does the member no harm is allowed", () => {
   for (const [name, given] of allowed) {
-    test(name, () => expect(whyNotTemplate(given)).toEqual([]));
+    test(name, () => expect(whyNotTemplate(given, "my-etcd")).toEqual([]));
   }
 });
 
@@ -420,7 +442,7 @@ function removals(
 
 test("the kubelet puts no file of its own among etcd's data", () => {
   const given = (terminationMessagePath: string) =>
-    whyNotTemplate({ spec: { containers: [{ name: "etcd", terminationMessagePath }] } });
+    whyNotTemplate({ spec: { containers: [{ name: "etcd", terminationMessagePath }] } }, "my-etcd");
   expect(given("/var/lib/etcd/data/member/snap/db")).toEqual([
     'spec.podTemplate.spec.containers[0].terminationMessagePath is "/var/lib/etcd/data/member/snap/db"; it must be neither above nor below /var/lib/etcd, nor this: the kubelet puts an empty file there',
   ]);
@@ -431,7 +453,7 @@ test("of all that the operator puts into a pod, a template may take away this an
   const whole = podTemplate(peer({ spec: { podTemplate: withResources({ limits: { cpu: 2 } }) } }));
   const fields = removals(whole, "", (part) => part);
   expect(fields.length).toBeGreaterThan(60);
-  const allowed = fields.filter(([, given]) => whyNotTemplate(given).length === 0).map(([field]) => field);
+  const allowed = fields.filter(([, given]) => whyNotTemplate(given, "my-etcd").length === 0).map(([field]) => field);
   // Of constraints all or none are ours, so what is in them does not matter.
   expect(allowed.filter((field) => !field.startsWith(".spec.topologySpreadConstraints["))).toEqual([
     ".spec.enableServiceLinks",

@@ -1,4 +1,4 @@
-import { DATA_VOLUME, GROUP, memberLabels } from "#api/names.ts";
+import { DATA_VOLUME, GROUP, memberLabels, ordinalOf } from "#api/names.ts";
 import type { PartialPodTemplate } from "#api/pod-template/merge.ts";
 import { whyNotContainers } from "#api/pod-template/reserved-container.ts";
 import {
@@ -53,8 +53,9 @@ const OF_POD: Readonly<Record<string, Reserved>> = {
 /**
  * What in a pod template is not for its author to say: sentences that name the field, what it is and what it may be.
  * @param template as it was written: its parts may be anything
+ * @param cluster the name of the EtcdCluster
  */
-export function whyNotTemplate(template: PartialPodTemplate): readonly string[] {
+export function whyNotTemplate(template: PartialPodTemplate, cluster: string): readonly string[] {
   const whole: Part = { value: template as Part["value"], field: "spec.podTemplate" };
   const metadata = mapIn(whole, "metadata");
   const spec = mapIn(whole, "spec");
@@ -69,6 +70,7 @@ export function whyNotTemplate(template: PartialPodTemplate): readonly string[] 
     ...whyNotGrace(spec),
     ...whyNotAliases(spec),
     ...whyNotVolumes(spec),
+    ...whyNotClaims(spec, cluster),
     ...whyNotContainers(spec),
     ...whyNotPower(spec),
   ];
@@ -110,5 +112,16 @@ function whyNotVolumes(spec: Part): readonly string[] {
     .map(
       ({ field }) =>
         `${field}.name is "${DATA_VOLUME}"; it must be another one: this volume is the member's data, which spec.storage describes`,
+    );
+}
+
+/** Every member has a claim of its own, so what all of them mount belongs to somebody else than themselves. */
+function whyNotClaims(spec: Part, cluster: string): readonly string[] {
+  return itemsOf(spec, "volumes")
+    .map((volume) => mapIn(volume, "persistentVolumeClaim"))
+    .filter(({ value: { claimName } }) => typeof claimName === "string" && ordinalOf(cluster, claimName) !== undefined)
+    .map(
+      ({ value: { claimName }, field }) =>
+        `${field}.claimName is ${valueText(claimName)}; it must be another one: this is the claim of a member of ${cluster}, and whoever else writes there destroys its data`,
     );
 }

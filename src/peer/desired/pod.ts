@@ -42,7 +42,8 @@ interface PodTemplate {
  */
 export function podTemplate(snapshot: PeerSnapshot): PodTemplate {
   const { peer } = snapshot;
-  const wanted = whyNotTemplate(peer.spec.podTemplate).length === 0 ? peer.spec.podTemplate : {};
+  const { podTemplate: asked, clusterName } = peer.spec;
+  const wanted = whyNotTemplate(asked, clusterName).length === 0 ? asked : {};
   const spec = { ...peer.spec, podTemplate: wanted };
   const merged = mergePodTemplate(ownTemplate({ ...snapshot, peer: { ...peer, spec } }, revisionOf(peer.spec)), wanted);
   const { containers, initContainers } = merged.spec;

@@ -1,5 +1,5 @@
 import { whyNotTemplate } from "#api/pod-template/reserved.ts";
-import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 
@@ -8,11 +8,11 @@ const FIELD = /^((?:[^\s[]|\[[^\]]*\])+) (.*)$/s;
 
 /** What of the pod template is not for its author to say. @param before what was there; undefined for a new cluster */
 export function templateRefusals(
-  { podTemplate }: EtcdClusterSpec,
-  before: EtcdClusterSpec | undefined,
+  { metadata, spec: { podTemplate } }: EtcdCluster,
+  before: EtcdCluster | undefined,
 ): readonly Refusal[] {
-  if (before !== undefined && isSameData(podTemplate, before.podTemplate)) return [];
-  return whyNotTemplate(podTemplate).map((sentence) => {
+  if (before !== undefined && isSameData(podTemplate, before.spec.podTemplate)) return [];
+  return whyNotTemplate(podTemplate, metadata.name).map((sentence) => {
     const [, field = "spec.podTemplate", message = sentence] = FIELD.exec(sentence) ?? [];
     return { field, message };
   });
