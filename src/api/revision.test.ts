@@ -135,6 +135,20 @@ const different: readonly { name: string; revision: string }[] = [
   { name: "another sidecar", revision: ofPod({ containers: [{ name: "shipper", image: "b" }] }) },
   { name: "a priority", revision: ofPod({ priorityClassName: "important" }) },
   { name: "a toleration", revision: ofPod({ tolerations: [{ operator: "Exists" }] }) },
+  ...["1Gi", "2Gi"].flatMap((size) => [
+    { name: `a pod of ${size}`, revision: ofPod({ resources: { limits: { memory: size } } }) },
+    { name: `a pod that asks for ${size}`, revision: ofPod({ resources: { requests: { memory: size } } }) },
+    { name: `a volume of ${size}`, revision: ofPod({ volumes: [{ name: "a", emptyDir: { sizeLimit: size } }] }) },
+    {
+      name: `a volume of its own of ${size}`,
+      revision: ofPod({
+        volumes: [
+          { name: "a", ephemeral: { volumeClaimTemplate: { spec: { resources: { requests: { storage: size } } } } } },
+        ],
+      }),
+    },
+  ]),
+  { name: "a volume of any size", revision: ofPod({ volumes: [{ name: "a", emptyDir: {} }] }) },
   { name: "no placement", revision: ofPod({ topologySpreadConstraints: [] }) },
   { name: "no user", revision: ofPod({ securityContext: { runAsUser: null } }) },
   {
@@ -217,6 +231,38 @@ describe("in v1beta1 a revision is the same when", () => {
         { podTemplate: { spec: { containers: [{ name: "a", resources: { requests: { cpu: "1" } } }] } } },
         { podTemplate: { spec: { containers: [{ name: "a", resources: { requests: { cpu: "1000m" } } }] } } },
       ],
+    },
+    {
+      name: "the pod as a whole asks for as much",
+      specs: ["1Gi", "1024Mi", 1_073_741_824].map((memory) => ({
+        podTemplate: { spec: { resources: { limits: { memory }, requests: { memory } } } },
+      })),
+    },
+    {
+      name: "the pod as a whole asks for nothing",
+      specs: [
+        {},
+        { podTemplate: { spec: { resources: {} } } },
+        { podTemplate: { spec: { resources: { limits: {} } } } },
+      ],
+    },
+    {
+      name: "a volume may grow as large",
+      specs: ["1Gi", "1024Mi", 1_073_741_824].map((sizeLimit) => ({
+        podTemplate: { spec: { volumes: [{ name: "a", emptyDir: { medium: "Memory", sizeLimit } }] } },
+      })),
+    },
+    {
+      name: "a volume of its own is as large",
+      specs: ["1Gi", "1024Mi"].map((storage) => ({
+        podTemplate: {
+          spec: {
+            volumes: [
+              { name: "a", ephemeral: { volumeClaimTemplate: { spec: { resources: { requests: { storage } } } } } },
+            ],
+          },
+        },
+      })),
     },
     {
       name: "the image is pulled as it is without a word",

@@ -1,8 +1,8 @@
 import { millisecondsOf } from "#api/duration.ts";
+import { amount, amounts, sorted, unlessEmpty, unordered, withAmounts, withoutEmpty } from "#api/meaning.ts";
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { containersIn, etcdContainerOf } from "#api/pod-template/etcd-container.ts";
-import { isMap } from "#api/pod-template/merge.ts";
-import { billionthsOf } from "#api/quantity.ts";
+import { isMap, record } from "#api/pod-template/merge.ts";
 import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { fingerprint } from "#base/hash.ts";
 
@@ -41,8 +41,42 @@ export function revisionOf({ version, image, etcd, podTemplate }: MemberTemplate
     initContainers: Array.isArray(initContainers) ? unlessEmpty(initContainers.map(containerMeaning)) : undefined,
     // An empty list takes the default away.
     topologySpreadConstraints: unordered(topologySpreadConstraints),
-    pod: withoutEmpty(pod),
+    pod: withoutEmpty(podMeaning(pod)),
   });
+}
+
+/** Amounts are compared however they are written, also in what belongs to no container. */
+function podMeaning(pod: object): object {
+  const { volumes, ...rest } = withAmounts({ ...pod });
+  return volumes === undefined
+    ? rest
+    : { ...rest, volumes: Array.isArray(volumes) ? volumes.map(volumeMeaning) : volumes };
+}
+
+function volumeMeaning(volume: unknown): unknown {
+  if (!isMap(volume)) return volume;
+  const { emptyDir, ephemeral } = volume;
+  const { volumeClaimTemplate } = record(ephemeral);
+  const { spec } = record(volumeClaimTemplate);
+  return {
+    ...volume,
+    ...((record(emptyDir).sizeLimit ?? null) === null
+      ? {}
+      : { emptyDir: { ...record(emptyDir), sizeLimit: amount(record(emptyDir).sizeLimit) } }),
+    ...(isMap(spec)
+      ? {
+          ephemeral: {
+            ...record(ephemeral),
+            volumeClaimTemplate: { ...record(volumeClaimTemplate), spec: withAmounts(spec) },
+          },
+        }
+      : {}),
+  };
+}
+
+/** Of containers beside etcd's own, too, amounts are compared however they are written. */
+function containerMeaning(container: unknown): unknown {
+  return isMap(container) ? withoutEmpty(withAmounts(container)) : container;
 }
 
 function imageMeaning(image: MemberTemplate["image"]): object | undefined {
@@ -66,68 +100,6 @@ function optionsMeaning(etcd: MemberTemplate["etcd"]): object | undefined {
   });
 }
 
-/** Of containers beside etcd's own, too, amounts are compared however they are written. */
-function containerMeaning(container: unknown): unknown {
-  if (!isMap(container)) return container;
-  const { resources } = container;
-  if (!isMap(resources)) return withoutEmpty(container);
-  const { limits, requests, ...rest } = resources;
-  return withoutEmpty({
-    ...container,
-    resources: { ...rest, limits: amounts(limits), requests: amounts(requests) },
-  });
-}
-
 function duration(text: string): number | string {
   return millisecondsOf(text) ?? text;
-}
-
-function amounts(resources: unknown): object | undefined {
-  if (!isMap(resources)) return undefined;
-  const entries = Object.entries(resources).map(([kind, quantity]) => [kind, amount(quantity)]);
-  return unlessEmpty(Object.fromEntries(entries));
-}
-
-function amount(quantity: unknown): string {
-  const text = String(quantity);
-  return String(billionthsOf(text) ?? text);
-}
-
-/** What says something: nothing is left of what holds nothing. */
-function unlessEmpty<T extends object>(value: T | null | undefined): T | undefined {
-  const isEmpty = Object.values(value ?? {}).every((each) => each === undefined);
-  return isEmpty || value === null ? undefined : value;
-}
-
-/** A list or a map of nothing adds nothing to what the operator says. Null takes something of it away, so it means something. */
-function withoutEmpty(map: object): object | undefined {
-  const isEmpty = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length === 0;
-  const entries = Object.entries(map).filter(([, value]) => !isEmpty(value));
-  return unlessEmpty(
-    Object.fromEntries(
-      entries.map(([key, value]) => [key, Array.isArray(value) && !ORDERED.has(key) ? sorted(value) : value]),
-    ),
-  );
-}
-
-/** Lists in which the order means something: a variable may refer to an earlier one, and words of a command are words of a command. */
-const ORDERED = new Set(["env", "envFrom", "command", "args"]);
-
-/** In an affinity the order means nothing: its terms are alternatives or all of them hold. What is empty means something. */
-function unordered(value: unknown): unknown {
-  if (Array.isArray(value)) return sorted(value).map((item) => unordered(item));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, unordered(item)]));
-}
-
-/** A list whose order means nothing. */
-function sorted(list: readonly unknown[]): unknown[] {
-  return list
-    .map((item) => [fingerprint(unordered(item)), item] as const)
-    .sort(byName)
-    .map(([, item]) => item);
-}
-
-function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
-  return a < b ? -1 : Number(a > b);
 }
