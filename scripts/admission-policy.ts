@@ -11,6 +11,7 @@ import {
   QUARANTINE_LABEL,
   WEBHOOKS,
 } from "#api/names.ts";
+import { APP_ARMOR_PREFIX, PROFILES, SELINUX_TYPES, SYSCTLS } from "#api/pod-template/reserved-confinement.ts";
 
 // Rights name kinds, not objects: whoever may patch pods may patch every pod. This policy takes back what the operator never
 // needs. It is evaluated by the API server, on requests of the operator's account alone.
@@ -56,6 +57,7 @@ const VARIABLES: readonly Named[] = [
     expression: "variables.isDefinition && variables.updates && request.?subResource.orValue('') == 'status'",
   },
   { name: "memberPrefix", expression: `variables.labels[?'${CLUSTER_LABEL}'].orValue('') + '-'` },
+  { name: "podAnnotations", expression: "object.spec.template.?metadata.?annotations.orValue({})" },
   { name: "containers", expression: "pod.containers + pod.?initContainers.orValue([])" },
   {
     name: "probes",
@@ -79,6 +81,22 @@ const SOURCES = ["clusterTrustBundle", "configMap", "downwardAPI"];
 const VALUES = ["configMapKeyRef", "fieldRef", "resourceFieldRef"];
 /** By what a claim asks for somebody's volume, or for a copy of somebody's data. */
 const EXISTING = ["volumeName", "dataSource", "dataSourceRef"];
+
+function listOf(texts: readonly string[]): string {
+  return `[${texts.map((text) => `'${text}'`).join(", ")}]`;
+}
+
+/** @param context a security context, as an optional value */
+function isConfined(context: string): string {
+  const isProfile = (profile: string) =>
+    `${context}.?${profile}.?type.orValue('RuntimeDefault') in ${listOf(PROFILES)}`;
+  return [
+    ...["seccompProfile", "appArmorProfile"].map(isProfile),
+    `${context}.?seLinuxOptions.?type.orValue('') in ${listOf(["", ...SELINUX_TYPES])}`,
+    ...["user", "role"].map((part) => `${context}.?seLinuxOptions.?${part}.orValue('') == ''`),
+    `!${context}.?windowsOptions.?hostProcess.orValue(false)`,
+  ].join(" && ");
+}
 
 function isOneOf(thing: string, kinds: readonly string[]): string {
   return `(${kinds.map((kind) => `has(${thing}.${kind})`).join(" || ")})`;
@@ -232,6 +250,16 @@ export const VALIDATIONS: readonly Validation[] = [
       "!variables.writesReplicaSet || variables.containers.all(each, !each.?securityContext.?allowPrivilegeEscalation.orValue(true)" +
       " && !each.?securityContext.?capabilities.?add.hasValue())",
     message: "containers of the operator's ReplicaSets do not gain privileges",
+  },
+  {
+    // The level "baseline" of https://kubernetes.io/docs/concepts/security/pod-security-standards/, whatever the namespace allows.
+    expression: inTemplate(
+      `!variables.writesReplicaSet || (${isConfined("pod.?securityContext")}` +
+        ` && pod.?securityContext.?sysctls.orValue([]).all(one, one.name in ${listOf(SYSCTLS)})` +
+        ` && variables.containers.all(each, ${isConfined("each.?securityContext")})` +
+        ` && variables.podAnnotations.all(key, !key.startsWith('${APP_ARMOR_PREFIX}') || variables.podAnnotations[key].matches('^(runtime/default$|localhost/|$)')))`,
+    ),
+    message: "pods of the operator's ReplicaSets are confined as Pod Security baseline wants them",
   },
   {
     expression:

@@ -12,7 +12,7 @@ import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { cluster } from "#kit/cluster.ts";
 import { NAMESPACES } from "#kit/kinds.ts";
 import { peer } from "#kit/peer.ts";
-import { ALLOWED, FORBIDDEN, WHOLE_TEMPLATE } from "#kit/pod-power.ts";
+import { ALLOWED, CONFINED_OTHERWISE, FORBIDDEN, type PodPart, UNCONFINED, WHOLE_TEMPLATE } from "#kit/pod-power.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type AnyResource,
@@ -412,8 +412,8 @@ const CASES: readonly Case[] = [
     says: ADDRESSES,
   },
 
-  ...FORBIDDEN.flatMap(({ what, spec, says }) => inPods(what, spec, says)),
-  ...ALLOWED.flatMap(({ what, spec }) => inPods(what, spec)),
+  ...[...FORBIDDEN, ...UNCONFINED].flatMap((each) => inPods(each, each.says)),
+  ...[...ALLOWED, ...CONFINED_OTHERWISE].flatMap((each) => inPods(each)),
 ];
 
 const DEFINITION = "CustomResourceDefinition";
@@ -516,11 +516,11 @@ function inService(what: string, spec: object, says: string | undefined, suffix 
   ];
 }
 
-/** A ReplicaSet that is made so, and one that is changed so. @param part what people write as spec.podTemplate.spec */
-function inPods(what: string, part: object, says?: string): readonly Case[] {
-  const { spec } = mergePodTemplate(podTemplate(peer()), { spec: part });
-  const gone = Object.fromEntries(Object.keys(part).map((field) => [field, null]));
-  const change = { spec: { template: { spec: { ...gone, ...spec } } } };
+/** A ReplicaSet that is made so, and one that is changed so. */
+function inPods({ what, ...part }: PodPart, says?: string): readonly Case[] {
+  const { metadata, spec } = mergePodTemplate(podTemplate(peer()), part);
+  const gone = Object.fromEntries(Object.keys(part.spec).map((field) => [field, null]));
+  const change = { spec: { template: { metadata, spec: { ...gone, ...spec } } } };
   return [
     { what: `make one whose pods ${what}`, of: REPLICA_SETS, write: { create: change }, ...(says && { says }) },
     { what: `let the pods of one ${what}`, of: REPLICA_SETS, write: { patch: change }, ...(says && { says }) },

@@ -5,6 +5,8 @@ export interface PodPart {
   readonly what: string;
   /** As in `spec.podTemplate.spec`. */
   readonly spec: object;
+  /** As in `spec.podTemplate.metadata`. */
+  readonly metadata?: object;
 }
 
 /** What the policy says of it. */
@@ -21,6 +23,7 @@ const ACCOUNT = "run under no service account but the default one";
 const DEVICES = "claim no devices";
 const NODE = "do not share the network, processes or memory of their node";
 const NODE_PORT = "take no port of their node";
+const CONFINED = "are confined as Pod Security baseline wants them";
 const PRIVILEGES = "do not gain privileges";
 const HOST = "name no host: they ask their own pod";
 
@@ -121,6 +124,95 @@ export const FORBIDDEN: readonly ForbiddenPart[] = [
       ),
     ]),
   ]),
+];
+
+/** What the level "baseline" of Pod Security forbids besides: https://kubernetes.io/docs/concepts/security/pod-security-standards/ */
+export const UNCONFINED: readonly ForbiddenPart[] = [
+  ...[
+    { seccompProfile: { type: "Unconfined" } },
+    { appArmorProfile: { type: "Unconfined" } },
+    { seLinuxOptions: { type: "spc_t" } },
+    { seLinuxOptions: { user: "system_u" } },
+    { seLinuxOptions: { role: "system_r" } },
+  ].flatMap((context) => {
+    const what = `be less confined, by ${JSON.stringify(context)}`;
+    return [
+      ...container(what, { securityContext: { ...UNPRIVILEGED, ...context } }, CONFINED),
+      pod(`${what} of all containers`, { securityContext: context }, CONFINED),
+    ];
+  }),
+  pod(
+    "change the kernel for others",
+    {
+      securityContext: {
+        sysctls: [
+          { name: "net.ipv4.tcp_syncookies", value: "1" },
+          { name: "kernel.msgmax", value: "1" },
+        ],
+      },
+    },
+    CONFINED,
+  ),
+  {
+    ...pod("be less confined by the old annotation", {}, CONFINED),
+    metadata: { annotations: { "container.apparmor.security.beta.kubernetes.io/etcd": "unconfined" } },
+  },
+];
+
+/** What it allows of the same. */
+export const CONFINED_OTHERWISE: readonly PodPart[] = [
+  ...["RuntimeDefault", "Localhost"].map((type) => {
+    const profile = { type, ...(type === "Localhost" ? { localhostProfile: "etcd.json" } : {}) };
+    const context = { seccompProfile: profile, appArmorProfile: profile };
+    return {
+      what: `be confined by the profile ${type}`,
+      spec: {
+        securityContext: context,
+        containers: [{ name: "etcd", securityContext: { ...UNPRIVILEGED, ...context } }],
+      },
+    };
+  }),
+  ...["", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"].map((type) => ({
+    what: `have the label "${type}" of SELinux`,
+    spec: { securityContext: { seLinuxOptions: { level: "s0:c123,c456", ...(type === "" ? {} : { type }) } } },
+  })),
+  {
+    what: "set what of the kernel a pod has for itself",
+    spec: {
+      securityContext: {
+        sysctls: [
+          ["kernel.shm_rmid_forced", "1"],
+          ["net.ipv4.ip_local_port_range", "1024 65535"],
+          ["net.ipv4.ip_local_reserved_ports", "8080"],
+          ["net.ipv4.ip_unprivileged_port_start", "0"],
+          ["net.ipv4.ping_group_range", "0 1"],
+          ["net.ipv4.tcp_fin_timeout", "30"],
+          ["net.ipv4.tcp_keepalive_intvl", "10"],
+          ["net.ipv4.tcp_keepalive_probes", "3"],
+          ["net.ipv4.tcp_keepalive_time", "60"],
+          ["net.ipv4.tcp_rmem", "4096 131072 6291456"],
+          ["net.ipv4.tcp_syncookies", "1"],
+          ["net.ipv4.tcp_wmem", "4096 16384 4194304"],
+        ].map(([name, value]) => ({ name, value })),
+      },
+    },
+  },
+  {
+    what: "be confined by the old annotation",
+    spec: {},
+    metadata: { annotations: { "container.apparmor.security.beta.kubernetes.io/etcd": "runtime/default" } },
+  },
+  {
+    what: "run as root",
+    spec: { containers: [{ ...SIDECAR, securityContext: { ...UNPRIVILEGED, runAsUser: 0, runAsNonRoot: false } }] },
+  },
+  {
+    what: "see all of /proc with users of its own",
+    spec: {
+      hostUsers: false,
+      containers: [{ ...SIDECAR, securityContext: { ...UNPRIVILEGED, procMount: "Unmasked" } }],
+    },
+  },
 ];
 
 export const ALLOWED: readonly PodPart[] = [

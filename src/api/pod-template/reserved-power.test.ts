@@ -1,24 +1,29 @@
 import { describe, expect, test } from "vitest";
 import { whyNotTemplate } from "#api/pod-template/reserved.ts";
-import { ALLOWED, FORBIDDEN, SIDECAR } from "#kit/pod-power.ts";
+import { ALLOWED, CONFINED_OTHERWISE, FORBIDDEN, SIDECAR, UNCONFINED } from "#kit/pod-power.ts";
 
 // The policy that holds the operator to it is asked about the same in test/apiserver/admission-policy.test.ts.
 
 describe("a template may not let members", () => {
-  for (const { what, spec } of FORBIDDEN)
+  for (const { what, ...template } of [...FORBIDDEN, ...UNCONFINED])
     test(what, () =>
-      expect(whyNotTemplate({ spec }, "my-etcd")).toEqual([expect.stringMatching(/^spec\.podTemplate\.spec\..* /)]),
+      expect(whyNotTemplate(template, "my-etcd")).toEqual([
+        expect.stringMatching(/^spec\.podTemplate\.(spec|metadata)\..* /),
+      ]),
     );
 });
 
 describe("a template may let members", () => {
-  for (const { what, spec } of ALLOWED) test(what, () => expect(whyNotTemplate({ spec }, "my-etcd")).toEqual([]));
+  for (const { what, ...template } of [...ALLOWED, ...CONFINED_OTHERWISE])
+    test(what, () => expect(whyNotTemplate(template, "my-etcd")).toEqual([]));
 });
 
 const POD = "spec.podTemplate.spec";
 const NOT = "the operator may not hand out";
 const WHO = "who may write an EtcdCluster need not be allowed to";
 const KINDS = "configMap or downwardAPI or emptyDir or ephemeral or persistentVolumeClaim or projected";
+
+const OUT = `the operator hands out nothing that may lead out of a pod: ${WHO} use it`;
 
 const sentences: readonly (readonly [spec: object, says: string])[] = [
   [
@@ -81,6 +86,22 @@ const sentences: readonly (readonly [spec: object, says: string])[] = [
     { containers: [{ ...SIDECAR, lifecycle: { preStop: { httpGet: { host: "h" } } } }] },
     `${POD}.containers[0].lifecycle.preStop.httpGet.host is "h"; it must be left out: the kubelet asks from the node, and is to ask the pod itself`,
   ],
+  [
+    { securityContext: { seccompProfile: { type: "Unconfined" } } },
+    `${POD}.securityContext.seccompProfile.type is "Unconfined"; it must be "RuntimeDefault" or "Localhost" or left out: ${OUT}`,
+  ],
+  [
+    { securityContext: { seLinuxOptions: { user: "u" } } },
+    `${POD}.securityContext.seLinuxOptions.user is "u"; it must be "" or left out: ${OUT}`,
+  ],
+  [
+    { securityContext: { windowsOptions: { hostProcess: true } } },
+    `${POD}.securityContext.windowsOptions.hostProcess is true; it must be false or left out: ${OUT}`,
+  ],
+  [
+    { securityContext: { sysctls: [{ name: "kernel.msgmax", value: "1" }] } },
+    `${POD}.securityContext.sysctls[0].name is "kernel.msgmax"; it must be one of kernel.shm_rmid_forced, net.ipv4.ip_local_port_range, net.ipv4.ip_local_reserved_ports, net.ipv4.ip_unprivileged_port_start, net.ipv4.ping_group_range, net.ipv4.tcp_fin_timeout, net.ipv4.tcp_keepalive_intvl, net.ipv4.tcp_keepalive_probes, net.ipv4.tcp_keepalive_time, net.ipv4.tcp_rmem, net.ipv4.tcp_syncookies, net.ipv4.tcp_wmem: ${OUT}`,
+  ],
 ];
 
 describe("what the operator may not hand out is refused in words", () => {
@@ -102,4 +123,11 @@ test("what is taken away is not asked for", () => {
     ],
   };
   expect(whyNotTemplate({ spec }, "my-etcd")).toEqual([]);
+});
+
+test("the old annotation of AppArmor says what it may be", () => {
+  const annotations = { "container.apparmor.security.beta.kubernetes.io/agent": "unconfined", other: "unconfined" };
+  expect(whyNotTemplate({ metadata: { annotations } }, "my-etcd")).toEqual([
+    `spec.podTemplate.metadata.annotations[container.apparmor.security.beta.kubernetes.io/agent] is "unconfined"; it must be "runtime/default" or begin with "localhost/" or be left out: ${OUT}`,
+  ]);
 });

@@ -210,6 +210,27 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
       `${POD}.hostAliases[1].ip is "127.0.0.1"; it must be another one, such as 127.0.0.2: a member finds its own name there`,
     ],
   },
+  ...[
+    { sleep: 21, most: 20 },
+    { sleep: 51, grace: 60, most: 50 },
+    { sleep: 1, grace: 10, most: 0 },
+  ].map(({ sleep, grace, most }) => ({
+    name: `a pause of ${sleep} seconds before etcd ends, of ${grace ?? "30, which are the default"}`,
+    given: spec({
+      ...(grace === undefined ? {} : { terminationGracePeriodSeconds: grace }),
+      containers: [{ name: "etcd", lifecycle: { preStop: { sleep: { seconds: sleep } } } }],
+    }),
+    expect: [
+      `${FIRST}.lifecycle.preStop.sleep.seconds is ${sleep}; it must be at most ${most}, 10 less than terminationGracePeriodSeconds: etcd takes up to 7 seconds to hand its leadership over before it ends`,
+    ],
+  })),
+  {
+    name: "a signal at which etcd hands nothing over",
+    given: etcd({ lifecycle: { stopSignal: "SIGQUIT" } }),
+    expect: [
+      `${FIRST}.lifecycle.stopSignal is "SIGQUIT"; it must be "SIGTERM" or "SIGINT" or left out: at any other one etcd ends without handing its leadership over`,
+    ],
+  },
   {
     name: "another volume for the data",
     given: spec({ volumes: [{ name: "x" }, { name: "etcd-data", emptyDir: {} }] }),
@@ -408,6 +429,18 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
       ].map((claimName, n) => ({ name: `v${n}`, persistentVolumeClaim: { claimName } })),
     }),
   ],
+  [
+    "etcd that is given time and a signal to end, and others that are given none",
+    spec({
+      terminationGracePeriodSeconds: 40,
+      containers: [
+        { name: "etcd", lifecycle: { stopSignal: "SIGINT", preStop: { sleep: { seconds: 30 } } } },
+        { ...SIDECAR, lifecycle: { stopSignal: "SIGKILL", preStop: { sleep: { seconds: 40 } } } },
+      ],
+    }),
+  ],
+  ["a pause of exactly as long as may be", etcd({ lifecycle: { preStop: { sleep: { seconds: 20 } } } })],
+  ["a hook that is a command", etcd({ lifecycle: { preStop: { exec: { command: ["sleep", "60"] } } } })],
   ["a time and paths of a wrong form", { ...etcd({ volumeMounts: [{ mountPath: 1 }], env: [{ name: 1 }] }) }],
   ["a number of seconds of a wrong form", spec({ terminationGracePeriodSeconds: "5" })],
 ];

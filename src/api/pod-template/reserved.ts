@@ -1,6 +1,8 @@
 import { DATA_VOLUME, GROUP, memberLabels, ordinalOf } from "#api/names.ts";
 import type { PartialPodTemplate } from "#api/pod-template/merge.ts";
+import { whyNotConfined } from "#api/pod-template/reserved-confinement.ts";
 import { whyNotContainers } from "#api/pod-template/reserved-container.ts";
+import { whyNotEnding } from "#api/pod-template/reserved-ending.ts";
 import {
   itemsOf,
   mapIn,
@@ -17,11 +19,6 @@ import { whyNotPower } from "#api/pod-template/reserved-power.ts";
 //   What etcd, or what the operator says and decides of a member, depends on; and what gives a pod more power than the operator may hand
 //   out. All else is the user's: what does no harm is not judged here, and whether it makes a pod at all is for the API server to say.
 
-/**
- * On shutdown etcd hands its leadership over, which takes seven seconds at most with its default election timeout (ReqTimeout in
- * server/config/config.go of etcd), and then closes its files. Killed before, it leaves the others to find out.
- */
-const MIN_GRACE_SECONDS = 10;
 /** The address under which a member finds its own name. */
 const OWN_ADDRESS = "127.0.0.1";
 
@@ -67,12 +64,13 @@ export function whyNotTemplate(template: PartialPodTemplate, cluster: string): r
     ...whyNotOwn(mapIn(metadata, "labels"), isOwnLabel),
     ...whyNotOwn(mapIn(metadata, "annotations"), isOwnKey),
     ...whyNotFields(spec, OF_POD),
-    ...whyNotGrace(spec),
+    ...whyNotEnding(spec),
     ...whyNotAliases(spec),
     ...whyNotVolumes(spec),
     ...whyNotClaims(spec, cluster),
     ...whyNotContainers(spec),
     ...whyNotPower(spec),
+    ...whyNotConfined(metadata, spec),
   ];
 }
 
@@ -88,13 +86,6 @@ function isOwnKey(key: string): boolean {
 
 function isOwnLabel(key: string): boolean {
   return isOwnKey(key) || Object.hasOwn(memberLabels("", ""), key);
-}
-
-function whyNotGrace({ value: { terminationGracePeriodSeconds: seconds }, field }: Part): readonly string[] {
-  if (typeof seconds !== "number" || seconds >= MIN_GRACE_SECONDS) return [];
-  return [
-    `${field}.terminationGracePeriodSeconds is ${seconds}; it must be ${MIN_GRACE_SECONDS} or more: etcd takes up to 7 seconds to hand its leadership over before it ends`,
-  ];
 }
 
 function whyNotAliases(spec: Part): readonly string[] {
