@@ -14,6 +14,7 @@ const BENCHES = {
   footprint: { onKubernetes: true },
   scale: { onKubernetes: true },
   heal: { onKubernetes: true },
+  roll: { onKubernetes: true },
   watch: { onKubernetes: false },
 } as const;
 type Bench = keyof typeof BENCHES;
@@ -28,6 +29,7 @@ const USAGE = `Figures: one JSON line each on standard output, progress on stand
   npm run bench -- footprint          memory and CPU of the operator, seconds to its first pass
   npm run bench -- scale              seconds from 1 to 3, 3 to 5 and 5 to 3 members under load, and what clients feel
   npm run bench -- heal               seconds from an emptied volume to three healthy voters under load
+  npm run bench -- roll               seconds that each member takes when all are restarted under load, against one pod alone
   npm run bench -- watch              how the watch cache copes with cuts, how fast it is, what it holds
   npm run bench -- NAME… [--keep]     several, on one local Kubernetes; --keep leaves it running
                                       (npm run local -- down --instance ${BENCH_INSTANCE})

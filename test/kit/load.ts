@@ -13,6 +13,9 @@ import { type FoundKey, faultsIn, miscountsIn, type Operation } from "#kit/histo
 // When does a client try again by itself?
 //   As etcd's own client does (client/v3/retry_interceptor.go): a read always; a write only when it certainly was not sent.
 //   A write that was cut off is not repeated: it counts as failed for the user, and as unknown for the history.
+// And a client that tries once more?
+//   Many applications do so themselves, whatever was cut off: each request has a second try, and no third one. The second try of a write
+//   is a write of its own for the history, with another value; only what fails twice counts as failed for the user.
 
 /** For one request with all its tries, in milliseconds: more than an election takes, which is one to two seconds. */
 const REQUEST_MS = 5_000;
@@ -43,8 +46,12 @@ export interface Felt {
   readonly why: readonly string[];
 }
 
+/** When clients try again: as etcd's own one does, or everything once. */
+export type Again = "as etcd" | "once";
+
 /** A load that runs until it is stopped, and remembers every request. */
 export class Load implements AsyncDisposable {
+  readonly #again: Again;
   readonly #address: string;
   readonly #keys: readonly string[];
   readonly #history: Operation[] = [];
@@ -52,7 +59,8 @@ export class Load implements AsyncDisposable {
   readonly #stopped = new AbortController();
   #lastValue = 0;
 
-  constructor(namespace: string, cluster: string) {
+  constructor(namespace: string, cluster: string, again: Again = "as etcd") {
+    this.#again = again;
     this.#address = `${clientServiceName(cluster)}.${namespace}.svc.cluster.local:${CLIENT_PORT}`;
     // Keys of this load's own: another one may have run before on the same cluster.
     const prefix = Math.random().toString(36).slice(2, 8);
@@ -72,7 +80,7 @@ export class Load implements AsyncDisposable {
       ({ outcome, endMs }) => outcome !== "open" && endMs !== undefined && endMs >= sinceMs && endMs <= untilMs,
     );
     const good = ended.filter(({ outcome }) => outcome === "ok");
-    const bad = ended.filter(({ outcome }) => outcome !== "ok");
+    const bad = ended.filter(({ outcome, isTriedAgain }) => outcome !== "ok" && isTriedAgain !== true);
     const writes = good.filter(({ do: what }) => what === "write");
     const ends = [sinceMs, ...writes.map(({ endMs }) => endMs ?? 0).sort((a, b) => a - b), untilMs];
     const pauses = ends.slice(1).map((endMs, index) => endMs - ends[index]!);
@@ -136,10 +144,20 @@ export class Load implements AsyncDisposable {
     const etcd = new GrpcClient({ pool, clock: systemClock });
     for (let round = n; !this.#stopped.signal.aborted; round++) {
       const key = this.#keys[round % this.#keys.length]!;
-      await this.#request(etcd, this.#begin(what, key, what === "write" ? `${++this.#lastValue}` : undefined));
+      const first = this.#begin(what, key, this.#newValue(what));
+      await this.#request(etcd, first);
+      if (first.outcome !== "ok" && this.#again === "once") {
+        first.isTriedAgain = true;
+        await sleep(AGAIN_MS);
+        await this.#request(etcd, this.#begin(what, key, this.#newValue(what)));
+      }
       await sleep(EVERY_MS);
     }
     pool.closeAll();
+  }
+
+  #newValue(what: Operation["do"]): string | undefined {
+    return what === "write" ? `${++this.#lastValue}` : undefined;
   }
 
   #begin(what: Operation["do"], key: string, value: string | undefined): Operation {
@@ -155,7 +173,7 @@ export class Load implements AsyncDisposable {
     return operation;
   }
 
-  /** One request with all its tries; ends the operation. @returns of a read: how often the key was written */
+  /** One request with all the tries that etcd's own client would make, or with one; ends the operation. @returns of a read: how often the key was written */
   async #request(etcd: EtcdClient, operation: Operation): Promise<number | undefined> {
     const lastMs = operation.startMs + REQUEST_MS;
     let version: number | undefined;
@@ -167,7 +185,7 @@ export class Load implements AsyncDisposable {
       } catch (thrown) {
         const isWithoutEffect = operation.do === "read" || wasNotSent(thrown);
         const isLate = this.now() + AGAIN_MS >= lastMs;
-        if (isWithoutEffect && !isLate) {
+        if (isWithoutEffect && !isLate && this.#again === "as etcd") {
           await sleep(AGAIN_MS);
           continue;
         }

@@ -1,0 +1,133 @@
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import type { WorldEvent } from "#kit/world.ts";
+import type { Mutation } from "#kit/world-operator.ts";
+import { PODS } from "#kube/kinds.ts";
+import { seeded } from "./ambient.ts";
+import { wrongEnding } from "./endings.ts";
+import { INVARIANTS } from "./invariants.ts";
+import { Memory } from "./memory.ts";
+import { type Scene, scene } from "./stories/scene.ts";
+
+// The operator dies after every single change that it makes while it changes a running cluster, and another one goes on: every promise
+// is kept all the while, and the end is the same as without its death, with as many restarts.
+
+/** What a person asks of a cluster that runs, and what becomes of it. */
+export interface Edited {
+  readonly name: string;
+  readonly replicas: number;
+  readonly edit: Partial<EtcdClusterSpec>;
+  /** The release that all members run in the end. */
+  readonly version: string;
+  /** How often pods are made for it. */
+  readonly restarts: number;
+  /** The reason of condition Ready in the end. */
+  readonly ready: string;
+}
+
+/** What came of a life that ended after one change. */
+export interface Fate {
+  /** The change after which the operator died; undefined: it never did. */
+  readonly diedAfter: string | undefined;
+  /** All changes of both lives. */
+  readonly changes: readonly string[];
+  /** What was not as promised, in sentences. */
+  readonly wrong: readonly string[];
+}
+
+/** More than an update takes, its first member's time to come up included; in milliseconds of the world's time. */
+const LONGEST_MS = 20 * 60_000;
+const TICK_MS = 200;
+/** An operator is started again at once, or after longer than a member that restarts has to come up: one as often as the other. */
+export const AWAY_MS = [0, 40_000] as const;
+
+/**
+ * Tells one edit, with an operator that dies after its so many-th change and is away for this long.
+ * @param nth from 1; 0: never
+ * @param mutation each life of the operator gets it anew
+ */
+export function fateOf(edited: Edited, nth: number, awayMs: number, mutation: Mutation = {}): Promise<Fate> {
+  return seeded(1, () => tell(edited, nth, awayMs, mutation));
+}
+
+async function tell(edited: Edited, nth: number, awayMs: number, mutation: Mutation): Promise<Fate> {
+  const memory = new Memory(false);
+  const changes: string[] = [];
+  const wrong: string[] = [];
+  let [isEdited, isDead] = [false, false];
+  const changed = (what: string): void => {
+    if (!isEdited) return;
+    changes.push(what);
+    if (changes.length !== nth || isDead) return;
+    isDead = true;
+    // Nothing that the process does from here on reaches anybody: it is as good as dead, and buried by who waits for it below.
+    if (of?.world.operator !== undefined) of.world.operator.isLeading = false;
+  };
+  let pods = 0;
+  let of: Scene | undefined;
+  const made = await scene(edited.replicas, {
+    happened: (event, world) => {
+      for (const { name, breaks } of INVARIANTS) {
+        const detail = breaks(event, world, memory);
+        if (detail !== undefined) wrong.push(`${name}: ${detail}`);
+      }
+      memory.note(event, world);
+      if (isEdited && event.is === "write" && event.resource === PODS && event.verb === "create") pods += 1;
+      if (isOwnWrite(event))
+        changed(`${event.verb} ${event.resource.kind} ${(event.after ?? event.before)?.metadata.name}`);
+    },
+    mutation: { ...mutation, etcd: (real) => noting(real, changed) },
+  });
+  of = made;
+  isEdited = true;
+  made.edit(edited.edit);
+  const { world } = made;
+  for (const endMs = world.time.nowMs + LONGEST_MS; nth > 0 && !isDead && world.time.nowMs < endMs; )
+    await made.forMs(TICK_MS);
+  if (isDead) {
+    world.crashOperator();
+    await made.forMs(awayMs);
+    world.startOperator();
+  }
+  await made.untilQuiet();
+  wrong.push(...wrongEndOf(made, edited, pods), ...[wrongEnding(world, memory) ?? []].flat());
+  world.operator?.crash();
+  return { diedAfter: isDead ? changes[nth - 1] : undefined, changes, wrong: [...new Set(wrong)] };
+}
+
+function isOwnWrite(event: WorldEvent): event is WorldEvent & { is: "write" } {
+  return event.is === "write" && event.actor === "operator";
+}
+
+/** What changes the membership, the leadership or an alarm. */
+const ETCD_CHANGES: readonly (keyof EtcdClient)[] = [
+  "addLearner",
+  "promote",
+  "removeMember",
+  "moveLeader",
+  "disarmAlarm",
+];
+
+function noting(real: EtcdClient, changed: (what: string) => void): EtcdClient {
+  return new Proxy(real, {
+    get(target, property) {
+      const method = Reflect.get(target, property, target) as (...args: unknown[]) => Promise<unknown>;
+      if (!ETCD_CHANGES.some((name) => name === property)) return method.bind(target);
+      return async (...args: unknown[]) => {
+        const answer = await method.apply(target, args);
+        changed(String(property));
+        return answer;
+      };
+    },
+  });
+}
+
+function wrongEndOf(of: Scene, { version, replicas, restarts, ready }: Edited, pods: number): readonly string[] {
+  const runs = [...of.world.etcd.processes.values()].filter((process) => process.version === version).length;
+  const found = of.condition("Ready");
+  return [
+    runs === replicas ? [] : `${runs} of ${replicas} members run ${version}`,
+    pods === restarts ? [] : `${pods} pods were made instead of ${restarts}`,
+    found?.reason === ready ? [] : `Ready is ${found?.reason} instead of ${ready}: ${found?.message}`,
+  ].flat();
+}
