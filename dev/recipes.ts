@@ -3,9 +3,11 @@ import {
   CONTAINERD_VERSION,
   COREDNS_VERSION,
   ETCD_VERSIONS,
+  FAKE_GCS_SERVER_VERSION,
   KUBERNETES_VERSION,
   PAUSE_VERSION,
   RUNC_VERSION,
+  VERSITYGW_VERSION,
 } from "./versions.ts";
 
 /** How a component is built from a Go module below dev/go/. */
@@ -110,6 +112,22 @@ export const RECIPES = {
     version: COREDNS_VERSION,
     module: "coredns",
     binaries: { coredns: "." },
+    tags: [],
+    ldflags: STRIPPED,
+    cgo: "0",
+  },
+  versitygw: {
+    version: VERSITYGW_VERSION,
+    module: "versitygw",
+    binaries: { versitygw: "github.com/versity/versitygw/cmd/versitygw" },
+    tags: [],
+    ldflags: STRIPPED,
+    cgo: "0",
+  },
+  "fake-gcs-server": {
+    version: FAKE_GCS_SERVER_VERSION,
+    module: "fake-gcs-server",
+    binaries: { "fake-gcs-server": "github.com/fsouza/fake-gcs-server" },
     tags: [],
     ldflags: STRIPPED,
     cgo: "0",

@@ -12,5 +12,8 @@ export const CONTAINERD_VERSION = "2.4.2";
 export const RUNC_VERSION = "1.5.2";
 export const CNI_PLUGINS_VERSION = "1.9.1";
 export const COREDNS_VERSION = "1.15.0";
+/** Object stores that tests talk to: one that speaks S3, and Google's. */
+export const VERSITYGW_VERSION = "1.8.0";
+export const FAKE_GCS_SERVER_VERSION = "1.56.1";
 /** Of our own pause program (dev/go/pause): counts up when its meaning changes. */
 export const PAUSE_VERSION = "1";
