@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { test } from "vitest";
+import { type BackupObject, failure, progressIn, reportIn, reportText } from "./report.ts";
+
+const object: BackupObject = {
+  key: "backups/db/db/uid/20261122T110000Z-daily-0a1b2c3d.db",
+  bytes: 20_512,
+  storedBytes: 20_512,
+  sha256: "0".repeat(64),
+  revision: "9007199254740993",
+  etcdVersion: "3.6.16",
+  clusterID: "cdf818194e3a8c32",
+  memberID: "8e9e05c52164694d",
+  startedAt: "2026-11-22T11:00:00.000Z",
+  completedAt: "2026-11-22T11:00:02.000Z",
+  compression: "Zstd",
+  encrypted: true,
+};
+
+test("a report is read as it was written", () => {
+  for (const report of [
+    { ok: true, kind: "backup", object },
+    { ok: true, kind: "delete", deleted: false },
+    failure("NoSuchBucket", "there is no bucket backups"),
+  ] as const) {
+    assert.deepEqual(reportIn(reportText(report)), report);
+  }
+});
+
+test("a message that is too long is cut, the reason stays", () => {
+  // In JSON: one byte, two of each kind, three, four, and six.
+  const unit = fc.constantFrom("a", '"', "é", "€", "😀", "\u0000", "\ud800");
+  fc.assert(
+    fc.property(fc.string({ unit, minLength: 1, maxLength: 40 }), (part) => {
+      const message = part.repeat(5_000 / part.length);
+      const text = reportText(failure("SourceTLS", message));
+      assert.ok(Buffer.byteLength(text) <= 4096);
+      const report = reportIn(text);
+      assert.ok(report?.ok === false && report.reason === "SourceTLS" && report.message.length > 500);
+    }),
+  );
+});
+
+test("whatever is no report is none", () => {
+  const { sha256: _, ...incomplete } = object;
+  for (const value of [
+    undefined,
+    null,
+    [],
+    { ok: "true" },
+    { ok: true },
+    { ok: true, kind: "backup", object: incomplete },
+    { ok: true, kind: "backup", object: { ...object, compression: "Gzip" } },
+    { ok: true, kind: "backup", object: { ...object, bytes: "1" } },
+    { ok: false, reason: "toString", message: "" },
+    { ok: false, reason: "NoSpace" },
+  ]) {
+    assert.equal(reportIn(JSON.stringify(value) ?? ""), undefined);
+  }
+  assert.equal(reportIn('{"ok":true,"kind":"del'), undefined);
+});
+
+test("who may try again is not asked of the text", () => {
+  const text = JSON.stringify({ ok: false, reason: "WrongCluster", message: "another one", retry: true });
+  assert.deepEqual(reportIn(text), { ok: false, reason: "WrongCluster", message: "another one", retry: false });
+});
+
+test("progress is read, and something else is not", () => {
+  const progress = { phase: "Copying", bytesRead: 1, bytesStored: 2, bytesExpected: 3, since: "2026-11-22T11:00:00Z" };
+  assert.deepEqual(progressIn(JSON.stringify(progress)), progress);
+  assert.equal(progressIn(JSON.stringify({ ...progress, bytesRead: "1" })), undefined);
+  assert.equal(progressIn("not found"), undefined);
+});

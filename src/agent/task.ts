@@ -1,0 +1,87 @@
+import type { StoreLocation } from "#objectstore/location.ts";
+
+// What the operator and the agent agree on. The agent is a process of its own, in a Job that the operator makes: it gets its task as JSON
+// in an environment variable, and secrets as files that only this Job mounts.
+
+/** The environment variable that holds an AgentTask as JSON. */
+export const TASK_VARIABLE = "AGENT_TASK";
+
+/** Where the agent serves `GET /progress` (Progress as JSON) while it works. */
+export const PROGRESS_PORT = 8080;
+export const PROGRESS_PATH = "/progress";
+
+/** Where the agent leaves its AgentReport as JSON; the kubelet shows it as the container's termination message. */
+export const REPORT_FILE = "/dev/termination-log";
+
+/** Where the agent's bundle lies in the operator's image. */
+export const AGENT_PROGRAM = "/app/agent.mjs";
+
+/**
+ * The container's command. What passes through is short-lived, so the old generation stays small; the young one is as large as some
+ * chunks on their way, or they would be moved to the old one and stay there.
+ */
+export const AGENT_COMMAND: readonly string[] = [
+  "/usr/local/bin/node",
+  "--max-semi-space-size=2",
+  "--max-old-space-size=64",
+  AGENT_PROGRAM,
+];
+
+/** One thing to do; the process ends with it. */
+export type AgentTask = BackupTask | DeleteTask;
+
+/** Reads a snapshot of a cluster and stores it as one object, with a manifest beside it. */
+export interface BackupTask {
+  readonly kind: "backup";
+  /** Of the EtcdBackup. What carries another uid is never touched; what carries this one is a former attempt of the same backup. */
+  readonly backupUID: string;
+  readonly source: EtcdSource;
+  readonly destination: StoreLocation;
+  readonly key: string;
+  /** Where the destination's Secret is mounted. Undefined: the identity of the pod. */
+  readonly credentialsDir?: string;
+  readonly compression: Compression;
+  readonly encryption?: Encryption;
+  readonly about: BackupOrigin;
+}
+
+/** Deletes what a backup stored: the manifest, then the object, and only when they carry this uid. */
+export interface DeleteTask {
+  readonly kind: "delete";
+  readonly backupUID: string;
+  readonly destination: StoreLocation;
+  readonly key: string;
+  readonly credentialsDir?: string;
+}
+
+export type Compression = "None" | "Zstd";
+
+export interface Encryption {
+  /** A file with the key: 32 bytes, or their text in hexadecimal or base64. */
+  readonly keyFile: string;
+  /** Of the key that is meant, see archive/key.ts: another key in the file is refused before anything is read. Undefined: whatever is there. */
+  readonly keyID?: string;
+}
+
+/** What the manifest tells of the backup's origin. */
+export interface BackupOrigin {
+  readonly namespace: string;
+  readonly backupName: string;
+  /** Undefined for an etcd that this operator does not run. */
+  readonly clusterName?: string;
+  readonly clusterUID?: string;
+}
+
+/** An etcd cluster, and how to get in. */
+export interface EtcdSource {
+  /** Client URLs, one at least; https: TLS. Example: `https://etcd-0.example:2379`. */
+  readonly endpoints: readonly string[];
+  /** In hexadecimal, as etcdctl prints it. Another cluster is refused. Undefined: they must all be of one. */
+  readonly clusterID?: string;
+  /** Where files are that TLS wants: `ca.crt` (else the system's authorities), `tls.crt` and `tls.key` (else no certificate is shown). */
+  readonly tlsDir?: string;
+  /** The name that certificates must carry. Undefined: the host of the URL. */
+  readonly serverName?: string;
+  /** Where the files `username` and `password` are. */
+  readonly authDir?: string;
+}
