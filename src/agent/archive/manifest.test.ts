@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { AgentError } from "../error.ts";
+import { type Manifest, manifestKeyOf, manifestText, readManifest } from "./manifest.ts";
+
+const manifest: Manifest = {
+  formatVersion: 1,
+  key: "db/20261122T110000Z.db.zst.enc",
+  bytes: 20_512,
+  sha256: "a".repeat(64),
+  storedBytes: 1_234,
+  storedSha256: "b".repeat(64),
+  revision: "9007199254740993",
+  cluster: { namespace: "default", name: "db", uid: "0a1b", id: "cdf818194e3a8c32" },
+  memberID: "8e9e05c52164694d",
+  etcdVersion: "3.6.16",
+  startedAt: "2026-11-22T11:00:00.000Z",
+  completedAt: "2026-11-22T11:00:02.000Z",
+  compression: "Zstd",
+  encryption: { algorithm: "AES-256-GCM-STREAM", keyID: "0a1b2c3d" },
+  backupName: "daily",
+  backupUID: "0a1b2c3d-0000",
+  attempt: "1",
+};
+
+test("a manifest is read as it was written, beside its object", () => {
+  assert.equal(manifestKeyOf(manifest.key), "db/20261122T110000Z.db.zst.enc.manifest.json");
+  assert.deepEqual(readManifest(manifestText(manifest), manifest.key), manifest);
+  const { encryption: _, ...plain } = manifest;
+  const { name: _name, uid: _uid, ...external } = manifest.cluster;
+  const foreign = { ...plain, cluster: external };
+  assert.deepEqual(readManifest(manifestText(foreign), manifest.key), foreign);
+});
+
+test("what a newer release adds is left alone", () => {
+  assert.deepEqual(readManifest(JSON.stringify({ ...manifest, verifiedAt: "today" }), manifest.key), manifest);
+});
+
+test.each<[string, object, RegExp]>([
+  ["another format", { formatVersion: 2 }, /formatVersion/],
+  ["another object", { key: "db/other.db" }, /is that of another object, db\/other.db/],
+  ["no size", { bytes: undefined }, /bytes/],
+  ["half a byte", { storedBytes: 0.5 }, /storedBytes/],
+  ["a hash that is none", { sha256: "A".repeat(64) }, /sha256/],
+  ["a revision that is none", { revision: "0" }, /revision/],
+  ["a cluster that is none", { cluster: { namespace: "default", id: "0" } }, /cluster\.id/],
+  ["another compression", { compression: "gzip" }, /compression/],
+  ["another encryption", { encryption: { algorithm: "ROT13", keyID: "0a1b2c3d" } }, /encryption\.algorithm/],
+  ["a day that is none", { completedAt: "yesterday" }, /completedAt/],
+  ["nobody's uid", { backupUID: "" }, /backupUID/],
+])("a manifest with %s is refused by the field", (_what, change, message) => {
+  const text = JSON.stringify({ ...manifest, ...change });
+  assert.throws(
+    () => readManifest(text, manifest.key),
+    (thrown) =>
+      thrown instanceof AgentError &&
+      thrown.reason === "SnapshotCorrupt" &&
+      thrown.message.startsWith(`the manifest ${manifest.key}.manifest.json is`) &&
+      message.test(thrown.message),
+  );
+});
+
+test("half a manifest is refused", () => {
+  const half = manifestText(manifest).slice(0, 100);
+  assert.throws(() => readManifest(half, manifest.key), /is no JSON/);
+});
