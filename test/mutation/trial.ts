@@ -41,8 +41,17 @@ export interface Survivor extends Mutation {
   readonly isReached: boolean;
 }
 
+/** A part of the mutations: every `of`-th, beginning with number `part` (from 0). Parts are tried side by side, a process each. */
+export interface Part {
+  readonly part: number;
+  readonly of: number;
+}
+
 export interface Verdict {
-  readonly mutations: number;
+  /** Of all parts. */
+  readonly all: readonly Mutation[];
+  /** Of this part. */
+  readonly tried: readonly Mutation[];
   /** Those that the type checker refuses are not among them. */
   readonly survivors: readonly Survivor[];
 }
@@ -51,11 +60,11 @@ type Body = () => unknown;
 type Bundle = (require: (name: string) => unknown, isMutated: (id: number) => boolean, memory: unknown) => void;
 
 /**
- * Tries every mutation of what the room decides with.
+ * Tries the mutations of what the room decides with.
  * @param root the repository
  * @param expect vitest's
  */
-export async function trial(root: string, room: string, expect: unknown): Promise<Verdict> {
+export async function trial(root: string, room: string, { part, of }: Part, expect: unknown): Promise<Verdict> {
   const files = MUTATED.flatMap((pattern) => globSync(join(root, "src", room, pattern)));
   const mutations: Mutation[] = [];
   const texts = new Map<string, string>();
@@ -65,11 +74,16 @@ export async function trial(root: string, room: string, expect: unknown): Promis
     texts.set(path, made.text);
   }
   const tests = new Tests(await bundled(root, room, texts), expect);
+  const isOurs = (id: number): boolean => id % of === part;
   const survivors = mutations.flatMap((mutation, id) =>
-    tests.notice(id) ? [] : [{ ...mutation, isReached: tests.reach(id) }],
+    !isOurs(id) || tests.notice(id) ? [] : [{ ...mutation, isReached: tests.reach(id) }],
   );
   const impossible = refused(root, survivors);
-  return { mutations: mutations.length, survivors: survivors.filter((each) => !impossible.has(each)) };
+  return {
+    all: mutations,
+    tried: mutations.filter((_, id) => isOurs(id)),
+    survivors: survivors.filter((each) => !impossible.has(each)),
+  };
 }
 
 /** The tests of a room, with all mutations in what they test. */
