@@ -1,9 +1,10 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-// One project per level. unit: no process, no network. The others start real servers, so their files run one after another; those
-// that wait for etcd's timeouts most of the time run two by two.
+// One project per level. unit: no process, no network. The others start real servers: those that share a Kubernetes run one after
+// another; those that have servers of their own, and wait for leases and timeouts most of the time, run two by two.
 const servers = { fileParallelism: false, testTimeout: 60_000, hookTimeout: 180_000 };
+const twoByTwo = { fileParallelism: true, maxWorkers: 2 };
 const clusters = { fileParallelism: false, maxConcurrency: 8, testTimeout: 300_000, hookTimeout: 900_000 };
 
 /** It looks at what all others made the operator do. */
@@ -22,8 +23,8 @@ export default defineConfig({
     projects: [
       { test: { name: "unit", include: ["src/**/*.test.ts", "dev/**/*.test.ts", "test/unit/**/*.test.ts"] } },
       { test: { name: "mutants", include: ["test/mutation/**/*.test.ts"] } },
-      { test: { name: "apiserver", include: ["test/apiserver/**/*.test.ts"], ...servers } },
-      { test: { name: "etcd", include: ["test/etcd/**/*.test.ts"], ...servers, fileParallelism: true, maxWorkers: 2 } },
+      { test: { name: "apiserver", include: ["test/apiserver/**/*.test.ts"], ...servers, ...twoByTwo } },
+      { test: { name: "etcd", include: ["test/etcd/**/*.test.ts"], ...servers, ...twoByTwo } },
       { test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], ...clusters } },
       { test: { name: "long", include: ["test/long/**/*.test.ts"], ...clusters } },
     ],
