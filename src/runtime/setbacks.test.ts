@@ -77,6 +77,32 @@ test("setbacks: a conflict in between does not hide that something undoes what i
   expect(restMs()).toBe(1_000);
 });
 
+test("setbacks: what was done differently by the same rule in between was undone by nobody", () => {
+  const { setbacks } = setup();
+  const rests = (step: string) => setbacks.resting(KEY, step) !== undefined;
+  for (let turn = 0; turn < 5; turn++) {
+    for (const wish of ["3", "2"]) setbacks.note(KEY, `budget replace my-etcd ${wish}`, DONE);
+    expect(rests("budget replace my-etcd 3") || rests("budget replace my-etcd 2")).toBe(false);
+  }
+  setbacks.note(KEY, "budget replace my-etcd 2", DONE);
+  expect(rests("budget replace my-etcd 2")).toBe(true);
+});
+
+test("setbacks: what was done to another object, or by another rule, says nothing of it", () => {
+  for (const other of ["budget replace other 2", "drain replace my-etcd 2", "budget delete my-etcd 2"]) {
+    const { setbacks } = setup();
+    for (const step of ["budget replace my-etcd 3", other, "budget replace my-etcd 3"]) setbacks.note(KEY, step, DONE);
+    expect(setbacks.resting(KEY, "budget replace my-etcd 3")).toBeDefined();
+  }
+});
+
+test("setbacks: what was refused stays refused, whatever else is done to the object", () => {
+  const { setbacks } = setup();
+  setbacks.note(KEY, "budget replace my-etcd 3", FAILED);
+  setbacks.note(KEY, "budget replace my-etcd 2", DONE);
+  expect(setbacks.resting(KEY, "budget replace my-etcd 3")).toBeDefined();
+});
+
 test("setbacks: one step, or one object, does not hold up another", () => {
   const { setbacks } = setup();
   setbacks.note(KEY, "paint", FAILED);

@@ -7,6 +7,9 @@ import type { Rest } from "#runtime/decide.ts";
 //   A step rests when it was refused, by a quota, a policy or a right that is missing. It rests when it was made and is wanted
 //   again at once, as when a webhook undoes what we write; the first repetition is free, since people change things too. And it rests
 //   when etcd has put it off.
+// And when the operator itself has changed its mind in between?
+//   Then nobody undoes anything: the budget of a cluster that is being restarted says 3, 2, 3, 2 from turn to turn. A step counts anew
+//   once the same rule has done something else to the same object.
 //   The pause grows from try to try. What is remembered is a cache: a process that starts tries everything at once.
 
 /** Pauses for a step that is refused: from half a second to a minute. */
@@ -47,7 +50,10 @@ export class Setbacks {
     this.#random = random;
   }
 
-  /** Why the step is left alone for now; `undefined` when it may be tried. @param step the rule, what it does, and to whom */
+  /**
+   * Why the step is left alone for now; `undefined` when it may be tried.
+   * @param step the rule, what it does, to whom, and what else the wish is, with spaces between them
+   */
   resting(key: Key, step: string): Rest | undefined {
     const setback = this.#known.get(keyText(key))?.get(step);
     if (setback === undefined) return undefined;
@@ -63,6 +69,7 @@ export class Setbacks {
     const nowMs = this.#clock.monotonicMs();
     const text = keyText(key);
     const steps = new Map([...(this.#known.get(text) ?? [])].filter(([, { untilMs }]) => nowMs - untilMs < FORGET_MS));
+    if (outcome.is === "done") forgetOtherWishes(steps, step);
     steps.set(step, this.#setback(steps.get(step), outcome, nowMs));
     this.#known.set(text, steps);
   }
@@ -101,4 +108,16 @@ export class Setbacks {
         return { ...setback, code: outcome.code, untilMs: pause(REFUSED, tries - 1), because: outcome.why };
     }
   }
+}
+
+/** What the same rule has done to the same object before, and in another way, was undone by nobody but by this step. */
+function forgetOtherWishes(steps: Map<string, Setback>, step: string): void {
+  const about = aboutOf(step);
+  for (const [other, { is }] of steps)
+    if (other !== step && is === "done" && aboutOf(other) === about) steps.delete(other);
+}
+
+/** The rule, what it does, and to whom. */
+function aboutOf(step: string): string {
+  return step.split(" ", 3).join(" ");
 }

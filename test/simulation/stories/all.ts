@@ -30,6 +30,7 @@ import {
   peopleAreNotWaitedFor,
   peoplesCanarySpreads,
   switchedRollIsReckless,
+  turnsTakeLonger,
   upgradeIsIgnored,
   wordsRestart,
 } from "./rolling.ts";
@@ -68,6 +69,7 @@ export const STORIES = {
   peopleAreNotWaitedFor,
   peoplesCanarySpreads,
   switchedRollIsReckless,
+  turnsTakeLonger,
 };
 
 export type StoryName = keyof typeof STORIES;

@@ -166,3 +166,22 @@ export const learnerKeepsWhatAilsIt: Story = async () => {
   if (of.world.etcd.processes.size !== 5) return `${of.world.etcd.processes.size} of 5 run; ${readyText(of)}`;
   return of.condition("Ready")?.status === "True" ? undefined : readyText(of);
 };
+
+/** Everybody is restarted, and right afterwards once more. */
+export const turnsTakeLonger: Story = async () => {
+  const of = await scene(5);
+  const { time } = of.world;
+  const startedAtMs: number[] = [];
+  for (const restartedAt of ["now", "later"]) {
+    of.edit({ podTemplate: { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": restartedAt } } } });
+    const wanted = startedAtMs.length + 5;
+    for (let tenths = 0; startedAtMs.length < wanted && tenths < 6_000; tenths++) {
+      await of.forMs(100);
+      if (restarts(of).length > startedAtMs.length) startedAtMs.push(time.nowMs);
+    }
+  }
+  const gaps = startedAtMs.slice(1).map((ms, index) => ms - (startedAtMs[index] ?? 0));
+  const longestMs = Math.max(...gaps);
+  // All turns are alike: who is restarted last waits no longer for its turn than who was restarted second.
+  return longestMs > 2 * (gaps[0] ?? 0) + 2_000 ? `between two restarts were ${gaps.join(", ")} ms` : undefined;
+};
