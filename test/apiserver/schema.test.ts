@@ -218,6 +218,14 @@ const refused: (readonly [name: string, spec: unknown, says: readonly string[], 
     ["spec.etcd.snapshotCount", "greater than or equal to 100"],
   ],
   [
+    "a repository with a tag",
+    { replicas: 3, image: { repository: "registry.example/etcd:v3.6.16" } },
+    [
+      "spec.image.repository",
+      "repository is registry.example/etcd:v3.6.16; it must be an image without scheme, tag and digest, such as registry.example/etcd",
+    ],
+  ],
+  [
     "a tag for a digest",
     { replicas: 3, image: { digest: "v3.6.16" } },
     ["spec.image.digest", "digest is v3.6.16; it must be sha256: and 64 hexadecimal digits"],

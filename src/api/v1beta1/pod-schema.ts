@@ -4,12 +4,27 @@ import { annotationsSchema, labelsSchema, resourcesSchema } from "#api/common-sc
 /** More containers or volumes in one pod than anybody runs; the API server needs a bound to know what a rule costs. */
 const MAX_CONTAINERS = 16;
 
+const HOST = "([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[[][0-9A-Fa-f:]+[]])(:[0-9]+)?";
+const PART = "[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*";
+/** An image's name without tag, as container runtimes read it; the API server takes anything, and then no pod starts. */
+const REPOSITORY = `^(${HOST}/)?${PART}(/${PART})*$`;
+
 export const imageSchema = z
   .object({
     repository: z
       .string()
       .min(1)
       .max(255)
+      .meta({
+        "x-kubernetes-validations": [
+          {
+            rule: `self.matches('${REPOSITORY}')`,
+            messageExpression:
+              "'repository is ' + self + '; it must be an image without scheme, tag and digest, such as registry.example/etcd'",
+            message: "repository must be an image without scheme, tag and digest, such as registry.example/etcd",
+          },
+        ],
+      })
       .optional()
       .describe(
         "Where the image is, without tag, such as registry.example/etcd. Without it the operator's --etcd-repository.",

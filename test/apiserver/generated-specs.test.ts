@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { peerName } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { asOperatorError } from "#base/error.ts";
+import { silentLog } from "#base/log.ts";
+import { newIdentity } from "#cluster/desired/identity.ts";
+import { newPeer } from "#cluster/desired/peer.ts";
+import { ensureComponents } from "#dev/components.ts";
+import { silentStep } from "#dev/progress.ts";
+import { listedMinor } from "#etcd/flags/span.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { ETCD_VERSIONS } from "#kit/etcd.ts";
+import { type GeneratedSpec, generatedSpecs } from "#kit/generated-specs.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { apiVersionOf, type Draft, type KubeObject, REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
+import { replicaSet } from "#peer/desired/replica-set.ts";
+import { newCluster } from "#webhooks/checks/new-cluster.ts";
+import { clusterAdmission } from "#webhooks/cluster-admission.ts";
+import { EtcdBinary } from "../../scripts/etcd-flags/binary.ts";
+import { crdManifests } from "../../scripts/manifests.ts";
+
+// Any spec: what is good becomes members whose objects the API server takes and whose flags the parser of that etcd release takes, and
+// what is wrong is refused, before anything is made of it, in words that name it.
+
+/** Each takes four questions to the API server and a start of etcd; more by hand. */
+const RUNS = Number(process.env.GENERATED_SPECS ?? 150);
+const SEED = process.env.GENERATED_SPECS_SEED;
+const OPTIONS = { signal: new AbortController().signal };
+const DRY_RUN = { ...OPTIONS, dryRun: true };
+const REPOSITORY = "registry.example/etcd";
+const namespace = "default";
+
+const folder = mkdtempSync(join(tmpdir(), "generated-specs-"));
+let server: ApiServer;
+let kube: KubeClient;
+let binaries: ReadonlyMap<string, EtcdBinary>;
+
+beforeAll(async () => {
+  const paths = await ensureComponents(
+    ETCD_VERSIONS.map((version) => `etcd-${version}` as const),
+    silentStep,
+  );
+  binaries = new Map(
+    ETCD_VERSIONS.map((version) => [listedMinor(version) ?? "", new EtcdBinary(paths[`etcd-${version}`], folder)]),
+  );
+  server = await startApiServer();
+  kube = server.client;
+  for (const definition of crdManifests())
+    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as unknown as CustomResourceDefinition, OPTIONS);
+  for (const resource of [ETCD_CLUSTERS, ETCD_PEERS])
+    await vi.waitFor(() => kube.list<KubeObject>(resource, { namespace }, OPTIONS), { timeout: 30_000 });
+});
+afterAll(async () => {
+  await server?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** What the API server makes of it, or its words against it, as a person reads them. */
+async function stored({ name, spec }: GeneratedSpec): Promise<EtcdCluster | string> {
+  const draft = { apiVersion: apiVersionOf(ETCD_CLUSTERS), kind: "EtcdCluster", metadata: { name, namespace }, spec };
+  try {
+    return await kube.create(ETCD_CLUSTERS, draft as unknown as Draft<EtcdCluster>, DRY_RUN);
+  } catch (thrown) {
+    const error = asOperatorError(thrown);
+    expect(error.code, error.message).toBe("KubeInvalid");
+    return error.message;
+  }
+}
+
+interface Review {
+  readonly response: { readonly allowed: boolean; readonly status?: { readonly message: string } };
+}
+
+/** The words of the webhook against it. */
+async function refusal(cluster: EtcdCluster): Promise<string | undefined> {
+  const webhook = clusterAdmission({ kube, imageRepository: REPOSITORY, log: silentLog });
+  const kind = { group: "etcd.improbable.io", version: "v1beta1", kind: "EtcdCluster" };
+  const request = { uid: "1", kind, operation: "CREATE", object: cluster, oldObject: null };
+  const body = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request };
+  const { response } = (await webhook.answer(body, OPTIONS.signal)) as Review;
+  return response.allowed ? undefined : (response.status?.message ?? "");
+}
+
+/** The ReplicaSet of the cluster's last first member, and what the API server makes of its EtcdPeer. */
+async function lastMember(cluster: EtcdCluster): Promise<Draft<ReplicaSet>> {
+  const snapshot = newCluster(cluster, []);
+  const name = peerName(cluster.metadata.name, cluster.spec.replicas - 1);
+  const peer: EtcdPeer = await kube.create(ETCD_PEERS, newPeer(snapshot, newIdentity(snapshot), name), DRY_RUN);
+  return replicaSet({
+    takenAtMs: 0,
+    peer,
+    pausedBy: undefined,
+    imageRepository: REPOSITORY,
+    claim: undefined,
+    replicaSet: undefined,
+    pod: undefined,
+    endpoint: undefined,
+    storageClasses: undefined,
+  });
+}
+
+/** What etcd gets in this pod, all of it as flags: the parser reads values of variables in the same way, and ignores unknown ones. */
+function flagsOf({ spec }: Draft<ReplicaSet>): readonly string[] {
+  const { metadata, spec: pod } = spec?.template ?? {};
+  const { args = [], env = [] } = pod?.containers.find(({ name }) => name === "etcd") ?? {};
+  const variables = env.filter(({ name }) => name.startsWith("ETCD_"));
+  const flags = variables.map(({ name, value, valueFrom }) => {
+    const annotation = /'(.*)'/.exec(valueFrom?.fieldRef?.fieldPath ?? "")?.[1] ?? "";
+    return `--${name.slice("ETCD_".length).toLowerCase().replaceAll("_", "-")}=${value ?? metadata?.annotations?.[annotation]}`;
+  });
+  return [...flags, ...args];
+}
+
+async function mustBecomeMembers(cluster: EtcdCluster): Promise<void> {
+  const set = await lastMember(cluster);
+  const { template } = (await kube.create(REPLICA_SETS, set, DRY_RUN)).spec ?? {};
+  expect(template?.spec?.containers.some(({ name }) => name === "etcd")).toBe(true);
+  const binary = binaries.get(listedMinor(cluster.spec.version) ?? "");
+  const flags = flagsOf(set);
+  expect(flags.length).toBeGreaterThan(8);
+  expect(await binary?.refusal(...flags), flags.join(" ")).toBeUndefined();
+}
+
+test(`any of ${RUNS} specs: the good become members, the wrong are refused in words`, {
+  timeout: 60_000 + RUNS * 2_000,
+}, async () => {
+  const seen = { good: 0, schema: 0, webhook: 0 };
+  const wrongs = new Set<string>();
+  const property = fc.asyncProperty(generatedSpecs, async (generated) => {
+    const { wrong } = generated;
+    const taken = await stored(generated);
+    const words = typeof taken === "string" ? taken : await refusal(taken);
+    if (words !== undefined) {
+      expect(wrong, `it is good, and was refused: ${words}`).toBeDefined();
+      expect(words).toContain(wrong);
+      expect(words).toMatch(/[A-Za-z]+ [a-z]+/); // of Kubernetes: "Required value"
+      seen[typeof taken === "string" ? "schema" : "webhook"] += 1;
+      wrongs.add(wrong ?? "");
+      return;
+    }
+    expect(wrong, "it is wrong, and was taken").toBeUndefined();
+    await mustBecomeMembers(taken as EtcdCluster);
+    seen.good += 1;
+  });
+  await fc.assert(property, { numRuns: RUNS, ...(SEED === undefined ? {} : { seed: Number(SEED) }) });
+  console.log(`${RUNS} specs: ${JSON.stringify(seen)}, ${wrongs.size} kinds of wrong`);
+  for (const count of Object.values(seen)) expect(count).toBeGreaterThan(RUNS / 20);
+});

@@ -1,0 +1,199 @@
+import fc from "fast-check";
+import { FLAGS, type Kind } from "#etcd/flags/list.ts";
+import { RESERVED } from "#etcd/flags/reserved.ts";
+import { listedMinor, minorsBetween } from "#etcd/flags/span.ts";
+import { WRONG } from "./generated-wrongs.ts";
+
+// Specs of EtcdClusters as people may write them: good ones, and good ones with one thing wrong, of which it is known what. What is good
+// here is said by the lists of this file, and not asked of the code that judges it.
+
+/** A spec as it is written, before anybody has looked at it. */
+export type Written = Readonly<Record<string, unknown>>;
+
+export interface GeneratedSpec {
+  readonly name: string;
+  readonly spec: Written;
+  /** What was made wrong, by the name with which a refusal must speak of it; undefined: nothing. */
+  readonly wrong?: string;
+}
+
+/** Some of these fields. */
+function some(fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<Written> {
+  return fc.record(fields, { requiredKeys: [] });
+}
+
+const word = fc.constantFrom("a", "b-c", "shop");
+const labels = fc.dictionary(fc.constantFrom("team", "example.com/tier", "cost-centre"), word, { maxKeys: 2 });
+const annotations = fc.dictionary(fc.constantFrom("example.com/scrape", "note"), fc.string({ maxLength: 20 }), {
+  maxKeys: 2,
+});
+
+const VERSIONS = ["3.5.11", "3.5.35", "3.6.0", "3.6.16", "3.6.123", "3.7.0", "3.7.3"];
+
+const image = some({
+  repository: fc.constantFrom("registry.example/etcd", "localhost:5000/team/etcd", "[::1]:80/a__b/c.d", "etcd"),
+  digest: fc.stringMatching(/^[0-9a-f]{64}$/).map((digits) => `sha256:${digits}`),
+  pullPolicy: fc.constantFrom("Always", "IfNotPresent", "Never"),
+  pullSecrets: fc.uniqueArray(fc.constantFrom("mirror", "other"), { maxLength: 2 }).map((names) => names.map(named)),
+});
+
+function named(name: string) {
+  return { name };
+}
+
+const storage = some({
+  size: fc.constantFrom("1Gi", "8Gi", "0.5Ti", "100M", 1_073_741_824, "1500m"),
+  storageClassName: fc.constantFrom("fast", "local"),
+  accessModes: fc.constantFrom(["ReadWriteOnce"], ["ReadWriteOncePod"]),
+  volumeAttributesClassName: fc.constant("gold"),
+  selector: fc.record({ matchLabels: labels }),
+});
+
+const periodic = fc.constantFrom("1h", "0.5h", "1h30m", "90s", "87600h").map(retention("Periodic"));
+const revisions = fc.constantFrom("1", "1000", "999999999999999999").map(retention("Revision"));
+
+function retention(mode: string) {
+  return (text: string) => ({ mode, retention: text });
+}
+
+/** Milliseconds as people write them. */
+function durations(min: number, max: number): fc.Arbitrary<string> {
+  const ms = fc.integer({ min, max });
+  return ms.chain((n) => fc.constantFrom(`${n}ms`, `${n / 1_000}s`, `${Math.floor(n / 1_000)}s${n % 1_000}ms`));
+}
+
+/** etcd wants five heartbeats in an election at least; without either they are 100 ms and 1 s. */
+const beats = fc.oneof(
+  some({ heartbeatInterval: durations(10, 200) }),
+  some({ electionTimeout: durations(500, 50_000) }),
+  fc.record({ heartbeatInterval: durations(10, 1_000), electionTimeout: durations(5_000, 50_000) }),
+);
+
+const VALUES: Readonly<Record<Kind, readonly string[]>> = {
+  bool: ["true", "false"],
+  duration: ["0", "1m30s", "5s"],
+  int: ["-1", "0", "128"],
+  uint: ["0", "1", "4096"],
+  uint32: ["0", "1", "4294967295"],
+  gates: ["AllAlpha=true", "AllBeta=false"],
+  text: ["", "x", "a b,c=d"],
+  urls: ["http://127.0.0.1:1", "https://[::1]:1,http://127.0.0.2:65535"],
+  other: [],
+  ignored: [],
+};
+
+/** Flags that this release has under no other name, and that are not the operator's. */
+function extraArgs(version: string): fc.Arbitrary<Written> {
+  const minor = listedMinor(version);
+  const own = FLAGS.filter(([name, takes, first, last, , instead]) => {
+    const isThere = minor !== undefined && minorsBetween(first, last).includes(minor);
+    return isThere && instead === undefined && VALUES[takes].length > 0 && !RESERVED.has(name);
+  });
+  const one = fc
+    .constantFrom(...own)
+    .chain(([name, takes]) => fc.tuple(fc.constant(name), fc.constantFrom(...VALUES[takes])));
+  return fc.uniqueArray(one, { maxLength: 6, selector: ([name]) => name }).map((args) => Object.fromEntries(args));
+}
+
+function etcd(version: string): fc.Arbitrary<Written> {
+  const rest = some({
+    quotaBackendBytes: fc.constantFrom("Auto", "64Mi", "1Ti", "2.5Gi", 4_294_967_296),
+    autoCompaction: fc.oneof(periodic, revisions),
+    snapshotCount: fc.integer({ min: 100, max: 10_000_000 }),
+    extraArgs: extraArgs(version),
+  });
+  return fc.tuple(rest, beats).map(([options, ...beat]) => Object.assign({}, options, ...beat));
+}
+
+const amounts = { cpu: fc.constantFrom("500m", 1, "0.25"), memory: fc.constantFrom("512Mi", "1Gi", 1_073_741_824) };
+const resources = some({ requests: some(amounts) });
+const etcdContainer = some({
+  resources: fc.oneof(resources, fc.constant({ requests: { cpu: "1" }, limits: { cpu: "2", memory: "2Gi" } })),
+  env: fc.constant([{ name: "TZ", value: "UTC" }]),
+  volumeMounts: fc.constant([{ name: "scratch", mountPath: "/tmp" }]),
+}).map((part) => ({ name: "etcd", ...part }));
+const sidecar = fc.record({
+  name: fc.constantFrom("shipper", "proxy"),
+  image: fc.constant("registry.example/x:1"),
+  resources,
+});
+const containers = fc.tuple(etcdContainer, fc.uniqueArray(sidecar, { maxLength: 2, selector: ({ name }) => name }));
+
+const podSpec = fc
+  .tuple(
+    containers,
+    some({
+      tolerations: fc.constant([{ key: "dedicated", operator: "Exists" }]),
+      nodeSelector: labels,
+      priorityClassName: fc.constant("important"),
+      terminationGracePeriodSeconds: fc.integer({ min: 10, max: 600 }),
+      schedulerName: fc.constant("other-scheduler"),
+      securityContext: fc.record({ runAsUser: fc.integer({ min: 1, max: 65_535 }) }),
+      affinity: fc.constant({ nodeAffinity: {} }),
+      dnsConfig: fc.constant({ options: [{ name: "ndots", value: "2" }] }),
+      topologySpreadConstraints: fc.constant([]),
+    }),
+  )
+  // The volume that a mount speaks of is always there.
+  .map(([[own, beside], rest]) => ({
+    ...rest,
+    containers: [...beside, own],
+    volumes: [{ name: "scratch", emptyDir: {} }],
+  }));
+
+const podTemplate = some({ metadata: some({ labels, annotations }), spec: podSpec });
+
+const whole = fc.constantFrom(...VERSIONS).chain((version) =>
+  fc
+    .record(
+      {
+        replicas: fc.integer({ min: 1, max: 7 }),
+        version: fc.constant(version),
+        image,
+        storage,
+        etcd: etcd(version),
+        podTemplate,
+        clientService: some({
+          type: fc.constantFrom("ClusterIP", "NodePort", "LoadBalancer"),
+          metadata: some({ labels, annotations }),
+          trafficDistribution: fc.constantFrom("PreferClose", "PreferSameZone", "PreferSameNode"),
+        }),
+        updateStrategy: some({
+          type: fc.constantFrom("RollingUpdate", "OnDelete"),
+          memberTimeout: fc.constantFrom("10s", "10m", "1h30m", "24h"),
+        }),
+        replacement: some({ after: fc.constantFrom("0s", "5m", "24h", "Never") }),
+        disruptionBudget: fc.constantFrom("Quorum", "None"),
+        paused: fc.boolean(),
+      },
+      { requiredKeys: ["replicas", "version"] },
+    )
+    .map((spec) => spec as Written),
+);
+
+const name = fc.stringMatching(/^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$/);
+
+/** Two of three are good. */
+export const generatedSpecs: fc.Arbitrary<GeneratedSpec> = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ name, spec: whole }) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ name, spec: whole, wrong: fc.constantFrom(...WRONG) })
+      .map(({ wrong: [says, part], ...good }) => ({ ...good, spec: together(good.spec, part), wrong: says })),
+  },
+);
+
+/** What is wrong is laid over what is good: maps field by field, all else instead. */
+function together(good: unknown, wrong: Written): Written {
+  const base = isMap(good) ? good : {};
+  const parts = Object.entries(wrong).map(([field, value]) => [
+    field,
+    isMap(value) ? together(base[field], value) : value,
+  ]);
+  return { ...base, ...Object.fromEntries(parts) };
+}
+
+function isMap(value: unknown): value is Written {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
