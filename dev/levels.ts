@@ -16,7 +16,7 @@ import { run } from "./run.ts";
 import { ETCD_VERSIONS } from "./versions.ts";
 
 /** From fastest to slowest. */
-export const LEVELS = ["unit", "mutants", "apiserver", "etcd", "e2e"] as const;
+export const LEVELS = ["unit", "mutants", "apiserver", "etcd", "stores", "e2e"] as const;
 /** What takes longer than people wait for all levels together: asked for by name only. */
 export const LONG = "long";
 export type Level = (typeof LEVELS)[number] | typeof LONG;
@@ -73,6 +73,9 @@ export async function runLevel(root: string, level: Level, options: LevelOptions
       await step("generated etcd API is fresh", () =>
         run(process.execPath, [join(root, "scripts/etcd-protos.ts"), "--check"]),
       );
+      return await counted(vitest, (argv) => ended(spawnHere(argv)));
+    case "stores":
+      await ensureComponents(["versitygw", "fake-gcs-server"], step);
       return await counted(vitest, (argv) => ended(spawnHere(argv)));
     case "e2e":
     case "long": {

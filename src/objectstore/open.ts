@@ -1,0 +1,34 @@
+import { CredentialsDirectory } from "./credentials.ts";
+import { StoreError } from "./error.ts";
+import { checkLocation, type StoreLocation } from "./location.ts";
+import { PATIENCE, type Patience } from "./patience.ts";
+import type { ObjectStore } from "./store.ts";
+
+export interface OpenOptions {
+  /** Where a Secret with credentials is mounted. Without it, the libraries find what the pod was given, such as a web identity. */
+  readonly credentialsDir?: string;
+  readonly patience?: Patience;
+}
+
+/**
+ * Asks nobody yet. Each store's library is loaded when it is needed: together they take more memory than all the rest.
+ * @throws StoreError `InvalidLocation`, or `WrongCredentials` when the directory has not what it takes
+ */
+export async function openStore(location: StoreLocation, options: OpenOptions = {}): Promise<ObjectStore> {
+  checkLocation(location);
+  const patience = options.patience ?? PATIENCE;
+  const directory = options.credentialsDir === undefined ? undefined : new CredentialsDirectory(options.credentialsDir);
+  switch (location.store) {
+    case "s3": {
+      const [{ S3Store }, { readS3Credentials }] = await Promise.all([import("./s3.ts"), import("./s3-config.ts")]);
+      return new S3Store(location, directory && (await readS3Credentials(directory)), patience);
+    }
+    case "gcs":
+    case "azure":
+      throw new StoreError("Other", "not built yet");
+    case "volume": {
+      const { VolumeStore } = await import("./volume.ts");
+      return new VolumeStore(location, patience);
+    }
+  }
+}

@@ -1,0 +1,177 @@
+import { randomUUID } from "node:crypto";
+import { StoreError } from "./error.ts";
+import { type Part, partsOf } from "./parts.ts";
+import { aborted, type Patience } from "./patience.ts";
+import type { PutOptions } from "./store.ts";
+
+// Why does every object carry an ID of the call that wrote it?
+//   A request that makes an object visible is made again when its answer is lost, and is then told that the object exists. By
+//   the ID we know our own. The same when a call is aborted while that request is on its way: ours is taken away again, and
+//   somebody else's is not.
+// Why is a store asked first whether the object is there? The condition on the last request is what protects it; the question
+//   saves the upload of gigabytes that would be refused at their end.
+
+/** The metadata field with the ID of the call. Callers do not see it. */
+export const PUT_ID = "put-id";
+
+/** Two parts on their way: while one is sent, the next is read. */
+const BUFFERS = 2;
+
+/** One object that is being written. All of these make their own attempts and end with the signal. */
+export interface Writer {
+  readonly partBytes: number;
+  /** How many parts may be on their way at once. */
+  readonly parallel: 1 | 2;
+  /** ID of the object that is there, whoever wrote it: "" when it does not say; undefined when there is none. */
+  putID(signal: AbortSignal): Promise<string | undefined>;
+  /** The whole object in one request, which never overwrites. */
+  whole(bytes: Uint8Array, signal: AbortSignal): Promise<void>;
+  begin(signal: AbortSignal): Promise<void>;
+  part(part: Part, signal: AbortSignal): Promise<void>;
+  /** Makes what was sent visible, all at once, and never overwrites. */
+  commit(signal: AbortSignal): Promise<void>;
+  /** Removes what was sent and is not visible. */
+  abandon(signal: AbortSignal): Promise<void>;
+  /** Removes the object. */
+  remove(signal: AbortSignal): Promise<void>;
+}
+
+/** How a store writes an object: it gets the ID to write into its metadata. */
+export type NewWriter = (putID: string) => Writer;
+
+/** @param what for people. Example: `put a/b.db to bucket backups` */
+export async function put(
+  what: string,
+  body: AsyncIterable<Uint8Array>,
+  options: PutOptions,
+  patience: Patience,
+  newWriter: NewWriter,
+): Promise<{ bytes: number }> {
+  const id = randomUUID();
+  const writer = newWriter(id);
+  const upload = new Upload(what, writer, id, options.signal);
+  try {
+    return { bytes: await upload.run(body) };
+  } catch (thrown) {
+    // Whatever ended us must not end this, too.
+    await upload.undo(AbortSignal.timeout(patience.cleanUpMs)).catch(() => {}); // The first error says more.
+    throw thrown;
+  }
+}
+
+class Upload {
+  readonly #what: string;
+  readonly #writer: Writer;
+  readonly #id: string;
+  readonly #signal: AbortSignal;
+  /** Ends the requests that are on their way when one of them fails. */
+  readonly #stop = new AbortController();
+  readonly #failed = Promise.withResolvers<never>();
+  readonly #sending = new Set<Promise<void>>();
+  #hasBegun = false;
+  /** The object may have become visible. */
+  #mayBeSeen = false;
+
+  constructor(what: string, writer: Writer, id: string, signal: AbortSignal) {
+    this.#what = what;
+    this.#writer = writer;
+    this.#id = id;
+    this.#signal = signal;
+    this.#failed.promise.catch(() => {});
+  }
+
+  async run(body: AsyncIterable<Uint8Array>): Promise<number> {
+    const onAbort = () => this.#fail(aborted(this.#what));
+    if (this.#signal.aborted) onAbort();
+    this.#signal.addEventListener("abort", onAbort);
+    try {
+      return await this.#send(body);
+    } catch (thrown) {
+      this.#fail(thrown);
+      throw thrown;
+    } finally {
+      this.#signal.removeEventListener("abort", onAbort);
+      await Promise.allSettled(this.#sending);
+    }
+  }
+
+  async #send(body: AsyncIterable<Uint8Array>): Promise<number> {
+    if ((await this.#orFailure(this.#writer.putID(this.#stop.signal))) !== undefined) throw this.#exists();
+    const parts = partsOf(body, this.#writer.partBytes, BUFFERS);
+    try {
+      for (;;) {
+        // A body that gives nothing any more must not keep a failure or an abort from being told.
+        const { value: part, done } = await this.#orFailure(parts.next());
+        if (done) throw new Error("a body ended without its last part");
+        if (!part.isLast) await this.#part(part);
+        else return await this.#last(part);
+      }
+    } finally {
+      // Without waiting: it answers only when the body does.
+      parts.return().catch(() => {});
+    }
+  }
+
+  async #part(part: Part): Promise<void> {
+    if (!this.#hasBegun) {
+      this.#hasBegun = true;
+      await this.#orFailure(this.#writer.begin(this.#stop.signal));
+    }
+    while (this.#sending.size >= this.#writer.parallel) await this.#orFailure(Promise.race(this.#sending));
+    const sent = this.#writer.part(part, this.#stop.signal).then(
+      () => {
+        this.#sending.delete(sent);
+        part.release();
+      },
+      (thrown) => {
+        this.#sending.delete(sent);
+        this.#fail(thrown);
+      },
+    );
+    this.#sending.add(sent);
+  }
+
+  async #last(part: Part): Promise<number> {
+    const isWhole = part.index === 0;
+    const commit = isWhole
+      ? () => this.#writer.whole(part.bytes, this.#stop.signal)
+      : () => this.#writer.commit(this.#stop.signal);
+    if (!isWhole) await this.#part(part); // Its buffer is not taken again: `commit` may still read it.
+    while (this.#sending.size > 0) await this.#orFailure(Promise.race(this.#sending));
+    this.#mayBeSeen = true;
+    try {
+      await this.#orFailure(commit());
+    } catch (thrown) {
+      if (!(await this.#isOurs(thrown))) throw thrown;
+    }
+    return part.offset + part.bytes.length;
+  }
+
+  /** Whether the object is there after all, although the last of the requests for it said something else. */
+  async #isOurs(thrown: unknown): Promise<boolean> {
+    if (this.#signal.aborted || !(thrown instanceof StoreError)) return false;
+    return (await this.#writer.putID(this.#stop.signal).catch(() => undefined)) === this.#id;
+  }
+
+  async undo(signal: AbortSignal): Promise<void> {
+    try {
+      if (this.#hasBegun) await this.#writer.abandon(signal);
+    } finally {
+      if (this.#mayBeSeen && (await this.#writer.putID(signal)) === this.#id) await this.#writer.remove(signal);
+    }
+  }
+
+  #exists(): StoreError {
+    return new StoreError("ObjectExists", `${this.#what}: an object of that key is there, and nothing is overwritten`);
+  }
+
+  #fail(thrown: unknown): void {
+    this.#failed.reject(thrown);
+    this.#stop.abort(thrown);
+  }
+
+  #orFailure<T>(promise: Promise<T>): Promise<T> {
+    promise.catch(() => {}); // It may fail when nobody waits for it any more.
+    return Promise.race([promise, this.#failed.promise]);
+  }
+}

@@ -1,0 +1,63 @@
+import { Agent as HttpAgent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
+import type { S3ClientConfig } from "@aws-sdk/client-s3";
+import type { CredentialsDirectory } from "./credentials.ts";
+import type { S3Location } from "./location.ts";
+import type { Patience } from "./patience.ts";
+
+/** What a mounted Secret holds for S3. */
+export interface S3Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+  /** The only authorities whose certificates are believed, as PEM; those of the system when there are none. */
+  readonly ca?: string;
+}
+
+export async function readS3Credentials(directory: CredentialsDirectory): Promise<S3Credentials> {
+  const sessionToken = await directory.read("AWS_SESSION_TOKEN");
+  const ca = await directory.read("ca.crt");
+  return {
+    accessKeyId: await directory.need("AWS_ACCESS_KEY_ID"),
+    secretAccessKey: await directory.need("AWS_SECRET_ACCESS_KEY"),
+    ...(sessionToken === undefined ? {} : { sessionToken }),
+    ...(ca === undefined ? {} : { ca }),
+  };
+}
+
+/** What never stands in a message. */
+export function s3Secrets(credentials: S3Credentials | undefined): string[] {
+  if (credentials === undefined) return [];
+  const { accessKeyId, secretAccessKey, sessionToken } = credentials;
+  return [accessKeyId, secretAccessKey, ...(sessionToken === undefined ? [] : [sessionToken])];
+}
+
+/** The region that a server expects which knows no regions. */
+const DEFAULT_REGION = "us-east-1";
+
+export function s3Config(
+  location: S3Location,
+  credentials: S3Credentials | undefined,
+  { connectMs }: Patience,
+): S3ClientConfig {
+  // Connections are kept for the next part. `proxyEnv` makes Node heed HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
+  const connections = { keepAlive: true, proxyEnv: process.env };
+  const ca = credentials?.ca === undefined ? {} : { ca: credentials.ca };
+  return {
+    region: location.region ?? process.env.AWS_REGION ?? DEFAULT_REGION,
+    ...(location.endpoint === undefined ? { followRegionRedirects: true } : { endpoint: location.endpoint }),
+    forcePathStyle: location.pathStyle ?? false,
+    ...(credentials === undefined ? {} : { credentials }),
+    requestHandler: {
+      connectionTimeout: connectMs,
+      httpAgent: new HttpAgent(connections),
+      httpsAgent: new HttpsAgent({ ...connections, ...ca }),
+    },
+    // We make attempts ourselves (patience.ts).
+    maxAttempts: 1,
+    // Older servers refuse the checksums that the library adds by itself. Each request is signed with the sha256 of what it
+    // carries, so that what arrives damaged is refused all the same.
+    requestChecksumCalculation: "WHEN_REQUIRED",
+    responseChecksumValidation: "WHEN_REQUIRED",
+  };
+}

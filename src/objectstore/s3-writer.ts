@@ -1,0 +1,119 @@
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  PutObjectCommand,
+  type S3Client,
+  UploadPartCommand,
+} from "@aws-sdk/client-s3";
+import type { Part } from "./parts.ts";
+import { type Attempt, type Requests, sendMs } from "./patience.ts";
+import type { Writer } from "./put.ts";
+import { s3Answer } from "./s3-error.ts";
+
+/** S3 refuses parts of less than 5 MiB; this size reaches 76 GiB. */
+const PART_BYTES = 8 * 1024 ** 2;
+
+/** S3 allows 10,000. What is expected may be told too low. */
+const MOST_PARTS = 9_500;
+
+/** Amazon advises to abort an upload more than once, and may answer each time that it did. */
+const MOST_ABORTS = 3;
+
+interface NewObject {
+  readonly Bucket: string;
+  readonly Key: string;
+  readonly Metadata: Record<string, string>;
+}
+
+/** One object on its way into S3, as a multipart upload when it does not fit into one part. */
+export class S3Writer implements Writer {
+  readonly parallel = 2;
+  readonly partBytes: number;
+  readonly putID: Writer["putID"];
+  readonly remove: Writer["remove"];
+  readonly #client: S3Client;
+  readonly #requests: Requests;
+  readonly #what: string;
+  readonly #object: NewObject;
+  readonly #tags: string[] = [];
+  #uploadID: string | undefined;
+
+  /** @param object with Metadata that carries the ID of the call */
+  constructor(
+    client: S3Client,
+    requests: Requests,
+    what: string,
+    object: NewObject,
+    expectedBytes: number | undefined,
+    there: Pick<Writer, "putID" | "remove">,
+  ) {
+    this.#client = client;
+    this.#requests = requests;
+    this.#what = what;
+    this.#object = object;
+    this.partBytes = Math.max(PART_BYTES, Math.ceil((expectedBytes ?? 0) / MOST_PARTS));
+    this.putID = there.putID;
+    this.remove = there.remove;
+  }
+
+  async whole(bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+    const command = { ...this.#object, Body: bytes, IfNoneMatch: "*" };
+    await this.#make(this.#sendMs(bytes), signal, (abortSignal) =>
+      this.#client.send(new PutObjectCommand(command), { abortSignal }),
+    );
+  }
+
+  async begin(signal: AbortSignal): Promise<void> {
+    const { UploadId } = await this.#make(this.#requests.patience.answerMs, signal, (abortSignal) =>
+      this.#client.send(new CreateMultipartUploadCommand(this.#object), { abortSignal }),
+    );
+    this.#uploadID = UploadId;
+  }
+
+  async part({ index, bytes }: Part, signal: AbortSignal): Promise<void> {
+    const part = { ...this.#upload(), PartNumber: index + 1, Body: bytes };
+    const { ETag = "" } = await this.#make(this.#sendMs(bytes), signal, (abortSignal) =>
+      this.#client.send(new UploadPartCommand(part), { abortSignal }),
+    );
+    this.#tags[index] = ETag;
+  }
+
+  async commit(signal: AbortSignal): Promise<void> {
+    const Parts = this.#tags.map((ETag, index) => ({ ETag, PartNumber: index + 1 }));
+    const upload = { ...this.#upload(), MultipartUpload: { Parts }, IfNoneMatch: "*" };
+    await this.#make(this.#requests.patience.commitMs, signal, (abortSignal) =>
+      this.#client.send(new CompleteMultipartUploadCommand(upload), { abortSignal }),
+    );
+  }
+
+  async abandon(signal: AbortSignal): Promise<void> {
+    // A part that is just arriving may outlive the upload: so it is repeated until there is nothing to abort any more.
+    for (let times = 0; this.#uploadID !== undefined && times < MOST_ABORTS; times++) {
+      if (times > 0) await this.#requests.pause(0, this.#what, signal);
+      await this.#make(this.#requests.patience.answerMs, signal, (abortSignal) => this.#abort(abortSignal));
+    }
+  }
+
+  async #abort(abortSignal: AbortSignal): Promise<void> {
+    try {
+      await this.#client.send(new AbortMultipartUploadCommand(this.#upload()), { abortSignal });
+    } catch (thrown) {
+      if (s3Answer(thrown)?.reason !== "NoSuchObject") throw thrown;
+      this.#uploadID = undefined;
+    }
+  }
+
+  #upload(): { Bucket: string; Key: string; UploadId: string | undefined } {
+    const { Bucket, Key } = this.#object;
+    return { Bucket, Key, UploadId: this.#uploadID };
+  }
+
+  #sendMs(bytes: Uint8Array): number {
+    return sendMs(this.#requests.patience, bytes.length);
+  }
+
+  #make<T>(deadlineMs: number, signal: AbortSignal, attempt: Attempt<T>): Promise<T> {
+    return this.#requests.make(this.#what, deadlineMs, signal, attempt);
+  }
+}

@@ -1,0 +1,68 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createServer } from "node:net";
+import { until } from "#kit/etcd.ts";
+
+/** Processes must not outlive the test run, whatever ends it. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** A real server of objects, in a process of its own. */
+export interface StoreServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** Starts a server on a free port of loopback and waits until it takes connections. */
+export async function startStoreServer(
+  command: (port: number) => readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<StoreServer> {
+  const port = await freePort();
+  const [program = "", ...args] = command(port);
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...env, PATH: process.env.PATH } });
+  let log = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (bytes: Buffer) => {
+      log = (log + bytes.toString()).slice(-10_000);
+    });
+  }
+  running.add(child);
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  try {
+    await until(`${program} takes connections`, async () => {
+      if (child.exitCode !== null) throw new Error(`${program} ended with code ${child.exitCode}`);
+      return await listens(port);
+    });
+  } catch (thrown) {
+    child.kill("SIGKILL");
+    throw new Error(`${thrown instanceof Error ? thrown.message : thrown}; its log ends with:\n${log}`);
+  }
+  return {
+    port,
+    async stop() {
+      child.kill("SIGKILL");
+      await ended;
+      running.delete(child);
+    },
+  };
+}
+
+/** A port of loopback that nobody listens on at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const address = server.address();
+  await new Promise((done) => server.close(done));
+  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
+  return address.port;
+}
+
+async function listens(port: number): Promise<boolean> {
+  // A Go server that serves HTTP answers something; TLS answers, too, that this is not TLS.
+  const answer = await fetch(`http://127.0.0.1:${port}/`).catch(
+    (thrown: Error) => thrown.cause as NodeJS.ErrnoException,
+  );
+  return answer instanceof Response || answer.code !== "ECONNREFUSED";
+}

@@ -1,0 +1,61 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ensureComponents } from "#dev/components.ts";
+import { type StoreServer, startStoreServer } from "#kit/store-server.ts";
+
+/** Who may do everything; long and odd enough to be found in a text that should not have it. */
+export const S3_ACCESS = { id: "AKIATESTTESTTESTTEST", secret: "s3+secret/of-the-tests/0123456789abcdefgh" };
+
+export interface Versitygw extends StoreServer {
+  /** Where a bucket is a folder. */
+  readonly root: string;
+  bucket(name: string): string;
+}
+
+/** versitygw, which speaks S3, over a folder. */
+export async function startVersitygw(
+  options: { root?: string; virtualDomain?: string; tls?: { cert: string; key: string } } = {},
+): Promise<Versitygw> {
+  const { versitygw } = await ensureComponents(["versitygw"], (_sentence, work) => work(() => {}));
+  const home = mkdtempSync(join(tmpdir(), "versitygw-"));
+  const root = options.root ?? join(home, "buckets");
+  const sidecar = join(home, "sidecar");
+  for (const folder of [root, sidecar]) mkdirSync(folder, { recursive: true });
+  const tls = options.tls === undefined ? [] : ["--cert", options.tls.cert, "--key", options.tls.key];
+  const domain = options.virtualDomain === undefined ? [] : ["--virtual-domain", options.virtualDomain];
+  const server = await startStoreServer(
+    (port) => [
+      versitygw,
+      "--port",
+      `127.0.0.1:${port}`,
+      "--keep-alive",
+      ...tls,
+      ...domain,
+      "posix",
+      "--sidecar",
+      sidecar,
+      root,
+    ],
+    { ROOT_ACCESS_KEY: S3_ACCESS.id, ROOT_SECRET_KEY: S3_ACCESS.secret },
+  );
+  return {
+    port: server.port,
+    root,
+    bucket(name) {
+      mkdirSync(join(root, name));
+      return name;
+    },
+    async stop() {
+      await server.stop();
+      rmSync(home, { recursive: true });
+    },
+  };
+}
+
+/** A directory like a mounted Secret. */
+export function credentialsDir(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), "credentials-"));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}

@@ -1,0 +1,218 @@
+import { afterAll, describe, expect, test } from "vitest";
+import type { FaultProxy } from "#kit/fault-proxy.ts";
+import { StoreError, type StoreReason } from "#objectstore/error.ts";
+import { PATIENCE, type Patience } from "#objectstore/patience.ts";
+import type { ObjectStore } from "#objectstore/store.ts";
+import { bodyOf, bytesOf, endless, failing, MIB, read } from "./bodies.ts";
+
+// What every store promises (src/objectstore/store.ts), told once and run against each of them on a real server.
+
+/** What a test of the contract needs of a real server. Every place is empty at first. */
+export interface Fixture {
+  /** A store on a new place of its own. */
+  open(patience: Patience): Promise<ObjectStore>;
+  /** The same through a proxy, where a network lies between. */
+  openThroughProxy?(patience: Patience): Promise<{ store: ObjectStore; proxy: FaultProxy }>;
+  /** What lies half-written in the place that was opened last, where it is to be seen. */
+  unfinished(): Promise<readonly string[]>;
+  /** How many bytes are sent at once. */
+  readonly partBytes: number;
+  readonly secrets: readonly string[];
+}
+
+/** Enough for a server that is there and busy, and over soon where none is. */
+export const IMPATIENT: Patience = {
+  connectMs: 1_000,
+  answerMs: 1_000,
+  commitMs: 1_000,
+  idleMs: 1_000,
+  slowestBytesPerSecond: 16 * MIB,
+  attempts: 2,
+  giveUpMs: 5_000,
+  backoff: { firstMs: 20, maxMs: 20, factor: 2, jitter: 0 },
+  cleanUpMs: 2_000,
+};
+
+/** What stores answered that was no success: none of it may tell a secret. */
+const told: string[] = [];
+
+/** Holds an error to its reason, and notes what it says. */
+export async function refused(work: Promise<unknown>): Promise<StoreReason> {
+  const thrown = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(thrown instanceof StoreError)) throw thrown ?? new Error("it was not refused");
+  told.push(thrown.message, String(thrown.stack), JSON.stringify(thrown, Object.getOwnPropertyNames(thrown)));
+  expect(thrown.cause).toBeUndefined();
+  return thrown.reason;
+}
+
+export const never = new AbortController().signal;
+const OPTIONS = { signal: never };
+
+export function storeContract(name: string, start: () => Promise<Fixture>): void {
+  let fixture: Promise<Fixture> | undefined;
+  const started = () => (fixture ??= start());
+  const opened = async (patience = PATIENCE) => await (await started()).open(patience);
+
+  describe(`${name} keeps the contract`, () => {
+    afterAll(async () => {
+      const { secrets } = await started();
+      expect(told.length).toBeGreaterThan(0);
+      expect(told.filter((text) => secrets.some((secret) => text.includes(secret)))).toEqual([]);
+    });
+
+    test("what is put is there, with its size and metadata, whatever the size", async () => {
+      const store = await opened();
+      const { partBytes } = await started();
+      for (const size of [0, 1, partBytes - 1, partBytes, partBytes + 1, 2 * partBytes + 12_345]) {
+        const bytes = bytesOf(size);
+        const metadata = { "backup-uid": `uid-${size}`, empty: "" };
+        expect(await store.put(`sizes/${size}`, bodyOf(bytes, 100_003), { ...OPTIONS, metadata })).toEqual({
+          bytes: size,
+        });
+        const found = await store.head(`sizes/${size}`, OPTIONS);
+        expect(found).toMatchObject({ key: `sizes/${size}`, bytes: size, metadata: { "backup-uid": `uid-${size}` } });
+        expect(Object.keys(found?.metadata ?? {})).not.toContain("put-id");
+        expect(Math.abs(Date.now() - (found?.modified.getTime() ?? 0))).toBeLessThan(60_000);
+        expect((await read(store.get(`sizes/${size}`, OPTIONS))).equals(bytes)).toBe(true);
+      }
+      expect(await (await started()).unfinished()).toEqual([]);
+    });
+
+    test("it is read from any byte on, and beyond the last one there is nothing", async () => {
+      const store = await opened();
+      const bytes = bytesOf(300_000);
+      await store.put("from", bodyOf(bytes), OPTIONS);
+      for (const from of [0, 1, 123_456, 299_999, 300_000, 300_001]) {
+        const rest = await read(store.get("from", { ...OPTIONS, from }));
+        expect(rest.equals(bytes.subarray(from))).toBe(true);
+      }
+    });
+
+    test("keys are any names with / between them", async () => {
+      const store = await opened();
+      const keys = [
+        "a b/c d",
+        "ü/漢字/🙂",
+        "plus+and%25/a&b=c?d#e",
+        "q'u\"o<t>e;:,@$!*()[]{}|^~`\\",
+        "..a/b..",
+        "-/_./x",
+      ];
+      for (const key of keys) await store.put(key, bodyOf(Buffer.from(key)), OPTIONS);
+      const listed: string[] = [];
+      for await (const { key } of store.list("", OPTIONS)) listed.push(key);
+      expect(listed.sort()).toEqual([...keys].sort());
+      for (const key of keys) {
+        expect((await read(store.get(key, OPTIONS))).toString()).toBe(key);
+        expect(await store.head(key, OPTIONS)).toMatchObject({ key, bytes: Buffer.byteLength(key) });
+        await store.delete(key, OPTIONS);
+        expect(await store.head(key, OPTIONS)).toBeUndefined();
+      }
+    });
+
+    test("a key that not every store can keep is refused", async () => {
+      const store = await opened();
+      for (const key of ["", "/a", "a/", "a//b", "../a", "a/./b", "a\nb", "a".repeat(1025)]) {
+        expect(await refused(store.put(key, bodyOf(bytesOf(1)), OPTIONS))).toBe("InvalidLocation");
+        expect(await refused(read(store.get(key, OPTIONS)))).toBe("InvalidLocation");
+        expect(await refused(store.head(key, OPTIONS))).toBe("InvalidLocation");
+        expect(await refused(store.delete(key, OPTIONS))).toBe("InvalidLocation");
+      }
+    });
+
+    test("a list has what begins with the prefix, and nothing else", async () => {
+      const store = await opened();
+      for (const key of ["a/b/1", "a/b/2", "a/bc", "a/c/1", "ab"]) await store.put(key, bodyOf(bytesOf(7)), OPTIONS);
+      const listed = async (prefix: string) => {
+        const keys: string[] = [];
+        for await (const { key, bytes } of store.list(prefix, OPTIONS)) keys.push(`${key} ${bytes}`);
+        return keys.sort();
+      };
+      expect(await listed("a/b")).toEqual(["a/b/1 7", "a/b/2 7", "a/bc 7"]);
+      expect(await listed("a/b/")).toEqual(["a/b/1 7", "a/b/2 7"]);
+      expect(await listed("")).toHaveLength(5);
+      expect(await listed("nothing/here/")).toEqual([]);
+    });
+
+    test("what is not there is told by name, and is deleted without a word", async () => {
+      const store = await opened();
+      expect(await store.head("absent", OPTIONS)).toBeUndefined();
+      expect(await refused(read(store.get("absent", OPTIONS)))).toBe("NoSuchObject");
+      await store.delete("absent", OPTIONS);
+      await store.delete("absent/below", OPTIONS);
+    });
+
+    test("nothing is overwritten, by small ones or large ones", async () => {
+      const store = await opened();
+      const { partBytes, unfinished } = await started();
+      for (const size of [5, 2 * partBytes + 5]) {
+        const first = bytesOf(size);
+        await store.put(`once/${size}`, bodyOf(first), OPTIONS);
+        expect(await refused(store.put(`once/${size}`, bodyOf(bytesOf(size)), OPTIONS))).toBe("ObjectExists");
+        expect((await read(store.get(`once/${size}`, OPTIONS))).equals(first)).toBe(true);
+      }
+      expect(await unfinished()).toEqual([]);
+    });
+
+    test("of several that write the same key at the same time one wins, with its own bytes and metadata", async () => {
+      const store = await opened();
+      const { partBytes, unfinished } = await started();
+      for (const size of [5, 5, 5, 2 * partBytes + 5]) {
+        const key = `race/${size}-${Math.random()}`;
+        const bodies = [bytesOf(size), bytesOf(size), bytesOf(size)];
+        const outcomes = await Promise.all(
+          bodies.map((bytes, writer) => {
+            const put = store.put(key, bodyOf(bytes, 1_000_000), { ...OPTIONS, metadata: { writer: String(writer) } });
+            return put.then(() => "won").catch(() => refused(put));
+          }),
+        );
+        expect(outcomes.toSorted()).toEqual(["ObjectExists", "ObjectExists", "won"]);
+        const winner = outcomes.indexOf("won");
+        expect((await store.head(key, OPTIONS))?.metadata).toMatchObject({ writer: String(winner) });
+        expect((await read(store.get(key, OPTIONS))).equals(bodies[winner]!)).toBe(true);
+      }
+      expect(await unfinished()).toEqual([]);
+    });
+
+    test("a body that fails leaves nothing, and its own error is what is thrown", async () => {
+      const store = await opened();
+      const { partBytes, unfinished } = await started();
+      for (const size of [0, 10, 2 * partBytes + 10]) {
+        const put = store.put(`failing/${size}`, failing(bytesOf(size)), OPTIONS);
+        await expect(put).rejects.toThrow("the source broke");
+        expect(await store.head(`failing/${size}`, OPTIONS)).toBeUndefined();
+      }
+      for await (const { key } of store.list("", OPTIONS)) throw new Error(`${key} is there`);
+      expect(await unfinished()).toEqual([]);
+    });
+
+    test("a call that is aborted ends at once and leaves nothing, also while the body gives nothing", async () => {
+      const store = await opened();
+      const { partBytes, unfinished } = await started();
+      for (const size of [0, 10, 2 * partBytes + 10]) {
+        const controller = new AbortController();
+        const hanging = endless(bytesOf(size), () => controller.abort());
+        const sinceMs = performance.now();
+        expect(await refused(store.put(`aborted/${size}`, hanging, { signal: controller.signal }))).toBe("Aborted");
+        expect(performance.now() - sinceMs).toBeLessThan(10_000);
+        expect(await store.head(`aborted/${size}`, OPTIONS)).toBeUndefined();
+      }
+      const gone = AbortSignal.abort();
+      expect(await refused(store.put("aborted", bodyOf(bytesOf(1)), { signal: gone }))).toBe("Aborted");
+      expect(await refused(store.head("aborted", { signal: gone }))).toBe("Aborted");
+      expect(await refused(read(store.get("aborted", { signal: gone })))).toBe("Aborted");
+      expect(await refused(store.delete("aborted", { signal: gone }))).toBe("Aborted");
+      expect(await unfinished()).toEqual([]);
+    });
+
+    test("a reader that has enough leaves no connection behind", async () => {
+      const store = await opened();
+      await store.put("large", bodyOf(bytesOf(20 * MIB)), OPTIONS);
+      for (let n = 0; n < 60; n++) for await (const _ of store.get("large", OPTIONS)) break;
+      expect((await read(store.get("large", { ...OPTIONS, from: 20 * MIB - 5 }))).length).toBe(5);
+    });
+  });
+}

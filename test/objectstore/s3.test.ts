@@ -1,0 +1,41 @@
+import { ListMultipartUploadsCommand, S3Client } from "@aws-sdk/client-s3";
+import { afterAll } from "vitest";
+import { startFaultProxy } from "#kit/fault-proxy.ts";
+import { credentialsDir, S3_ACCESS, startVersitygw } from "#kit/versitygw.ts";
+import type { S3Location } from "#objectstore/location.ts";
+import { openStore } from "#objectstore/open.ts";
+import { MIB } from "./bodies.ts";
+import { storeContract } from "./contract.ts";
+
+const server = await startVersitygw();
+const proxy = await startFaultProxy(server.port);
+afterAll(async () => {
+  await proxy.stop();
+  await server.stop();
+});
+
+const credentials = credentialsDir({ AWS_ACCESS_KEY_ID: S3_ACCESS.id, AWS_SECRET_ACCESS_KEY: `${S3_ACCESS.secret}\n` });
+let count = 0;
+let last = "";
+
+function place(port: number): S3Location {
+  last = server.bucket(`bucket-${count++}`);
+  return { store: "s3", bucket: last, endpoint: `http://127.0.0.1:${port}`, pathStyle: true };
+}
+
+storeContract("S3", async () => ({
+  partBytes: 8 * MIB,
+  secrets: [S3_ACCESS.id, S3_ACCESS.secret],
+  open: (patience) => openStore(place(server.port), { credentialsDir: credentials, patience }),
+  async unfinished() {
+    const client = new S3Client({
+      endpoint: `http://127.0.0.1:${server.port}`,
+      region: "us-east-1",
+      forcePathStyle: true,
+      credentials: { accessKeyId: S3_ACCESS.id, secretAccessKey: S3_ACCESS.secret },
+    });
+    const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket: last }));
+    client.destroy();
+    return Uploads.map(({ Key = "" }) => Key);
+  },
+}));

@@ -1,0 +1,22 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { openStore } from "#objectstore/open.ts";
+import { MIB } from "./bodies.ts";
+import { storeContract } from "./contract.ts";
+
+const root = mkdtempSync(join(tmpdir(), "volume-"));
+afterAll(() => rmSync(root, { recursive: true }));
+
+let count = 0;
+
+storeContract("a volume", async () => ({
+  partBytes: MIB,
+  secrets: ["no secret"],
+  open(patience) {
+    mkdirSync(join(root, String(++count)));
+    return openStore({ store: "volume", path: join(root, String(count)) }, { patience });
+  },
+  unfinished: async () => readdirSync(join(root, String(count), ".objectstore", "incomplete")),
+}));
