@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, test } from "vitest";
-import type { FaultProxy } from "#kit/fault-proxy.ts";
 import { StoreError, type StoreReason } from "#objectstore/error.ts";
 import { PATIENCE, type Patience } from "#objectstore/patience.ts";
 import type { ObjectStore } from "#objectstore/store.ts";
@@ -11,8 +10,6 @@ import { bodyOf, bytesOf, endless, failing, MIB, read } from "./bodies.ts";
 export interface Fixture {
   /** A store on a new place of its own. */
   open(patience: Patience): Promise<ObjectStore>;
-  /** The same through a proxy, where a network lies between. */
-  openThroughProxy?(patience: Patience): Promise<{ store: ObjectStore; proxy: FaultProxy }>;
   /** What lies half-written in the place that was opened last, where it is to be seen. */
   unfinished(): Promise<readonly string[]>;
   /** How many bytes are sent at once. */

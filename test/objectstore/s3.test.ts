@@ -1,18 +1,14 @@
 import { ListMultipartUploadsCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterAll } from "vitest";
-import { startFaultProxy } from "#kit/fault-proxy.ts";
 import { credentialsDir, S3_ACCESS, startVersitygw } from "#kit/versitygw.ts";
 import type { S3Location } from "#objectstore/location.ts";
 import { openStore } from "#objectstore/open.ts";
 import { MIB } from "./bodies.ts";
 import { storeContract } from "./contract.ts";
+import { networkContract } from "./network.ts";
 
 const server = await startVersitygw();
-const proxy = await startFaultProxy(server.port);
-afterAll(async () => {
-  await proxy.stop();
-  await server.stop();
-});
+afterAll(() => server.stop());
 
 const credentials = credentialsDir({ AWS_ACCESS_KEY_ID: S3_ACCESS.id, AWS_SECRET_ACCESS_KEY: `${S3_ACCESS.secret}\n` });
 let count = 0;
@@ -39,3 +35,9 @@ storeContract("S3", async () => ({
     return Uploads.map(({ Key = "" }) => Key);
   },
 }));
+
+networkContract(
+  "S3",
+  () => server.port,
+  (port, patience) => openStore(place(port), { credentialsDir: credentials, patience }),
+);

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type FaultProxy, startFaultProxy } from "#kit/fault-proxy.ts";
+import { freePort } from "#kit/store-server.ts";
+import type { Patience } from "#objectstore/patience.ts";
+import type { ObjectStore } from "#objectstore/store.ts";
+import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
+import { IMPATIENT, never, refused } from "./contract.ts";
+
+// What becomes of calls when the network between us and a store is bad. A volume has no such test: what hangs there, the
+// kernel holds.
+
+const OPTIONS = { signal: never };
+const MANY: Patience = { ...IMPATIENT, attempts: 5 };
+/** Far beyond what the patience above allows, on a machine that does other things as well. */
+const SOON_MS = 20_000;
+
+/** @param openAt a store on a new place, whose server is reached at this port of loopback */
+export function networkContract(
+  name: string,
+  serverPort: () => number,
+  openAt: (port: number, patience: Patience) => Promise<ObjectStore>,
+): void {
+  describe(`${name} behind a bad network`, () => {
+    let proxy: FaultProxy;
+    beforeAll(async () => {
+      proxy = await startFaultProxy(serverPort());
+    });
+    afterAll(() => proxy.stop());
+
+    /** The time that `work` took, when it was refused for `reason`. */
+    const refusedSoon = async (reason: string, work: Promise<unknown>) => {
+      const sinceMs = performance.now();
+      expect(await refused(work)).toBe(reason);
+      expect(performance.now() - sinceMs).toBeLessThan(SOON_MS);
+    };
+
+    test("nobody listens: Unreachable", async () => {
+      const store = await openAt(await freePort(), IMPATIENT);
+      await refusedSoon("Unreachable", store.put("a", bodyOf(bytesOf(5)), OPTIONS));
+      await refusedSoon("Unreachable", read(store.get("a", OPTIONS)));
+      await refusedSoon("Unreachable", store.head("a", OPTIONS));
+      await store.close();
+    });
+
+    test("the server takes the connection and says nothing: Timeout, for every call", async () => {
+      const store = await openAt(proxy.port, IMPATIENT);
+      proxy.freeze();
+      try {
+        const listed = async () => {
+          for await (const _ of store.list("", OPTIONS)) throw new Error("something is listed");
+        };
+        await Promise.all([
+          refusedSoon("Timeout", store.put("a", bodyOf(bytesOf(5)), OPTIONS)),
+          refusedSoon("Timeout", read(store.get("a", OPTIONS))),
+          refusedSoon("Timeout", store.head("a", OPTIONS)),
+          refusedSoon("Timeout", store.delete("a", OPTIONS)),
+          refusedSoon("Timeout", listed()),
+        ]);
+      } finally {
+        proxy.thaw();
+        proxy.reset();
+      }
+      await store.close();
+    });
+
+    test("a call that hangs ends with its signal", async () => {
+      const store = await openAt(proxy.port, { ...IMPATIENT, answerMs: 60_000 });
+      proxy.freeze();
+      try {
+        const signal = AbortSignal.timeout(300);
+        await Promise.all([
+          refusedSoon("Aborted", store.put("a", bodyOf(bytesOf(5)), { signal })),
+          refusedSoon("Aborted", read(store.get("a", { signal }))),
+        ]);
+      } finally {
+        proxy.thaw();
+        proxy.reset();
+      }
+      await store.close();
+    });
+
+    test("it begins to hang in the middle of a write: Timeout, and nothing is there", async () => {
+      const store = await openAt(proxy.port, { ...IMPATIENT, attempts: 1 });
+      const large = bytesOf(30 * MIB);
+      async function* freezing() {
+        yield* bodyOf(large.subarray(0, 20 * MIB));
+        proxy.freeze();
+        yield* bodyOf(large.subarray(20 * MIB));
+      }
+      await refusedSoon("Timeout", store.put("hanging", freezing(), OPTIONS));
+      proxy.thaw();
+      proxy.reset();
+      expect(await store.head("hanging", OPTIONS)).toBeUndefined();
+      await store.close();
+    });
+
+    test("it goes away in the middle of a write: Unreachable, and nothing is there", async () => {
+      const gone = await startFaultProxy(serverPort());
+      const store = await openAt(gone.port, IMPATIENT);
+      async function* leaving() {
+        yield* bodyOf(bytesOf(20 * MIB));
+        await gone.stop();
+        yield* bodyOf(bytesOf(20 * MIB));
+      }
+      await refusedSoon("Unreachable", store.put("gone", leaving(), OPTIONS));
+      await store.close();
+    });
+
+    test("connections that break in the middle of a write are made again, and what arrives is whole", async () => {
+      const store = await openAt(proxy.port, MANY);
+      const large = bytesOf(40 * MIB);
+      async function* breaking() {
+        for (let at = 0; at < large.length; at += 10 * MIB) {
+          yield* bodyOf(large.subarray(at, at + 10 * MIB));
+          proxy.reset();
+        }
+      }
+      expect(await store.put("broken", breaking(), OPTIONS)).toEqual({ bytes: large.length });
+      expect((await read(store.get("broken", OPTIONS))).equals(large)).toBe(true);
+      await store.close();
+    });
+
+    test("an answer that is lost, when all was written, does not make a success a failure", async () => {
+      const store = await openAt(proxy.port, { ...MANY, backoff: { firstMs: 500, maxMs: 500, factor: 2, jitter: 0 } });
+      for (const size of [5, 20 * MIB]) {
+        const bytes = bytesOf(size);
+        let lift = Promise.resolve();
+        async function* losing() {
+          yield* bodyOf(bytes.subarray(0, -1));
+          // Parts that are on their way are answered before the last one is sent.
+          await new Promise((resolve) => setTimeout(resolve, 1_000));
+          proxy.cutAfter(0);
+          const before = proxy.opened;
+          lift = (async () => {
+            for (let n = 0; n < 400 && proxy.opened <= before; n++) await new Promise((done) => setTimeout(done, 5));
+            await new Promise((done) => setTimeout(done, 200));
+            proxy.cutAfter(undefined);
+          })();
+          yield* bodyOf(bytes.subarray(-1));
+        }
+        expect(await store.put(`lost/${size}`, losing(), OPTIONS)).toEqual({ bytes: size });
+        await lift;
+        expect((await read(store.get(`lost/${size}`, OPTIONS))).equals(bytes)).toBe(true);
+      }
+      await store.close();
+    });
+
+    test("a read whose connection breaks goes on where it was", async () => {
+      const store = await openAt(proxy.port, IMPATIENT);
+      const large = bytesOf(20 * MIB);
+      await store.put("read", bodyOf(large), OPTIONS);
+      let got = 0;
+      let breaks = 0;
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of store.get("read", { ...OPTIONS, from: 7 })) {
+        chunks.push(chunk);
+        got += chunk.length;
+        if (got > (breaks + 1) * 4 * MIB) {
+          breaks++;
+          proxy.reset();
+        }
+      }
+      expect(breaks).toBeGreaterThan(3);
+      expect(Buffer.concat(chunks).equals(large.subarray(7))).toBe(true);
+      await store.close();
+    });
+
+    test("a read that hangs in the middle ends with Timeout", async () => {
+      const store = await openAt(proxy.port, IMPATIENT);
+      await store.put("stuck", bodyOf(bytesOf(20 * MIB)), OPTIONS);
+      const stuck = async () => {
+        for await (const _ of store.get("stuck", OPTIONS)) proxy.freeze();
+      };
+      await refusedSoon("Timeout", stuck());
+      proxy.thaw();
+      proxy.reset();
+      await store.close();
+    });
+  });
+}
