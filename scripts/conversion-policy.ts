@@ -1,5 +1,6 @@
 import { TOO_LARGE } from "#api/beyond.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION as BEYOND, GROUP, OPERATOR } from "#api/names.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 
@@ -32,7 +33,10 @@ export function conversionPolicy(labels: Readonly<Record<string, string>>) {
             {
               apiGroups: [GROUP],
               apiVersions: ["v1alpha1", "v1beta1"],
-              resources: [ETCD_CLUSTERS, ETCD_PEERS].flatMap(({ plural }) => [plural, `${plural}/status`]),
+              resources: [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS].flatMap(({ plural }) => [
+                plural,
+                `${plural}/status`,
+              ]),
               operations: ["CREATE", "UPDATE"],
             },
           ],

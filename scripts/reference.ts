@@ -1,6 +1,13 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { CONDITION_TYPES, PEER_CONDITION_TYPES, PEER_REASONS, REASONS } from "#api/conditions.ts";
+import {
+  BACKUP_CONDITION_TYPES,
+  BACKUP_REASONS,
+  CONDITION_TYPES,
+  PEER_CONDITION_TYPES,
+  PEER_REASONS,
+  REASONS,
+} from "#api/conditions.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
@@ -28,6 +35,7 @@ function conditionsPage(): string {
     "What `status.conditions` of an object says: `type` is a question, `status` the answer, `reason` why. `kubectl explain etcdcluster.status.conditions.reason` says the same.",
     ...kind("EtcdCluster", CONDITION_TYPES, REASONS),
     ...kind("EtcdPeer", PEER_CONDITION_TYPES, PEER_REASONS),
+    ...kind("EtcdBackup", BACKUP_CONDITION_TYPES, BACKUP_REASONS),
   );
 }
 

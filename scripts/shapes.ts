@@ -1,4 +1,5 @@
 import { structural } from "#api/structural.ts";
+import { backupSpecSchema } from "#api/v1beta1/backup-schema.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
 
@@ -15,7 +16,11 @@ const WORDS = new Set([
 
 /** The file src/api/v1beta1/shapes.ts. */
 export function shapesFile(): string {
-  const shapes = { EtcdCluster: shape(structural(clusterSpecSchema)), EtcdPeer: shape(structural(peerSpecSchema)) };
+  const shapes = {
+    EtcdCluster: shape(structural(clusterSpecSchema)),
+    EtcdPeer: shape(structural(peerSpecSchema)),
+    EtcdBackup: shape(structural(backupSpecSchema)),
+  };
   return `${HEADER}${JSON.stringify(shapes, null, 1)};\n`;
 }
 

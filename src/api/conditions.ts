@@ -70,6 +70,55 @@ export const PEER_REASONS = {
   ...SHARED_REASONS,
 } as const;
 
+/** Every condition of an EtcdBackup, with the question that it answers. */
+export const BACKUP_CONDITION_TYPES = {
+  Complete: "Is the object in the store, whole, with its manifest?",
+  Failed: "Has the backup ended without an object?",
+  ObjectDeleted:
+    "Has the stored object been deleted? The condition is there once the EtcdBackup is being deleted and its objectPolicy is Delete.",
+} as const;
+
+/** Every reason that a condition of an EtcdBackup may have. */
+export const BACKUP_REASONS = {
+  BackingUp: "A snapshot is being taken and stored, or is about to be.",
+  Completed: "The object is stored, with its manifest beside it; status.object says what it is.",
+  Retrying: "An attempt has failed, and another one is made; the message says why.",
+  Waiting: SHARED_REASONS.Waiting,
+  StepRefused: SHARED_REASONS.StepRefused,
+  NameTaken: SHARED_REASONS.NameTaken,
+  SpecRefused: "The spec asks for what cannot be done; the message names the field, what it is and what it may be.",
+  ClusterNotFound: "There is no EtcdCluster of the name that spec.source.clusterName gives.",
+  ClusterNotFormed: "The EtcdCluster has not formed yet.",
+  NoQuorum: "No majority of the members answers; a snapshot could lack what was acknowledged.",
+  PodPending: "The pod does not run; the message says why.",
+  PodRefused: "The pod cannot be made, such as for a quota of the namespace; the message has the API server's words.",
+  SecretMissing: "A Secret, or a key of it, that the pod needs is not there; the message names it.",
+  ImageUnavailable: "The operator's own image, which the pod runs, cannot be had on its node.",
+  DeadlineExceeded: "It took longer than spec.activeDeadlineSeconds allows.",
+  AgentFailed: "The pod ended without a report; the message says how.",
+  SourceUnreachable: "No member answers, or each broke off while it was read.",
+  SourceTLS: "etcd's certificate is not trusted, or ours is refused.",
+  SourceAuth: "etcd refuses the user, or the user may not take snapshots, which takes the role root.",
+  WrongCluster: "Another etcd cluster answers at the endpoints.",
+  SnapshotCorrupt: "What arrived is not what etcd's own checksum says, or the members' data is marked corrupt.",
+  WrongCredentials: "The store does not know who asks, or the credentials are missing or expired.",
+  AccessDenied: "The store knows who asks and does not allow it.",
+  NoSuchBucket: "The bucket, container or directory is not there.",
+  ObjectExists: "Something that is not of this backup lies where the object is to be; nothing is ever overwritten.",
+  NoSpace: "The store is full.",
+  StoreUnreachable: "The store does not answer.",
+  StoreTLS: "The store's certificate is not trusted.",
+  BadKey: "The key of the encryption is none, or not the one that is meant.",
+  BadTask: "The agent cannot do what it is asked for; the message says why.",
+  Stopped: "The pod was told to stop.",
+  Internal: "A defect of the agent, or an answer that it does not know.",
+  DeletingObject: "The stored object is being deleted.",
+  ObjectNotDeleted:
+    "The stored object could not be deleted; the message says why, and how the EtcdBackup can go without.",
+} as const;
+
 export type ConditionType = keyof typeof CONDITION_TYPES;
 export type Reason = keyof typeof REASONS;
 export type PeerReason = keyof typeof PEER_REASONS;
+export type BackupConditionType = keyof typeof BACKUP_CONDITION_TYPES;
+export type BackupReason = keyof typeof BACKUP_REASONS;

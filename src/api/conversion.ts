@@ -1,3 +1,4 @@
+import { backupFromV1alpha1, backupToV1alpha1, DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
 import { beyondIn, withBeyond } from "#api/beyond.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION } from "#api/names.ts";
 import { fromBeyond, podTemplateFromV1alpha1, podTemplateToV1alpha1 } from "#api/pod-template/conversion.ts";
@@ -17,20 +18,23 @@ import { isSameData } from "#base/hash.ts";
 export type Version = "v1alpha1" | "v1beta1";
 type Json = Readonly<Record<string, unknown>>;
 
-/** What the schema of v1beta1 fills in: it need not ride along, and an object without it gets it. */
-const DEFAULTS: Json = {
-  clientService: { type: "ClusterIP" },
-  updateStrategy: { type: "RollingUpdate" },
-  disruptionBudget: "Quorum",
-  paused: false,
+/** By kind, what the schema of v1beta1 fills in: it need not ride along, and an object without it gets it. */
+const DEFAULTS: Readonly<Record<string, Json>> = {
+  EtcdCluster: {
+    clientService: { type: "ClusterIP" },
+    updateStrategy: { type: "RollingUpdate" },
+    disruptionBudget: "Quorum",
+    paused: false,
+  },
+  EtcdBackup: { compression: "None", objectPolicy: "Keep", resources: DEFAULT_BACKUP_RESOURCES },
 };
-/** What both versions call by the same name. */
+/** What both versions of clusters and members call by the same name. */
 const COMMON = ["replicas", "version", "clusterName", "bootstrap", "clusterID", "clusterToken", "memberID"];
 
 /** What both versions say of a volume, by the same name. */
 const CLAIM = ["accessModes", "storageClassName", "volumeAttributesClassName", "selector"];
 
-/** The object in another version: an EtcdCluster or an EtcdPeer, as the API server has it. Takes any object, and never throws. */
+/** The object in another version: an EtcdCluster, an EtcdPeer or an EtcdBackup, as the API server has it. Takes any object, and never throws. */
 export function converted(object: Json, kind: string, to: Version, group: string): Json {
   const apiVersion = `${group}/${to}`;
   if (object.apiVersion === apiVersion) return object;
@@ -62,42 +66,57 @@ function toV1beta1(object: Json, kind: string, apiVersion: string): Json {
   return { ...object, apiVersion, metadata: withAnnotations(object, annotations), spec: whole };
 }
 
-function specToV1beta1({ storage, podTemplate, previous, ...rest }: Json, kind: string, beyond: Json): Json {
-  const defaults = kind === "EtcdCluster" ? DEFAULTS : {};
-  return defined({
-    ...defaults,
+function specToV1beta1(spec: Json, kind: string, beyond: Json): Json {
+  const said = kind === "EtcdBackup" ? backupFromV1alpha1(spec, beyond) : memberFromV1alpha1(spec, beyond);
+  return defined({ ...defaultsOf(kind), ...said });
+}
+
+function memberFromV1alpha1({ storage, podTemplate, previous, ...rest }: Json, beyond: Json): Json {
+  return {
     ...without(beyond, COMMON),
     ...rest,
     storage: storage === undefined ? undefined : storageFromV1alpha1(record(storage), record(beyond.storage)),
     podTemplate: podTemplateFromV1alpha1(podTemplate, beyond.podTemplate),
     previous: previous === undefined ? undefined : previousFromV1alpha1(record(previous), record(beyond.previous)),
-  });
+  };
 }
 
 function toV1alpha1(object: Json, kind: string, apiVersion: string): Json {
-  const { storage, podTemplate, previous, ...rest } = record(object.spec);
-  const template = podTemplateToV1alpha1(podTemplate);
-  const volume = storage === undefined ? undefined : storageToV1alpha1(record(storage));
-  const back = previous === undefined ? undefined : previousToV1alpha1(record(previous));
-  const isDefault = ([key, value]: readonly [string, unknown]) => isSameData(value, DEFAULTS[key]);
-  const beyond = defined({
-    ...Object.fromEntries(Object.entries(without(rest, COMMON)).filter((entry) => !isDefault(entry))),
-    storage: volume?.beyond,
-    podTemplate: template.beyond,
-    previous: back?.beyond,
-  });
-  const spec = defined({
-    ...Object.fromEntries(Object.entries(rest).filter(([key]) => COMMON.includes(key))),
-    storage: volume?.said,
-    podTemplate: template.said,
-    previous: back?.said,
-  });
+  const whole = record(object.spec);
+  const { said, beyond } = kind === "EtcdBackup" ? backupToV1alpha1(whole) : memberToV1alpha1(whole);
+  const isDefault = ([key, value]: readonly [string, unknown]) => isSameData(value, defaultsOf(kind)[key]);
+  const more = Object.fromEntries(Object.entries(defined(beyond)).filter((entry) => !isDefault(entry)));
+  const spec = defined(said);
   const { [BEYOND_V1ALPHA1_ANNOTATION]: left, ...others } = annotationsOf(object);
   // Usable on an object of v1beta1 it was written by hand, and would become a part of the spec that nobody has checked.
   const isLeft = left !== undefined && whyNotBeyond(left, spec, kind) !== undefined;
   const alone = isLeft ? { ...others, [BEYOND_V1ALPHA1_ANNOTATION]: left } : others;
-  const annotations = Object.keys(beyond).length === 0 ? alone : withBeyond(others, beyond);
+  const annotations = Object.keys(more).length === 0 ? alone : withBeyond(others, more);
   return { ...object, apiVersion, metadata: withAnnotations(object, annotations), spec };
+}
+
+function memberToV1alpha1({ storage, podTemplate, previous, ...rest }: Json): { said: Json; beyond: Json } {
+  const template = podTemplateToV1alpha1(podTemplate);
+  const volume = storage === undefined ? undefined : storageToV1alpha1(record(storage));
+  const back = previous === undefined ? undefined : previousToV1alpha1(record(previous));
+  return {
+    said: {
+      ...only(rest, COMMON),
+      storage: volume?.said,
+      podTemplate: template.said,
+      previous: back?.said,
+    },
+    beyond: {
+      ...without(rest, COMMON),
+      storage: volume?.beyond,
+      podTemplate: template.beyond,
+      previous: back?.beyond,
+    },
+  };
+}
+
+function defaultsOf(kind: string): Json {
+  return Object.hasOwn(DEFAULTS, kind) ? (DEFAULTS[kind] ?? {}) : {};
 }
 
 function storageFromV1alpha1({ volumeClaimTemplate }: Json, beyond: Json): Json {

@@ -1,9 +1,13 @@
 import type { z } from "zod";
 import { CONDITION_TYPES } from "#api/conditions.ts";
-import { CONVERSION_PATH, GROUP, MAX_CLUSTER_NAME_LENGTH, WEBHOOKS } from "#api/names.ts";
+import { CONVERSION_PATH, GROUP, MAX_BACKUP_NAME_LENGTH, MAX_CLUSTER_NAME_LENGTH, WEBHOOKS } from "#api/names.ts";
 import { type JsonSchema, structural } from "#api/structural.ts";
+import { backupSpecSchema as backupSpecV1alpha1 } from "#api/v1alpha1/backup-schema.ts";
 import { clusterSpecSchema as clusterSpecV1alpha1 } from "#api/v1alpha1/cluster-schema.ts";
 import { peerSpecSchema as peerSpecV1alpha1 } from "#api/v1alpha1/peer-schema.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
+import { backupSpecSchema } from "#api/v1beta1/backup-schema.ts";
+import { backupStatusSchema } from "#api/v1beta1/backup-status-schema.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
@@ -98,6 +102,27 @@ const DEFINITIONS: readonly Definition[] = [
       { name: "Member ID", type: "string", jsonPath: ".spec.memberID" },
       { name: "Status", type: "string", jsonPath: conditionReason("Ready") },
       AGE,
+    ],
+  },
+  {
+    resource: ETCD_BACKUPS,
+    description: "One snapshot of an etcd cluster, stored as one object with a manifest beside it.",
+    shortNames: ["etcdb"],
+    specs: { v1beta1: backupSpecSchema, v1alpha1: backupSpecV1alpha1 },
+    status: backupStatusSchema,
+    columns: [
+      { name: "Phase", type: "string", jsonPath: ".status.phase" },
+      { name: "Source", type: "string", jsonPath: ".status.source" },
+      { name: "Bytes", type: "integer", jsonPath: ".status.object.bytes", description: "Size of the snapshot" },
+      { name: "Revision", type: "string", jsonPath: ".status.object.revision", description: "Of etcd" },
+      { name: "Object", type: "string", jsonPath: ".status.objectURL", priority: 1 },
+      AGE,
+    ],
+    rules: [
+      {
+        rule: `size(self.metadata.name) <= ${MAX_BACKUP_NAME_LENGTH}`,
+        message: `metadata.name is too long; it may have at most ${MAX_BACKUP_NAME_LENGTH} characters, because its Job and the Job's pods are named after it`,
+      },
     ],
   },
 ];

@@ -30,6 +30,7 @@ export const MANAGED_BY_LABEL = "app.kubernetes.io/managed-by";
 const COMPONENT_LABEL = "app.kubernetes.io/component";
 /** Marks pods that are members, as opposed to the pods of backups and restores: budgets and Services select by it. */
 const MEMBER_COMPONENT = "member";
+const BACKUP_COMPONENT = "backup";
 export const CLUSTER_LABEL = `${GROUP}/cluster-name`;
 export const PEER_LABEL = `${GROUP}/peer-name`;
 
@@ -102,6 +103,19 @@ export const BEYOND_V1ALPHA1_ANNOTATION = `${GROUP}/v1beta1`;
 /** On an EtcdCluster, with the value "true": the operator looks and tells, and changes nothing. */
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;
 
+/** The longest name of an EtcdBackup: its Job has the same one, which Kubernetes puts into a label of its pod. */
+export const MAX_BACKUP_NAME_LENGTH = 63;
+/** On a Job and its pods: the EtcdBackup that they are of. */
+export const BACKUP_LABEL = `${GROUP}/backup-name`;
+/** The container that takes the snapshot. */
+export const AGENT_CONTAINER = "agent";
+/** The Secret with what a store is asked when a destination's URL is given without credentials. */
+export const DEFAULT_CREDENTIALS_SECRET = "etcd-backup-credentials";
+/** On an EtcdBackup that goes: its object is deleted first. */
+export const OBJECT_FINALIZER = `etcdbackup.${GROUP}/object-cleanup`;
+/** On an EtcdBackup that goes, with the value "true": it may go, and its object stays. */
+export const KEEP_OBJECT_ANNOTATION = `${GROUP}/keep-object`;
+
 /** The longest cluster name: `NAME-client` and `NAME-12345` must be DNS labels and label values, which end at 63. */
 export const MAX_CLUSTER_NAME_LENGTH = 52;
 
@@ -170,4 +184,24 @@ export function selectorText(labels: Readonly<Record<string, string>>): string {
   return Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)
     .join(",");
+}
+
+/** The Job that takes the snapshot of an EtcdBackup. */
+export function backupJobName(backup: string): string {
+  return backup;
+}
+
+/** The Job that deletes the object of an EtcdBackup. @param uid of the EtcdBackup: no other Job has this name */
+export function deletionJobName(uid: string): string {
+  return `delete-${uid}`;
+}
+
+/** Labels on the Jobs of an EtcdBackup and their pods. They are no members of a cluster, and no cluster's labels are on them. */
+export function backupLabels(backup: string): Readonly<Record<string, string>> {
+  return {
+    [NAME_LABEL]: "etcd-backup",
+    [MANAGED_BY_LABEL]: OPERATOR,
+    [COMPONENT_LABEL]: BACKUP_COMPONENT,
+    [BACKUP_LABEL]: backup,
+  };
 }

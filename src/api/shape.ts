@@ -38,7 +38,7 @@ const A: Readonly<Record<string, string>> = { object: "an object", array: "a lis
 
 /**
  * The first thing that keeps this from being a spec of v1beta1: a sentence that names the field, what it is and what it may be.
- * @param spec anything that JSON can hold @param kind EtcdCluster or EtcdPeer
+ * @param spec anything that JSON can hold @param kind EtcdCluster, EtcdPeer or EtcdBackup
  */
 export function whyNotShape(spec: unknown, kind: string): string | undefined {
   const shapes: Readonly<Record<string, Shape>> = SHAPES;

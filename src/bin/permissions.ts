@@ -1,4 +1,5 @@
 import { OPERATOR, WEBHOOKS } from "#api/names.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { resourceName } from "#kube/kinds.ts";
@@ -16,7 +17,7 @@ const READ = ["get", "list", "watch"] as const;
 /** Of kinds that are only ever read through a cache. */
 const FOLLOW = ["list", "watch"] as const;
 
-const DEFINITIONS = [ETCD_CLUSTERS, ETCD_PEERS].map((each) => resourceName(each));
+const DEFINITIONS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS].map((each) => resourceName(each));
 
 /**
  * What the operator may do, and no more: each line is a read of caches.ts, a write of an `act.ts` or what the webhooks need.
@@ -40,6 +41,9 @@ export const PERMISSIONS: readonly Permission[] = [
     verbs: [...READ, "create", "update", "patch", "delete"],
   },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdpeers/status"], verbs: ["update"] },
+  // migration: stores every EtcdBackup in the version of today
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackups"], verbs: READ },
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackups/status"], verbs: ["update"] },
   // cluster: Services and budget, which goes when nobody wants one; peer: the ReplicaSet
   { apiGroups: [""], resources: ["services"], verbs: [...FOLLOW, "create", "update"] },
   { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: [...FOLLOW, "create", "update", "delete"] },

@@ -1,5 +1,6 @@
 import { OPERATOR } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { systemClock } from "#base/clock.ts";
@@ -137,7 +138,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
         await Promise.race([
           Promise.all([
             ...rooms.map((room) => room.run(leading, flags.workers)),
-            migrateStorage({ kube, clock, log }, [ETCD_CLUSTERS, ETCD_PEERS], leading),
+            migrateStorage({ kube, clock, log }, [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS], leading),
           ]),
           aborted(leading, DRAIN_MS),
         ]);

@@ -1,5 +1,6 @@
 import { converted, type Version } from "#api/conversion.ts";
 import { CONVERSION_PATH, GROUP } from "#api/names.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import type { Log } from "#base/log.ts";
@@ -23,7 +24,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 
 const VERSIONS: readonly Version[] = ["v1alpha1", "v1beta1"];
 const API_VERSIONS = VERSIONS.map((version) => `${GROUP}/${version}`);
-const KINDS = [ETCD_CLUSTERS.kind, ETCD_PEERS.kind];
+const KINDS = [ETCD_CLUSTERS.kind, ETCD_PEERS.kind, ETCD_BACKUPS.kind];
 
 type Json = Readonly<Record<string, unknown>>;
 

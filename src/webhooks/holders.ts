@@ -1,4 +1,5 @@
 import { OPERATOR } from "#api/names.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import {
@@ -40,5 +41,6 @@ function conversionOf(converted: AnyResource): BundleHolder<CustomResourceDefini
 export const BUNDLE_HOLDERS = [
   conversionOf(ETCD_CLUSTERS),
   conversionOf(ETCD_PEERS),
+  conversionOf(ETCD_BACKUPS),
   ADMISSION,
 ] as unknown as readonly BundleHolder<KubeObject>[];

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { OPERATOR, WEBHOOKS } from "#api/names.ts";
 import { mergePodTemplate } from "#api/pod-template/merge.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { asOperatorError } from "#base/error.ts";
@@ -59,7 +60,7 @@ beforeAll(async () => {
   await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
   for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")])
     await admin.create(kindOf(manifest), manifest as unknown as Draft<KubeObject>, OPTIONS);
-  for (const each of [ETCD_CLUSTERS, ETCD_PEERS])
+  for (const each of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS])
     await vi.waitFor(() => admin.list<KubeObject>(each, { namespace }, OPTIONS), { timeout: 30_000 });
 });
 afterAll(async () => await server?.stop());
@@ -623,8 +624,8 @@ describe("with the rights that are shipped", () => {
     await expect(gone).rejects.toMatchObject({ code: "KubeForbidden" });
   });
 
-  test("of definitions the operator reads and writes its own two, and nothing else", async () => {
-    for (const name of [ETCD_CLUSTERS, ETCD_PEERS].map((of) => resourceName(of))) {
+  test("of definitions the operator reads and writes its own three, and nothing else", async () => {
+    for (const name of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS].map((of) => resourceName(of))) {
       const live = await operator.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, OPTIONS);
       const same = await operator.replace(CUSTOM_RESOURCE_DEFINITIONS, live, OPTIONS);
       await operator.replace(CUSTOM_RESOURCE_DEFINITIONS, same, { ...OPTIONS, subresource: "status" });
@@ -681,7 +682,7 @@ describe("with every right that there is, the policy alone lets the operator", (
     });
   }
 
-  const definitions = [ETCD_CLUSTERS, ETCD_PEERS].map((of) => resourceName(of));
+  const definitions = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS].map((of) => resourceName(of));
   const [ofClusters = ""] = definitions;
   const REFUSED = (says: string) => new RegExp(`ValidatingAdmissionPolicy '${OPERATOR}' .*${says}`);
   const MERGE = { ...OPTIONS, type: "merge" } as const;
@@ -702,7 +703,7 @@ describe("with every right that there is, the policy alone lets the operator", (
     });
   }
 
-  test(`not change a version of either ${DEFINITION}`, async () => {
+  test(`not change a version of any ${DEFINITION}`, async () => {
     for (const name of definitions) {
       const live = await operator.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, OPTIONS);
       const [first, ...others] = live.spec.versions;

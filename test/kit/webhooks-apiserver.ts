@@ -1,4 +1,5 @@
 import { OPERATOR, WEBHOOKS } from "#api/names.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -55,7 +56,7 @@ export async function leadAdmission(
 /** The same for conversions. */
 export async function leadConversions(admin: KubeClient, port: number): Promise<void> {
   const spec = { conversion: { webhook: { clientConfig: { service: { port } } } } };
-  for (const of of [ETCD_CLUSTERS, ETCD_PEERS]) {
+  for (const of of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS]) {
     const ref = { name: resourceName(of) };
     await admin.patch(CUSTOM_RESOURCE_DEFINITIONS, ref, { spec }, { ...OPTIONS, type: "merge" });
   }

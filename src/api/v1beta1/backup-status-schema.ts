@@ -1,0 +1,52 @@
+import { z } from "zod";
+import { conditionsSchema } from "#api/common-schema.ts";
+import { BACKUP_CONDITION_TYPES, BACKUP_REASONS } from "#api/conditions.ts";
+
+const time = z.string().meta({ format: "date-time" });
+
+export const backupObjectSchema = z
+  .object({
+    key: z.string().describe("Where it lies in its bucket, container or volume. Its manifest is beside it."),
+    bytes: z.number().int().describe("Size of the snapshot as etcd sent it."),
+    storedBytes: z.number().int().describe("Size of the object."),
+    sha256: z.string().describe("Of the snapshot as etcd sent it, in hexadecimal."),
+    revision: z
+      .string()
+      .describe("Every write up to this revision is in the snapshot; a few that came while it was taken may be, too."),
+    etcdVersion: z.string().describe("The release of the member that was read."),
+    clusterID: z.string().describe("etcd's cluster ID in hexadecimal."),
+    memberID: z.string().describe("The member that was read, by its ID in hexadecimal."),
+    compression: z.enum(["None", "Zstd"]),
+    encrypted: z.boolean(),
+  })
+  .describe("What was stored.");
+
+export const progressSchema = z
+  .object({
+    phase: z.string().describe("What the agent does."),
+    bytesRead: z.number().int().describe("Of the snapshot."),
+    bytesStored: z.number().int().describe("Handed to the store."),
+    bytesExpected: z.number().int().describe("About how large the snapshot will be; 0 until it is known."),
+  })
+  .describe("How far the agent was when it was asked last; only while it runs.");
+
+export const backupStatusSchema = z
+  .object({
+    observedGeneration: z.number().int().optional(),
+    phase: z
+      .enum(["BackingUp", "Completed", "Failed"])
+      .optional()
+      .describe("BackingUp: on its way, or waiting for something. Completed and Failed are for ever."),
+    source: z.string().optional().describe("Which etcd, for people."),
+    objectURL: z
+      .string()
+      .optional()
+      .describe("Where the object is, or is to be; Completed says that it is there, and whole."),
+    jobName: z.string().optional().describe("The Job that does it, in the same namespace."),
+    startTime: time.optional().describe("When the operator saw the EtcdBackup first."),
+    completionTime: time.optional().describe("When it ended, well or not."),
+    object: backupObjectSchema.optional(),
+    progress: progressSchema.optional(),
+    conditions: conditionsSchema(BACKUP_CONDITION_TYPES, BACKUP_REASONS).optional(),
+  })
+  .describe("What the operator saw and decided last.");

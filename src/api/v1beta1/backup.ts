@@ -1,0 +1,28 @@
+import type { z } from "zod";
+import { GROUP } from "#api/names.ts";
+import type { backupSpecSchema } from "#api/v1beta1/backup-schema.ts";
+import type { backupObjectSchema, backupStatusSchema, progressSchema } from "#api/v1beta1/backup-status-schema.ts";
+import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
+
+// Types only: the schemas make CRDs and tests, and the operator lives without them and their library in memory.
+
+export type EtcdBackupSpec = z.output<typeof backupSpecSchema>;
+export type EtcdBackupStatus = z.output<typeof backupStatusSchema>;
+export type BackupSource = EtcdBackupSpec["source"];
+export type BackupDestination = EtcdBackupSpec["destination"];
+export type StoredBackup = z.output<typeof backupObjectSchema>;
+export type BackupProgress = z.output<typeof progressSchema>;
+
+export interface EtcdBackup extends KubeObject {
+  metadata: NamespacedMeta;
+  spec: EtcdBackupSpec;
+  status?: EtcdBackupStatus;
+}
+
+export const ETCD_BACKUPS = resource<EtcdBackup>({
+  group: GROUP,
+  version: "v1beta1",
+  kind: "EtcdBackup",
+  plural: "etcdbackups",
+  namespaced: true,
+});

@@ -1,0 +1,140 @@
+import { z } from "zod";
+import { objectURLTemplateSchema } from "#api/object-url-schema.ts";
+import { secretName, urlSchema } from "#api/v1beta1/reference-schema.ts";
+
+/** Stores take keys of 1,024 bytes; the operator adds the namespace, the cluster, the time and the name. */
+const MAX_PREFIX_LENGTH = 256;
+
+/** @param what the field is called @param pattern in RE2 @param may what it may be, for people */
+function named(what: string, pattern: string, may: string, length: number) {
+  return z
+    .string()
+    .max(length)
+    .meta({
+      "x-kubernetes-validations": [
+        {
+          rule: `self.matches('${pattern}')`,
+          messageExpression: `'${what} is ' + self + '; it must be ${may}'`,
+          message: `${what} must be ${may}`,
+        },
+      ],
+    });
+}
+
+const bucketSchema = named(
+  "bucket",
+  "^[A-Za-z0-9][A-Za-z0-9._-]{1,221}$",
+  "2 to 222 letters, digits, dots, dashes and underscores",
+  222,
+);
+const PARTS = "(/[A-Za-z0-9_=@.-]*[A-Za-z0-9_=@-][A-Za-z0-9_=@.-]*)*$";
+/** No part of it is empty, or made of dots alone. */
+const pathSchema = (what: string) =>
+  named(
+    what,
+    `^[A-Za-z0-9_=@.-]*[A-Za-z0-9_=@-][A-Za-z0-9_=@.-]*${PARTS}`,
+    "names of letters, digits and . _ = @ - with / between them, such as shop/orders",
+    MAX_PREFIX_LENGTH,
+  );
+
+const prefixSchema = pathSchema("prefix")
+  .optional()
+  .describe("What the object's key begins with. The namespace, the cluster, the time and the name follow.");
+
+/** @param keys that the Secret may have, for people */
+function credentials(keys: string) {
+  return z
+    .object({ secretName: secretName.describe(`Secret with ${keys}.`) })
+    .optional()
+    .describe("With what the store is asked. Without it the identity that the cloud gives to the pod's account.");
+}
+
+const s3Schema = z.object({
+  bucket: bucketSchema.describe("Name of the bucket, which has to be there."),
+  prefix: prefixSchema,
+  endpoint: urlSchema("https://minio.example.com:9000").optional().describe("Where a server is that is not AWS."),
+  region: named("region", "^[A-Za-z0-9-]{1,63}$", "letters, digits and dashes, such as eu-west-1", 63)
+    .optional()
+    .describe("Such as eu-west-1."),
+  pathStyle: z
+    .boolean()
+    .default(false)
+    .describe("The bucket stands in the path and not in the name of the host, as servers of one's own have it."),
+  credentials: credentials(
+    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and where they are needed AWS_SESSION_TOKEN and ca.crt",
+  ),
+});
+
+const gcsSchema = z.object({
+  bucket: bucketSchema.describe("Name of the bucket, which has to be there."),
+  prefix: prefixSchema,
+  endpoint: urlSchema("https://storage.example.com").optional().describe("Where a server is that is not Google's."),
+  credentials: credentials("credentials.json, the key of a service account"),
+});
+
+const azureSchema = z.object({
+  account: named("account", "^[a-z0-9]{3,24}$", "3 to 24 lower case letters and digits", 24).describe(
+    "Name of the storage account.",
+  ),
+  container: named(
+    "container",
+    "^([$]root|[a-z0-9][a-z0-9-]{2,62})$",
+    "3 to 63 lower case letters, digits and dashes",
+    63,
+  ).describe("Name of the container, which has to be there."),
+  prefix: prefixSchema,
+  endpoint: z
+    .string()
+    .max(512)
+    .meta({
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches('^https?://[^/?#@[:space:][:cntrl:]]+(/[A-Za-z0-9-]*)?$')",
+          messageExpression:
+            "'it is ' + self + '; it must be http:// or https://, a host and a port, such as https://blobs.example.com'",
+          message: "it must be http:// or https://, a host and a port, such as https://blobs.example.com",
+        },
+      ],
+    })
+    .optional()
+    .describe("Where a server is that is not Azure's, with the account as its path where the server wants it there."),
+  credentials: credentials("AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN"),
+});
+
+const volumeSchema = z.object({
+  claimName: z
+    .string()
+    .min(1)
+    .max(253)
+    .describe("Name of a PersistentVolumeClaim in the same namespace; never one with a member's data."),
+  path: pathSchema("path")
+    .optional()
+    .describe("The directory below which objects are kept. Without it the root of the volume."),
+});
+
+const urlDestinationSchema = z.object({
+  template: objectURLTemplateSchema,
+  credentials: credentials("what the store of the URL wants").describe(
+    "With what the store is asked. Without it the Secret etcd-backup-credentials, when there is one.",
+  ),
+});
+
+const KINDS = ["s3", "gcs", "azure", "volume", "url"];
+
+export const destinationSchema = z
+  .object({
+    s3: s3Schema.optional().describe("Amazon S3, or a server that speaks it."),
+    gcs: gcsSchema.optional().describe("Google Cloud Storage."),
+    azure: azureSchema.optional().describe("Azure Blob Storage."),
+    volume: volumeSchema.optional().describe("A volume of Kubernetes."),
+    url: urlDestinationSchema.optional().describe("A store and the whole key, as one URL."),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: `[${KINDS.map((kind) => `has(self.${kind})`).join(", ")}].exists_one(each, each)`,
+        message: "destination must have exactly one of s3, gcs, azure, volume and url",
+      },
+    ],
+  })
+  .describe("Where the object is stored. Nothing is ever overwritten.");

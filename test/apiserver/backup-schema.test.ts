@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
+import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
+import type { KubeClient } from "#kube/client.ts";
+import type { Draft, Resource } from "#kube/kinds.ts";
+import { crdManifests } from "../../scripts/manifests.ts";
+
+// What people write of a backup is taken, completed or refused by the API server, before the operator is asked.
+
+const { signal } = new AbortController();
+const OPTIONS = { signal };
+const namespace = "default";
+let server: ApiServer;
+let kube: KubeClient;
+
+/** Nobody converts here: what is written is the version that is stored. */
+const ALPHA: Resource<EtcdBackup> = { ...ETCD_BACKUPS, version: "v1alpha1" };
+
+beforeAll(async () => {
+  server = await startApiServer();
+  kube = server.client;
+  for (const definition of crdManifests())
+    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as unknown as CustomResourceDefinition, OPTIONS);
+  await vi.waitFor(() => kube.list(ETCD_BACKUPS, { namespace }, OPTIONS), { timeout: 30_000 });
+});
+afterAll(async () => await server?.stop());
+
+let count = 0;
+
+async function made(spec: unknown, of = ETCD_BACKUPS, name = `b-${count++}`): Promise<EtcdBackup> {
+  const apiVersion = `${of.group}/${of.version}`;
+  const draft = { apiVersion, kind: of.kind, metadata: { namespace, name }, spec } as unknown as Draft<EtcdBackup>;
+  // What v1alpha1 writes would have to be converted to be stored; whether it is taken is found out before.
+  return await kube.create(of, draft, OPTIONS);
+}
+
+const SOURCE = { clusterName: "orders" };
+const DESTINATION = { s3: { bucket: "backups" } };
+
+function to(destination: object): object {
+  return { source: SOURCE, destination };
+}
+
+function from(source: object): object {
+  return { source, destination: DESTINATION };
+}
+
+function template(text: string): object {
+  return to({ url: { template: text } });
+}
+
+test("a backup that says nothing but whence and whither gets every default", async () => {
+  expect((await made({ source: SOURCE, destination: DESTINATION })).spec).toEqual({
+    source: SOURCE,
+    destination: { s3: { bucket: "backups", pathStyle: false } },
+    compression: "None",
+    objectPolicy: "Keep",
+    resources: DEFAULT_BACKUP_RESOURCES,
+  });
+});
+
+describe("is taken:", () => {
+  test.each([
+    ["another etcd with TLS and a user", from({
+      endpoints: ["https://etcd.example.com:2379", "https://[fd00::1]:2379/"],
+      tls: { secretName: "tls", serverName: "etcd.example.com" },
+      auth: { secretName: "root" },
+    })],
+    ["everything of S3", to({ s3: {
+      bucket: "backups", prefix: "shop/orders", endpoint: "http://10.0.0.1:9000", region: "eu-west-1", pathStyle: true,
+      credentials: { secretName: "s3" },
+    } })],
+    ["Google's store", to({ gcs: { bucket: "backups", credentials: { secretName: "gcs" } } })],
+    ["Azure's store", to({ azure: { account: "mine", container: "$root", endpoint: "http://10.0.0.1:10000/mine" } })],
+    ["a volume", to({ volume: { claimName: "backups", path: "a.b/c" } })],
+    ["a URL", template("s3://b/{{ .Namespace }}/{{.Name}}-{{ .UID}}-{{- .CreationTimestamp -}}.db?region=eu-1")],
+    ["encryption, with the usual key", {
+      source: SOURCE, destination: DESTINATION, compression: "Zstd", objectPolicy: "Delete",
+      encryption: { keySecret: { name: "key" } }, serviceAccountName: "backup", activeDeadlineSeconds: 600,
+    }],
+  ])("%s", async (_, spec) => expect((await made(spec)).metadata.uid).toBeTruthy()); // biome-ignore format: a table
+});
+
+describe("is refused, by field, value and what it may be:", () => {
+  test.each<[string, unknown, readonly string[]]>([
+    ["no source", { destination: DESTINATION }, ["spec.source: Required value"]],
+    ["an empty source", from({}), ["source must have exactly one of clusterName and endpoints"]],
+    ["two sources", from({ ...SOURCE, endpoints: ["http://a:2379"] }), ["exactly one of clusterName and endpoints"]],
+    ["TLS of the operator's own", from({ ...SOURCE, tls: {} }), ["tls and auth go with endpoints"]],
+    [
+      "a user of the operator's own",
+      from({ ...SOURCE, auth: { secretName: "s" } }),
+      ["tls and auth go with endpoints"],
+    ],
+    [
+      "TLS without TLS",
+      from({ endpoints: ["https://a:1", "http://b:1"], tls: {} }),
+      ["every endpoint must begin with https://"],
+    ],
+    [
+      "an endpoint without a scheme",
+      from({ endpoints: ["a:2379"] }),
+      ["it is a:2379; it must be http:// or https://, a host and a port"],
+    ],
+    [
+      "an endpoint with a path",
+      from({ endpoints: ["http://a:2379/v3"] }),
+      ["spec.source.endpoints[0]", "it is http://a:2379/v3"],
+    ],
+    ["an endpoint with a password", from({ endpoints: ["http://u:p@a:2379"] }), ["it must be http:// or https://"]],
+    ["no destination", to({}), ["destination must have exactly one of s3, gcs, azure, volume and url"]],
+    [
+      "two destinations",
+      to({ ...DESTINATION, gcs: { bucket: "b2" } }),
+      ["exactly one of s3, gcs, azure, volume and url"],
+    ],
+    ["an odd bucket", to({ s3: { bucket: "a/b" } }), ["bucket is a/b; it must be 2 to 222 letters"]],
+    [
+      "a way out of the prefix",
+      to({ s3: { bucket: "bb", prefix: "a/../b" } }),
+      ["prefix is a/../b; it must be names of letters"],
+    ],
+    ["a prefix that begins with /", to({ gcs: { bucket: "bb", prefix: "/a" } }), ["prefix is /a; it must be"]],
+    ["a prefix that ends with /", to({ gcs: { bucket: "bb", prefix: "a/" } }), ["prefix is a/; it must be"]],
+    ["a way out of the volume", to({ volume: { claimName: "c", path: ".." } }), ["path is ..; it must be"]],
+    [
+      "an endpoint of a store with a query",
+      to({ s3: { bucket: "bb", endpoint: "http://a?b" } }),
+      ["it is http://a?b; it must be"],
+    ],
+    ["an odd account", to({ azure: { account: "Mine", container: "con" } }), ["account is Mine; it must be 3 to 24"]],
+    [
+      "an unknown placeholder",
+      template("s3://b/{{ .Name }}/{{ .Labels }}"),
+      ["the template has {{ .Labels }}; it may have {{ .Namespace }}, {{ .Name }}"],
+    ],
+    [
+      "a function in the template",
+      template("s3://b/{{ printf .Name }}"),
+      ["the template has {{ printf .Name }}; it may have"],
+    ],
+    ["a brace alone", template("s3://b/{ .Name }"), ["a brace that belongs to no placeholder"]],
+    ["an odd compression", { ...from(SOURCE), compression: "Gzip" }, ['spec.compression: Unsupported value: "Gzip"']],
+    [
+      "no time at all",
+      { ...from(SOURCE), activeDeadlineSeconds: 0 },
+      ["spec.activeDeadlineSeconds", "greater than or equal to 1"],
+    ],
+    ["no key", { ...from(SOURCE), encryption: {} }, ["spec.encryption.keySecret: Required value"]],
+  ])("%s", async (_, spec, says) => {
+    // biome-ignore format: a table
+    const refusal = await made(spec).then(() => "it was taken", String);
+    for (const words of says) expect(refusal).toContain(words);
+  });
+
+  test("a name that would not fit into a label", async () => {
+    const spec = { source: SOURCE, destination: DESTINATION };
+    await expect(made(spec, ETCD_BACKUPS, "a".repeat(64))).rejects.toThrow(
+      "metadata.name is too long; it may have at most 63",
+    );
+    expect((await made(spec, ETCD_BACKUPS, "a".repeat(63))).metadata.uid).toBeTruthy();
+  });
+
+  test("an unknown placeholder in v1alpha1", async () => {
+    const spec = { source: { clusterURL: "http://a:2379" }, destination: { objectURLTemplate: "s3://b/{{ .Foo }}" } };
+    await expect(made(spec, ALPHA)).rejects.toThrow("the template has {{ .Foo }}; it may have {{ .Namespace }}");
+  });
+});
+
+test("afterwards nothing of the spec is changed, and the rest is", async () => {
+  const { metadata } = await made({ source: SOURCE, destination: DESTINATION });
+  const edit = (change: object) => kube.patch(ETCD_BACKUPS, metadata, change, { signal, type: "merge" });
+  await expect(edit({ spec: { compression: "Zstd" } })).rejects.toThrow(
+    "spec cannot be changed after creation; make another EtcdBackup",
+  );
+  const { metadata: edited } = await edit({ metadata: { annotations: { a: "1" } } });
+  expect(edited.annotations).toEqual({ a: "1" });
+});
+
+test("a status may have all that the operator tells", async () => {
+  const backup = await made({ source: SOURCE, destination: DESTINATION });
+  const status: EtcdBackup["status"] = {
+    observedGeneration: 1,
+    phase: "Completed",
+    source: "orders",
+    objectURL: "s3://backups/x.db",
+    jobName: backup.metadata.name,
+    startTime: "2026-01-01T12:00:00Z",
+    completionTime: "2026-01-01T12:00:10Z",
+    object: {
+      key: "x.db", bytes: 9_000_000_000, storedBytes: 1, sha256: "ab", revision: "9223372036854775807", etcdVersion: "3.6.16",
+      clusterID: "ab", memberID: "cd", compression: "Zstd", encrypted: true,
+    },
+    progress: { phase: "Copying", bytesRead: 1, bytesStored: 1, bytesExpected: 2 },
+  }; // biome-ignore format: a list
+  const stored = await kube.replace(ETCD_BACKUPS, { ...backup, status }, { signal, subresource: "status" });
+  expect(stored.status).toEqual(status);
+});
