@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ensureAzurite } from "./azurite.ts";
 import { ensureComponents } from "./components.ts";
 import { deployOperator } from "./deploy.ts";
 import { onInterrupt } from "./interrupted.ts";
@@ -76,6 +77,7 @@ export async function runLevel(root: string, level: Level, options: LevelOptions
       return await counted(vitest, (argv) => ended(spawnHere(argv)));
     case "stores":
       await ensureComponents(["versitygw", "fake-gcs-server"], step);
+      await ensureAzurite(step);
       return await counted(vitest, (argv) => ended(spawnHere(argv)));
     case "e2e":
     case "long": {

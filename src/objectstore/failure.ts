@@ -40,6 +40,8 @@ export function networkFailure(thrown: unknown): Answer | undefined {
     if (TIMEOUT.has(code)) return { reason: "Timeout", text };
     if (UNREACHABLE.has(code)) return { reason: "Unreachable", text: text === "" ? code : text };
     if (error.name === "TimeoutError") return { reason: "Timeout", text };
+    // Not by our own signal, which is looked at before: a library's word for a connection that broke.
+    if (error.name === "AbortError") return { reason: "Unreachable", text: "the connection broke" };
   }
   return undefined;
 }

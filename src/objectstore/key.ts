@@ -23,6 +23,8 @@ function wrongWith(key: string): string | undefined {
   if (!key.isWellFormed()) return "is not well-formed Unicode";
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/[\u0000-\u001f\u007f]/.test(key)) return "has a control character";
+  // Azure takes it for "/".
+  if (key.includes("\\")) return 'has a "\\"';
   const names = key.split("/");
   if (names.includes("")) return 'has an empty name: it begins or ends with "/", or has "//"';
   if (names.includes(".") || names.includes("..")) return 'has a name "." or ".."';

@@ -23,8 +23,14 @@ export async function openStore(location: StoreLocation, options: OpenOptions = 
       const [{ S3Store }, { readS3Credentials }] = await Promise.all([import("./s3.ts"), import("./s3-config.ts")]);
       return new S3Store(location, directory && (await readS3Credentials(directory)), patience);
     }
+    case "azure": {
+      const [{ AzureStore }, { readAzureCredentials }] = await Promise.all([
+        import("./azure.ts"),
+        import("./azure-config.ts"),
+      ]);
+      return new AzureStore(location, directory && (await readAzureCredentials(directory)), patience);
+    }
     case "gcs":
-    case "azure":
       throw new StoreError("Other", "not built yet");
     case "volume": {
       const { VolumeStore } = await import("./volume.ts");

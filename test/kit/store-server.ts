@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { until } from "#kit/etcd.ts";
 
 /** Processes must not outlive the test run, whatever ends it. */
@@ -65,4 +68,11 @@ async function listens(port: number): Promise<boolean> {
     (thrown: Error) => thrown.cause as NodeJS.ErrnoException,
   );
   return answer instanceof Response || answer.code !== "ECONNREFUSED";
+}
+
+/** A directory like a mounted Secret. */
+export function credentialsDir(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), "credentials-"));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
 }

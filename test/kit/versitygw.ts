@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensureComponents } from "#dev/components.ts";
@@ -51,11 +51,4 @@ export async function startVersitygw(
       rmSync(home, { recursive: true });
     },
   };
-}
-
-/** A directory like a mounted Secret. */
-export function credentialsDir(files: Readonly<Record<string, string>>): string {
-  const folder = mkdtempSync(join(tmpdir(), "credentials-"));
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  return folder;
 }

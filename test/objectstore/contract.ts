@@ -48,24 +48,22 @@ export async function refused(work: Promise<unknown>): Promise<StoreReason> {
 export const never = new AbortController().signal;
 const OPTIONS = { signal: never };
 
-export function storeContract(name: string, start: () => Promise<Fixture>): void {
-  let fixture: Promise<Fixture> | undefined;
-  const started = () => (fixture ??= start());
-  const opened = async (patience = PATIENCE) => await (await started()).open(patience);
+export function storeContract(name: string, fixture: () => Fixture): void {
+  const opened = (patience = PATIENCE) => fixture().open(patience);
 
   describe(`${name} keeps the contract`, () => {
-    afterAll(async () => {
-      const { secrets } = await started();
+    afterAll(() => {
+      const { secrets } = fixture();
       expect(told.length).toBeGreaterThan(0);
       expect(told.filter((text) => secrets.some((secret) => text.includes(secret)))).toEqual([]);
     });
 
     test("what is put is there, with its size and metadata, whatever the size", async () => {
       const store = await opened();
-      const { partBytes } = await started();
+      const { partBytes } = fixture();
       for (const size of [0, 1, partBytes - 1, partBytes, partBytes + 1, 2 * partBytes + 12_345]) {
         const bytes = bytesOf(size);
-        const metadata = { "backup-uid": `uid-${size}`, empty: "" };
+        const metadata = { "backup-uid": `uid-${size}` };
         expect(await store.put(`sizes/${size}`, bodyOf(bytes, 100_003), { ...OPTIONS, metadata })).toEqual({
           bytes: size,
         });
@@ -75,7 +73,7 @@ export function storeContract(name: string, start: () => Promise<Fixture>): void
         expect(Math.abs(Date.now() - (found?.modified.getTime() ?? 0))).toBeLessThan(60_000);
         expect((await read(store.get(`sizes/${size}`, OPTIONS))).equals(bytes)).toBe(true);
       }
-      expect(await (await started()).unfinished()).toEqual([]);
+      expect(await fixture().unfinished()).toEqual([]);
     });
 
     test("it is read from any byte on, and beyond the last one there is nothing", async () => {
@@ -94,7 +92,7 @@ export function storeContract(name: string, start: () => Promise<Fixture>): void
         "a b/c d",
         "ü/漢字/🙂",
         "plus+and%25/a&b=c?d#e",
-        "q'u\"o<t>e;:,@$!*()[]{}|^~`\\",
+        "q'u\"o<t>e;:,@$!*()[]{}|^~`",
         "..a/b..",
         "-/_./x",
       ];
@@ -112,7 +110,7 @@ export function storeContract(name: string, start: () => Promise<Fixture>): void
 
     test("a key that not every store can keep is refused", async () => {
       const store = await opened();
-      for (const key of ["", "/a", "a/", "a//b", "../a", "a/./b", "a\nb", "a".repeat(1025)]) {
+      for (const key of ["", "/a", "a/", "a//b", "../a", "a/./b", "a\nb", "a\\b", "a".repeat(1025)]) {
         expect(await refused(store.put(key, bodyOf(bytesOf(1)), OPTIONS))).toBe("InvalidLocation");
         expect(await refused(read(store.get(key, OPTIONS)))).toBe("InvalidLocation");
         expect(await refused(store.head(key, OPTIONS))).toBe("InvalidLocation");
@@ -144,7 +142,7 @@ export function storeContract(name: string, start: () => Promise<Fixture>): void
 
     test("nothing is overwritten, by small ones or large ones", async () => {
       const store = await opened();
-      const { partBytes, unfinished } = await started();
+      const { partBytes, unfinished } = fixture();
       for (const size of [5, 2 * partBytes + 5]) {
         const first = bytesOf(size);
         await store.put(`once/${size}`, bodyOf(first), OPTIONS);
@@ -156,7 +154,7 @@ export function storeContract(name: string, start: () => Promise<Fixture>): void
 
     test("of several that write the same key at the same time one wins, with its own bytes and metadata", async () => {
       const store = await opened();
-      const { partBytes, unfinished } = await started();
+      const { partBytes, unfinished } = fixture();
       for (const size of [5, 5, 5, 2 * partBytes + 5]) {
         const key = `race/${size}-${Math.random()}`;
         const bodies = [bytesOf(size), bytesOf(size), bytesOf(size)];
@@ -176,7 +174,7 @@ export function storeContract(name: string, start: () => Promise<Fixture>): void
 
     test("a body that fails leaves nothing, and its own error is what is thrown", async () => {
       const store = await opened();
-      const { partBytes, unfinished } = await started();
+      const { partBytes, unfinished } = fixture();
       for (const size of [0, 10, 2 * partBytes + 10]) {
         const put = store.put(`failing/${size}`, failing(bytesOf(size)), OPTIONS);
         await expect(put).rejects.toThrow("the source broke");
@@ -188,7 +186,7 @@ export function storeContract(name: string, start: () => Promise<Fixture>): void
 
     test("a call that is aborted ends at once and leaves nothing, also while the body gives nothing", async () => {
       const store = await opened();
-      const { partBytes, unfinished } = await started();
+      const { partBytes, unfinished } = fixture();
       for (const size of [0, 10, 2 * partBytes + 10]) {
         const controller = new AbortController();
         const hanging = endless(bytesOf(size), () => controller.abort());

@@ -1,6 +1,7 @@
 import { ListMultipartUploadsCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterAll } from "vitest";
-import { credentialsDir, S3_ACCESS, startVersitygw } from "#kit/versitygw.ts";
+import { credentialsDir } from "#kit/store-server.ts";
+import { S3_ACCESS, startVersitygw } from "#kit/versitygw.ts";
 import type { S3Location } from "#objectstore/location.ts";
 import { openStore } from "#objectstore/open.ts";
 import { MIB } from "./bodies.ts";
@@ -19,7 +20,7 @@ function place(port: number): S3Location {
   return { store: "s3", bucket: last, endpoint: `http://127.0.0.1:${port}`, pathStyle: true };
 }
 
-storeContract("S3", async () => ({
+storeContract("S3", () => ({
   partBytes: 8 * MIB,
   secrets: [S3_ACCESS.id, S3_ACCESS.secret],
   open: (patience) => openStore(place(server.port), { credentialsDir: credentials, patience }),

@@ -11,12 +11,12 @@ afterAll(() => rmSync(root, { recursive: true }));
 
 let count = 0;
 
-storeContract("a volume", async () => ({
+storeContract("a volume", () => ({
   partBytes: MIB,
   secrets: ["no secret"],
   open(patience) {
     mkdirSync(join(root, String(++count)));
     return openStore({ store: "volume", path: join(root, String(count)) }, { patience });
   },
-  unfinished: async () => readdirSync(join(root, String(count), ".objectstore", "incomplete")),
+  unfinished: () => Promise.resolve(readdirSync(join(root, String(count), ".objectstore", "incomplete"))),
 }));

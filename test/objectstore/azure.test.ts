@@ -1,0 +1,37 @@
+import { BlobServiceClient, StorageSharedKeyCredential } from "@azure/storage-blob";
+import { afterAll } from "vitest";
+import { AZURE_ACCESS, startAzurite } from "#kit/azurite.ts";
+import { credentialsDir } from "#kit/store-server.ts";
+import type { AzureLocation } from "#objectstore/location.ts";
+import { openStore } from "#objectstore/open.ts";
+import type { Patience } from "#objectstore/patience.ts";
+import { MIB } from "./bodies.ts";
+import { storeContract } from "./contract.ts";
+import { networkContract } from "./network.ts";
+
+const server = await startAzurite();
+afterAll(() => server.stop());
+
+const { account, key } = AZURE_ACCESS;
+const credentials = credentialsDir({ AZURE_STORAGE_KEY: key });
+let count = 0;
+
+/** A new container, whose server is reached at this port. */
+async function place(port: number): Promise<AzureLocation> {
+  const container = `container-${count++}`;
+  const credential = new StorageSharedKeyCredential(account, key);
+  await new BlobServiceClient(`http://127.0.0.1:${server.port}/${account}`, credential).createContainer(container);
+  return { store: "azure", account, container, endpoint: `http://127.0.0.1:${port}/${account}` };
+}
+
+const openAt = async (port: number, patience: Patience) =>
+  await openStore(await place(port), { credentialsDir: credentials, patience });
+
+storeContract("Azure Blob", () => ({
+  partBytes: 8 * MIB,
+  secrets: [key],
+  open: (patience) => openAt(server.port, patience),
+  unfinished: () => Promise.resolve([]), // Azure shows what waits to be committed to nobody who does not know its key.
+}));
+
+networkContract("Azure Blob", () => server.port, openAt);
