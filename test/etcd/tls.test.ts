@@ -1,12 +1,9 @@
-import "reflect-metadata"; // x509 needs it loaded first
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import * as x509 from "@peculiar/x509";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { hasCode } from "#base/error.ts";
 import type { CallOptions } from "#etcd/client.ts";
 import type { Endpoint, TlsIdentity } from "#etcd/endpoint.ts";
+import { type Authority, flagFiles, newAuthority } from "#kit/authority.ts";
 import { ETCD_VERSIONS, neverAborted, planEtcd, type RunningEtcd, until } from "#kit/etcd.ts";
 
 const options: CallOptions = { signal: neverAborted };
@@ -69,62 +66,3 @@ describe.each(ETCD_VERSIONS)("etcd %s over TLS with client certificates", (versi
     await assert.rejects(etcd.client.status({ address }, { ...options, deadlineMs: 1_000 }), unavailable);
   });
 });
-
-interface KeyPair {
-  readonly cert: string;
-  readonly key: string;
-}
-
-interface Authority {
-  readonly pem: string;
-  /** A certificate for servers and clients, for this DNS name. */
-  issue(name: string): Promise<KeyPair>;
-}
-
-const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
-const SIGNING = ["sign", "verify"] as const;
-
-async function newAuthority(): Promise<Authority> {
-  const keys = await crypto.subtle.generateKey(ALGORITHM, true, SIGNING);
-  const authority = await x509.X509CertificateGenerator.createSelfSigned({
-    name: "CN=test authority",
-    keys,
-    signingAlgorithm: ALGORITHM,
-    extensions: [
-      new x509.BasicConstraintsExtension(true, undefined, true),
-      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
-    ],
-  });
-  return {
-    pem: `${authority.toString("pem")}\n`,
-    async issue(name) {
-      const own = await crypto.subtle.generateKey(ALGORITHM, true, SIGNING);
-      const { serverAuth, clientAuth } = x509.ExtendedKeyUsage;
-      const certificate = await x509.X509CertificateGenerator.create({
-        subject: `CN=${name}`,
-        issuer: authority.subject,
-        signingKey: keys.privateKey,
-        signingAlgorithm: ALGORITHM,
-        publicKey: own.publicKey,
-        extensions: [
-          new x509.SubjectAlternativeNameExtension([{ type: "dns", value: name }]),
-          new x509.ExtendedKeyUsageExtension([serverAuth, clientAuth]),
-          // Without it OpenSSL, and so Node, takes the first of several authorities with the right name, and only that one.
-          await x509.AuthorityKeyIdentifierExtension.create(keys.publicKey),
-        ],
-      });
-      const key = await crypto.subtle.exportKey("pkcs8", own.privateKey);
-      return { cert: certificate.toString("pem"), key: x509.PemConverter.encode(key, "PRIVATE KEY") };
-    },
-  };
-}
-
-/** Writes one file per flag and gives the flags. */
-function flagFiles(dir: string, files: Record<string, string>): string[] {
-  mkdirSync(dir, { recursive: true });
-  return Object.entries(files).map(([flag, content]) => {
-    const file = join(dir, flag);
-    writeFileSync(file, content);
-    return `--${flag}=${file}`;
-  });
-}

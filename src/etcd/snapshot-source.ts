@@ -1,0 +1,192 @@
+import { type Client, createClient, type CallOptions as RpcOptions, type Transport } from "@connectrpc/connect";
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { OperatorError } from "#base/error.ts";
+import { statusOf } from "./answers.ts";
+import { translateError } from "./error.ts";
+import { Auth, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
+import type { EndpointStatus } from "./types.ts";
+
+// A member from which a snapshot is taken, and which may be anybody's: an etcd that this operator does not run has its own authority, user
+// and password. It is apart from the client of grpc-client.ts, which asks many members short questions all day; here is one connection with
+// one long answer, and the process ends with it.
+
+/** How to get in. */
+export interface SourceAccess {
+  /** Scheme and host; without a port: 2379. https: TLS. Example: `https://etcd-0.example:2379` */
+  readonly url: string;
+  readonly tls?: SourceTLS | undefined;
+  readonly login?: SourceLogin | undefined;
+  /** Milliseconds between pings while the answer streams. When undefined: 10 s; etcd refuses less than 5 s if it is not told otherwise. */
+  readonly pingIntervalMs?: number | undefined;
+}
+
+/** All of it PEM text. */
+export interface SourceTLS {
+  /** Undefined: the system's authorities. */
+  readonly ca?: string | undefined;
+  /** Our own certificate, if etcd asks for one. */
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  /** The name that etcd's certificate must carry. Undefined: the host of the URL. */
+  readonly serverName?: string | undefined;
+}
+
+export interface SourceLogin {
+  readonly name: string;
+  readonly password: string;
+}
+
+/** What a member says of itself, and its revision at that moment. */
+export interface SourceStatus extends EndpointStatus {
+  readonly revision: bigint;
+}
+
+interface Deadline {
+  readonly signal: AbortSignal;
+  readonly deadlineMs: number;
+}
+
+const DEFAULT_PORT = "2379";
+const PING_INTERVAL_MS = 10_000;
+/** After it the connection counts as dead, and with it the member, for us. */
+const PING_TIMEOUT_MS = 5_000;
+
+/**
+ * What may be on its way to us, in bytes: it bounds memory when the store is slow, and speed when the way is long (400 MB/s at 10 ms). The
+ * default of HTTP/2 is 64 KiB, with which a member two milliseconds away sends 32 MB/s.
+ */
+const WINDOW_BYTES = 4 * 1024 ** 2;
+
+/** etcd sends 32 KiB at a time; no limit of other messages is anywhere near. */
+const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
+
+/** etcd's header for the token (`TokenFieldNameGRPC` in its api/v3rpc/rpctypes). */
+const TOKEN_HEADER = "token";
+const AUTH_NOT_ENABLED = "etcdserver: authentication is not enabled";
+
+/** Fails, like the client, with OperatorErrors: `EtcdUnavailable`, `EtcdRejected` or `Cancelled`; see source-failure.ts for more. */
+export class SnapshotSource {
+  /** Host and port. */
+  readonly address: string;
+  readonly #login: SourceLogin | undefined;
+  readonly #session: Http2SessionManager;
+  readonly #maintenance: Client<typeof Maintenance>;
+  readonly #auth: Client<typeof Auth>;
+  #token: string | undefined;
+
+  /** Connects with the first call. @throws OperatorError InvalidSpec when the URL is none of an etcd */
+  constructor(access: SourceAccess) {
+    const url = etcdURL(access.url);
+    this.address = url.host;
+    this.#login = access.login;
+    this.#session = sessionTo(url, access);
+    const transport = transportOver(url, this.#session);
+    this.#maintenance = createClient(Maintenance, transport);
+    this.#auth = createClient(Auth, transport);
+  }
+
+  /** Logs in, if there is a user, and asks. */
+  async status({ signal, deadlineMs }: Deadline): Promise<SourceStatus> {
+    const endMs = performance.now() + deadlineMs;
+    const left = () => Math.max(1, Math.ceil(endMs - performance.now()));
+    if (this.#login !== undefined) await this.#authenticate(this.#login, { signal, deadlineMs: left() });
+    return await this.#asked("Status", signal, async () => {
+      const answer = await this.#maintenance.status({}, { ...this.#options(signal), timeoutMs: left() });
+      const { header } = answer;
+      if (header === undefined)
+        throw new OperatorError("EtcdRejected", `Status at ${this.address}: there is no header`);
+      return { ...statusOf(header, answer), revision: header.revision };
+    });
+  }
+
+  /** The member's database and its checksum, as they come; no more is read than is taken. Ends by itself only when all has come. */
+  async *snapshot(signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
+    try {
+      for await (const { blob } of this.#maintenance.snapshot({}, this.#options(signal))) yield blob;
+    } catch (thrown) {
+      throw this.#translated("Snapshot", signal, thrown);
+    }
+  }
+
+  /** Ends what is open. */
+  close(): void {
+    this.#session.abort();
+  }
+
+  async #authenticate({ name, password }: SourceLogin, { signal, deadlineMs }: Deadline): Promise<void> {
+    try {
+      const answer = await this.#asked("Authenticate", signal, () =>
+        this.#auth.authenticate({ name, password }, { signal, timeoutMs: deadlineMs }),
+      );
+      this.#token = answer.token;
+    } catch (thrown) {
+      // As with etcd's own clients, a user is of no use there, and does no harm.
+      if (thrown instanceof OperatorError && thrown.message.endsWith(AUTH_NOT_ENABLED)) return;
+      throw thrown;
+    }
+  }
+
+  #options(signal: AbortSignal): RpcOptions {
+    return this.#token === undefined ? { signal } : { signal, headers: { [TOKEN_HEADER]: this.#token } };
+  }
+
+  async #asked<T>(method: string, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (thrown) {
+      throw this.#translated(method, signal, thrown);
+    }
+  }
+
+  #translated(method: string, signal: AbortSignal, thrown: unknown): OperatorError {
+    return translateError({ method, address: this.address, signal }, thrown);
+  }
+}
+
+function etcdURL(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !["http:", "https:"].includes(url.protocol) || url.hostname === "") {
+    throw new OperatorError(
+      "InvalidSpec",
+      `the endpoint is ${text}; it must be a URL like https://etcd-0.example:${DEFAULT_PORT}`,
+    );
+  }
+  // A URL does not tell a port that is the scheme's default from none.
+  if (url.port === "" && !/:\d+\/?$/.test(text)) url.port = DEFAULT_PORT;
+  return url;
+}
+
+function sessionTo(url: URL, { tls, pingIntervalMs = PING_INTERVAL_MS }: SourceAccess): Http2SessionManager {
+  const settings = { settings: { initialWindowSize: WINDOW_BYTES } };
+  return new Http2SessionManager(
+    url.origin,
+    { pingIntervalMs, pingTimeoutMs: Math.min(PING_TIMEOUT_MS, pingIntervalMs) },
+    url.protocol === "http:"
+      ? settings
+      : {
+          ...settings,
+          minVersion: "TLSv1.2",
+          ...(tls?.ca === undefined ? {} : { ca: tls.ca }),
+          ...(tls?.cert === undefined ? {} : { cert: tls.cert }),
+          ...(tls?.key === undefined ? {} : { key: tls.key }),
+          ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
+        },
+  );
+}
+
+function transportOver(url: URL, session: Http2SessionManager): Transport {
+  return createGrpcTransport({
+    baseUrl: url.origin,
+    readMaxBytes: MAX_MESSAGE_BYTES,
+    sessionManager: {
+      authority: session.authority,
+      async request(method, path, headers, options) {
+        const stream = await session.request(method, path, headers, options);
+        // The window of the connection is apart from those of its streams, and cannot be set when it is made.
+        stream.session?.setLocalWindowSize(WINDOW_BYTES);
+        return stream;
+      },
+      notifyResponseByteRead: (stream) => session.notifyResponseByteRead(stream),
+    },
+  });
+}
