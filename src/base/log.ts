@@ -18,6 +18,11 @@ interface LogFields {
   count?: number;
   version?: string;
   address?: string;
+  /** The key of an object in an object store. */
+  object?: string;
+  phase?: string;
+  bytes?: number;
+  storedBytes?: number;
 }
 
 export interface Log {

@@ -1,0 +1,161 @@
+import { randomUUID } from "node:crypto";
+import type { Log } from "#base/log.ts";
+import { hexOf } from "#etcd/types.ts";
+import type { EncryptionKey } from "./archive/key.ts";
+import { type Manifest, manifestKeyOf, manifestText } from "./archive/manifest.ts";
+import type { Measures } from "./archive/pack.ts";
+import { ALGORITHM } from "./archive/seal.ts";
+import { chooseMember, type Member } from "./choose-member.ts";
+import { asAgentError, type CopyParts, copySnapshot } from "./copy.ts";
+import type { AgentError } from "./error.ts";
+import type { BackupObject, FailureReason } from "./report.ts";
+import type { Sources } from "./source.ts";
+import { isStoreError } from "./store-error.ts";
+import { ATTEMPT_METADATA, formerAttempt, readStored, UID_METADATA } from "./stored.ts";
+import type { BackupTask } from "./task.ts";
+
+export interface BackupParts extends CopyParts {
+  readonly sources: Pick<Sources, "ask">;
+  /** Undefined: the snapshot is not encrypted. */
+  readonly key: EncryptionKey | undefined;
+  readonly log: Log;
+}
+
+/** Failures of one member that another one need not have. */
+const ANOTHER_MAY_DO: readonly FailureReason[] = ["SourceUnreachable", "SnapshotCorrupt"];
+
+/** How long cleaning up may take, after which the next attempt does it. The kubelet gives a pod 30 s to end. */
+const CLEANUP_MS = 15_000;
+
+/** Stores a snapshot, or finds that a former attempt did. @throws AgentError; then there is no backup, nor an object that looks like one */
+export async function backUp(task: BackupTask, parts: BackupParts): Promise<BackupObject> {
+  const { store, signal, log, board } = parts;
+  const former = await formerAttempt(store, task.key, task.backupUID, signal);
+  if (former !== undefined) {
+    log.info({ object: task.key }, "a former attempt has stored it");
+    return objectOf(former);
+  }
+  const attempt = randomUUID();
+  const startedAt = new Date(parts.clock.wallMs()).toISOString();
+  const { member, measures } = await copyFromSome(task, attempt, parts);
+  const completedAt = new Date(parts.clock.wallMs()).toISOString();
+  const manifest = manifestFor({ task, key: parts.key, member, measures, attempt, startedAt, completedAt });
+  try {
+    await putManifest(manifest, parts);
+  } catch (thrown) {
+    await removeObject(manifest, parts);
+    throw thrown;
+  }
+  board.phase = "Done";
+  return objectOf(manifest);
+}
+
+/** From the best member, or from the next one when that one fails. */
+async function copyFromSome(
+  task: BackupTask,
+  attempt: string,
+  parts: BackupParts,
+): Promise<{ readonly member: Member; readonly measures: Measures }> {
+  const metadata = { [UID_METADATA]: task.backupUID, [ATTEMPT_METADATA]: attempt };
+  const target = { key: task.key, metadata, packing: { compression: task.compression, key: parts.key } };
+  const failed = new Set<Member["source"]>();
+  for (let last: AgentError | undefined; ; ) {
+    const answers = await parts.sources.ask(parts.signal, failed);
+    if (answers.length === 0 && last !== undefined) throw last;
+    const member = chooseMember(answers, task.source.clusterID);
+    const { source, status } = member;
+    const names = { member: hexOf(status.memberId), address: source.address };
+    parts.log.info({ ...names, version: status.version, bytes: status.dbSizeBytes }, "reading a snapshot");
+    try {
+      return { member, measures: await copySnapshot(member, target, parts) };
+    } catch (thrown) {
+      last = asAgentError(thrown);
+      if (!ANOTHER_MAY_DO.includes(last.reason)) throw last;
+      parts.log.warn({ ...names, code: last.reason, error: last.message }, "another member is asked");
+      failed.add(source);
+    }
+  }
+}
+
+interface Facts {
+  readonly task: BackupTask;
+  readonly key: EncryptionKey | undefined;
+  readonly member: Member;
+  readonly measures: Measures;
+  readonly attempt: string;
+  readonly startedAt: string;
+  readonly completedAt: string;
+}
+
+function manifestFor({ task, key, member: { status }, measures, ...facts }: Facts): Manifest {
+  const { namespace, backupName, clusterName, clusterUID } = task.about;
+  return {
+    formatVersion: 1,
+    key: task.key,
+    ...measures,
+    revision: status.revision.toString(),
+    cluster: {
+      namespace,
+      ...(clusterName === undefined ? {} : { name: clusterName }),
+      ...(clusterUID === undefined ? {} : { uid: clusterUID }),
+      id: hexOf(status.clusterId),
+    },
+    memberID: hexOf(status.memberId),
+    etcdVersion: status.version,
+    ...facts,
+    compression: task.compression,
+    ...(key === undefined ? {} : { encryption: { algorithm: ALGORITHM, keyID: key.id } }),
+    backupName,
+    backupUID: task.backupUID,
+  };
+}
+
+async function putManifest(manifest: Manifest, { store, signal }: BackupParts): Promise<void> {
+  const key = manifestKeyOf(manifest.key);
+  const metadata = { [UID_METADATA]: manifest.backupUID, [ATTEMPT_METADATA]: manifest.attempt };
+  const put = () => store.put(key, once(Buffer.from(manifestText(manifest))), { metadata, signal });
+  try {
+    await put();
+  } catch (thrown) {
+    if (!isStoreError(thrown, "ObjectExists")) throw thrown;
+    const { manifest: other } = await readStored(store, manifest.key, signal);
+    if (other?.backupUID !== manifest.backupUID) throw thrown;
+    // Another pod of the same Job was late: its object is gone, since ours could be written.
+    await store.delete(key, { signal });
+    await put();
+  }
+}
+
+/** Best effort: what is left has no manifest, and the next attempt deletes it. */
+async function removeObject({ key, attempt }: Manifest, { store, log }: BackupParts): Promise<void> {
+  const signal = AbortSignal.timeout(CLEANUP_MS);
+  try {
+    const object = await store.head(key, { signal });
+    if (object?.metadata[ATTEMPT_METADATA] === attempt) await store.delete(key, { signal });
+  } catch (thrown) {
+    log.warn({ object: key, error: asAgentError(thrown).message }, "an object without a manifest is left");
+  }
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
+  yield await Promise.resolve(bytes);
+}
+
+function objectOf(manifest: Manifest): BackupObject {
+  const { key, bytes, storedBytes, sha256, revision, etcdVersion, memberID, startedAt, completedAt, compression } =
+    manifest;
+  return {
+    key,
+    bytes,
+    storedBytes,
+    sha256,
+    revision,
+    etcdVersion,
+    clusterID: manifest.cluster.id,
+    memberID,
+    startedAt,
+    completedAt,
+    compression,
+    encrypted: manifest.encryption !== undefined,
+  };
+}

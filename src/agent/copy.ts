@@ -1,0 +1,92 @@
+import type { Clock } from "#base/clock.ts";
+import { OperatorError } from "#base/error.ts";
+import { StoreError } from "#objectstore/error.ts";
+import type { Metadata, ObjectStore } from "#objectstore/store.ts";
+import type { Bytes } from "./archive/bytes.ts";
+import { type Measures, PackedSnapshot, type Packing } from "./archive/pack.ts";
+import { type Member, sourceError } from "./choose-member.ts";
+import { AgentError } from "./error.ts";
+import type { ProgressBoard } from "./progress.ts";
+import { storeError } from "./store-error.ts";
+import { Watchdog } from "./watchdog.ts";
+
+/** With whom the agent works. */
+export interface CopyParts {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly board: ProgressBoard;
+  /** The agent is to stop. */
+  readonly signal: AbortSignal;
+  /** How long nothing may move, in milliseconds. */
+  readonly patienceMs: number;
+}
+
+/**
+ * Copies a member's snapshot into a new object, all at once: what is read is checked, packed and sent on, and no more is read than is sent.
+ * @throws AgentError; then there is no such object
+ */
+export async function copySnapshot(
+  { source, status }: Member,
+  target: { readonly key: string; readonly metadata: Metadata; readonly packing: Packing },
+  { store, clock, board, signal: stop, patienceMs }: CopyParts,
+): Promise<Measures> {
+  const watchdog = new Watchdog(clock, patienceMs);
+  const signal = AbortSignal.any([stop, watchdog.signal]);
+  const packed = new PackedSnapshot(target.packing);
+  Object.assign(board, { phase: "Copying", bytesRead: 0, bytesStored: 0, bytesExpected: status.dbSizeBytes });
+
+  async function* read(snapshot: Bytes) {
+    watchdog.waitsFor = "source";
+    for await (const chunk of snapshot) {
+      watchdog.waitsFor = "store";
+      watchdog.moved();
+      board.bytesRead += chunk.length;
+      yield chunk;
+      watchdog.waitsFor = "source";
+    }
+    watchdog.waitsFor = "store";
+  }
+
+  async function* send(bytes: Bytes) {
+    for await (const chunk of bytes) {
+      yield chunk;
+      watchdog.moved();
+      board.bytesStored += chunk.length;
+    }
+    board.phase = "Finishing";
+  }
+
+  try {
+    const body = send(packed.pass(read(source.snapshot(signal))));
+    await store.put(target.key, body, { metadata: target.metadata, expectedBytes: status.dbSizeBytes, signal });
+    return packed.measures();
+  } catch (thrown) {
+    if (stop.aborted) throw stopped(thrown);
+    if (watchdog.signal.aborted) throw stalled(watchdog, source.address, patienceMs, thrown);
+    throw asAgentError(thrown);
+  } finally {
+    watchdog.stop();
+  }
+}
+
+/** Whatever the parts throw, in the words of a report. */
+export function asAgentError(thrown: unknown): AgentError {
+  if (thrown instanceof AgentError) return thrown;
+  if (thrown instanceof StoreError) return storeError(thrown);
+  if (!(thrown instanceof OperatorError)) {
+    const message = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
+    return new AgentError("Internal", message, { cause: thrown });
+  }
+  return thrown.code === "Cancelled" ? stopped(thrown) : sourceError(thrown);
+}
+
+function stopped(cause: unknown): AgentError {
+  return new AgentError("Stopped", "the agent was told to stop before it was done", { cause });
+}
+
+function stalled(watchdog: Watchdog, address: string, patienceMs: number, cause: unknown): AgentError {
+  const seconds = Math.round(patienceMs / 1000);
+  return watchdog.waitsFor === "source"
+    ? new AgentError("SourceUnreachable", `no byte has come from ${address} for ${seconds} s`, { cause })
+    : new AgentError("StoreUnreachable", `the object store has taken no byte for ${seconds} s`, { cause });
+}

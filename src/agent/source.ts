@@ -1,0 +1,84 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { OperatorError } from "#base/error.ts";
+import { SnapshotSource, type SourceLogin, type SourceTLS } from "#etcd/snapshot-source.ts";
+import type { Answer } from "./choose-member.ts";
+import { AgentError } from "./error.ts";
+import type { EtcdSource } from "./task.ts";
+
+/** For each member; it covers connecting, logging in and the answer. */
+const STATUS_DEADLINE_MS = 5_000;
+
+/** The endpoints of a source, each with a connection of its own. */
+export class Sources {
+  readonly #all: readonly SnapshotSource[];
+
+  constructor(all: readonly SnapshotSource[]) {
+    this.#all = all;
+  }
+
+  /** Asks all of them at once how they are. @param except who is not asked @throws OperatorError Cancelled */
+  async ask(signal: AbortSignal, except: ReadonlySet<Answer["source"]>): Promise<readonly Answer[]> {
+    const asked = this.#all.filter((source) => !except.has(source));
+    return await Promise.all(
+      asked.map(async (source): Promise<Answer> => {
+        try {
+          return { source, status: await source.status({ signal, deadlineMs: STATUS_DEADLINE_MS }) };
+        } catch (thrown) {
+          if (!(thrown instanceof OperatorError) || thrown.code === "Cancelled") throw thrown;
+          return { source, failed: thrown };
+        }
+      }),
+    );
+  }
+
+  close(): void {
+    for (const source of this.#all) source.close();
+  }
+}
+
+/**
+ * Reads what it takes to get in. Nobody is asked yet.
+ * @param pingIntervalMs see SourceAccess
+ * @throws AgentError BadTask, SourceTLS or SourceAuth for files that are not there
+ */
+export async function openSources(source: EtcdSource, pingIntervalMs?: number): Promise<Sources> {
+  const tls = await tlsIn(source);
+  const login = source.authDir === undefined ? undefined : await loginIn(source.authDir);
+  try {
+    return new Sources(source.endpoints.map((url) => new SnapshotSource({ url, tls, login, pingIntervalMs })));
+  } catch (thrown) {
+    if (!(thrown instanceof OperatorError)) throw thrown;
+    throw new AgentError("BadTask", thrown.message, { cause: thrown });
+  }
+}
+
+async function tlsIn({ tlsDir, serverName }: EtcdSource): Promise<SourceTLS> {
+  if (tlsDir === undefined) return { serverName };
+  const [ca, cert, key] = await Promise.all(["ca.crt", "tls.crt", "tls.key"].map((name) => fileIn(tlsDir, name)));
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new AgentError(
+      "SourceTLS",
+      `the Secret for TLS has only one of tls.crt and tls.key; it must have both, or none`,
+    );
+  }
+  return { ca, cert, key, serverName };
+}
+
+async function loginIn(dir: string): Promise<SourceLogin> {
+  const [name, password] = await Promise.all(["username", "password"].map((file) => fileIn(dir, file)));
+  if (name === undefined || password === undefined) {
+    throw new AgentError("SourceAuth", "the Secret with the user of etcd must have both username and password");
+  }
+  return { name: name.trim(), password: password.replace(/\r?\n$/, "") };
+}
+
+/** Undefined when it is not there. */
+async function fileIn(dir: string, name: string): Promise<string | undefined> {
+  try {
+    return await readFile(join(dir, name), "utf8");
+  } catch (thrown) {
+    if (thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT") return undefined;
+    throw thrown;
+  }
+}

@@ -1,0 +1,37 @@
+import type { Clock } from "#base/clock.ts";
+
+/** Aborts when nothing has moved for a while: whoever hangs takes the connection and says nothing. */
+export class Watchdog {
+  /** On whom everything waits at this moment. */
+  waitsFor: "source" | "store" = "store";
+  readonly signal: AbortSignal;
+  readonly #controller = new AbortController();
+  readonly #clock: Clock;
+  readonly #patienceMs: number;
+  #movedAtMs: number;
+  #cancel: () => void = () => undefined;
+
+  constructor(clock: Clock, patienceMs: number) {
+    this.signal = this.#controller.signal;
+    this.#clock = clock;
+    this.#patienceMs = patienceMs;
+    this.#movedAtMs = clock.monotonicMs();
+    this.#lookAfter(patienceMs);
+  }
+
+  moved(): void {
+    this.#movedAtMs = this.#clock.monotonicMs();
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  #lookAfter(ms: number): void {
+    this.#cancel = this.#clock.after(ms, () => {
+      const leftMs = this.#movedAtMs + this.#patienceMs - this.#clock.monotonicMs();
+      if (leftMs > 0) this.#lookAfter(leftMs);
+      else this.#controller.abort();
+    });
+  }
+}
