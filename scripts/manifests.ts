@@ -1,5 +1,5 @@
 import { customResourceDefinitions } from "#api/crd.ts";
-import { CLUSTER_ADMISSION, CLUSTER_ADMISSION_PATH, OPERATOR, WEBHOOKS } from "#api/names.ts";
+import { CLUSTER_ADMISSION, CLUSTER_ADMISSION_PATH, DRY_RUN_ANNOTATION, OPERATOR, WEBHOOKS } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import {
   CLUSTER_LEASE_NAMESPACE,
@@ -128,7 +128,12 @@ function webhookConfiguration(): Manifest {
         failurePolicy: "Ignore",
         matchPolicy: "Equivalent",
         matchConditions: [
-          { name: "spec", expression: "request.operation == 'CREATE' || object.spec != oldObject.spec" },
+          {
+            name: "spec",
+            expression: ["request.operation == 'CREATE'", "object.spec != oldObject.spec", ...JUDGED.map(isOther)].join(
+              " || ",
+            ),
+          },
           { name: "alive", expression: "!has(object.metadata.deletionTimestamp)" },
         ],
         sideEffects: "NoneOnDryRun",
@@ -137,6 +142,14 @@ function webhookConfiguration(): Manifest {
       },
     ],
   };
+}
+
+/** Annotations that say something to the operator, and may say it wrongly. */
+const JUDGED = [DRY_RUN_ANNOTATION];
+
+function isOther(annotation: string): string {
+  const of = (object: string) => `${object}.metadata.?annotations[?'${annotation}'].orValue('')`;
+  return `${of("object")} != ${of("oldObject")}`;
 }
 
 function own(name: string): Manifest["metadata"] {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { A_RELEASE, RELEASES } from "#api/release.ts";
 
 /**
  * A quantity as Kubernetes writes it, such as `8Gi` or `500m`. Kubernetes' own parser decides, not a pattern: what a user
@@ -61,10 +62,9 @@ export const versionSchema = z
   .meta({
     "x-kubernetes-validations": [
       {
-        rule: "self.matches('^3[.](5[.](1[1-9]|[2-9][0-9]|[1-9][0-9][0-9]+)|6[.](0|[1-9][0-9]*)|7[.](0|[1-9][0-9]*))$')",
-        messageExpression:
-          "'version is ' + self + '; it must be an etcd release without a leading v: 3.5.11 or later, 3.6.x or 3.7.x'",
-        message: "version must be an etcd release without a leading v: 3.5.11 or later, 3.6.x or 3.7.x",
+        rule: `self.matches('${RELEASES}')`,
+        messageExpression: `'version is ' + self + '; it must be ${A_RELEASE}'`,
+        message: `version must be ${A_RELEASE}`,
       },
     ],
     maxLength: 32,

@@ -19,7 +19,7 @@ export type Version = "v1alpha1" | "v1beta1";
 type Json = Readonly<Record<string, unknown>>;
 
 /** By kind, what the schema of v1beta1 fills in: it need not ride along, and an object without it gets it. */
-const DEFAULTS: Readonly<Record<string, Json>> = {
+export const DEFAULTS: Readonly<Record<string, Json>> = {
   EtcdCluster: {
     clientService: { type: "ClusterIP" },
     updateStrategy: { type: "RollingUpdate" },

@@ -115,6 +115,8 @@ export const DEFAULT_CREDENTIALS_SECRET = "etcd-backup-credentials";
 export const OBJECT_FINALIZER = `etcdbackup.${GROUP}/object-cleanup`;
 /** On an EtcdBackup that goes, with the value "true": it may go, and its object stays. */
 export const KEEP_OBJECT_ANNOTATION = `${GROUP}/keep-object`;
+/** On an EtcdCluster: an edit of its spec that is to be explained and not made, as a JSON merge patch; see dry-run.ts. */
+export const DRY_RUN_ANNOTATION = `${GROUP}/dry-run`;
 
 /** The longest cluster name: `NAME-client` and `NAME-12345` must be DNS labels and label values, which end at 63. */
 export const MAX_CLUSTER_NAME_LENGTH = 52;

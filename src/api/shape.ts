@@ -46,6 +46,11 @@ export function whyNotShape(spec: unknown, kind: string): string | undefined {
   return shape === undefined ? undefined : whyNot(spec, shape, "spec");
 }
 
+/** The fields of a spec of this kind, as v1beta1 knows them. */
+export function fieldsOf(kind: keyof typeof SHAPES): readonly string[] {
+  return Object.keys(SHAPES[kind].properties);
+}
+
 function whyNot(value: unknown, shape: Shape, path: string): string | undefined {
   const may = mayBe(value, shape);
   if (may !== undefined) return `${path} is ${told(value)}; it must be ${may}`;

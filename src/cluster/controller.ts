@@ -2,6 +2,7 @@ import { CLUSTER_LABEL, ETCD_CONTAINER } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
+import { planStatus } from "#cluster/forecast/plan-status.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
@@ -45,7 +46,11 @@ export function clusterController(
     plan: planCluster,
     target: targetOf,
     act: (step, snapshot, signal) => actOnCluster(writes, step, snapshot, signal),
-    status: clusterStatus,
+    status: (snapshot, plan) => {
+      const status = clusterStatus(snapshot, plan);
+      const foretold = planStatus(snapshot);
+      return foretold === undefined ? status : { ...status, plan: foretold };
+    },
     writeStatus: (snapshot, status, signal) => {
       const isSame = isSameData(status, snapshot.cluster.status ?? {});
       return isSame || mayWait(snapshot, status)

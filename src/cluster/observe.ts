@@ -1,4 +1,3 @@
-import { millisecondsOf } from "#api/duration.ts";
 import { clientServiceName, disruptionBudgetName, headlessServiceName, METRICS_PORT } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -11,6 +10,7 @@ import { askForList, endpointOf } from "#cluster/member-list.ts";
 import { idOf, type KnownMember, leaderOf } from "#cluster/members.ts";
 import { givenUp, isDataWrong } from "#cluster/patience.ts";
 import { type ClusterSnapshot, isFounder } from "#cluster/snapshot.ts";
+import { memberTimeoutMs, replaceAfterMs } from "#cluster/spec-times.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { HeardPeers } from "#etcd/heard-peers.ts";
 import {
@@ -77,8 +77,8 @@ export async function observeCluster(
   const endpoints = new Map([...answers].map(([name, { status }]) => [name, status]));
   const seen: ClusterSnapshot = {
     takenAtMs: reads.clock.wallMs(),
-    replaceAfterMs: replaceAfterMs(cluster, reads.replaceAfterMs),
-    memberTimeoutMs: memberTimeoutMs(cluster, reads.memberTimeoutMs),
+    replaceAfterMs: replaceAfterMs(cluster.spec, reads.replaceAfterMs),
+    memberTimeoutMs: memberTimeoutMs(cluster.spec, reads.memberTimeoutMs),
     cluster,
     headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),
     clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),
@@ -101,17 +101,6 @@ export async function observeCluster(
   const address = askedAt(known);
   if (address === undefined) return present(known);
   return present({ ...known, throughService: await clientServiceAnswer(reads, address, signal) });
-}
-
-/** What the cluster says itself counts before what the operator was told for all of them. */
-function replaceAfterMs({ spec }: EtcdCluster, otherwiseMs: number): number {
-  const after = spec.replacement?.after;
-  if (after === undefined) return otherwiseMs;
-  return after === "Never" ? Number.POSITIVE_INFINITY : (millisecondsOf(after) ?? otherwiseMs);
-}
-
-function memberTimeoutMs({ spec }: EtcdCluster, otherwiseMs: number): number {
-  return millisecondsOf(spec.updateStrategy.memberTimeout ?? "") ?? otherwiseMs;
 }
 
 /** Before somebody is given up the others are asked whether they hear it. */

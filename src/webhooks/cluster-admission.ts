@@ -15,6 +15,7 @@ import {
   NO_FINDINGS,
 } from "#webhooks/admission-review.ts";
 import { beyondFindings } from "#webhooks/checks/beyond.ts";
+import { dryRunRefusals } from "#webhooks/checks/dry-run.ts";
 import { flagRefusals, unwiseFlags } from "#webhooks/checks/flags.ts";
 import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
 import { mountedClaimRefusals, mountsClaims } from "#webhooks/checks/mounted-claims.ts";
@@ -94,7 +95,12 @@ async function findingsOf(
   ]);
   const unwise = [replicaWarnings, resourceWarnings, unwiseFlags].flatMap((of) => of(cluster.spec, before?.spec));
   return {
-    refusals: [...beyond.refusals, ...refusals, ...asked.flatMap((each) => each.refusals)],
+    refusals: [
+      ...beyond.refusals,
+      ...dryRunRefusals(cluster, before),
+      ...refusals,
+      ...asked.flatMap((each) => each.refusals),
+    ],
     warnings: [...beyond.warnings, ...unwise, ...asked.flatMap(({ warnings }) => warnings)],
   };
 }

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { GROUP } from "#api/names.ts";
 import type { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
+import type { planSchema } from "#api/v1beta1/plan-schema.ts";
 import type {
   clusterStatusSchema,
   identitySchema,
@@ -15,6 +16,7 @@ export type EtcdClusterSpec = z.output<typeof clusterSpecSchema>;
 export type EtcdClusterStatus = z.output<typeof clusterStatusSchema>;
 export type ClusterIdentity = z.output<typeof identitySchema>;
 export type MemberStatus = z.output<typeof memberStatusSchema>;
+export type PlanStatus = z.output<typeof planSchema>;
 export type UpdateStatus = z.output<typeof updateSchema>;
 
 export interface EtcdCluster extends KubeObject {

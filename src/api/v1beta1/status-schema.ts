@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { conditionsSchema } from "#api/common-schema.ts";
 import { CONDITION_TYPES, PEER_CONDITION_TYPES, PEER_REASONS, REASONS } from "#api/conditions.ts";
+import { planSchema } from "#api/v1beta1/plan-schema.ts";
 
 const initialMemberSchema = z.object({
   name: z.string(),
@@ -82,6 +83,7 @@ export const clusterStatusSchema = z
     leader: z.string().optional().describe("Name of the member that leads."),
     identity: identitySchema.optional(),
     update: updateSchema.optional(),
+    plan: planSchema.optional(),
     members: z
       .array(memberStatusSchema)
       .optional()

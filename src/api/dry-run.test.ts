@@ -1,0 +1,117 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { editIn } from "#api/dry-run.ts";
+import { DRY_RUN_ANNOTATION } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
+import { cluster } from "#kit/cluster.ts";
+
+const SPEC = clusterSpecSchema.parse({ replicas: 3, replacement: { after: "5m" }, etcd: { snapshotCount: 1_000 } });
+
+function asking(text: string, spec: EtcdCluster["spec"] = SPEC): Pick<EtcdCluster, "metadata" | "spec"> {
+  const { metadata } = cluster().cluster;
+  return { metadata: { ...metadata, annotations: { [DRY_RUN_ANNOTATION]: text } }, spec };
+}
+
+function edited(patch: unknown) {
+  return editIn(asking(JSON.stringify(patch)));
+}
+
+test("dry run: without the annotation nothing is asked", () => {
+  expect(editIn(cluster().cluster)).toBeUndefined();
+});
+
+describe("dry run: the edit is a merge patch of spec", () => {
+  const cases: readonly { readonly name: string; readonly patch: object; readonly spec: object }[] = [
+    { name: "nothing changes nothing", patch: {}, spec: SPEC },
+    {
+      name: "what is named is replaced",
+      patch: { replicas: 5, version: "3.7.3" },
+      spec: { ...SPEC, replicas: 5, version: "3.7.3" },
+    },
+    {
+      name: "maps are merged",
+      patch: { etcd: { heartbeatInterval: "200ms" } },
+      spec: { ...SPEC, etcd: { snapshotCount: 1_000, heartbeatInterval: "200ms" } },
+    },
+    { name: "null takes away", patch: { etcd: { snapshotCount: null } }, spec: { ...SPEC, etcd: {} } },
+    {
+      name: "null within what is new is nothing",
+      patch: { podTemplate: { metadata: { labels: null } } },
+      spec: { ...SPEC, podTemplate: { metadata: {} } },
+    },
+    {
+      name: "a default comes back for what is taken away",
+      patch: { clientService: null, podTemplate: null, updateStrategy: { type: null, memberTimeout: "1m" } },
+      spec: { ...SPEC, updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } },
+    },
+    {
+      name: "lists are replaced",
+      patch: { podTemplate: { spec: { containers: [{ name: "beside" }] } } },
+      spec: { ...SPEC, podTemplate: { spec: { containers: [{ name: "beside" }] } } },
+    },
+  ];
+  test.each(cases)("$name", ({ patch, spec }) => expect(edited(patch)).toEqual({ is: "edit", spec }));
+
+  test("what has no default goes for good", () => {
+    const made = edited({ replacement: null, etcd: null });
+    expect(made?.is === "edit" && Object.keys(made.spec).sort()).toEqual(
+      Object.keys(SPEC)
+        .filter((field) => field !== "replacement" && field !== "etcd")
+        .sort(),
+    );
+  });
+});
+
+describe("dry run: what is no edit is refused with what it may be", () => {
+  const may = "it must be a JSON object, a merge patch of spec such as";
+  const cases: readonly { readonly text: string; readonly why: string }[] = [
+    { text: "true", why: `it is "true"; ${may}` },
+    { text: "", why: `it is ""; ${may}` },
+    { text: "[]", why: `it is "[]"; ${may}` },
+    { text: "replicas: 5", why: `it is "replicas: 5"; ${may}` },
+    { text: "null", why: `it is "null"; ${may}` },
+    {
+      text: '{"replica":5}',
+      why: 'it names "replica"; what it names must be a field of spec: replicas, version, image,',
+    },
+    { text: '{"replicas":9}', why: "with it, spec.replicas is 9; it must be at most 7" },
+    { text: '{"replicas":null}', why: "with it, spec.replicas is missing; it must be given" },
+    {
+      text: '{"version":null}',
+      why: "with it, spec.version is missing; it must be an etcd release without a leading v",
+    },
+    {
+      text: '{"version":"4.0.0"}',
+      why: 'with it, spec.version is "4.0.0"; it must be an etcd release without a leading v',
+    },
+    { text: '{"version":"3.5.10"}', why: 'with it, spec.version is "3.5.10"; it must be' },
+    { text: '{"storage":{"size":"9Gi"}}', why: "with it, spec.storage differs; it must stay as it is after creation" },
+    { text: '{"storage":null}', why: "with it, spec.storage differs" },
+  ];
+  test.each(cases)("$text", ({ text, why }) => {
+    const made = editIn(asking(text));
+    expect(made?.is === "refused" ? made.why.slice(0, why.length) : made).toBe(why);
+  });
+
+  test("however deep it is", () => {
+    const depth = 50_000;
+    const text = `{"podTemplate":{"spec":${'{"a":'.repeat(depth)}1${"}".repeat(depth)}}}`;
+    expect(editIn(asking(text))).toMatchObject({ is: "refused", why: expect.stringContaining("levels deep") });
+  });
+});
+
+test("dry run: whatever is asked, the answer is an edit or a sentence", () => {
+  const field = fc.constantFrom(...Object.keys(SPEC), "image", "__proto__", "x");
+  const text = fc.oneof(
+    fc.string(),
+    fc.json(),
+    fc.dictionary(field, fc.jsonValue()).map((patch) => JSON.stringify(patch)),
+  );
+  fc.assert(
+    fc.property(text, (each) => {
+      const made = editIn(asking(each));
+      expect(made?.is === "edit" || (made?.why ?? "").length > 0).toBe(true);
+    }),
+  );
+});

@@ -1,0 +1,54 @@
+import { type Observed, present, unknown } from "#base/observed.ts";
+import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import type { EndpointStatus, Member, MemberId } from "#etcd/types.ts";
+
+/** The snapshot with another member list. */
+export function withMembers(
+  snapshot: ClusterSnapshot,
+  change: (members: readonly Member[]) => readonly Member[],
+): ClusterSnapshot {
+  if (snapshot.members.is !== "present") return snapshot;
+  const { value } = snapshot.members;
+  return { ...snapshot, members: present({ ...value, members: change(value.members) }) };
+}
+
+/** The snapshot in which the member's pod is gone. The next one answers as the same member, with the release that its EtcdPeer says. */
+export function restarted(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  const version = peerNamed(snapshot, name)?.spec.version;
+  const endpoints = said(snapshot, (_, each) => (each === name && version !== undefined ? { version } : {}));
+  return { ...snapshot, endpoints, pods: without(snapshot.pods, name) };
+}
+
+/** The snapshot in which etcd lists the member no more. Its process has ended; its pod is still there. */
+export function withoutMember(snapshot: ClusterSnapshot, name: string, id: MemberId): ClusterSnapshot {
+  const left = withMembers(snapshot, (members) => members.filter((member) => member.id !== id));
+  const endpoints = new Map(snapshot.endpoints).set(name, unknown("it is no member any more"));
+  return { ...left, endpoints, unpublished: without(snapshot.unpublished, name) };
+}
+
+export function withLeader(snapshot: ClusterSnapshot, leaderId: MemberId): ClusterSnapshot {
+  return { ...snapshot, endpoints: said(snapshot, () => ({ leaderId })) };
+}
+
+/** Without the alarms of a member. */
+export function withoutAlarm(snapshot: ClusterSnapshot, id: MemberId): ClusterSnapshot {
+  const endpoints = said(snapshot, ({ alarms }) => ({ alarms: alarms.filter(({ memberId }) => memberId !== id) }));
+  return { ...snapshot, endpoints };
+}
+
+/** The answers, each with something else in it. */
+function said(
+  { endpoints }: ClusterSnapshot,
+  change: (status: EndpointStatus, name: string) => Partial<EndpointStatus>,
+): ReadonlyMap<string, Observed<EndpointStatus>> {
+  return new Map(
+    [...endpoints].map(([name, answer]) => [
+      name,
+      answer.is === "present" ? present({ ...answer.value, ...change(answer.value, name) }) : answer,
+    ]),
+  );
+}
+
+export function without<T>(map: ReadonlyMap<string, T>, name: string): ReadonlyMap<string, T> {
+  return new Map([...map].filter(([each]) => each !== name));
+}

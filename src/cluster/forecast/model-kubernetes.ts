@@ -1,0 +1,70 @@
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { present } from "#base/observed.ts";
+import { withMembers } from "#cluster/forecast/model-etcd.ts";
+import { cleared, runningPod, takenOver } from "#cluster/forecast/model-pods.ts";
+import { idOf, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
+import { sickForMs, unfitForMs } from "#cluster/patience.ts";
+import { type ClusterSnapshot, peerNamed, urlOf } from "#cluster/snapshot.ts";
+import type { EndpointStatus } from "#etcd/types.ts";
+import { needsHelp } from "#kube/pod.ts";
+
+/**
+ * The snapshot in which everything has happened that happens by itself while all goes well: pods that were to be made run, members that were
+ * to start have all the data, and what was written has been seen by those whom it concerns. A member that somebody has to help stays as it
+ * is, and without a quorum everything does.
+ */
+export function arrived(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const [furthest] = answersIn(snapshot).sort((a, b) => b.raftIndex - a.raftIndex);
+  if (snapshot.members.is !== "present" || furthest === undefined) return snapshot;
+  const seen = cleared(snapshot);
+  const known: ClusterSnapshot = { ...seen, peers: seen.peers.map(takenOver), budget: counted(seen.budget) };
+  return knownMembers(known).reduce((given, member) => {
+    const peer = peerNamed(known, member.name);
+    return peer?.spec.memberID === member.id ? withRunning(given, member, peer, furthest) : given;
+  }, known);
+}
+
+function answersIn({ endpoints }: ClusterSnapshot): EndpointStatus[] {
+  return [...endpoints.values()].flatMap((answer) => (answer.is === "present" ? [answer.value] : []));
+}
+
+/** The disruption controller has counted, and has nothing more to count. */
+function counted(budget: ClusterSnapshot["budget"]): ClusterSnapshot["budget"] {
+  if (budget === undefined) return undefined;
+  const observed = { observedGeneration: budget.metadata.generation ?? 0, disruptedPods: {} };
+  return { ...budget, status: { ...budget.status, ...observed } as NonNullable<typeof budget.status> };
+}
+
+/** @param furthest the answer of the member that knows most */
+function withRunning(
+  snapshot: ClusterSnapshot,
+  member: KnownMember,
+  peer: EtcdPeer,
+  furthest: EndpointStatus,
+): ClusterSnapshot {
+  const { name, isLearner } = member;
+  const before = snapshot.pods.get(name);
+  if (before !== undefined && needsPatience(snapshot, member)) return snapshot;
+  const pod = before?.metadata.deletionTimestamp === undefined ? before : undefined;
+  const [id, answer] = [idOf(member), snapshot.endpoints.get(name)];
+  // What it runs nobody has told while it gives no answer: so it is what its EtcdPeer says.
+  const own = answer?.is === "present" ? answer.value : { ...furthest, memberId: id, version: peer.spec.version };
+  const { raftIndex } = furthest;
+  const status = { ...own, isLearner, raftIndex, raftAppliedIndex: raftIndex };
+  const listed = withMembers(snapshot, (members) =>
+    members.map((each) => (each.id === id ? { ...each, name, clientUrls: [urlOf(snapshot, name)] } : each)),
+  );
+  return {
+    ...listed,
+    pods: new Map(snapshot.pods).set(name, runningPod(snapshot, peer, pod)),
+    endpoints: new Map(snapshot.endpoints).set(name, present(status)),
+  };
+}
+
+/** Whether it does not do its part, and that does not pass by itself as far as anybody can tell. */
+function needsPatience(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const pod = snapshot.pods.get(member.name);
+  const isHelpless = !takesPart(snapshot, member) && pod !== undefined && needsHelp(pod);
+  const forMs = Math.max(sickForMs(snapshot, member), unfitForMs(snapshot, member));
+  return isHelpless || forMs >= snapshot.memberTimeoutMs;
+}

@@ -1,0 +1,96 @@
+import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { restarted, withLeader, withMembers, withoutAlarm, withoutMember } from "#cluster/forecast/model-etcd.ts";
+import { changedStored, stored } from "#cluster/forecast/model-objects.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { type MemberId, memberId } from "#etcd/types.ts";
+import type { Service } from "#kube/kinds.ts";
+
+// What is the model?
+//   What a step makes of a snapshot, while all goes well: what the API server stores and what etcd answers. What follows from it by itself, such
+//   as that a pod comes up, is in model-kubernetes.ts. It is held against the simulation's world (test/unit/simulation-forecast.test.ts).
+
+/** The snapshot after this step; `undefined` when nobody can tell. Pure, and never throws. */
+export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnapshot | undefined {
+  switch (step.do) {
+    case "recordIdentity": // Of a cluster that has yet to form nothing is foretold.
+    case "stopUpdate": // While all goes well, no update stops.
+      return undefined;
+    case "recordJoined":
+      return joined(snapshot, step.names);
+    case "createService":
+      return withService(snapshot, stored<Service>(step.service));
+    case "replaceService":
+      return withService(snapshot, stored(step.service, step.live));
+    case "createBudget":
+      return { ...snapshot, budget: stored(step.budget) };
+    case "replaceBudget":
+      return { ...snapshot, budget: stored(step.budget, step.live) };
+    case "deleteBudget":
+      return { ...snapshot, budget: undefined };
+    case "createPeer":
+      return { ...snapshot, peers: [...snapshot.peers, stored<EtcdPeer>(step.peer)] };
+    case "replacePeer":
+      return withPeer(snapshot, step.live, stored(step.peer, step.live));
+    case "markRemoval": {
+      const { [REMOVAL_ANNOTATION]: _, ...others } = step.peer.metadata.annotations ?? {};
+      const annotations = step.removal === undefined ? others : { ...others, [REMOVAL_ANNOTATION]: step.removal };
+      return withPeer(snapshot, step.peer, changedStored(step.peer, { annotations }));
+    }
+    case "releaseClaim": {
+      const finalizers = [...(step.peer.metadata.finalizers ?? []), step.finalizer];
+      return withPeer(snapshot, step.peer, changedStored(step.peer, { finalizers }));
+    }
+    case "deletePeer": {
+      // It has its deletionTimestamp for as long as what it owns goes, which is no time here: model-kubernetes.ts sees to it.
+      const deletionTimestamp = rfc3339(snapshot.takenAtMs);
+      return withPeer(snapshot, step.peer, changedStored(step.peer, { deletionTimestamp }));
+    }
+    case "restartPod":
+      return restarted(snapshot, step.name);
+    case "addLearner": {
+      const member = { id: newId(snapshot), name: "", peerUrls: [step.peerUrl], clientUrls: [], isLearner: true };
+      return withMembers(snapshot, (members) => [...members, member]);
+    }
+    case "promote":
+      return withMembers(snapshot, (members) =>
+        members.map((member) => (member.id === step.id ? { ...member, isLearner: false } : member)),
+      );
+    case "removeMember":
+      return withoutMember(snapshot, step.name, step.id);
+    case "disarmAlarm":
+      return withoutAlarm(snapshot, step.id);
+    case "moveLeader":
+      return withLeader(snapshot, step.id);
+  }
+}
+
+function joined(snapshot: ClusterSnapshot, names: readonly string[]): ClusterSnapshot {
+  const { status } = snapshot.cluster;
+  if (status?.identity === undefined) return snapshot;
+  const initialMembers = status.identity.initialMembers.map((member) =>
+    names.includes(member.name) ? { ...member, joined: true } : member,
+  );
+  const identity = { ...status.identity, initialMembers };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...status, identity } } };
+}
+
+/** The two Services differ in that one has no address of its own. */
+function withService(snapshot: ClusterSnapshot, service: Service): ClusterSnapshot {
+  const isHeadless = service.spec?.clusterIP === "None";
+  return isHeadless ? { ...snapshot, headlessService: service } : { ...snapshot, clientService: service };
+}
+
+function withPeer(snapshot: ClusterSnapshot, live: EtcdPeer, peer: EtcdPeer): ClusterSnapshot {
+  return { ...snapshot, peers: snapshot.peers.map((each) => (each === live ? peer : each)) };
+}
+
+/** What etcd gives cannot be told beforehand; this is an ID that no member has. */
+function newId({ members }: ClusterSnapshot): MemberId {
+  const taken = new Set<bigint>(members.is === "present" ? members.value.members.map(({ id }) => id) : []);
+  let id = 1n;
+  while (taken.has(id)) id++;
+  return memberId(id);
+}

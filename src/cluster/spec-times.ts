@@ -1,0 +1,16 @@
+import { millisecondsOf } from "#api/duration.ts";
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
+
+// What the cluster says itself counts before what the operator was told for all of them.
+
+/** How long a member may be lost before it is replaced, in milliseconds; infinite when it is never. */
+export function replaceAfterMs({ replacement }: EtcdClusterSpec, otherwiseMs: number): number {
+  const after = replacement?.after;
+  if (after === undefined) return otherwiseMs;
+  return after === "Never" ? Number.POSITIVE_INFINITY : (millisecondsOf(after) ?? otherwiseMs);
+}
+
+/** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
+export function memberTimeoutMs({ updateStrategy }: EtcdClusterSpec, otherwiseMs: number): number {
+  return millisecondsOf(updateStrategy.memberTimeout ?? "") ?? otherwiseMs;
+}

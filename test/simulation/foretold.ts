@@ -1,0 +1,108 @@
+import { editIn } from "#api/dry-run.ts";
+import { DRY_RUN_ANNOTATION } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdCluster, type PlanStatus } from "#api/v1beta1/cluster.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { withResources } from "#kit/pod-template.ts";
+import type { ClusterController } from "#kit/world-operator.ts";
+import type { Random } from "#kit/world-random.ts";
+import { type Scene, scene } from "./stories/scene.ts";
+
+/** An edit of the spec of a cluster that is complete and at rest. */
+export interface Edited {
+  readonly replicas: number;
+  /** In whose hands the cluster is before: what the edit does depends on it. */
+  readonly before: Partial<EtcdCluster["spec"]>;
+  readonly edit: Partial<EtcdCluster["spec"]>;
+}
+
+const RESTARTED = { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": "now" } } };
+const TEMPLATES: readonly EtcdCluster["spec"]["podTemplate"][] = [
+  RESTARTED,
+  withResources({ requests: { cpu: "1" } }),
+  { spec: { hostNetwork: true } }, // no member could run it
+  // What was there goes.
+  { metadata: null } as unknown as EtcdCluster["spec"]["podTemplate"],
+];
+
+/** What people may ask for at once. The same random numbers give the same edit. */
+export function editOf(random: Random): Edited {
+  const some = <T>(values: readonly T[]): T | undefined => (random.chance(0.5) ? random.pick(values) : undefined);
+  const wishes: Partial<Record<keyof EtcdCluster["spec"], unknown>> = {
+    replicas: some([1, 2, 3, 4, 5]),
+    version: some(["3.7.3", "3.6.17", "3.5.35", "3.6.16"]),
+    podTemplate: some(TEMPLATES),
+    disruptionBudget: random.chance(0.2) ? "None" : undefined,
+    updateStrategy: random.chance(0.2) ? { type: "OnDelete" } : undefined,
+    clientService: random.chance(0.2) ? { type: "NodePort" } : undefined,
+  };
+  const edit = Object.fromEntries(Object.entries(wishes).filter(([, value]) => value !== undefined));
+  const before = random.chance(0.2) ? { podTemplate: RESTARTED } : {};
+  return { replicas: random.pick([1, 2, 3, 3, 5]) ?? 3, before, edit };
+}
+
+/** What the plan says that the operator will do, and what it does when the edit is made. */
+export interface Compared {
+  readonly plan: PlanStatus;
+  readonly foretold: readonly string[];
+  readonly done: readonly string[];
+  readonly of: Scene;
+}
+
+/** Asks for the plan of an edit, and then makes the edit. */
+export async function compared({ replicas, before, edit }: Edited): Promise<Compared> {
+  const done: string[] = [];
+  const of = await scene(replicas, { mutation: { cluster: (real) => noted(real, done) } });
+  of.edit(before);
+  await of.untilQuiet();
+  done.length = 0;
+  const made = ask(of, JSON.stringify(edit));
+  await of.untilQuiet();
+  const { plan } = of.cluster.status ?? {};
+  if (plan === undefined) throw new Error("nothing was foretold");
+  if (done.length > 0) throw new Error(`to ask did something: ${done}`);
+  ask(of, undefined);
+  const { spec } = made;
+  of.edit(spec);
+  await of.untilQuiet();
+  return {
+    plan,
+    foretold: (plan.steps ?? []).map(({ rule, step, member = "" }) => `${rule} ${step} ${member}`),
+    done,
+    of,
+  };
+}
+
+/** @returns what the edit makes of the spec */
+function ask(of: Scene, edit: string | undefined): Pick<EtcdCluster, "spec"> {
+  const { cluster } = of;
+  const annotations = edit === undefined ? {} : { [DRY_RUN_ANNOTATION]: edit };
+  const asked = { ...cluster, metadata: { ...cluster.metadata, annotations } };
+  of.world.api.update("person", ETCD_CLUSTERS, cluster, { metadata: asked.metadata });
+  const made = editIn(asked);
+  if (made?.is === "refused") throw new Error(made.why);
+  return made ?? cluster;
+}
+
+/** The controller, of which each step that it has made is noted under the name of its rule. */
+function noted(real: ClusterController, done: string[]): ClusterController {
+  let rule = "";
+  return {
+    ...real,
+    plan: (snapshot, resting) => {
+      const plan = real.plan(snapshot, resting);
+      if (plan.next === "step") rule = plan.rule;
+      return plan;
+    },
+    act: async (step, snapshot, signal) => {
+      const by = rule;
+      const written = await real.act(step, snapshot, signal);
+      done.push(`${by} ${step.do} ${memberOf(step)}`);
+      return written;
+    },
+  };
+}
+
+function memberOf(step: ClusterStep): string {
+  if (step.do === "moveLeader") return step.from;
+  return "peer" in step ? step.peer.metadata.name : "name" in step ? step.name : "";
+}

@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import { DRY_RUN_ANNOTATION } from "#api/names.ts";
+import { forecast } from "#cluster/forecast/forecast.ts";
+import { planStatus } from "#cluster/forecast/plan-status.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster, sickFor } from "#kit/cluster.ts";
+import { NEWER, withCrashing } from "#kit/cluster-rolling.ts";
+
+function asking(text: string, given: Parameters<typeof cluster>[0] = {}): ClusterSnapshot {
+  return cluster({ ...given, annotations: { [DRY_RUN_ANNOTATION]: text } });
+}
+
+/** One that is lost for two minutes. */
+const LOST = sickFor(asking("", { down: ["my-etcd-2"] }), "my-etcd-2", 120_000);
+
+function lost(edit: object, more: Partial<ClusterSnapshot> = {}): ClusterSnapshot {
+  const { cluster: given } = asking(JSON.stringify(edit), { down: ["my-etcd-2"] });
+  const silent = withCrashing({ ...LOST, cluster: given }, "my-etcd-2");
+  return { ...silent, ...more };
+}
+
+describe("status.plan", () => {
+  test("is not there when nobody asks", () => expect(planStatus(cluster())).toBeUndefined());
+
+  test("is not there for a cluster that goes", () => {
+    expect(planStatus(asking('{"replicas":5}', { deleting: true }))).toBeUndefined();
+  });
+
+  test("tells what the edit would cause, and changes nothing", () => {
+    const given = asking('{"version":"3.6.17"}');
+    const wanted = { ...given, cluster: { ...given.cluster, spec: { ...given.cluster.spec, ...NEWER } } };
+    expect(planStatus(given)).toEqual({ edit: '{"version":"3.6.17"}', ...forecast(wanted) });
+  });
+
+  test("tells what is wrong with what is no edit", () => {
+    expect(planStatus(asking("true"))).toEqual({
+      edit: "true",
+      outcome: "Refused",
+      message: expect.stringMatching(
+        /^metadata\.annotations\[etcd\.improbable\.io\/dry-run\]: it is "true"; it must be a JSON object/,
+      ),
+    });
+  });
+
+  test("repeats so much of the edit", () => {
+    expect(planStatus(asking("x".repeat(2_000)))?.edit).toBe("x".repeat(1_000));
+  });
+
+  test("counts with the patience that the edit asks for", () => {
+    expect(planStatus(lost({}))?.steps).toBeUndefined();
+    expect(planStatus(lost({ replacement: { after: "1m" } }))?.steps?.[0]).toMatchObject({
+      rule: "replace-lost",
+      member: "my-etcd-2",
+    });
+    expect(planStatus(lost({ replacement: { after: "1m" } }))?.outcome).toBe("Done");
+    expect(planStatus(lost({ replacement: { after: "3m" } }, { replaceAfterMs: 60_000 }))?.steps).toBeUndefined();
+    expect(planStatus(lost({ replacement: { after: "Never" } }, { replaceAfterMs: 60_000 }))?.message).toContain(
+      "after is Never",
+    );
+    expect(planStatus(lost({ replacement: { after: "now" } }, { replaceAfterMs: 60_000 }))?.steps).toHaveLength(13);
+  });
+
+  test("counts with the time to come up that the edit asks for", () => {
+    const silent = (edit: object) => ({ ...lost(edit), pods: asking("", { down: ["my-etcd-2"] }).pods });
+    expect(planStatus(silent({}))?.outcome).toBe("Done");
+    expect(planStatus(silent({ updateStrategy: { memberTimeout: "1m" } }))?.outcome).toBe("Waits");
+  });
+});
