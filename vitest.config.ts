@@ -21,7 +21,14 @@ export default defineConfig({
   test: {
     sequence: { sequencer: LastAtTheEnd },
     projects: [
-      { test: { name: "unit", include: ["src/**/*.test.ts", "dev/**/*.test.ts", "test/unit/**/*.test.ts"] } },
+      {
+        // A property tries hundreds of cases: seconds on a busy machine.
+        test: {
+          name: "unit",
+          include: ["src/**/*.test.ts", "dev/**/*.test.ts", "test/unit/**/*.test.ts"],
+          testTimeout: 30_000,
+        },
+      },
       { test: { name: "mutants", include: ["test/mutation/**/*.test.ts"] } },
       { test: { name: "apiserver", include: ["test/apiserver/**/*.test.ts"], ...servers, ...twoByTwo } },
       { test: { name: "etcd", include: ["test/etcd/**/*.test.ts"], ...servers, ...twoByTwo } },
