@@ -7,6 +7,7 @@ export const CONDITION_TYPES = {
   Available: "Do linearizable reads and writes succeed?",
   Progressing: "Is the operator changing something, or waiting to?",
   Degraded: "Is the cluster working with less than the spec asks for?",
+  UpToDate: "Does every member run what the spec asks for?",
   Paused: "Has a person asked the operator to change nothing? The condition is there once somebody has.",
   ClusterIDMismatch:
     "Does a member answer with the ID of another cluster, or of another member? The condition is there once one has.",
@@ -52,6 +53,9 @@ export const REASONS = {
   Rolling: "Members are being restarted, one after another, with what the spec asks for.",
   UpdateStopped:
     "The first member that was restarted with what the spec asks for did not become healthy, and was put back; the message says why.",
+  UpToDate: "Every member runs what the spec asks for.",
+  WaitsForDeletion:
+    "spec.updateStrategy.type is OnDelete: members get what the spec asks for when somebody deletes their pods; the message names them.",
   NoVersionPath: "Members cannot go to spec.version from what they run; the message says what to do instead.",
   SpecRefused:
     "The spec asks for what no member could run; the message names the field, what it is and what it may be. Members keep what they have.",

@@ -694,7 +694,7 @@ test("cluster status: it tells which wish it is about; of one without a number t
   const { generation: _, ...metadata } = settled.cluster.metadata;
   const status = statusOf({ ...settled, cluster: { ...settled.cluster, metadata } });
   expect(status.observedGeneration).toBe(0);
-  expect(status.conditions?.map(({ observedGeneration }) => observedGeneration)).toEqual([0, 0, 0, 0]);
+  expect(status.conditions?.map(({ observedGeneration }) => observedGeneration)).toEqual([0, 0, 0, 0, 0]);
 });
 
 test("cluster status: that a pause is over is told, and of one that never was nothing", () => {

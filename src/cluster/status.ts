@@ -8,6 +8,7 @@ import { degraded } from "#cluster/conditions/degraded.ts";
 import { paused } from "#cluster/conditions/paused.ts";
 import { progressing } from "#cluster/conditions/progressing.ts";
 import { ready } from "#cluster/conditions/ready.ts";
+import { isUpToDate, upToDate } from "#cluster/conditions/up-to-date.ts";
 import type { Case, Judge } from "#cluster/conditions/verdict.ts";
 import { type KnownMember, knownMembers } from "#cluster/members.ts";
 import { type ClusterSnapshot, healthOf, identityOf, isQuiet, saidByPeer } from "#cluster/snapshot.ts";
@@ -26,6 +27,7 @@ const JUDGES: Readonly<Record<ConditionType, Judge>> = {
   Paused: paused,
   Progressing: progressing,
   Ready: ready,
+  UpToDate: upToDate,
 };
 
 /** What was seen and is meant, for people and for other software. Pure. */
@@ -77,6 +79,7 @@ function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner, isOurs }
     leader: status !== undefined && status.leaderId === status.memberId,
     learner: isLearner,
     ...(version === undefined ? {} : { version }),
+    ...(isOurs ? { upToDate: isUpToDate(snapshot, name) } : {}),
     ...(health.is === "healthy" || health.is === "unpublished" ? {} : { since: sickSince(snapshot, id) }),
     ...(message === undefined ? {} : { message }),
   };

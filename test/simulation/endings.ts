@@ -271,7 +271,11 @@ class Ending {
         this.#namesOne("Ready", strangers)
       );
     if (isLacking) return told ?? this.#says("Ready", "False", "StepRefused");
-    return this.#says("Ready", "True", "AllMembersHealthy") ?? this.#says("Progressing", "False", "Settled");
+    return (
+      this.#says("Ready", "True", "AllMembersHealthy") ??
+      this.#says("Progressing", "False", "Settled") ??
+      this.#says("UpToDate", "True", "UpToDate")
+    );
   }
 
   /** Whether a change of its ReplicaSet is refused, and its EtcdPeer says so. */

@@ -34,6 +34,10 @@ export const memberStatusSchema = z.object({
   leader: z.boolean(),
   learner: z.boolean(),
   version: z.string().optional().describe("The release that the member runs, or ran when it was last asked."),
+  upToDate: z
+    .boolean()
+    .optional()
+    .describe("Whether the member's pod was made from what the spec asks for; not said of one that a person added."),
   since: z
     .string()
     .optional()

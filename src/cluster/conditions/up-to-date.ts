@@ -1,0 +1,52 @@
+import { revisionOf, templateIn } from "#api/revision.ts";
+import { stoppedUpdate, whyRefused } from "#cluster/rolling.ts";
+import { pausedText } from "#cluster/rules/life/paused.ts";
+import { type ClusterSnapshot, isForming, isPaused, remembered } from "#cluster/snapshot.ts";
+import { awaitedText, updateStatus, waitingForDeletion } from "#cluster/update-status.ts";
+import { whyNoVersionPath } from "#cluster/version-path.ts";
+import { runningRevision } from "#cluster/versions.ts";
+import type { Case, Verdict } from "./verdict.ts";
+
+/** Does every member run what the spec asks for? It is asked of the spec as it stands there, not of what of it is possible. */
+export function upToDate({ snapshot, own }: Pick<Case, "snapshot" | "own">): Verdict {
+  const no = (reason: Verdict["reason"], message: string): Verdict => ({ status: "False", reason, message });
+  if (snapshot.cluster.metadata.deletionTimestamp !== undefined) return no("Deleting", "the cluster is being deleted");
+  const refused = whyRefused(snapshot).join("; ");
+  if (refused !== "") return no("SpecRefused", refused);
+  if (isForming(snapshot) || own.length === 0) return no("Forming", "the cluster is being created");
+  const noPath = whyNoVersionPath(snapshot);
+  if (noPath !== undefined) return no("NoVersionPath", `spec.version is refused: ${noPath}`);
+  const stopped = stoppedUpdate(snapshot);
+  if (stopped !== undefined) return no("UpdateStopped", `${stopped.member} did not come up: ${stopped.message}`);
+
+  const update = updateStatus(snapshot);
+  const behind = own.filter(({ name }) => whyBehind(snapshot, name) !== undefined).map(({ name }) => name);
+  const count = `${own.length - behind.length} of ${own.length} members run what the spec asks for`;
+  if (behind.length === 0 && update === undefined) return { status: "True", reason: "UpToDate", message: count };
+  const awaited = waitingForDeletion(snapshot);
+  if (awaited.length > 0 && behind.every((name) => awaited.includes(name)))
+    return no("WaitsForDeletion", `${count}; ${awaitedText(awaited)}`);
+  if (isPaused(snapshot)) return no("Paused", `${count}; ${pausedText(snapshot)}`);
+  if (update !== undefined) {
+    const waiting = update.waitingFor === undefined ? "" : `; ${update.waitingFor} is not fit yet`;
+    return no("Rolling", `${count}${waiting}`);
+  }
+  return no("Waiting", behind.map((name) => `${name} ${whyBehind(snapshot, name)}`).join("; "));
+}
+
+/** Whether the member of this name runs what the spec asks for. */
+export function isUpToDate(snapshot: ClusterSnapshot, name: string): boolean {
+  return whyRefused(snapshot).length === 0 && whyBehind(snapshot, name) === undefined;
+}
+
+/** Why the member does not run what the spec asks for, as a clause that begins with a verb. */
+function whyBehind(snapshot: ClusterSnapshot, name: string): string | undefined {
+  const pod = snapshot.pods.get(name);
+  if (pod === undefined) return "has no pod";
+  if (pod.metadata.deletionTimestamp !== undefined) return "has a pod that is about to end";
+  const running = runningRevision(pod);
+  if (running === undefined) return "has a pod that does not say yet what it was made from";
+  return running === askedRevision(snapshot) ? undefined : "runs something else";
+}
+
+const askedRevision = remembered(({ cluster }) => revisionOf(templateIn(cluster.spec)));
