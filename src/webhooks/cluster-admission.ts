@@ -23,6 +23,7 @@ import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
 import { resourceWarnings } from "#webhooks/checks/resources.ts";
 import { templateRefusals } from "#webhooks/checks/template.ts";
+import { topologyWarnings } from "#webhooks/checks/topology.ts";
 import { trialReplicaSet } from "#webhooks/checks/trial.ts";
 import type { Webhook } from "#webhooks/server.ts";
 import { invalid, record, text, told } from "#webhooks/untrusted.ts";
@@ -93,7 +94,9 @@ async function findingsOf(
     isNewTemplate && refusals.length === 0 ? withMounts(tools, cluster, signal) : NO_FINDINGS,
     isNew ? withClaims(tools, cluster, signal) : NO_FINDINGS,
   ]);
-  const unwise = [replicaWarnings, resourceWarnings, unwiseFlags].flatMap((of) => of(cluster.spec, before?.spec));
+  const unwise = [replicaWarnings, resourceWarnings, topologyWarnings, unwiseFlags].flatMap((of) =>
+    of(cluster.spec, before?.spec),
+  );
   return {
     refusals: [
       ...beyond.refusals,

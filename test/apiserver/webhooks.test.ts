@@ -435,6 +435,16 @@ describe("EtcdClusters", () => {
       "spec.podTemplate.spec.containers[etcd].resources.requests has no cpu: on a busy node members are slowed down or evicted first, and etcd loses its leader",
       "spec.podTemplate.spec.containers[etcd].resources.limits.memory is 1Gi: etcd's database may grow to its quota of 2Gi, and members that need more memory are killed; use 2Gi or more",
     ]);
+    const values = ["a", "b"];
+    const inTwo = { matchExpressions: [{ key: "topology.kubernetes.io/zone", operator: "In", values }] };
+    const affinity = {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [inTwo] } },
+    };
+    expect(
+      (await person.create(named(), { replicas: 3, podTemplate: template(AMPLE, { affinity }) })).warnings,
+    ).toEqual([
+      "spec.podTemplate.spec lets members run in two zones alone, a and b: with one of the two the quorum is lost; use three zones",
+    ]);
     asked.length = 0;
     expect(await person.patch(name, { metadata: { labels: { a: "b" } } })).toEqual(SILENCE);
     expect(asked).toEqual([]); // what does not change the spec is not even asked about
