@@ -24,6 +24,8 @@ const SHARED_REASONS = {
     "A change that the operator wants to make is refused or undone; the message says which one, and by whom.",
   NameTaken: "An object that the operator needs exists already and belongs to somebody else; it is never taken over.",
   ClaimTaken: "A claim of the name that a member needs holds other data than the member's; it is never overwritten.",
+  InternalError:
+    "The operator fails each time that it looks after the object; the message says at what. Nothing is done until that is over.",
   Deleting: "The object is being deleted; the claims of a cluster that is deleted are kept.",
 } as const;
 

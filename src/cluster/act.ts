@@ -101,7 +101,7 @@ export async function actOnCluster(
 /** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
 export async function writeStatus(
   kube: ClusterWrites["kube"],
-  snapshot: ClusterSnapshot,
+  snapshot: Pick<ClusterSnapshot, "cluster">,
   status: EtcdClusterStatus,
   signal: AbortSignal,
 ): Promise<Written> {

@@ -1,5 +1,5 @@
 import { CLUSTER_LABEL, ETCD_CONTAINER } from "#api/names.ts";
-import { ETCD_CLUSTERS, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
 import { planStatus } from "#cluster/forecast/plan-status.ts";
@@ -7,10 +7,10 @@ import { HealthLog } from "#cluster/health-log.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
-import { clusterStatus, mayWait } from "#cluster/status.ts";
+import { clusterStatus, failingStatus, mayWait } from "#cluster/status.ts";
 import { type ClusterStep, targetOf } from "#cluster/step.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
-import type { Controller, Key } from "#runtime/controller.ts";
+import type { Controller, Key, Subject } from "#runtime/controller.ts";
 import { Silences } from "#runtime/silences.ts";
 
 /** A settled cluster's members are asked how they are this often, in milliseconds; the API server is not asked at all. */
@@ -57,14 +57,24 @@ export function clusterController(
         ? Promise.resolve(undefined)
         : writeStatus(writes.kube, snapshot, status, signal);
     },
-    subject: ({ cluster }) => ({
-      apiVersion: apiVersionOf(ETCD_CLUSTERS),
-      kind: ETCD_CLUSTERS.kind,
-      namespace: cluster.metadata.namespace,
-      name: cluster.metadata.name,
-      uid: cluster.metadata.uid,
-    }),
+    subject: ({ cluster }) => subjectOf(cluster),
+    subjectOf: (key) => {
+      const cluster = reads.clusters.get(key);
+      return cluster && subjectOf(cluster);
+    },
+    writeFailing: (key, because, signal) => {
+      const cluster = reads.clusters.get(key);
+      if (cluster === undefined) return Promise.resolve(undefined);
+      const status = failingStatus(cluster, because, reads.clock.wallMs());
+      return isSameData(status, cluster.status ?? {})
+        ? Promise.resolve(undefined)
+        : writeStatus(writes.kube, { cluster }, status, signal);
+    },
   };
+}
+
+function subjectOf({ metadata: { namespace, name, uid } }: EtcdCluster): Subject {
+  return { apiVersion: apiVersionOf(ETCD_CLUSTERS), kind: ETCD_CLUSTERS.kind, namespace, name, uid };
 }
 
 /** The cluster that a labelled object belongs to: peers, claims, pods, Services and budgets all carry the label. */

@@ -1,6 +1,6 @@
 import type { ConditionType } from "#api/conditions.ts";
 import { ETCD_CONTAINER, memberSelector, selectorText } from "#api/names.ts";
-import type { EtcdClusterStatus, MemberStatus } from "#api/v1beta1/cluster.ts";
+import type { EtcdCluster, EtcdClusterStatus, MemberStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { available } from "#cluster/conditions/available.ts";
 import { clusterIdMismatch } from "#cluster/conditions/cluster-id-mismatch.ts";
@@ -9,7 +9,7 @@ import { paused } from "#cluster/conditions/paused.ts";
 import { progressing } from "#cluster/conditions/progressing.ts";
 import { ready } from "#cluster/conditions/ready.ts";
 import { isUpToDate, upToDate } from "#cluster/conditions/up-to-date.ts";
-import type { Case, Judge } from "#cluster/conditions/verdict.ts";
+import type { Case, Judge, Verdict } from "#cluster/conditions/verdict.ts";
 import { type KnownMember, knownMembers } from "#cluster/members.ts";
 import { type ClusterSnapshot, healthOf, identityOf, isQuiet, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
@@ -55,6 +55,13 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
     members,
     conditions: conditions({ snapshot, plan, members, own }),
   };
+}
+
+/** The status as it is, and that no look at the cluster comes to its end. The next one that does says something else. */
+export function failingStatus({ metadata, status }: EtcdCluster, because: string, nowMs: number): EtcdClusterStatus {
+  const verdict: Verdict = { status: "False", reason: "InternalError", message: because };
+  const condition = { type: "Progressing", ...verdict, observedGeneration: metadata.generation ?? 0 };
+  return { ...status, conditions: withCondition(status?.conditions ?? [], condition, rfc3339(nowMs)) };
 }
 
 /** Whether the status is not worth a write yet: a cluster that is seconds old is being formed, as it says already. */

@@ -52,7 +52,7 @@ export async function actOnPeer(
 /** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
 export async function writeStatus(
   kube: PeerWrites,
-  snapshot: PeerSnapshot,
+  snapshot: Pick<PeerSnapshot, "peer">,
   status: EtcdPeerStatus,
   signal: AbortSignal,
 ): Promise<Written> {

@@ -1,14 +1,14 @@
 import { ETCD_CONTAINER, PEER_LABEL } from "#api/names.ts";
-import { ETCD_PEERS, type EtcdPeerStatus } from "#api/v1beta1/peer.ts";
+import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { isSameData } from "#base/hash.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import { actOnPeer, type PeerWrites, writeStatus } from "#peer/act.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
 import { planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
-import { mayWait, peerStatus } from "#peer/status.ts";
+import { failingStatus, mayWait, peerStatus } from "#peer/status.ts";
 import { type PeerStep, targetOf } from "#peer/step.ts";
-import type { Controller, Key } from "#runtime/controller.ts";
+import type { Controller, Key, Subject } from "#runtime/controller.ts";
 import { Silences } from "#runtime/silences.ts";
 
 /** The pod's readiness, which the kubelet watches, wakes this room; the rest is a slow second look, in milliseconds. */
@@ -40,14 +40,24 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
         ? Promise.resolve(undefined)
         : writeStatus(kube, snapshot, status, signal);
     },
-    subject: ({ peer }) => ({
-      apiVersion: apiVersionOf(ETCD_PEERS),
-      kind: ETCD_PEERS.kind,
-      namespace: peer.metadata.namespace,
-      name: peer.metadata.name,
-      uid: peer.metadata.uid,
-    }),
+    subject: ({ peer }) => subjectOf(peer),
+    subjectOf: (key) => {
+      const peer = reads.peers.get(key);
+      return peer && subjectOf(peer);
+    },
+    writeFailing: (key, because, signal) => {
+      const peer = reads.peers.get(key);
+      if (peer === undefined) return Promise.resolve(undefined);
+      const status = failingStatus(peer, because, reads.clock.wallMs());
+      return isSameData(status, peer.status ?? {})
+        ? Promise.resolve(undefined)
+        : writeStatus(kube, { peer }, status, signal);
+    },
   };
+}
+
+function subjectOf({ metadata: { namespace, name, uid } }: EtcdPeer): Subject {
+  return { apiVersion: apiVersionOf(ETCD_PEERS), kind: ETCD_PEERS.kind, namespace, name, uid };
 }
 
 /** The peer that a labelled object belongs to: claims, ReplicaSets and pods all carry the label. */

@@ -1,6 +1,6 @@
 import type { PeerReason } from "#api/conditions.ts";
 import { REVISION_ANNOTATION } from "#api/names.ts";
-import type { EtcdPeerStatus } from "#api/v1beta1/peer.ts";
+import type { EtcdPeer, EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { hexOf } from "#etcd/types.ts";
 import { type PeerSnapshot, whyNotReady } from "#peer/snapshot.ts";
@@ -42,6 +42,13 @@ export function mayWait(snapshot: PeerSnapshot, status: EtcdPeerStatus): boolean
   return isQuiet(snapshot) && isReady(status)?.reason === "PodPending" && was?.status !== "True";
 }
 
+/** The status as it is, and that no look at the member comes to its end: how it is, nobody knows then. */
+export function failingStatus({ metadata, status }: EtcdPeer, because: string, nowMs: number): EtcdPeerStatus {
+  const verdict: Verdict = { status: "Unknown", reason: "InternalError", message: because };
+  const condition = { type: "Ready", ...verdict, observedGeneration: metadata.generation ?? 0 };
+  return { ...status, conditions: withCondition(status?.conditions ?? [], condition, rfc3339(nowMs)) };
+}
+
 /** Rules whose wait has a reason of its own. */
 const REASON_OF_RULE: Readonly<Record<string, PeerReason>> = {
   "await-member": "MemberUnreachable",
@@ -52,7 +59,7 @@ const REASON_OF_RULE: Readonly<Record<string, PeerReason>> = {
 };
 
 interface Verdict {
-  readonly status: "True" | "False";
+  readonly status: "True" | "False" | "Unknown";
   readonly reason: PeerReason;
   readonly message: string;
 }

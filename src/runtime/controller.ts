@@ -63,6 +63,10 @@ export interface Controller<Snapshot, Step extends { readonly do: string }, Stat
   /** Writes the status if it differs from what is stored; `undefined` when nothing had to be written. */
   writeStatus(snapshot: Snapshot, status: Status, signal: AbortSignal): Promise<Written | undefined>;
   subject(snapshot: Snapshot): Subject;
+  /** The same of an object that no pass comes to an end with; `undefined` when it is gone. */
+  subjectOf(key: Key): Subject | undefined;
+  /** Says on the object that its passes throw, until the next status is written; `undefined` when it says so already. */
+  writeFailing(key: Key, because: string, signal: AbortSignal): Promise<Written | undefined>;
   /**
    * Steps that are logged and counted but not told as events: every object goes through them, and a person has nothing to do or
    * to fear from them.

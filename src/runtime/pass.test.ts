@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { absent, unknown } from "#base/observed.ts";
 import { ToyController, toyTools } from "#kit/toy-controller.ts";
@@ -153,4 +153,77 @@ test("pass: a defect in a room fails this pass and is counted, and nothing is th
   controller.observing = () => Promise.reject(new TypeError("undefined is not a brush"));
   expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
   expect(await metrics.registry.getSingleMetricAsString("etcd_operator_passes_total")).toContain('result="error"} 1');
+});
+
+describe("passes that throw again and again", () => {
+  const SAYS = "nothing is done or looked at, since the operator fails each time: ";
+
+  async function runTimes({ pass }: ReturnType<typeof toy>, times: number): Promise<void> {
+    for (let n = 0; n < times; n++) expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
+  }
+
+  test("are told from the fifth in a row on, by an event and on the object", async () => {
+    const given = toy();
+    given.controller.observing = () => Promise.reject(new OperatorError("KubeInvalid", "the status is too long"));
+    await runTimes(given, 4);
+    expect(given.told).toEqual([]);
+    await runTimes(given, 1);
+    expect(given.told).toEqual([`Warning InternalError: ${SAYS}KubeInvalid: the status is too long`]);
+    expect(given.controller.asked.at(-1)).toBe(`failing: ${SAYS}KubeInvalid: the status is too long`);
+    await runTimes(given, 1);
+    expect(given.told).toHaveLength(2);
+  });
+
+  test("are told without what a foreign error quotes", async () => {
+    const given = toy();
+    given.controller.observing = () => Promise.reject(new SyntaxError('"password" is not valid JSON'));
+    await runTimes(given, 5);
+    expect(given.told).toEqual([`Warning InternalError: ${SAYS}Bug: SyntaxError; the log of the operator says more`]);
+    expect(JSON.stringify(given.controller.asked)).not.toContain("password");
+  });
+
+  test("are told in few words, and those of our own invariants as they are", async () => {
+    const given = toy();
+    given.controller.observing = () => Promise.reject(new OperatorError("Bug", "x".repeat(1_000)));
+    await runTimes(given, 5);
+    expect(given.told[0]).toHaveLength(`Warning InternalError: ${SAYS}`.length + 300);
+  });
+
+  test("count anew after one that came to its end", async () => {
+    const given = toy();
+    const failing = () => Promise.reject(new TypeError("undefined is not a brush"));
+    given.controller.observing = failing;
+    await runTimes(given, 4);
+    given.controller.observing = () => Promise.resolve();
+    await given.pass.run(KEY, never);
+    given.controller.observing = failing;
+    await runTimes(given, 4);
+    expect(given.told).toEqual([]);
+  });
+
+  test.each(["KubeUnavailable", "KubeThrottled", "LeaseLost"] as const)("are not told when it is %s", async (code) => {
+    const given = toy();
+    given.controller.observing = () => Promise.reject(new OperatorError(code, "not now"));
+    await runTimes(given, 9);
+    expect(given.told).toEqual([]);
+  });
+
+  test("are not told while the world moves, nor of what is gone, nor by who does not act", async () => {
+    const [moving, gone, idle] = [toy(), toy(), toy({ mayAct: () => false })];
+    gone.controller.isGone = true;
+    for (const { controller } of [gone, idle]) controller.observing = () => Promise.reject(new TypeError("no"));
+    moving.controller.observing = () => Promise.reject(new OperatorError("KubeConflict", "somebody was faster"));
+    for (let n = 0; n < 9; n++) await moving.pass.run(KEY, never);
+    for (const given of [gone, idle]) await runTimes(given, 9);
+    expect([moving, gone, idle].flatMap(({ told }) => told)).toEqual([]);
+    expect(idle.controller.asked.filter((what) => what.startsWith("failing"))).toEqual([]);
+  });
+
+  test("are not the worse for an object on which it cannot be said", async () => {
+    const given = toy();
+    given.controller.observing = () => Promise.reject(new TypeError("no"));
+    given.controller.failing = () => Promise.reject(new OperatorError("KubeInvalid", "the status is too long"));
+    await runTimes(given, 6);
+    expect(given.told).toHaveLength(2);
+  });
 });

@@ -6,6 +6,7 @@ import type { Plan } from "#runtime/decide.ts";
 import type { Expectations } from "#runtime/expectations.ts";
 import type { Metrics } from "#runtime/metrics.ts";
 import { Setbacks } from "#runtime/setbacks.ts";
+import { Throws } from "#runtime/throws.ts";
 
 /** When the key is to be looked at again, if no event comes first. */
 type Requeue =
@@ -16,6 +17,9 @@ type Requeue =
 
 /** Longest that one pass may take, in milliseconds: several etcd calls of 2 s side by side, a write and a status write. */
 export const PASS_DEADLINE_MS = 20_000;
+
+/** Longest that it may take to say that a pass has failed, in milliseconds: one write. */
+const TELLING_DEADLINE_MS = 5_000;
 
 /** How soon to look again for a write of ours that the cache does not show yet; its event usually comes within 10 ms. */
 const UNSEEN_RECHECK_MS = 500;
@@ -51,6 +55,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   /** Steps made since the status was last looked after, by key. */
   readonly #stepsInARow = new Map<string, number>();
   readonly #setbacks: Setbacks;
+  readonly #throws = new Throws();
 
   constructor(controller: Controller<Snapshot, Step, Status>, tools: PassTools) {
     this.#controller = controller;
@@ -65,6 +70,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     let result = "error";
     try {
       const requeue = await this.#pass(key, signal, stop);
+      this.#throws.forget(key);
       result = requeue.is === "withBackoff" ? "failed" : "ok";
       return requeue;
     } catch (thrown) {
@@ -74,7 +80,10 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
         this.#tools.log.debug(fields, "the world moved during the pass");
         return { is: "afterConflict" };
       }
-      if (!stop.aborted && error.code !== "LeaseLost") this.#tools.log.error(fields, "pass failed");
+      if (!stop.aborted && error.code !== "LeaseLost") {
+        this.#tools.log.error(fields, "pass failed");
+        await this.#tellThrows(key, this.#throws.note(key, error), stop);
+      }
       return { is: "withBackoff" };
     } finally {
       metrics.passes.inc({ controller: this.#controller.name, result });
@@ -113,6 +122,23 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     const leftToNext = isLeft || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);
     if (!leftToNext) await this.#writeStatus(key, seen.value, plan, signal);
     return this.#requeue(plan, outcome);
+  }
+
+  /** Tells the object that its passes throw. @param because undefined: nobody is to hear of it yet */
+  async #tellThrows(key: Key, because: string | undefined, stop: AbortSignal): Promise<void> {
+    const { expectations, log, mayAct, tell } = this.#tools;
+    const subject = this.#controller.subjectOf(key);
+    if (because === undefined || subject === undefined || !mayAct()) return;
+    tell(subject, { type: "Warning", reason: "InternalError", action: "Look", note: because });
+    try {
+      const signal = AbortSignal.any([stop, AbortSignal.timeout(TELLING_DEADLINE_MS)]);
+      const written = await this.#controller.writeFailing(key, because, signal);
+      if (written !== undefined) expectations.expect(key, written);
+    } catch (thrown) {
+      // The event has told it, and the next pass tries again.
+      const error = asOperatorError(thrown).message;
+      log.debug({ namespace: key.namespace, name: key.name, error }, "could not say that passes fail");
+    }
   }
 
   async #act(key: Key, snapshot: Snapshot, plan: Plan<Step>, signal: AbortSignal): Promise<Outcome> {

@@ -25,6 +25,10 @@ export class ToyController implements Controller<number, ToyStep, string> {
   second: Rule<number, ToyStep> = { name: "second", decide: () => undefined };
   /** What `act` does; throws when the write is to fail. */
   acting: (signal: AbortSignal) => Promise<Written> = () => Promise.resolve({ kind: "external" });
+  /** Whether the object is gone. */
+  isGone = false;
+  /** What it does to say that passes fail. */
+  failing: (signal: AbortSignal) => Promise<Written | undefined> = () => Promise.resolve(undefined);
   observing: (signal: AbortSignal) => Promise<void> = () => Promise.resolve();
 
   async observe(key: Key, signal: AbortSignal): Promise<Observed<number>> {
@@ -60,6 +64,15 @@ export class ToyController implements Controller<number, ToyStep, string> {
 
   subject() {
     return { apiVersion: "v1", kind: "Toy", namespace: "foo", name: "toy", uid: "uid" };
+  }
+
+  subjectOf() {
+    return this.isGone ? undefined : this.subject();
+  }
+
+  async writeFailing(_key: Key, because: string, signal: AbortSignal): Promise<Written | undefined> {
+    this.asked.push(`failing: ${because}`);
+    return await this.failing(signal);
   }
 }
 

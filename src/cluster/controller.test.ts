@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { clusterController } from "#cluster/controller.ts";
+import { planCluster } from "#cluster/plan.ts";
+import { clusterStatus } from "#cluster/status.ts";
+import { cluster } from "#kit/cluster.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+
+const settled = cluster();
+const KEY = { namespace: "foo", name: "my-etcd" };
+const signal = new AbortController().signal;
+
+/** The controller of a room in which this is the only cluster, and what it writes. */
+function room(live: EtcdCluster | undefined) {
+  const written: EtcdCluster[] = [];
+  const replace = (_: unknown, object: EtcdCluster) => {
+    written.push(object);
+    return Promise.resolve(object);
+  };
+  const controller = clusterController(
+    { kube: { replace }, etcd: {} } as never,
+    { clusters: { get: () => live }, clock: new FakeClock() } as never,
+  );
+  return { controller, written };
+}
+
+test("that passes fail stands on the cluster once, beside what was known of it, until the next look at it", async () => {
+  const { controller, written } = room({ ...settled.cluster, status: clusterStatus(settled, planCluster(settled)) });
+  await controller.writeFailing(KEY, "it fails", signal);
+  const [failing] = written;
+  const told = ({ status }: EtcdCluster) => status?.conditions?.find(({ type }) => type === "Progressing");
+  expect(told(failing!)).toMatchObject({
+    status: "False",
+    reason: "InternalError",
+    message: "it fails",
+    observedGeneration: 1,
+  });
+  const { identity, members } = clusterStatus(settled, planCluster(settled));
+  expect(failing!.status).toMatchObject({ identity, members });
+
+  const again = room(failing);
+  expect(await again.controller.writeFailing(KEY, "it fails", signal)).toBeUndefined();
+  expect(again.written).toEqual([]);
+
+  const next = { ...settled, cluster: failing! };
+  expect(told({ ...failing!, status: clusterStatus(next, planCluster(next)) })).toMatchObject({ reason: "Settled" });
+});
+
+test("of a cluster that is gone nothing is said", async () => {
+  const { controller, written } = room(undefined);
+  expect(controller.subjectOf(KEY)).toBeUndefined();
+  expect(await controller.writeFailing(KEY, "it fails", signal)).toBeUndefined();
+  expect(written).toEqual([]);
+  expect(room(settled.cluster).controller.subjectOf(KEY)).toEqual(controller.subject(settled));
+});
