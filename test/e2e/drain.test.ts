@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, kubectl } from "#kit/e2e.ts";
+import { evict } from "#kit/eviction.ts";
 import { expectPromised, LoadedCluster, type MemberPod, operatorPods } from "#kit/loaded-cluster.ts";
 import { isReady } from "#kube/pod.ts";
 
@@ -11,11 +12,6 @@ import { isReady } from "#kube/pod.ts";
 const NODES = ["node-1", "node-2", "node-3"];
 const MEMBERS = 5;
 const QUORUM = 3;
-/** Pause before an eviction that was refused is tried again, in milliseconds; `kubectl drain` takes five seconds. */
-const AGAIN_MS = 500;
-/** Longest that the evictions of one pod may be refused, in milliseconds. */
-const EVICTED_WITHIN_MS = 90_000;
-
 let cluster: LoadedCluster;
 
 beforeAll(async () => {
@@ -26,27 +22,6 @@ afterAll(async () => {
   for (const node of NODES) await kubectl.run(["uncordon", node]);
   await cluster?.[Symbol.asyncDispose]();
 });
-
-/** @returns how often the budget refused it */
-async function evict({ metadata: { name, uid } }: MemberPod, namespace: string): Promise<number> {
-  const eviction = {
-    apiVersion: "policy/v1",
-    kind: "Eviction",
-    metadata: { name, namespace },
-    deleteOptions: { preconditions: { uid } },
-  };
-  const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
-  const untilMs = performance.now() + EVICTED_WITHIN_MS;
-  for (let refusals = 0; ; refusals++) {
-    const input = JSON.stringify(eviction);
-    const { code, stderr } = await kubectl.run(["create", "--raw", path, "-f", "-"], { input, mayFail: true });
-    if (code === 0) return refusals;
-    // HTTP 429, in the words of the API server.
-    if (!stderr.includes("would violate the pod's disruption budget")) throw new Error(`evicting ${name}: ${stderr}`);
-    if (performance.now() > untilMs) throw new Error(`${name} may not be evicted for ${EVICTED_WITHIN_MS / 1000} s`);
-    await sleep(AGAIN_MS);
-  }
-}
 
 /** @returns how often evictions were refused */
 async function drain(node: string): Promise<number> {

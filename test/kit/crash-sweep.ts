@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { eventually } from "#kit/e2e.ts";
 import { withoutDeployedOperator } from "#kit/operator-process.ts";
 import { type Scenario, sweep } from "#kit/operator-sweep.ts";
@@ -44,8 +45,12 @@ export function testSweeps(swept: readonly Swept[]): void {
 }
 
 /** A cluster that is ready and has a key. */
-export async function readyWith(world: World, replicas: number): Promise<void> {
-  await world.create({ replicas });
+export async function readyWith(
+  world: World,
+  replicas: number,
+  spec: Omit<Partial<EtcdClusterSpec>, "replicas"> = {},
+): Promise<void> {
+  await world.create({ ...spec, replicas });
   await eventually(() => world.mustBeReady());
   await world.write("key", "written before");
 }

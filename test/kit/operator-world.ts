@@ -243,9 +243,11 @@ function drawSpec({ clusterIP, clusterIPs, volumeName, ...spec }: Record<string,
 
 /** Who leads is chance, times and messages are history. */
 function drawStatus(status: EtcdCluster["status"] = {}): object {
-  const { leader: _, conditions, members, ...said } = status;
+  const { leader: _, conditions, members, update, ...said } = status;
+  const { since: _since, stopped, ...done } = update ?? {};
   return {
     ...said,
+    ...(update === undefined ? {} : { update: { ...done, stopped: stopped?.member } }),
     members: members?.map(({ leader: __, since: ___, message: ____, ...member }) => member),
     conditions: conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`).sort(),
   };

@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually, kubectl, node } from "#kit/e2e.ts";
+import { evict } from "#kit/eviction.ts";
+import { expectPromised, LONGEST_OUTAGE_MS, LoadedCluster } from "#kit/loaded-cluster.ts";
+
+// Clusters are restarted member by member while clients write and read without pause: several at once, one whose node is drained in the
+// middle of it, and one of which a member is down when it is asked for. What clients saw is checked like any other history.
+
+/** For what the operator does by itself on a busy machine. */
+const SOON_MS = 240_000;
+const RESTARTED_AT = "kubectl.kubernetes.io/restartedAt";
+const SIZES = [1, 2, 3, 4, 5];
+/** So many members are needed to lose none of the service while one of them restarts. */
+const SPARES_ONE = 3;
+/** For what must not happen while a member is down: longer than any turn takes. */
+const STAYS_MS = 15_000;
+
+const clusters = new Map<number, LoadedCluster>();
+
+beforeAll(async () => {
+  const started = SIZES.map(async (replicas) => {
+    clusters.set(replicas, await LoadedCluster.start(`rolls-${replicas}`, { replicas }));
+  });
+  await Promise.all(started);
+});
+
+afterAll(async () => {
+  await kubectl.run(["uncordon", "--all"], { mayFail: true });
+  await Promise.all([...clusters.values()].map((cluster) => cluster[Symbol.asyncDispose]()));
+});
+
+function clusterOf(size: number): LoadedCluster {
+  const cluster = clusters.get(size);
+  if (cluster === undefined) throw new Error(`the cluster of ${size} has not come up`);
+  return cluster;
+}
+
+async function restart(cluster: LoadedCluster, at: string): Promise<void> {
+  await cluster.patch({ podTemplate: { metadata: { annotations: { [RESTARTED_AT]: at } } } });
+}
+
+/** Uids of the members' pods that were made from this wish, by peer. */
+async function restartedPods(cluster: LoadedCluster, at: string): Promise<Readonly<Record<string, string>>> {
+  const made = [...(await cluster.memberPods())].filter(
+    ([, { metadata }]) => metadata.annotations?.[RESTARTED_AT] === at,
+  );
+  return Object.fromEntries(made.map(([peer, { metadata }]) => [peer, metadata.uid]));
+}
+
+async function untilAllRestarted(cluster: LoadedCluster, members: number, at: string): Promise<void> {
+  await eventually(async () => expect(Object.keys(await restartedPods(cluster, at))).toHaveLength(members), SOON_MS);
+  await cluster.untilWhole(members, SOON_MS);
+}
+
+test("five clusters of different sizes are restarted at once", { timeout: 600_000 }, async () => {
+  const rolls = SIZES.map(async (size) => {
+    const cluster = clusterOf(size);
+    const felt = await cluster.feltDuring(`restart of ${size}`, async () => {
+      await restart(cluster, "first");
+      await untilAllRestarted(cluster, size, "first");
+    });
+    if (size >= SPARES_ONE) expectPromised(felt, size);
+    expect(felt.longestPauseMs).toBeLessThan(LONGEST_OUTAGE_MS);
+    const { status } = await cluster.get();
+    expect(status).not.toHaveProperty("update");
+  });
+  const failed = (await Promise.allSettled(rolls)).filter(({ status }) => status === "rejected");
+  expect(failed).toEqual([]);
+});
+
+test("a node is drained in the middle of a restart, and the quorum is never touched", {
+  timeout: 600_000,
+}, async () => {
+  const cluster = clusterOf(3);
+  const felt = await cluster.feltDuring("restart and drain", async () => {
+    await restart(cluster, "drained");
+    await eventually(async () => expect(await restartedPods(cluster, "drained")).not.toEqual({}), SOON_MS);
+    const done = await restartedPods(cluster, "drained");
+    const [, pod] = [...(await cluster.memberPods())].find(([peer]) => done[peer] === undefined) ?? [];
+    if (pod === undefined) throw new Error("everybody was restarted before the drain began");
+    await kubectl.run(["cordon", pod.spec.nodeName]);
+    try {
+      console.log(`the budget refused the eviction ${await evict(pod, cluster.namespace)} times`);
+      // Its volume is on that node: until it is let in again the member is away, and nobody else may restart.
+      await sleep(STAYS_MS);
+      const ready = (await cluster.get()).status?.ready;
+      expect(ready).toBe("2/3");
+    } catch (thrown) {
+      // Its turn had come already: then the pod was another one when the eviction came.
+      if (!String(thrown).includes("NotFound") && !String(thrown).includes("Conflict")) throw thrown;
+    } finally {
+      await kubectl.run(["uncordon", pod.spec.nodeName]);
+    }
+    await untilAllRestarted(cluster, 3, "drained");
+  });
+  expectPromised(felt, 3 + 1);
+});
+
+test("nobody is restarted while a member is down, and everybody once it is back", { timeout: 600_000 }, async () => {
+  const cluster = clusterOf(5);
+  const { name, nodeNumber } = await cluster.memberAwayFromOperator();
+  const felt = await cluster.feltDuring("restart with a member down", async () => {
+    await node("stop", nodeNumber);
+    try {
+      await cluster.untilCondition("Degraded", "True", "MembersUnhealthy");
+      await restart(cluster, "down");
+      await eventually(async () => expect((await cluster.get()).status?.update?.waitingFor).toBeDefined(), SOON_MS);
+      await sleep(STAYS_MS);
+      expect(await restartedPods(cluster, "down")).toEqual({});
+    } finally {
+      await node("start", nodeNumber);
+    }
+    await untilAllRestarted(cluster, 5, "down");
+  });
+  expect(await cluster.names("etcdpeers")).toContain(name);
+  expectPromised(felt, 5 + 2 * 2);
+});
+
+test("no acknowledged write is missing in any of them, and all members have the same data", async () => {
+  for (const cluster of clusters.values()) await cluster.end();
+});
