@@ -20,6 +20,8 @@ write("node_modules/a/LICENSE.md", "MIT of a");
 write("node_modules/a/node_modules/@b/c/package.json", '{ "name": "@b/c", "license": "Apache-2.0" }');
 write("node_modules/a/node_modules/@b/c/z.js", "// ours");
 write("node_modules/a/node_modules/@b/c/lib/taken.js", "// Redistribution and use in source and binary forms, with or");
+write("node_modules/@b/e/package.json", '{ "name": "@b/e", "license": "MIT" }');
+write("dev/licenses/@b/e/LICENSE", "MIT of e");
 write("node_modules/d/package.json", '{ "name": "d", "license": "ISC" }');
 
 test("each bundled package brings its text once, one without a file that of the Apache License and what its sources say", () => {
@@ -36,6 +38,12 @@ test("each bundled package brings its text once, one without a file that of the 
     ["/usr/share/licenses/@b/c/LICENSE", "Apache License"],
     ["/usr/share/licenses/@b/c/taken.js", "// Redistribution and use in source and binary forms, with or"],
   ]);
+});
+
+test("a text that a package does not bring is kept here", () => {
+  const [, text] = packageLicenses(root, ["node_modules/@b/e/x.js"]);
+  expect(text?.to).toBe("/usr/share/licenses/@b/e/LICENSE");
+  expect(readFileSync(text?.from ?? "", "utf8")).toBe("MIT of e");
 });
 
 test("a package of another licence without its text is not bundled", () => {

@@ -11,6 +11,8 @@ import { isOnPath } from "./packages.ts";
 const FOLDER = "/usr/share/licenses";
 /** Packages say in package.json that they are under this licence, and do not always bring its text, which is the same for all. */
 const APACHE = "Apache-2.0";
+/** Texts of packages that name their licence and their author, and bring no text. */
+const KEPT_FOLDER = "dev/licenses";
 /** How the text of a BSD licence begins. */
 const BSD = "Redistribution and use in source and binary forms";
 
@@ -37,9 +39,11 @@ function textsOf(root: string, folder: string, sources: readonly string[]): Imag
     name: string;
     license?: string;
   };
-  const found = readdirSync(join(root, folder)).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file));
-  if (found.length > 0) {
-    return found.map((file) => ({ from: join(root, folder, file), to: `${FOLDER}/${name}/${file}`, mode: 0o644 }));
+  for (const place of [join(root, folder), join(root, KEPT_FOLDER, name)]) {
+    const files = existsSync(place) ? readdirSync(place) : [];
+    const found = files.filter((file) => /^(licen[cs]e|notice|copying)/i.test(file));
+    if (found.length === 0) continue;
+    return found.map((file) => ({ from: join(place, file), to: `${FOLDER}/${name}/${file}`, mode: 0o644 }));
   }
   if (license?.includes(APACHE) !== true) {
     throw new Failure(`${name} is bundled and brings no text of its licence, which is ${license ?? "not named"}`);

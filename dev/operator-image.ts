@@ -1,20 +1,18 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, realpathSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { build } from "esbuild";
+import { AGENT_BUNDLE, bundle, OPERATOR_BUNDLE } from "./bundle.ts";
 import { cacheRoot, keepNewest } from "./cache.ts";
 import { type ImageSpec, sharedLibraries, writeImage } from "./image.ts";
 import type { ImageArchive } from "./images.ts";
 import { libraryLicenses, nodeLicense, packageLicenses } from "./licenses.ts";
 import type { Step } from "./progress.ts";
 
-/** Where the bundle lies in the image. */
-const PROGRAM = "/app/operator.mjs";
-
 // The operator allocates little and lives long, so memory counts more than throughput: a small young generation, less
 // compiled code, and one arena, since glibc otherwise keeps freed memory for each of Node's threads.
-const ENTRYPOINT = ["/usr/local/bin/node", "--max-semi-space-size=1", "--optimize-for-size", PROGRAM];
-const ENVIRONMENT = { NODE_ENV: "production", MALLOC_ARENA_MAX: "1" };
+const ENTRYPOINT = ["/usr/local/bin/node", "--max-semi-space-size=1", "--optimize-for-size", OPERATOR_BUNDLE.program];
+/** Of both programs. */
+export const ENVIRONMENT = { NODE_ENV: "production", MALLOC_ARENA_MAX: "1" };
 
 /** Title of the step that makes it. */
 export const OPERATOR_IMAGE = "operator image";
@@ -22,44 +20,9 @@ export const OPERATOR_IMAGE = "operator image";
 /** Several clones may be at work at once, each with its own operator. */
 const KEPT_IMAGES = 4;
 
-// Packages that are still CommonJS ask for `require`, which an ES module does not have.
-const BANNER = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
-
-interface Bundle {
-  /** Path, below `dist/`. */
-  readonly file: string;
-  /** What it was made of, as paths from the repository. */
-  readonly sources: readonly string[];
-}
-
-/** Bundles the operator into one file. @param root the repository */
-async function bundleOperator(root: string): Promise<Bundle> {
-  const outfile = join(root, "dist", "operator.mjs");
-  const { metafile } = await build({
-    entryPoints: [join(root, "src", "bin", "operator.ts")],
-    outfile,
-    bundle: true,
-    platform: "node",
-    target: "node24",
-    format: "esm",
-    banner: { js: BANNER },
-    // Names stay, for stack traces. Comments go: one letter beyond Latin-1 in them, and V8 holds the whole text in two bytes each.
-    minifyWhitespace: true,
-    minifySyntax: true,
-    legalComments: "none",
-    // Only for kubeconfigs with exec plugins, which a pod does not have; it would be most of the bundle.
-    external: ["@kubernetes/client-node"],
-    logLevel: "warning",
-    metafile: true,
-    absWorkingDir: root,
-  });
-  const sources = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
-  return { file: outfile, sources };
-}
-
 /**
- * The operator's image: Node, the libraries that it is linked against, one script, and the licences of all of them. Nothing else is in
- * it, no shell either. Named by its content, so that a Deployment changes exactly when the operator does.
+ * The operator's image: Node, the libraries that it is linked against, the operator and the agent, and the licences of all of them. Nothing
+ * else is in it, no shell either. Named by its content, so that a Deployment changes exactly when the operator does.
  */
 export async function ensureOperatorImage(root: string, step: Step): Promise<ImageArchive> {
   return await step(OPERATOR_IMAGE, async (note) => {
@@ -85,7 +48,8 @@ export async function ensureOperatorImage(root: string, step: Step): Promise<Ima
 type ImageContent = Omit<ImageSpec, "name">;
 
 async function contentOf(root: string): Promise<ImageContent> {
-  const bundle = await bundleOperator(root);
+  const operator = await bundle(root, OPERATOR_BUNDLE);
+  const agent = await bundle(root, AGENT_BUNDLE);
   const node = realpathSync(process.execPath);
   const libraries = sharedLibraries(node);
   return {
@@ -98,7 +62,7 @@ async function contentOf(root: string): Promise<ImageContent> {
           ...libraryLicenses(libraries),
         ],
       },
-      { files: [{ from: bundle.file, to: PROGRAM, mode: 0o644 }, ...packageLicenses(root, bundle.sources)] },
+      { files: [...operator.files, ...agent.files, ...packageLicenses(root, [...operator.sources, ...agent.sources])] },
     ],
     entrypoint: ENTRYPOINT,
     env: ENVIRONMENT,

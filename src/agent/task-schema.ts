@@ -1,25 +1,25 @@
-import { z } from "zod";
+import { en } from "zod/locales";
+import * as z from "zod/mini";
 
-const bucket = z.string().min(1);
-const endpoint = z.url({ protocol: /^https?$/ }).optional();
+z.config(en()); // the words for what is wrong with a value
+
+const word = z.string().check(z.minLength(1));
+const path = z.string().check(z.startsWith("/"));
+const url = z.url({ protocol: /^https?$/ });
+const endpoint = z.optional(url);
 const destination = z.discriminatedUnion("store", [
   z.strictObject({
     store: z.literal("s3"),
-    bucket,
+    bucket: word,
     endpoint,
-    region: z.string().optional(),
-    pathStyle: z.boolean().optional(),
+    region: z.optional(word),
+    pathStyle: z.optional(z.boolean()),
   }),
-  z.strictObject({ store: z.literal("gcs"), bucket, endpoint }),
-  z.strictObject({ store: z.literal("azure"), account: z.string().min(1), container: bucket, endpoint }),
-  z.strictObject({ store: z.literal("volume"), path: z.string().startsWith("/") }),
+  z.strictObject({ store: z.literal("gcs"), bucket: word, endpoint }),
+  z.strictObject({ store: z.literal("azure"), account: word, container: word, endpoint }),
+  z.strictObject({ store: z.literal("volume"), path }),
 ]);
-const place = {
-  backupUID: z.string().min(1),
-  destination,
-  key: z.string().min(1),
-  credentialsDir: z.string().startsWith("/").optional(),
-};
+const place = { backupUID: word, destination, key: word, credentialsDir: z.optional(path) };
 
 /** AgentTask in task.ts tells what each field means. */
 export const taskSchema = z.discriminatedUnion("kind", [
@@ -27,33 +27,21 @@ export const taskSchema = z.discriminatedUnion("kind", [
     kind: z.literal("backup"),
     ...place,
     source: z.strictObject({
-      endpoints: z
-        .array(z.url({ protocol: /^https?$/ }))
-        .min(1)
-        .max(100),
-      clusterID: z
-        .string()
-        .regex(/^[1-9a-f][0-9a-f]{0,15}$/)
-        .optional(),
-      tlsDir: z.string().startsWith("/").optional(),
-      serverName: z.string().min(1).optional(),
-      authDir: z.string().startsWith("/").optional(),
+      endpoints: z.array(url).check(z.minLength(1), z.maxLength(100)),
+      clusterID: z.optional(z.string().check(z.regex(/^[1-9a-f][0-9a-f]{0,15}$/))),
+      tlsDir: z.optional(path),
+      serverName: z.optional(word),
+      authDir: z.optional(path),
     }),
     compression: z.enum(["None", "Zstd"]),
-    encryption: z
-      .strictObject({
-        keyFile: z.string().startsWith("/"),
-        keyID: z
-          .string()
-          .regex(/^[0-9a-f]{8}$/)
-          .optional(),
-      })
-      .optional(),
+    encryption: z.optional(
+      z.strictObject({ keyFile: path, keyID: z.optional(z.string().check(z.regex(/^[0-9a-f]{8}$/))) }),
+    ),
     about: z.strictObject({
-      namespace: z.string().min(1),
-      backupName: z.string().min(1),
-      clusterName: z.string().optional(),
-      clusterUID: z.string().optional(),
+      namespace: word,
+      backupName: word,
+      clusterName: z.optional(z.string()),
+      clusterUID: z.optional(z.string()),
     }),
   }),
   z.strictObject({ kind: z.literal("delete"), ...place }),

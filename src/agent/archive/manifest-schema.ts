@@ -1,15 +1,18 @@
-import { z } from "zod";
+import { en } from "zod/locales";
+import * as z from "zod/mini";
 import { ALGORITHM } from "./seal.ts";
 
-const bytes = z.int().min(0);
-const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
-const id = z.string().regex(/^[1-9a-f][0-9a-f]{0,15}$/);
+z.config(en()); // the words for what is wrong with a value
+
+const bytes = z.int().check(z.nonnegative());
+const sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/));
+const id = z.string().check(z.regex(/^[1-9a-f][0-9a-f]{0,15}$/));
 
 /** What lies beside a stored snapshot, as JSON. Fields that are not known may be of a newer release, and are left alone. */
 export const manifestSchema = z.object({
   formatVersion: z.literal(1),
   /** Of the object that it describes. */
-  key: z.string().min(1),
+  key: z.string().check(z.minLength(1)),
   /** Of the snapshot as etcd sent it, checksum included. */
   bytes,
   sha256,
@@ -17,17 +20,19 @@ export const manifestSchema = z.object({
   storedBytes: bytes,
   storedSha256: sha256,
   /** The snapshot holds everything up to it, and perhaps a little more. */
-  revision: z.string().regex(/^[1-9][0-9]*$/),
-  cluster: z.object({ namespace: z.string(), name: z.string().optional(), uid: z.string().optional(), id }),
+  revision: z.string().check(z.regex(/^[1-9][0-9]*$/)),
+  cluster: z.object({ namespace: z.string(), name: z.optional(z.string()), uid: z.optional(z.string()), id }),
   memberID: id,
   etcdVersion: z.string(),
   startedAt: z.iso.datetime(),
   completedAt: z.iso.datetime(),
   compression: z.enum(["None", "Zstd"]),
-  encryption: z.object({ algorithm: z.literal(ALGORITHM), keyID: z.string().regex(/^[0-9a-f]{8}$/) }).optional(),
+  encryption: z.optional(
+    z.object({ algorithm: z.literal(ALGORITHM), keyID: z.string().check(z.regex(/^[0-9a-f]{8}$/)) }),
+  ),
   /** Of the EtcdBackup. */
   backupName: z.string(),
-  backupUID: z.string().min(1),
+  backupUID: z.string().check(z.minLength(1)),
   /** Which attempt at this backup wrote the object; the object's metadata says the same. */
-  attempt: z.string().min(1),
+  attempt: z.string().check(z.minLength(1)),
 });

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type { output } from "zod/mini";
 import { AgentError } from "../error.ts";
 import { manifestSchema } from "./manifest-schema.ts";
 
@@ -6,7 +6,7 @@ import { manifestSchema } from "./manifest-schema.ts";
 //   It is written when the object is whole, and last. So an object without one is no backup, whatever it looks like; and whoever restores
 //   knows before the first byte what should come, from which cluster, and which key it takes.
 
-export type Manifest = z.output<typeof manifestSchema>;
+export type Manifest = output<typeof manifestSchema>;
 
 /** Where the manifest of the object with this key lies. */
 export function manifestKeyOf(key: string): string {
