@@ -12,6 +12,7 @@ import {
   WEBHOOKS,
 } from "#api/names.ts";
 import { APP_ARMOR_PREFIX, PROFILES, SELINUX_TYPES, SYSCTLS } from "#api/pod-template/reserved-confinement.ts";
+import { admissionPolicyNamed } from "./policy.ts";
 
 // Rights name kinds, not objects: whoever may patch pods may patch every pod. This policy takes back what the operator never
 // needs. It is evaluated by the API server, on requests of the operator's account alone.
@@ -325,8 +326,6 @@ export const VALIDATIONS: readonly Validation[] = [
 
 /** The policy and its binding (admissionregistration.k8s.io/v1, Kubernetes 1.30 or later). @param user the operator's account */
 export function admissionPolicy(user: string, labels: Readonly<Record<string, string>>) {
-  const apiVersion = "admissionregistration.k8s.io/v1";
-  const metadata = { name: OPERATOR, labels };
   const rule = (group: string, resources: readonly string[], operations: readonly string[]) => ({
     apiGroups: [group],
     apiVersions: ["*"],
@@ -334,33 +333,19 @@ export function admissionPolicy(user: string, labels: Readonly<Record<string, st
     operations,
   });
   const every = ["CREATE", "UPDATE", "DELETE"];
-  return [
-    {
-      apiVersion,
-      kind: "ValidatingAdmissionPolicy",
-      metadata,
-      spec: {
-        failurePolicy: "Fail",
-        matchConstraints: {
-          resourceRules: [
-            rule("", ["persistentvolumeclaims", "pods", "secrets", "services"], every),
-            rule("apps", ["replicasets"], every),
-            rule("policy", ["poddisruptionbudgets"], every),
-            rule("apiextensions.k8s.io", ["customresourcedefinitions", "customresourcedefinitions/status"], every),
-            // A peer that lost its labels is still its cluster's, and is looked after.
-            rule(GROUP, ["etcdpeers"], ["CREATE"]),
-          ],
-        },
-        matchConditions: [{ name: "operator", expression: `request.userInfo.username == '${user}'` }],
-        variables: VARIABLES,
-        validations: VALIDATIONS.map((validation) => ({ ...validation, reason: "Forbidden" })),
-      },
+  return admissionPolicyNamed(OPERATOR, labels, {
+    matchConstraints: {
+      resourceRules: [
+        rule("", ["persistentvolumeclaims", "pods", "secrets", "services"], every),
+        rule("apps", ["replicasets"], every),
+        rule("policy", ["poddisruptionbudgets"], every),
+        rule("apiextensions.k8s.io", ["customresourcedefinitions", "customresourcedefinitions/status"], every),
+        // A peer that lost its labels is still its cluster's, and is looked after.
+        rule(GROUP, ["etcdpeers"], ["CREATE"]),
+      ],
     },
-    {
-      apiVersion,
-      kind: "ValidatingAdmissionPolicyBinding",
-      metadata,
-      spec: { policyName: OPERATOR, validationActions: ["Deny"] },
-    },
-  ];
+    matchConditions: [{ name: "operator", expression: `request.userInfo.username == '${user}'` }],
+    variables: VARIABLES,
+    validations: VALIDATIONS.map((validation) => ({ ...validation, reason: "Forbidden" })),
+  });
 }

@@ -3,6 +3,7 @@ import { BEYOND_V1ALPHA1_ANNOTATION as BEYOND, GROUP, OPERATOR } from "#api/name
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { admissionPolicyNamed } from "./policy.ts";
 
 // The API server checks an object by the schema of the version in which it was written, and stores what the conversion makes of it
 // unchecked. What the annotation says would so get past the schema of v1beta1. So it is only ever what a conversion has made of an object
@@ -15,52 +16,32 @@ export const NOT_ALL_SHOWN = `metadata.annotations[${BEYOND}] is "${TOO_LARGE}":
 
 /** The policy and its binding. It concerns everybody, and asks nobody. */
 export function conversionPolicy(labels: Readonly<Record<string, string>>) {
-  const apiVersion = "admissionregistration.k8s.io/v1";
-  const name = `${OPERATOR}-conversion`;
-  const metadata = { name, labels };
   const annotation = (object: string) => `${object}.metadata.?annotations[?'${BEYOND}']`;
-  return [
-    {
-      apiVersion,
-      kind: "ValidatingAdmissionPolicy",
-      metadata,
-      spec: {
-        failurePolicy: "Fail",
-        matchConstraints: {
-          // As it was written: what conversions make of it is another thing.
-          matchPolicy: "Exact",
-          resourceRules: [
-            {
-              apiGroups: [GROUP],
-              apiVersions: ["v1alpha1", "v1beta1"],
-              resources: [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS].flatMap(({ plural }) => [
-                plural,
-                `${plural}/status`,
-              ]),
-              operations: ["CREATE", "UPDATE"],
-            },
-          ],
+  return admissionPolicyNamed(`${OPERATOR}-conversion`, labels, {
+    matchConstraints: {
+      // As it was written: what conversions make of it is another thing.
+      matchPolicy: "Exact",
+      resourceRules: [
+        {
+          apiGroups: [GROUP],
+          apiVersions: ["v1alpha1", "v1beta1"],
+          resources: [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS].flatMap(({ plural }) => [plural, `${plural}/status`]),
+          operations: ["CREATE", "UPDATE"],
         },
-        matchConditions: [{ name: "annotation", expression: `${annotation("object")}.hasValue()` }],
-        validations: [
-          {
-            expression: `request.operation == 'UPDATE' && ${annotation("oldObject")} == ${annotation("object")}`,
-            message: NOT_BY_HAND,
-            reason: "Invalid",
-          },
-          {
-            expression: `request.kind.version != 'v1alpha1' || ${annotation("object")}.orValue('') != '${TOO_LARGE}'`,
-            message: NOT_ALL_SHOWN,
-            reason: "Invalid",
-          },
-        ],
+      ],
+    },
+    matchConditions: [{ name: "annotation", expression: `${annotation("object")}.hasValue()` }],
+    validations: [
+      {
+        expression: `request.operation == 'UPDATE' && ${annotation("oldObject")} == ${annotation("object")}`,
+        message: NOT_BY_HAND,
+        reason: "Invalid",
       },
-    },
-    {
-      apiVersion,
-      kind: "ValidatingAdmissionPolicyBinding",
-      metadata,
-      spec: { policyName: name, validationActions: ["Deny"] },
-    },
-  ];
+      {
+        expression: `request.kind.version != 'v1alpha1' || ${annotation("object")}.orValue('') != '${TOO_LARGE}'`,
+        message: NOT_ALL_SHOWN,
+        reason: "Invalid",
+      },
+    ],
+  });
 }

@@ -1,5 +1,5 @@
 import { fromBeyond } from "#api/pod-template/conversion.ts";
-import { record } from "#api/pod-template/merge.ts";
+import { record, without } from "#base/json.ts";
 
 // What does v1alpha1 show of a backup that it cannot say?
 //   It must show a URL of the source and one of the destination, so it shows the nearest thing. What was meant rides along, and holds as
@@ -85,8 +85,4 @@ function shown(kind: string, destination: unknown): string {
   const { bucket, container, claimName, prefix, path } = record(destination);
   const place = [bucket ?? container ?? claimName, prefix ?? path].filter((part) => typeof part === "string");
   return `${SCHEMES[kind]}://${place.join("/").replaceAll(/[{}]/g, "")}`;
-}
-
-function without(object: Json, keys: readonly string[]): Json {
-  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
 }

@@ -1,5 +1,5 @@
 import { BEYOND_V1ALPHA1_ANNOTATION } from "#api/names.ts";
-import { isMap } from "#api/pod-template/merge.ts";
+import { isMap } from "#base/json.ts";
 
 // What is in the annotation?
 //   What v1beta1 says of an object of v1alpha1 beyond what v1alpha1 can, as JSON. Conversions write it, and nobody else may; yet releases

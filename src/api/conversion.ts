@@ -2,9 +2,9 @@ import { backupFromV1alpha1, backupToV1alpha1, DEFAULT_BACKUP_RESOURCES } from "
 import { beyondIn, withBeyond } from "#api/beyond.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION } from "#api/names.ts";
 import { fromBeyond, podTemplateFromV1alpha1, podTemplateToV1alpha1 } from "#api/pod-template/conversion.ts";
-import { record } from "#api/pod-template/merge.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { isSameData } from "#base/hash.ts";
+import { defined, record, without } from "#base/json.ts";
 
 // How does nothing get lost between two versions?
 //   v1beta1 can say all that v1alpha1 can. What it says beyond that rides, on objects of v1alpha1, in one annotation. Whoever writes v1alpha1
@@ -149,14 +149,6 @@ function withAnnotations(object: Json, annotations: Json): Json {
   return Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations };
 }
 
-function defined(object: Json): Json {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
-}
-
 function only(object: Json, keys: readonly string[]): Json {
   return Object.fromEntries(Object.entries(object).filter(([key]) => keys.includes(key)));
-}
-
-function without(object: Json, keys: readonly string[]): Json {
-  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
 }

@@ -1,10 +1,10 @@
 import { DEFAULTS } from "#api/conversion.ts";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
-import { isMap, record } from "#api/pod-template/merge.ts";
 import { A_RELEASE, RELEASES } from "#api/release.ts";
 import { fieldsOf, whyNotShape } from "#api/shape.ts";
 import { ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
+import { isMap, record, told } from "#base/json.ts";
 
 // How does one ask what an edit would cause?
 //   kubectl annotate etcdcluster my-etcd etcd.improbable.io/dry-run='{"replicas":5,"version":"3.7.3"}'
@@ -83,8 +83,4 @@ function whyNotEdit(edited: Readonly<Record<string, unknown>>, before: EtcdClust
   return isSameData(edited.storage, before.storage)
     ? undefined
     : "spec.storage differs; it must stay as it is after creation";
-}
-
-function told(value: unknown): string {
-  return (JSON.stringify(value) ?? "missing").slice(0, 60);
 }

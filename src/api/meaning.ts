@@ -1,6 +1,6 @@
-import { isMap } from "#api/pod-template/merge.ts";
 import { billionthsOf } from "#api/quantity.ts";
 import { fingerprint } from "#base/hash.ts";
+import { isMap } from "#base/json.ts";
 
 // When do two wishes mean the same?
 //   Amounts count, and not how they are written; the order counts only where it means something; and what holds nothing says nothing.

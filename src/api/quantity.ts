@@ -4,6 +4,7 @@ const BINARY: Readonly<Record<string, number>> = { Ki: 1, Mi: 2, Gi: 3, Ti: 4, P
 
 /** Kubernetes itself keeps no finer amounts than billionths. */
 const BILLION_DIGITS = 9;
+export const BILLION = 10n ** BigInt(BILLION_DIGITS);
 /** No exponent that means something is larger; a larger one would make a number that fills the memory. */
 const MAX_EXPONENT = 30;
 
@@ -24,6 +25,18 @@ export function billionthsOf(quantity: string | number): bigint | undefined {
   const power = (binary === undefined ? (decimal ?? 0) : 0) + BILLION_DIGITS - fraction.length;
   const amount = power >= 0 ? digits * 10n ** BigInt(power) : dividedUp(digits, 10n ** BigInt(-power));
   return sign === "-" ? -amount : amount;
+}
+
+/** In whole ones, such as bytes; what is less than one is dropped. @returns undefined when it is no quantity */
+export function wholeOf(quantity: string | number): bigint | undefined {
+  const amount = billionthsOf(quantity);
+  return amount === undefined ? undefined : amount / BILLION;
+}
+
+/** In billionths; a limit of nothing is none. @returns undefined as well when it is no quantity */
+export function limitOf(quantity: string | number | undefined): bigint | undefined {
+  const amount = quantity === undefined ? undefined : billionthsOf(quantity);
+  return amount !== undefined && amount > 0n ? amount : undefined;
 }
 
 function dividedUp(dividend: bigint, divisor: bigint): bigint {

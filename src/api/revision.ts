@@ -2,9 +2,9 @@ import { millisecondsOf } from "#api/duration.ts";
 import { amount, amounts, sorted, unlessEmpty, unordered, withAmounts, withoutEmpty } from "#api/meaning.ts";
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { containersIn, etcdContainerOf } from "#api/pod-template/etcd-container.ts";
-import { isMap, record } from "#api/pod-template/merge.ts";
 import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { fingerprint } from "#base/hash.ts";
+import { isMap, record } from "#base/json.ts";
 
 // What makes a member restart?
 //   Only what a person has asked for. The pod that the operator makes of it is the operator's business: a new release that makes another

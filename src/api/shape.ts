@@ -1,4 +1,5 @@
 import { SHAPES } from "#api/v1beta1/shapes.ts";
+import { isMap, told } from "#base/json.ts";
 
 // Why, when the API server checks the schema?
 //   It checks the version in which an object was written. What comes from a conversion, or was stored before there was a schema, it takes
@@ -27,7 +28,7 @@ export interface Shape {
 const MAX_DEPTH = 32;
 
 const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
-  object: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  object: isMap,
   array: Array.isArray,
   string: (value) => typeof value === "string",
   integer: Number.isInteger,
@@ -108,8 +109,4 @@ function whyTooDeep(value: unknown, path: string): string | undefined {
 
 function below(path: string, key: string): string {
   return /^[\w-]+$/.test(key) ? `${path}.${key}`.slice(0, 400) : `${path}[${JSON.stringify(key).slice(0, 100)}]`;
-}
-
-function told(value: unknown): string {
-  return (JSON.stringify(value) ?? String(value)).slice(0, 60);
 }

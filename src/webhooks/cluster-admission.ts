@@ -4,6 +4,7 @@ import { templateIn } from "#api/revision.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { asOperatorError } from "#base/error.ts";
 import { isSameData } from "#base/hash.ts";
+import { told } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, REPLICA_SETS } from "#kube/kinds.ts";
@@ -26,7 +27,7 @@ import { templateRefusals } from "#webhooks/checks/template.ts";
 import { topologyWarnings } from "#webhooks/checks/topology.ts";
 import { trialReplicaSet } from "#webhooks/checks/trial.ts";
 import type { Webhook } from "#webhooks/server.ts";
-import { invalid, record, text, told } from "#webhooks/untrusted.ts";
+import { invalid, record, text } from "#webhooks/untrusted.ts";
 
 // What is checked here, and what by the schema?
 //   The schema and its rules check all that one object can tell; they are there whether or not an operator runs. Here stands what needs

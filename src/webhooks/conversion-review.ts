@@ -1,4 +1,5 @@
-import { expect, invalid, record, text, told } from "#webhooks/untrusted.ts";
+import { told } from "#base/json.ts";
+import { expect, invalid, record, text } from "#webhooks/untrusted.ts";
 
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-request-and-response
 

@@ -3,10 +3,11 @@ import { CONVERSION_PATH, GROUP } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { told } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import { conversionFailure, conversionRequest, conversionReview } from "#webhooks/conversion-review.ts";
 import type { Webhook } from "#webhooks/server.ts";
-import { invalid, record, told } from "#webhooks/untrusted.ts";
+import { invalid, record } from "#webhooks/untrusted.ts";
 
 // When is this asked?
 //   For each object that somebody reads, writes or watches in another version than it has: one request per object as API servers do it

@@ -1,10 +1,11 @@
 import { OperatorError } from "#base/error.ts";
+import { isMap, told } from "#base/json.ts";
 
 // What a webhook is asked with was checked by nobody: whoever reaches the port may ask.
 
 /** @throws OperatorError InvalidSpec when it is no object. @param where for the words */
 export function record(value: unknown, where: string): Readonly<Record<string, unknown>> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  if (isMap(value)) return value;
   throw invalid(`${where} is ${told(value)}; it must be an object`);
 }
 
@@ -21,10 +22,4 @@ export function invalid(sentence: string): OperatorError {
 /** @throws OperatorError InvalidSpec when it is not just this */
 export function expect(where: string, is: unknown, mustBe: string): void {
   if (is !== mustBe) throw invalid(`${where} is ${told(is)}; it must be ${mustBe}`);
-}
-
-/** Short: whoever asks nonsense shall not get all of it back. */
-export function told(value: unknown): string {
-  if (value === undefined) return "missing";
-  return (JSON.stringify(value) ?? String(value)).slice(0, 60);
 }

@@ -1,5 +1,5 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
-import { isMap, record } from "#api/pod-template/merge.ts";
+import { defined, isMap, record, without } from "#base/json.ts";
 
 // v1alpha1 says three things of a pod: its annotations, the resources of etcd's container and an affinity. v1beta1 says them, and all else,
 // as a Pod does.
@@ -13,7 +13,7 @@ export function podTemplateFromV1alpha1(template: unknown, beyond: unknown): Jso
   const { metadata: otherMetadata, spec: otherSpec, ...others } = record(beyond);
   const containers = withResources(record(otherSpec).containers, resources);
   const spec = {
-    ...without(record(otherSpec), "affinity"),
+    ...without(record(otherSpec), ["affinity"]),
     ...(containers === undefined ? {} : { containers }),
     ...(affinity === undefined ? {} : { affinity }),
   };
@@ -21,7 +21,9 @@ export function podTemplateFromV1alpha1(template: unknown, beyond: unknown): Jso
   const isMetadataSaid = metadata !== undefined || otherMetadata !== undefined;
   return {
     ...others,
-    ...(isMetadataSaid ? { metadata: { ...without(record(otherMetadata), "annotations"), ...record(metadata) } } : {}),
+    ...(isMetadataSaid
+      ? { metadata: { ...without(record(otherMetadata), ["annotations"]), ...record(metadata) } }
+      : {}),
     ...(isSpecSaid ? { spec } : {}),
   };
 }
@@ -50,10 +52,10 @@ export function podTemplateToV1alpha1(template: unknown): { said: Json | undefin
   };
 }
 
-/** What is said at all. */
+/** What is said at all; `undefined` when it is nothing. */
 export function fromBeyond(parts: Json): Json | undefined {
-  const said = Object.entries(parts).filter(([, value]) => value !== undefined);
-  return said.length === 0 ? undefined : Object.fromEntries(said);
+  const said = defined(parts);
+  return Object.keys(said).length === 0 ? undefined : said;
 }
 
 function etcdIn(containers: unknown): Json | undefined {
@@ -69,13 +71,9 @@ function withResources(containers: unknown, resources: unknown): unknown {
 /** Of etcd's container the name stays, as the place in the list, unless it says nothing else and stands alone. */
 function withoutResources(containers: unknown, resources: unknown): unknown {
   if (resources === undefined) return containers;
-  const others = list(containers).map((each) => (each.name === ETCD_CONTAINER ? without(each, "resources") : each));
+  const others = list(containers).map((each) => (each.name === ETCD_CONTAINER ? without(each, ["resources"]) : each));
   const isBare = others.length === 1 && Object.keys(others[0] ?? {}).length === 1;
   return isBare ? undefined : others;
-}
-
-function without(object: Json, key: string): Json {
-  return Object.fromEntries(Object.entries(object).filter(([each]) => each !== key));
 }
 
 function list(value: unknown): readonly Json[] {

@@ -1,6 +1,6 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
-import { isMap } from "#api/pod-template/merge.ts";
 import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
+import { isMap } from "#base/json.ts";
 
 type PodTemplate = EtcdPeerSpec["podTemplate"];
 export type TemplateContainer = NonNullable<NonNullable<PodTemplate["spec"]>["containers"]>[number];

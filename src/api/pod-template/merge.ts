@@ -1,4 +1,5 @@
 import { MERGE_KEYS } from "#api/pod-template/merge-keys.ts";
+import { isMap } from "#base/json.ts";
 
 // What does it mean to merge a template of the user's into ours?
 //   The same as `kubectl patch --type=strategic`: a value takes the place of ours, maps are merged, null takes ours away, a list is
@@ -31,16 +32,6 @@ export function mergePodTemplate<T extends { readonly spec: object }>(ours: T, t
   const isPlaced = PLACEMENT.some((field) => Object.hasOwn(theirs.spec ?? {}, field));
   const kept = Object.entries(ours.spec).filter(([field]) => !isPlaced || !PLACEMENT.includes(field));
   return mergedMap({ ...ours, spec: Object.fromEntries(kept) }, theirs as Values, "") as T;
-}
-
-/** Whether a part of a template is a map: what a person wrote may be anything. */
-export function isMap(value: unknown): value is Values {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** The map; an empty one where there is something else. */
-export function record(value: unknown): Values {
-  return isMap(value) ? value : {};
 }
 
 /** @param path of the value, without places in lists */

@@ -1,5 +1,5 @@
-import { isMap } from "#api/pod-template/merge.ts";
 import { MERGE_KEYS } from "#api/pod-template/merge-keys.ts";
+import { isMap } from "#base/json.ts";
 
 /** A field that is not for the author of a pod template to say, or not freely. */
 export interface Reserved {

@@ -1,8 +1,7 @@
 import { millisecondsOf } from "#api/duration.ts";
-import { billionthsOf } from "#api/quantity.ts";
+import { wholeOf } from "#api/quantity.ts";
 import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 
-const BILLION = 1_000_000_000n;
 /** More than this etcd's authors advise against: https://etcd.io/docs/v3.6/dev-guide/limit/#storage-size-limit */
 const MOST_BYTES = 8n * 1024n ** 3n;
 /**
@@ -38,14 +37,9 @@ export function extraArguments({ etcd }: Pick<EtcdPeerSpec, "etcd">): string[] {
 export function quotaBytes({ etcd, storage }: Pick<EtcdPeerSpec, "etcd" | "storage">): bigint | undefined {
   const quota = etcd?.quotaBackendBytes;
   if (quota === undefined) return undefined;
-  if (quota !== "Auto") return bytesOf(quota);
-  const share = (bytesOf(storage.size) ?? 0n) / SHARE_OF_VOLUME;
+  if (quota !== "Auto") return wholeOf(quota);
+  const share = (wholeOf(storage.size) ?? 0n) / SHARE_OF_VOLUME;
   return share < MOST_BYTES ? share : MOST_BYTES;
-}
-
-function bytesOf(quantity: string | number): bigint | undefined {
-  const amount = billionthsOf(quantity);
-  return amount === undefined ? undefined : amount / BILLION;
 }
 
 /** etcd takes whole ones. */

@@ -1,6 +1,5 @@
-import { billionthsOf } from "#api/quantity.ts";
+import { BILLION, limitOf } from "#api/quantity.ts";
 
-const BILLION = 1_000_000_000n;
 /** What of the limit Go may use, in percent: the rest is for what its collector does not count, and for a moment of too much. */
 const HEAP_PERCENT = 90n;
 
@@ -9,7 +8,7 @@ const HEAP_PERCENT = 90n;
  * @returns undefined without a limit, or when it is no quantity
  */
 export function goMaxProcs(cpuLimit: string | number | undefined): bigint | undefined {
-  const cores = amountOf(cpuLimit);
+  const cores = limitOf(cpuLimit);
   return cores === undefined ? undefined : cores / BILLION || 1n;
 }
 
@@ -19,12 +18,6 @@ export function goMaxProcs(cpuLimit: string | number | undefined): bigint | unde
  * @returns undefined without a limit, or when it is no quantity
  */
 export function goMemLimit(memoryLimit: string | number | undefined): bigint | undefined {
-  const limit = amountOf(memoryLimit);
+  const limit = limitOf(memoryLimit);
   return limit === undefined ? undefined : (limit * HEAP_PERCENT) / (100n * BILLION);
-}
-
-/** In billionths; a limit of nothing is none. */
-function amountOf(limit: string | number | undefined): bigint | undefined {
-  const amount = limit === undefined ? undefined : billionthsOf(limit);
-  return amount !== undefined && amount > 0n ? amount : undefined;
 }

@@ -1,7 +1,7 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
-import { isMap } from "#api/pod-template/merge.ts";
 import { MERGE_KEYS } from "#api/pod-template/merge-keys.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
+import { isMap } from "#base/json.ts";
 import type { Draft, ReplicaSet } from "#kube/kinds.ts";
 
 /** Where in an EtcdCluster it is said what stands at a place of the ReplicaSet of a member. */

@@ -1,12 +1,11 @@
 import { etcdResourcesOf } from "#api/pod-template/etcd-container.ts";
-import { billionthsOf } from "#api/quantity.ts";
+import { BILLION, billionthsOf } from "#api/quantity.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import { quotaBytes } from "#peer/desired/etcd-options.ts";
 
 /** etcd's `--quota-backend-bytes`, where nobody sets it: 2 GiB (https://etcd.io/docs/v3.6/op-guide/maintenance/#space-quota). */
 const DEFAULT_QUOTA = 2n * 1024n ** 3n;
-const BILLION = 1_000_000_000n;
 const FIELD = "spec.podTemplate.spec.containers[etcd].resources";
 
 /** What is unwise about the resources of members. @param before what they were; undefined for a new cluster */

@@ -1,6 +1,6 @@
-import { isMap, record } from "#api/pod-template/merge.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
+import { isMap, record } from "#base/json.ts";
 
 // Why two zones are no better than one for a quorum:
 //   One of them has half of the members or more, and with it the quorum is lost; and there are two that may be lost.

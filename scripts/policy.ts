@@ -1,0 +1,11 @@
+/** A policy in CEL that the API server evaluates, and its binding to all that it matches (Kubernetes 1.30 or later). */
+export function admissionPolicyNamed(name: string, labels: Readonly<Record<string, string>>, spec: object) {
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  const metadata = { name, labels };
+  const binding = { policyName: name, validationActions: ["Deny"] };
+  return [
+    // Who cannot be asked must not let through what a policy is there to refuse.
+    { apiVersion, kind: "ValidatingAdmissionPolicy", metadata, spec: { failurePolicy: "Fail", ...spec } },
+    { apiVersion, kind: "ValidatingAdmissionPolicyBinding", metadata, spec: binding },
+  ];
+}
