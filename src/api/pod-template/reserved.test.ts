@@ -509,3 +509,20 @@ test("of all that the operator puts into a pod, a template may take away this an
     ".spec.containers[etcd].resources.limits.cpu",
   ]);
 });
+
+test("a template is judged once for a cluster, however often it is asked about", () => {
+  let looks = 0;
+  const volumes = [{ name: "x", persistentVolumeClaim: { claimName: "other-0" } }];
+  const given: PartialPodTemplate = {
+    get spec() {
+      looks++;
+      return { volumes };
+    },
+  };
+  expect(whyNotTemplate(given, "my-etcd")).toEqual([]);
+  const once = looks;
+  expect(once).toBeGreaterThan(0);
+  expect(whyNotTemplate(given, "my-etcd")).toEqual([]);
+  expect(looks).toBe(once);
+  expect(whyNotTemplate(given, "other")).toHaveLength(1);
+});

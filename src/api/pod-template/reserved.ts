@@ -14,6 +14,7 @@ import {
   whyNotMerged,
 } from "#api/pod-template/reserved-field.ts";
 import { whyNotPower } from "#api/pod-template/reserved-power.ts";
+import { isMap } from "#base/json.ts";
 
 // What may a pod template of the user's not touch?
 //   What etcd, or what the operator says and decides of a member, depends on; and what gives a pod more power than the operator may hand
@@ -47,12 +48,23 @@ const OF_POD: Readonly<Record<string, Reserved>> = {
   },
 };
 
+/** What was found of a template: objects from a cache do not change, and each is judged for every pod and at every look. */
+const FOUND = new WeakMap<PartialPodTemplate, { readonly cluster: string; readonly sentences: readonly string[] }>();
+
 /**
  * What in a pod template is not for its author to say: sentences that name the field, what it is and what it may be.
- * @param template as it was written: its parts may be anything
+ * @param template as it was written: its parts may be anything, and do not change
  * @param cluster the name of the EtcdCluster
  */
 export function whyNotTemplate(template: PartialPodTemplate, cluster: string): readonly string[] {
+  const found = FOUND.get(template);
+  if (found?.cluster === cluster) return found.sentences;
+  const sentences = judged(template, cluster);
+  if (isMap(template)) FOUND.set(template, { cluster, sentences });
+  return sentences;
+}
+
+function judged(template: PartialPodTemplate, cluster: string): readonly string[] {
   const whole: Part = { value: template as Part["value"], field: "spec.podTemplate" };
   const metadata = mapIn(whole, "metadata");
   const spec = mapIn(whole, "spec");
