@@ -1,5 +1,4 @@
 import { CredentialsDirectory } from "./credentials.ts";
-import { StoreError } from "./error.ts";
 import { checkLocation, type StoreLocation } from "./location.ts";
 import { PATIENCE, type Patience } from "./patience.ts";
 import type { ObjectStore } from "./store.ts";
@@ -30,8 +29,10 @@ export async function openStore(location: StoreLocation, options: OpenOptions = 
       ]);
       return new AzureStore(location, directory && (await readAzureCredentials(directory)), patience);
     }
-    case "gcs":
-      throw new StoreError("Other", "not built yet");
+    case "gcs": {
+      const [{ GCSStore }, { readGCSCredentials }] = await Promise.all([import("./gcs.ts"), import("./gcs-token.ts")]);
+      return new GCSStore(location, directory && (await readGCSCredentials(directory)), patience);
+    }
     case "volume": {
       const { VolumeStore } = await import("./volume.ts");
       return new VolumeStore(location, patience);

@@ -1,7 +1,6 @@
-import { Agent as HttpAgent } from "node:http";
-import { Agent as HttpsAgent } from "node:https";
 import type { S3ClientConfig } from "@aws-sdk/client-s3";
 import type { CredentialsDirectory } from "./credentials.ts";
+import { HttpConnections } from "./http.ts";
 import type { S3Location } from "./location.ts";
 import type { Patience } from "./patience.ts";
 
@@ -40,9 +39,7 @@ export function s3Config(
   credentials: S3Credentials | undefined,
   { connectMs }: Patience,
 ): S3ClientConfig {
-  // Connections are kept for the next part. `proxyEnv` makes Node heed HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
-  const connections = { keepAlive: true, proxyEnv: process.env };
-  const ca = credentials?.ca === undefined ? {} : { ca: credentials.ca };
+  const connections = new HttpConnections(credentials?.ca);
   return {
     region: location.region ?? process.env.AWS_REGION ?? DEFAULT_REGION,
     ...(location.endpoint === undefined ? { followRegionRedirects: true } : { endpoint: location.endpoint }),
@@ -50,8 +47,8 @@ export function s3Config(
     ...(credentials === undefined ? {} : { credentials }),
     requestHandler: {
       connectionTimeout: connectMs,
-      httpAgent: new HttpAgent(connections),
-      httpsAgent: new HttpsAgent({ ...connections, ...ca }),
+      httpAgent: connections.http,
+      httpsAgent: connections.https,
     },
     // We make attempts ourselves (patience.ts).
     maxAttempts: 1,

@@ -1,0 +1,128 @@
+import { StoreError } from "./error.ts";
+import { type GCSAPI, GCSRefusal } from "./gcs-api.ts";
+import type { Part } from "./parts.ts";
+import { type Requests, sendMs } from "./patience.ts";
+import type { Writer } from "./put.ts";
+import type { Metadata } from "./store.ts";
+
+/** Google wants a multiple of 256 KiB. */
+const PART_BYTES = 8 * 1024 ** 2;
+
+/**
+ * One object on its way, as a resumable upload: bytes one after another to a session, and with the last ones the object is
+ * there. What the session has is asked before anything is sent again.
+ */
+export class GCSWriter implements Writer {
+  readonly parallel = 1;
+  readonly partBytes = PART_BYTES;
+  readonly putID: Writer["putID"];
+  readonly remove: Writer["remove"];
+  readonly #api: GCSAPI;
+  readonly #requests: Requests;
+  readonly #what: string;
+  readonly #bucket: string;
+  readonly #object: { readonly name: string; readonly metadata: Metadata };
+  #session: URL | undefined;
+  #last: Part | undefined;
+
+  constructor(
+    api: GCSAPI,
+    requests: Requests,
+    what: string,
+    bucket: string,
+    object: { readonly name: string; readonly metadata: Metadata },
+    there: Pick<Writer, "putID" | "remove">,
+  ) {
+    this.#api = api;
+    this.#requests = requests;
+    this.#what = what;
+    this.#bucket = bucket;
+    this.#object = object;
+    this.putID = there.putID;
+    this.remove = there.remove;
+  }
+
+  async whole(bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+    try {
+      await this.begin(signal);
+      await this.#send(bytes, 0, bytes.length, signal);
+    } catch (thrown) {
+      await this.abandon(AbortSignal.timeout(this.#requests.patience.cleanUpMs)).catch(() => {}); // The first error says more.
+      throw thrown;
+    }
+  }
+
+  async begin(signal: AbortSignal): Promise<void> {
+    const query = { uploadType: "resumable", name: this.#object.name, ifGenerationMatch: "0" };
+    const url = this.#api.url(`upload/storage/v1/b/${this.#bucket}/o`, query);
+    const headers = { "content-type": "application/json", "x-upload-content-type": "application/octet-stream" };
+    const body = JSON.stringify(this.#object);
+    await this.#requests.make(this.#what, this.#requests.patience.answerMs, signal, async (signal) => {
+      const answer = await this.#api.request(url, { method: "POST", headers, body, signal });
+      const session = answer.headers.location;
+      if (session === undefined)
+        throw new StoreError("Other", `${this.#what}: the store began no upload (HTTP ${answer.statusCode})`);
+      this.#session = this.#api.sessionURL(session);
+    });
+  }
+
+  async part(part: Part, signal: AbortSignal): Promise<void> {
+    // With the last bytes the object is there, so that they belong to `commit`.
+    if (part.isLast) this.#last = part;
+    else await this.#send(part.bytes, part.offset, undefined, signal);
+  }
+
+  async commit(signal: AbortSignal): Promise<void> {
+    const { bytes, offset } = this.#last ?? { bytes: new Uint8Array(), offset: 0 };
+    await this.#send(bytes, offset, offset + bytes.length, signal);
+  }
+
+  /** @param total size of the object, when these are its last bytes */
+  async #send(bytes: Uint8Array, offset: number, total: number | undefined, signal: AbortSignal): Promise<void> {
+    const end = offset + bytes.length;
+    const deadlineMs =
+      sendMs(this.#requests.patience, bytes.length) + (total === undefined ? 0 : this.#requests.patience.commitMs);
+    let isFirst = true;
+    await this.#requests.make(this.#what, deadlineMs, signal, async (signal) => {
+      let at: number | "done" = isFirst ? offset : await this.#put(`bytes */${total ?? "*"}`, undefined, signal);
+      isFirst = false;
+      while (at !== "done" && (at < end || total !== undefined)) {
+        // Else bytes that it had are gone, and we have them no more.
+        if (at < offset) throw new StoreError("Other", `${this.#what}: the store lost what it had taken`);
+        const range = at === end ? `bytes */${total}` : `bytes ${at}-${end - 1}/${total ?? "*"}`;
+        const now: number | "done" = await this.#put(range, bytes.subarray(at - offset), signal);
+        if (now === at) throw new StoreError("Unreachable", `${this.#what}: the store took nothing of what was sent`);
+        at = now;
+      }
+    });
+  }
+
+  /** @returns how many bytes of the object the store has by now, or that it is done */
+  async #put(range: string, body: Uint8Array | undefined, signal: AbortSignal): Promise<number | "done"> {
+    if (this.#session === undefined) throw new StoreError("Other", `${this.#what}: no upload has begun`);
+    const headers = { "content-range": range };
+    const answer = await this.#api.request(this.#session, {
+      method: "PUT",
+      headers,
+      body: body ?? new Uint8Array(),
+      signal,
+    });
+    answer.resume(); // Read to its end, so that the connection serves again.
+    if (answer.statusCode !== 308) return "done";
+    const has = /^(?:bytes=)?0-(\d+)$/.exec(answer.headers.range ?? "");
+    return has === null ? 0 : Number(has[1]) + 1;
+  }
+
+  async abandon(signal: AbortSignal): Promise<void> {
+    const session = this.#session;
+    if (session === undefined) return;
+    await this.#requests.make(this.#what, this.#requests.patience.answerMs, signal, async (signal) => {
+      try {
+        await this.#api.request(session, { method: "DELETE", signal });
+      } catch (thrown) {
+        // 499 is Google's word for "called off", and others have other ones; by itself a session ends after a week.
+        if (!(thrown instanceof GCSRefusal) || thrown.status >= 500) throw thrown;
+      }
+    });
+  }
+}

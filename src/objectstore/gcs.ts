@@ -1,0 +1,157 @@
+import { StoreError } from "./error.ts";
+import { translator } from "./failure.ts";
+import { GCSAPI, GCSRefusal, jsonOf } from "./gcs-api.ts";
+import { type GCSCredentials, gcsSecrets } from "./gcs-token.ts";
+import { GCSWriter } from "./gcs-writer.ts";
+import { checkKey } from "./key.ts";
+import type { GCSLocation } from "./location.ts";
+import { type Patience, Requests } from "./patience.ts";
+import { PUT_ID, put } from "./put.ts";
+import { type Opened, read } from "./read.ts";
+import type { CallOptions, GetOptions, Metadata, ObjectStore, PutOptions, StoredObject } from "./store.ts";
+
+/** What is read of Google's description of an object. */
+interface Description {
+  readonly name: string;
+  readonly size?: string;
+  readonly updated?: string;
+  readonly metadata?: Metadata;
+}
+
+/** Google Cloud Storage. */
+export class GCSStore implements ObjectStore {
+  readonly #api: GCSAPI;
+  readonly #bucket: string;
+  readonly #place: string;
+  readonly #requests: Requests;
+
+  constructor(location: GCSLocation, credentials: GCSCredentials | undefined, patience: Patience) {
+    this.#api = new GCSAPI(location, credentials);
+    this.#bucket = location.bucket;
+    this.#place = `bucket ${location.bucket}${location.endpoint === undefined ? "" : ` at ${location.endpoint}`}`;
+    const translate = translator(gcsSecrets(credentials), (thrown) =>
+      thrown instanceof GCSRefusal ? thrown.answer : undefined,
+    );
+    this.#requests = new Requests(patience, translate);
+  }
+
+  async put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<{ bytes: number }> {
+    const what = this.#what("put", key);
+    return await put(what, body, options, this.#requests.patience, (putID) => {
+      const object = { name: key, metadata: { ...options.metadata, [PUT_ID]: putID } };
+      return new GCSWriter(this.#api, this.#requests, what, this.#bucket, object, {
+        putID: async (signal) => {
+          const found = await this.#head(what, key, signal);
+          return found === undefined ? undefined : (found.metadata[PUT_ID] ?? "");
+        },
+        remove: (signal) => this.delete(key, { signal }),
+      });
+    });
+  }
+
+  async *get(key: string, options: GetOptions): AsyncGenerator<Uint8Array, void, void> {
+    const what = this.#what("get", key);
+    yield* read(what, options.from ?? 0, this.#requests, options.signal, async (from, version, signal) => {
+      try {
+        return await this.#open(key, from, version, signal);
+      } catch (thrown) {
+        if (!(thrown instanceof GCSRefusal)) throw thrown;
+        if (thrown.status === 416) return undefined;
+        if (thrown.status === 412)
+          throw new StoreError("NoSuchObject", `${what}: the object was replaced while it was read`);
+        throw await this.#why(thrown, signal);
+      }
+    });
+  }
+
+  async #open(key: string, from: number, version: string | undefined, signal: AbortSignal): Promise<Opened> {
+    const url = this.#url(key, { alt: "media", ...(version === undefined ? {} : { ifGenerationMatch: version }) });
+    // As it is stored: nothing is to be unpacked on the way.
+    const headers = { "accept-encoding": "identity", ...(from === 0 ? {} : { range: `bytes=${from}-` }) };
+    const answer = await this.#api.request(url, { headers, signal });
+    const bytes = Number(answer.headers["content-length"] ?? Number.NaN);
+    const generation = answer.headers["x-goog-generation"];
+    if (Number.isNaN(bytes) || typeof generation !== "string") throw new Error("the store does not say what it sends");
+    return { version: generation, bytes, body: answer };
+  }
+
+  async head(key: string, { signal }: CallOptions): Promise<StoredObject | undefined> {
+    const found = await this.#head(this.#what("head", key), key, signal);
+    if (found === undefined) return undefined;
+    const { [PUT_ID]: _, ...metadata } = found.metadata;
+    return { ...found, metadata };
+  }
+
+  #head(what: string, key: string, signal: AbortSignal): Promise<StoredObject | undefined> {
+    return this.#requests.make(what, this.#requests.patience.answerMs, signal, async (signal) => {
+      try {
+        const found = await jsonOf<Description>(await this.#api.request(this.#url(key), { signal }));
+        return { ...objectOf(found), metadata: found.metadata ?? {} };
+      } catch (thrown) {
+        const why = await this.#why(thrown, signal);
+        if (why instanceof GCSRefusal && why.answer.reason === "NoSuchObject") return undefined;
+        throw why;
+      }
+    });
+  }
+
+  async *list(prefix: string, { signal }: CallOptions): AsyncGenerator<StoredObject, void, void> {
+    const what = this.#what("list", prefix);
+    let next: string | undefined;
+    do {
+      const page = await this.#requests.make(what, this.#requests.patience.answerMs, signal, (signal) =>
+        this.#page({ prefix, ...(next === undefined ? {} : { pageToken: next }) }, signal),
+      );
+      for (const item of page.items ?? []) yield objectOf(item);
+      next = page.nextPageToken;
+    } while (next !== undefined && next !== "");
+  }
+
+  async #page(
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<{ items?: Description[]; nextPageToken?: string }> {
+    return await jsonOf(await this.#api.request(this.#api.url(`storage/v1/b/${this.#bucket}/o`, query), { signal }));
+  }
+
+  async delete(key: string, { signal }: CallOptions): Promise<void> {
+    await this.#requests.make(this.#what("delete", key), this.#requests.patience.answerMs, signal, async (signal) => {
+      try {
+        await this.#api.request(this.#url(key), { method: "DELETE", signal });
+      } catch (thrown) {
+        const why = await this.#why(thrown, signal);
+        if (!(why instanceof GCSRefusal) || why.answer.reason !== "NoSuchObject") throw why;
+      }
+    });
+  }
+
+  close(): Promise<void> {
+    this.#api.close();
+    return Promise.resolve();
+  }
+
+  /** "Not found" may be the object or the bucket, and only the sentence for people says which: a list tells for sure. */
+  async #why(thrown: unknown, signal: AbortSignal): Promise<unknown> {
+    if (!(thrown instanceof GCSRefusal) || thrown.answer.reason !== "NoSuchObject") return thrown;
+    try {
+      await this.#page({ maxResults: "1" }, signal);
+    } catch (refusal) {
+      if (!(refusal instanceof GCSRefusal)) return refusal;
+      const text = refusal.answer.text;
+      if (refusal.status === 404) return new GCSRefusal(404, { reason: "NoSuchBucket", text });
+    }
+    return thrown;
+  }
+
+  #url(key: string, query: Readonly<Record<string, string>> = {}): URL {
+    return this.#api.url(`storage/v1/b/${this.#bucket}/o/${encodeURIComponent(key)}`, query);
+  }
+
+  #what(verb: string, key: string): string {
+    return `${verb} ${verb === "list" ? key : checkKey(key)} in ${this.#place}`;
+  }
+}
+
+function objectOf({ name, size = "0", updated = "1970-01-01T00:00:00Z" }: Description): StoredObject {
+  return { key: name, bytes: Number(size), modified: new Date(updated), metadata: {} };
+}

@@ -1,0 +1,47 @@
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { startFakeGCS, startTokenServer, workloadIdentity } from "#kit/fake-gcs.ts";
+import { startGCSSessions } from "#kit/gcs-sessions.ts";
+import { credentialsDir } from "#kit/store-server.ts";
+import type { GCSLocation } from "#objectstore/location.ts";
+import { openStore } from "#objectstore/open.ts";
+import type { Patience } from "#objectstore/patience.ts";
+import { MIB } from "./bodies.ts";
+import { storeContract } from "./contract.ts";
+import { networkContract } from "./network.ts";
+
+const SUBJECT = "token-of-a-service-account-of-the-tests";
+const [fake, tokens] = await Promise.all([startFakeGCS(), startTokenServer(SUBJECT)]);
+const server = await startGCSSessions(fake.port);
+afterAll(() => Promise.all([server.stop(), fake.stop(), tokens.stop()]));
+
+const subjects = credentialsDir({ known: SUBJECT, unknown: "token-of-somebody-else" });
+const credentials = (subject: string) =>
+  credentialsDir({ "credentials.json": workloadIdentity(tokens.url, join(subjects, subject)) });
+const KNOWN = credentials("known");
+let count = 0;
+
+/** A new bucket, whose server is reached at this port. */
+async function place(port: number): Promise<GCSLocation> {
+  const bucket = `bucket-${count++}`;
+  const body = JSON.stringify({ name: bucket });
+  const answer = await fetch(`http://127.0.0.1:${server.port}/storage/v1/b`, { method: "POST", body });
+  if (!answer.ok) throw new Error(`no bucket: HTTP ${answer.status}`);
+  return { store: "gcs", bucket, endpoint: `http://127.0.0.1:${port}` };
+}
+
+const openAt = async (port: number, patience: Patience) =>
+  await openStore(await place(port), { credentialsDir: KNOWN, patience });
+
+storeContract("Google Cloud Storage", () => ({
+  partBytes: 8 * MIB,
+  secrets: [SUBJECT, "token-of-the-tests"],
+  open: (patience) => openAt(server.port, patience),
+  unfinished: () => Promise.resolve(server.unfinished),
+}));
+
+test("Google Cloud Storage: sessions were asked how far they are, when a connection had broken", () => {
+  expect(server.asked).toBeGreaterThan(0);
+});
+
+networkContract("Google Cloud Storage", () => server.port, openAt);

@@ -1,0 +1,20 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { Place } from "./contract.ts";
+
+/** Resident memory of a process that keeps objects, in MB. */
+export interface Memory {
+  /** With the store's library loaded and used once. */
+  readonly baseMb: number;
+  /** By how much it grew at most while an object was written, and while it was read. */
+  readonly putMb: number;
+  readonly getMb: number;
+}
+
+/** Writes an object of that size in a process of its own, and reads it back. */
+export async function memoryOf(place: Place, mib: number): Promise<Memory> {
+  const program = join(import.meta.dirname, "memory-child.ts");
+  const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify(place), String(mib)]);
+  return JSON.parse(stdout) as Memory;
+}
