@@ -16,6 +16,7 @@ const BENCHES = {
   heal: { onKubernetes: true },
   roll: { onKubernetes: true },
   watch: { onKubernetes: false },
+  backup: { onKubernetes: false },
 } as const;
 type Bench = keyof typeof BENCHES;
 
@@ -31,9 +32,12 @@ const USAGE = `Figures: one JSON line each on standard output, progress on stand
   npm run bench -- heal               seconds from an emptied volume to three healthy voters under load
   npm run bench -- roll               seconds that each member takes when all are restarted under load, against one pod alone
   npm run bench -- watch              how the watch cache copes with cuts, how fast it is, what it holds
+  npm run bench -- backup             speed and memory of a backup, against etcdctl and an upload
   npm run bench -- NAME… [--keep]     several, on one local Kubernetes; --keep leaves it running
                                       (npm run local -- down --instance ${BENCH_INSTANCE})
   npm run bench -- ready --rounds N   another number of rounds
+  npm run bench -- backup --megabytes N
+                                      another size of the data
 
 docs/performance.md says what the figures mean.`;
 
@@ -50,7 +54,11 @@ async function main(argv: readonly string[]): Promise<number> {
   const program = (name: Bench) => [process.execPath, "--expose-gc", join(root, "bench", `${name}.ts`)];
   const alone = names.filter((name) => !BENCHES[name].onKubernetes);
   const codes: number[] = [];
-  for (const name of alone) codes.push(await ended(spawnHere(program(name))));
+  const size = values.megabytes === undefined ? [] : ["--megabytes", values.megabytes];
+  for (const name of alone) {
+    const told = name === "backup" ? [...rounds, ...size] : [];
+    codes.push(await ended(spawnHere([...program(name), ...told])));
+  }
   const hosted = names.filter((name) => BENCHES[name].onKubernetes);
   if (hosted.length > 0) {
     const measure = async (instance: Instance) => {
@@ -72,6 +80,7 @@ function parse(argv: readonly string[]) {
         help: { type: "boolean", default: false },
         keep: { type: "boolean", default: false },
         rounds: { type: "string" },
+        megabytes: { type: "string" },
       },
     });
   } catch (thrown) {
