@@ -71,7 +71,8 @@ async function attempt(options: AgentOptions): Promise<AgentReport> {
     }
   } catch (thrown) {
     const { reason, message } = asAgentError(thrown);
-    return failure(reason, message);
+    // Whatever breaks when everything is told to stop has broken because of it.
+    return failure(options.signal.aborted ? "Stopped" : reason, message);
   } finally {
     cancel();
   }

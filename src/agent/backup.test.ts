@@ -1,0 +1,312 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { describe, test } from "vitest";
+import { OperatorError } from "#base/error.ts";
+import { silentLog } from "#base/log.ts";
+import type { SourceStatus } from "#etcd/snapshot-source.ts";
+import { clusterId, memberId } from "#etcd/types.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { MemoryStore } from "#kit/memory-store.ts";
+import { StoreError } from "#objectstore/error.ts";
+import { type Manifest, readManifest } from "./archive/manifest.ts";
+import { backUp } from "./backup.ts";
+import type { Answer } from "./choose-member.ts";
+import { asAgentError } from "./copy.ts";
+import { deleteBackup } from "./delete.ts";
+import { ProgressBoard } from "./progress.ts";
+import type { BackupTask } from "./task.ts";
+
+const KEY = "backups/db.db";
+const MANIFEST = `${KEY}.manifest.json`;
+const task: BackupTask = {
+  kind: "backup",
+  backupUID: "ours",
+  source: { endpoints: ["http://m1:2379"] },
+  destination: { store: "volume", path: "/" },
+  key: KEY,
+  compression: "None",
+  about: { namespace: "default", backupName: "daily", clusterName: "db", clusterUID: "uid" },
+};
+const deletion = { kind: "delete", backupUID: "ours", destination: task.destination, key: KEY } as const;
+
+const database = Buffer.alloc(4096, "etcd ");
+const snapshot = Buffer.concat([database, createHash("sha256").update(database).digest()]);
+const status: SourceStatus = {
+  clusterId: clusterId(0xcdfn),
+  memberId: memberId(0x8en),
+  version: "3.6.16",
+  dbSizeBytes: 4096,
+  dbSizeInUseBytes: 4096,
+  dbSizeQuotaBytes: undefined,
+  storageVersion: undefined,
+  leaderId: memberId(1n),
+  raftIndex: 100,
+  raftAppliedIndex: 100,
+  raftTerm: 2,
+  isLearner: false,
+  downgradeTo: undefined,
+  alarms: [],
+  revision: 9_007_199_254_740_993n,
+};
+
+/** A member that sends this, and then breaks if told to. */
+function memberWith(address: string, breaks?: Error): Answer {
+  async function* send() {
+    yield await Promise.resolve(snapshot.subarray(0, 1_000));
+    if (breaks !== undefined) throw breaks;
+    yield snapshot.subarray(1_000);
+  }
+  return { source: { address, snapshot: send }, status };
+}
+
+function world(answers: readonly Answer[] = [memberWith("m1:2379")]) {
+  const store = new MemoryStore();
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const sources = {
+    ask: (_signal: AbortSignal, except: ReadonlySet<Answer["source"]>) =>
+      Promise.resolve(answers.filter(({ source }) => !except.has(source))),
+  };
+  const run = (change: Partial<BackupTask> = {}) =>
+    backUp(
+      { ...task, ...change },
+      {
+        store,
+        clock,
+        sources,
+        key: undefined,
+        board: new ProgressBoard(0),
+        signal: stop.signal,
+        patienceMs: 60_000,
+        log: silentLog,
+      },
+    );
+  return { store, clock, stop, run };
+}
+
+async function failure(run: Promise<unknown>): Promise<string> {
+  const thrown = await run.then(
+    () => assert.fail("it went well"),
+    (thrown: unknown) => asAgentError(thrown),
+  );
+  return `${thrown.reason}: ${thrown.message}`;
+}
+
+const manifestIn = (store: MemoryStore): Manifest =>
+  readManifest(store.objects.get(MANIFEST)?.bytes.toString() ?? "", KEY);
+
+describe("a backup", () => {
+  test("is an object as etcd sent it and a manifest that was written last", async () => {
+    const { store, run } = world();
+    const object = await run();
+    assert.deepEqual(store.calls, [`head ${KEY}`, `get ${MANIFEST}`, `put ${KEY}`, `put ${MANIFEST}`]);
+    assert.ok(store.objects.get(KEY)?.bytes.equals(snapshot));
+    const sha256 = createHash("sha256").update(snapshot).digest("hex");
+    const { attempt, startedAt, completedAt, ...manifest } = manifestIn(store);
+    assert.deepEqual(manifest, {
+      formatVersion: 1,
+      key: KEY,
+      bytes: 4128,
+      storedBytes: 4128,
+      sha256,
+      storedSha256: sha256,
+      revision: "9007199254740993",
+      cluster: { namespace: "default", name: "db", uid: "uid", id: "cdf" },
+      memberID: "8e",
+      etcdVersion: "3.6.16",
+      compression: "None",
+      backupName: "daily",
+      backupUID: "ours",
+    });
+    for (const key of [KEY, MANIFEST]) {
+      assert.deepEqual(store.objects.get(key)?.metadata, { "backup-uid": "ours", attempt });
+    }
+    assert.deepEqual(object, {
+      key: KEY,
+      bytes: 4128,
+      storedBytes: 4128,
+      sha256,
+      revision: "9007199254740993",
+      etcdVersion: "3.6.16",
+      clusterID: "cdf",
+      memberID: "8e",
+      startedAt,
+      completedAt,
+      compression: "None",
+      encrypted: false,
+    });
+  });
+
+  test("that a former attempt completed is reported again, and nothing is written", async () => {
+    const { store, run } = world();
+    const first = await run();
+    store.calls.length = 0;
+    assert.deepEqual(await run(), first);
+    assert.ok(
+      store.calls.every((call) => /^(?:head|get) /.test(call)),
+      store.calls.join(),
+    );
+  });
+
+  test.each<[string, (store: MemoryStore) => void]>([
+    ["without a manifest", (store) => store.objects.delete(MANIFEST)],
+    [
+      "that is cut off",
+      (store) => store.objects.set(KEY, { ...store.objects.get(KEY)!, bytes: snapshot.subarray(0, 99) }),
+    ],
+    [
+      "of another attempt than the manifest",
+      (store) => store.objects.set(KEY, { bytes: snapshot, metadata: { "backup-uid": "ours", attempt: "late" } }),
+    ],
+    ["that is gone, with a manifest", (store) => store.objects.delete(KEY)],
+  ])("of ours %s is deleted and made anew", async (_what, spoil) => {
+    const { store, run } = world();
+    const first = await run();
+    const before = manifestIn(store).attempt;
+    spoil(store);
+    assert.equal((await run()).sha256, first.sha256);
+    assert.ok(store.objects.get(KEY)?.bytes.equals(snapshot));
+    assert.notEqual(manifestIn(store).attempt, before);
+    assert.equal(store.objects.get(KEY)?.metadata.attempt, manifestIn(store).attempt);
+  });
+
+  test.each<[string, (store: MemoryStore) => void]>([
+    ["a backup of somebody else", () => undefined],
+    ["an object of somebody else without a manifest", (store) => store.objects.delete(MANIFEST)],
+    ["a manifest of somebody else without an object", (store) => store.objects.delete(KEY)],
+    ["an object that nobody signed", (store) => store.objects.set(KEY, { bytes: Buffer.from("mine"), metadata: {} })],
+    ["no manifest in its place", (store) => store.objects.set(MANIFEST, { bytes: Buffer.from("{}"), metadata: {} })],
+    [
+      "a huge thing in the manifest's place",
+      (store) => store.objects.set(MANIFEST, { bytes: Buffer.alloc(70_000), metadata: {} }),
+    ],
+  ])("is refused where there is %s, which stays", async (_what, change) => {
+    const { store, run } = world();
+    await run({ backupUID: "theirs" });
+    change(store);
+    const before = new Map(store.objects);
+    assert.match(await failure(run()), /^ObjectExists: /);
+    assert.deepEqual(store.objects, before);
+  });
+
+  test("whose manifest cannot be written leaves no object", async () => {
+    const { store, run } = world();
+    store.before = (call) => {
+      if (call === `put ${MANIFEST}`) throw new StoreError("NoSpace", "the bucket is full");
+    };
+    assert.equal(await failure(run()), "NoSpace: the bucket is full");
+    assert.deepEqual(store.keys, []);
+  });
+
+  test("that is told to stop before its manifest leaves no object", async () => {
+    const { store, stop, run } = world();
+    store.before = (call) => {
+      if (call === `put ${MANIFEST}`) stop.abort();
+    };
+    assert.match(await failure(run()), /^Stopped: /);
+    assert.deepEqual(store.keys, []);
+  });
+
+  test("whose object was replaced meanwhile by another pod's is not taken away with ours", async () => {
+    const { store, run } = world();
+    const theirs = { bytes: snapshot, metadata: { "backup-uid": "ours", attempt: "other" } };
+    store.before = (call) => {
+      if (call !== `put ${MANIFEST}`) return;
+      store.objects.set(KEY, theirs);
+      throw new StoreError("Unreachable", "no connection");
+    };
+    assert.match(await failure(run()), /^StoreUnreachable: /);
+    assert.deepEqual(store.objects.get(KEY), theirs);
+  });
+
+  test("takes away the manifest that another pod of the same Job was late with", async () => {
+    const { store, run } = world();
+    await run();
+    const late = store.objects.get(MANIFEST)!;
+    store.objects.clear();
+    let isLate = true;
+    store.before = (call) => {
+      if (call === `put ${MANIFEST}` && isLate) store.objects.set(MANIFEST, late);
+      if (call === `put ${MANIFEST}`) isLate = false;
+    };
+    await run();
+    assert.equal(manifestIn(store).attempt, store.objects.get(KEY)?.metadata.attempt);
+  });
+});
+
+describe("members that fail", () => {
+  const down = new OperatorError("EtcdUnavailable", "Snapshot at m1:2379: broken off");
+
+  test("are left for the next one, once each", async () => {
+    const { store, run } = world([memberWith("m1:2379", down), memberWith("m2:2379", down), memberWith("m3:2379")]);
+    await run();
+    assert.deepEqual(store.calls.filter((call) => call === `put ${KEY}`).length, 3);
+    assert.ok(store.objects.get(KEY)?.bytes.equals(snapshot));
+  });
+
+  test("are the reason when there is no other, and nothing is left", async () => {
+    const { store, run } = world([memberWith("m1:2379", down), memberWith("m2:2379", down)]);
+    assert.equal(await failure(run()), "SourceUnreachable: Snapshot at m1:2379: broken off");
+    assert.deepEqual(store.keys, []);
+  });
+
+  test("are not left for what is the store's", async () => {
+    const { store, run } = world([memberWith("m1:2379"), memberWith("m2:2379")]);
+    store.before = (call) => {
+      if (call === `put ${KEY}`) throw new StoreError("Timeout", "no answer");
+    };
+    assert.equal(await failure(run()), "StoreUnreachable: no answer");
+    assert.equal(store.calls.filter((call) => call === `put ${KEY}`).length, 1);
+  });
+});
+
+describe("a deletion", () => {
+  const never = new AbortController().signal;
+
+  test("takes the manifest first, then the object, and finds nothing the next time", async () => {
+    const { store, run } = world();
+    await run();
+    store.calls.length = 0;
+    assert.equal(await deleteBackup(deletion, store, never), true);
+    assert.deepEqual(store.keys, []);
+    assert.deepEqual(store.calls.slice(-2), [`delete ${MANIFEST}`, `delete ${KEY}`]);
+    assert.equal(await deleteBackup(deletion, store, never), false);
+  });
+
+  test.each<[string, (store: MemoryStore) => void]>([
+    ["its object when the manifest is gone", (store) => store.objects.delete(MANIFEST)],
+    ["its manifest when the object is gone", (store) => store.objects.delete(KEY)],
+    ["its object that has lost its metadata", (store) => store.objects.set(KEY, { bytes: snapshot, metadata: {} })],
+  ])("takes %s", async (_what, change) => {
+    const { store, run } = world();
+    await run();
+    change(store);
+    assert.equal(await deleteBackup(deletion, store, never), true);
+    assert.deepEqual(store.keys, []);
+  });
+
+  test.each<[string, (store: MemoryStore) => void]>([
+    ["what is somebody else's", () => undefined],
+    [
+      "an object that nobody signed",
+      (store) => {
+        store.objects.delete(MANIFEST);
+        store.objects.set(KEY, { bytes: snapshot, metadata: {} });
+      },
+    ],
+    [
+      "what is no manifest",
+      (store) => {
+        store.objects.delete(KEY);
+        store.objects.set(MANIFEST, { bytes: Buffer.from("{}"), metadata: {} });
+      },
+    ],
+  ])("leaves %s", async (_what, change) => {
+    const { store, run } = world();
+    await run({ backupUID: "theirs" });
+    change(store);
+    const before = new Map(store.objects);
+    assert.equal(await deleteBackup(deletion, store, never), false);
+    assert.deepEqual(store.objects, before);
+  });
+});

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { describe, test } from "vitest";
+import { OperatorError } from "#base/error.ts";
+import type { SourceStatus } from "#etcd/snapshot-source.ts";
+import { clusterId, memberId } from "#etcd/types.ts";
+import { type Answer, chooseMember } from "./choose-member.ts";
+import { AgentError } from "./error.ts";
+import type { FailureReason } from "./report.ts";
+
+const LEADER = memberId(1n);
+
+/** A healthy member of a cluster that the first one leads. */
+function member(id: number, change: Partial<SourceStatus> = {}): Answer {
+  const status: SourceStatus = {
+    clusterId: clusterId(0xcdfn),
+    memberId: memberId(BigInt(id)),
+    version: "3.6.16",
+    dbSizeBytes: 20_480,
+    dbSizeInUseBytes: 20_480,
+    dbSizeQuotaBytes: undefined,
+    storageVersion: undefined,
+    leaderId: LEADER,
+    raftIndex: 100,
+    raftAppliedIndex: 100,
+    raftTerm: 2,
+    isLearner: false,
+    downgradeTo: undefined,
+    alarms: [],
+    revision: 7n,
+    ...change,
+  };
+  return { source: sourceAt(`m${id}:2379`), status };
+}
+
+function silent(id: number, message = "down"): Answer {
+  return {
+    source: sourceAt(`m${id}:2379`),
+    failed: new OperatorError("EtcdUnavailable", `Status at m${id}:2379: ${message}`),
+  };
+}
+
+function sourceAt(address: string): Answer["source"] {
+  return {
+    address,
+    snapshot() {
+      throw new Error("nothing is read here");
+    },
+  };
+}
+
+const corrupt = (id: number | undefined) =>
+  ({ type: "CORRUPT", memberId: id === undefined ? undefined : memberId(BigInt(id)) }) as const;
+const noSpace = { type: "NOSPACE", memberId: memberId(2n) } as const;
+
+describe("the member that is read", () => {
+  test.each<[string, readonly Answer[], number]>([
+    [
+      "the follower that has applied most",
+      [member(1, { raftAppliedIndex: 100 }), member(2, { raftAppliedIndex: 98 }), member(3, { raftAppliedIndex: 99 })],
+      3,
+    ],
+    ["the leader when it is alone", [member(1)], 1],
+    ["the leader when no follower answers", [silent(2), member(1), silent(3)], 1],
+    ["the leader when there are only learners beside it", [member(1), member(2, { isLearner: true })], 1],
+    [
+      "nobody who knows no leader",
+      [member(1), member(2, { leaderId: undefined, raftAppliedIndex: 200 }), member(3)],
+      3,
+    ],
+    [
+      "nobody whose data is marked corrupt",
+      [member(1), member(2, { raftAppliedIndex: 200, alarms: [corrupt(2)] }), member(3, { alarms: [corrupt(2)] })],
+      3,
+    ],
+    [
+      "whoever is there when space has run out",
+      [member(1, { alarms: [noSpace] }), member(2, { alarms: [noSpace] })],
+      2,
+    ],
+  ])("is %s", (_who, answers, expected) => {
+    assert.equal(chooseMember(answers, "cdf").source.address, `m${expected}:2379`);
+    assert.equal(chooseMember(answers, undefined).source.address, `m${expected}:2379`);
+  });
+
+  test.each<[string, readonly Answer[], FailureReason, RegExp]>([
+    ["nobody answers", [silent(1), silent(2)], "SourceUnreachable", /m1:2379: down; .*m2:2379: down/],
+    ["there are only learners", [member(2, { isLearner: true })], "SourceUnreachable", /only learners answer.*m2/],
+    [
+      "nobody knows a leader",
+      [member(1, { leaderId: undefined }), silent(2)],
+      "NoQuorum",
+      /no member knows a leader.*m1/,
+    ],
+    ["all are marked corrupt", [member(1, { alarms: [corrupt(1)] }), silent(2)], "SnapshotCorrupt", /CORRUPT.*m1/],
+    [
+      "nobody knows whose data is right",
+      [member(1, { alarms: [corrupt(undefined)] }), member(2, { alarms: [corrupt(undefined)] })],
+      "SnapshotCorrupt",
+      /CORRUPT/,
+    ],
+    [
+      "one is of another cluster",
+      [member(1), member(2, { clusterId: clusterId(0xabcn) })],
+      "WrongCluster",
+      /m2:2379 belongs to the cluster abc, expected was cdf/,
+    ],
+  ])("is none when %s", (_what, answers, reason, message) => {
+    assert.throws(
+      () => chooseMember(answers, "cdf"),
+      (thrown) => thrown instanceof AgentError && thrown.reason === reason && message.test(thrown.message),
+    );
+  });
+
+  test("is none of two clusters, whichever was meant", () => {
+    const two = [member(1), member(2, { clusterId: clusterId(0xabcn) })];
+    assert.throws(() => chooseMember(two, undefined), /m2:2379 belongs to the cluster abc, expected was cdf/);
+    assert.throws(() => chooseMember([member(1)], "abc"), /m1:2379 belongs to the cluster cdf, expected was abc/);
+  });
+});

@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, test } from "vitest";
+import { systemClock } from "#base/clock.ts";
+import { createLog } from "#base/log.ts";
+import { readKey } from "./archive/key.ts";
+import { ProgressBoard, serveProgress } from "./progress.ts";
+import { progressIn, reportIn } from "./report.ts";
+import { runAgent } from "./run.ts";
+import { PROGRESS_PATH } from "./task.ts";
+
+const home = mkdtempSync(join(tmpdir(), "agent-test-"));
+afterAll(() => rmSync(home, { recursive: true }));
+const volume = join(home, "volume");
+mkdirSync(volume);
+
+const deletion = { kind: "delete", backupUID: "uid", destination: { store: "volume", path: volume }, key: "db.db" };
+const backup = {
+  ...deletion,
+  kind: "backup",
+  source: { endpoints: ["http://127.0.0.1:1"] },
+  compression: "None",
+  about: { namespace: "default", backupName: "daily" },
+};
+
+let count = 0;
+/** The report in the file, beside what the log told. */
+async function run(task: unknown, signal = new AbortController().signal) {
+  const reportFile = join(home, `report-${++count}`);
+  let log = "";
+  await runAgent({
+    task: typeof task === "string" || task === undefined ? task : JSON.stringify(task),
+    reportFile,
+    progressPort: 0,
+    signal,
+    clock: systemClock,
+    log: createLog("info", {
+      write(line) {
+        log += line;
+      },
+    }),
+  });
+  return { report: reportIn(readFileSync(reportFile, "utf8")), log };
+}
+
+async function failure(task: unknown, signal?: AbortSignal): Promise<string> {
+  const { report, log } = await run(task, signal);
+  assert.ok(report?.ok === false, JSON.stringify(report));
+  assert.ok(log.includes(report.reason) && log.includes('"level":"error"'));
+  return `${report.reason}: ${report.message}`;
+}
+
+describe("a task", () => {
+  test.each<[string, unknown, RegExp]>([
+    ["that is not there", undefined, /^BadTask: AGENT_TASK is not set/],
+    ["that is no JSON", "{", /^BadTask: AGENT_TASK is no JSON/],
+    ["of no kind", { ...deletion, kind: "format" }, /^BadTask: .* kind: /],
+    ["without a uid", { ...deletion, backupUID: undefined }, /^BadTask: .* backupUID: .*expected string/],
+    ["with a field that nobody knows", { ...deletion, recursive: true }, /^BadTask: .*"recursive"/],
+    ["for no store", { ...deletion, destination: { store: "tape" } }, /^BadTask: .* destination\.store: /],
+    [
+      "for a volume somewhere",
+      { ...deletion, destination: { store: "volume", path: "../etc" } },
+      /^BadTask: .* destination\.path: /,
+    ],
+    ["for a key outside", { ...deletion, key: "../db.db" }, /^BadTask: .*\.\.\/db\.db/],
+    ["from nowhere", { ...backup, source: { endpoints: [] } }, /^BadTask: .* source\.endpoints: /],
+    ["from no URL", { ...backup, source: { endpoints: ["etcd-0:2379"] } }, /^BadTask: .* source\.endpoints\.0: /],
+    [
+      "from no cluster",
+      { ...backup, source: { ...backup.source, clusterID: "0" } },
+      /^BadTask: .* source\.clusterID: /,
+    ],
+    ["with another compression", { ...backup, compression: "Gzip" }, /^BadTask: .* compression: /],
+  ])("%s is refused by the field", async (_what, task, expected) => {
+    assert.match(await failure(task), expected);
+  });
+
+  test("is refused for a volume that is not there", async () => {
+    assert.match(
+      await failure({ ...deletion, destination: { store: "volume", path: join(home, "none") } }),
+      /^NoSuchBucket: /,
+    );
+  });
+
+  test("is done: nothing is there to be deleted", async () => {
+    const { report, log } = await run(deletion);
+    assert.deepEqual(report, { ok: true, kind: "delete", deleted: false });
+    assert.ok(log.includes("db.db") && !log.includes('"level":"error"'), log);
+  });
+
+  test("that is stopped before it begins says so", async () => {
+    assert.match(await failure(backup, AbortSignal.abort()), /^Stopped: /);
+  });
+
+  test("from an etcd that is not there names it", async () => {
+    assert.match(await failure(backup), /^SourceUnreachable: .*127\.0\.0\.1:1/);
+    assert.deepEqual(
+      readdirSync(volume).filter((name) => !name.startsWith(".")),
+      [],
+    );
+  });
+
+  test("whose progress cannot be served fails", async () => {
+    const server = createServer().listen(0);
+    const { port } = server.address() as { port: number };
+    const reportFile = join(home, "report-port");
+    const told = await runAgent({
+      task: JSON.stringify(deletion),
+      reportFile,
+      progressPort: port,
+      signal: new AbortController().signal,
+      clock: systemClock,
+      log: createLog("error", { write: () => undefined }),
+    });
+    server.close();
+    assert.ok(!told.ok && told.reason === "Internal" && /EADDRINUSE/.test(told.message), JSON.stringify(told));
+  });
+});
+
+describe("the key of a backup", () => {
+  const keyFile = join(home, "key");
+  const secret = "3fa1".repeat(16);
+
+  test.each<[string, string | undefined, object, RegExp]>([
+    ["that is not there", undefined, {}, /^BadKey: .*ENOENT/],
+    ["that is none", "correct horse", {}, /^BadKey: .*\/key holds 13 bytes that are no key/],
+    [
+      "that is another one",
+      secret,
+      { keyID: "00000000" },
+      /^BadKey: .*\/key holds the key [0-9a-f]{8}; it must be the key 00000000/,
+    ],
+  ])("%s is refused before anybody is asked, and never told", async (_what, content, more, expected) => {
+    rmSync(keyFile, { force: true });
+    if (content !== undefined) writeFileSync(keyFile, content);
+    const { report, log } = await run({ ...backup, encryption: { keyFile, ...more } });
+    assert.ok(report?.ok === false);
+    assert.match(`${report.reason}: ${report.message}`, expected);
+    assert.ok(content === undefined || !`${log}${report.message}`.includes(content));
+  });
+
+  test("that is meant is taken", async () => {
+    writeFileSync(keyFile, secret);
+    const { id } = readKey(Buffer.from(secret), "");
+    assert.match(await failure({ ...backup, encryption: { keyFile, keyID: id } }), /^SourceUnreachable: /);
+  });
+});
+
+test("progress is served to who asks for it, and nothing else is", async () => {
+  const board = new ProgressBoard(Date.UTC(2026, 10, 22, 11));
+  const server = await serveProgress(board, 0);
+  try {
+    const { port } = server.address() as { port: number };
+    const asked = async (path: string, method = "GET") => await fetch(`http://127.0.0.1:${port}${path}`, { method });
+    Object.assign(board, { phase: "Copying", bytesRead: 5, bytesStored: 3, bytesExpected: 10 });
+    assert.deepEqual(progressIn(await (await asked(PROGRESS_PATH)).text()), {
+      phase: "Copying",
+      bytesRead: 5,
+      bytesStored: 3,
+      bytesExpected: 10,
+      since: "2026-11-22T11:00:00.000Z",
+    });
+    assert.equal((await asked("/")).status, 404);
+    assert.equal((await asked(PROGRESS_PATH, "POST")).status, 404);
+  } finally {
+    server.close();
+  }
+});
