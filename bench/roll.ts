@@ -38,7 +38,7 @@ const pool = new TransportPool(systemClock);
 const etcd = new GrpcClient({ pool, clock: systemClock });
 await kube.create(ETCD_CLUSTERS, etcdCluster(NAMESPACE, CLUSTER, MEMBERS), OPTIONS);
 await readyCluster(kube, REF);
-const load = new Load(NAMESPACE, CLUSTER, "once");
+const load = new Load(NAMESPACE, CLUSTER, { again: "once" });
 await load.untilServed();
 
 const rolls: (Felt & { readonly seconds: number })[] = [];

@@ -29,7 +29,7 @@ const READERS = 4;
 /** How many clients there are: each has one request under way. */
 export const CLIENTS = WRITERS + READERS;
 const KEYS = 5;
-/** Pause of each client between two requests, in milliseconds. */
+/** Pause of each client between two requests, in milliseconds, by default. */
 const EVERY_MS = 30;
 
 /** What clients felt during some time. */
@@ -52,6 +52,7 @@ export type Again = "as etcd" | "once";
 /** A load that runs until it is stopped, and remembers every request. */
 export class Load implements AsyncDisposable {
   readonly #again: Again;
+  readonly #everyMs: number;
   readonly #address: string;
   readonly #keys: readonly string[];
   readonly #history: Operation[] = [];
@@ -59,8 +60,13 @@ export class Load implements AsyncDisposable {
   readonly #stopped = new AbortController();
   #lastValue = 0;
 
-  constructor(namespace: string, cluster: string, again: Again = "as etcd") {
+  constructor(
+    namespace: string,
+    cluster: string,
+    { again = "as etcd", everyMs = EVERY_MS }: { again?: Again; everyMs?: number } = {},
+  ) {
     this.#again = again;
+    this.#everyMs = everyMs;
     this.#address = `${clientServiceName(cluster)}.${namespace}.svc.cluster.local:${CLIENT_PORT}`;
     // Keys of this load's own: another one may have run before on the same cluster.
     const prefix = Math.random().toString(36).slice(2, 8);
@@ -151,7 +157,7 @@ export class Load implements AsyncDisposable {
         await sleep(AGAIN_MS);
         await this.#request(etcd, this.#begin(what, key, this.#newValue(what)));
       }
-      await sleep(EVERY_MS);
+      await sleep(this.#everyMs);
     }
     pool.closeAll();
   }
