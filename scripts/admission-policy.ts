@@ -12,6 +12,7 @@ import {
   WEBHOOKS,
 } from "#api/names.ts";
 import { APP_ARMOR_PREFIX, PROFILES, SELINUX_TYPES, SYSCTLS } from "#api/pod-template/reserved-confinement.ts";
+import { jobValidations } from "./job-policy.ts";
 import { admissionPolicyNamed } from "./policy.ts";
 
 // Rights name kinds, not objects: whoever may patch pods may patch every pod. This policy takes back what the operator never
@@ -324,8 +325,12 @@ export const VALIDATIONS: readonly Validation[] = [
   },
 ];
 
-/** The policy and its binding (admissionregistration.k8s.io/v1, Kubernetes 1.30 or later). @param user the operator's account */
-export function admissionPolicy(user: string, labels: Readonly<Record<string, string>>) {
+/**
+ * The policy and its binding (admissionregistration.k8s.io/v1, Kubernetes 1.30 or later).
+ * @param user the operator's account @param image the operator's own, which the pods of backups run
+ */
+export function admissionPolicy(user: string, image: string, labels: Readonly<Record<string, string>>) {
+  const all = [...VALIDATIONS, ...jobValidations(image)];
   const rule = (group: string, resources: readonly string[], operations: readonly string[]) => ({
     apiGroups: [group],
     apiVersions: ["*"],
@@ -338,6 +343,7 @@ export function admissionPolicy(user: string, labels: Readonly<Record<string, st
       resourceRules: [
         rule("", ["persistentvolumeclaims", "pods", "secrets", "services"], every),
         rule("apps", ["replicasets"], every),
+        rule("batch", ["jobs"], every),
         rule("policy", ["poddisruptionbudgets"], every),
         rule("apiextensions.k8s.io", ["customresourcedefinitions", "customresourcedefinitions/status"], every),
         // A peer that lost its labels is still its cluster's, and is looked after.
@@ -346,6 +352,6 @@ export function admissionPolicy(user: string, labels: Readonly<Record<string, st
     },
     matchConditions: [{ name: "operator", expression: `request.userInfo.username == '${user}'` }],
     variables: VARIABLES,
-    validations: VALIDATIONS.map((validation) => ({ ...validation, reason: "Forbidden" })),
+    validations: all.map((validation) => ({ ...validation, reason: "Forbidden" })),
   });
 }

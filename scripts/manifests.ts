@@ -79,7 +79,7 @@ export function operatorManifests(image: string): Manifest[] {
         },
       ];
     }),
-    ...(admissionPolicy(OPERATOR_USER, LABELS) as unknown as Manifest[]),
+    ...(admissionPolicy(OPERATOR_USER, image, LABELS) as unknown as Manifest[]),
     ...(conversionPolicy(LABELS) as unknown as Manifest[]),
     {
       apiVersion: "policy/v1",
@@ -198,7 +198,11 @@ function deployment(image: string): Manifest {
               image,
               imagePullPolicy: "IfNotPresent",
               args: [`--http-port=${HTTP_PORT}`, `--webhook-port=${WEBHOOK_PORT}`],
-              env: [{ name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } }],
+              env: [
+                { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
+                // What the pods of backups run, and the policy lets them run nothing else.
+                { name: "OPERATOR_IMAGE", value: image },
+              ],
               ports: [
                 { name: "http", containerPort: HTTP_PORT },
                 { name: "webhooks", containerPort: WEBHOOK_PORT },

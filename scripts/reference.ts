@@ -8,6 +8,8 @@ import {
   PEER_REASONS,
   REASONS,
 } from "#api/conditions.ts";
+import { BACKUP_GUARDS } from "#backup/guards.ts";
+import { BACKUP_RULES } from "#backup/plan.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
@@ -73,6 +75,7 @@ async function rulesPage(root: string): Promise<string> {
     "The `reason` of an event, and the `rule` in a log line and in a metric, is one of these names. Rules speak in this order, and the first one with something to do or to wait for wins. A guard may turn a step of any rule into a wait, which then has the guard's name. While the step of a rule that *holds* rests, nothing below it is done.",
     ...(await room("cluster", "Of an EtcdCluster", [CLUSTER_RULES, CLUSTER_GUARDS])),
     ...(await room("peer", "Of an EtcdPeer", [PEER_RULES, PEER_GUARDS])),
+    ...(await room("backup", "Of an EtcdBackup", [BACKUP_RULES, BACKUP_GUARDS])),
   );
 }
 

@@ -109,6 +109,8 @@ export const MAX_BACKUP_NAME_LENGTH = 63;
 export const BACKUP_LABEL = `${GROUP}/backup-name`;
 /** The container that takes the snapshot. */
 export const AGENT_CONTAINER = "agent";
+/** On the Job of an EtcdBackup: the key of its object, which is decided once. */
+export const OBJECT_KEY_ANNOTATION = `${GROUP}/object-key`;
 /** The Secret with what a store is asked when a destination's URL is given without credentials. */
 export const DEFAULT_CREDENTIALS_SECRET = "etcd-backup-credentials";
 /** On an EtcdBackup that goes: its object is deleted first. */

@@ -1,12 +1,16 @@
-import { CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, PEER_LABEL } from "#api/names.ts";
+import { BACKUP_LABEL, CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, PEER_LABEL } from "#api/names.ts";
+import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { BACKUP_INDEX, SOURCE_INDEX } from "#backup/observe.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
 import { CLUSTER_INDEX } from "#cluster/observe.ts";
 import { Cache } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
+  JOBS,
+  type Job,
   type KubeObject,
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
@@ -32,6 +36,14 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       resource: ETCD_PEERS,
       indexes: { [CLUSTER_INDEX]: clusterOfPeer },
     }),
+    backups: new Cache<EtcdBackup>({
+      client,
+      clock,
+      log,
+      resource: ETCD_BACKUPS,
+      indexes: { [SOURCE_INDEX]: clusterOfBackup },
+    }),
+    jobs: new Cache({ ...ours, resource: JOBS, keep: withoutPodTemplate }),
     services: new Cache({ ...ours, resource: SERVICES }),
     budgets: new Cache({ ...ours, resource: POD_DISRUPTION_BUDGETS }),
     claims: new Cache({
@@ -44,7 +56,11 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       ...ours,
       resource: PODS,
       keep: whatMatters,
-      indexes: { [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL), [PEER_INDEX]: byLabel(PEER_LABEL) },
+      indexes: {
+        [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL),
+        [PEER_INDEX]: byLabel(PEER_LABEL),
+        [BACKUP_INDEX]: byLabel(BACKUP_LABEL),
+      },
     }),
   };
 }
@@ -59,6 +75,16 @@ function byLabel(label: string): (object: KubeObject) => readonly string[] {
 /** The spec tells the cluster, and not a label: a peer that lost its labels still takes its name. */
 function clusterOfPeer(peer: EtcdPeer): readonly string[] {
   return [`${peer.metadata.namespace}/${peer.spec.clusterName}`];
+}
+
+function clusterOfBackup({ metadata, spec }: EtcdBackup): readonly string[] {
+  const { clusterName } = spec.source;
+  return clusterName === undefined ? [] : [`${metadata.namespace}/${clusterName}`];
+}
+
+/** A Job is never compared, and its template is long. */
+function withoutPodTemplate({ apiVersion, kind, metadata, status }: Job): Job {
+  return { apiVersion, kind, metadata, ...(status === undefined ? {} : { status }) } as Job;
 }
 
 /** The template is not kept: it is compared by its hash, in the annotations. */

@@ -18,6 +18,8 @@ export interface Flags {
   /** Who we are in the lease: unique among all operators. */
   readonly identity: string;
   readonly imageRepository: string;
+  /** The operator's own image, which the pods of backups run; undefined: it does not know. */
+  readonly agentImage: string | undefined;
   readonly httpPort: number;
   readonly webhookPort: number;
   readonly logLevel: LogLevel;
@@ -54,6 +56,7 @@ export const USAGE = `Usage: operator [flags]
   --kubeconfig FILE         reach the cluster by this file; without it: the pod's service account, or ~/.kube/config
   --namespace NAME          where the operator is installed, and its own lease lies; default: POD_NAMESPACE, or etcd-operator-system
   --etcd-repository IMAGE   etcd's image without tag; default: ${DEFAULT_IMAGE_REPOSITORY}
+  --agent-image IMAGE       the operator's own image, which the pods of backups run; default: OPERATOR_IMAGE
   --http-port PORT          /metrics, /healthz and /readyz; default: 8080; 0 takes a free one
   --webhook-port PORT       what the API server asks before it stores an EtcdCluster, over HTTPS; default: 9443; 0 takes a free one
   --workers N               passes side by side per controller, 1 to 1000; default: ${WORKERS}
@@ -81,6 +84,7 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
     webhookNamespace: namespace,
     identity: `${hostname()}_${process.pid}_${Math.random().toString(36).slice(2, 10)}`,
     imageRepository: values["etcd-repository"] ?? DEFAULT_IMAGE_REPOSITORY,
+    agentImage: values["agent-image"] ?? env.OPERATOR_IMAGE,
     httpPort: wholeNumber("--http-port", values["http-port"], 8080, 0, 65_535),
     workers: wholeNumber("--workers", values.workers, WORKERS, 1, 1_000),
     kubeRequestsPerSecond: wholeNumber(
@@ -107,6 +111,7 @@ function parse(args: readonly string[]) {
         kubeconfig: { type: "string" },
         namespace: { type: "string" },
         "etcd-repository": { type: "string" },
+        "agent-image": { type: "string" },
         "http-port": { type: "string" },
         "webhook-port": { type: "string" },
         workers: { type: "string" },

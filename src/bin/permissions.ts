@@ -31,7 +31,7 @@ export const PERMISSIONS: readonly Permission[] = [
   // Owner references that block deletion may only be set by who may change the owner's finalizers.
   {
     apiGroups: ["etcd.improbable.io"],
-    resources: ["etcdclusters/finalizers", "etcdpeers/finalizers"],
+    resources: ["etcdclusters/finalizers", "etcdpeers/finalizers", "etcdbackups/finalizers"],
     verbs: ["update"],
   },
   // cluster: one EtcdPeer per member, and its removal; peer: its finalizers and its status
@@ -41,8 +41,8 @@ export const PERMISSIONS: readonly Permission[] = [
     verbs: [...READ, "create", "update", "patch", "delete"],
   },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdpeers/status"], verbs: ["update"] },
-  // migration: stores every EtcdBackup in the version of today
-  { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackups"], verbs: READ },
+  // backup: watches what people write, keeps it until its object is deleted, tells how it goes
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackups"], verbs: [...READ, "patch"] },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackups/status"], verbs: ["update"] },
   // cluster: Services and budget, which goes when nobody wants one; peer: the ReplicaSet
   { apiGroups: [""], resources: ["services"], verbs: [...FOLLOW, "create", "update"] },
@@ -52,6 +52,8 @@ export const PERMISSIONS: readonly Permission[] = [
   { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: [...READ, "create", "patch", "delete"] },
   // peer: fences the running pod, by its annotations; cluster: restarts a member, by deleting its pod
   { apiGroups: [""], resources: ["pods"], verbs: [...FOLLOW, "patch", "delete"] },
+  // backup: the Jobs that take a snapshot, and that delete one
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: [...FOLLOW, "create", "delete"] },
   // peer: which classes there are, for a claim that gets no volume
   { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["list"] },
   // webhooks: tell the API server whom to trust when it asks before it stores an EtcdCluster. No policy can watch over that: the API
@@ -76,8 +78,8 @@ export const PERMISSIONS: readonly Permission[] = [
     verbs: ["update"],
     resourceNames: DEFINITIONS,
   },
-  // events, for people
-  { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
+  // events, for people; backup: what Kubernetes warns of while a Job gets no pod, or its pod no Secret, which stands nowhere else
+  { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch", "list"] },
 ];
 
 /**

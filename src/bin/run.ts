@@ -3,6 +3,8 @@ import { pausedBy } from "#api/pause.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { backupController, backupKeysFor, isOpen } from "#backup/controller.ts";
+import { SOURCE_INDEX } from "#backup/observe.ts";
 import { systemClock } from "#base/clock.ts";
 import { createLog, type Log } from "#base/log.ts";
 import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
@@ -27,6 +29,7 @@ import { type Check, serveHealth } from "#runtime/health.ts";
 import { createMetrics, type Metrics } from "#runtime/metrics.ts";
 import type { PassTools } from "#runtime/pass.ts";
 import { startWebhooks } from "#webhooks/start.ts";
+import { backupMetrics } from "./backup-metrics.ts";
 import { type Caches, createCaches } from "./caches.ts";
 import type { Flags } from "./flags.ts";
 import { exportStatistics, requestTimes } from "./statistics.ts";
@@ -216,6 +219,7 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
     etcd,
     clock,
     imageRepository: flags.imageRepository,
+    agentImage: flags.agentImage,
     replaceAfterMs: flags.replaceAfterMs,
     memberTimeoutMs: flags.memberTimeoutMs,
     onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),
@@ -247,6 +251,20 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
       allKeys: () => keysOf(caches.peers.list()),
       tools,
     }),
+    new ControlLoop({
+      controller: backupController(
+        kube,
+        reads,
+        backupMetrics(tools.metrics.registry, () => caches.backups.list()),
+      ),
+      watches: [
+        { cache: caches.backups, keysFor: ownKey },
+        { cache: caches.clusters, keysFor: (cluster) => keysOf(openBackupsOf(caches, cluster)) },
+        ...[caches.jobs, caches.pods].map((cache) => ({ cache, keysFor: backupKeysFor })),
+      ],
+      allKeys: () => keysOf(caches.backups.list()),
+      tools,
+    }),
   ] as const;
 }
 
@@ -256,6 +274,11 @@ function isPaused(cluster: KubeObject): boolean {
 
 function peersOf(caches: Caches, { metadata }: KubeObject): readonly KubeObject[] {
   return caches.peers.byIndex(CLUSTER_INDEX, `${metadata.namespace}/${metadata.name}`);
+}
+
+/** Those that have ended do not care for their cluster any more. */
+function openBackupsOf(caches: Caches, { metadata }: KubeObject): readonly KubeObject[] {
+  return caches.backups.byIndex(SOURCE_INDEX, `${metadata.namespace}/${metadata.name}`).filter(isOpen);
 }
 
 function ownKey({ metadata }: KubeObject): readonly Key[] {

@@ -96,6 +96,12 @@ function isUidMismatch(status: Status | undefined): boolean {
   return status?.details?.causes?.some((cause) => cause.field === "metadata.uid") === true;
 }
 
+/** Whether nothing can be made in the namespace any more, because it is being deleted. */
+export function isNamespaceGoing(thrown: unknown): boolean {
+  if (!(thrown instanceof OperatorError) || thrown.code !== "KubeInvalid" || !isStatus(thrown.cause)) return false;
+  return thrown.cause.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") === true;
+}
+
 function messageOf({ call, httpCode, status, text }: Refusal): string {
   const said = status?.message ?? (text === undefined || text.trim() === "" ? "no explanation" : text.trim());
   const reason = status?.reason === undefined || status.reason === "" ? "" : ` ${status.reason}`;

@@ -1,6 +1,7 @@
 import type { IValidatingWebhookConfiguration } from "kubernetes-models/admissionregistration.k8s.io/v1";
 import type { ICustomResourceDefinition } from "kubernetes-models/apiextensions.k8s.io/v1";
 import type { IReplicaSet } from "kubernetes-models/apps/v1";
+import type { IJob } from "kubernetes-models/batch/v1";
 import type { ILease } from "kubernetes-models/coordination.k8s.io/v1";
 import type { IEvent } from "kubernetes-models/events.k8s.io/v1";
 import type { IPodDisruptionBudget } from "kubernetes-models/policy/v1";
@@ -138,6 +139,7 @@ export type ReplicaSet = Read<IReplicaSet, NamespacedMeta>;
 export type PodDisruptionBudget = Read<IPodDisruptionBudget, NamespacedMeta>;
 export type Event = Read<IEvent, NamespacedMeta>;
 export type Lease = Read<ILease, NamespacedMeta>;
+export type Job = Read<IJob, NamespacedMeta>;
 export type StorageClass = Read<IStorageClass, ObjectMeta>;
 export type Secret = Read<ISecret, NamespacedMeta>;
 export type ValidatingWebhookConfiguration = Read<IValidatingWebhookConfiguration, ObjectMeta>;
@@ -181,6 +183,7 @@ export const LEASES = resource<Lease>({
   plural: "leases",
   namespaced: true,
 });
+export const JOBS = resource<Job>({ group: "batch", version: "v1", kind: "Job", plural: "jobs", namespaced: true });
 export const STORAGE_CLASSES = resource<StorageClass>({
   group: "storage.k8s.io",
   version: "v1",

@@ -186,11 +186,12 @@ test("a status may have all that the operator tells", async () => {
     phase: "Completed",
     source: "orders",
     objectURL: "s3://backups/x.db",
+    objectKey: "x.db",
     jobName: backup.metadata.name,
     startTime: "2026-01-01T12:00:00Z",
     completionTime: "2026-01-01T12:00:10Z",
     object: {
-      key: "x.db", bytes: 9_000_000_000, storedBytes: 1, sha256: "ab", revision: "9223372036854775807", etcdVersion: "3.6.16",
+      bytes: 9_000_000_000, storedBytes: 1, sha256: "ab", revision: "9223372036854775807", etcdVersion: "3.6.16",
       clusterID: "ab", memberID: "cd", compression: "Zstd", encrypted: true,
     },
     progress: { phase: "Copying", bytesRead: 1, bytesStored: 1, bytesExpected: 2 },

@@ -6,7 +6,6 @@ const time = z.string().meta({ format: "date-time" });
 
 export const backupObjectSchema = z
   .object({
-    key: z.string().describe("Where it lies in its bucket, container or volume. Its manifest is beside it."),
     bytes: z.number().int().describe("Size of the snapshot as etcd sent it."),
     storedBytes: z.number().int().describe("Size of the object."),
     sha256: z.string().describe("Of the snapshot as etcd sent it, in hexadecimal."),
@@ -42,6 +41,10 @@ export const backupStatusSchema = z
       .string()
       .optional()
       .describe("Where the object is, or is to be; Completed says that it is there, and whole."),
+    objectKey: z
+      .string()
+      .optional()
+      .describe("Where it is, or is to be, in its bucket, container or volume: decided once, when the Job is made."),
     jobName: z.string().optional().describe("The Job that does it, in the same namespace."),
     startTime: time.optional().describe("When the operator saw the EtcdBackup first."),
     completionTime: time.optional().describe("When it ended, well or not."),

@@ -1,0 +1,88 @@
+import { AGENT_COMMAND, TASK_VARIABLE } from "#agent/task.ts";
+import { BACKUP_LABEL, GROUP } from "#api/names.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
+import { KEY_FILE } from "#backup/desired/task.ts";
+import { AUTH_KEYS, CREDENTIAL_KEYS, TLS_KEYS } from "#backup/desired/volumes.ts";
+import type { Validation } from "./admission-policy.ts";
+
+// Whoever may make Jobs may run anything, and read any Secret. The operator makes one kind of Job, so all of its shape is fixed here that
+// is not for the EtcdBackup to say. `pod` is the spec of its pods.
+
+const isJob = "variables.resource == 'jobs'";
+
+/** Keys of Secrets that the agent reads, each as a file of its own name. */
+const KEYS = [
+  ...new Set([
+    ...Object.values(CREDENTIAL_KEYS).flatMap(({ must, may }) => [...must, ...may]),
+    ...TLS_KEYS,
+    ...AUTH_KEYS,
+  ]),
+];
+
+function list(texts: readonly string[]): string {
+  return `[${texts.map((text) => `'${text}'`).join(", ")}]`;
+}
+
+function made(expression: string): string {
+  return `!(${isJob}) || !variables.creates || (${expression.replaceAll(/\bpod\./g, "object.spec.template.spec.")})`;
+}
+
+/** What is asked of Jobs. @param image the operator's own, which they run */
+export function jobValidations(image: string): readonly Validation[] {
+  return [
+    { expression: `!(${isJob}) || !variables.updates`, message: "the operator changes no Job" },
+    {
+      expression: `!(${isJob}) || '${BACKUP_LABEL}' in (variables.creates ? variables.labels : variables.oldLabels)`,
+      message: `the operator makes and deletes only Jobs of backups, which have the label ${BACKUP_LABEL}`,
+    },
+    {
+      expression: made(
+        `object.metadata.?ownerReferences.orValue([]).exists(each, each.?controller.orValue(false) && each.kind == '${ETCD_BACKUPS.kind}' && each.apiVersion.startsWith('${GROUP}/'))`,
+      ),
+      message: `a Job of the operator belongs to an ${ETCD_BACKUPS.kind}`,
+    },
+    {
+      expression: made(
+        "pod.containers.size() == 1 && pod.?initContainers.orValue([]).size() == 0" +
+          ` && pod.containers.all(each, each.image == '${image}' && each.?command.orValue([]) == ${list(AGENT_COMMAND)}` +
+          " && each.?args.orValue([]).size() == 0 && ![each.?lifecycle, each.?livenessProbe, each.?readinessProbe, each.?startupProbe].exists(one, one.hasValue()))",
+      ),
+      message: `pods of the operator's Jobs run the agent of ${image}, and nothing else`,
+    },
+    {
+      expression: made(
+        "pod.containers.all(each, each.?envFrom.orValue([]).size() == 0" +
+          ` && each.?env.orValue([]).all(one, one.name == '${TASK_VARIABLE}' && !has(one.valueFrom)))`,
+      ),
+      message: `the environment of pods of the operator's Jobs is ${TASK_VARIABLE}, which holds no secret, and nothing else`,
+    },
+    {
+      // A key under another name could be taken for a password, and be sent to whom the task names.
+      expression: made(
+        "pod.?volumes.orValue([]).all(volume, has(volume.persistentVolumeClaim) || (has(volume.projected)" +
+          " && volume.projected.?sources.orValue([]).all(source, has(source.secret) && source.secret.?items.orValue([]).size() > 0" +
+          ` && source.secret.items.all(item, item.path == '${KEY_FILE}' || (item.path == item.key && item.key in ${list(KEYS)})))))`,
+      ),
+      message:
+        "pods of the operator's Jobs mount claims, and of Secrets only keys that a backup needs, under their own names",
+    },
+    {
+      expression: made("!pod.?automountServiceAccountToken.orValue(true)"),
+      message: "pods of the operator's Jobs get no token",
+    },
+    {
+      expression: made(
+        "!(pod.?hostNetwork.orValue(false) || pod.?hostPID.orValue(false) || pod.?hostIPC.orValue(false))" +
+          " && pod.?resourceClaims.orValue([]).size() == 0 && !has(pod.nodeName) && !has(pod.priorityClassName)" +
+          " && pod.containers.all(each, each.?ports.orValue([]).all(port, port.?hostPort.orValue(0) == 0))",
+      ),
+      message: "pods of the operator's Jobs have nothing of their node, and no place or priority of their own",
+    },
+    {
+      expression: made(
+        "pod.containers.all(each, !each.?securityContext.?allowPrivilegeEscalation.orValue(true) && !each.?securityContext.?capabilities.?add.hasValue())",
+      ),
+      message: "containers of the operator's Jobs do not gain privileges",
+    },
+  ];
+}

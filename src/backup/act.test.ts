@@ -1,0 +1,152 @@
+import { expect, test } from "vitest";
+import { OBJECT_FINALIZER } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import { actOnBackup, type BackupWrites, writeStatus } from "#backup/act.ts";
+import { backupJob, deletionJob } from "#backup/desired/job.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
+import type { BackupStep } from "#backup/step.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { attempt, backup, goodTarget, IMAGE } from "#kit/etcd-backup.ts";
+import { fromRefusal, type Status } from "#kube/error.ts";
+import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
+
+const snapshot = backup();
+const target = goodTarget(snapshot);
+const createJob: BackupStep = { do: "createJob", job: backupJob(snapshot, target, IMAGE) };
+const createDeletionJob: BackupStep = { do: "createDeletionJob", job: deletionJob(snapshot, target, IMAGE) };
+
+interface Request {
+  readonly verb: string;
+  readonly of: string;
+  readonly what?: unknown;
+  readonly options?: object;
+}
+
+/** @returns what was asked of the API server, in order; `create` is refused with `refusal` */
+async function requestsOf(
+  step: BackupStep,
+  of: BackupSnapshot,
+  live: Observed<EtcdBackup> = present(of.backup),
+  refusal?: Status,
+) {
+  const requests: Request[] = [];
+  const note = (
+    verb: string,
+    resource: Resource<KubeObject>,
+    what: unknown,
+    { signal: _, ...options }: { signal: AbortSignal },
+  ) => {
+    requests.push({ verb, of: resource.plural, what, options });
+  };
+  const kube = {
+    find: (resource: Resource<KubeObject>, ref: Ref, options: never) => {
+      note("find", resource, ref, options);
+      return Promise.resolve(live);
+    },
+    create: (resource: Resource<KubeObject>, draft: KubeObject, options: never) => {
+      note("create", resource, draft.metadata.name, options);
+      if (refusal !== undefined)
+        return Promise.reject(fromRefusal({ call: "create jobs", httpCode: 403, status: refusal }));
+      return Promise.resolve(draft);
+    },
+    patch: (resource: Resource<KubeObject>, _ref: Ref, patch: object, options: never) => {
+      note("patch", resource, patch, options);
+      return Promise.resolve(of.backup);
+    },
+    delete: (resource: Resource<KubeObject>, ref: Ref, options: never) => {
+      note("delete", resource, ref, options);
+      return Promise.resolve();
+    },
+    replace: (resource: Resource<KubeObject>, object: KubeObject, options: never) => {
+      note("replace", resource, object, options);
+      return Promise.resolve(object);
+    },
+  } as unknown as BackupWrites;
+  const written = await actOnBackup(kube, step, of, AbortSignal.timeout(1_000));
+  return { requests, written };
+}
+
+const verbs = ({ requests }: { requests: readonly Request[] }) => requests.map(({ verb, of }) => `${verb} ${of}`);
+
+test("createJob: is done for a backup that is there", async () => {
+  expect(verbs(await requestsOf(createJob, snapshot))).toEqual(["find etcdbackups", "create jobs"]);
+});
+
+test("createJob: is not done for a backup that is gone, or going, or another one by now, or cannot be looked for", async () => {
+  const { metadata } = snapshot.backup;
+  const another = { ...snapshot.backup, metadata: { ...metadata, uid: "another" } };
+  const going = { ...snapshot.backup, metadata: { ...metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
+  for (const live of [absent, present(another), present(going)])
+    await expect(requestsOf(createJob, snapshot, live)).rejects.toMatchObject({ code: "KubeConflict" });
+  await expect(requestsOf(createJob, snapshot, unknown("no answer"))).rejects.toMatchObject({
+    code: "KubeUnavailable",
+  });
+});
+
+test("createJob: costs no other request for a backup that was just made", async () => {
+  const young = { ...snapshot, takenAtMs: Date.parse(snapshot.backup.metadata.creationTimestamp ?? "") + 1_000 };
+  expect(verbs(await requestsOf(createJob, young, absent))).toEqual(["create jobs"]);
+});
+
+test("deleteJob: ends this very Job, and its pods", async () => {
+  const { job } = attempt(snapshot, "running");
+  const { requests, written } = await requestsOf({ do: "deleteJob", job }, snapshot);
+  const ref = { namespace: "foo", name: "nightly" };
+  const options = { preconditions: { uid: job.metadata.uid }, propagation: "Background" };
+  expect(requests).toEqual([{ verb: "delete", of: "jobs", what: ref, options }]);
+  expect(written).toMatchObject({ kind: "deleted", ref, uid: job.metadata.uid });
+});
+
+test.each<[BackupStep["do"], readonly string[], readonly string[]]>([
+  ["holdBackup", ["example.com/mine"], ["example.com/mine", OBJECT_FINALIZER]],
+  ["releaseBackup", ["example.com/mine", OBJECT_FINALIZER], ["example.com/mine"]],
+])("%s: changes our finalizer alone, of the backup as it was read", async (what, before, after) => {
+  const { backup: its } = snapshot;
+  const given = { ...snapshot, backup: { ...its, metadata: { ...its.metadata, finalizers: before } } };
+  const { requests } = await requestsOf({ do: what } as BackupStep, given);
+  const { uid, resourceVersion } = its.metadata;
+  expect(requests).toMatchObject([
+    { verb: "patch", of: "etcdbackups", what: { metadata: { finalizers: after } }, options: { type: "merge", preconditions: { uid, resourceVersion } } },
+  ]); // biome-ignore format: a list
+});
+
+const TERMINATING: Status = {
+  kind: "Status",
+  reason: "Forbidden",
+  message: 'jobs.batch "x" is forbidden: unable to create new content in namespace foo because it is being terminated',
+  details: {
+    causes: [
+      { reason: "NamespaceTerminating", message: "namespace foo is being terminated", field: "metadata.namespace" },
+    ],
+  },
+};
+
+test("createDeletionJob: lets the backup go when its namespace goes, in which nothing can be made any more", async () => {
+  const held = backup({ held: true, deleting: true });
+  const { requests, written } = await requestsOf(createDeletionJob, held, present(held.backup), TERMINATING);
+  expect(requests.map(({ verb, of }) => `${verb} ${of}`)).toEqual(["create jobs", "patch etcdbackups"]);
+  expect(requests[1]).toMatchObject({ what: { metadata: { finalizers: [] } } });
+  expect(written).toEqual({ kind: "external" });
+});
+
+test("createDeletionJob: any other refusal is one", async () => {
+  const quota: Status = { kind: "Status", reason: "Forbidden", message: "exceeded quota: q", details: {} };
+  const refused = requestsOf(createDeletionJob, snapshot, absent, quota);
+  await expect(refused).rejects.toMatchObject({
+    code: "KubeInvalid",
+    message: expect.stringContaining("exceeded quota: q"),
+  });
+});
+
+test("the status is written to the object as it was read", async () => {
+  const replaced: unknown[] = [];
+  const kube = {
+    replace: (resource: Resource<KubeObject>, object: KubeObject, { subresource }: { subresource: string }) => {
+      replaced.push({ of: resource.plural, object, subresource });
+      return Promise.resolve(object);
+    },
+  } as unknown as BackupWrites;
+  await writeStatus(kube, snapshot, { phase: "Failed" }, AbortSignal.timeout(1_000));
+  const object = { ...snapshot.backup, status: { phase: "Failed" } };
+  expect(replaced).toEqual([{ of: "etcdbackups", object, subresource: "status" }]);
+});

@@ -1,0 +1,116 @@
+import { OBJECT_FINALIZER } from "#api/names.ts";
+import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
+import type { BackupStep } from "#backup/step.ts";
+import { OperatorError } from "#base/error.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { isNamespaceGoing } from "#kube/error.ts";
+import { JOBS, type Job, type KubeObject, type Resource } from "#kube/kinds.ts";
+import type { Written } from "#runtime/controller.ts";
+
+/** What this room writes to. */
+export type BackupWrites = Pick<KubeClient, "find" | "create" | "replace" | "patch" | "delete">;
+
+/** Does one step: exactly one write, with its precondition. */
+export async function actOnBackup(
+  kube: BackupWrites,
+  step: BackupStep,
+  snapshot: BackupSnapshot,
+  signal: AbortSignal,
+): Promise<Written> {
+  switch (step.do) {
+    case "holdBackup":
+      return await patchFinalizers(kube, snapshot.backup, [...finalizersOf(snapshot.backup), OBJECT_FINALIZER], signal);
+    case "releaseBackup":
+      return await releaseBackup(kube, snapshot.backup, signal);
+    case "createJob":
+      await needBackup(kube, snapshot, signal);
+      return stored(JOBS, await kube.create(JOBS, step.job, { signal }));
+    case "createDeletionJob":
+      return await createDeletionJob(kube, step.job, snapshot, signal);
+    case "deleteJob":
+      return await deleteJob(kube, step.job, signal);
+  }
+}
+
+/** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
+export async function writeStatus(
+  kube: BackupWrites,
+  snapshot: BackupSnapshot,
+  status: EtcdBackupStatus,
+  signal: AbortSignal,
+): Promise<Written> {
+  const backup: EtcdBackup = { ...snapshot.backup, status };
+  return stored(ETCD_BACKUPS, await kube.replace(ETCD_BACKUPS, backup, { signal, subresource: "status" }));
+}
+
+/** A backup younger than this, in milliseconds, was made just now, and its Job is made for the first time. */
+const YOUNG_MS = 30_000;
+
+/**
+ * A create has no precondition that could tell that the cache is behind. What is made for a backup that is gone would store an object that
+ * nobody asks for any more. So the API server is asked first, except for a young backup, which costs no request.
+ */
+async function needBackup(kube: BackupWrites, { backup, takenAtMs }: BackupSnapshot, signal: AbortSignal) {
+  const { namespace, name, uid, creationTimestamp } = backup.metadata;
+  const ageMs = takenAtMs - Date.parse(creationTimestamp ?? "");
+  if (ageMs >= -YOUNG_MS && ageMs < YOUNG_MS) return;
+  const live = await kube.find(ETCD_BACKUPS, { namespace, name }, { signal });
+  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
+  const isThere = live.is === "present" && live.value.metadata.uid === uid;
+  if (isThere && live.value.metadata.deletionTimestamp === undefined) return;
+  throw new OperatorError("KubeConflict", `EtcdBackup ${name} is gone; the cache does not show it yet`);
+}
+
+/**
+ * In a namespace that is being deleted nothing can be made any more, so the object stays, and the EtcdBackup is let go: it would hold the
+ * namespace up for ever. Of the two writes only one is ever carried out.
+ */
+async function createDeletionJob(
+  kube: BackupWrites,
+  job: Extract<BackupStep, { do: "createDeletionJob" }>["job"],
+  { backup }: BackupSnapshot,
+  signal: AbortSignal,
+): Promise<Written> {
+  try {
+    return stored(JOBS, await kube.create(JOBS, job, { signal }));
+  } catch (thrown) {
+    if (!isNamespaceGoing(thrown)) throw thrown;
+    return await releaseBackup(kube, backup, signal);
+  }
+}
+
+/** The uid is a precondition: a Job made again under the same name is another one. Its pods go with it. */
+async function deleteJob(kube: BackupWrites, { metadata }: Job, signal: AbortSignal): Promise<Written> {
+  const { namespace, name, uid } = metadata;
+  await kube.delete(JOBS, { namespace, name }, { signal, preconditions: { uid }, propagation: "Background" });
+  return { kind: "deleted", resource: JOBS, ref: { namespace, name }, uid };
+}
+
+/** Takes our finalizer away, and if it was the last one, the backup goes: the answer is the backup as it was last. */
+async function releaseBackup(kube: BackupWrites, backup: EtcdBackup, signal: AbortSignal): Promise<Written> {
+  const others = finalizersOf(backup).filter((each) => each !== OBJECT_FINALIZER);
+  await patchFinalizers(kube, backup, others, signal);
+  return { kind: "external" };
+}
+
+/** Patches only this very backup, and only as it was read: somebody else's finalizer is never lost. */
+async function patchFinalizers(
+  kube: BackupWrites,
+  { metadata }: EtcdBackup,
+  finalizers: readonly string[],
+  signal: AbortSignal,
+): Promise<Written> {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
+  const patch = { metadata: { finalizers } };
+  return stored(ETCD_BACKUPS, await kube.patch(ETCD_BACKUPS, { namespace, name }, patch, options));
+}
+
+function finalizersOf({ metadata }: EtcdBackup): readonly string[] {
+  return metadata.finalizers ?? [];
+}
+
+function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {
+  return { kind: "stored", resource, object };
+}

@@ -1,0 +1,45 @@
+import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
+import { idleSince, stateOf } from "#backup/job-state.ts";
+import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
+import type { Lack } from "#backup/source.ts";
+import { targetOf } from "#backup/target.ts";
+import { troubleOf } from "#backup/trouble.ts";
+import { failureOf } from "#backup/verdict.ts";
+import type { Job } from "#kube/kinds.ts";
+
+/** When the Job was given up, in milliseconds since 1970. */
+export function deletionFailedAtMs({ metadata, status }: Job): number {
+  const failed = status?.conditions?.find((each) => each.type === "Failed" && each.status === "True");
+  return Date.parse(failed?.lastTransitionTime ?? metadata.creationTimestamp ?? "");
+}
+
+/** So long, in milliseconds, a pod may take to start before that is told as trouble: images take their time. */
+const QUIET_MS = 30_000;
+
+/** Why the object is still there; `undefined` while its deletion goes on as it should. */
+export function whyNotDeleted(snapshot: BackupSnapshot, removing: Attempted): string | undefined {
+  const lack = lackOfDeletion(snapshot, removing);
+  return lack === undefined ? undefined : `${lack.reason}: ${lack.message}`;
+}
+
+function lackOfDeletion(snapshot: BackupSnapshot, removing: Attempted): Lack | undefined {
+  switch (stateOf(removing.job)) {
+    case "succeeded":
+      return undefined;
+    case "failed":
+      return failureOf(snapshot, removing);
+    case "active": {
+      const since = idleSince(removing);
+      const isStarting = since === undefined || snapshot.takenAtMs - since < QUIET_MS;
+      const trouble = troubleOf(snapshot, removing);
+      return isStarting && trouble?.reason === "PodPending" ? undefined : trouble;
+    }
+  }
+}
+
+/** What a person can do about an object that is not deleted. */
+export function letGoText(snapshot: BackupSnapshot): string {
+  const target = targetOf(snapshot);
+  const url = typeof target === "string" ? "the object" : target.url;
+  return `to let the EtcdBackup go and keep ${url}, set its annotation ${KEEP_OBJECT_ANNOTATION} to "true"`;
+}

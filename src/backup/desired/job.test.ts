@@ -1,0 +1,241 @@
+import { describe, expect, test } from "vitest";
+import { AGENT_COMMAND } from "#agent/task.ts";
+import { backupJob, deletionJob } from "#backup/desired/job.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
+import { backup, goodTarget, IMAGE } from "#kit/etcd-backup.ts";
+
+type PodSpec = Readonly<Record<string, never>> & {
+  containers: readonly [Record<string, unknown>];
+  volumes: readonly unknown[];
+};
+
+function made(spec: object = {}, given: Partial<BackupSnapshot> = {}) {
+  const snapshot = backup({ stage: "new", spec, with: given });
+  return backupJob(snapshot, goodTarget(snapshot), IMAGE);
+}
+
+function podOf(job: ReturnType<typeof made>): PodSpec {
+  return job.spec?.template.spec as unknown as PodSpec;
+}
+
+function taskOf(job: ReturnType<typeof made>): Record<string, unknown> {
+  const [{ env }] = podOf(job).containers as [{ env: [{ name: string; value: string }] }];
+  expect(env).toHaveLength(1);
+  expect(env[0].name).toBe("AGENT_TASK");
+  return JSON.parse(env[0].value) as Record<string, unknown>;
+}
+
+/** Of all Secrets: name, key and where it is a file. */
+function filesOf(job: ReturnType<typeof made>): readonly string[] {
+  const { volumes, containers } = podOf(job) as unknown as {
+    volumes: {
+      name: string;
+      projected?: {
+        sources: {
+          secret: { name: string; optional?: boolean; items: { key: string; path: string; mode: number }[] };
+        }[];
+      };
+    }[];
+    containers: [{ volumeMounts: { name: string; mountPath: string }[] }];
+  };
+  return volumes.flatMap(({ name, projected }) => {
+    const at = containers[0].volumeMounts.find((mount) => mount.name === name)?.mountPath;
+    return (projected?.sources ?? []).flatMap(({ secret }) =>
+      secret.items.map(({ key, path, mode }) => {
+        expect(mode).toBe(0o440);
+        return `${secret.name}/${key} -> ${at}/${path}${secret.optional === true ? "?" : ""}`;
+      }),
+    );
+  });
+}
+
+const KEY = "foo/my-etcd/uid-of-cluster/20260101T115900Z-nightly-01234567.db";
+const EXTERNAL = {
+  source: {
+    endpoints: ["https://a:1", "b:2379"],
+    tls: { secretName: "tls", serverName: "etcd" },
+    auth: { secretName: "root" },
+  },
+};
+
+test("the Job is the backup's own, has its name, and says which key it stores", () => {
+  const { metadata, spec, ...kind } = made();
+  expect(kind).toEqual({ apiVersion: "batch/v1", kind: "Job" });
+  const labels = {
+    "app.kubernetes.io/name": "etcd-backup",
+    "app.kubernetes.io/managed-by": "etcd-cluster-operator",
+    "app.kubernetes.io/component": "backup",
+    "etcd.improbable.io/backup-name": "nightly",
+  };
+  expect(metadata).toEqual({
+    namespace: "foo",
+    name: "nightly",
+    labels,
+    annotations: { "etcd.improbable.io/object-key": KEY },
+    ownerReferences: [
+      {
+        apiVersion: "etcd.improbable.io/v1beta1",
+        kind: "EtcdBackup",
+        name: "nightly",
+        uid: "0123456789-uid-of-backup",
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ],
+  });
+  expect(spec?.template.metadata).toEqual({ labels });
+});
+
+test("an attempt that would end like the last one is not made, and those that Kubernetes ends do not count", () => {
+  const { spec } = made();
+  expect(spec).toMatchObject({
+    backoffLimit: 4,
+    podFailurePolicy: {
+      rules: [
+        { action: "FailJob", onExitCodes: { containerName: "agent", operator: "In", values: [2] } },
+        { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
+      ],
+    },
+    template: { spec: { restartPolicy: "Never" } },
+  });
+  expect(spec).not.toHaveProperty("activeDeadlineSeconds");
+  expect(spec).not.toHaveProperty("ttlSecondsAfterFinished");
+  expect(made({ activeDeadlineSeconds: 60 }).spec).toMatchObject({ activeDeadlineSeconds: 60 });
+});
+
+test("the pod runs under restricted pod security, without a token", () => {
+  const { containers, volumes: _, ...spec } = podOf(made());
+  expect(spec).toEqual({
+    restartPolicy: "Never",
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: 30,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: 65_532,
+      runAsGroup: 65_532,
+      fsGroup: 65_532,
+      fsGroupChangePolicy: "OnRootMismatch",
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+  });
+  const [{ env: _env, volumeMounts: _mounts, ...agent }] = containers;
+  expect(containers).toHaveLength(1);
+  expect(agent).toEqual({
+    name: "agent",
+    image: IMAGE,
+    imagePullPolicy: "IfNotPresent",
+    command: AGENT_COMMAND,
+    terminationMessagePolicy: "FallbackToLogsOnError",
+    ports: [{ name: "progress", containerPort: 8080, protocol: "TCP" }],
+    resources: { requests: { cpu: "200m", memory: "160Mi" }, limits: { memory: "256Mi" } },
+    securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
+  });
+  const own = podOf(made({ serviceAccountName: "backup", resources: { limits: { memory: "1Gi" } } }));
+  expect(own).toMatchObject({ serviceAccountName: "backup", automountServiceAccountToken: false });
+  expect(own.containers[0]).toMatchObject({ resources: { limits: { memory: "1Gi" } } });
+});
+
+describe("the task", () => {
+  test("of a cluster names its voters, its ID and its uid", () => {
+    expect(taskOf(made())).toEqual({
+      kind: "backup",
+      backupUID: "0123456789-uid-of-backup",
+      destination: { store: "s3", bucket: "backups", pathStyle: false },
+      key: KEY,
+      credentialsDir: "/run/agent/credentials",
+      source: {
+        endpoints: [0, 1, 2].map((n) => `http://my-etcd-${n}.my-etcd.foo.svc:2379`),
+        clusterID: backup().cluster?.status?.identity?.clusterID,
+      },
+      compression: "None",
+      about: { namespace: "foo", backupName: "nightly", clusterName: "my-etcd", clusterUID: "uid-of-cluster" },
+    });
+  });
+
+  test("leaves learners out", () => {
+    const { cluster } = backup();
+    const members = cluster!.status!.members!.map((each, n) => ({ ...each, learner: n === 1 }));
+    const task = taskOf(made({}, { cluster: { ...cluster!, status: { ...cluster!.status, members } } }));
+    expect(task).toMatchObject({
+      source: { endpoints: [0, 2].map((n) => `http://my-etcd-${n}.my-etcd.foo.svc:2379`) },
+    });
+  });
+
+  test("of another etcd says whom to trust and who logs in, by places of files", () => {
+    const encryption = { keySecret: { name: "key", key: "k" } };
+    const given = { ...EXTERNAL, compression: "Zstd", encryption, destination: { volume: { claimName: "c" } } };
+    const task = taskOf(made(given, { cluster: undefined }));
+    expect(task).toMatchObject({
+      source: {
+        endpoints: ["https://a:1", "http://b:2379"],
+        tlsDir: "/run/agent/source-tls",
+        serverName: "etcd",
+        authDir: "/run/agent/source-auth",
+      },
+      destination: { store: "volume", path: "/volume" },
+      compression: "Zstd",
+      encryption: { keyFile: "/run/agent/encryption/key" },
+      about: { namespace: "foo", backupName: "nightly" },
+    });
+    for (const field of ["clusterID", "clusterName", "clusterUID", "credentialsDir"])
+      expect(JSON.stringify(task)).not.toContain(`"${field}"`);
+  });
+
+  test("without files has no places of files", () => {
+    const task = taskOf(
+      made({ source: { endpoints: ["https://a:1"], tls: {} }, destination: { gcs: { bucket: "bb" } } }),
+    );
+    expect(task.source).toEqual({ endpoints: ["https://a:1"] });
+    expect(task).not.toHaveProperty("credentialsDir");
+    expect(task).not.toHaveProperty("encryption");
+  });
+});
+
+describe("of Secrets the pod has only what it needs, as files:", () => {
+  test.each([
+    [{}, ["s3/AWS_ACCESS_KEY_ID -> /run/agent/credentials/AWS_ACCESS_KEY_ID", "s3/AWS_SECRET_ACCESS_KEY -> /run/agent/credentials/AWS_SECRET_ACCESS_KEY", "s3/AWS_SESSION_TOKEN -> /run/agent/credentials/AWS_SESSION_TOKEN?", "s3/ca.crt -> /run/agent/credentials/ca.crt?"]],
+    [{ destination: { s3: { bucket: "bb" } } }, []],
+    [{ destination: { gcs: { bucket: "bb", credentials: { secretName: "g" } } } }, ["g/credentials.json -> /run/agent/credentials/credentials.json", "g/ca.crt -> /run/agent/credentials/ca.crt?"]],
+    [{ destination: { azure: { account: "acc", container: "con", credentials: { secretName: "a" } } } }, ["a/AZURE_STORAGE_KEY -> /run/agent/credentials/AZURE_STORAGE_KEY?", "a/AZURE_STORAGE_SAS_TOKEN -> /run/agent/credentials/AZURE_STORAGE_SAS_TOKEN?", "a/ca.crt -> /run/agent/credentials/ca.crt?"]],
+    [{ destination: { url: { template: "gs://bb/k" } } }, ["etcd-backup-credentials/credentials.json -> /run/agent/credentials/credentials.json?", "etcd-backup-credentials/ca.crt -> /run/agent/credentials/ca.crt?"]],
+    [{ ...EXTERNAL, destination: { volume: { claimName: "c" } } }, ["tls/ca.crt -> /run/agent/source-tls/ca.crt?", "tls/tls.crt -> /run/agent/source-tls/tls.crt?", "tls/tls.key -> /run/agent/source-tls/tls.key?", "root/username -> /run/agent/source-auth/username", "root/password -> /run/agent/source-auth/password"]],
+    [{ destination: { volume: { claimName: "c" } }, encryption: { keySecret: { name: "k", key: "mine" } } }, ["k/mine -> /run/agent/encryption/key"]],
+  ])("%j", (spec, files) => expect(filesOf(made(spec))).toEqual(files)); // biome-ignore format: a table
+
+  test("and a volume to write to", () => {
+    const { volumes, containers } = podOf(made({ destination: { volume: { claimName: "c", path: "p" } } }));
+    expect(volumes).toEqual([{ name: "destination", persistentVolumeClaim: { claimName: "c" } }]);
+    expect(containers[0].volumeMounts).toEqual([{ name: "destination", mountPath: "/volume" }]);
+  });
+
+  test("which are mounted so that nobody writes to them", () => {
+    const { containers, volumes } = podOf(made(EXTERNAL));
+    const mounts = containers[0].volumeMounts as { name: string; readOnly?: boolean }[];
+    expect(mounts.map(({ name, readOnly }) => [name, readOnly])).toEqual(
+      ["credentials", "source-tls", "source-auth"].map((name) => [name, true]),
+    );
+    for (const volume of volumes) expect(volume).toMatchObject({ projected: { defaultMode: 0o440 } });
+  });
+});
+
+test("the Job that deletes has the uid in its name, and of Secrets only what the store asks for", () => {
+  const snapshot = backup({
+    spec: { ...EXTERNAL, encryption: { keySecret: { name: "key" } }, activeDeadlineSeconds: 5 },
+  });
+  const job = deletionJob(snapshot, goodTarget(snapshot), IMAGE);
+  expect(job.metadata).toMatchObject({
+    name: "delete-0123456789-uid-of-backup",
+    ownerReferences: [{ kind: "EtcdBackup" }],
+  });
+  expect(job.metadata).not.toHaveProperty("annotations");
+  expect(job.spec).not.toHaveProperty("activeDeadlineSeconds");
+  expect(taskOf(job)).toEqual({
+    kind: "delete",
+    backupUID: "0123456789-uid-of-backup",
+    destination: { store: "s3", bucket: "backups", pathStyle: false },
+    key: goodTarget(snapshot).key,
+    credentialsDir: "/run/agent/credentials",
+  });
+  expect(filesOf(job).every((file) => file.startsWith("s3/"))).toBe(true);
+});

@@ -1,0 +1,16 @@
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
+import { apiVersionOf, type OwnerReference } from "#kube/kinds.ts";
+
+/** The reference by which the garbage collector deletes a Job with its EtcdBackup. */
+export function ownedBy({ backup }: BackupSnapshot): OwnerReference {
+  const { name, uid } = backup.metadata;
+  return {
+    apiVersion: apiVersionOf(ETCD_BACKUPS),
+    kind: ETCD_BACKUPS.kind,
+    name,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}

@@ -1,0 +1,60 @@
+import type { BackupTask, DeleteTask, EtcdSource } from "#agent/task.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
+import { endpointsOf } from "#backup/source.ts";
+import type { Target } from "#backup/target.ts";
+
+/** Where files of Secrets are in the pod: the agent gets no secret in another way. */
+export const MOUNTS = {
+  credentials: "/run/agent/credentials",
+  encryption: "/run/agent/encryption",
+  sourceTLS: "/run/agent/source-tls",
+  sourceAuth: "/run/agent/source-auth",
+} as const;
+
+/** The file with the key below its mount. */
+export const KEY_FILE = "key";
+
+/** What the agent is asked to do; no secret is in it. */
+export function backupTask(snapshot: BackupSnapshot, target: Target): BackupTask {
+  const { backup, cluster } = snapshot;
+  const { namespace, name } = backup.metadata;
+  const { source, compression, encryption } = backup.spec;
+  return {
+    kind: "backup",
+    ...placeOf(snapshot, target),
+    source: sourceOf(snapshot),
+    compression,
+    ...(encryption === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
+    about: {
+      namespace,
+      backupName: name,
+      ...(source.clusterName === undefined ? {} : { clusterName: source.clusterName }),
+      ...(cluster === undefined ? {} : { clusterUID: cluster.metadata.uid }),
+    },
+  };
+}
+
+export function deleteTask(snapshot: BackupSnapshot, target: Target): DeleteTask {
+  return { kind: "delete", ...placeOf(snapshot, target) };
+}
+
+function placeOf({ backup }: BackupSnapshot, { location, key, credentials }: Target) {
+  return {
+    backupUID: backup.metadata.uid,
+    destination: location,
+    key,
+    ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
+  };
+}
+
+function sourceOf(snapshot: BackupSnapshot): EtcdSource {
+  const { source } = snapshot.backup.spec;
+  const clusterID = snapshot.cluster?.status?.identity?.clusterID;
+  return {
+    endpoints: endpointsOf(snapshot),
+    ...(source.clusterName === undefined || clusterID === undefined ? {} : { clusterID }),
+    ...(source.tls?.secretName === undefined ? {} : { tlsDir: MOUNTS.sourceTLS }),
+    ...(source.tls?.serverName === undefined ? {} : { serverName: source.tls.serverName }),
+    ...(source.auth === undefined ? {} : { authDir: MOUNTS.sourceAuth }),
+  };
+}

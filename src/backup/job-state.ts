@@ -1,0 +1,81 @@
+import { type AgentReport, reportIn } from "#agent/report.ts";
+import { AGENT_CONTAINER } from "#api/names.ts";
+import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
+import type { Job, Pod } from "#kube/kinds.ts";
+import { currentPod, lastWords } from "#kube/pod.ts";
+
+// What the Job controller and the kubelet say of an attempt. The agent's own words are its termination message, written by a pod: they
+// count only when they can be read.
+
+/** How far the Job is, by the word of its controller. */
+export function stateOf({ status }: Job): "active" | "succeeded" | "failed" {
+  if (conditionOf(status, "Complete") !== undefined) return "succeeded";
+  return conditionOf(status, "Failed") === undefined ? "active" : "failed";
+}
+
+/** Why the Job has failed, by its controller: reason and message. */
+export function failedBecause({ status }: Job): { readonly reason: string; readonly message: string } {
+  const { reason = "no reason given", message = "no message" } = conditionOf(status, "Failed") ?? {};
+  return { reason, message };
+}
+
+function conditionOf(status: Job["status"], type: string) {
+  return status?.conditions?.find((each) => each.type === type && each.status === "True");
+}
+
+/** Pods that may still store something. */
+export function storingPods(snapshot: BackupSnapshot): readonly Pod[] {
+  const { taking, orphans } = snapshot;
+  const own = taking !== undefined && isOwned(snapshot, taking.job) ? taking.pods : [];
+  return [...orphans, ...own].filter((pod) => !hasEnded(pod));
+}
+
+/** Whether the pod has ended. */
+export function hasEnded({ status }: Pod): boolean {
+  return status?.phase === "Failed" || status?.phase === "Succeeded";
+}
+
+/** The pod that is at work, or is to be; `undefined` when all have ended, or there is none. */
+export function workingPod({ pods }: Attempted): Pod | undefined {
+  return currentPod(pods.filter((pod) => !hasEnded(pod)));
+}
+
+/** What the agent said when it ended last. */
+export function reportOf({ pods }: Attempted): AgentReport | undefined {
+  const last = lastEnded(pods);
+  const [words = ""] = last === undefined ? [] : lastWords(last, AGENT_CONTAINER);
+  return reportIn(words);
+}
+
+/** Of those that have ended, who succeeded, or else who was made last. */
+export function lastEnded(pods: readonly Pod[]): Pod | undefined {
+  const ended = pods.filter(hasEnded);
+  return ended.find(({ status }) => status?.phase === "Succeeded") ?? currentPod(ended);
+}
+
+/** Since when nothing of the Job runs, in milliseconds since 1970; `undefined` while its agent runs. */
+export function idleSince(attempted: Attempted): number | undefined {
+  const { job, pods } = attempted;
+  const pod = workingPod(attempted);
+  const isAtWork = pod !== undefined && pod.metadata.deletionTimestamp === undefined && isRunning(pod);
+  if (isAtWork) return undefined;
+  const times = [
+    job.metadata.creationTimestamp,
+    pod?.metadata.deletionTimestamp ?? pod?.metadata.creationTimestamp,
+    ...pods.flatMap(endOf),
+  ];
+  return Math.max(...times.flatMap((time) => (time === undefined ? [] : [Date.parse(time)])));
+}
+
+export function isRunning({ status }: Pod): boolean {
+  return agentOf(status)?.state?.running !== undefined;
+}
+
+function endOf({ status }: Pod): readonly string[] {
+  const finishedAt = agentOf(status)?.state?.terminated?.finishedAt;
+  return finishedAt === undefined ? [] : [finishedAt];
+}
+
+export function agentOf(status: Pod["status"]) {
+  return status?.containerStatuses?.find(({ name }) => name === AGENT_CONTAINER);
+}

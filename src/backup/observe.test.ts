@@ -1,0 +1,229 @@
+import { createServer, type Server } from "node:http";
+import { expect, test } from "vitest";
+import { CLUSTER_LABEL } from "#api/names.ts";
+import { backupController, backupKeysFor, isOpen } from "#backup/controller.ts";
+import { type BackupReads, observeBackup } from "#backup/observe.ts";
+import { ProgressReader } from "#backup/progress.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
+import { OperatorError } from "#base/error.ts";
+import { claim, cluster, NOW } from "#kit/cluster.ts";
+import { agentPod, attempt, backup, endedPod, FULL, IMAGE, removal } from "#kit/etcd-backup.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import type { KubeObject, Pod, Ref } from "#kube/kinds.ts";
+
+const KEY = { namespace: "foo", name: "nightly" };
+const signal = new AbortController().signal;
+const answer = { phase: "Copying", bytesRead: 1, bytesStored: 1, bytesExpected: 2, since: "2026-01-01T11:59:55Z" };
+
+interface World {
+  readonly snapshot?: BackupSnapshot;
+  readonly pods?: readonly Pod[];
+  readonly claims?: readonly KubeObject[];
+  /** What the API server says of events. */
+  readonly list?: () => Promise<unknown>;
+  readonly nowMs?: number;
+  /** What the agent answers. */
+  readonly ask?: () => Promise<string>;
+}
+
+async function look(world: World = {}) {
+  const { taking, removing, backup: its } = world.snapshot ?? backup();
+  const asked: unknown[] = [];
+  const listed: unknown[] = [];
+  const view = (objects: readonly (KubeObject | undefined)[]) => ({
+    get: ({ name }: Ref) => objects.find((each) => each?.metadata.name === name),
+    byIndex: (_index: string, value: string) => (value === "foo/nightly" ? objects : []),
+  });
+  const reads = {
+    backups: view([its]),
+    clusters: view([cluster().cluster]),
+    claims: view(world.claims ?? []),
+    jobs: view([taking?.job, removing?.job]),
+    pods: view(world.pods ?? [...(taking?.pods ?? []), ...(removing?.pods ?? [])]),
+    kube: {
+      list: (_: unknown, query: unknown) => {
+        listed.push(query);
+        return (world.list ?? (() => Promise.resolve({ items: [] })))();
+      },
+    },
+    clock: { wallMs: () => world.nowMs ?? NOW },
+    agentImage: IMAGE,
+  } as unknown as BackupReads;
+  const reader = new ProgressReader(new FakeClock(), (address) => {
+    asked.push(address);
+    return (world.ask ?? (() => Promise.resolve(JSON.stringify(answer))))();
+  });
+  const seen = await observeBackup(reads, reader, KEY, signal);
+  return { asked, listed, seen: seen.is === "present" ? seen.value : undefined };
+}
+
+test("of the Jobs and pods it sees the backup's own, and asks the agent that runs how far it is", async () => {
+  const { seen, asked, listed } = await look();
+  expect(seen).toMatchObject({ ...backup(), cluster: { metadata: { name: "my-etcd" } }, progress: answer });
+  expect(asked).toEqual(["10.0.0.9:8080"]);
+  expect(listed).toEqual([]);
+});
+
+test("an EtcdBackup that is gone is absent", async () => {
+  const reads = { backups: { get: () => undefined } } as unknown as BackupReads;
+  const reader = new ProgressReader(new FakeClock());
+  expect(await observeBackup(reads, reader, KEY, signal)).toEqual({ is: "absent" });
+});
+
+test("no cluster is looked for that is not named", async () => {
+  const snapshot = backup({ spec: { source: { endpoints: ["http://my-etcd:2379"] } } });
+  expect((await look({ snapshot })).seen?.cluster).toBeUndefined();
+});
+
+test("pods are told apart by their Jobs; who has none and has not ended is an orphan", async () => {
+  const base = backup({ stage: "succeeded", spec: { objectPolicy: "Delete" }, deleting: true, held: true });
+  const snapshot = { ...base, removing: removal(base, "running") };
+  const { job } = attempt(backup(), "running");
+  const gone = { ...job, metadata: { ...job.metadata, uid: "gone" } };
+  const orphan = agentPod(gone, { phase: "Running" }, { running: {} }, { uid: "orphan" });
+  const pods = [...snapshot.taking!.pods, ...snapshot.removing.pods, orphan, endedPod(gone, 1, FULL)];
+  const { seen, asked } = await look({ snapshot, pods });
+  expect(seen?.taking?.pods).toEqual(snapshot.taking?.pods);
+  expect(seen?.removing?.pods).toEqual(snapshot.removing.pods);
+  expect(seen?.orphans).toEqual([orphan]);
+  expect(asked).toEqual(["10.0.0.9:8080"]); // the one that deletes
+});
+
+test("a claim of a member is seen as a destination, and no other one", async () => {
+  const snapshot = backup({ spec: { destination: { volume: { claimName: "my-etcd-0" } } } });
+  const kept = claim("my-etcd-0");
+  const members = { ...kept, metadata: { ...kept.metadata, labels: { [CLUSTER_LABEL]: "my-etcd" } } };
+  expect((await look({ snapshot, claims: [members] })).seen?.memberClaim).toBe(members);
+  expect(
+    (await look({ snapshot, claims: [{ ...kept, metadata: { ...kept.metadata, labels: {} } }] })).seen?.memberClaim,
+  ).toBeUndefined();
+  expect((await look({ claims: [members] })).seen?.memberClaim).toBeUndefined();
+});
+
+const MADE_MS = Date.parse("2026-01-01T11:59:50Z");
+const events = () =>
+  Promise.resolve({
+    items: [
+      { note: "second", deprecatedLastTimestamp: "2026-01-01T11:59:52Z" },
+      { note: "first", series: { lastObservedTime: "2026-01-01T11:59:55.000000Z" } },
+      { note: "fourth", eventTime: "2026-01-01T11:59:50.000000Z" },
+      { reason: "Third", eventTime: "2026-01-01T11:59:51.000000Z" },
+    ],
+  });
+
+test("what Kubernetes warns of is asked for when no pod gets on: of the Job, or of its pod", async () => {
+  const made = await look({ snapshot: backup({ stage: "made" }), list: events, nowMs: MADE_MS + 5_000 });
+  const { job } = attempt(backup(), "made");
+  expect(made.listed).toEqual([{ namespace: "foo", fieldSelector: `regarding.uid=${job.metadata.uid},type=Warning` }]);
+  expect(made.seen?.warnings).toEqual(["first", "second", "Third"]);
+  const starting = await look({ snapshot: backup({ stage: "starting" }), list: events, nowMs: MADE_MS + 5_000 });
+  expect(starting.listed).toMatchObject([{ fieldSelector: "regarding.uid=uid-of-pod-of-nightly,type=Warning" }]);
+  expect(starting.asked).toEqual([]);
+});
+
+test("a Job that is young, at work or over is nothing to ask about", async () => {
+  expect((await look({ snapshot: backup({ stage: "made" }), list: events, nowMs: MADE_MS + 4_999 })).listed).toEqual(
+    [],
+  );
+  for (const stage of ["running", "succeeded", "failed", "new"] as const)
+    expect((await look({ snapshot: backup({ stage }), list: events, nowMs: MADE_MS + 60_000 })).listed).toEqual([]);
+});
+
+test("a backup is looked at without events that cannot be had", async () => {
+  const fail = (code: "KubeForbidden" | "Cancelled") => () => Promise.reject(new OperatorError(code, "no"));
+  const world = { snapshot: backup({ stage: "made" }), nowMs: MADE_MS + 60_000 } as const;
+  expect((await look({ ...world, list: fail("KubeForbidden") })).seen?.warnings).toEqual([]);
+  await expect(look({ ...world, list: fail("Cancelled") })).rejects.toMatchObject({ code: "Cancelled" });
+});
+
+test("an agent that does not answer, or answers something else, is no trouble", async () => {
+  expect((await look({ ask: () => Promise.reject(new Error("no route")) })).seen?.progress).toBeUndefined();
+  expect((await look({ ask: () => Promise.resolve("<html>") })).seen?.progress).toBeUndefined();
+});
+
+test("an agent is asked every five seconds at most, and another one at once", async () => {
+  const clock = new FakeClock();
+  let asked = 0;
+  const reader = new ProgressReader(clock, () => {
+    asked += 1;
+    return Promise.resolve(JSON.stringify({ ...answer, bytesRead: asked }));
+  });
+  const [pod] = attempt(backup(), "running").pods;
+  const other = { ...pod!, metadata: { ...pod!.metadata, uid: "other" } };
+  expect((await reader.of(pod!, signal))?.bytesRead).toBe(1);
+  await clock.advance(4_999);
+  expect((await reader.of(pod!, signal))?.bytesRead).toBe(1);
+  expect((await reader.of(other, signal))?.bytesRead).toBe(2);
+  await clock.advance(1);
+  expect((await reader.of(pod!, signal))?.bytesRead).toBe(3);
+  const noAddress = agentPod(attempt(backup(), "running").job, { phase: "Running" }, { running: {} }, { uid: "new" });
+  expect(await reader.of(noAddress, signal)).toBeUndefined();
+  expect(asked).toBe(3);
+});
+
+/** Serves on a port of its own; the reader asks at a fixed one, so this asks by the default way only through it. */
+async function served(body: string, delayMs: number): Promise<Server> {
+  const server = createServer((_request, response) => {
+    setTimeout(() => response.end(body), delayMs);
+  });
+  await new Promise<void>((done, failed) => server.once("error", failed).listen(8080, "127.0.0.77", done));
+  return server;
+}
+
+test.each([
+  ["answers", JSON.stringify(answer), 0, answer],
+  ["answers too much", JSON.stringify({ ...answer, more: "x".repeat(10_000) }), 0, undefined],
+  ["is too slow", JSON.stringify(answer), 5_000, undefined],
+])("over HTTP, an agent that %s", async (_, body, delayMs, expected) => {
+  const server = await served(body, delayMs);
+  try {
+    const [pod] = attempt(backup(), "running").pods;
+    const at = { ...pod!, status: { ...pod!.status, podIP: "127.0.0.77" } } as Pod;
+    expect(await new ProgressReader(new FakeClock()).of(at, signal)).toEqual(expected);
+  } finally {
+    server.closeAllConnections();
+    await new Promise((done) => server.close(done));
+  }
+});
+
+test("a change of a Job or a pod concerns the backup of its label, or of its owner", () => {
+  const { job, pods } = attempt(backup(), "running");
+  expect(backupKeysFor(job)).toEqual([KEY]);
+  expect(backupKeysFor(pods[0]!)).toEqual([KEY]);
+  expect(backupKeysFor({ ...job, metadata: { ...job.metadata, labels: {} } })).toEqual([KEY]);
+  expect(backupKeysFor({ ...pods[0]!, metadata: { ...pods[0]!.metadata, labels: {} } })).toEqual([]);
+});
+
+test("only what has not ended cares for its cluster", () => {
+  expect(isOpen(backup().backup)).toBe(true);
+  for (const phase of ["Completed", "Failed"] as const)
+    expect(isOpen(backup({ status: { phase } }).backup)).toBe(false);
+});
+
+test("the end of a backup is told once, when its status says so, and a status that says nothing new is not written", async () => {
+  const ended: unknown[] = [];
+  let writes = 0;
+  const kube = {
+    replace: (_: unknown, object: unknown) => {
+      writes += 1;
+      return Promise.resolve(object);
+    },
+  };
+  const room = backupController(kube as never, { clock: new FakeClock() } as never, (status) =>
+    ended.push(status.phase),
+  );
+  const [open, over] = [backup({ status: { phase: "BackingUp" } }), backup({ status: { phase: "Completed" } })];
+  await room.writeStatus(open, { phase: "BackingUp" }, signal);
+  expect([writes, ended]).toEqual([0, []]);
+  await room.writeStatus(open, { phase: "BackingUp", source: "a" }, signal);
+  expect([writes, ended]).toEqual([1, []]);
+  await room.writeStatus(open, { phase: "Completed" }, signal);
+  expect([writes, ended]).toEqual([2, ["Completed"]]);
+  await room.writeStatus(over, { phase: "Completed", source: "a" }, signal);
+  expect([writes, ended]).toEqual([3, ["Completed"]]);
+  expect(room.subject(open)).toMatchObject({
+    kind: "EtcdBackup",
+    name: "nightly",
+    apiVersion: "etcd.improbable.io/v1beta1",
+  });
+});

@@ -1,0 +1,127 @@
+import type { Progress } from "#agent/report.ts";
+import { backupJobName, CLUSTER_LABEL, deletionJobName } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { hasEnded, idleSince, isRunning, stateOf, workingPod } from "#backup/job-state.ts";
+import type { ProgressReader } from "#backup/progress.ts";
+import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
+import type { Clock } from "#base/clock.ts";
+import { hasCode, OperatorError } from "#base/error.ts";
+import { absent, type Observed, present } from "#base/observed.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { controllerOf, EVENTS, type Job, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
+import type { CacheView, Key } from "#runtime/controller.ts";
+
+/** By backup: `namespace/name` of the EtcdBackup. */
+export const BACKUP_INDEX = "backup";
+/** Backups by the EtcdCluster of which they are: `namespace/name` of it. */
+export const SOURCE_INDEX = "source";
+
+export interface BackupReads {
+  readonly backups: CacheView<EtcdBackup>;
+  readonly clusters: CacheView<EtcdCluster>;
+  readonly claims: CacheView<PersistentVolumeClaim>;
+  readonly jobs: CacheView<Job>;
+  readonly pods: CacheView<Pod>;
+  /** For what Kubernetes warns of while no pod gets on: nobody else says which quota or Secret it is. */
+  readonly kube: Pick<KubeClient, "list">;
+  readonly clock: Clock;
+  /** The operator's own image. */
+  readonly agentImage: string | undefined;
+}
+
+/** After this time without a pod at work Kubernetes is asked what it warns of, in milliseconds: an image takes its time. */
+const WARNINGS_AFTER_MS = 5_000;
+/** A message is read by people. */
+const MAX_WARNINGS = 3;
+
+/** Everything that one decision may use. Cached objects cost nothing; the agent and Kubernetes' events are asked while the Job is at work. */
+export async function observeBackup(
+  reads: BackupReads,
+  progress: ProgressReader,
+  key: Key,
+  signal: AbortSignal,
+): Promise<Observed<BackupSnapshot>> {
+  const backup = reads.backups.get(key);
+  if (backup === undefined) return absent;
+  const { namespace, name } = key;
+  const pods = reads.pods.byIndex(BACKUP_INDEX, `${namespace}/${name}`);
+  const jobNamed = (job: string) => attempted(reads.jobs.get({ namespace, name: job }), pods);
+  const [taking, removing] = [jobNamed(backupJobName(name)), jobNamed(deletionJobName(backup.metadata.uid))];
+  const owners = [taking, removing].map((each) => each?.job.metadata.uid);
+  const takenAtMs = reads.clock.wallMs();
+  const active = backup.metadata.deletionTimestamp === undefined ? taking : removing;
+  const [agentsWord, warnings] = await Promise.all([
+    progressOf(progress, active, signal),
+    warningsOf(reads, active, takenAtMs, signal),
+  ]);
+  return present({
+    takenAtMs,
+    backup,
+    cluster: clusterOf(reads, backup),
+    taking,
+    removing,
+    orphans: pods.filter((pod) => !hasEnded(pod) && !owners.includes(controllerOf(pod)?.uid)),
+    memberClaim: memberClaimOf(reads, backup),
+    warnings,
+    progress: agentsWord,
+    agentImage: reads.agentImage,
+  });
+}
+
+function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | undefined {
+  if (job === undefined) return undefined;
+  return { job, pods: pods.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid) };
+}
+
+function clusterOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): EtcdCluster | undefined {
+  const { clusterName } = spec.source;
+  return clusterName === undefined ? undefined : clusters.get({ namespace: metadata.namespace, name: clusterName });
+}
+
+function memberClaimOf({ claims }: BackupReads, { metadata, spec }: EtcdBackup): PersistentVolumeClaim | undefined {
+  const { volume } = spec.destination;
+  if (volume === undefined) return undefined;
+  const claim = claims.get({ namespace: metadata.namespace, name: volume.claimName });
+  return claim?.metadata.labels?.[CLUSTER_LABEL] === undefined ? undefined : claim;
+}
+
+async function progressOf(
+  reader: ProgressReader,
+  active: Attempted | undefined,
+  signal: AbortSignal,
+): Promise<Progress | undefined> {
+  const pod = active === undefined ? undefined : workingPod(active);
+  return pod === undefined || !isRunning(pod) ? undefined : await reader.of(pod, signal);
+}
+
+/** They explain what hinders a pod and decide nothing, so a backup is looked at without them, too. */
+async function warningsOf(
+  { kube }: BackupReads,
+  active: Attempted | undefined,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (active === undefined || stateOf(active.job) !== "active") return [];
+  const since = idleSince(active);
+  if (since === undefined || nowMs - since < WARNINGS_AFTER_MS) return [];
+  const { namespace, uid } = (workingPod(active) ?? active.job).metadata;
+  try {
+    const query = { namespace, fieldSelector: `regarding.uid=${uid},type=Warning` };
+    const { items } = await kube.list(EVENTS, query, { signal });
+    const latest = items.toSorted((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1)).slice(0, MAX_WARNINGS);
+    return latest.map(({ note, reason }) => note ?? reason ?? "no reason given");
+  } catch (thrown) {
+    if (!(thrown instanceof OperatorError) || hasCode(thrown, "Cancelled", "Bug")) throw thrown;
+    return [];
+  }
+}
+
+/** Kubernetes' own components write the older fields. */
+function timeOf(event: {
+  eventTime?: string;
+  series?: { lastObservedTime?: string };
+  deprecatedLastTimestamp?: string;
+}): string {
+  return event.series?.lastObservedTime ?? event.deprecatedLastTimestamp ?? event.eventTime ?? "";
+}

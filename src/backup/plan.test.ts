@@ -1,0 +1,116 @@
+import { expect, test } from "vitest";
+import { CLUSTER_LABEL, KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
+import { BACKUP_RULES, planBackup } from "#backup/plan.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
+import type { BackupStep } from "#backup/step.ts";
+import { claim } from "#kit/cluster.ts";
+import { agentPod, attempt, available, backup, endedPod, FULL, isAvailable, removal } from "#kit/etcd-backup.ts";
+import { planText } from "#kit/plan-text.ts";
+import type { Job } from "#kube/kinds.ts";
+
+function stepText(step: BackupStep): string {
+  return "job" in step ? `${step.do} ${step.job.metadata.name}` : step.do;
+}
+
+const DELETE = { objectPolicy: "Delete" };
+const ENDED = { phase: "Failed", jobName: "nightly" } as const;
+const MADE = { phase: "BackingUp", jobName: "nightly" } as const;
+const KEEP = { [KEEP_OBJECT_ANNOTATION]: "true" };
+const MINUTE = 60_000;
+const job = attempt(backup(), "running").job;
+
+/** Being deleted, and held until its object is deleted. */
+function going(given: Parameters<typeof backup>[0] = {}): BackupSnapshot {
+  return backup({ status: MADE, ...given, spec: { ...DELETE, ...given.spec }, deleting: true, held: true });
+}
+
+function withJob(snapshot: BackupSnapshot, metadata: object): BackupSnapshot {
+  const { taking } = snapshot;
+  return {
+    ...snapshot,
+    taking: { ...taking!, job: { ...taking!.job, metadata: { ...taking!.job.metadata, ...metadata } } as Job },
+  };
+}
+
+function later(snapshot: BackupSnapshot, ms: number): BackupSnapshot {
+  return { ...snapshot, takenAtMs: snapshot.takenAtMs + ms };
+}
+
+function removing(stage: Parameters<typeof removal>[1], given: Parameters<typeof backup>[0] = {}): BackupSnapshot {
+  const snapshot = going({ stage: "succeeded", ...given });
+  return { ...snapshot, removing: removal(snapshot, stage) };
+}
+
+const kept = claim("my-etcd-0");
+const memberClaim = { ...kept, metadata: { ...kept.metadata, labels: { [CLUSTER_LABEL]: "my-etcd" } } };
+const failedRemoval = removing("failed");
+const cases: { name: string; given: BackupSnapshot; expect: string; because?: string | RegExp }[] = [
+  { name: "makes the Job", given: backup({ stage: "new" }), expect: "create-job: createJob nightly", because: /^a snapshot of my-etcd is taken, and stored as s3:\/\/backups\/foo/ },
+  { name: "makes the Job of an etcd of somebody else", given: backup({ stage: "new", spec: { source: { endpoints: ["http://a:2379"] } }, with: { cluster: undefined } }), expect: "create-job: createJob nightly" },
+  { name: "waits while the agent is at work", given: backup(), expect: "wait: await-job", because: "a snapshot is being taken and stored" },
+  { name: "waits for the pod", given: backup({ stage: "made" }), expect: "wait: await-job", because: "its pod is not made yet" },
+  { name: "warns of a quota", given: backup({ stage: "made", with: { warnings: ["exceeded quota: q"] } }), expect: "warn: await-job", because: "its pod cannot be made: exceeded quota: q" },
+  { name: "warns of a Secret that is not there", given: backup({ stage: "starting", with: { warnings: ['MountVolume.SetUp failed: secret "s3" not found'] } }), expect: "warn: await-job", because: /of s3: MountVolume/ },
+  { name: "gives a Job up that gets no pod in ten minutes", given: later(backup({ stage: "made", with: { warnings: ["exceeded quota: q"] } }), 10 * MINUTE), expect: "warn: backup-failed", because: /^PodRefused: its pod cannot be made: exceeded quota: q; it was waited for 10 minutes$/ },
+  { name: "says that it is completed", given: backup({ stage: "succeeded" }), expect: "wait: backup-completed" },
+  { name: "says that it has failed", given: backup({ stage: "failed" }), expect: "warn: backup-failed", because: "NoSpace: the bucket is full" },
+  { name: "leaves alone what is completed", given: backup({ stage: "succeeded", status: { phase: "Completed" } }), expect: "settled" },
+  { name: "leaves alone what has failed", given: backup({ stage: "failed", status: ENDED }), expect: "settled" },
+  { name: "makes no Job anew for what has failed", given: backup({ stage: "new", status: ENDED }), expect: "settled" },
+  { name: "ends the Job of what was given up", given: backup({ stage: "made", status: ENDED }), expect: "stop-job: deleteJob nightly" },
+  { name: "ends a Job once", given: withJob(backup({ status: ENDED }), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "settled" },
+  { name: "never ends somebody else's Job", given: withJob(backup({ status: ENDED }), { ownerReferences: [] }), expect: "settled" },
+  { name: "warns of a Job of its name that nobody manages", given: withJob(backup(), { ownerReferences: [] }), expect: "warn: job-taken", because: "Job nightly exists already: nobody manages it" },
+  { name: "warns of a Job of an earlier backup", given: withJob(backup(), { ownerReferences: [{ kind: "EtcdBackup", name: "nightly", uid: "old", controller: true }] }), expect: "warn: job-taken", because: "EtcdBackup nightly (uid old) manages it" },
+  { name: "waits for a cluster", given: backup({ stage: "new", with: { cluster: undefined } }), expect: "warn: await-source", because: "there is no EtcdCluster my-etcd in this namespace" },
+  { name: "waits for a quorum", given: backup({ stage: "new", with: { cluster: available({ conditions: [isAvailable("False", "QuorumLost")] }) } }), expect: "warn: await-source", because: "two of three members answer" },
+  { name: "gives a cluster up that is not there in ten minutes", given: later(backup({ stage: "new", with: { cluster: undefined } }), 10 * MINUTE), expect: "warn: backup-failed", because: /^ClusterNotFound: .*; it was waited for 10 minutes$/ },
+  { name: "asks a cluster no more once the Job is made", given: backup({ with: { cluster: undefined } }), expect: "wait: await-job" },
+  { name: "waits for the operator's image", given: backup({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-image", because: "--agent-image" },
+  { name: "holds a backup whose object is to go with it", given: backup({ stage: "new", spec: DELETE }), expect: "hold-backup: holdBackup" },
+  { name: "then makes its Job", given: backup({ stage: "new", spec: DELETE, held: true }), expect: "create-job: createJob nightly" },
+  { name: "refuses an unknown placeholder", given: backup({ stage: "new", spec: { destination: { url: { template: "s3://b/{{ .Foo }}" } } } }), expect: "warn: backup-failed", because: "SpecRefused: spec.destination.url.template has {{ .Foo }}; it may have {{ .Namespace }}" },
+  { name: "refuses a member's claim", given: backup({ stage: "new", spec: { destination: { volume: { claimName: "my-etcd-0" } } }, with: { memberClaim } }), expect: "warn: backup-failed", because: "holds the data of a member of EtcdCluster my-etcd" },
+  { name: "lets a backup go that keeps its object", given: backup({ deleting: true }), expect: "settled" },
+  { name: "makes nothing for a backup that goes", given: backup({ stage: "new", deleting: true }), expect: "settled" },
+  { name: "ends the Job before the object is deleted", given: going(), expect: "stop-backup: deleteJob nightly" },
+  { name: "waits for a Job that is ending", given: withJob(going(), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "wait: stop-backup", because: "pod nightly-abcde is ending" },
+  { name: "waits for pods whose Job is gone", given: going({ stage: "new", with: { orphans: attempt(backup(), "running").pods } }), expect: "wait: stop-backup" },
+  { name: "deletes the object", given: going({ stage: "succeeded" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup", because: /^s3:\/\/backups\/.* is deleted before the EtcdBackup goes$/ },
+  { name: "deletes the object of what has failed, which may have left a part", given: going({ stage: "failed", status: ENDED }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "waits for the deletion", given: removing("running"), expect: "wait: await-deletion", because: "its object is being deleted" },
+  { name: "gives the pod of the deletion its time", given: removing("starting"), expect: "wait: await-deletion", because: "its object is being deleted" },
+  { name: "but not for ever", given: later(removing("starting"), 20_000), expect: "warn: await-deletion", because: "PodPending: container agent waits: ContainerCreating" },
+  { name: "tells at once what Kubernetes refuses the deletion", given: { ...removing("made"), warnings: ["quota"] }, expect: "warn: await-deletion", because: "PodRefused: its pod cannot be made: quota" },
+  { name: "lets go when the object is gone", given: removing("succeeded"), expect: "release-backup: releaseBackup", because: "its object is deleted" },
+  { name: "tells what hinders the deletion, and how to go without", given: failedRemoval, expect: "warn: await-deletion", because: /NoSpace: the bucket is full; to let the EtcdBackup go and keep s3:.*keep-object/ },
+  { name: "tries a deletion anew after ten minutes", given: later(failedRemoval, 10 * MINUTE), expect: "retry-deletion: deleteJob delete-0123456789-uid-of-backup" },
+  { name: "lets go when a person says so", given: { ...failedRemoval, ...backup({ spec: DELETE, deleting: true, held: true, annotations: KEEP }) }, expect: "release-backup: releaseBackup", because: 'keep-object is "true": the object stays' },
+  { name: "lets go when there was never a Job", given: going({ stage: "new", status: { phase: "BackingUp" } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
+  { name: "deletes the object of a Job that is gone", given: going({ stage: "new" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "tells that no Job can be made to delete it", given: going({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-deletion", because: "no Job can be made for it" },
+  { name: "says why an attempt has failed", given: backup({ stage: "made", with: { taking: { job, pods: [endedPod(job, 1, FULL)] } } }), expect: "warn: await-job", because: "an attempt has failed, another one follows: NoSpace: the bucket is full" },
+  { name: "waits for a pod that is being deleted", given: backup({ with: { taking: { job, pods: [agentPod(job, { phase: "Running" }, { running: {} }, { deletionTimestamp: "2026-01-01T12:00:00Z" })] } } }), expect: "wait: await-job", because: "is being deleted" },
+]; // biome-ignore format: a table
+
+for (const { name, given, expect: wanted, because = "" } of cases) {
+  test(`backup plan: ${name}`, () => {
+    const plan = planBackup(given);
+    expect(planText(plan, stepText)).toBe(wanted);
+    if (plan.next !== "settled") {
+      if (typeof because === "string") expect(plan.because).toContain(because);
+      else expect(plan.because).toMatch(because);
+    }
+  });
+}
+
+test("backup plan: every rule decides at least one of the cases above", () => {
+  const deciding = new Set(
+    cases.map(({ given }) => planBackup(given)).flatMap((plan) => (plan.next === "settled" ? [] : [plan.rule])),
+  );
+  // These two decide by settling, which leaves no name.
+  const silent = ["deleting", "ended"];
+  expect(BACKUP_RULES.map(({ name }) => name).filter((name) => !deciding.has(name) && !silent.includes(name))).toEqual(
+    [],
+  );
+});

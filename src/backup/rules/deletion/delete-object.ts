@@ -1,0 +1,19 @@
+import { deletionJob } from "#backup/desired/job.ts";
+import { isDeleting, isHeld } from "#backup/snapshot.ts";
+import type { BackupRule } from "#backup/step.ts";
+import { targetOf } from "#backup/target.ts";
+import { step } from "#runtime/decide.ts";
+
+/** A Job deletes the object, with what the backup was stored with. It deletes only what carries the uid of this EtcdBackup. */
+export const deleteObject: BackupRule = {
+  name: "delete-object",
+  decide(snapshot) {
+    const { removing, agentImage } = snapshot;
+    if (!isDeleting(snapshot) || !isHeld(snapshot) || removing !== undefined || agentImage === undefined)
+      return undefined;
+    const target = targetOf(snapshot);
+    if (typeof target === "string") return undefined;
+    const because = `${target.url} is deleted before the EtcdBackup goes`;
+    return step("delete-object", because, { do: "createDeletionJob", job: deletionJob(snapshot, target, agentImage) });
+  },
+};

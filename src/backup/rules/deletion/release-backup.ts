@@ -1,0 +1,26 @@
+import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
+import { stateOf } from "#backup/job-state.ts";
+import { type BackupSnapshot, isDeleting, isHeld, isOwned, mayKeepObject } from "#backup/snapshot.ts";
+import type { BackupRule } from "#backup/step.ts";
+import { targetOf } from "#backup/target.ts";
+import { step } from "#runtime/decide.ts";
+
+/** An EtcdBackup goes when its object is gone, when there was never a Job that could have stored one, or when a person says so. */
+export const releaseBackup: BackupRule = {
+  name: "release-backup",
+  decide(snapshot) {
+    if (!isDeleting(snapshot) || !isHeld(snapshot)) return undefined;
+    const because = whyReleased(snapshot);
+    return because === undefined ? undefined : step("release-backup", because, { do: "releaseBackup" });
+  },
+};
+
+function whyReleased(snapshot: BackupSnapshot): string | undefined {
+  const { backup, taking, removing } = snapshot;
+  if (mayKeepObject(snapshot)) return `the annotation ${KEEP_OBJECT_ANNOTATION} is "true": the object stays`;
+  if (removing !== undefined && isOwned(snapshot, removing.job) && stateOf(removing.job) === "succeeded")
+    return "its object is deleted";
+  if (typeof targetOf(snapshot) === "string") return "its spec names no place where an object could be";
+  const wasMade = backup.status?.jobName !== undefined || (taking !== undefined && isOwned(snapshot, taking.job));
+  return wasMade ? undefined : "nothing was ever stored";
+}

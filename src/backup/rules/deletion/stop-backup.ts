@@ -1,0 +1,24 @@
+import { stateOf, storingPods } from "#backup/job-state.ts";
+import { isDeleting, isHeld, isOwned, mayKeepObject } from "#backup/snapshot.ts";
+import type { BackupRule } from "#backup/step.ts";
+import { step, wait } from "#runtime/decide.ts";
+
+/** Its pods' events tell when they have ended; this is for events that never come, in milliseconds. */
+const RECHECK_MS = 5_000;
+
+/** Who deletes an EtcdBackup that is under way has its Job ended first: an agent that goes on would store what was deleted just before. */
+export const stopBackup: BackupRule = {
+  name: "stop-backup",
+  decide(snapshot) {
+    const { taking } = snapshot;
+    if (!isDeleting(snapshot) || !isHeld(snapshot) || mayKeepObject(snapshot)) return undefined;
+    const job = taking !== undefined && isOwned(snapshot, taking.job) ? taking.job : undefined;
+    if (job !== undefined && stateOf(job) === "active" && job.metadata.deletionTimestamp === undefined) {
+      const because = `Job ${job.metadata.name} is ended before its object is deleted`;
+      return step("stop-backup", because, { do: "deleteJob", job });
+    }
+    const [pod] = storingPods(snapshot);
+    if (pod === undefined) return undefined;
+    return wait("stop-backup", `pod ${pod.metadata.name} is ending; until then it may store something`, RECHECK_MS);
+  },
+};

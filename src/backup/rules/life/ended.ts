@@ -1,0 +1,10 @@
+import { hasEnded } from "#backup/snapshot.ts";
+import type { BackupRule } from "#backup/step.ts";
+
+/** Completed and Failed are for ever: another backup is another EtcdBackup. */
+export const ended: BackupRule = {
+  name: "ended",
+  decide(snapshot) {
+    return hasEnded(snapshot) ? { next: "settled" } : undefined;
+  },
+};

@@ -1,0 +1,58 @@
+import type { Progress } from "#agent/report.ts";
+import { KEEP_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { controllerOf, type Job, type KubeObject, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
+
+/** A Job of the backup, with the pods that it has made. */
+export interface Attempted {
+  readonly job: Job;
+  readonly pods: readonly Pod[];
+}
+
+/** All that one decision about an EtcdBackup may use. Built by observe.ts, read-only ever after. */
+export interface BackupSnapshot {
+  /** Milliseconds since 1970: the only "now" that a rule knows. */
+  readonly takenAtMs: number;
+  readonly backup: EtcdBackup;
+  /** The EtcdCluster of `spec.source.clusterName`; `undefined` when there is none, or none is named. */
+  readonly cluster: EtcdCluster | undefined;
+  /** The Job that takes the snapshot; it may be somebody else's that has its name. */
+  readonly taking: Attempted | undefined;
+  /** The Job that deletes the object. */
+  readonly removing: Attempted | undefined;
+  /** Pods of the backup that have not ended and whose Job is gone: they may still store something. */
+  readonly orphans: readonly Pod[];
+  /** A claim with the data of a member that `spec.destination.volume` names. */
+  readonly memberClaim: PersistentVolumeClaim | undefined;
+  /** What Kubernetes warned of, the newest first; asked for only while no pod gets on, else empty. */
+  readonly warnings: readonly string[];
+  /** How far the agent is, when it could be asked just now. */
+  readonly progress: Progress | undefined;
+  /** The operator's own image, which the agent's pod runs: a setting of the operator. */
+  readonly agentImage: string | undefined;
+}
+
+/** Whether this very EtcdBackup, not an earlier one of the same name, manages the object. */
+export function isOwned({ backup }: BackupSnapshot, object: KubeObject): boolean {
+  return controllerOf(object)?.uid === backup.metadata.uid;
+}
+
+/** Completed and Failed are for ever. */
+export function hasEnded({ backup }: BackupSnapshot): boolean {
+  return backup.status?.phase === "Completed" || backup.status?.phase === "Failed";
+}
+
+export function isDeleting({ backup }: BackupSnapshot): boolean {
+  return backup.metadata.deletionTimestamp !== undefined;
+}
+
+/** Whether the object is to be deleted before the EtcdBackup goes. */
+export function isHeld({ backup }: BackupSnapshot): boolean {
+  return backup.metadata.finalizers?.includes(OBJECT_FINALIZER) === true;
+}
+
+/** Whether a person has said that the object may stay. */
+export function mayKeepObject({ backup }: BackupSnapshot): boolean {
+  return backup.metadata.annotations?.[KEEP_OBJECT_ANNOTATION] === "true";
+}

@@ -1,0 +1,44 @@
+import type { BackupReason } from "#api/conditions.ts";
+import { clientUrl, peerHost } from "#api/names.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
+
+/** Why no snapshot can be taken of the source by now. */
+export interface Lack {
+  readonly reason: BackupReason;
+  readonly message: string;
+}
+
+/**
+ * What is missing of the EtcdCluster that is named; `undefined` when a snapshot can be taken. A member would give one without a quorum,
+ * too, and it could lack what was acknowledged. A database that is full can be read.
+ */
+export function lackOfSource({ backup, cluster }: BackupSnapshot): Lack | undefined {
+  const { clusterName } = backup.spec.source;
+  if (clusterName === undefined) return undefined;
+  if (cluster === undefined)
+    return { reason: "ClusterNotFound", message: `there is no EtcdCluster ${clusterName} in this namespace` };
+  const { identity, members = [], conditions = [] } = cluster.status ?? {};
+  if (identity === undefined || !members.some(({ learner }) => !learner))
+    return { reason: "ClusterNotFormed", message: `EtcdCluster ${clusterName} has not formed yet` };
+  const available = conditions.find(({ type }) => type === "Available");
+  if (available?.status === "True" || available?.reason === "NoSpaceAlarm") return undefined;
+  if (available?.reason === "Forming")
+    return { reason: "ClusterNotFormed", message: `EtcdCluster ${clusterName} has not formed yet` };
+  const why = available === undefined ? "nothing is known of it yet" : available.message;
+  return { reason: "NoQuorum", message: `EtcdCluster ${clusterName} is not available: ${why}` };
+}
+
+/** Where the source is asked: the voting members of the cluster, whether or not they are well, which the agent finds out. */
+export function endpointsOf({ backup, cluster }: BackupSnapshot): readonly string[] {
+  const { clusterName, endpoints = [] } = backup.spec.source;
+  // The operator of 2020 took an address without a scheme.
+  if (clusterName === undefined) return endpoints.map((url) => (/^https?:\/\//.test(url) ? url : `http://${url}`));
+  const voters = (cluster?.status?.members ?? []).filter(({ learner }) => !learner);
+  return voters.map(({ name }) => clientUrl(peerHost(backup.metadata.namespace, clusterName, name)));
+}
+
+/** For people: the cluster, or the first of the endpoints. */
+export function sourceText({ backup }: BackupSnapshot): string {
+  const { clusterName, endpoints = [] } = backup.spec.source;
+  return clusterName ?? endpoints[0] ?? "";
+}

@@ -1,0 +1,179 @@
+import { describe, expect, test } from "vitest";
+import type { EtcdBackupStatus } from "#api/v1beta1/backup.ts";
+import { planBackup } from "#backup/plan.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
+import { backupStatus } from "#backup/status.ts";
+import type { BackupStep } from "#backup/step.ts";
+import { backup, goodTarget, removal } from "#kit/etcd-backup.ts";
+import type { Job } from "#kube/kinds.ts";
+import type { Plan, Rest } from "#runtime/decide.ts";
+
+function statusOf(snapshot: BackupSnapshot, plan: Plan<BackupStep> = planBackup(snapshot)): EtcdBackupStatus {
+  return backupStatus(snapshot, plan);
+}
+
+/** By type: status and reason. */
+function conditionsOf(snapshot: BackupSnapshot, plan?: Plan<BackupStep>): Record<string, string> {
+  const { conditions = [] } = statusOf(snapshot, plan);
+  return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+}
+
+function messageOf(snapshot: BackupSnapshot, type: string, plan?: Plan<BackupStep>): string | undefined {
+  return statusOf(snapshot, plan).conditions?.find((each) => each.type === type)?.message;
+}
+
+const PROGRESS = {
+  phase: "Copying",
+  bytesRead: 5,
+  bytesStored: 4,
+  bytesExpected: 10,
+  since: "2026-01-01T11:59:55Z",
+} as const;
+const { since: _, ...TOLD } = PROGRESS;
+const EARLIER: EtcdBackupStatus = { phase: "BackingUp", startTime: "2026-01-01T11:59:01Z", progress: TOLD };
+
+test("at work: phase, whence, whither, since when, and no end", () => {
+  const snapshot = backup();
+  expect(statusOf(snapshot)).toEqual({
+    observedGeneration: 1,
+    phase: "BackingUp",
+    source: "my-etcd",
+    objectURL: goodTarget(snapshot).url,
+    objectKey: goodTarget(snapshot).key,
+    jobName: "nightly",
+    startTime: "2026-01-01T12:00:00Z",
+    conditions: ["Complete", "Failed"].map((type) => ({
+      ...{ type, status: "False", reason: "BackingUp", message: "a snapshot is being taken and stored" },
+      ...{ observedGeneration: 1, lastTransitionTime: "2026-01-01T12:00:00Z" },
+    })),
+  });
+  expect(statusOf(backup({ status: EARLIER })).startTime).toBe("2026-01-01T11:59:01Z");
+});
+
+test("before the Job is made, where it goes is not decided", () => {
+  const status = statusOf(backup({ stage: "new" }));
+  expect(status).not.toHaveProperty("jobName");
+  expect(status).not.toHaveProperty("objectKey");
+  expect(status.objectURL).toMatch(/^s3:\/\/backups\/foo\/my-etcd\//);
+  const { taking } = backup();
+  const theirs = {
+    ...taking!,
+    job: { ...taking!.job, metadata: { ...taking!.job.metadata, ownerReferences: [] } } as Job,
+  };
+  expect(statusOf(backup({ with: { taking: theirs } }))).not.toHaveProperty("jobName");
+});
+
+test("the source of an etcd of somebody else is its first endpoint", () => {
+  expect(statusOf(backup({ spec: { source: { endpoints: ["http://a:1", "http://b:1"] } } })).source).toBe("http://a:1");
+  expect(statusOf(backup({ stage: "new", spec: { source: {} } })).source).toBe("");
+});
+
+test("progress is told while it runs, kept while nobody answers, and gone at the end", () => {
+  expect(statusOf(backup({ with: { progress: PROGRESS } })).progress).toEqual(TOLD);
+  expect(statusOf(backup({ status: EARLIER })).progress).toEqual(TOLD);
+  expect(statusOf(backup())).not.toHaveProperty("progress");
+  expect(statusOf(backup({ stage: "succeeded", status: EARLIER }))).not.toHaveProperty("progress");
+});
+
+test("completed: when, and what was stored", () => {
+  const snapshot = backup({ stage: "succeeded", status: EARLIER });
+  expect(statusOf(snapshot)).toMatchObject({
+    phase: "Completed",
+    startTime: "2026-01-01T11:59:01Z",
+    completionTime: "2026-01-01T12:00:00Z",
+    object: {
+      ...{ bytes: 1_000, storedBytes: 900, sha256: "ab", revision: "12", etcdVersion: "3.6.16" },
+      ...{ clusterID: "cd", memberID: "ef", compression: "None", encrypted: false },
+    },
+  });
+  expect(statusOf(snapshot).object).not.toHaveProperty("key");
+  expect(conditionsOf(snapshot)).toEqual({ Complete: "True Completed", Failed: "False Completed" });
+});
+
+test("failed: when and why, and nothing was stored", () => {
+  const snapshot = backup({ stage: "failed", status: EARLIER });
+  expect(statusOf(snapshot)).toMatchObject({ phase: "Failed", completionTime: "2026-01-01T12:00:00Z" });
+  expect(statusOf(snapshot)).not.toHaveProperty("object");
+  expect(conditionsOf(snapshot)).toEqual({ Complete: "False NoSpace", Failed: "True NoSpace" });
+  expect(messageOf(snapshot, "Failed")).toBe("the bucket is full");
+});
+
+test.each(["Completed", "Failed"] as const)("%s is for ever", (phase) => {
+  const status: EtcdBackupStatus = { phase, completionTime: "2025-01-01T00:00:00Z" };
+  expect(statusOf(backup({ stage: "running", status }))).toEqual(status);
+  expect(statusOf(backup({ stage: "new", status }))).toEqual(status);
+});
+
+describe("what keeps the plan from being carried out is told:", () => {
+  const refused = (code?: string): Rest => ({ because: "no", forMs: 1_000, isBrief: false, ...(code && { code }) });
+
+  test.each([
+    [undefined, "False StepRefused"],
+    ["KubeInvalid", "False StepRefused"],
+    ["KubeAlreadyExists", "False NameTaken"],
+  ])("a Job that is refused with %s", (code, told) => {
+    const snapshot = backup({ stage: "new" });
+    const plan = planBackup(snapshot, () => refused(code));
+    expect(conditionsOf(snapshot, plan)).toEqual({ Complete: told, Failed: told });
+    expect(messageOf(snapshot, "Complete", plan)).toBe("create-job: no");
+  });
+
+  test("but not what was only asked to come again", () => {
+    const snapshot = backup({ stage: "new" });
+    const plan = planBackup(snapshot, () => ({ ...refused(), isBrief: true }));
+    expect(conditionsOf(snapshot, plan)).toMatchObject({ Complete: "False BackingUp" });
+  });
+
+  test("a Job of somebody else", () => {
+    const { taking } = backup();
+    const theirs = {
+      ...taking!,
+      job: { ...taking!.job, metadata: { ...taking!.job.metadata, ownerReferences: [] } } as Job,
+    };
+    expect(conditionsOf(backup({ with: { taking: theirs } }))).toMatchObject({ Complete: "False NameTaken" });
+  });
+
+  test("an operator that does not know its image", () => {
+    const snapshot = backup({ stage: "new", with: { agentImage: undefined } });
+    expect(conditionsOf(snapshot)).toMatchObject({ Complete: "False Waiting", Failed: "False Waiting" });
+    expect(messageOf(snapshot, "Complete")).toContain("--agent-image");
+  });
+
+  test("and not what has failed anyway", () => {
+    const snapshot = backup({ stage: "failed" });
+    const plan: Plan<BackupStep> = { ...planBackup(snapshot), aside: [{ rule: "r", because: "b", is: "refused" }] };
+    expect(conditionsOf(snapshot, plan)).toEqual({ Complete: "False NoSpace", Failed: "True NoSpace" });
+  });
+});
+
+describe("while it is being deleted", () => {
+  const status: EtcdBackupStatus = { phase: "Completed", jobName: "nightly", conditions: [] };
+  const going = (given: Partial<BackupSnapshot> = {}) =>
+    backup({ stage: "succeeded", spec: { objectPolicy: "Delete" }, status, deleting: true, held: true, with: given });
+
+  test("a status that nobody will read is left as it was", () => {
+    expect(statusOf(backup({ stage: "failed", status, deleting: true }))).toEqual(status);
+    expect(statusOf(backup({ stage: "new", deleting: true }))).toEqual({});
+  });
+
+  test("the deletion of its object is told beside what was", () => {
+    const deleting = going({ removing: removal(backup(), "running") });
+    expect(statusOf(deleting)).toMatchObject({ phase: "Completed", jobName: "nightly" });
+    expect(conditionsOf(deleting)).toEqual({ ObjectDeleted: "False DeletingObject" });
+    expect(messageOf(deleting, "ObjectDeleted")).toBe("its object is being deleted");
+  });
+
+  test("a deletion that has failed is told with the way out", () => {
+    const hindered = going({ removing: removal(backup(), "failed") });
+    expect(conditionsOf(hindered)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });
+    expect(messageOf(hindered, "ObjectDeleted")).toMatch(
+      /^NoSpace: the bucket is full; to let the EtcdBackup go and keep s3:\S+, set its annotation etcd.improbable.io\/keep-object to "true"$/,
+    );
+  });
+
+  test("so is a deletion that is refused", () => {
+    const plan = planBackup(going(), () => ({ because: "quota", forMs: 1_000, isBrief: false }));
+    expect(conditionsOf(going(), plan)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });
+    expect(messageOf(going(), "ObjectDeleted", plan)).toMatch(/^delete-object: quota; to let/);
+  });
+});

@@ -1,0 +1,112 @@
+import type { BackupConditionType, BackupReason } from "#api/conditions.ts";
+import { backupJobName } from "#api/names.ts";
+import type { BackupProgress, EtcdBackupStatus, StoredBackup } from "#api/v1beta1/backup.ts";
+import { letGoText, whyNotDeleted } from "#backup/deletion.ts";
+import { type BackupSnapshot, hasEnded, isDeleting, isHeld, isOwned } from "#backup/snapshot.ts";
+import { sourceText } from "#backup/source.ts";
+import type { BackupStep } from "#backup/step.ts";
+import { targetOf } from "#backup/target.ts";
+import { type Verdict, verdictOf } from "#backup/verdict.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { withCondition } from "#runtime/conditions.ts";
+import type { Plan } from "#runtime/decide.ts";
+
+/** What was seen and is meant, for people and for other software. Completed and Failed are for ever. Pure. */
+export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): EtcdBackupStatus {
+  const { backup } = snapshot;
+  const before = backup.status ?? {};
+  if (isDeleting(snapshot)) return isHeld(snapshot) ? withDeletion(snapshot, before, plan) : before;
+  if (hasEnded(snapshot)) return before;
+  const verdict = verdictOf(snapshot);
+  const { progress: _, ...kept } = before;
+  const now = rfc3339(snapshot.takenAtMs);
+  return {
+    ...kept,
+    observedGeneration: generationOf(snapshot),
+    phase: verdict.phase,
+    source: sourceText(snapshot),
+    ...placeOf(snapshot),
+    startTime: before.startTime ?? now,
+    ...(verdict.phase === "BackingUp" ? progressOf(snapshot) : { completionTime: now }),
+    ...(verdict.object === undefined ? {} : { object: storedOf(verdict.object) }),
+    conditions: conditionsOf(snapshot, verdict, plan),
+  };
+}
+
+function placeOf(snapshot: BackupSnapshot): EtcdBackupStatus {
+  const { backup, taking } = snapshot;
+  const target = targetOf(snapshot);
+  if (typeof target === "string") return {};
+  const isMade = taking !== undefined && isOwned(snapshot, taking.job);
+  const made = isMade ? { objectKey: target.key, jobName: backupJobName(backup.metadata.name) } : {};
+  return { objectURL: target.url, ...made };
+}
+
+function progressOf({ backup, progress }: BackupSnapshot): { progress?: BackupProgress } {
+  if (progress === undefined) {
+    // Who is silent for a moment has not gone back to the beginning.
+    const last = backup.status?.progress;
+    return last === undefined ? {} : { progress: last };
+  }
+  const { phase, bytesRead, bytesStored, bytesExpected } = progress;
+  return { progress: { phase, bytesRead, bytesStored, bytesExpected } };
+}
+
+function storedOf(object: NonNullable<Verdict["object"]>): StoredBackup {
+  const { bytes, storedBytes, sha256, revision, etcdVersion, clusterID, memberID, compression, encrypted } = object;
+  return { bytes, storedBytes, sha256, revision, etcdVersion, clusterID, memberID, compression, encrypted };
+}
+
+/** Rules whose wait has a reason of its own; the rest is told by the verdict. */
+const REASON_OF_RULE: Readonly<Record<string, BackupReason>> = { "job-taken": "NameTaken", "await-image": "Waiting" };
+
+interface Word {
+  readonly reason: BackupReason;
+  readonly message: string;
+}
+
+function conditionsOf(snapshot: BackupSnapshot, verdict: Verdict, plan: Plan<BackupStep>) {
+  const { phase } = verdict;
+  const word = phase === "BackingUp" ? (hindrance(plan) ?? verdict) : verdict;
+  const said = condition(snapshot, snapshot.backup.status?.conditions ?? [], "Complete", phase === "Completed", word);
+  return condition(snapshot, said, "Failed", phase === "Failed", word);
+}
+
+/** What keeps the plan from being carried out. */
+function hindrance(plan: Plan<BackupStep>): Word | undefined {
+  const lack = plan.aside?.find(({ is }) => is !== "putOff");
+  if (lack !== undefined) {
+    const reason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
+    return { reason, message: `${lack.rule}: ${lack.because}` };
+  }
+  const reason = plan.next === "wait" ? REASON_OF_RULE[plan.rule] : undefined;
+  return plan.next === "wait" && reason !== undefined ? { reason, message: plan.because } : undefined;
+}
+
+function withDeletion(snapshot: BackupSnapshot, before: EtcdBackupStatus, plan: Plan<BackupStep>): EtcdBackupStatus {
+  const lack = hindrance(plan)?.message ?? (snapshot.removing && whyNotDeleted(snapshot, snapshot.removing));
+  const word: Word =
+    lack === undefined
+      ? { reason: "DeletingObject", message: plan.next === "settled" ? "it is about to be deleted" : plan.because }
+      : { reason: "ObjectNotDeleted", message: `${lack}; ${letGoText(snapshot)}` };
+  return { ...before, conditions: condition(snapshot, before.conditions ?? [], "ObjectDeleted", false, word) };
+}
+
+type Conditions = NonNullable<EtcdBackupStatus["conditions"]>;
+
+function condition(
+  snapshot: BackupSnapshot,
+  others: Conditions,
+  type: BackupConditionType,
+  isTrue: boolean,
+  word: Word,
+): Conditions {
+  const { reason, message } = word;
+  const status = isTrue ? "True" : "False";
+  const next = { type, status, reason, message, observedGeneration: generationOf(snapshot) } as const;
+  return withCondition(others, next, rfc3339(snapshot.takenAtMs));
+}
+
+function generationOf({ backup }: BackupSnapshot): number {
+  return backup.metadata.generation ?? 0;
+}

@@ -1,0 +1,144 @@
+import { expect, test } from "vitest";
+import { OBJECT_KEY_ANNOTATION } from "#api/names.ts";
+import { targetOf } from "#backup/target.ts";
+import { cluster } from "#kit/cluster.ts";
+import { backup } from "#kit/etcd-backup.ts";
+import type { Job } from "#kube/kinds.ts";
+
+const { uid } = cluster().cluster.metadata;
+const KEY = `foo/my-etcd/${uid}/20260101T115900Z-nightly-01234567.db`;
+
+function target(spec: object, given: Parameters<typeof backup>[0] = {}) {
+  return targetOf(backup({ stage: "new", ...given, spec }));
+}
+
+test.each([
+  [
+    {
+      s3: {
+        bucket: "bb",
+        prefix: "p/q",
+        endpoint: "http://m:9000",
+        region: "eu-1",
+        pathStyle: true,
+        credentials: { secretName: "s" },
+      },
+    },
+    {
+      location: { store: "s3", bucket: "bb", endpoint: "http://m:9000", region: "eu-1", pathStyle: true },
+      key: `p/q/${KEY}`,
+      url: `s3://bb/p/q/${KEY}?endpoint=http%3A%2F%2Fm%3A9000&region=eu-1&s3ForcePathStyle=true`,
+      credentials: { secretName: "s", isOptional: false },
+    },
+  ],
+  [
+    { s3: { bucket: "bb" } },
+    {
+      location: { store: "s3", bucket: "bb", pathStyle: false },
+      key: KEY,
+      url: `s3://bb/${KEY}?s3ForcePathStyle=false`,
+    },
+  ],
+  [
+    { gcs: { bucket: "bb", endpoint: "http://g" } },
+    {
+      location: { store: "gcs", bucket: "bb", endpoint: "http://g" },
+      key: KEY,
+      url: `gs://bb/${KEY}?endpoint=http%3A%2F%2Fg`,
+    },
+  ],
+  [
+    { azure: { account: "acc", container: "con", prefix: "p", credentials: { secretName: "s" } } },
+    {
+      location: { store: "azure", account: "acc", container: "con" },
+      key: `p/${KEY}`,
+      url: `azblob://con/p/${KEY}?storage_account=acc`,
+      credentials: { secretName: "s", isOptional: false },
+    },
+  ],
+  [
+    { volume: { claimName: "c" } },
+    { location: { store: "volume", path: "/volume" }, key: KEY, url: `volume://c/${KEY}`, claimName: "c" },
+  ],
+  [
+    { volume: { claimName: "c", path: "p" } },
+    { location: { store: "volume", path: "/volume/p" }, key: KEY, url: `volume://c/p/${KEY}`, claimName: "c" },
+  ],
+  [
+    { url: { template: "s3://bb/{{ .Namespace }}/{{.Name}}/{{- .UID -}}/{{ .CreationTimestamp }}.db?region=eu-1" } },
+    {
+      location: { store: "s3", bucket: "bb", region: "eu-1" },
+      key: "foo/nightly/0123456789-uid-of-backup/2026-01-01T11:59:00Z.db",
+      url: "s3://bb/foo/nightly/0123456789-uid-of-backup/2026-01-01T11%3A59%3A00Z.db?region=eu-1",
+      credentials: { secretName: "etcd-backup-credentials", isOptional: true },
+    },
+  ],
+  [
+    { url: { template: "gs://bb/k", credentials: { secretName: "g" } } },
+    {
+      location: { store: "gcs", bucket: "bb" },
+      key: "k",
+      url: "gs://bb/k",
+      credentials: { secretName: "g", isOptional: false },
+    },
+  ],
+])("the object of %j", (destination, expected) => {
+  // biome-ignore format: a table
+  expect(target({ destination })).toEqual(expected);
+});
+
+test.each([
+  [{}, "spec.destination is empty; it must have exactly one of s3, gcs, azure, volume and url"],
+  [
+    { url: { template: "s3://bb/{{ .Foo }}" } },
+    "spec.destination.url.template has {{ .Foo }}; it may have {{ .Namespace }}",
+  ],
+  [
+    { url: { template: "s3://bb/{ .Name }" } },
+    "spec.destination.url.template has a brace that belongs to no placeholder",
+  ],
+  [
+    { url: { template: "s3://bb/{{ .Name }" } },
+    "spec.destination.url.template has a brace that belongs to no placeholder",
+  ],
+  [{ url: { template: "ftp://bb/k" } }, 'spec.destination.url.template: the object URL has the scheme "ftp"'],
+  [{ url: { template: "volume://c/p" } }, 'the object URL has the scheme "volume"'],
+  [{ url: { template: "{{ .Name }}" } }, "spec.destination.url.template: the object URL is not a URL"],
+])("what cannot be a place says why: %j", (destination, sentence) => {
+  expect(target({ destination })).toContain(sentence);
+});
+
+test.each([
+  [{ compression: "Zstd" }, ".db.zst"],
+  [{ encryption: { keySecret: { name: "k" } } }, ".db.enc"],
+  [{ compression: "Zstd", encryption: { keySecret: { name: "k" } } }, ".db.zst.enc"],
+])("the key's end tells what was done to the snapshot: %j", (spec, end) => {
+  expect(target(spec)).toMatchObject({ key: `foo/my-etcd/${uid}/20260101T115900Z-nightly-01234567${end}` });
+  expect(target({ ...spec, destination: { url: { template: "s3://bb/k" } } })).toMatchObject({ key: "k" });
+});
+
+test.each([
+  ["https://etcd.example.com:2379/", "etcd.example.com"],
+  ["http://10.0.0.1:2379", "10.0.0.1"],
+  ["https://[fd00::1]:2379", "_fd00__1_"],
+  ["etcd", "etcd"],
+])("an etcd of somebody else is told apart by its host: %s", (endpoint, host) => {
+  const key = `foo/external/${host}/20260101T115900Z-nightly-01234567.db`;
+  expect(target({ source: { endpoints: [endpoint] } }, { with: { cluster: undefined } })).toMatchObject({ key });
+});
+
+test("a cluster made again under its name has other keys, but a backup keeps its own once its Job is made", () => {
+  const anew = { ...cluster().cluster, metadata: { ...cluster().cluster.metadata, uid: "another" } };
+  expect(target({}, { with: { cluster: anew } })).toMatchObject({
+    key: expect.stringContaining("foo/my-etcd/another/"),
+  });
+  expect(target({}, { with: { cluster: undefined } })).toMatchObject({
+    key: expect.stringContaining("foo/my-etcd/unknown/"),
+  });
+  const made = backup({ stage: "made" });
+  expect(targetOf({ ...made, cluster: anew })).toMatchObject({ key: KEY });
+  const noted = backup({ stage: "new", status: { phase: "BackingUp", objectKey: "noted" } });
+  expect(targetOf({ ...noted, taking: made.taking })).toMatchObject({ key: "noted" });
+  const theirs = { ...made.taking!, job: { ...made.taking!.job, metadata: { ...made.taking!.job.metadata, ownerReferences: [], annotations: { [OBJECT_KEY_ANNOTATION]: "theirs" } } } as Job }; // biome-ignore format: a Job
+  expect(targetOf({ ...made, taking: theirs })).toMatchObject({ key: KEY });
+});

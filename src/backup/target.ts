@@ -1,0 +1,114 @@
+import { DEFAULT_CREDENTIALS_SECRET, OBJECT_KEY_ANNOTATION } from "#api/names.ts";
+import { renderObjectURL, whyNotObjectURLTemplate } from "#api/object-url.ts";
+import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
+import { type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
+import { objectURL, parseObjectURL, type StoreLocation } from "#objectstore/location.ts";
+
+/** Where the volume of a destination is mounted. */
+export const VOLUME_MOUNT = "/volume";
+
+/** A Secret with what a store is asked. */
+export interface Credentials {
+  readonly secretName: string;
+  /** Whether the pod may do without. */
+  readonly isOptional: boolean;
+}
+
+/** Where the object of a backup is, or is to be. */
+export interface Target {
+  readonly location: StoreLocation;
+  readonly key: string;
+  /** For people. */
+  readonly url: string;
+  readonly credentials?: Credentials;
+  /** The claim that the location is on. */
+  readonly claimName?: string;
+}
+
+/** @returns a sentence when the spec does not say it: the field, what it is and what it may be */
+export function targetOf(snapshot: BackupSnapshot): Target | string {
+  const { s3, gcs, azure, volume, url } = snapshot.backup.spec.destination;
+  if (s3 !== undefined) {
+    const { bucket, endpoint, region, pathStyle } = s3;
+    return target(snapshot, { store: "s3", bucket, pathStyle, ...given({ endpoint, region }) }, s3);
+  }
+  if (gcs !== undefined) {
+    const { bucket, endpoint } = gcs;
+    return target(snapshot, { store: "gcs", bucket, ...given({ endpoint }) }, gcs);
+  }
+  if (azure !== undefined) {
+    const { account, container, endpoint } = azure;
+    return target(snapshot, { store: "azure", account, container, ...given({ endpoint }) }, azure);
+  }
+  if (volume !== undefined) {
+    const { claimName, path } = volume;
+    const location = { store: "volume" as const, path: path === undefined ? VOLUME_MOUNT : `${VOLUME_MOUNT}/${path}` };
+    const key = keyOf(snapshot, undefined);
+    const place = [claimName, path, key].filter((part) => part !== undefined).join("/");
+    return { location, key, url: `volume://${place}`, claimName };
+  }
+  if (url !== undefined) return urlTarget(snapshot, url);
+  return "spec.destination is empty; it must have exactly one of s3, gcs, azure, volume and url";
+}
+
+type Remote = Exclude<StoreLocation, { readonly store: "volume" }>;
+
+function target(
+  snapshot: BackupSnapshot,
+  location: Remote,
+  { prefix, credentials }: { prefix?: string | undefined; credentials?: { secretName: string } | undefined },
+): Target {
+  const key = keyOf(snapshot, prefix);
+  const secret = credentials === undefined ? {} : { credentials: { ...credentials, isOptional: false } };
+  return { location, key, url: objectURL(location, key), ...secret };
+}
+
+type URLDestination = NonNullable<EtcdBackupSpec["destination"]["url"]>;
+
+function urlTarget({ backup }: BackupSnapshot, { template, credentials }: URLDestination): Target | string {
+  const field = "spec.destination.url.template";
+  const why = whyNotObjectURLTemplate(template);
+  if (why !== undefined) return `${field} ${why}`;
+  try {
+    const { location, key } = parseObjectURL(renderObjectURL(template, backup.metadata));
+    const secret = credentials ?? { secretName: DEFAULT_CREDENTIALS_SECRET };
+    const isOptional = credentials === undefined;
+    return { location, key, url: objectURL(location, key), credentials: { ...secret, isOptional } };
+  } catch (thrown) {
+    return `${field}: ${thrown instanceof Error ? thrown.message : "it is no URL of an object"}`;
+  }
+}
+
+/**
+ * The key is decided once: until the Job is made by what is known of the cluster, from then on it is on record. Two backups never have the
+ * same one, nor has another cluster of the same name.
+ */
+function keyOf(snapshot: BackupSnapshot, prefix: string | undefined): string {
+  const { backup, taking } = snapshot;
+  const noted = taking !== undefined && isOwned(snapshot, taking.job) ? taking.job.metadata.annotations : {};
+  return backup.status?.objectKey ?? noted?.[OBJECT_KEY_ANNOTATION] ?? newKey(snapshot, prefix);
+}
+
+function newKey({ backup, cluster }: BackupSnapshot, prefix: string | undefined): string {
+  const { namespace, name, uid, creationTimestamp = "" } = backup.metadata;
+  const { source, compression, encryption } = backup.spec;
+  const whose =
+    source.clusterName === undefined
+      ? ["external", hostOf(source.endpoints?.[0] ?? "")]
+      : [source.clusterName, cluster?.metadata.uid ?? "unknown"];
+  const file = `${creationTimestamp.replaceAll(/[-:]/g, "")}-${name}-${uid.slice(0, 8)}`;
+  const extension = `.db${compression === "Zstd" ? ".zst" : ""}${encryption === undefined ? "" : ".enc"}`;
+  return [...(prefix === undefined ? [] : [prefix]), namespace, ...whose, file + extension].join("/");
+}
+
+function hostOf(endpoint: string): string {
+  const host = endpoint.replace(/^https?:\/\//, "").replace(/:\d+\/?$/, "");
+  return host.replaceAll(/[^A-Za-z0-9.-]/g, "_") || "unknown";
+}
+
+/** The parts that are there. */
+function given<T extends Record<string, string | undefined>>(parts: T): { [K in keyof T]?: string } {
+  return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: string;
+  };
+}

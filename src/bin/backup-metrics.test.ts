@@ -1,0 +1,48 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+import type { EtcdBackup, EtcdBackupStatus } from "#api/v1beta1/backup.ts";
+import { etcdBackup, STORED } from "#kit/etcd-backup.ts";
+import { backupMetrics } from "./backup-metrics.ts";
+
+function completed(completionTime: string, bytes: number): EtcdBackupStatus {
+  const { key: _, startedAt: _s, completedAt: _c, ...object } = STORED;
+  return { phase: "Completed", startTime: "2026-01-01T00:00:00Z", completionTime, object: { ...object, bytes } };
+}
+
+async function told(statuses: readonly EtcdBackupStatus[], ended: readonly EtcdBackupStatus[] = []): Promise<string> {
+  const registry = new Registry();
+  const all: readonly EtcdBackup[] = statuses.map((status) => etcdBackup({ status }));
+  const onEnd = backupMetrics(registry, () => all);
+  for (const status of ended) onEnd(status);
+  return await registry.metrics();
+}
+
+test("the newest of the completed backups is told, and how many there are of each phase", async () => {
+  const text = await told([
+    completed("2026-01-02T00:00:00Z", 7),
+    completed("2026-01-01T00:00:00Z", 5),
+    { phase: "Failed", completionTime: "2026-01-03T00:00:00Z" },
+    { phase: "BackingUp" },
+    {},
+  ]);
+  expect(text).toContain(`etcd_operator_backup_last_success_timestamp_seconds ${Date.UTC(2026, 0, 2) / 1_000}\n`);
+  expect(text).toContain("etcd_operator_backup_last_success_bytes 7\n");
+  for (const line of ['{phase="BackingUp"} 1', '{phase="Completed"} 2', '{phase="Failed"} 1'])
+    expect(text).toContain(`etcd_operator_backups${line}\n`);
+});
+
+test("without a backup nothing is made up", async () => {
+  const text = await told([{ phase: "Failed" }]);
+  expect(text).toContain("etcd_operator_backup_last_success_timestamp_seconds 0\n");
+  expect(text).toContain("etcd_operator_backup_last_success_bytes 0\n");
+});
+
+test("ends are counted by reason, and how long it took of those that were completed", async () => {
+  const failed = { type: "Failed", status: "True" as const, reason: "NoSpace", message: "", observedGeneration: 1 };
+  const conditions = [{ ...failed, lastTransitionTime: "2026-01-01T00:00:00Z" }];
+  const text = await told([], [completed("2026-01-01T00:00:20Z", 5), { phase: "Failed", conditions }]);
+  expect(text).toContain('etcd_operator_backups_ended_total{phase="Failed",reason="NoSpace"} 1\n');
+  expect(text).toContain('etcd_operator_backups_ended_total{phase="Completed",reason=""} 1\n');
+  expect(text).toContain("etcd_operator_backup_seconds_sum 20\n");
+  expect(text).toContain("etcd_operator_backup_seconds_count 1\n");
+});

@@ -1,0 +1,66 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { EtcdBackup, EtcdBackupStatus } from "#api/v1beta1/backup.ts";
+import type { OnEnd } from "#backup/controller.ts";
+
+// Names as in runtime/metrics.ts. Which backup it is, its status says: a label for each would grow without a bound.
+
+const PREFIX = "etcd_operator_backup";
+const PHASES = ["BackingUp", "Completed", "Failed"];
+/** From an empty database next door to one of many GiB over a slow line. */
+const SECONDS_BUCKETS = [1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200];
+
+/**
+ * What is to be told of backups. @param list every EtcdBackup that there is
+ * @returns to be called for each that ends
+ */
+export function backupMetrics(registry: Registry, list: () => readonly EtcdBackup[]): OnEnd {
+  const registers = [registry];
+  const ends = new Counter({
+    name: `${PREFIX}s_ended_total`,
+    help: "Backups that ended, by phase and by the reason of their condition Failed or Complete.",
+    labelNames: ["phase", "reason"],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: `${PREFIX}_seconds`,
+    help: "How long backups took that were completed, from the first look at them on.",
+    buckets: SECONDS_BUCKETS,
+    registers,
+  });
+  const gauge = (name: string, help: string, value: () => number) => {
+    const made: Gauge = new Gauge({ name: PREFIX + name, help, registers, collect: () => made.set(value()) });
+  };
+  gauge(
+    "_last_success_timestamp_seconds",
+    "When the newest of the completed backups that there are was completed, since 1970; 0 when there is none.",
+    () => Date.parse(newestOf(list())?.completionTime ?? "1970-01-01T00:00:00Z") / 1_000,
+  );
+  gauge(
+    "_last_success_bytes",
+    "Size of the snapshot of the newest of the completed backups; 0 when there is none.",
+    () => newestOf(list())?.object?.bytes ?? 0,
+  );
+  const phases: Gauge<"phase"> = new Gauge({
+    name: `${PREFIX}s`,
+    help: "EtcdBackups that there are, by phase.",
+    labelNames: ["phase"],
+    registers,
+    collect: () => {
+      const all = list();
+      for (const phase of PHASES) phases.set({ phase }, all.filter(({ status }) => status?.phase === phase).length);
+    },
+  });
+  return ({ phase = "", conditions = [], startTime = "", completionTime = "" }) => {
+    const reason = conditions.find(({ type }) => type === "Failed")?.reason ?? "";
+    ends.inc({ phase, reason });
+    if (phase === "Completed") seconds.observe((Date.parse(completionTime) - Date.parse(startTime)) / 1_000);
+  };
+}
+
+function newestOf(backups: readonly EtcdBackup[]): EtcdBackupStatus | undefined {
+  const whole = backups.flatMap(({ status }) => (status?.phase === "Completed" ? [status] : []));
+  return whole.reduce<EtcdBackupStatus | undefined>(
+    (newest, each) => ((newest?.completionTime ?? "") < (each.completionTime ?? "") ? each : newest),
+    undefined,
+  );
+}

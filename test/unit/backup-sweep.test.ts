@@ -1,0 +1,290 @@
+import { expect, test } from "vitest";
+import type { AgentTask } from "#agent/task.ts";
+import { BACKUP_LABEL } from "#api/names.ts";
+import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { BackupWrites } from "#backup/act.ts";
+import { backupController } from "#backup/controller.ts";
+import type { BackupReads } from "#backup/observe.ts";
+import { OperatorError } from "#base/error.ts";
+import { silentLog } from "#base/log.ts";
+import { absent, present } from "#base/observed.ts";
+import { agentPod, available, DONE, endedPod, etcdBackup, IMAGE } from "#kit/etcd-backup.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { controllerOf, JOBS, type Job, type KubeObject, type Pod, type Ref, type Resource } from "#kube/kinds.ts";
+import type { Written } from "#runtime/controller.ts";
+import { createMetrics } from "#runtime/metrics.ts";
+import { Pass } from "#runtime/pass.ts";
+
+// The operator dies after every single write, and another one goes on with what the API server has: the end is the same.
+
+const KEY = { namespace: "foo", name: "nightly" };
+const signal = new AbortController().signal;
+const START_MS = Date.parse("2026-01-01T12:00:00Z");
+
+type Finalized = KubeObject & { metadata: { finalizers?: readonly string[]; deletionTimestamp?: string } };
+
+/** The API server, the Job controller, the kubelet, the garbage collector and the store, as far as a backup meets them. */
+class World {
+  readonly clock = new FakeClock(START_MS);
+  readonly objects = new Map<string, Finalized>();
+  /** Keys in the store. */
+  readonly stored = new Set<string>();
+  /** What was written, in order; the same words mean the same write. */
+  readonly writes: string[] = [];
+  /** The operator dies after so many writes. */
+  readonly diesAfter: number;
+  isDead = false;
+  #version = 1_000;
+
+  constructor(diesAfter: number) {
+    this.diesAfter = diesAfter;
+  }
+
+  get backup(): EtcdBackup | undefined {
+    return this.find<EtcdBackup>("etcdbackups", KEY.name);
+  }
+
+  find<T extends KubeObject>(plural: string, name: string): T | undefined {
+    return this.objects.get(`${plural}/${name}`) as unknown as T | undefined;
+  }
+
+  all<T extends KubeObject>(plural: string): readonly T[] {
+    return [...this.objects].flatMap(([key, object]) => (key.startsWith(`${plural}/`) ? [object as unknown as T] : []));
+  }
+
+  put(plural: string, object: KubeObject): KubeObject {
+    this.#version += 1;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
+    this.objects.set(`${plural}/${object.metadata.name}`, stored as Finalized);
+    return stored;
+  }
+
+  /** A person deletes the EtcdBackup. @returns whether it was there to be deleted */
+  remove(): boolean {
+    const { backup } = this;
+    if (backup === undefined || backup.metadata.deletionTimestamp !== undefined) return false;
+    this.put("etcdbackups", { ...backup, metadata: { ...backup.metadata, deletionTimestamp: "2026-01-01T13:00:00Z" } });
+    this.#collect();
+    return true;
+  }
+
+  /** What this process may ask of it, until it dies. */
+  client(): BackupWrites & Pick<BackupReads["kube"], "list"> {
+    const change = (what: string, result: () => KubeObject | undefined) => {
+      if (this.isDead) throw new OperatorError("LeaseLost", "this process is dead");
+      const made = result();
+      this.writes.push(what);
+      this.isDead = this.writes.length === this.diesAfter;
+      this.#collect();
+      // Who dies does not hear the answer.
+      if (this.isDead) throw new OperatorError("KubeUnavailable", "died");
+      return Promise.resolve(made);
+    };
+    const needSame = (
+      plural: string,
+      name: string,
+      { uid, resourceVersion }: { uid?: string; resourceVersion?: string },
+    ) => {
+      const live = this.objects.get(`${plural}/${name}`);
+      if (live === undefined) throw new OperatorError("KubeNotFound", `${name} is gone`);
+      const isSame = (uid ?? live.metadata.uid) === live.metadata.uid && (resourceVersion ?? live.metadata.resourceVersion) === live.metadata.resourceVersion; // biome-ignore format: one question
+      if (!isSame) throw new OperatorError("KubeConflict", `${name} has changed`);
+      return live;
+    };
+    const client = {
+      list: () => Promise.resolve({ items: [], resourceVersion: "1" }),
+      find: ({ plural }: Resource<KubeObject>, { name }: Ref) => {
+        const live = this.find(plural, name);
+        return Promise.resolve(live === undefined ? absent : present(live));
+      },
+      create: ({ plural }: Resource<KubeObject>, draft: KubeObject) =>
+        change(`create ${draft.metadata.name}`, () => {
+          if (this.find(plural, draft.metadata.name) !== undefined)
+            throw new OperatorError("KubeAlreadyExists", "it is there");
+          const metadata = { ...draft.metadata, uid: `uid-${this.#version}`, creationTimestamp: this.#now() };
+          return this.put(plural, { ...draft, metadata });
+        }),
+      replace: ({ plural }: Resource<KubeObject>, object: EtcdBackup) =>
+        change(`status ${object.status?.phase} ${object.status?.conditions?.map(({ reason }) => reason)}`, () => {
+          const live = needSame(plural, object.metadata.name, object.metadata) as unknown as EtcdBackup;
+          return this.put(plural, { ...live, status: object.status } as EtcdBackup);
+        }),
+      patch: (
+        { plural }: Resource<KubeObject>,
+        { name }: Ref,
+        patch: { metadata: object },
+        options: { preconditions: object },
+      ) =>
+        change(`patch ${JSON.stringify(patch)}`, () => {
+          const live = needSame(plural, name, options.preconditions);
+          return this.put(plural, { ...live, metadata: { ...live.metadata, ...patch.metadata } } as KubeObject);
+        }),
+      delete: ({ plural }: Resource<KubeObject>, { name }: Ref, options: { preconditions: object }) =>
+        change(`delete ${name}`, () => {
+          needSame(plural, name, options.preconditions);
+          this.objects.delete(`${plural}/${name}`);
+          return undefined;
+        }),
+    };
+    return client as unknown as BackupWrites & Pick<BackupReads["kube"], "list">;
+  }
+
+  /** Kubernetes goes on by one step: pods are made, run, and end. */
+  goOn(): void {
+    for (const job of this.all<Job>(JOBS.plural)) {
+      const pod = this.all<Pod>("pods").find((each) => controllerOf(each)?.uid === job.metadata.uid);
+      if (pod === undefined)
+        this.put(
+          "pods",
+          agentPod(
+            job,
+            { phase: "Running" },
+            { running: { startedAt: this.#now() } },
+            { name: `${job.metadata.name}-pod`, uid: `pod-of-${job.metadata.uid}` },
+          ),
+        );
+      else if (pod.status?.phase === "Running") this.#end(job, pod);
+    }
+    this.#collect();
+  }
+
+  #end(job: Job, pod: Pod): void {
+    const [agent] = job.spec?.template.spec?.containers ?? [];
+    const task = JSON.parse(agent?.env?.[0]?.value ?? "") as AgentTask;
+    if (task.kind === "backup") this.stored.add(task.key);
+    else this.stored.delete(task.key);
+    const report = task.kind === "backup" ? DONE : ({ ok: true, kind: "delete", deleted: true } as const);
+    this.put("pods", { ...endedPod(job, 0, report), metadata: pod.metadata } as Pod);
+    this.put(JOBS.plural, { ...job, status: { conditions: [{ type: "Complete", status: "True" }] } } as Job);
+  }
+
+  /** Who waits for nothing more goes, and takes along what it owns. */
+  #collect(): void {
+    for (const [key, { metadata }] of this.objects)
+      if (metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0)
+        this.objects.delete(key);
+    const uids = new Set([...this.objects.values()].map(({ metadata }) => metadata.uid));
+    for (const [key, object] of this.objects) {
+      const owner = controllerOf(object);
+      if (owner !== undefined && !uids.has(owner.uid)) this.objects.delete(key);
+    }
+  }
+
+  #now(): string {
+    return new Date(this.clock.wallMs()).toISOString();
+  }
+}
+
+/** A process of the operator: nothing of the one before is left in it. */
+function operator(world: World): () => Promise<void> {
+  const kube = world.client();
+  const view = (plural: string) => ({
+    get: ({ name }: Ref) => world.find(plural, name),
+    byIndex: () => world.all(plural).filter(({ metadata }) => metadata.labels?.[BACKUP_LABEL] === KEY.name),
+  });
+  const reads = {
+    backups: view("etcdbackups"),
+    clusters: { get: () => available() },
+    claims: view("persistentvolumeclaims"),
+    jobs: view(JOBS.plural),
+    pods: view("pods"),
+    kube,
+    clock: world.clock,
+    agentImage: IMAGE,
+  } as unknown as BackupReads;
+  const room = backupController(kube, reads, () => undefined, { of: () => Promise.resolve(undefined) } as never);
+  const seen = { expect: (_: unknown, __: Written) => undefined, unmet: () => undefined };
+  const tools = {
+    clock: world.clock,
+    log: silentLog,
+    metrics: createMetrics(),
+    expectations: seen as never,
+    tell: () => undefined,
+    mayAct: () => !world.isDead,
+  };
+  const pass = new Pass(room, tools);
+  return async () => void (await pass.run(KEY, signal));
+}
+
+interface Scenario {
+  readonly name: string;
+  readonly spec: object;
+  /** When a person deletes it. */
+  readonly deletesWhen?: (world: World) => boolean;
+  readonly mustWrite: readonly string[];
+  readonly end: (world: World) => void;
+}
+
+const phaseOf = (world: World) => world.backup?.status?.phase;
+const scenarios: readonly Scenario[] = [
+  {
+    name: "a backup",
+    spec: {},
+    mustWrite: ["create nightly", "status Completed Completed,Completed"],
+    end: (world) => {
+      expect(world.backup?.status).toMatchObject({ phase: "Completed", object: { revision: "12" } });
+      expect([...world.stored]).toEqual([world.backup?.status?.objectKey]);
+      expect(world.all(JOBS.plural)).toHaveLength(1);
+    },
+  },
+  {
+    name: "a backup whose object goes with it",
+    spec: { objectPolicy: "Delete" },
+    deletesWhen: (world) => phaseOf(world) === "Completed",
+    mustWrite: [
+      'patch {"metadata":{"finalizers":["etcdbackup.etcd.improbable.io/object-cleanup"]}}',
+      "create nightly",
+      "create delete-0123456789-uid-of-backup",
+      'patch {"metadata":{"finalizers":[]}}',
+    ],
+    end: (world) => {
+      expect(world.stored.size).toBe(0);
+      expect([...world.objects.keys()]).toEqual([]);
+    },
+  },
+  {
+    name: "a backup that is deleted while its agent runs",
+    spec: { objectPolicy: "Delete" },
+    deletesWhen: (world) => world.all("pods").length > 0,
+    mustWrite: ["create nightly", "delete nightly", "create delete-0123456789-uid-of-backup"],
+    end: (world) => {
+      expect(world.stored.size).toBe(0);
+      expect([...world.objects.keys()]).toEqual([]);
+    },
+  },
+];
+
+const ROUNDS = 40;
+
+async function run({ spec, deletesWhen }: Scenario, diesAfter: number): Promise<World> {
+  const world = new World(diesAfter);
+  world.put(ETCD_BACKUPS.plural, etcdBackup({ spec }));
+  let look = operator(world);
+  for (let round = 0; round < ROUNDS; round++) {
+    for (let again = 0; again < 3; again++) {
+      await look();
+      if (!world.isDead) continue;
+      world.isDead = false;
+      look = operator(world);
+    }
+    const isDeletedNow = deletesWhen?.(world) === true && world.remove();
+    if (!isDeletedNow) world.goOn();
+    await world.clock.advance(1_000);
+  }
+  return world;
+}
+
+for (const scenario of scenarios) {
+  test(`crash sweep of ${scenario.name}: an operator that dies after any of its writes comes to the same end`, async () => {
+    const undisturbed = await run(scenario, -1);
+    scenario.end(undisturbed);
+    expect(undisturbed.writes).toEqual(expect.arrayContaining([...scenario.mustWrite]));
+    for (let death = 1; death <= undisturbed.writes.length; death++) {
+      const world = await run(scenario, death);
+      scenario.end(world);
+      // What was written is not written a second time: the one who goes on finds it.
+      const made = world.writes.filter((write) => /^(create|delete) /.test(write));
+      expect(made, `died after ${world.writes[death - 1]}`).toEqual([...new Set(made)]);
+    }
+  });
+}
