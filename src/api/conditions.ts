@@ -92,6 +92,7 @@ export const BACKUP_REASONS = {
   Waiting: SHARED_REASONS.Waiting,
   StepRefused: SHARED_REASONS.StepRefused,
   NameTaken: SHARED_REASONS.NameTaken,
+  InternalError: SHARED_REASONS.InternalError,
   SpecRefused: "The spec asks for what cannot be done; the message names the field, what it is and what it may be.",
   ClusterNotFound: "There is no EtcdCluster of the name that spec.source.clusterName gives.",
   ClusterNotFormed: "The EtcdCluster has not formed yet.",

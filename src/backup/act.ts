@@ -36,7 +36,7 @@ export async function actOnBackup(
 /** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
 export async function writeStatus(
   kube: BackupWrites,
-  snapshot: BackupSnapshot,
+  snapshot: Pick<BackupSnapshot, "backup">,
   status: EtcdBackupStatus,
   signal: AbortSignal,
 ): Promise<Written> {

@@ -5,11 +5,11 @@ import { type BackupReads, observeBackup } from "#backup/observe.ts";
 import { planBackup } from "#backup/plan.ts";
 import { ProgressReader } from "#backup/progress.ts";
 import { type BackupSnapshot, hasEnded } from "#backup/snapshot.ts";
-import { backupStatus } from "#backup/status.ts";
+import { backupStatus, failingStatus } from "#backup/status.ts";
 import { type BackupStep, targetTextOf } from "#backup/step.ts";
 import { isSameData } from "#base/hash.ts";
 import { apiVersionOf, controllerOf, type KubeObject } from "#kube/kinds.ts";
-import type { Controller, Key } from "#runtime/controller.ts";
+import type { Controller, Key, Subject } from "#runtime/controller.ts";
 
 /** What has ended is only ever looked at again when somebody changes it; the rest is a slow second look, in milliseconds. */
 const REST_MS = 30 * 60_000;
@@ -38,14 +38,24 @@ export function backupController(
       if (!hasEnded(snapshot) && hasEnded({ ...snapshot, backup: { ...snapshot.backup, status } })) onEnd(status);
       return written;
     },
-    subject: ({ backup }) => ({
-      apiVersion: apiVersionOf(ETCD_BACKUPS),
-      kind: ETCD_BACKUPS.kind,
-      namespace: backup.metadata.namespace,
-      name: backup.metadata.name,
-      uid: backup.metadata.uid,
-    }),
+    subject: ({ backup }) => subjectOf(backup),
+    subjectOf: (key) => {
+      const backup = reads.backups.get(key);
+      return backup && subjectOf(backup);
+    },
+    writeFailing: (key, because, signal) => {
+      const backup = reads.backups.get(key);
+      if (backup === undefined) return Promise.resolve(undefined);
+      const status = failingStatus(backup, because, reads.clock.wallMs());
+      return isSameData(status, backup.status ?? {})
+        ? Promise.resolve(undefined)
+        : writeStatus(kube, { backup }, status, signal);
+    },
   };
+}
+
+function subjectOf({ metadata: { namespace, name, uid } }: EtcdBackup): Subject {
+  return { apiVersion: apiVersionOf(ETCD_BACKUPS), kind: ETCD_BACKUPS.kind, namespace, name, uid };
 }
 
 /** The backup that a Job or a pod is of: both carry the label, and a Job that lost it has its owner. */

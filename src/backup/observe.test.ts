@@ -221,6 +221,14 @@ test("the end of a backup is told once, when its status says so, and a status th
   expect([writes, ended]).toEqual([2, ["Completed"]]);
   await room.writeStatus(over, { phase: "Completed", source: "a" }, signal);
   expect([writes, ended]).toEqual([3, ["Completed"]]);
+  const known = { get: ({ name }: Ref) => (name === "nightly" ? open.backup : undefined) };
+  const knowing = backupController(kube as never, { clock: new FakeClock(), backups: known } as never);
+  expect(knowing.subjectOf(KEY)).toEqual(room.subject(open));
+  expect(await knowing.writeFailing(KEY, "Bug: x", signal)).toMatchObject({
+    object: { status: { conditions: [{ reason: "InternalError" }] } },
+  });
+  const gone = { ...KEY, name: "gone" };
+  expect([knowing.subjectOf(gone), await knowing.writeFailing(gone, "Bug: x", signal)]).toEqual([undefined, undefined]);
   expect(room.subject(open)).toMatchObject({
     kind: "EtcdBackup",
     name: "nightly",

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { EtcdBackupStatus } from "#api/v1beta1/backup.ts";
 import { planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { backupStatus } from "#backup/status.ts";
+import { backupStatus, failingStatus } from "#backup/status.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { backup, goodTarget, removal } from "#kit/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
@@ -144,6 +144,20 @@ describe("what keeps the plan from being carried out is told:", () => {
     const plan: Plan<BackupStep> = { ...planBackup(snapshot), aside: [{ rule: "r", because: "b", is: "refused" }] };
     expect(conditionsOf(snapshot, plan)).toEqual({ Complete: "False NoSpace", Failed: "True NoSpace" });
   });
+});
+
+test("of a backup that no look comes to an end with nobody knows how it is, unless it has ended", () => {
+  const now = Date.parse("2026-01-01T12:00:00Z");
+  const { conditions, ...rest } = failingStatus(backup({ status: EARLIER }).backup, "Bug: x", now);
+  expect(rest).toEqual(EARLIER);
+  const unknown = { type: "Complete", status: "Unknown", reason: "InternalError", message: "Bug: x" };
+  const when = { observedGeneration: 1, lastTransitionTime: "2026-01-01T12:00:00Z" };
+  expect(conditions).toEqual([{ ...unknown, ...when }]);
+  for (const phase of ["Completed", "Failed"] as const)
+    expect(failingStatus(backup({ status: { phase } }).backup, "Bug: x", now)).toEqual({ phase });
+  const { generation: _, ...metadata } = backup().backup.metadata;
+  const young = failingStatus({ ...backup().backup, metadata }, "Bug: x", now);
+  expect(young.conditions).toMatchObject([{ observedGeneration: 0 }]);
 });
 
 describe("while it is being deleted", () => {

@@ -1,6 +1,6 @@
 import type { BackupConditionType, BackupReason } from "#api/conditions.ts";
 import { backupJobName } from "#api/names.ts";
-import type { BackupProgress, EtcdBackupStatus, StoredBackup } from "#api/v1beta1/backup.ts";
+import type { BackupProgress, EtcdBackup, EtcdBackupStatus, StoredBackup } from "#api/v1beta1/backup.ts";
 import { letGoText, whyNotDeleted } from "#backup/deletion.ts";
 import { type BackupSnapshot, hasEnded, isDeleting, isHeld, isOwned } from "#backup/snapshot.ts";
 import { sourceText } from "#backup/source.ts";
@@ -31,6 +31,19 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
     ...(verdict.object === undefined ? {} : { object: storedOf(verdict.object) }),
     conditions: conditionsOf(snapshot, verdict, plan),
   };
+}
+
+/**
+ * The status as it is, and that no look at the backup comes to its end: how it is, nobody knows then. Of one that has ended everything is
+ * known.
+ */
+export function failingStatus({ metadata, status = {} }: EtcdBackup, because: string, nowMs: number): EtcdBackupStatus {
+  if (status.phase === "Completed" || status.phase === "Failed") return status;
+  const reason: BackupReason = "InternalError";
+  const condition = { type: "Complete", status: "Unknown" as const, reason, message: because };
+  const observedGeneration = metadata.generation ?? 0;
+  const conditions = withCondition(status.conditions ?? [], { ...condition, observedGeneration }, rfc3339(nowMs));
+  return { ...status, conditions };
 }
 
 function placeOf(snapshot: BackupSnapshot): EtcdBackupStatus {
