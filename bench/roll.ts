@@ -2,7 +2,7 @@
 // Against the floor: what one pod of the same cluster takes when it is just deleted, and nothing has to be decided.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { CLIENT_PORT, PEER_LABEL } from "#api/names.ts";
+import { CLIENT_PORT, ETCD_CONTAINER, PEER_LABEL } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
@@ -122,7 +122,7 @@ function podOf(name: string): Pod | undefined {
 
 /** Whether the member in this pod answers at its client port and follows a leader. */
 async function serves(pod: Pod): Promise<boolean> {
-  const address = dialAddress(pod, CLIENT_PORT);
+  const address = dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT);
   if (address === undefined) return false;
   const answer = await etcd.probe({ address }, { ...OPTIONS, deadlineMs: ANSWER_MS });
   return answer.is === "present" && answer.value.leaderId !== undefined;

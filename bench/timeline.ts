@@ -1,3 +1,4 @@
+import { ETCD_CONTAINER } from "#api/names.ts";
 import { Cache } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type KubeObject, PODS, type Pod, REPLICA_SETS, type Resource } from "#kube/kinds.ts";
@@ -73,7 +74,7 @@ export class Timeline {
   #notePod(pod: Pod): void {
     this.#note("pod", pod);
     if (pod.spec?.nodeName !== undefined) this.#note("scheduled", pod);
-    if (dialAddress(pod, 0) !== undefined) this.#note("running", pod);
+    if (dialAddress(pod, ETCD_CONTAINER, 0) !== undefined) this.#note("running", pod);
   }
 
   #note(stage: keyof Stages, { metadata }: KubeObject): void {

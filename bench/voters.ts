@@ -1,4 +1,4 @@
-import { CLIENT_PORT, METRICS_PORT } from "#api/names.ts";
+import { CLIENT_PORT, ETCD_CONTAINER, METRICS_PORT } from "#api/names.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { MemberId } from "#etcd/types.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -45,5 +45,5 @@ async function startedVoters(etcd: EtcdClient, pods: readonly Pod[]): Promise<re
 }
 
 function addresses(pods: readonly Pod[], port: number): readonly string[] {
-  return pods.flatMap((pod) => dialAddress(pod, port) ?? []);
+  return pods.flatMap((pod) => dialAddress(pod, ETCD_CONTAINER, port) ?? []);
 }

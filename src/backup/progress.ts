@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import { type Progress, progressIn } from "#agent/report.ts";
 import { PROGRESS_PATH, PROGRESS_PORT } from "#agent/task.ts";
+import { AGENT_CONTAINER } from "#api/names.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
@@ -38,7 +39,7 @@ export class ProgressReader {
     const last = this.#last.get(uid);
     if (last !== undefined && nowMs - last.atMs < FRESH_MS) return last.progress;
     for (const [key, { atMs }] of this.#last) if (nowMs - atMs >= 10 * FRESH_MS) this.#last.delete(key);
-    const address = dialAddress(pod, PROGRESS_PORT);
+    const address = dialAddress(pod, AGENT_CONTAINER, PROGRESS_PORT);
     if (address === undefined) return undefined;
     const within = AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
     // Whatever keeps it from answering, a network policy for one, is nothing that the backup depends on.

@@ -1,4 +1,4 @@
-import { CLIENT_PORT, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { CLIENT_PORT, ETCD_CONTAINER, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
@@ -196,7 +196,7 @@ function follower(snapshot: ClusterSnapshot): Endpoint {
 function answering(snapshot: ClusterSnapshot, member: KnownMember | undefined): Endpoint | undefined {
   if (member === undefined || snapshot.endpoints.get(member.name)?.is !== "present") return undefined;
   const pod = snapshot.pods.get(member.name);
-  const address = pod === undefined ? undefined : dialAddress(pod, CLIENT_PORT);
+  const address = pod === undefined ? undefined : dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT);
   return address === undefined ? undefined : { address };
 }
 

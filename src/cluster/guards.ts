@@ -2,6 +2,7 @@ import { CLEANUP_FINALIZER, isClaimGoing, REMOVAL_ANNOTATION } from "#api/names.
 import { revisionOf } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { othersDown } from "#cluster/fitness.ts";
 import { neverRan, ownArriving } from "#cluster/learners.ts";
 import {
   hasJoined,
@@ -18,8 +19,9 @@ import {
 } from "#cluster/members.ts";
 import { isVouchedFor, sickForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
-import { hasTurn, isAboutToRestart, isDown, othersDown } from "#cluster/rolling.ts";
+import { hasTurn, isAboutToRestart } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, identityOf, isOwned, peerNamed } from "#cluster/snapshot.ts";
+import { isDown } from "#cluster/standstill.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { isSurplusLearner } from "#cluster/surplus.ts";
 import { whyNoPathTo } from "#cluster/version-path.ts";

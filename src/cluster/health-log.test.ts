@@ -3,7 +3,16 @@ import { PAUSED_ANNOTATION } from "#api/names.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
 import { claim, claimIdentity, cluster, LATER_ID, pod, unpublished, withArrival } from "#kit/cluster.ts";
-import { NEWER, wanting, withCanary, withStop, withTurn, withUpdate, withUpdated } from "#kit/cluster-rolling.ts";
+import {
+  NEWER,
+  saying,
+  wanting,
+  withCanary,
+  withStop,
+  withTurn,
+  withUpdate,
+  withUpdated,
+} from "#kit/cluster-rolling.ts";
 
 const KEY = { namespace: "foo", name: "my-etcd" };
 const healthy = cluster();
@@ -30,6 +39,7 @@ test("health log: nobody is sick who is healthy", () => {
     lostForMs: 0,
     silentForMs: 0,
     unfitForMs: 0,
+    unreadyForMs: 0,
   });
 });
 
@@ -43,6 +53,7 @@ test("health log: nor is who takes part and does not serve clients yet", () => {
     lostForMs: 0,
     silentForMs: 2_000,
     unfitForMs: 2_000,
+    unreadyForMs: 0,
   });
 });
 
@@ -56,7 +67,12 @@ test("health log: who is healthy, and not ready by the kubelet's word, is not fi
     lostForMs: 0,
     silentForMs: 0,
     unfitForMs: 2_000,
+    unreadyForMs: 2_000,
   });
+  expect(after([unready, 0], [unready, 1_000], [healthy, 1_000], [unready, 1_000])?.unreadyForMs).toBe(0);
+  const late = saying(unready, "my-etcd-2", { raftAppliedIndex: 0 });
+  const far = saying(late, "my-etcd-0", { raftIndex: 5_000 });
+  expect(after([unready, 0], [unready, 1_000], [far, 1_000])).toMatchObject({ unfitForMs: 2_000, unreadyForMs: 0 });
   expect(after([unready, 0], [unready, 1_000], [healthy, 1_000], [unready, 1_000])?.unfitForMs).toBe(0);
 });
 
@@ -200,5 +216,6 @@ test("health log: a cluster that is gone leaves nothing behind", () => {
     lostForMs: 0,
     silentForMs: 0,
     unfitForMs: 0,
+    unreadyForMs: 0,
   });
 });

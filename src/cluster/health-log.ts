@@ -1,7 +1,8 @@
+import { lacksOnlyReadiness, whyUnfit } from "#cluster/fitness.ts";
 import { lacksOnlyPod } from "#cluster/learners.ts";
 import { isHealthy, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
 import { isVouchedFor } from "#cluster/patience.ts";
-import { canary, isComingUp, whyUnfit } from "#cluster/rolling.ts";
+import { canary, isComingUp } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
@@ -18,6 +19,7 @@ interface Noted {
   readonly lost: Counted;
   readonly silent: Counted;
   readonly unfit: Counted;
+  readonly unready: Counted;
   readonly wellAtMs: number | undefined;
 }
 
@@ -77,6 +79,7 @@ export class HealthLog {
             : NOTHING,
         silent: isHealthy(snapshot, member) ? NOTHING : counted(last?.silent ?? NOTHING, sinceMs),
         unfit: whyUnfit(snapshot, member) === undefined ? NOTHING : counted(last?.unfit ?? NOTHING, sinceMs),
+        unready: lacksOnlyReadiness(snapshot, member) ? counted(last?.unready ?? NOTHING, sinceMs) : NOTHING,
         wellAtMs: isSick ? last?.wellAtMs : atMs,
       });
     }
@@ -103,13 +106,14 @@ function isAwaited(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   return canary(snapshot)?.id === member.id || isComingUp(snapshot, member);
 }
 
-function historyOf({ known, sick, lost, silent, unfit, wellAtMs }: Noted, atMs: number): MemberHistory {
+function historyOf({ known, sick, lost, silent, unfit, unready, wellAtMs }: Noted, atMs: number): MemberHistory {
   return {
     knownForMs: known.ms,
     sickForMs: sick.ms,
     lostForMs: lost.ms,
     silentForMs: silent.ms,
     unfitForMs: unfit.ms,
+    unreadyForMs: unready.ms,
     wellMsAgo: wellAtMs === undefined ? undefined : atMs - wellAtMs,
   };
 }

@@ -1,4 +1,4 @@
-import { CLAIM_MEMBER_ID_ANNOTATION, CLIENT_PORT } from "#api/names.ts";
+import { CLAIM_MEMBER_ID_ANNOTATION, CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
@@ -70,7 +70,7 @@ export async function needSilence(
   signal: AbortSignal,
 ): Promise<void> {
   const pod = snapshot.pods.get(name);
-  const address = pod === undefined ? undefined : dialAddress(pod, CLIENT_PORT);
+  const address = pod === undefined ? undefined : dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT);
   if (address === undefined || snapshot.endpoints.get(name)?.is === "present") return;
   const answer = await etcd.probe({ address }, { signal, deadlineMs: LAST_LOOK_DEADLINE_MS });
   const clusterID = identityOf(snapshot)?.clusterID;

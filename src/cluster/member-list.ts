@@ -1,4 +1,4 @@
-import { CLIENT_PORT } from "#api/names.ts";
+import { CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { asOperatorError } from "#base/error.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
@@ -21,7 +21,7 @@ const LIST_ATTEMPTS = 2;
 
 /** Members are reached at their pods' addresses: no DNS has to work, and none can lie. */
 export function endpointOf(pod: Pod): Endpoint | undefined {
-  const address = dialAddress(pod, CLIENT_PORT);
+  const address = dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT);
   return address === undefined ? undefined : { address };
 }
 

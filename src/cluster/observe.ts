@@ -1,4 +1,10 @@
-import { clientServiceName, disruptionBudgetName, headlessServiceName, METRICS_PORT } from "#api/names.ts";
+import {
+  clientServiceName,
+  disruptionBudgetName,
+  ETCD_CONTAINER,
+  headlessServiceName,
+  METRICS_PORT,
+} from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Clock } from "#base/clock.ts";
@@ -131,7 +137,7 @@ async function heardBy(
   signal: AbortSignal,
 ): Promise<Observed<HeardPeers> | undefined> {
   const pod = pods.get(leader.name);
-  const address = pod === undefined ? undefined : dialAddress(pod, METRICS_PORT);
+  const address = pod === undefined ? undefined : dialAddress(pod, ETCD_CONTAINER, METRICS_PORT);
   if (address === undefined) return undefined;
   return await etcd.heardPeers(address, { signal, deadlineMs: LISTEN_DEADLINE_MS, expectedMemberId: idOf(leader) });
 }
@@ -162,7 +168,7 @@ async function askEach(
       if (client === undefined) return;
       const id = peers.find(({ metadata }) => metadata.name === name)?.spec.memberID;
       const mayBeUnpublished = id !== undefined && !isFounder(cluster, id);
-      const metrics = mayBeUnpublished ? dialAddress(pod, METRICS_PORT) : undefined;
+      const metrics = mayBeUnpublished ? dialAddress(pod, ETCD_CONTAINER, METRICS_PORT) : undefined;
       const { namespace, name: clusterName } = cluster.metadata;
       const ask = () => memberAnswer(reads, { client, metrics }, signal);
       answers.set(name, await silences.ask({ namespace, name: clusterName }, pod, ask));

@@ -28,6 +28,11 @@ export function unfitForMs(snapshot: ClusterSnapshot, member: KnownMember): numb
   return snapshot.histories.get(member.id)?.unfitForMs ?? 0;
 }
 
+/** How long this process has found that the member lacks nothing but the readiness of its pod, look by look, in milliseconds. */
+export function unreadyForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  return snapshot.histories.get(member.id)?.unreadyForMs ?? 0;
+}
+
 /**
  * How long to wait when the data is certainly gone or wrong, in milliseconds. Waiting longer brings nothing back; not waiting at
  * all would act on a claim that a person is just about to put back.

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { revisionOf } from "#api/revision.ts";
+import { othersDown, whyUnfit } from "#cluster/fitness.ts";
 import { type KnownMember, memberNamed } from "#cluster/members.ts";
 import {
   canary,
@@ -9,11 +10,9 @@ import {
   isTemplateReady,
   isUpdated,
   nextTemplate,
-  othersDown,
   stoppedUpdate,
   waitsForPerson,
   wantedTemplate,
-  whyUnfit,
 } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { cluster, unpublished, withArrival } from "#kit/cluster.ts";
@@ -197,6 +196,12 @@ describe("a member waits for a person", () => {
       name: "but when another update was stopped",
       given: withUpdate(back, { revision: "0123456789abcdef", stopped: { member: "my-etcd-2", message: "" } }),
       waits: true,
+      restarts: false,
+    },
+    {
+      name: "nor does anybody restart with what was tried in vain",
+      given: withStop(withTurn(wanted, "my-etcd-2"), "my-etcd-1"),
+      waits: false,
       restarts: false,
     },
     {

@@ -1,15 +1,15 @@
-import { ETCD_CONTAINER } from "#api/names.ts";
 import { type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import { health, type KnownMember, memberNamed, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
-import { isVouchedFor, silentForMs } from "#cluster/patience.ts";
+import { lacksOnlyReadiness, whyUnfit } from "#cluster/fitness.ts";
+import { type KnownMember, memberNamed, ownVoters, takesPart } from "#cluster/members.ts";
+import { unreadyForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
+import { isYoung } from "#cluster/standstill.ts";
 import { versionsInUse, whyNoPathTo } from "#cluster/version-path.ts";
 import { runningRevision, runningVersion, templateOfMost } from "#cluster/versions.ts";
-import { isReady, isStopped } from "#kube/pod.ts";
 
 // How is a running cluster changed?
 //   Each member's EtcdPeer says what that member runs. The cluster gives one member its turn: it writes the wish to that EtcdPeer, whose
@@ -90,24 +90,6 @@ export function stoppedUpdate(snapshot: ClusterSnapshot): { member: string; mess
   return update?.revision === wantedRevision(snapshot) ? update.stopped : undefined;
 }
 
-/**
- * Whether no etcd runs as this member: by the kubelet's word, and by its own. A kubelet may tell late, or not at all; and of the only member
- * it does not tell that it hangs.
- */
-export function isDown(snapshot: ClusterSnapshot, name: string): boolean {
-  const pod = snapshot.pods.get(name);
-  const member = memberNamed(snapshot, name);
-  if (pod === undefined || (member !== undefined && takesPart(snapshot, member))) return false;
-  return isStopped(pod, ETCD_CONTAINER) || (member !== undefined && hangs(snapshot, member));
-}
-
-/** Whether the only voter has had its time to come up, and nobody has a word from it: there is nobody whom its restart could cost anything. */
-function hangs(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  const isOnly = votersOf(snapshot).every(({ id }) => id === member.id);
-  const isSilent = silentForMs(snapshot, member) >= snapshot.memberTimeoutMs;
-  return isOnly && isSilent && !isYoung(snapshot, member) && !isVouchedFor(snapshot, member);
-}
-
 /** Whether the member has its turn: its pod was made from something else than its EtcdPeer says. */
 export function hasTurn(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
   const pod = snapshot.pods.get(peer.metadata.name);
@@ -123,7 +105,7 @@ export function hasTurn(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
 export function waitsForPerson(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
   if (!isOnDelete(snapshot) || !hasTurn(snapshot, peer)) return false;
   const hasNeverRun = memberNamed(snapshot, peer.metadata.name)?.hasStarted === false;
-  const isPutBack = stoppedUpdate(snapshot) !== undefined && revisionOf(templateOf(peer)) !== wantedRevision(snapshot);
+  const isPutBack = stoppedUpdate(snapshot) !== undefined && !isTriedInVain(snapshot, peer);
   return !hasNeverRun && !isPutBack;
 }
 
@@ -132,9 +114,13 @@ export function isOnDelete({ cluster }: ClusterSnapshot): boolean {
   return cluster.spec.updateStrategy.type === "OnDelete";
 }
 
-/** Whether the operator restarts the member as soon as it may. */
+/** Whether the operator restarts the member as soon as it may. Nobody restarts with what was tried in vain, whoever has it on record. */
 export function isAboutToRestart(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
-  return hasTurn(snapshot, peer) && !waitsForPerson(snapshot, peer);
+  return hasTurn(snapshot, peer) && !waitsForPerson(snapshot, peer) && !isTriedInVain(snapshot, peer);
+}
+
+function isTriedInVain(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  return stoppedUpdate(snapshot) !== undefined && revisionOf(templateOf(peer)) === wantedRevision(snapshot);
 }
 
 /** Whether the member's next pod would be made from what its EtcdPeer says: the ReplicaSet controller has taken it over. */
@@ -142,30 +128,20 @@ export function isTemplateReady(peer: EtcdPeer): boolean {
   return peer.status?.revision === revisionOf(templateOf(peer));
 }
 
-/** How many entries of the log a member may be behind the others and still count as caught up: they apply thousands in a second. */
-const MAX_LAG = 1_000;
-
-/** Why the member is not fit to be counted on while another one restarts, as a clause that begins with a verb; `undefined` when it is. */
-export function whyUnfit(snapshot: ClusterSnapshot, member: KnownMember): string | undefined {
-  const seen = health(snapshot, member);
-  if (seen.is !== "healthy") return "is healthy";
-  const pod = snapshot.pods.get(member.name);
-  if (pod === undefined || pod.metadata.deletionTimestamp !== undefined || !isReady(pod))
-    return "is ready by the kubelet's word";
-  const furthest = Math.max(
-    ...ownVoters(snapshot).flatMap((other) => {
-      const answer = health(snapshot, other);
-      return answer.is === "healthy" ? [answer.status.raftIndex] : [];
-    }),
-  );
-  if (furthest - seen.status.raftAppliedIndex > MAX_LAG) return "has caught up with the others";
-  return runningRevision(pod) === undefined ? "has on record what its pod was made from" : undefined;
-}
-
 /** Whether the member is fit, and runs what the spec asks for. */
 export function isUpdated(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const running = runningRevision(snapshot.pods.get(member.name));
   return running === wantedRevision(snapshot) && whyUnfit(snapshot, member) === undefined;
+}
+
+/**
+ * Whether what the member is about to get may be what helps it: all that it has lacked for long is its pod's readiness, and its pod was made
+ * from something else than the spec asks for. Nobody waits for it to be ready first: it does its part in etcd, whose quorum is not touched.
+ */
+export function isMendedByTurn(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const running = runningRevision(snapshot.pods.get(member.name));
+  const isLate = unreadyForMs(snapshot, member) >= snapshot.memberTimeoutMs;
+  return isLate && running !== wantedRevision(snapshot) && lacksOnlyReadiness(snapshot, member);
 }
 
 /**
@@ -193,14 +169,4 @@ export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
 export function isComingUp(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const running = runningRevision(snapshot.pods.get(member.name));
   return running !== undefined && running === snapshot.cluster.status?.update?.revision && isYoung(snapshot, member);
-}
-
-/** Whether the member's pod is younger than the first one may take to come up. */
-export function isYoung({ pods, takenAtMs, memberTimeoutMs }: ClusterSnapshot, { name }: KnownMember): boolean {
-  return Math.abs(takenAtMs - Date.parse(pods.get(name)?.metadata.creationTimestamp ?? "")) < memberTimeoutMs;
-}
-
-/** Members of ours that do not do their part, besides this one. */
-export function othersDown(snapshot: ClusterSnapshot, name: string): readonly KnownMember[] {
-  return ownVoters(snapshot).filter((member) => member.name !== name && !takesPart(snapshot, member));
 }

@@ -1,6 +1,7 @@
 import { revisionOf } from "#api/revision.ts";
 import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { whyUnfit } from "#cluster/fitness.ts";
 import { ownVoters } from "#cluster/members.ts";
 import {
   isOnDelete,
@@ -11,7 +12,6 @@ import {
   waitsForPerson,
   wantedRevision,
   wantedTemplate,
-  whyUnfit,
 } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 import { runningRevision, runningVersion } from "#cluster/versions.ts";

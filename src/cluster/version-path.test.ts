@@ -13,6 +13,8 @@ import {
   withCrashing,
   withoutPod,
   withPeer,
+  withPod,
+  withRunning,
 } from "#kit/cluster-rolling.ts";
 
 const settled = cluster();
@@ -24,6 +26,11 @@ function unheard(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
 }
 
 const neverStarted = withEachMember(cluster(), ({ clientUrls }, n) => ({ clientUrls: n === 2 ? [] : clientUrls }));
+
+/** The last member has never run, and its EtcdPeer says this; the kubelet has told nothing of its pod. */
+function startingWith(version: string): ClusterSnapshot {
+  return withPeer(answering(neverStarted, "3.6.16", "3.6.16", undefined), "my-etcd-2", { spec: { version } });
+}
 
 describe("the way to a release", () => {
   const cases: { name: string; given: ClusterSnapshot; to: string; isOpen: boolean }[] = [
@@ -128,12 +135,22 @@ describe("the way to a release", () => {
       isOpen: true,
     },
     {
-      name: "what it may be starting with closes the way, though it has never run",
-      given: withPeer(answering(neverStarted, "3.6.16", "3.6.16", undefined), "my-etcd-2", {
-        spec: { version: "3.5.11" },
-      }),
+      name: "what it is starting with closes the way, though it has never run",
+      given: withRunning(startingWith("3.5.11"), "my-etcd-2"),
       to: "3.7.0",
       isOpen: false,
+    },
+    {
+      name: "so does what it may be starting with any moment",
+      given: withPod(startingWith("3.5.11"), "my-etcd-2", { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } }),
+      to: "3.7.0",
+      isOpen: false,
+    },
+    {
+      name: "not what it has had its time to start with",
+      given: withPod(startingWith("3.5.11"), "my-etcd-2", { metadata: { creationTimestamp: "2026-01-01T11:50:00Z" } }),
+      to: "3.7.0",
+      isOpen: true,
     },
     {
       name: "who has never run, and does not run, closes nothing",

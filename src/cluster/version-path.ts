@@ -1,10 +1,9 @@
-import { ETCD_CONTAINER } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import { health, type KnownMember, knownMembers, ownVoters } from "#cluster/members.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
+import { isStuck } from "#cluster/standstill.ts";
 import { runningRevision, runningVersion } from "#cluster/versions.ts";
 import { isRelease, isSameMinor, whyNoPath } from "#etcd/version.ts";
-import { isStopped } from "#kube/pod.ts";
 
 /** Why members cannot go to spec.version, in words for people. */
 export function whyNoVersionPath(snapshot: ClusterSnapshot): string | undefined {
@@ -55,7 +54,6 @@ function versionInUse(snapshot: ClusterSnapshot, member: KnownMember): string | 
   return told;
 }
 
-function mayBeStarting(snapshot: ClusterSnapshot, { name }: KnownMember): boolean {
-  const pod = snapshot.pods.get(name);
-  return pod !== undefined && !isStopped(pod, ETCD_CONTAINER);
+function mayBeStarting(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return snapshot.pods.has(member.name) && !isStuck(snapshot, member);
 }

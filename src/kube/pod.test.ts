@@ -10,6 +10,7 @@ import {
   lastWords,
   needsHelp,
   restartsOf,
+  runs,
   startedMsAgo,
   whyNotRunning,
 } from "#kube/pod.ts";
@@ -208,6 +209,7 @@ for (const { name, given, why, help = false, heldUp = false, ran = false, words 
     expect(isHeldUp(given, "etcd")).toBe(heldUp);
     expect(isStopped(given, "etcd")).toBe(heldUp);
     expect(hasRun(given, "etcd")).toBe(ran);
+    expect(runs(given, "etcd")).toBe(given.status?.containerStatuses?.[1]?.state?.running !== undefined);
     expect(lastWords(given, "etcd")).toEqual(words);
     expect(restartsOf(given, "etcd")).toBe(restarts);
     expect(startedMsAgo(given, "etcd", Date.parse(at(9)))).toBe(
@@ -254,7 +256,29 @@ const addresses: { name: string; status: object; expect: string | undefined }[] 
   { name: "an IPv4 address", status: running, expect: "10.0.0.1:2379" },
   { name: "an IPv6 address in brackets", status: { ...running, podIP: "fd00::1" }, expect: "[fd00::1]:2379" },
   { name: "no address yet", status: { phase: "Running" }, expect: undefined },
-  { name: "the address of a pod that does not run yet", status: { ...running, phase: "Pending" }, expect: undefined },
+  {
+    name: "the address of a pod that does not run yet",
+    status: { ...running, phase: "Pending", containerStatuses: [container({ waiting: {} })] },
+    expect: undefined,
+  },
+  {
+    name: "the address of a pod of which another container does not run yet",
+    status: {
+      ...running,
+      phase: "Pending",
+      containerStatuses: [{ name: "agent", ...NO_IMAGE }, container({ running: {} })],
+    },
+    expect: "10.0.0.1:2379",
+  },
+  {
+    name: "the address of a pod of which only another container runs",
+    status: {
+      ...running,
+      phase: "Pending",
+      containerStatuses: [{ name: "agent", ...RUNS }, container({ waiting: {} })],
+    },
+    expect: undefined,
+  },
   { name: "the address that a failed pod has left behind", status: { ...running, phase: "Failed" }, expect: undefined },
   {
     name: "the address that an ended pod has left behind",
@@ -264,7 +288,7 @@ const addresses: { name: string; status: object; expect: string | undefined }[] 
 ];
 for (const { name, status, expect: wanted } of addresses) {
   test(`to dial there is ${wanted ?? "nothing"} for ${name}`, () =>
-    expect(dialAddress(pod(status), 2379)).toBe(wanted));
+    expect(dialAddress(pod(status), "etcd", 2379)).toBe(wanted));
 }
 
 test("a pod is ready when its condition says True, and not when it says nothing", () => {

@@ -16,14 +16,18 @@ function isOver(pod: Pod): boolean {
   return pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded";
 }
 
-/** The pod's address, before it has ended and once it runs. */
-function addressOf(pod: Pod): string | undefined {
-  return isOver(pod) || pod.status?.phase === "Pending" ? undefined : pod.status?.podIP;
+/**
+ * The pod's address, before it has ended and once this container runs. Kubernetes calls a pod pending as long as any container has yet to
+ * start, whichever of them run.
+ */
+function addressOf(pod: Pod, container: string): string | undefined {
+  const isYetToStart = pod.status?.phase === "Pending" && !runs(pod, container);
+  return isOver(pod) || isYetToStart ? undefined : pod.status?.podIP;
 }
 
-/** Host and port to dial; `undefined` while the pod has no address. */
-export function dialAddress(pod: Pod, port: number): string | undefined {
-  const address = addressOf(pod);
+/** Host and port to dial; `undefined` while the pod has no address under which this container could be reached. */
+export function dialAddress(pod: Pod, container: string, port: number): string | undefined {
+  const address = addressOf(pod, container);
   if (address === undefined) return undefined;
   return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }
@@ -92,9 +96,10 @@ export function needsHelp(pod: Pod): boolean {
 /** Whether something of that kind keeps this container from running: its own trouble, or that of those which have to run before it. */
 export function isHeldUp(pod: Pod, container: string): boolean {
   if (pod.metadata.deletionTimestamp !== undefined) return false;
-  const own = statusesOf(pod, container);
-  if (own.some(({ state }) => state?.running !== undefined)) return false;
-  return isUnscheduled(pod) || [...(pod.status?.initContainerStatuses ?? []), ...own].some(hangs);
+  if (runs(pod, container)) return false;
+  return (
+    isUnscheduled(pod) || [...(pod.status?.initContainerStatuses ?? []), ...statusesOf(pod, container)].some(hangs)
+  );
 }
 
 function statusesOf(pod: Pod, container: string): readonly ContainerStatus[] {
@@ -136,6 +141,14 @@ export function lastWords(pod: Pod, container: string): readonly string[] {
   );
 }
 
+/**
+ * Whether this container of the pod runs, by the kubelet's word. Of one that does not there is nothing that could be lost, whatever it
+ * waits for: an image, a volume, a ConfigMap, those that have to run before it, or the end of a back-off.
+ */
+export function runs(pod: Pod, container: string): boolean {
+  return statusesOf(pod, container).some(({ state }) => state?.running !== undefined);
+}
+
 /** Whether this container of the pod runs or has ever run, as far as the kubelet has told. */
 export function hasRun(pod: Pod, container: string): boolean {
   return statusesOf(pod, container).some(
@@ -152,9 +165,11 @@ export function restartsOf(pod: Pod, container: string): number {
   return statusesOf(pod, container)[0]?.restartCount ?? 0;
 }
 
-/** Whether, by the kubelet's and the scheduler's word, this container of the pod does not run, and will not before something changes. */
+/**
+ * Whether, by the kubelet's and the scheduler's word, this container of the pod does not run, and will not before something changes. They
+ * do not tell of all that keeps it: of a volume that is not to be had, or of one that has to run before it and does not end, only time tells.
+ */
 export function isStopped(pod: Pod, container: string): boolean {
-  const containers = statusesOf(pod, container);
-  const runs = containers.some(({ state }) => state?.running !== undefined);
-  return !runs && (isHeldUp(pod, container) || containers.some(({ state }) => state?.terminated !== undefined));
+  const hasEnded = statusesOf(pod, container).some(({ state }) => state?.terminated !== undefined);
+  return !runs(pod, container) && (isHeldUp(pod, container) || hasEnded);
 }

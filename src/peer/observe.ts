@@ -1,4 +1,4 @@
-import { CLIENT_PORT } from "#api/names.ts";
+import { CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -113,7 +113,7 @@ async function ask(
   signal: AbortSignal,
 ): Promise<Observed<EndpointStatus> | undefined> {
   if (pod === undefined || !isReady(pod)) return undefined;
-  const address = dialAddress(pod, CLIENT_PORT);
+  const address = dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT);
   if (address === undefined) return undefined;
   const question = async () => ({
     status: await etcd.probe({ address }, { signal, deadlineMs: MEMBER_DEADLINE_MS }),

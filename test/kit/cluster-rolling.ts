@@ -76,6 +76,7 @@ export function silentFor(snapshot: ClusterSnapshot, name: string, ms: number): 
     lostForMs: 0,
     silentForMs: ms,
     unfitForMs: ms,
+    unreadyForMs: 0,
   };
   return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };
 }
@@ -145,6 +146,18 @@ export const CRASHING = {
     },
   ],
 };
+
+/** The status of a pod in which etcd's container has yet to start, for whatever reason. */
+export const STARTING = {
+  phase: "Pending",
+  containerStatuses: [{ name: "etcd", state: { waiting: { reason: "PodInitializing" } } }],
+};
+
+/** The snapshot in which the kubelet says that etcd's container runs in these members' pods. */
+export function withRunning(snapshot: ClusterSnapshot, ...names: readonly string[]): ClusterSnapshot {
+  const containerStatuses = [{ name: "etcd", state: { running: {} } }];
+  return names.reduce((given, name) => withPod(given, name, { status: { containerStatuses } }), snapshot);
+}
 
 /** The snapshot in which the container of the member's pod ends again and again. @param sickMs for how long, if longer than it is known for */
 export function withCrashing(snapshot: ClusterSnapshot, name: string, sickMs = 10_000): ClusterSnapshot {

@@ -338,7 +338,10 @@ export function knownFor(snapshot: ClusterSnapshot, id: string, ms: number): Clu
     ...snapshot,
     histories: new Map([
       ...snapshot.histories,
-      [id, { knownForMs: ms, sickForMs: 0, wellMsAgo: 0, lostForMs: 0, silentForMs: 0, unfitForMs: 0 }],
+      [
+        id,
+        { knownForMs: ms, sickForMs: 0, wellMsAgo: 0, lostForMs: 0, silentForMs: 0, unfitForMs: 0, unreadyForMs: 0 },
+      ],
     ]),
   };
 }
@@ -350,7 +353,18 @@ export function sickFor(snapshot: ClusterSnapshot, name: string, ms: number): Cl
     ...snapshot,
     histories: new Map([
       ...snapshot.histories,
-      [id, { knownForMs: 3_600_000, sickForMs: ms, wellMsAgo: ms, lostForMs: ms, silentForMs: ms, unfitForMs: ms }],
+      [
+        id,
+        {
+          knownForMs: 3_600_000,
+          sickForMs: ms,
+          wellMsAgo: ms,
+          lostForMs: ms,
+          silentForMs: ms,
+          unfitForMs: ms,
+          unreadyForMs: 0,
+        },
+      ],
     ]),
   };
 }

@@ -109,7 +109,7 @@ export class World extends UserCluster {
     const { items } = await kube.list(PODS, { namespace: this.namespace }, OPTIONS);
     const able = items.filter((pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
     const pod = able.find(({ spec }) => name === undefined || spec?.hostname === name);
-    const address = pod === undefined ? undefined : dialAddress(pod, CLIENT_PORT);
+    const address = pod === undefined ? undefined : dialAddress(pod, "etcd", CLIENT_PORT);
     if (address === undefined) throw new Error(`${this.namespace}: ${name ?? "every member"} is not ready`);
     return { address };
   }

@@ -8,8 +8,9 @@ export function flagsOf(pod: {
   readonly spec?: Pod["spec"];
 }): StartFlags {
   const annotated = (path: string | undefined) => pod.metadata.annotations?.[/\['(.*)'\]/.exec(path ?? "")?.[1] ?? ""];
+  const container = pod.spec?.containers?.find(({ name }) => name === "etcd");
   const environment = new Map(
-    pod.spec?.containers?.[0]?.env?.map(({ name, value, valueFrom }) => [
+    container?.env?.map(({ name, value, valueFrom }) => [
       name,
       value ?? annotated(valueFrom?.fieldRef?.fieldPath) ?? "",
     ]),
@@ -24,7 +25,7 @@ export function flagsOf(pod: {
     initialCluster: new Map(list.map((part) => part.split("=") as [string, string])),
     isNew: get("ETCD_INITIAL_CLUSTER_STATE") === "new",
     token: get("ETCD_INITIAL_CLUSTER_TOKEN"),
-    version: versionOf(pod.spec?.containers?.[0]?.image),
+    version: versionOf(container?.image),
   };
 }
 

@@ -12,6 +12,7 @@ import {
   type ReplicaSet,
 } from "#kube/kinds.ts";
 import type { ApiServer } from "./world-api.ts";
+import { isHeldUp, lacksVolume, MOST_CPUS, podStatus, whyItCannotStart, whyItEnded } from "./world-containers.ts";
 import type { Disk } from "./world-disk.ts";
 import type { Etcd } from "./world-etcd.ts";
 import { flagsOf } from "./world-flags.ts";
@@ -54,6 +55,8 @@ export class Kubelets {
     cutSinceMs: undefined,
   }));
   readonly disks = new Map<string, Disk & { readonly node: string | undefined }>();
+  /** Uids of pods in which what works beside etcd ends again and again by now. */
+  readonly illAgents = new Set<string>();
   /** How many claims still get a volume. */
   volumesLeft = Number.POSITIVE_INFINITY;
   readonly #parts: Parts;
@@ -185,13 +188,18 @@ export class Kubelets {
 
   /** A kubelet starts the container of a pod, for the first time or again. */
   startContainer(): boolean {
-    const { etcd, tell } = this.#parts;
+    const { etcd, random, tell } = this.#parts;
     const idle = this.#pods().filter(
       (pod) => pod.metadata.deletionTimestamp === undefined && this.#isOnRunningNode(pod),
     );
     for (const pod of this.#shuffled(idle.filter(({ metadata }) => !etcd.processes.has(metadata.uid)))) {
       const disk = this.#diskOf(pod);
       if (disk === undefined || disk.heldBy !== undefined) continue;
+      if (isHeldUp(pod)) {
+        const sandbox = lacksVolume(pod) ? undefined : (pod.status?.podIP ?? this.#freeAddress());
+        if (this.#setStatus(pod, sandbox, undefined)) return true;
+        continue;
+      }
       const address = pod.status?.podIP ?? this.#freeAddress();
       const broken = whyItCannotStart(pod);
       if (broken !== undefined) {
@@ -202,6 +210,8 @@ export class Kubelets {
       const started = etcd.start({ uid: pod.metadata.uid, address, clusterUid: this.clusterOf(pod) }, disk, flags);
       const ended = typeof started === "string" ? started : undefined;
       if (ended !== undefined) tell(`etcd of ${flags.name} ends at once: ${ended}`);
+      // A kubelet tells a while later; see report.
+      if (ended === undefined && random.chance(0.3)) return true;
       if (this.#setStatus(pod, address, ended) || ended === undefined) return true;
     }
     return false;
@@ -211,9 +221,9 @@ export class Kubelets {
   report(): boolean {
     const { etcd } = this.#parts;
     for (const pod of this.#shuffled(this.#pods().filter((each) => this.#isOnRunningNode(each)))) {
-      const { podIP } = pod.status ?? {};
-      if (podIP === undefined) continue;
       const process = etcd.processes.get(pod.metadata.uid);
+      const podIP = process?.address ?? pod.status?.podIP;
+      if (podIP === undefined || isHeldUp(pod)) continue;
       const why = process === undefined ? (whyItCannotStart(pod) ?? whyItEnded(pod)) : undefined;
       if (this.#setStatus(pod, podIP, why)) return true;
     }
@@ -316,26 +326,25 @@ export class Kubelets {
   }
 
   #freeAddress(): string {
-    const taken = new Set(this.#pods().map(({ status }) => status?.podIP));
+    const running = [...this.#parts.etcd.processes.values()].map(({ address }) => address);
+    const taken = new Set([...this.#pods().map(({ status }) => status?.podIP), ...running]);
     const all = Array.from({ length: ADDRESSES + taken.size }, (_, n) => `10.0.0.${n + 1}`);
     return this.#pick(all.filter((address) => !taken.has(address))) ?? "10.0.1.1";
   }
 
-  /** @param ended why the container does not run; undefined: it does */
-  #setStatus(pod: Pod, podIP: string, ended: string | undefined): boolean {
+  /** @param ended why etcd's container does not run; undefined: it does */
+  #setStatus(pod: Pod, podIP: string | undefined, ended: string | undefined): boolean {
     const { api, etcd, nowMs } = this.#parts;
     const process = etcd.processes.get(pod.metadata.uid);
     const serves = process?.isPublished === true && etcd.leaderOf(process) !== undefined;
-    const old = pod.status?.conditions?.find(({ type }) => type === "Ready");
-    const status = serves ? "True" : "False";
-    const lastTransitionTime = old?.status === status ? old.lastTransitionTime : rfc3339(nowMs());
-    const next = {
-      phase: ended === NO_IMAGE ? "Pending" : "Running",
+    const status = podStatus(pod, {
       podIP,
-      conditions: [{ type: "Ready", status, lastTransitionTime }],
-      containerStatuses: [{ name: "etcd", ...(ended === undefined ? { state: { running: {} } } : stateOf(ended)) }],
-    } as unknown as PodStatus;
-    return api.update("kubernetes", PODS, pod, { status: next } as Partial<Pod>) !== pod;
+      ended,
+      serves,
+      isAgentIll: this.illAgents.has(pod.metadata.uid),
+      now: rfc3339(nowMs()),
+    });
+    return api.update("kubernetes", PODS, pod, { status } as Partial<Pod>) !== pod;
   }
 
   #pick<T>(items: readonly T[]): T | undefined {
@@ -366,35 +375,7 @@ function isWanted(pod: Pod): boolean {
   return pod.metadata.deletionTimestamp === undefined;
 }
 
-/** What the kubelet says of an image that it cannot get. */
-const NO_IMAGE = "ImagePullBackOff";
-/** A release that nobody has published: its image is not found. */
-export const UNPUBLISHED_PATCH = 90;
-/** More processors than any node has. */
-export const MOST_CPUS = 64;
-/** On a pod template of a history: with its flags etcd ends at once. */
-export const CRASHES = "example.test/crashes";
-
 function isTooLarge({ spec }: Pod): boolean {
-  return Number(spec?.containers?.[0]?.resources?.requests?.cpu ?? 0) > MOST_CPUS;
-}
-
-function whyItCannotStart(pod: Pod): string | undefined {
-  const { version } = flagsOf(pod);
-  if (Number(version.split(".")[2]) >= UNPUBLISHED_PATCH) return NO_IMAGE;
-  return pod.metadata.annotations?.[CRASHES] === undefined ? undefined : "flag provided but not defined";
-}
-
-function stateOf(ended: string): object {
-  return ended === NO_IMAGE ? { state: { waiting: { reason: NO_IMAGE } } } : crashed(ended);
-}
-
-function crashed(message: string): object {
-  const reason = "CrashLoopBackOff";
-  return { state: { waiting: { reason } }, lastState: { terminated: { exitCode: 1, reason: "Error", message } } };
-}
-
-function whyItEnded(pod: Pod): string {
-  const { lastState } = pod.status?.containerStatuses?.[0] ?? {};
-  return lastState?.terminated?.message ?? "the process was killed";
+  const etcd = spec?.containers?.find(({ name }) => name === "etcd");
+  return Number(etcd?.resources?.requests?.cpu ?? 0) > MOST_CPUS;
 }

@@ -16,8 +16,9 @@ import {
 } from "#kube/kinds.ts";
 import { addOwnMember, drain, removeOwnMembers } from "./world-administrator.ts";
 import type { ApiServer } from "./world-api.ts";
+import { CRASHES, NEVER_READY, NEVER_STARTED, WELL_BESIDE } from "./world-containers.ts";
 import type { Etcd } from "./world-etcd.ts";
-import { CRASHES, type Kubelets } from "./world-kubelet.ts";
+import type { Kubelets } from "./world-kubelet.ts";
 import type { Random } from "./world-random.ts";
 
 export const NAMESPACE = "foo";
@@ -72,6 +73,9 @@ const TEMPLATES: readonly EtcdCluster["spec"]["podTemplate"][] = [
   { metadata: { annotations: { [CRASHES]: "true" } } },
   withResources({ requests: { cpu: "500" } }),
   { spec: { hostNetwork: true } },
+  ...Object.values(WELL_BESIDE),
+  ...Object.values(NEVER_READY),
+  ...Object.values(NEVER_STARTED),
 ];
 
 const OWNED: readonly AnyResource[] = [SERVICES, POD_DISRUPTION_BUDGETS, ETCD_PEERS, REPLICA_SETS];

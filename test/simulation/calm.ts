@@ -33,6 +33,7 @@ export function heal(world: World, profile: Profile): void {
     process.isHidden = false;
     etcd.cutOff(process, false);
   }
+  kubelets.illAgents.clear();
   for (const node of kubelets.nodes) [node.isUp, node.cutSinceMs] = [true, undefined];
   if (world.operator !== undefined && !world.operator.isLeading) world.crashOperator();
   if (world.operator === undefined) world.startOperator();

@@ -1,6 +1,7 @@
 import { OperatorError } from "#base/error.ts";
 import type { World } from "#kit/world.ts";
 import type { Admission } from "#kit/world-api.ts";
+import { hasAgent } from "#kit/world-containers.ts";
 import { PEOPLES_ACTS, type PeoplesAct } from "#kit/world-people.ts";
 import { PERSISTENT_VOLUME_CLAIMS, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, SERVICES } from "#kube/kinds.ts";
 import type { Happening } from "./profile.ts";
@@ -38,6 +39,8 @@ export function happen(world: World, happening: Happening): boolean {
       return skewClock(world);
     case "killContainer":
       return killContainer(world);
+    case "breakAgent":
+      return breakAgent(world);
     case "nodeDown":
       return toggleNode(world);
     case "evict":
@@ -146,6 +149,17 @@ function killContainer(world: World): boolean {
   if (pod === undefined) return false;
   world.tell(`the container of ${pod.metadata.name} dies`);
   world.kubelets.killContainer(pod);
+  return true;
+}
+
+/** What runs beside etcd goes wrong in one pod, or is well again. */
+function breakAgent(world: World): boolean {
+  const { illAgents } = world.kubelets;
+  const pod = world.random.pick(world.api.list(PODS).filter(hasAgent));
+  if (pod === undefined) return false;
+  const { name, uid } = pod.metadata;
+  world.tell(`what runs beside etcd in ${name} is ${illAgents.has(uid) ? "well again" : "out of sorts"}`);
+  if (!illAgents.delete(uid)) illAgents.add(uid);
   return true;
 }
 

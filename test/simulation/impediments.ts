@@ -6,8 +6,8 @@ import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf, type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
+import { CRASHES, isBrokenBeside, MOST_CPUS, UNPUBLISHED_PATCH } from "#kit/world-containers.ts";
 import type { ListedMember } from "#kit/world-disk.ts";
-import { CRASHES, MOST_CPUS, UNPUBLISHED_PATCH } from "#kit/world-kubelet.ts";
 import { PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
 import type { Memory } from "./memory.ts";
 
@@ -109,11 +109,12 @@ export function isRefused({ podTemplate }: Pick<MemberTemplate, "podTemplate">):
   return podTemplate.spec?.hostNetwork === true;
 }
 
-/** Whether no member comes up with it, in this world. */
+/** Whether no member comes up with it, in this world, or none whose pod is ready. */
 export function isBroken({ version, podTemplate }: MemberTemplate): boolean {
   const isUnpublished = Number(version.split(".")[2]) >= UNPUBLISHED_PATCH;
   const isTooLarge = Number(etcdResourcesOf(podTemplate)?.requests?.cpu ?? 0) > MOST_CPUS;
-  return isUnpublished || isTooLarge || podTemplate.metadata?.annotations?.[CRASHES] !== undefined;
+  const isCrashing = podTemplate.metadata?.annotations?.[CRASHES] !== undefined;
+  return isUnpublished || isTooLarge || isCrashing || isBrokenBeside(podTemplate);
 }
 
 /** What keeps new members from starting, or the operator from seeing those that run, until somebody does something about it. */

@@ -210,8 +210,14 @@ function wishesIn({
 }): object {
   const all = (metadata as Partial<Pod["metadata"]> | undefined)?.annotations ?? {};
   const annotations = Object.entries(all).filter(([key]) => !key.startsWith("etcd.improbable.io/"));
-  const [container] = spec?.containers ?? [];
-  return { annotations: Object.fromEntries(annotations), image: container?.image, resources: container?.resources };
+  const essence = (containers: NonNullable<Pod["spec"]>["containers"] | undefined) =>
+    (containers ?? []).map(({ name, image, resources }) => ({ name, image, resources }));
+  return {
+    annotations: Object.fromEntries(annotations),
+    containers: essence(spec?.containers),
+    initContainers: essence(spec?.initContainers),
+    configMaps: (spec?.volumes ?? []).flatMap(({ configMap }) => configMap?.name ?? []),
+  };
 }
 
 /** THE promises. Each is asked about everything that happens. */

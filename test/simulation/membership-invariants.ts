@@ -88,8 +88,12 @@ export const restartsKeepQuorum: Invariant = {
   promise: "No member is restarted while another one does not do its part, unless nothing runs in its pod.",
   breaks(event, world, memory) {
     const act = actIn(event);
-    if (act?.step.do !== "restartPod" || !world.etcd.processes.has(act.step.pod.metadata.uid)) return undefined;
+    const process = act?.step.do === "restartPod" ? world.etcd.processes.get(act.step.pod.metadata.uid) : undefined;
+    if (act?.step.do !== "restartPod" || process === undefined) return undefined;
     const { name } = act.step;
+    // Made again from the one claim that was left, it waits for others of which nobody knows any more: it is the only one on record.
+    const isAlone = act.snapshot.cluster.status?.identity?.initialMembers.length === 1;
+    if (isAlone && world.etcd.leaderOf(process) === undefined) return undefined;
     const { members, foreign } = world.etcd.truth.named(act.clusterID) ?? { members: new Map(), foreign: new Set() };
     const since = act.lookedFrom - 1;
     const others = [...members.values()].filter(

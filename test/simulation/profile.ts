@@ -11,6 +11,7 @@ export const MISHAPS = [
   "breakWatch",
   "expireWatch",
   "killContainer",
+  "breakAgent",
   "nodeDown",
   "evict",
   "emptyDisk",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
-import { CRASHES } from "#kit/world-kubelet.ts";
+import { CRASHES } from "#kit/world-containers.ts";
 import type { ClusterController } from "#kit/world-operator.ts";
 import { AWAY_MS, type Edited, fateOf } from "../simulation/roll-sweep.ts";
 

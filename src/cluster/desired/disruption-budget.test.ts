@@ -91,6 +91,11 @@ const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
     expect: 3,
   },
   {
+    name: "a quorum until its ReplicaSet has taken over what it is to run",
+    given: withTurn(wanting(NEWER), "my-etcd-2", NEWER, { isTakenOver: false }),
+    expect: 2,
+  },
+  {
     name: "a quorum while members wait for people to restart them",
     given: withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2"),
     expect: 2,

@@ -4,11 +4,12 @@ import { fingerprint } from "#base/hash.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import { ownArriving } from "#cluster/learners.ts";
 import { isLeaving, type KnownMember, votersOf } from "#cluster/members.ts";
-import { isAboutToRestart } from "#cluster/rolling.ts";
+import { isAboutToRestart, isTemplateReady } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
+import { isStuck } from "#cluster/standstill.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import type { Draft, PodDisruptionBudget } from "#kube/kinds.ts";
-import { hasRun, isHeldUp } from "#kube/pod.ts";
+import { hasRun } from "#kube/pod.ts";
 
 /**
  * Lets drains and autoscalers evict members one after another, never below quorum.
@@ -61,14 +62,16 @@ function mayRunSoon(snapshot: ClusterSnapshot, voters: readonly KnownMember[]): 
   return coming.flatMap(({ name, id }) => (id === undefined || hangs(snapshot, name, id) ? [] : [name]));
 }
 
-function hangs({ pods, histories }: ClusterSnapshot, name: string, id: string): boolean {
-  const pod = pods.get(name);
-  return pod !== undefined && isHeldUp(pod, ETCD_CONTAINER) && (histories.get(id)?.knownForMs ?? 0) > HANGS_AFTER_MS;
+function hangs(snapshot: ClusterSnapshot, name: string, id: string): boolean {
+  return isStuck(snapshot, { name }) && (snapshot.histories.get(id)?.knownForMs ?? 0) > HANGS_AFTER_MS;
 }
 
-/** While a member is about to restart, one pod more has to stay: else an eviction and the restart could meet. */
+/**
+ * While a member is about to restart, one pod more has to stay: else an eviction and the restart could meet. Until its ReplicaSet has taken
+ * over what it is to run, which somebody may refuse for long, nothing restarts.
+ */
 function isTurnOn(snapshot: ClusterSnapshot): boolean {
-  return snapshot.peers.some((peer) => isAboutToRestart(snapshot, peer));
+  return snapshot.peers.some((peer) => isAboutToRestart(snapshot, peer) && isTemplateReady(peer));
 }
 
 /** Whether somebody else holds evictions back, and no budget is to be there: of two that select the same pods, none lets any go. */

@@ -24,7 +24,16 @@ import {
   withoutPeers,
   withStraggler,
 } from "#kit/cluster-changes.ts";
-import { NEWER, silentFor, wanting, withCanary, withCrashing, withStop, withTurn } from "#kit/cluster-rolling.ts";
+import {
+  NEWER,
+  silentFor,
+  wanting,
+  withCanary,
+  withCrashing,
+  withRunning,
+  withStop,
+  withTurn,
+} from "#kit/cluster-rolling.ts";
 import type { Service } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
@@ -196,9 +205,11 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   {
     order: ["put-back", "renew-stopped"],
     so: "the first one goes back first",
-    given: withStop(
-      withCrashing(withCanary(withCrashing(withTurn(twoDown, "my-etcd-1"), "my-etcd-1"), "my-etcd-2"), "my-etcd-2"),
-      "my-etcd-2",
+    given: withBudget(
+      withStop(
+        withCrashing(withCanary(withCrashing(withTurn(twoDown, "my-etcd-1"), "my-etcd-1"), "my-etcd-2"), "my-etcd-2"),
+        "my-etcd-2",
+      ),
     ),
   },
   {
@@ -209,12 +220,18 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   {
     order: ["restart-stopped", "await-members"],
     so: "a first member that cannot start is not waited for",
-    given: withTurn(withCrashing(cluster({ stage: "starting", spec: NEWER }), "my-etcd-1"), "my-etcd-1"),
+    given: withTurn(
+      withCrashing(withRunning(cluster({ stage: "starting", spec: NEWER }), "my-etcd-0", "my-etcd-2"), "my-etcd-1"),
+      "my-etcd-1",
+    ),
   },
   {
     order: ["replace-lost", "restart-member"],
     so: "a sick cluster is healed first",
-    given: sickFor(withTurn(wanting(NEWER, { replicas: 5, down: ["my-etcd-1"] }), "my-etcd-2"), "my-etcd-1", 300_000),
+    given: withRunning(
+      sickFor(withTurn(wanting(NEWER, { replicas: 5, down: ["my-etcd-1"] }), "my-etcd-2"), "my-etcd-1", 300_000),
+      "my-etcd-1",
+    ),
   },
   {
     order: ["restart-member", "scale-down"],

@@ -1,3 +1,12 @@
+import {
+  correctionComesTooLate,
+  hangingIsNotPutBack,
+  illAgentBlocksTheRest,
+  neverStartedForEver,
+  pendingIsNotAsked,
+  pullingIsKilled,
+  sidecarBlocksItsMend,
+} from "./beside.ts";
 import { learnerIsCountedLate } from "./drained.ts";
 import { formingNeverEnds, formingPollsForEver, founderForgot, founderStaysAway, readyIsUnasked } from "./forming.ts";
 import {
@@ -70,6 +79,13 @@ export const STORIES = {
   peoplesCanarySpreads,
   switchedRollIsReckless,
   turnsTakeLonger,
+  neverStartedForEver,
+  correctionComesTooLate,
+  hangingIsNotPutBack,
+  pullingIsKilled,
+  pendingIsNotAsked,
+  sidecarBlocksItsMend,
+  illAgentBlocksTheRest,
 };
 
 export type StoryName = keyof typeof STORIES;

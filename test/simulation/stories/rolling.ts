@@ -1,5 +1,5 @@
 import { withResources } from "#kit/pod-template.ts";
-import { CRASHES } from "#kit/world-kubelet.ts";
+import { CRASHES } from "#kit/world-containers.ts";
 import { POD_DISRUPTION_BUDGETS, PODS } from "#kube/kinds.ts";
 import { Scene, type Story, scene } from "./scene.ts";
 

@@ -56,6 +56,7 @@ function sick(snapshot: ClusterSnapshot, sickMs: number): ClusterSnapshot {
     lostForMs: sickMs,
     silentForMs: sickMs,
     unfitForMs: sickMs,
+    unreadyForMs: 0,
   };
   return { ...snapshot, histories: new Map([...snapshot.histories, [LATER_ID, history]]) };
 }
@@ -230,6 +231,7 @@ test("give-up-learner: who could not be started and counts as lost makes no room
     lostForMs: HOUR,
     silentForMs: HOUR,
     unfitForMs: HOUR,
+    unreadyForMs: 0,
   };
   expect(giveUpLearner.decide({ ...given, histories: new Map([[LATER_ID, lost]]) })).toBeUndefined();
 });

@@ -30,6 +30,7 @@ import {
   withUnfencedPod,
 } from "#kit/cluster-changes.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
+import { withRunning } from "#kit/cluster-rolling.ts";
 import type { PersistentVolumeClaim } from "#kube/kinds.ts";
 
 // Who comes, who gets a vote, and who goes.
@@ -418,8 +419,15 @@ testPlans("membership", [
   },
   {
     name: "a learner that nobody can fence is given up like any other",
-    given: withUnfencedPod(
-      knownFor(withBudget(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced")), LATER_ID, 3_600_000),
+    given: withRunning(
+      withUnfencedPod(
+        knownFor(
+          withBudget(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced")),
+          LATER_ID,
+          3_600_000,
+        ),
+        "my-etcd-3",
+      ),
       "my-etcd-3",
     ),
     expect: "give-up-learner: markRemoval my-etcd-3 replacement",

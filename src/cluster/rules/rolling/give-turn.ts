@@ -2,11 +2,13 @@ import { revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
-import { ownVoters, sick } from "#cluster/members.ts";
+import { lacksOnlyReadiness, whyUnfit } from "#cluster/fitness.ts";
+import { ownVoters, takesPart } from "#cluster/members.ts";
 import { unfitForMs } from "#cluster/patience.ts";
-import { hasTurn, isOnDelete, isOutdated, isYoung, nextTemplate, templateOf, whyUnfit } from "#cluster/rolling.ts";
-import { leaderLast } from "#cluster/rules/rolling/restart-member.ts";
+import { hasTurn, isMendedByTurn, isOnDelete, isOutdated, nextTemplate, templateOf } from "#cluster/rolling.ts";
+import { turnOrder } from "#cluster/rules/rolling/restart-member.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import { isYoung } from "#cluster/standstill.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { awaitedText, waitingForDeletion } from "#cluster/update-status.ts";
 import { runningRevision } from "#cluster/versions.ts";
@@ -17,16 +19,19 @@ const PEOPLE_RECHECK_MS = 10_000;
 
 const UNFIT = { firstMs: 500, maxMs: 10_000 };
 
-/** The next member gets what the spec asks for: one at a time, and only while every other one can be counted on. */
+/**
+ * The next member gets what the spec asks for: one at a time, and only while every other one can be counted on. Whoever takes part, and whose
+ * pod has not been ready for long, goes first and is in nobody's way: the edit may be what mends what ails it.
+ */
 export const giveTurn: ClusterRule = {
   name: "give-turn",
   decide(snapshot) {
-    const next = leaderLast(snapshot).flatMap(({ name }) => {
+    const next = turnOrder(snapshot).flatMap(({ name }) => {
       const peer = peerNamed(snapshot, name);
       return peer !== undefined && isOutdated(snapshot, peer) ? [peer] : [];
     });
     // When the wish has changed, whoever was about to restart learns it before anybody else: it may not have to restart at all.
-    // Then whoever got something new a while ago and takes no part: its wish may be what ails it, and nobody else can restart meanwhile.
+    // Then whoever got something new a while ago and does not come up: its wish may be what ails it, and nobody else can restart meanwhile.
     const isSick = (peer: EtcdPeer) => isTried(snapshot, peer);
     const live = next.find((peer) => hasTurn(snapshot, peer)) ?? next.find(isSick) ?? next[0];
     if (live === undefined) return awaitPeople(snapshot);
@@ -35,7 +40,11 @@ export const giveTurn: ClusterRule = {
     // A turn that is taken back restarts nobody.
     const isTakenBack = revisionOf(template) === runningRevision(snapshot.pods.get(name));
     const unfit = ownVoters(snapshot).find(
-      (member) => !isTakenBack && whyUnfit(snapshot, member) !== undefined && !(member.name === name && isSick(live)),
+      (member) =>
+        !isTakenBack &&
+        whyUnfit(snapshot, member) !== undefined &&
+        !isMendedByTurn(snapshot, member) &&
+        !(member.name === name && isSick(live)),
     );
     if (unfit !== undefined) {
       const because = `${name} has its turn once ${unfit.name} ${whyUnfit(snapshot, unfit)}`;
@@ -64,8 +73,9 @@ function awaitPeople(snapshot: ClusterSnapshot): Wait | undefined {
   return wait("give-turn", `${awaitedText(names)}: spec.updateStrategy.type is OnDelete`, PEOPLE_RECHECK_MS);
 }
 
-/** Whether the member was restarted with something new, and has not come up yet. */
+/** Whether the member was restarted with something new, and has not come up yet, or its pod has not become ready. */
 function isTried(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {
-  const member = sick(snapshot).find(({ name }) => name === metadata.name);
-  return member !== undefined && spec.previous !== undefined && isYoung(snapshot, member);
+  const member = ownVoters(snapshot).find(({ name }) => name === metadata.name);
+  if (member === undefined || spec.previous === undefined || !isYoung(snapshot, member)) return false;
+  return !takesPart(snapshot, member) || lacksOnlyReadiness(snapshot, member);
 }

@@ -1,7 +1,9 @@
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { budgetSettled } from "#cluster/desired/disruption-budget.ts";
+import { whyUnfit } from "#cluster/fitness.ts";
 import { heirOf } from "#cluster/heir.ts";
 import { idOf, intendedPeers, type KnownMember, leaderOf, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
-import { isAboutToRestart, isOutdated, isTemplateReady, whyUnfit } from "#cluster/rolling.ts";
+import { isAboutToRestart, isMendedByTurn, isOutdated, isTemplateReady } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
@@ -15,7 +17,7 @@ export const restartMember: ClusterRule = {
   decide(snapshot) {
     // Who is about to join does so first: one at a time.
     if (canGrowFirst(snapshot) || intendedPeers(snapshot).length > 0) return undefined;
-    const turns = leaderLast(snapshot).filter(({ name }) => {
+    const turns = turnOrder(snapshot).filter(({ name }) => {
       const peer = peerNamed(snapshot, name);
       // When the wish has changed meanwhile, or there is no way there any more, its EtcdPeer has to be written first.
       return peer !== undefined && isAboutToRestart(snapshot, peer) && !isOutdated(snapshot, peer);
@@ -26,8 +28,12 @@ export const restartMember: ClusterRule = {
     const pod = member === undefined ? undefined : snapshot.pods.get(member.name);
     if (member === undefined || peer === undefined || pod === undefined) return undefined;
     const { name } = member;
-    if (!isTemplateReady(peer))
-      return held(snapshot, `ReplicaSet ${name} has yet to take over what ${name} is to run next`);
+    if (!isTemplateReady(peer)) {
+      const refusal = refusalOf(peer);
+      const because = `ReplicaSet ${name} has yet to take over what ${name} is to run next${refusal === undefined ? "" : `: ${refusal.message}`}`;
+      const sinceMs = snapshot.takenAtMs - Date.parse(refusal?.lastTransitionTime ?? "");
+      return held(snapshot, because, { warn: sinceMs >= snapshot.memberTimeoutMs });
+    }
     if (!budgetSettled(snapshot)) return held(snapshot, "Kubernetes has yet to see that no member may be evicted now");
     const unfit = ownVoters(snapshot).find((other) => other.id !== member.id && isUnfit(snapshot, other));
     if (unfit !== undefined) return held(snapshot, `${name} restarts once ${unfit.name} ${whyUnfit(snapshot, unfit)}`);
@@ -43,15 +49,21 @@ export const restartMember: ClusterRule = {
   },
 };
 
-/** Whether it takes part, and is not to be counted on yet. Of those that take no part a guard tells. */
+/** Whether it takes part, and is not to be counted on before something else than its own turn helps it. Of those that take no part a guard tells. */
 function isUnfit(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return takesPart(snapshot, member) && whyUnfit(snapshot, member) !== undefined;
+  return takesPart(snapshot, member) && whyUnfit(snapshot, member) !== undefined && !isMendedByTurn(snapshot, member);
 }
 
 /** Nothing else begins meanwhile, unless other members are wanted than there are: that must not depend on somebody else's write. */
-function held(snapshot: ClusterSnapshot, because: string): Wait | undefined {
+function held(snapshot: ClusterSnapshot, because: string, { warn = false } = {}): Wait | undefined {
   const isChanging = ownVoters(snapshot).length !== snapshot.cluster.spec.replicas;
-  return isChanging ? undefined : wait("restart-member", because, RECHECK_MS);
+  return isChanging ? undefined : wait("restart-member", because, RECHECK_MS, { warn });
+}
+
+/** What keeps the room `peer` from its work, as it has told: its ReplicaSet may be refused, or somebody else's. */
+function refusalOf({ status }: EtcdPeer) {
+  const ready = status?.conditions?.find(({ type }) => type === "Ready");
+  return ready?.status === "False" && ready.reason !== "PodPending" ? ready : undefined;
 }
 
 /** Whether nobody can be spared now, and somebody can once there are as many members as are wanted. */
@@ -60,11 +72,13 @@ function canGrowFirst(snapshot: ClusterSnapshot): boolean {
   return voters < 3 && snapshot.cluster.spec.replicas > voters;
 }
 
-/** Members in the order in which they have their turns: the leader last, so that its leadership moves once. */
-export function leaderLast(snapshot: ClusterSnapshot): readonly KnownMember[] {
+/** Members in the order in which they have their turns: first those that it may mend, and the leader last, so that its leadership moves once. */
+export function turnOrder(snapshot: ClusterSnapshot): readonly KnownMember[] {
   const leader = leaderOf(snapshot);
   const [lead = [], others = []] = [true, false].map((is) =>
     ownVoters(snapshot).filter(({ id }) => (id === leader?.id) === is),
   );
-  return [...[...others].reverse(), ...lead];
+  const order = [...[...others].reverse(), ...lead];
+  const isMended = (member: KnownMember) => isMendedByTurn(snapshot, member);
+  return [...order.filter(isMended), ...order.filter((member) => !isMended(member))];
 }

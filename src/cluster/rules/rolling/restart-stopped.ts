@@ -1,4 +1,5 @@
-import { isAboutToRestart, isDown, isOutdated, isTemplateReady } from "#cluster/rolling.ts";
+import { isAboutToRestart, isOutdated, isTemplateReady } from "#cluster/rolling.ts";
+import { isDown } from "#cluster/standstill.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 

@@ -11,6 +11,7 @@ import {
   OLD,
   ON_DELETE,
   recording,
+  STARTING,
   saying,
   silentFor,
   wanting,
@@ -19,6 +20,7 @@ import {
   withoutPod,
   withPeer,
   withPod,
+  withRunning,
   withStop,
   withTurn,
   withUpdate,
@@ -46,8 +48,23 @@ const PREVIOUS = "step.peer.spec.previous";
 /** The snapshot in which this process has found the member healthy, and not fit to be counted on for so long. */
 function unfitFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
   const { id } = memberNamed(snapshot, name)!;
-  const history = { knownForMs: 3_600_000, sickForMs: 0, wellMsAgo: 0, lostForMs: 0, silentForMs: 0, unfitForMs: ms };
+  const history = {
+    knownForMs: 3_600_000,
+    sickForMs: 0,
+    wellMsAgo: 0,
+    lostForMs: 0,
+    silentForMs: 0,
+    unfitForMs: ms,
+    unreadyForMs: 0,
+  };
   return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };
+}
+
+/** The snapshot in which the member has lacked nothing but the readiness of its pod for so long. */
+function unreadyFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
+  const unfit = unfitFor(withPod(snapshot, name, NOT_READY), name, ms);
+  const { id } = memberNamed(snapshot, name)!;
+  return { ...unfit, histories: new Map(unfit.histories).set(id, { ...unfit.histories.get(id)!, unreadyForMs: ms }) };
 }
 
 function restarts(name: string): object {
@@ -79,7 +96,10 @@ const tried = withPod(
 const hanging = (ms: number, replicas = 1) =>
   silentFor(
     withTurn(
-      withStop(withCanary(wanting(NEWER, { replicas, down: ["my-etcd-0"] }), "my-etcd-0"), "my-etcd-0"),
+      withStop(
+        withCanary(withRunning(wanting(NEWER, { replicas, down: ["my-etcd-0"] }), "my-etcd-0"), "my-etcd-0"),
+        "my-etcd-0",
+      ),
       "my-etcd-0",
       OLD,
     ),
@@ -94,18 +114,19 @@ const ended = (containerStatuses: readonly object[]) => ({ status: { containerSt
 /** The snapshot in which the container of the first one has ended with these words. */
 const withWords = (snapshot: ClusterSnapshot, message: string) =>
   withPod(snapshot, "my-etcd-2", ended([{ name: "etcd", state: { terminated: { exitCode: 1, message } } }]));
-const say = (message: string) => ({
+const say = (message: string, reason = "PodPending", since = "11:00:00") => ({
   conditions: [
     {
       type: "Ready",
-      status: "False" as const,
-      reason: "PodPending",
+      status: "False" as "True" | "False",
+      reason,
       message,
       observedGeneration: 1,
-      lastTransitionTime: "2026-01-01T11:00:00Z",
+      lastTransitionTime: `2026-01-01T${since}Z`,
     },
   ],
 });
+const notTakenOver = withTurn(wanted, "my-etcd-2", NEWER, { isTakenOver: false });
 
 function unanswered(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
   return { ...snapshot, endpoints: new Map([...snapshot.endpoints].filter(([each]) => each !== name)) };
@@ -345,9 +366,16 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
-      name: "who starts is not stopped",
-      given: sickFor(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 60_000),
+      name: "who runs and gives no answer is not stopped",
+      given: sickFor(withRunning(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"), "my-etcd-1", 60_000),
       says: undefined,
+    },
+    {
+      name: "a pod in which etcd waits for something else gets on with what is wanted",
+      given: withPod(sickFor(ran(wanting(NEWER, { down: ["my-etcd-1"] })), "my-etcd-1", 10_000), "my-etcd-1", {
+        status: STARTING,
+      }),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
     {
       name: "a pod that is not there may be on its way",
@@ -410,7 +438,9 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "one that still may is, at once",
-      given: withCrashing(cluster({ stage: "starting", spec: NEWER }), "my-etcd-1", 0),
+      given: withPod(withRunning(cluster({ stage: "starting", spec: NEWER }), "my-etcd-0"), "my-etcd-1", {
+        status: STARTING,
+      }),
       says: gives("my-etcd-1", "3.6.17"),
     },
     {
@@ -455,8 +485,18 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     { name: "who has no pod is", given: withoutPod(turned, "my-etcd-2"), says: undefined },
     { name: "a pod in which nothing runs goes", given: withTurn(down, "my-etcd-1"), says: restarts("my-etcd-1") },
     {
+      name: "so does one in which etcd waits for something else",
+      given: withPod(withTurn(down, "my-etcd-1"), "my-etcd-1", { status: STARTING }),
+      says: restarts("my-etcd-1"),
+    },
+    {
       name: "one that was made from what its EtcdPeer says stays",
       given: withCrashing(canary, "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "also one in which etcd waits for something else, however long",
+      given: withPod(canary, "my-etcd-2", { status: STARTING }),
       says: undefined,
     },
     {
@@ -533,7 +573,68 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "once its ReplicaSet has taken over what it is to run",
       given: withTurn(wanted, "my-etcd-2", NEWER, { isTakenOver: false }),
-      says: { next: "wait", because: /ReplicaSet my-etcd-2 has yet to take over/ },
+      says: {
+        next: "wait",
+        because: "ReplicaSet my-etcd-2 has yet to take over what my-etcd-2 is to run next",
+        warn: false,
+      },
+    },
+    {
+      name: "of which its EtcdPeer tells what is in the way",
+      given: withPeer(notTakenOver, "my-etcd-2", { status: say("replica-set: denied", "StepRefused", "11:50:01") }),
+      says: {
+        next: "wait",
+        because: "ReplicaSet my-etcd-2 has yet to take over what my-etcd-2 is to run next: replica-set: denied",
+        warn: false,
+      },
+    },
+    {
+      name: "for long",
+      given: withPeer(notTakenOver, "my-etcd-2", { status: say("replica-set: denied", "StepRefused", "11:50:00") }),
+      says: { next: "wait", warn: true },
+    },
+    {
+      name: "what its pod is waiting for is not in the way",
+      given: withPeer(notTakenOver, "my-etcd-2", { status: say("no node") }),
+      says: { next: "wait", because: /to run next$/, warn: false },
+    },
+    {
+      name: "nor is what was there before it was well",
+      given: withPeer(notTakenOver, "my-etcd-2", {
+        status: {
+          conditions: say("all is well", "MemberHealthy").conditions.map((each) => ({ ...each, status: "True" })),
+        },
+      }),
+      says: { next: "wait", because: /to run next$/, warn: false },
+    },
+    {
+      name: "who takes part, and whose pod has not been ready for long, is not waited for: its own turn may be what helps",
+      given: unreadyFor(turned, "my-etcd-1", 600_000),
+      says: restarts("my-etcd-2"),
+    },
+    {
+      name: "for a while it is",
+      given: unreadyFor(turned, "my-etcd-1", 599_999),
+      says: { next: "wait", because: "my-etcd-2 restarts once my-etcd-1 is ready by the kubelet's word" },
+    },
+    {
+      name: "of all that have their turns such a one is the first",
+      given: unreadyFor(allTurned(wanted), "my-etcd-1", 600_000),
+      says: restarts("my-etcd-1"),
+    },
+    {
+      name: "who is put back waits for nobody who has not been ready for long with what it was before",
+      given: unreadyFor(
+        withStop(withTurn(madeFrom(wanted, "my-etcd-2", NEWER), "my-etcd-2", OLD), "my-etcd-2"),
+        "my-etcd-1",
+        600_000,
+      ),
+      says: restarts("my-etcd-2"),
+    },
+    {
+      name: "nobody restarts with what was tried in vain",
+      given: withPeer(withStop(turned, "my-etcd-1"), "my-etcd-2", { spec: { previous: undefined } }),
+      says: undefined,
     },
     {
       name: "once Kubernetes has seen the budget",
@@ -683,6 +784,41 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "who is unfit waits for itself",
       given: withPod(wanted, "my-etcd-2", NOT_READY),
       says: { next: "wait", because: "my-etcd-2 has its turn once my-etcd-2 is ready by the kubelet's word" },
+    },
+    {
+      name: "not for ever, when that is all that it lacks",
+      given: unreadyFor(wanted, "my-etcd-2", 600_000),
+      says: gives("my-etcd-2", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "it is the first then",
+      given: unreadyFor(wanted, "my-etcd-0", 600_000),
+      says: gives("my-etcd-0", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "although the others are no better off",
+      given: each.reduce((given, name) => unreadyFor(given, name, 600_000), wanted),
+      says: gives("my-etcd-2", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "who has what is wanted, and is not ready with it, is waited for",
+      given: unreadyFor(withUpdate(withUpdated(wanted, "my-etcd-2"), { proven: true }), "my-etcd-2", 600_000),
+      says: { next: "wait", because: "my-etcd-1 has its turn once my-etcd-2 is ready by the kubelet's word" },
+    },
+    {
+      name: "who was restarted a while ago, takes part and is not ready gets the next wish before anybody else",
+      given: withPod(madeFrom(withTurn(wanting(NEWEST), "my-etcd-1", NEWER), "my-etcd-1", NEWER), "my-etcd-1", {
+        ...NOT_READY,
+        metadata: { creationTimestamp: "2026-01-01T11:50:01Z" },
+      }),
+      says: gives("my-etcd-1", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "who was restarted a while ago and is ready has its place like all others",
+      given: withPod(madeFrom(withTurn(wanting(NEWEST), "my-etcd-1", NEWER), "my-etcd-1", NEWER), "my-etcd-1", {
+        metadata: { creationTimestamp: "2026-01-01T11:50:01Z" },
+      }),
+      says: gives("my-etcd-2", "3.6.18", "3.6.16"),
     },
     {
       name: "who was restarted a while ago and takes no part gets the next wish before anybody else, and what it was well with stays on record",

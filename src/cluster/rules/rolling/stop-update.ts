@@ -1,7 +1,8 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { isVouchedFor, unfitForMs } from "#cluster/patience.ts";
-import { canary, isYoung, stoppedUpdate } from "#cluster/rolling.ts";
+import { canary, stoppedUpdate } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, healthOf, saidByPeer } from "#cluster/snapshot.ts";
+import { isYoung } from "#cluster/standstill.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { isReady, lastWords, whyNotRunning } from "#kube/pod.ts";
 import { step } from "#runtime/decide.ts";

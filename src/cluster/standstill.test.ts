@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { isDown, isStuck, isYoung } from "#cluster/standstill.ts";
+import { cluster, unpublished, withArrival } from "#kit/cluster.ts";
+import { THEIRS, withMember } from "#kit/cluster-changes.ts";
+import { CRASHING, STARTING, withoutPod, withPod, withRunning } from "#kit/cluster-rolling.ts";
+
+const NAME = "my-etcd-2";
+const down = cluster({ down: [NAME] });
+const settled = cluster();
+const only = cluster({ replicas: 1, down: ["my-etcd-0"] });
+/** Two of three give no answer. */
+const outage = cluster({ down: ["my-etcd-1", NAME] });
+const starting = (given: ClusterSnapshot) => withPod(given, NAME, { status: STARTING });
+const crashing = (given: ClusterSnapshot) => withPod(given, NAME, { status: CRASHING });
+/** The pod was made at this time, and it is noon. */
+const madeAt = (given: ClusterSnapshot, time: string) =>
+  withPod(given, NAME, { metadata: { creationTimestamp: `2026-01-01T${time}Z` } });
+const unscheduled = {
+  phase: "Pending",
+  conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }],
+  containerStatuses: undefined,
+};
+
+describe("a member is down", () => {
+  const cases: { name: string; given: ClusterSnapshot; of?: string; is: boolean }[] = [
+    { name: "not when it answers", given: crashing(settled), is: false },
+    { name: "not when it takes part otherwise", given: crashing(unpublished(settled, NAME)), is: false },
+    { name: "not when it has no pod", given: withoutPod(down, NAME), is: false },
+    { name: "not when its kubelet calls etcd running", given: withRunning(down, NAME), is: false },
+    { name: "when etcd ends again and again", given: crashing(down), is: true },
+    { name: "also in a pod that is new", given: madeAt(crashing(down), "11:59:59"), is: true },
+    {
+      name: "when no node has room for it",
+      given: madeAt(withPod(down, NAME, { status: unscheduled }), "11:59:59"),
+      is: true,
+    },
+    { name: "when etcd waits for something else", given: starting(down), is: true },
+    { name: "not as long as its pod is new", given: madeAt(starting(down), "11:59:31"), is: false },
+    { name: "but soon", given: madeAt(starting(down), "11:59:30"), is: true },
+    { name: "when nothing is told of its pod", given: madeAt(down, "11:59:30"), is: true },
+    { name: "without a quorum", given: starting(outage), is: true },
+    {
+      name: "not when there is a quorum that needs it, whatever is told of it",
+      given: { ...starting(outage), members: settled.members },
+      is: false,
+    },
+    {
+      name: "not when there is one, and nobody else",
+      given: { ...withPod(only, "my-etcd-0", { status: CRASHING }), members: cluster({ replicas: 1 }).members },
+      of: "my-etcd-0",
+      is: false,
+    },
+    {
+      name: "not when the others are none even with somebody else's voter",
+      given: withMember({ ...starting(outage), members: settled.members }, THEIRS),
+      is: false,
+    },
+    {
+      name: "when somebody else's may be what makes the quorum",
+      given: withMember({ ...starting(cluster({ replicas: 3, down: [NAME] })), members: settled.members }, THEIRS),
+      is: true,
+    },
+  ];
+  for (const { name, given, of = NAME, is } of cases) test(name, () => expect(isDown(given, of)).toBe(is));
+
+  test("a learner has no vote that a quorum could need", () => {
+    const grown = withArrival({ ...outage, members: settled.members }, "my-etcd-3", "added");
+    const pods = new Map(grown.pods).set("my-etcd-3", starting(down).pods.get(NAME)!);
+    expect(isDown({ ...grown, pods }, "my-etcd-3")).toBe(true);
+  });
+
+  test("who is no member is asked by its pod alone", () => {
+    const pods = new Map(settled.pods).set("my-etcd-9", starting(down).pods.get(NAME)!);
+    expect(isDown({ ...settled, pods }, "my-etcd-9")).toBe(true);
+  });
+});
+
+describe("a pod is stuck", () => {
+  const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
+    { name: "not when there is none", given: withoutPod(down, NAME), is: false },
+    { name: "not when etcd runs in it, however old it is", given: withRunning(down, NAME), is: false },
+    { name: "not when it may start any moment", given: madeAt(starting(down), "11:50:01"), is: false },
+    { name: "when it has had its time", given: madeAt(starting(down), "11:50:00"), is: true },
+    { name: "at once when Kubernetes says so", given: madeAt(crashing(down), "11:59:59"), is: true },
+  ];
+  for (const { name, given, is } of cases) test(name, () => expect(isStuck(given, { name: NAME })).toBe(is));
+});
+
+test("a pod is young for as long as the first one may take, by either clock; what is not there is not", () => {
+  const young = (time: string) => isYoung(madeAt(down, time), { name: NAME });
+  expect([young("11:50:00"), young("11:50:01"), young("12:09:59"), young("12:10:00")]).toEqual([
+    false,
+    true,
+    true,
+    false,
+  ]);
+  expect(isYoung(withoutPod(down, NAME), { name: NAME })).toBe(false);
+});
