@@ -83,6 +83,11 @@ export interface EtcdClient {
   alarms(endpoint: Endpoint, options: CallOptions): Promise<readonly Alarm[]>;
   /** Lowers one alarm; etcd raises it again when its cause is still there. */
   disarmAlarm(endpoint: Endpoint, alarm: Alarm, options: CallOptions): Promise<void>;
+  /**
+   * Asks for a downgrade of the whole cluster, or for the end of one; see downgrade.ts. `VALIDATE` changes nothing. Refused in etcd's words.
+   * @param to the minor version to go to, such as "3.5"; nothing is read of it for `CANCEL`
+   */
+  downgrade(endpoint: Endpoint, action: DowngradeAction, to: string, options: CallOptions): Promise<void>;
   /** Writes a key. @returns the revision that the write made */
   put(endpoint: Endpoint, key: Bytes, value: Bytes, options: CallOptions): Promise<number>;
   /** Reads one key; undefined when it is not there. @param options.serializable true: what this member has, without a quorum */
@@ -100,6 +105,9 @@ export interface EtcdClient {
   /** The hash of the member's keys. @param options.revision up to which; undefined: all */
   hashKv(endpoint: Endpoint, options: CallOptions & { readonly revision?: number | undefined }): Promise<KvHash>;
 }
+
+/** What may be asked of etcd about a downgrade, in its own words. */
+export type DowngradeAction = "VALIDATE" | "ENABLE" | "CANCEL";
 
 /** Text is sent as UTF-8. */
 export type Bytes = string | Uint8Array;

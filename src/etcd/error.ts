@@ -31,6 +31,12 @@ export const REFUSAL_TEXTS = {
   BadLeaderTransferee: "etcdserver: bad leader transferee",
   /** A learner answers few calls: status, and serializable reads. */
   NotSupportedForLearner: "etcdserver: rpc not supported for learner",
+  /** Not one minor below what the cluster speaks; so also for the moments after an upgrade until it speaks the new minor. */
+  InvalidDowngradeTargetVersion: "etcdserver: invalid downgrade target version",
+  /** A downgrade is enabled already. */
+  DowngradeInProcess: "etcdserver: cluster has a downgrade job in progress",
+  /** There is no downgrade to cancel. */
+  NoInflightDowngrade: "etcdserver: no inflight downgrade job",
   /** The alarm CORRUPT is raised. */
   Corrupt: "etcdserver: corrupt cluster",
   /** The alarm NOSPACE is raised. */

@@ -3,7 +3,7 @@ import type { Clock } from "#base/clock.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
 import { alarmOf, keyValueOf, kvHashOf, memberListOf, memberOf, statusOf } from "./answers.ts";
-import type { AddedMember, Bytes, CallOptions, CallReport, EtcdClient } from "./client.ts";
+import type { AddedMember, Bytes, CallOptions, CallReport, DowngradeAction, EtcdClient } from "./client.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { isDeadline, translateError } from "./error.ts";
 import { checkHealth } from "./health-check.ts";
@@ -12,6 +12,7 @@ import { askMetricsPort } from "./metrics-port.ts";
 import {
   AlarmRequest_AlarmAction as AlarmAction,
   AlarmType as AlarmNumber,
+  DowngradeRequest_DowngradeAction as DowngradeNumber,
   type ResponseHeader,
 } from "./proto/etcdserverpb/rpc_pb.js";
 import type { MemberServices, TransportPool } from "./transport.ts";
@@ -139,6 +140,11 @@ export class GrpcClient implements EtcdClient {
     if (alarm.type === "UNKNOWN") throw new OperatorError("Bug", "an alarm of unknown type cannot be disarmed");
     const request = { action: AlarmAction.DEACTIVATE, memberID: alarm.memberId ?? 0n, alarm: AlarmNumber[alarm.type] };
     await this.#change("Alarm", endpoint, options, (member, rpc) => member.maintenance.alarm(request, rpc));
+  }
+
+  async downgrade(endpoint: Endpoint, action: DowngradeAction, to: string, options: CallOptions): Promise<void> {
+    const request = { action: DowngradeNumber[action], version: to };
+    await this.#change("Downgrade", endpoint, options, (member, rpc) => member.maintenance.downgrade(request, rpc));
   }
 
   async put(endpoint: Endpoint, key: Bytes, value: Bytes, options: CallOptions): Promise<number> {

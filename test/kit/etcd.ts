@@ -32,11 +32,14 @@ export interface MemberPlan {
 /** A real etcd process that can be stopped, frozen and started again on the same ports. */
 export class EtcdMember {
   readonly plan: MemberPlan;
+  /** Which release it starts with the next time. */
+  version: EtcdVersionText;
   #process: ChildProcess | undefined;
   #log = "";
 
   constructor(plan: MemberPlan) {
     this.plan = plan;
+    this.version = plan.version;
   }
 
   get peerUrl(): string {
@@ -64,7 +67,7 @@ export class EtcdMember {
     bootstrap: { initialCluster: string; state: "new" | "existing" },
     extraArgs: readonly string[] = [],
   ): Promise<void> {
-    const binary = await etcdBinary(this.plan.version);
+    const binary = await etcdBinary(this.version);
     const { name, dir, clientPort, metricsPort, token } = this.plan;
     const clientUrl = `http://127.0.0.1:${clientPort}`;
     this.#log = "";
@@ -126,6 +129,13 @@ export class EtcdMember {
   async kill(): Promise<void> {
     if (this.#process === undefined) return;
     this.#process.kill("SIGKILL");
+    await this.exited();
+  }
+
+  /** Asks the process to end, as a kubelet does, and waits until it has: what it knows is on its disk then. */
+  async terminate(): Promise<void> {
+    if (this.#process === undefined) return;
+    this.#process.kill("SIGTERM");
     await this.exited();
   }
 
