@@ -1,12 +1,17 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
+import { OperatorError } from "#base/error.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
 import { newPeer } from "#cluster/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
+import { REFUSAL_TEXTS } from "#etcd/error.ts";
 import { born, claim, cluster } from "#kit/cluster.ts";
-import { NEWER, wanting, withCanary, withUpdate } from "#kit/cluster-rolling.ts";
+import { downgrading, NEWER, wanting, withCanary, withUpdate } from "#kit/cluster-rolling.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
+import { dialAddress } from "#kube/pod.ts";
 
 // Before two of its writes the room asks the API server whether what the cache says still holds.
 
@@ -144,5 +149,50 @@ describe("an update that is stopped", () => {
 
   test("is one that is under way", async () => {
     await expect(writesOf(step, cluster(), [])).rejects.toThrow("under way");
+  });
+});
+
+describe("a downgrade", () => {
+  /** Does the step with an etcd that answers so. @returns what was asked of whom, in order */
+  async function askedBy(step: ClusterStep, snapshot: ClusterSnapshot, refuses?: string) {
+    const asked: string[] = [];
+    const downgrade = ({ address }: { address: string }, action: string, to: string, options: object) => {
+      asked.push(`${action} ${to} at ${address}`);
+      expect(options).toMatchObject({ expectedClusterId: expect.anything() });
+      if (action !== refuses) return Promise.resolve();
+      const cause = new ConnectError(REFUSAL_TEXTS.InvalidDowngradeTargetVersion, Code.InvalidArgument);
+      return Promise.reject(new OperatorError("EtcdRejected", `Downgrade: ${cause.rawMessage}`, { cause }));
+    };
+    const parts = { kube: {} as ClusterWrites["kube"], etcd: { downgrade } as unknown as ClusterWrites["etcd"] };
+    const ended = await actOnCluster(parts, step, snapshot, AbortSignal.timeout(1_000)).catch(
+      (thrown: unknown) => thrown,
+    );
+    return { asked, ended };
+  }
+  const at = (name: string) => dialAddress(cluster().pods.get(name)!, ETCD_CONTAINER, CLIENT_PORT);
+  const enable: ClusterStep = { do: "enableDowngrade", to: "3.5" };
+  const cancel: ClusterStep = { do: "cancelDowngrade", to: "3.5" };
+
+  test("is validated first, and then enabled", async () => {
+    const { asked, ended } = await askedBy(enable, cluster());
+    expect(asked).toEqual([`VALIDATE 3.5 at ${at("my-etcd-0")}`, `ENABLE 3.5 at ${at("my-etcd-0")}`]);
+    expect(ended).toEqual({ kind: "external" });
+  });
+
+  test("that is not valid is not asked for, and etcd's own words say why", async () => {
+    const { asked, ended } = await askedBy(enable, cluster(), "VALIDATE");
+    expect(asked).toHaveLength(1);
+    expect(ended).toMatchObject({ code: "EtcdNotNow", message: expect.stringContaining("invalid downgrade target") });
+  });
+
+  test("is cancelled by who says that it is enabled", async () => {
+    const { asked } = await askedBy(cancel, downgrading(cluster(), ["my-etcd-1"]));
+    expect(asked).toEqual([`CANCEL 3.5 at ${at("my-etcd-1")}`]);
+  });
+
+  test("of which nobody tells any more is cancelled by nobody", async () => {
+    const { asked, ended } = await askedBy(cancel, cluster());
+    expect(asked).toEqual([]);
+    expect(ended).toMatchObject({ code: "EtcdNotNow" });
   });
 });

@@ -4,6 +4,7 @@ import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import { servicePut } from "#cluster/desired/services.ts";
+import { enabledDowngrade } from "#cluster/downgrade.ts";
 import { needClaimGone, needNotJoined, needNoVolume, needSilence } from "#cluster/live-checks.ts";
 import { isHealthy, type KnownMember, leaderOf, votersOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
@@ -24,7 +25,10 @@ import { wait } from "#runtime/decide.ts";
 /** What this room writes to. */
 export interface ClusterWrites {
   readonly kube: Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
-  readonly etcd: Pick<EtcdClient, "probe" | "addLearner" | "promote" | "removeMember" | "moveLeader" | "disarmAlarm">;
+  readonly etcd: Pick<
+    EtcdClient,
+    "probe" | "addLearner" | "promote" | "removeMember" | "moveLeader" | "disarmAlarm" | "downgrade"
+  >;
 }
 
 /** A change of membership goes through raft twice and may have to wait for an election. */
@@ -93,6 +97,13 @@ export async function actOnCluster(
       return await changed(
         etcd.disarmAlarm(follower(snapshot), { memberId: step.id, type: "CORRUPT" }, membership(snapshot, signal)),
       );
+    case "enableDowngrade": {
+      const [at, options] = [follower(snapshot), membership(snapshot, signal)];
+      await changed(etcd.downgrade(at, "VALIDATE", step.to, options));
+      return await changed(etcd.downgrade(at, "ENABLE", step.to, options));
+    }
+    case "cancelDowngrade":
+      return await changed(etcd.downgrade(teller(snapshot), "CANCEL", step.to, membership(snapshot, signal)));
     case "moveLeader":
       return await changed(etcd.moveLeader(leader(snapshot), step.id, membership(snapshot, signal)));
   }
@@ -179,6 +190,13 @@ function stoppedStatus(
 function leader(snapshot: ClusterSnapshot): Endpoint {
   const endpoint = answering(snapshot, leaderOf(snapshot));
   if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "the leader does not answer at this moment");
+  return endpoint;
+}
+
+/** Only who says that a downgrade is enabled is asked to cancel it: etcd 3.5 does it, and never answers. */
+function teller(snapshot: ClusterSnapshot): Endpoint {
+  const endpoint = answering(snapshot, enabledDowngrade(snapshot)?.by);
+  if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "nobody says any more that a downgrade is enabled");
   return endpoint;
 }
 

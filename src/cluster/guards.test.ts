@@ -35,6 +35,7 @@ import {
   withCrashing,
   withPeer,
   withTurn,
+  saying as words,
 } from "#kit/cluster-rolling.ts";
 import type { Draft, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 
@@ -78,6 +79,8 @@ const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: 
   promote: { do: "promote", ...learner },
   removeMember: { do: "removeMember", ...m2! },
   disarmAlarm: { do: "disarmAlarm", id: learner.id },
+  enableDowngrade: { do: "enableDowngrade", to: "3.5" },
+  cancelDowngrade: { do: "cancelDowngrade", to: "3.5" },
   moveLeader: { do: "moveLeader", from: m0!.name, to: m1!.name, id: m1!.id },
 };
 
@@ -130,17 +133,19 @@ interface Case {
   readonly is: "forbidden" | "allowed";
 }
 
-function creating(spec: EtcdPeer["spec"] | undefined): ClusterStep {
-  return { do: "createPeer", peer: { ...STEPS.createPeer.peer, spec } } as ClusterStep;
+function creating(spec: EtcdPeer["spec"] | undefined, name = "my-etcd-0"): ClusterStep {
+  const { peer } = STEPS.createPeer;
+  return { do: "createPeer", peer: { ...peer, metadata: { ...peer.metadata, name }, spec } } as ClusterStep;
 }
 
-/** The first member is down, and ran the minor that nobody else runs any more. */
-const lastOfMinor = recording(
-  saying(cluster({ down: ["my-etcd-0"] }), undefined, "3.7.1", "3.7.1"),
-  "3.6.16",
-  "3.7.1",
-  "3.7.1",
-);
+/** The first member is down, and ran what nobody else runs any more. */
+function lastOf(version: string): ClusterSnapshot {
+  return recording(saying(cluster({ down: ["my-etcd-0"] }), undefined, "3.7.1", "3.7.1"), version, "3.7.1", "3.7.1");
+}
+
+/** The last one says that its data can be read by etcd 3.5. */
+const converted = words(settled, "my-etcd-2", { downgradeTo: "3.5.0", storageVersion: "3.5.0" });
+const sentBack = withPeer(settled, "my-etcd-2", { spec: { version: "3.5.35" } });
 
 /** Nothing runs in the pod of the last one. */
 const crashing = withCrashing(cluster({ down: ["my-etcd-2"] }), "my-etcd-2");
@@ -650,13 +655,13 @@ const cases: Record<string, readonly Case[]> = {
     },
     {
       name: "nobody restarts with a release that there is no way to any more",
-      given: withPeer(settled, "my-etcd-2", { spec: { version: "3.5.35" } }),
+      given: withPeer(settled, "my-etcd-2", { spec: { version: "3.4.35" } }),
       step: STEPS.restartPod,
       is: "forbidden",
     },
     {
       name: "what another member is to run is its own business",
-      given: withPeer(settled, "my-etcd-1", { spec: { version: "3.5.35" } }),
+      given: withPeer(settled, "my-etcd-1", { spec: { version: "3.4.35" } }),
       step: STEPS.restartPod,
       is: "allowed",
     },
@@ -667,39 +672,39 @@ const cases: Record<string, readonly Case[]> = {
       is: "allowed",
     },
     {
-      name: "a member may not get the minor before",
+      name: "a member may not get the minor before the one before",
       given: settled,
-      step: giving(settled, "my-etcd-2", "3.5.35"),
+      step: giving(settled, "my-etcd-2", "3.4.35"),
       is: "forbidden",
     },
     {
       name: "who has a release already may get something else with it, whether or not there is a way",
-      given: withPeer(settled, "my-etcd-2", { spec: { version: "3.5.35" } }),
-      step: giving(withPeer(settled, "my-etcd-2", { spec: { version: "3.5.35" } }), "my-etcd-2", "3.5.35"),
+      given: withPeer(settled, "my-etcd-2", { spec: { version: "3.4.35" } }),
+      step: giving(withPeer(settled, "my-etcd-2", { spec: { version: "3.4.35" } }), "my-etcd-2", "3.4.35"),
       is: "allowed",
     },
     {
       name: "nobody gets an EtcdPeer with a release that there is no way to",
       given: settled,
-      step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.5.35" }),
+      step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.4.35" }),
       is: "forbidden",
     },
     {
       name: "who ran the minor before last gets it back with its EtcdPeer",
-      given: lastOfMinor,
-      step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.6.16" }),
+      given: lastOf("3.5.35"),
+      step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.5.35" }),
       is: "allowed",
     },
     {
       name: "nobody else gets it",
-      given: lastOfMinor,
-      step: { do: "createPeer", peer: fencedPeer(settled, identity, "my-etcd-1") },
+      given: lastOf("3.5.35"),
+      step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.5.35" }, "my-etcd-1"),
       is: "forbidden",
     },
     {
       name: "what is on record is no reason to give it to a member that has an EtcdPeer",
-      given: recording(settled, "3.6.16", "3.6.16", "3.5.35"),
-      step: giving(settled, "my-etcd-2", "3.5.35"),
+      given: recording(settled, "3.6.16", "3.6.16", "3.4.35"),
+      step: giving(settled, "my-etcd-2", "3.4.35"),
       is: "forbidden",
     },
     { name: "everybody gets one with what the cluster runs", given: settled, step: STEPS.createPeer, is: "allowed" },
@@ -716,6 +721,101 @@ const cases: Record<string, readonly Case[]> = {
       step: { ...STEPS.replacePeer, peer: { ...STEPS.replacePeer.peer, spec: undefined } } as never,
       is: "allowed",
     },
+  ],
+  "downgrade-enabled": [
+    { name: "a member restarts with the release that it has", given: settled, step: STEPS.restartPod, is: "allowed" },
+    {
+      name: "a member without an EtcdPeer is for others to judge",
+      given: { ...settled, peers: [] },
+      step: STEPS.restartPod,
+      is: "allowed",
+    },
+    {
+      name: "nobody restarts with the minor before",
+      given: sentBack,
+      step: STEPS.restartPod,
+      is: "forbidden",
+    },
+    {
+      name: "unless its data can be read by it",
+      given: withPeer(converted, "my-etcd-2", { spec: { version: "3.5.35" } }),
+      step: STEPS.restartPod,
+      is: "allowed",
+    },
+    {
+      name: "what another member is to run is its own business",
+      given: withPeer(settled, "my-etcd-1", { spec: { version: "3.5.35" } }),
+      step: STEPS.restartPod,
+      is: "allowed",
+    },
+    {
+      name: "a pod in which nothing runs is made anew all the same",
+      given: withPeer(recording(crashing, "3.6.16", "3.6.16", "3.6.16"), "my-etcd-2", { spec: { version: "3.5.35" } }),
+      step: restarting(crashing, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "a member may not get the minor before",
+      given: settled,
+      step: giving(settled, "my-etcd-2", "3.5.35"),
+      is: "forbidden",
+    },
+    {
+      name: "unless its data can be read by it by now",
+      given: converted,
+      step: giving(converted, "my-etcd-2", "3.5.35"),
+      is: "allowed",
+    },
+    {
+      name: "what another one says does not count",
+      given: converted,
+      step: giving(converted, "my-etcd-1", "3.5.35"),
+      is: "forbidden",
+    },
+    {
+      name: "as long as a member runs that minor, the others may get it",
+      given: saying(settled, "3.5.30", "3.6.16", "3.6.16"),
+      step: giving(saying(settled, "3.5.30", "3.6.16", "3.6.16"), "my-etcd-2", "3.5.35"),
+      is: "allowed",
+    },
+    {
+      name: "a member may get the next minor",
+      given: settled,
+      step: giving(settled, "my-etcd-2", "3.7.1"),
+      is: "allowed",
+    },
+    {
+      name: "who has a release already may get something else with it",
+      given: sentBack,
+      step: giving(sentBack, "my-etcd-2", "3.5.35"),
+      is: "allowed",
+    },
+    {
+      name: "who ran the minor before gets it back with its EtcdPeer",
+      given: lastOf("3.6.16"),
+      step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.6.16" }),
+      is: "allowed",
+    },
+    {
+      name: "nobody else gets it",
+      given: lastOf("3.6.16"),
+      step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.6.16" }, "my-etcd-1"),
+      is: "forbidden",
+    },
+    {
+      name: "unless a member runs it",
+      given: saying(settled, "3.6.16", "3.7.1", "3.7.1"),
+      step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.6.17" }, "my-etcd-3"),
+      is: "allowed",
+    },
+    { name: "everybody gets one with what the cluster runs", given: settled, step: STEPS.createPeer, is: "allowed" },
+    {
+      name: "a new EtcdPeer of which nothing is said is for others to judge",
+      given: settled,
+      step: creating(undefined),
+      is: "allowed",
+    },
+    { name: "what is about no EtcdPeer is for others to judge", given: settled, step: STEPS.stopUpdate, is: "allowed" },
   ],
   "fence-before-vote": [
     {

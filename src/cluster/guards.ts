@@ -24,7 +24,7 @@ import { type ClusterSnapshot, identityOf, isOwned, peerNamed } from "#cluster/s
 import { isDown } from "#cluster/standstill.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { isSurplusLearner } from "#cluster/surplus.ts";
-import { whyNoPathTo } from "#cluster/version-path.ts";
+import { whyNoPathTo, whyNotBack, whyNotOlder } from "#cluster/version-path.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { Draft, KubeObject } from "#kube/kinds.ts";
 
@@ -88,6 +88,8 @@ const joinedIsSeen: ClusterGuard = {
 const ABOUT_MEMBERSHIP: readonly ClusterStep["do"][] = [
   "addLearner",
   "disarmAlarm",
+  "enableDowngrade",
+  "cancelDowngrade",
   "promote",
   "moveLeader",
   "restartPod",
@@ -143,14 +145,38 @@ const versionPath: ClusterGuard = {
       const version = peerNamed(snapshot, step.name)?.spec.version;
       return version === undefined ? undefined : whyNoPathTo(snapshot, version);
     }
-    const peer = peerIn(step);
-    if (peer?.spec === undefined) return undefined;
-    // A member gets its own data back with the release that it ran: of several minors nobody else may run that one any more.
-    const recorded = snapshot.cluster.status?.members?.find(({ name }) => name === peer.metadata.name)?.version;
-    const own = step.do === "replacePeer" ? step.live.spec.version : recorded;
-    return peer.spec.version === own ? undefined : whyNoPathTo(snapshot, peer.spec.version);
+    const version = peerIn(step)?.spec?.version;
+    if (version === undefined || version === ownVersion(snapshot, step)) return undefined;
+    return whyNoPathTo(snapshot, version);
   },
 };
+
+/**
+ * No member gets a release of an older minor, or restarts with one, before etcd's own downgrade has brought its data there; unless some member
+ * still runs it, so that the cluster never spoke a later one.
+ */
+const downgradeEnabled: ClusterGuard = {
+  name: "downgrade-enabled",
+  forbids(snapshot, step) {
+    if (step.do === "restartPod") {
+      const version = peerNamed(snapshot, step.name)?.spec.version;
+      return version === undefined || isHarmless(snapshot, step) ? undefined : whyNotBack(snapshot, step.name, version);
+    }
+    const peer = peerIn(step);
+    if (peer?.spec === undefined) return undefined;
+    const { version } = peer.spec;
+    const { name } = peer.metadata;
+    if (version === ownVersion(snapshot, step)) return undefined;
+    return step.do === "replacePeer" ? whyNotBack(snapshot, name, version) : whyNotOlder(snapshot, version);
+  },
+};
+
+/** The release that the member of this EtcdPeer has already: it gets its own data back with what it ran. */
+function ownVersion(snapshot: ClusterSnapshot, step: ClusterStep): string | undefined {
+  if (step.do === "replacePeer") return step.live.spec.version;
+  const name = peerIn(step)?.metadata.name;
+  return snapshot.cluster.status?.members?.find((member) => member.name === name)?.version;
+}
 
 /** A member that has been sick for less than this, in milliseconds, may be well: a pod that has just started is not dialled yet. */
 const DOUBT_MS = 5_000;
@@ -354,6 +380,7 @@ export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   keepQuorum,
   restartKeepsQuorum,
   versionPath,
+  downgradeEnabled,
   oneAtATime,
   fenceBeforeVote,
   nobodyVouches,

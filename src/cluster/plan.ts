@@ -29,6 +29,8 @@ import { retirePeer } from "#cluster/rules/membership/retire-peer.ts";
 import { scaleDown } from "#cluster/rules/membership/scale-down.ts";
 import { scaleUp } from "#cluster/rules/membership/scale-up.ts";
 import { takeBackLearner } from "#cluster/rules/membership/take-back-learner.ts";
+import { cancelDowngrade } from "#cluster/rules/rolling/cancel-downgrade.ts";
+import { enableDowngrade } from "#cluster/rules/rolling/enable-downgrade.ts";
 import { giveTurn } from "#cluster/rules/rolling/give-turn.ts";
 import { noVersionPath } from "#cluster/rules/rolling/no-version-path.ts";
 import { putBack } from "#cluster/rules/rolling/put-back.ts";
@@ -67,6 +69,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   awaitQuorum, // The rules below need the member list.
   awaitVerdict, // The rules below may need to know whose data is right.
   disarmAlarm, // It comes before all changes of membership: until it is done, etcd serves nobody.
+  cancelDowngrade, // It comes before anybody joins: while a downgrade is enabled, nobody can.
   retirePeer, // It clears away what is over before anything new begins.
   identifyMember, // It recognises a member that was added before another one could be added.
   restoreLearner, // It does the same for a member whose EtcdPeer is gone.
@@ -79,6 +82,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   restartMember, // A turn that was given ends before anything else begins.
   scaleDown,
   scaleUp,
+  enableDowngrade, // It comes before the turns of those who are to go back, and asks for a cluster that is whole.
   giveTurn, // It comes after scaling, which may make a turn needless, and helps the cluster through the others.
   awaitHealth,
 ];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { revisionOf } from "#api/revision.ts";
+import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { othersDown, whyUnfit } from "#cluster/fitness.ts";
 import { type KnownMember, memberNamed } from "#cluster/members.ts";
 import {
@@ -19,11 +19,14 @@ import { cluster, unpublished, withArrival } from "#kit/cluster.ts";
 import { THEIRS, withMember, withoutPeers, withStraggler } from "#kit/cluster-changes.ts";
 import {
   answering,
+  BEFORE,
+  downgrading,
   madeFrom,
   NEWER,
   NEXT_MINOR,
   OLD,
   ON_DELETE,
+  recording,
   saying,
   wanting,
   withCanary,
@@ -38,6 +41,7 @@ import {
 import { withResources } from "#kit/pod-template.ts";
 
 const settled = cluster();
+const LIMITED = withResources({ limits: { cpu: "1" } });
 const wanted = wanting(NEWER);
 const notReady = { status: { conditions: [{ type: "Ready", status: "False" }] } };
 const going = { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } };
@@ -51,12 +55,17 @@ describe("what is wanted", () => {
     { name: "is what the spec says", given: wanting(NEXT_MINOR), version: "3.7.1" },
     {
       name: "is what members run when there is no way",
-      given: cluster({ spec: { version: "3.5.35" } }),
+      given: cluster({ spec: { version: "3.4.1" } }),
       version: "3.6.16",
     },
     {
+      name: "is the minor before, whatever it takes",
+      given: cluster({ spec: { version: "3.5.35" } }),
+      version: "3.5.35",
+    },
+    {
       name: "is what most of their EtcdPeers say, whatever else a member still runs",
-      given: answering(cluster({ spec: { version: "3.5.35" } }), "3.6.1"),
+      given: answering(cluster({ spec: { version: "3.4.1" } }), "3.6.1"),
       version: "3.6.16",
     },
     {
@@ -77,7 +86,7 @@ describe("what is wanted", () => {
 
   test("is always the podTemplate of the spec", () => {
     const podTemplate = withResources({ limits: { cpu: "1" } });
-    expect(wantedTemplate(cluster({ spec: { version: "3.5.35", podTemplate } }))).toEqual({
+    expect(wantedTemplate(cluster({ spec: { version: "3.4.1", podTemplate } }))).toEqual({
       version: "3.6.16",
       podTemplate,
     });
@@ -152,6 +161,69 @@ describe("what a member is to run next", () => {
   ];
   for (const { name, given, of = "my-etcd-2", version } of cases)
     test(name, () => expect(nextTemplate(given, peerNamed(given, of)!).version).toBe(version));
+
+  describe("with a way back by a minor", () => {
+    const back = wanting(BEFORE);
+    const cases: { name: string; given: ClusterSnapshot; of?: string; next: MemberTemplate }[] = [
+      { name: "is what it has, until etcd has been asked", given: back, next: OLD },
+      {
+        name: "what else is wanted comes first",
+        given: wanting({ ...BEFORE, podTemplate: LIMITED }),
+        next: { ...OLD, podTemplate: LIMITED },
+      },
+      { name: "is what is wanted when its data is there", given: downgrading(back, ["my-etcd-2"]), next: BEFORE },
+      { name: "is no matter of others' data", given: downgrading(back, ["my-etcd-1"]), next: OLD },
+      {
+        name: "a turn is taken back when the downgrade was cancelled",
+        given: withTurn(back, "my-etcd-2"),
+        next: OLD,
+      },
+      {
+        name: "it stays with what it was given as long as it is silent",
+        given: recording(withCanary(back, "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"),
+        next: BEFORE,
+      },
+      {
+        name: "who did not come up with it goes forth again",
+        given: recording(withStop(withCanary(back, "my-etcd-2"), "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"),
+        next: OLD,
+      },
+      {
+        name: "who did not come up with the next minor goes back while the others speak the old one",
+        given: withStop(withCanary(wanting(NEXT_MINOR), "my-etcd-2"), "my-etcd-2"),
+        next: OLD,
+      },
+      {
+        name: "and stays when the cluster may speak the next one already",
+        given: withStop(
+          withPod(withUpdated(wanting(NEXT_MINOR, { replicas: 1 }), "my-etcd-0"), "my-etcd-0", notReady),
+          "my-etcd-0",
+        ),
+        of: "my-etcd-0",
+        next: NEXT_MINOR,
+      },
+    ];
+    for (const { name, given, of = "my-etcd-2", next } of cases)
+      test(name, () => expect(nextTemplate(given, peerNamed(given, of)!)).toEqual(next));
+  });
+
+  describe("when what is asked for is refused in the middle of an update", () => {
+    const half = withUpdated(wanting(NEXT_MINOR), "my-etcd-2");
+    const editing = (spec: Partial<ClusterSnapshot["cluster"]["spec"]>): ClusterSnapshot => ({
+      ...half,
+      cluster: { ...half.cluster, spec: { ...half.cluster.spec, ...spec } },
+    });
+    const next = (given: ClusterSnapshot) => given.peers.map((peer) => nextTemplate(given, peer));
+
+    test("each keeps the release that it has, and gets the rest", () => {
+      const given = editing({ version: "3.9.0", podTemplate: LIMITED });
+      expect(next(given)).toEqual([OLD, OLD, NEXT_MINOR].map((own) => ({ ...own, podTemplate: LIMITED })));
+    });
+
+    test("each keeps all that it has when no member could run the rest", () => {
+      expect(next(editing({ etcd: { extraArgs: { "max-txn-op": "1" } } }))).toEqual([OLD, OLD, NEXT_MINOR]);
+    });
+  });
 
   test("what nobody is well with is no way back", () => {
     const others = ["my-etcd-0", "my-etcd-2"];

@@ -3,13 +3,14 @@ import { whyNotShape } from "#api/shape.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { lacksOnlyReadiness, whyUnfit } from "#cluster/fitness.ts";
-import { type KnownMember, memberNamed, ownVoters, takesPart } from "#cluster/members.ts";
+import { health, type KnownMember, memberNamed, ownVoters, takesPart } from "#cluster/members.ts";
 import { unreadyForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { isYoung } from "#cluster/standstill.ts";
-import { versionsInUse, whyNoPathTo } from "#cluster/version-path.ts";
+import { versionOfData, versionsInUse, whyNoPathTo, whyNotBack } from "#cluster/version-path.ts";
 import { runningRevision, runningVersion, templateOfMost } from "#cluster/versions.ts";
+import { isOlderMinor } from "#etcd/version.ts";
 
 // How is a running cluster changed?
 //   Each member's EtcdPeer says what that member runs. The cluster gives one member its turn: it writes the wish to that EtcdPeer, whose
@@ -48,15 +49,32 @@ const askedTemplate = remembered((snapshot): MemberTemplate => {
 
 export const wantedRevision = remembered((snapshot) => revisionOf(wantedTemplate(snapshot)));
 
-/** What the member is to run next: what is wanted, unless that has been tried in vain. */
+/** What the member is to run next: what is wanted and it can run by now, unless that has been tried in vain. */
 export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   const own = templateOf(peer);
+  // Half of them may have been updated when something is asked for that is refused: each keeps what it has until that is put right.
+  if (whyRefused(snapshot).length > 0) return own;
   const wanted = wantedTemplate(snapshot);
   const stopped = stoppedUpdate(snapshot);
-  if (stopped === undefined) return wanted;
+  if (stopped === undefined) return { ...wanted, version: nextVersion(snapshot, peer) };
   if (revisionOf(own) !== revisionOf(wanted) || hasComeUp(snapshot, peer)) return own;
   const back = [peer.spec.previous, provenTemplate(snapshot, wanted)].filter((each) => each !== undefined);
-  return back.find(({ version }) => whyNoPathTo(snapshot, version) === undefined) ?? own;
+  const isOpen = (version: string) =>
+    whyNoPathTo(snapshot, version) === undefined && whyNotBack(snapshot, peer.metadata.name, version) === undefined;
+  return back.find(({ version }) => isOpen(version)) ?? own;
+}
+
+/** The release that the member is to run next: its own as long as it can go to none that is wanted. */
+function nextVersion(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): string {
+  const { version } = wantedTemplate(snapshot);
+  // Nobody can go to what is asked for: then there is no release for all of them.
+  if (version !== snapshot.cluster.spec.version) return spec.version;
+  if (whyNotBack(snapshot, metadata.name, version) === undefined) return version;
+  const told = versionOfData(snapshot, metadata.name);
+  const member = memberNamed(snapshot, metadata.name);
+  const isWellOnIt = member !== undefined && told !== undefined && health(snapshot, member).is === "healthy";
+  // A turn that it cannot use any more, because its downgrade was cancelled, is taken back.
+  return isWellOnIt && isOlderMinor(spec.version, told) ? told : spec.version;
 }
 
 /** Whether the member is well with what was tried after all. Who has been fit once need not be at every moment. */

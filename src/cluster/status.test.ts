@@ -325,11 +325,11 @@ const cases: readonly Case[] = [
   },
   {
     name: "a version is asked for that members cannot go to",
-    given: cluster({ spec: { version: "3.5.35" } }),
+    given: cluster({ spec: { version: "3.4.1" } }),
     ready: [
       "False",
       "NoVersionPath",
-      /spec\.version is refused: from 3\.6\.16 to 3\.5\.35 goes back by a minor version/,
+      /spec\.version is refused: from 3\.6\.16 to 3\.4\.1 goes back by more than one minor version; go to 3\.5 first/,
     ],
     available: ["True", "QuorumAvailable"],
     progressing: ["False", "NoVersionPath"],

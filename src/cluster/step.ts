@@ -27,6 +27,9 @@ export type ClusterStep =
   | { readonly do: "promote"; readonly name: string; readonly id: MemberId }
   | { readonly do: "removeMember"; readonly name: string; readonly id: MemberId }
   | { readonly do: "disarmAlarm"; readonly id: MemberId }
+  /** To the minor release, such as 3.5: by etcd's own downgrade. */
+  | { readonly do: "enableDowngrade"; readonly to: string }
+  | { readonly do: "cancelDowngrade"; readonly to: string }
   | { readonly do: "moveLeader"; readonly from: string; readonly to: string; readonly id: MemberId };
 
 export type ClusterRule = Rule<ClusterSnapshot, ClusterStep>;
@@ -59,6 +62,9 @@ export function targetOf(step: ClusterStep): string {
       return step.pod.metadata.uid;
     case "stopUpdate":
       return step.name;
+    case "enableDowngrade":
+    case "cancelDowngrade":
+      return step.to;
     case "addLearner":
       return step.peerUrl;
     case "promote":

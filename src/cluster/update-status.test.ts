@@ -117,13 +117,28 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
   },
   {
     name: "there is no way to the version that is wanted",
-    given: cluster({ spec: { version: "3.5.35" } }),
+    given: cluster({ spec: { version: "3.4.1" } }),
     is: undefined,
   },
   {
     name: "there is no way to the version that is wanted, and the pods are to be others",
-    given: cluster({ spec: { version: "3.5.35", podTemplate: withResources({ limits: { cpu: "1" } }) } }),
+    given: cluster({ spec: { version: "3.4.1", podTemplate: withResources({ limits: { cpu: "1" } }) } }),
     is: { from: "3.6.16", to: "3.6.16" },
+  },
+  {
+    name: "members are to go back, and etcd has yet to be asked",
+    given: cluster({ spec: { version: "3.5.35" } }),
+    is: { from: "3.6.16", to: "3.5.35", updated: [], proven: false },
+  },
+  {
+    name: "the way back was stopped, and the first one has been put back",
+    given: withStop(cluster({ spec: { version: "3.5.35" } }), "my-etcd-2"),
+    is: { to: "3.5.35", updated: [], stopped: STOPPED },
+  },
+  {
+    name: "members are to go back with what none of them could run",
+    given: cluster({ spec: { version: "3.5.35", etcd: { extraArgs: { "max-txn-op": "1" } } } }),
+    is: undefined,
   },
 ];
 

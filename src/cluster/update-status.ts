@@ -12,13 +12,18 @@ import {
   waitsForPerson,
   wantedRevision,
   wantedTemplate,
+  whyRefused,
 } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
+import { askedDowngrade } from "#cluster/version-path.ts";
 import { runningRevision, runningVersion } from "#cluster/versions.ts";
 
 /** Whether members are being restarted with what the spec asks for, or are to be. */
 export function isUpdating(snapshot: ClusterSnapshot): boolean {
   if (isForming(snapshot)) return false;
+  // Members that wait for a downgrade are given nothing yet.
+  const isRefused = whyRefused(snapshot).length > 0 || stoppedUpdate(snapshot) !== undefined;
+  if (askedDowngrade(snapshot) !== undefined && !isRefused) return true;
   return snapshot.peers.some((peer) => {
     const running = runningRevision(snapshot.pods.get(peer.metadata.name));
     const isBehind = running !== undefined && running !== revisionOf(templateOf(peer));

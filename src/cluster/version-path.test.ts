@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { whyNoPathTo } from "#cluster/version-path.ts";
+import { askedDowngrade, whyNoPathTo, whyNotBack } from "#cluster/version-path.ts";
 import { cluster } from "#kit/cluster.ts";
 import { THEIRS, withEachMember, withMember, withoutPeers } from "#kit/cluster-changes.ts";
 import {
@@ -37,7 +37,16 @@ describe("the way to a release", () => {
     { name: "is open within the minor, forward", given: settled, to: "3.6.99", isOpen: true },
     { name: "and back", given: settled, to: "3.6.0", isOpen: true },
     { name: "and to the next minor", given: settled, to: "3.7.0", isOpen: true },
-    { name: "not to the one before", given: settled, to: "3.5.35", isOpen: false },
+    { name: "and to the one before", given: settled, to: "3.5.35", isOpen: true },
+    { name: "but to none of it that could not come up again", given: settled, to: "3.5.25", isOpen: false },
+    { name: "not to the one before that", given: settled, to: "3.4.35", isOpen: false },
+    { name: "not to another major", given: settled, to: "2.5.35", isOpen: false },
+    {
+      name: "from 3.5 not to the one before",
+      given: answering(settled, "3.5.35", "3.5.35", "3.5.35"),
+      to: "3.4.35",
+      isOpen: false,
+    },
     {
       name: "one member with the next minor closes the way to the minor after it",
       given: answering(settled, "3.6.16", "3.6.16", "3.7.1"),
@@ -49,18 +58,6 @@ describe("the way to a release", () => {
       given: answering(settled, "3.6.16", "3.7.1", "3.7.1"),
       to: "3.6.17",
       isOpen: true,
-    },
-    {
-      name: "and not afterwards",
-      given: answering(settled, "3.7.1", "3.7.1", "3.7.1"),
-      to: "3.6.17",
-      isOpen: false,
-    },
-    {
-      name: "a member that does not answer does not keep it open",
-      given: recording(answering(settled, undefined, "3.7.1", "3.7.1"), "3.6.16"),
-      to: "3.6.17",
-      isOpen: false,
     },
     {
       name: "the same while most run the next one, whichever patch the old one is",
@@ -76,7 +73,7 @@ describe("the way to a release", () => {
     },
     {
       name: "every release counts, not only the oldest",
-      given: answering(settled, "3.5.30", "3.7.1", "3.7.1"),
+      given: answering(settled, "3.5.20", "3.7.1", "3.7.1"),
       to: "3.6.17",
       isOpen: false,
     },
@@ -85,12 +82,6 @@ describe("the way to a release", () => {
       given: answering(settled, "3.6.16", "3.6.16", "3.9.0-ours"),
       to: "3.7.0",
       isOpen: true,
-    },
-    {
-      name: "and keeps no way open",
-      given: answering(settled, "3.6.0-ours", "3.7.1", "3.7.1"),
-      to: "3.6.17",
-      isOpen: false,
     },
     {
       name: "nor while it is to get another one",
@@ -212,8 +203,103 @@ describe("the way to a release", () => {
 
   test("the oldest of several names itself", () => {
     const given = answering(settled, "3.7.1", "3.6.16", "3.5.30");
-    expect(whyNoPathTo(given, "3.4.1")).toBe("from 3.5.30 to 3.4.1 goes back by a minor version");
+    expect(whyNoPathTo(given, "3.4.1")).toBe(
+      "from 3.5.30 to 3.4.1 goes back by a minor version, which etcd 3.5 cannot",
+    );
   });
+});
+
+describe("the release that members are asked to go back to", () => {
+  const down = cluster({ spec: { version: "3.5.35" } });
+  const cases: { name: string; given: ClusterSnapshot; is: string | undefined }[] = [
+    { name: "is that of the minor before", given: down, is: "3.5.35" },
+    { name: "also of the last one of them", given: answering(down, "3.5.35", "3.5.35", "3.6.16"), is: "3.5.35" },
+    { name: "nobody has to go back who runs it", given: answering(down, "3.5.35", "3.5.35", "3.5.30"), is: undefined },
+    { name: "a patch back is nothing to ask etcd for", given: cluster({ spec: { version: "3.6.1" } }), is: undefined },
+    { name: "the next minor is no way back", given: cluster({ spec: { version: "3.7.1" } }), is: undefined },
+    { name: "two minors are none", given: cluster({ spec: { version: "3.4.35" } }), is: undefined },
+    { name: "nor for one of them", given: answering(down, "3.6.16", "3.6.16", "3.7.1"), is: undefined },
+  ];
+  for (const { name, given, is } of cases) test(name, () => expect(askedDowngrade(given)).toBe(is));
+});
+
+describe("a member that is to go back by a minor", () => {
+  const ready = { downgradeTo: "3.5.0", storageVersion: "3.5.0" };
+  const name = "my-etcd-2";
+  const cases: { name: string; given: ClusterSnapshot; to?: string; why: string | undefined }[] = [
+    { name: "can when it says that its data is there", given: saying(settled, name, ready), why: undefined },
+    {
+      name: "cannot without a downgrade",
+      given: saying(settled, name, { ...ready, downgradeTo: undefined }),
+      why: "my-etcd-2 does not say that a downgrade to its minor is enabled",
+    },
+    {
+      name: "cannot by one that leads elsewhere",
+      given: saying(settled, name, { ...ready, downgradeTo: "3.6.0" }),
+      why: "my-etcd-2 does not say that a downgrade to its minor is enabled",
+    },
+    {
+      name: "nor by one that leads nowhere that can be read",
+      given: saying(settled, name, { ...ready, downgradeTo: "there" }),
+      why: "my-etcd-2 does not say that a downgrade to its minor is enabled",
+    },
+    {
+      name: "cannot before its data is converted",
+      given: saying(settled, name, { ...ready, storageVersion: "3.6.0" }),
+      why: "my-etcd-2 has its data in the format of 3.6.0",
+    },
+    {
+      name: "nor when it does not say in which format that is",
+      given: saying(settled, name, { ...ready, storageVersion: undefined }),
+      why: "my-etcd-2 has its data in the format of a release that it does not name",
+    },
+    {
+      name: "cannot by what the others say",
+      given: saying(saying(settled, "my-etcd-0", ready), "my-etcd-1", ready),
+      why: "my-etcd-2 does not say that a downgrade to its minor is enabled",
+    },
+    {
+      name: "cannot while it is silent, whatever the others say",
+      given: unheard(saying(saying(settled, "my-etcd-0", ready), "my-etcd-1", ready), name),
+      why: "my-etcd-2 does not say in which format its data is",
+    },
+    {
+      name: "cannot while it knows no leader",
+      given: saying(settled, name, { ...ready, leaderId: undefined }),
+      why: "my-etcd-2 does not say in which format its data is",
+    },
+    {
+      name: "can as long as a voter runs that minor",
+      given: answering(settled, "3.5.30", "3.6.16", "3.6.16"),
+      why: undefined,
+    },
+    {
+      name: "also when it is silent",
+      given: recording(unheard(answering(settled, "3.5.30", "3.6.16", "3.6.16"), name), "3.5.30", "3.6.16", "3.6.16"),
+      why: undefined,
+    },
+    {
+      name: "not when the one that ran it is silent",
+      given: recording(
+        unheard(answering(settled, "3.5.30", "3.6.16", "3.6.16"), "my-etcd-0"),
+        "3.5.30",
+        "3.6.16",
+        "3.6.16",
+      ),
+      why: "my-etcd-2 does not say that a downgrade to its minor is enabled",
+    },
+    {
+      name: "not because one runs something of its own",
+      given: answering(settled, "3.5.30-ours", "3.6.16", "3.6.16"),
+      why: "my-etcd-2 does not say that a downgrade to its minor is enabled",
+    },
+    { name: "need not ask within its minor", given: settled, to: "3.6.1", why: undefined },
+    { name: "nor for the next one", given: settled, to: "3.7.1", why: undefined },
+  ];
+  for (const { name: so, given, to = "3.5.35", why } of cases)
+    test(so, () => expect(whyNotBack(given, name, to)).toBe(why));
+
+  test("is a member", () => expect(whyNotBack(settled, "my-etcd-9", "3.5.35")).toBeUndefined());
 });
 
 /** A voter that a person added, with this release on record. */

@@ -1,9 +1,10 @@
 import { revisionOf } from "#api/revision.ts";
-import { health, type KnownMember, knownMembers, ownVoters } from "#cluster/members.ts";
+import { whyNotConverted } from "#cluster/downgrade.ts";
+import { health, type KnownMember, knownMembers, memberNamed, ownVoters } from "#cluster/members.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { isStuck } from "#cluster/standstill.ts";
 import { runningRevision, runningVersion } from "#cluster/versions.ts";
-import { isRelease, isSameMinor, whyNoPath } from "#etcd/version.ts";
+import { isOlderMinor, isRelease, isSameMinor, minorOf, whyNoPath } from "#etcd/version.ts";
 
 /** Why members cannot go to spec.version, in words for people. */
 export function whyNoVersionPath(snapshot: ClusterSnapshot): string | undefined {
@@ -13,17 +14,52 @@ export function whyNoVersionPath(snapshot: ClusterSnapshot): string | undefined 
 }
 
 /**
- * Why members cannot go to this release from what they have their data from. Within a minor everything is allowed; forward to the next
- * one; and back as long as some member still runs the old one: until then the cluster as a whole speaks it.
- * Source: https://etcd.io/docs/v3.6/upgrades/upgrade_3_6/
+ * Why no member can ever go to this release from what they have their data from. Within a minor everything is allowed; forward to the next
+ * one; and back to the one before, for which each of them has to be ready (`whyNotBack`).
  */
 export function whyNoPathTo(snapshot: ClusterSnapshot, wanted: string): string | undefined {
-  const isStillSpoken = versionsSpoken(snapshot).some((version) => isSameMinor(version, wanted));
   for (const version of versionsInUse(snapshot)) {
     const why = whyNoPath(version, wanted);
-    if (why !== undefined && !(isStillSpoken && whyNoPath(wanted, version) === undefined)) return why;
+    if (why !== undefined) return why;
   }
   return undefined;
+}
+
+/** The release of an older minor to which spec.version asks some members to go; `undefined` when it asks nobody, or nobody can. */
+export const askedDowngrade = remembered((snapshot): string | undefined => {
+  const { version } = snapshot.cluster.spec;
+  const isBack = versionsInUse(snapshot).some((each) => isOlderMinor(version, each));
+  return isBack && whyNoPathTo(snapshot, version) === undefined ? version : undefined;
+});
+
+/** Whether some voter runs this minor release, by its own word: then the cluster as a whole speaks no later one. */
+export function isSpoken(snapshot: ClusterSnapshot, wanted: string): boolean {
+  return versionsSpoken(snapshot).some((version) => isSameMinor(version, wanted));
+}
+
+/**
+ * Why this member cannot restart with this release, if that is of an older minor than what it has its data from. What it was given before,
+ * and has not told that it runs, is not asked about.
+ */
+export function whyNotBack(snapshot: ClusterSnapshot, name: string, wanted: string): string | undefined {
+  const from = versionOfData(snapshot, name);
+  const member = memberNamed(snapshot, name);
+  if (member === undefined || from === undefined || !isOlderMinor(wanted, from)) return undefined;
+  return isSpoken(snapshot, wanted) ? undefined : whyNotConverted(snapshot, member, wanted);
+}
+
+/** Why a member that is made anew cannot begin with this release: who has yet to get its data gets it from what the cluster speaks. */
+export function whyNotOlder(snapshot: ClusterSnapshot, wanted: string): string | undefined {
+  const newer = versionsInUse(snapshot).find((version) => isOlderMinor(wanted, version));
+  return newer === undefined || isSpoken(snapshot, wanted)
+    ? undefined
+    : `the cluster runs ${newer}, and nobody says that it runs ${minorOf(wanted)}`;
+}
+
+/** The release that the member of this name has its data from. */
+export function versionOfData(snapshot: ClusterSnapshot, name: string): string | undefined {
+  const member = memberNamed(snapshot, name);
+  return member === undefined ? undefined : versionInUse(snapshot, member);
 }
 
 /** The releases that voters say of themselves. One that has lost its leader still is what it says. */

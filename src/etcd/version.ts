@@ -42,20 +42,38 @@ export function compareVersions(a: EtcdVersion, b: EtcdVersion): number {
  */
 const LEAVE_3_5_FROM = "3.5.26";
 
+/** The first minor release that can go back: https://etcd.io/docs/v3.6/downgrades/downgrading-etcd/ */
+const GOES_BACK_FROM_MINOR = 6;
+
 /**
- * Why a member cannot go from one release to the other with its data, as one clause for people; `undefined` when it can. Back within a
- * minor is allowed. Both must be releases. Source: https://etcd.io/docs/v3.6/upgrades/
+ * Why a member cannot go from one release to the other with its data, as one clause for people; `undefined` when it can, if need be by
+ * etcd's own downgrade. Both must be releases. Source: https://etcd.io/docs/v3.6/upgrades/
  */
 export function whyNoPath(from: string, to: string): string | undefined {
   const [a, b] = [parseVersion(from), parseVersion(to)];
   const path = `from ${from} to ${to}`;
   if (b.major !== a.major) return `${path} changes the major version`;
-  if (b.minor < a.minor) return `${path} goes back by a minor version`;
+  if (b.minor < a.minor && a.minor < GOES_BACK_FROM_MINOR)
+    return `${path} goes back by a minor version, which etcd ${minorOf(from)} cannot`;
+  if (b.minor < a.minor - 1)
+    return `${path} goes back by more than one minor version; go to ${a.major}.${a.minor - 1} first`;
   if (b.minor > a.minor + 1) return `${path} skips ${a.major}.${a.minor + 1}`;
-  const leaves35 = a.major === 3 && a.minor === 5 && b.minor === 6;
-  if (leaves35 && compareVersions(a, parseVersion(LEAVE_3_5_FROM)) < 0)
-    return `${path} needs ${LEAVE_3_5_FROM} or a later 3.5 first`;
-  return undefined;
+  const [lower, higher] = b.minor < a.minor ? [b, a] : [a, b];
+  const leaves35 = lower.major === 3 && lower.minor === 5 && higher.minor === 6;
+  const isTooEarly = leaves35 && compareVersions(lower, parseVersion(LEAVE_3_5_FROM)) < 0;
+  if (!isTooEarly) return undefined;
+  return `${path} needs ${LEAVE_3_5_FROM} or a later 3.5${lower === a ? " first" : ""}`;
+}
+
+/** Whether the first is of an earlier minor than the second. Both must be releases. */
+export function isOlderMinor(a: string, b: string): boolean {
+  return compareVersions({ ...parseVersion(a), patch: 0 }, { ...parseVersion(b), patch: 0 }) < 0;
+}
+
+/** Such as 3.6 for 3.6.16, as etcd's downgrade is told where to go. */
+export function minorOf(version: string): string {
+  const { major, minor } = parseVersion(version);
+  return `${major}.${minor}`;
 }
 
 /** Whether both are of one minor, such as 3.6.1 and 3.6.16. */

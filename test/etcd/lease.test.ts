@@ -26,6 +26,7 @@ const CHANGES: Readonly<Record<string, (etcd: EtcdClient, at: Endpoint) => Promi
   MemberRemove: (etcd, at) => etcd.removeMember(at, memberId(1n), options),
   MoveLeader: (etcd, at) => etcd.moveLeader(at, memberId(1n), options),
   Alarm: (etcd, at) => etcd.disarmAlarm(at, { memberId: memberId(1n), type: "NOSPACE" }, options),
+  Downgrade: (etcd, at) => etcd.downgrade(at, "ENABLE", "3.5", options),
   Put: (etcd, at) => etcd.put(at, "key", "value", options),
   DeleteRange: (etcd, at) => etcd.deleteRange(at, "key", options),
 };

@@ -22,6 +22,9 @@ export const NEXT_MINOR: MemberTemplate = { ...OLD, version: "3.7.1" };
 /** A spec by which people restart members. */
 export const ON_DELETE: Partial<ClusterSnapshot["cluster"]["spec"]> = { updateStrategy: { type: "OnDelete" } };
 
+/** The minor before. */
+export const BEFORE: MemberTemplate = { ...OLD, version: "3.5.35" };
+
 /** What `cluster()` takes besides what is wanted. */
 type Given = Parameters<typeof cluster>[0];
 
@@ -116,6 +119,15 @@ export function saying(snapshot: ClusterSnapshot, name: string, words: Partial<E
   const answer = snapshot.endpoints.get(name);
   if (answer?.is !== "present") throw new Error(`${name} does not answer`);
   return { ...snapshot, endpoints: new Map(snapshot.endpoints).set(name, present({ ...answer.value, ...words })) };
+}
+
+/** The snapshot in which these members say that a downgrade to 3.5 is enabled, and that their data is in this format. */
+export function downgrading(
+  snapshot: ClusterSnapshot,
+  names: readonly string[] = ["my-etcd-0", "my-etcd-1", "my-etcd-2"],
+  storageVersion = "3.5.0",
+): ClusterSnapshot {
+  return names.reduce((given, name) => saying(given, name, { downgradeTo: "3.5.0", storageVersion }), snapshot);
 }
 
 /** The snapshot in which these members have restarted with what is wanted, and are well. */

@@ -30,6 +30,8 @@ export interface MemberData {
   log: readonly Entry[];
   /** How many entries of the log are known to be committed. */
   committed: number;
+  /** In the format of which minor it is; `undefined` before etcd 3.6 has written that. */
+  storage?: number;
   /** The highest term in which it has voted. */
   term: number;
 }

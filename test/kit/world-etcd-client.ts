@@ -1,18 +1,20 @@
-import { Code, ConnectError } from "@connectrpc/connect";
 import { CLIENT_PORT, METRICS_PORT } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { present, unknown } from "#base/observed.ts";
 import type { AddedMember, CallOptions, EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
-import { type EtcdRefusal, REFUSAL_TEXTS } from "#etcd/error.ts";
+import type { EtcdRefusal } from "#etcd/error.ts";
 import type { HeardPeers } from "#etcd/heard-peers.ts";
 import { type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
 import { PODS, type Pod, SERVICES } from "#kube/kinds.ts";
 import type { ApiServer } from "./world-api.ts";
 import type { Calls } from "./world-calls.ts";
 import { type Entry, membersOf, votersOf } from "./world-disk.ts";
+import { downgrade } from "./world-downgrade.ts";
 import type { Etcd, Process } from "./world-etcd.ts";
 import { whyNotAdd, whyNotPromote, whyNotRemove } from "./world-reconfiguration.ts";
+import { refusal, timedOut } from "./world-refusal.ts";
+import { minorOf } from "./world-version.ts";
 
 /**
  * From the kubelet's word until the client Service leads to a pod, in milliseconds: longer than a look waits for it
@@ -107,6 +109,10 @@ export class WorldEtcdClient {
           if (alarm.type === "CORRUPT") alarms.delete(alarm.memberId);
           else if (alarm.type === "NOSPACE" && alarm.memberId !== undefined) full.delete(alarm.memberId);
         }),
+      downgrade: (endpoint, action, to, options) =>
+        this.#call(`Downgrade ${action}`, endpoint, action !== "VALIDATE", (process) =>
+          downgrade(this.#etcd, this.#led(asked(process, options)), process, action, to),
+        ),
     };
     return client as EtcdClient;
   }
@@ -220,7 +226,7 @@ export class WorldEtcdClient {
   }
 
   #status({ data, leaderId, version }: Process): EndpointStatus {
-    const { alarms, full } = this.#etcd.truth.of(data.clusterId);
+    const { alarms, full, downgradeTo } = this.#etcd.truth.of(data.clusterId);
     return {
       clusterId: data.clusterId,
       memberId: data.memberId,
@@ -228,13 +234,13 @@ export class WorldEtcdClient {
       dbSizeBytes: 20_480,
       dbSizeInUseBytes: 16_384,
       dbSizeQuotaBytes: undefined,
-      storageVersion: `3.${this.#etcd.truth.of(data.clusterId).minor ?? 6}.0`,
+      storageVersion: minorOf(version) < 6 || data.storage === undefined ? undefined : `3.${data.storage}.0`,
       leaderId,
       raftIndex: data.committed,
       raftAppliedIndex: data.committed,
       raftTerm: data.term,
       isLearner: !votersOf(data).includes(data.memberId),
-      downgradeTo: undefined,
+      downgradeTo: minorOf(version) < 6 || downgradeTo === undefined ? undefined : `3.${downgradeTo}.0`,
       alarms: [
         ...[...alarms].map((memberId) => ({ memberId, type: "CORRUPT" as const })),
         ...[...full].map((memberId) => ({ memberId, type: "NOSPACE" as const })),
@@ -250,18 +256,8 @@ function asked(process: Process, { expectedClusterId }: CallOptions): Process {
   throw new OperatorError("EtcdWrongCluster", `cluster ${hexOf(process.data.clusterId)} answered`);
 }
 
-function timedOut(): OperatorError {
-  return new OperatorError("EtcdUnavailable", "etcdserver: request timed out");
-}
-
 function refuse(name: EtcdRefusal | undefined): void {
   if (name !== undefined) throw refusal(name);
-}
-
-/** A refusal as the real client tells it: by its cause it is known again. */
-function refusal(name: EtcdRefusal): OperatorError {
-  const cause = new ConnectError(REFUSAL_TEXTS[name], Code.FailedPrecondition);
-  return new OperatorError("EtcdRejected", cause.message, { cause });
 }
 
 function listOf({ data }: Process): MemberList {

@@ -100,7 +100,7 @@ export class Etcd {
     if (typeof data === "string") return data;
     const cluster = this.truth.of(data.clusterId);
     if (cluster.removed.has(data.memberId)) return "the member has been permanently removed from the cluster";
-    const unfit = this.isStrict ? whyNotThisVersion(flags.version, cluster.minor) : undefined;
+    const unfit = this.isStrict ? whyNotThisVersion(flags.version, cluster.minor, data.storage) : undefined;
     if (unfit !== undefined) return unfit;
     disk.data = data;
     disk.heldBy = pod.uid;
@@ -185,6 +185,9 @@ export class Etcd {
       const self = members.find(({ peerUrl }) => peerUrl === flags.peerUrl);
       const isSame = members.length === urls.size && members.every(({ peerUrl }) => urls.has(peerUrl));
       if (isCutOff || self === undefined || !isSame) continue;
+      // While a downgrade is enabled nobody gets in, of whichever release: isCompatibleWithCluster in server/etcdserver/cluster_util.go.
+      if (this.isStrict && this.truth.of(data.clusterId).downgradeTo !== undefined)
+        return "incompatible with current running cluster";
       return { clusterId: data.clusterId, memberId: self.id, name: flags.name, log: [], committed: 0, term: 0 };
     }
     return "error validating peerURLs: member count is unequal, or no member can be reached";
@@ -238,6 +241,7 @@ export class Etcd {
     const reached = this.reachableFrom(leader);
     this.#spread(leader, reached);
     this.#raiseVersion(leader, reached);
+    this.#convert(leader, reached);
     for (const { id, isAnnounced } of membersOf(leader.data).values()) {
       const started = !isAnnounced ? reached.find(({ data }) => data.memberId === id) : undefined;
       if (started === undefined) continue;
@@ -246,13 +250,30 @@ export class Etcd {
     return this.#progress(leader) !== before;
   }
 
-  /** The cluster speaks what all its members can: `monitorVersions` in server/etcdserver/server.go. */
+  /** The cluster speaks what all its members can, or what it goes back to: `monitorVersions` and `monitorDowngrade` in server/etcdserver/server.go. */
   #raiseVersion({ data }: Process, reached: readonly Process[]): void {
     const members = [...membersOf(data).keys()];
     const running = reached.filter((process) => members.includes(process.data.memberId));
     if (running.length < members.length) return;
     const cluster = this.truth.of(data.clusterId);
-    cluster.minor = Math.max(cluster.minor ?? 0, Math.min(...running.map(({ version }) => minorOf(version))));
+    const minors = running.map(({ version }) => minorOf(version));
+    if (cluster.downgradeTo === undefined) cluster.minor = Math.max(cluster.minor ?? 0, ...[Math.min(...minors)]);
+    else if (minors.every((minor) => minor === cluster.downgradeTo))
+      cluster.downgradeTo = undefined; // it is over
+    else cluster.minor = cluster.downgradeTo;
+  }
+
+  /** Each member brings its data into the format that the cluster speaks, when it gets to it: `monitorStorageVersion` in server/etcdserver/server.go. */
+  #convert({ data }: Process, reached: readonly Process[]): void {
+    const { minor } = this.truth.of(data.clusterId);
+    for (const each of reached)
+      if (
+        minor !== undefined &&
+        minorOf(each.version) >= 6 &&
+        minorOf(each.version) >= minor &&
+        this.#random.chance(0.7)
+      )
+        each.data.storage = minor;
   }
 
   /** No alarm is raised, and a linearizable read by this member succeeds: it knows as much as the leader. */

@@ -30,6 +30,8 @@ interface Cluster {
   readonly foreign: Set<MemberId>;
   /** The minor release that the cluster as a whole speaks; undefined until all members have met. */
   minor: number | undefined;
+  /** The minor release to which etcd's downgrade leads, while one is enabled. */
+  downgradeTo: number | undefined;
   /** The members by the last leader's log. */
   members: ReadonlyMap<MemberId, ListedMember>;
 }
@@ -53,6 +55,7 @@ export class Truth {
       full: new Set(),
       foreign: new Set(),
       minor: undefined,
+      downgradeTo: undefined,
       members: new Map(),
     };
     this.#clusters.set(id, made);

@@ -13,14 +13,30 @@ export function minorOf(version: string): number {
   return Number(version.split(".")[1]);
 }
 
+/** Whether etcd's own downgrade leads there from a cluster that speaks this minor: by one, never from 3.5, and not to a 3.5 that is too old. */
+export function isDowngrade(version: string, clusterMinor: number | undefined): boolean {
+  if (clusterMinor === undefined || clusterMinor < 6 || minorOf(version) !== clusterMinor - 1) return false;
+  return !mustBeNewerFirst(version, `3.${clusterMinor}.0`);
+}
+
 /** Whether releases before 3.5.26 have to pass by that one: https://etcd.io/blog/2025/zombie_members_upgrade/ */
 export function mustBeNewerFirst(from: string, to: string): boolean {
   return minorOf(from) === 5 && minorOf(to) === 6 && Number(from.split(".")[2]) < 26;
 }
 
-/** Why a member of this release cannot run, in etcd's words. @param clusterMinor what the cluster speaks; undefined before that is decided */
-export function whyNotThisVersion(version: string, clusterMinor: number | undefined): string | undefined {
+/**
+ * Why a member of this release cannot run, in etcd's words.
+ * @param clusterMinor what the cluster speaks; undefined before that is decided
+ * @param storageMinor in whose format the member's data is; undefined as long as no etcd has written that
+ */
+export function whyNotThisVersion(
+  version: string,
+  clusterMinor: number | undefined,
+  storageMinor?: number,
+): string | undefined {
   const minor = minorOf(version);
+  // etcd 3.5 does not look, and could not read it: schema.Validate in server/storage/schema/schema.go.
+  if (storageMinor !== undefined && minor < storageMinor) return `version "3.${storageMinor}.0" is not supported`;
   if (clusterMinor === undefined) return undefined;
   if (minor < clusterMinor) return "invalid downgrade; server version is lower than determined cluster version";
   return minor > clusterMinor + 1 ? `version ${version} skips a minor after 3.${clusterMinor}` : undefined;

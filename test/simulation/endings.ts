@@ -15,7 +15,7 @@ import { quorumOf } from "#etcd/quorum.ts";
 import { clusterIdFromHex, hexOf, type MemberId } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
 import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
-import { mustBeNewerFirst, whyNotThisVersion } from "#kit/world-version.ts";
+import { isDowngrade, minorOf, mustBeNewerFirst, whyNotThisVersion } from "#kit/world-version.ts";
 import {
   type AnyResource,
   controllerOf,
@@ -227,11 +227,15 @@ class Ending {
     if (peers.length !== ids.length) return `${peers.length} EtcdPeers for ${ids.length} members`;
     const minor = this.#world.etcd.truth.named(this.#cluster.status?.identity?.clusterID)?.minor;
     const isNoWay =
-      whyNotThisVersion(version, minor) !== undefined ||
-      peers.some(({ spec }) => mustBeNewerFirst(spec.version, version));
+      (whyNotThisVersion(version, minor) !== undefined && !isDowngrade(version, minor)) ||
+      peers.some(({ spec }) => mustBeNewerFirst(spec.version, version) || mustBeNewerFirst(version, spec.version)) ||
+      peers.some(({ spec }) => Math.abs(minorOf(spec.version) - minorOf(version)) > 1);
     if (isNoWay && peers.some(({ spec }) => spec.version !== version))
       return this.#tells("Ready", "spec.version is refused");
     if (isRefused(this.#cluster.spec)) return this.#tells("Ready", "spec.podTemplate.spec.hostNetwork is true");
+    const downgradeTo = this.#world.etcd.truth.named(this.#cluster.status?.identity?.clusterID)?.downgradeTo;
+    if (downgradeTo !== undefined && downgradeTo !== minorOf(version))
+      return `a downgrade to 3.${downgradeTo} is enabled, and the spec asks for ${version}`;
     if (this.#cluster.status?.update?.stopped !== undefined) {
       if (!isBroken(this.#cluster.spec)) this.#memory.excuses.add("stopped");
       return this.#tells("Ready", "the update has stopped");

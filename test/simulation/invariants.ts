@@ -165,7 +165,7 @@ const plannedVersion: Invariant = {
     if (event.is !== "started") return undefined;
     const { data, peer, version } = event.process;
     if (!memory.versions.has(version)) return `${peer} runs ${version}, and nobody ever asked for that`;
-    const why = whyNotThisVersion(version, world.etcd.truth.of(data.clusterId).minor);
+    const why = whyNotThisVersion(version, world.etcd.truth.of(data.clusterId).minor, data.storage);
     return why === undefined ? undefined : `${peer} runs ${version}: ${why}`;
   },
 };

@@ -75,6 +75,8 @@ const LEFT_OUT = leftOut("cluster", [
   { name: "renew-stopped", leaning: { ...FORMING, often: { editTemplate: 2, editVersion: 2 } } },
   { name: "restart-stopped", leaning: { ...FORMING, often: { editTemplate: 2, editVersion: 2 } } },
   { name: "restart-member", leaning: { ...ROLLED, isTidied: false } },
+  { name: "enable-downgrade", leaning: { ...ROLLED, isTidied: false } },
+  { name: "cancel-downgrade", leaning: ROLLED },
   { name: "give-turn", leaning: { ...ROLLED, isTidied: false } },
   {
     name: "await-health",
@@ -127,6 +129,12 @@ const UNGUARDED = leftUnguarded("cluster", [
     name: "version-path",
     leaning: ROLLED,
     covered: "what is wanted is something that members can go to; see the pair",
+    promise: "planned version",
+  },
+  {
+    name: "downgrade-enabled",
+    leaning: ROLLED,
+    covered: "what a member is to run next is something that it can go to; see the pair",
     promise: "planned version",
   },
   {
@@ -270,6 +278,12 @@ const WEAKENED: readonly Mutant[] = [
     name: "members get what the spec says + without guard version-path",
     promise: "planned version",
     edits: [uncritical, credulousRestart, unguarded("cluster", "version-path")],
+    leaning: ROLLED,
+  },
+  {
+    name: "members get what the spec says + without guard downgrade-enabled",
+    promise: "planned version",
+    edits: [uncritical, credulousRestart, unguarded("cluster", "downgrade-enabled")],
     leaning: ROLLED,
   },
   {

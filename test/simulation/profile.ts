@@ -41,7 +41,7 @@ export const OBSTACLES = [
 export type Obstacle = (typeof OBSTACLES)[number];
 
 /** What people may set `spec.version` to: the last is what clusters are made with. */
-const VERSIONS = ["3.5.21", "3.7.3", "3.6.17", "3.6.99", "3.6.16"] as const;
+const VERSIONS = ["3.5.21", "3.5.35", "3.7.3", "3.6.17", "3.6.99", "3.6.16"] as const;
 
 /** One history before it is told: everything else follows from the seed. */
 export interface Profile {

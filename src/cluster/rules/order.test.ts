@@ -79,7 +79,7 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   {
     order: ["no-space", "no-version-path", "paused"],
     so: "both are said, also while it is paused",
-    given: withAlarms(cluster({ spec: { version: "3.5.35" }, annotations: paused }), full),
+    given: withAlarms(cluster({ spec: { version: "3.4.1" }, annotations: paused }), full),
   },
   {
     order: ["paused", "refused-spec"],

@@ -2,6 +2,8 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, sickFor, unpublished, withArrival, withBudget, withRemoval } from "#kit/cluster.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import {
+  BEFORE,
+  downgrading,
   madeFrom,
   NEWER,
   NEXT_MINOR,
@@ -28,14 +30,42 @@ const asked = wanting(NEWER, { spec: ON_DELETE });
 /** All members have what is wanted on record, and run what they ran. */
 const allTurned = (snapshot: ClusterSnapshot) =>
   ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((given, name) => withTurn(given, name), snapshot);
+const back = wanting(BEFORE);
 const one = wanting(NEWER, { replicas: 1 });
 const dead = wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] });
 
 testPlans("rolling", [
   {
     name: "goes on while a version is asked for that members cannot go to",
-    given: cluster({ spec: { version: "3.5.35" } }),
+    given: cluster({ spec: { version: "3.4.1" } }),
     expect: "settled",
+  },
+  { name: "asks etcd to go back before any member does", given: back, expect: "enable-downgrade: enableDowngrade" },
+  {
+    name: "asks etcd for nothing before it is known that members could run with it",
+    given: wanting({ ...BEFORE, etcd: { extraArgs: { "max-txn-op": "1" } } }),
+    expect: "settled",
+  },
+  {
+    name: "waits until all data has been converted",
+    given: saying(downgrading(back), "my-etcd-0", { storageVersion: "3.6.0" }),
+    expect: "wait: enable-downgrade",
+  },
+  { name: "then sends the last one back first", given: downgrading(back), expect: turn("my-etcd-2") },
+  {
+    name: "and the others after it",
+    given: withUpdated(downgrading(back), "my-etcd-2"),
+    expect: turn("my-etcd-1"),
+  },
+  {
+    name: "cancels it when something else is wanted",
+    given: downgrading(cluster()),
+    expect: "cancel-downgrade: cancelDowngrade",
+  },
+  {
+    name: "cancels it for somebody who is to join",
+    given: downgrading(withArrival(back, "my-etcd-3", "added")),
+    expect: "cancel-downgrade: cancelDowngrade",
   },
   {
     name: "makes nothing from what no member could run",

@@ -6,6 +6,9 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { changedPeer, cluster, sickFor, unpublished, withArrival } from "#kit/cluster.ts";
 import { THEIRS, withMember, withoutPeers } from "#kit/cluster-changes.ts";
 import {
+  answering,
+  BEFORE,
+  downgrading,
   madeFrom,
   NEWER,
   OLD,
@@ -79,6 +82,7 @@ const each = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
 /** All members have what is wanted on record, and run what they ran. */
 const allTurned = (snapshot: ClusterSnapshot) => each.reduce((given, name) => withTurn(given, name), snapshot);
 const notReady = { status: { conditions: [{ type: "Ready", status: "False" }] } };
+const back = wanting(BEFORE);
 const wanted = wanting(NEWER);
 const turned = withTurn(wanted, "my-etcd-2");
 const canary = withCanary(wanted, "my-etcd-2");
@@ -135,14 +139,133 @@ function unanswered(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
 const cases: Readonly<Record<string, readonly Case[]>> = {
   "no-version-path": [
     { name: "a patch back is a way", given: cluster({ spec: { version: "3.6.1" } }), says: undefined },
+    { name: "a minor back is one, too", given: cluster({ spec: { version: "3.5.35" } }), says: undefined },
     {
       name: "it says why there is no way, and what it is about",
-      given: cluster({ spec: { version: "3.5.35" } }),
+      given: cluster({ spec: { version: "3.4.1" } }),
       says: {
         next: "remark",
         because:
-          "spec.version is refused: from 3.6.16 to 3.5.35 goes back by a minor version; it is 3.5.35, and the cluster runs 3.6.16",
+          "spec.version is refused: from 3.6.16 to 3.4.1 goes back by more than one minor version; go to 3.5 first; it is 3.4.1, and the cluster runs 3.6.16",
       },
+    },
+  ],
+  "enable-downgrade": [
+    { name: "what members run is no way back", given: settled, says: undefined },
+    {
+      name: "it asks etcd for the minor before",
+      given: back,
+      says: {
+        next: "step",
+        because: "members can go back to etcd 3.5 once etcd itself does",
+        step: { do: "enableDowngrade", to: "3.5" },
+      },
+    },
+    {
+      name: "as long as a member runs that minor, nobody has to ask",
+      given: answering(back, "3.5.30"),
+      says: undefined,
+    },
+    {
+      name: "what was tried in vain is not asked for again",
+      given: withStop(back, "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "what no member could run is not asked for",
+      given: wanting({ ...BEFORE, etcd: { extraArgs: { "max-txn-op": "1" } } }),
+      says: undefined,
+    },
+    {
+      name: "who joins is waited for, whoever has added it",
+      given: withArrival(back, "my-etcd-3", "started"),
+      says: {
+        next: "wait",
+        because: "the cluster goes back to etcd 3.5 once my-etcd-3 has its vote",
+        recheckAfterMs: 10_000,
+      },
+    },
+    {
+      name: "who is not ready is waited for",
+      given: unfitFor(withPod(back, "my-etcd-1", NOT_READY), "my-etcd-1", 20_000),
+      says: {
+        next: "wait",
+        because: "the cluster goes back to etcd 3.5 once my-etcd-1 is ready by the kubelet's word",
+        recheckAfterMs: 2_000,
+        warn: false,
+      },
+    },
+    {
+      name: "who is not for long is told to people",
+      given: unfitFor(withPod(back, "my-etcd-1", NOT_READY), "my-etcd-1", 600_000),
+      says: { next: "wait", warn: true },
+    },
+    {
+      name: "it waits for data that is not converted, and says whose",
+      given: downgrading(downgrading(back), ["my-etcd-1"], "3.6.0"),
+      says: {
+        next: "wait",
+        because:
+          "members go back to etcd 3.5 when their data has been converted: my-etcd-1 has its data in the format of 3.6.0",
+        recheckAfterMs: 500,
+      },
+    },
+    { name: "it is done when all of it is", given: downgrading(back), says: undefined },
+    {
+      name: "a downgrade that leads elsewhere is cancelled first",
+      given: saying(back, "my-etcd-0", { downgradeTo: "3.4.0" }),
+      says: undefined,
+    },
+  ],
+  "cancel-downgrade": [
+    { name: "there is none", given: settled, says: undefined },
+    { name: "what the spec asks for goes on", given: downgrading(back), says: undefined },
+    {
+      name: "what it does not ask for is over, if only one member tells of it",
+      given: downgrading(settled, ["my-etcd-2"]),
+      says: {
+        next: "step",
+        because: "the downgrade to etcd 3.5 is cancelled: spec.version is 3.6.16",
+        step: { do: "cancelDowngrade", to: "3.5" },
+      },
+    },
+    {
+      name: "who says so without a leader may be wrong",
+      given: saying(downgrading(settled, ["my-etcd-2"]), "my-etcd-2", { leaderId: undefined }),
+      says: undefined,
+    },
+    {
+      name: "what cannot be read is left alone",
+      given: saying(settled, "my-etcd-2", { downgradeTo: "there" }),
+      says: undefined,
+    },
+    {
+      name: "a version that is refused changes nothing",
+      given: downgrading(cluster({ spec: { version: "3.9.0" } })),
+      says: undefined,
+    },
+    {
+      name: "nor does a flag that is",
+      given: downgrading(cluster({ spec: { etcd: { extraArgs: { "max-txn-op": "1" } } } })),
+      says: undefined,
+    },
+    {
+      name: "nobody could join",
+      given: downgrading(withArrival(back, "my-etcd-3", "added")),
+      says: {
+        next: "step",
+        because: "the downgrade to etcd 3.5 is cancelled: etcd lets nobody join meanwhile, and my-etcd-3 is to",
+      },
+    },
+    {
+      name: "that is true of who is about to be added, too",
+      given: downgrading(withArrival(back, "my-etcd-3", "intended")),
+      says: { next: "step", because: /and my-etcd-3 is to$/ },
+    },
+    {
+      name: "and whatever else is refused",
+      given: downgrading(withArrival(cluster({ spec: { version: "3.9.0" } }), "my-etcd-3", "added")),
+      says: { next: "step", because: /and my-etcd-3 is to$/ },
     },
   ],
   "refused-spec": [
