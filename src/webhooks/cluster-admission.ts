@@ -26,6 +26,7 @@ import { resourceWarnings } from "#webhooks/checks/resources.ts";
 import { templateRefusals } from "#webhooks/checks/template.ts";
 import { topologyWarnings } from "#webhooks/checks/topology.ts";
 import { trialReplicaSet } from "#webhooks/checks/trial.ts";
+import { versionRefusals } from "#webhooks/checks/version.ts";
 import type { Webhook } from "#webhooks/server.ts";
 import { invalid, record, text } from "#webhooks/untrusted.ts";
 
@@ -86,7 +87,11 @@ async function findingsOf(
   if (cluster.metadata.deletionTimestamp !== undefined) return NO_FINDINGS; // whoever lets go of it shall not be held up
   const isNew = operation === "CREATE";
   const before = isNew ? undefined : clusterIn(oldObject, "request.oldObject");
-  const refusals = [...templateRefusals(cluster, before), ...flagRefusals(cluster.spec, before?.spec)];
+  const refusals = [
+    ...versionRefusals(cluster.spec, before),
+    ...templateRefusals(cluster, before),
+    ...flagRefusals(cluster.spec, before?.spec),
+  ];
   const beyond = beyondFindings(cluster, before);
   const isNewTemplate = before === undefined || !isSameData(templateIn(cluster.spec), templateIn(before.spec));
   const asked = await Promise.all([

@@ -1,6 +1,7 @@
 import { type Observed, present, unknown } from "#base/observed.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { EndpointStatus, Member, MemberId } from "#etcd/types.ts";
+import { isOlderMinor, isRelease } from "#etcd/version.ts";
 
 /** The snapshot with another member list. */
 export function withMembers(
@@ -15,8 +16,24 @@ export function withMembers(
 /** The snapshot in which the member's pod is gone. The next one answers as the same member, with the release that its EtcdPeer says. */
 export function restarted(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
   const version = peerNamed(snapshot, name)?.spec.version;
-  const endpoints = said(snapshot, (_, each) => (each === name && version !== undefined ? { version } : {}));
+  const endpoints = said(snapshot, (_, each) => {
+    if (each !== name || version === undefined) return {};
+    // Release 3.5 says nothing of downgrades and formats.
+    return tellsOfDowngrades(version) ? { version } : { version, downgradeTo: undefined, storageVersion: undefined };
+  });
   return { ...snapshot, endpoints, pods: without(snapshot.pods, name) };
+}
+
+/** The snapshot in which etcd's downgrade leads there, and all data has been converted; `undefined`: none is enabled. */
+export function withDowngrade(snapshot: ClusterSnapshot, to: string | undefined): ClusterSnapshot {
+  const endpoints = said(snapshot, ({ version, storageVersion }) =>
+    isRelease(version) && tellsOfDowngrades(version) ? { downgradeTo: to, storageVersion: to ?? storageVersion } : {},
+  );
+  return { ...snapshot, endpoints };
+}
+
+function tellsOfDowngrades(version: string): boolean {
+  return !isOlderMinor(version, "3.6.0");
 }
 
 /** The snapshot in which etcd lists the member no more. Its process has ended; its pod is still there. */

@@ -1,7 +1,14 @@
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { restarted, withLeader, withMembers, withoutAlarm, withoutMember } from "#cluster/forecast/model-etcd.ts";
+import {
+  restarted,
+  withDowngrade,
+  withLeader,
+  withMembers,
+  withoutAlarm,
+  withoutMember,
+} from "#cluster/forecast/model-etcd.ts";
 import { changedStored, stored } from "#cluster/forecast/model-objects.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
@@ -62,6 +69,10 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
       return withoutMember(snapshot, step.name, step.id);
     case "disarmAlarm":
       return withoutAlarm(snapshot, step.id);
+    case "enableDowngrade":
+      return withDowngrade(snapshot, `${step.to}.0`);
+    case "cancelDowngrade":
+      return withDowngrade(snapshot, undefined);
     case "moveLeader":
       return withLeader(snapshot, step.id);
   }

@@ -3,6 +3,7 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { OperatorError } from "#base/error.ts";
 import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
+import { recording } from "#kit/cluster-rolling.ts";
 import { SIDECAR } from "#kit/pod-power.ts";
 import { fromRefusal, type Status } from "#kube/error.ts";
 import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
@@ -10,6 +11,7 @@ import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
 import { resourceWarnings } from "#webhooks/checks/resources.ts";
 import { trialReplicaSet } from "#webhooks/checks/trial.ts";
+import { versionRefusals } from "#webhooks/checks/version.ts";
 
 function spec(given: object) {
   return clusterSpecSchema.parse({ replicas: 3, ...given });
@@ -39,6 +41,56 @@ describe("the number of members", () => {
   test("is told when it changes, not with every other edit", () => {
     expect(replicaWarnings(spec({ replicas: 4 }), spec({ replicas: 4, version: "3.6.1" }))).toEqual([]);
     expect(replicaWarnings(spec({ replicas: 4 }), spec({ replicas: 3 }))).toHaveLength(1);
+  });
+});
+
+describe("the release", () => {
+  const running = (...versions: readonly (string | undefined)[]) => recording(cluster(), ...versions).cluster;
+  const cases: readonly { name: string; before: EtcdCluster | undefined; to: string; says: string | undefined }[] = [
+    { name: "of a new cluster is any", before: undefined, to: "3.9.0", says: undefined },
+    { name: "may be the next minor", before: running("3.6.16", "3.6.16", "3.6.16"), to: "3.7.3", says: undefined },
+    { name: "and the one before", before: running("3.6.16", "3.6.16", "3.6.16"), to: "3.5.35", says: undefined },
+    {
+      name: "is not two minors back",
+      before: running("3.7.3", "3.7.3", "3.7.3"),
+      to: "3.5.35",
+      says: "is 3.5.35; from 3.7.3 to 3.5.35 goes back by more than one minor version; go to 3.6 first",
+    },
+    {
+      name: "not from any member",
+      before: running("3.6.16", "3.6.16", "3.7.3"),
+      to: "3.5.35",
+      says: "is 3.5.35; from 3.7.3 to 3.5.35 goes back by more than one minor version; go to 3.6 first",
+    },
+    {
+      name: "skips none",
+      before: running("3.5.35", "3.6.16", undefined),
+      to: "3.7.3",
+      says: "is 3.7.3; from 3.5.35 to 3.7.3 skips 3.6",
+    },
+    {
+      name: "may be any while nobody has run",
+      before: cluster({ stage: "new" }).cluster,
+      to: "3.9.0",
+      says: undefined,
+    },
+    {
+      name: "is compared with no build of somebody's own",
+      before: running("ours", "ours", "ours"),
+      to: "3.9.0",
+      says: undefined,
+    },
+    { name: "that can be read by nobody is for the schema", before: running("3.6.16"), to: "newest", says: undefined },
+    {
+      name: "is not judged again",
+      before: running("3.4.1", "3.4.1", "3.4.1"),
+      to: cluster().cluster.spec.version,
+      says: undefined,
+    },
+  ];
+  test.each(cases)("$name", ({ before, to, says }) => {
+    const refusals = says === undefined ? [] : [{ field: "spec.version", message: says }];
+    expect(versionRefusals({ version: to }, before)).toEqual(refusals);
   });
 });
 
