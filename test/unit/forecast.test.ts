@@ -3,6 +3,7 @@ import { forecast } from "#cluster/forecast/forecast.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, sickFor, withArrival } from "#kit/cluster.ts";
 import {
+  downgrading,
   NEWER,
   NEXT_MINOR,
   ON_DELETE,
@@ -160,22 +161,36 @@ describe("forecast: how it ends", () => {
     },
     {
       name: "a release to which there is no way is refused, with the way",
-      given: cluster({ spec: { version: "3.5.35" } }),
+      given: cluster({ spec: { version: "3.4.35" } }),
       ends: {
         outcome: "Refused",
         message: "nothing of it would be carried out",
         refused: [
           {
             rule: "no-version-path",
-            message: expect.stringMatching(/^spec\.version is refused: from 3\.6\.16 to 3\.5\.35 goes back/),
+            message: expect.stringMatching(/^spec\.version is refused: from 3\.6\.16 to 3\.4\.35 goes back/),
           },
         ],
       },
     },
     {
       name: "what is refused beside it keeps nothing else from being done",
-      given: cluster({ spec: { version: "3.5.35", replicas: 4 } }),
+      given: cluster({ spec: { version: "3.4.35", replicas: 4 } }),
       ends: { outcome: "Done", refused: [expect.objectContaining({ rule: "no-version-path" })] },
+    },
+    {
+      name: "a way back begins with etcd's own downgrade",
+      given: cluster({ spec: { version: "3.5.35" } }),
+      ends: {
+        outcome: "Done",
+        restarts: ["my-etcd-2", "my-etcd-1", "my-etcd-0"],
+        steps: expect.arrayContaining([expect.objectContaining({ step: "enableDowngrade" })]),
+      },
+    },
+    {
+      name: "and ends with it when that is not asked for any more",
+      given: downgrading(cluster()),
+      ends: { outcome: "Done", steps: [expect.objectContaining({ step: "cancelDowngrade" })] },
     },
     {
       name: "what no member could run is refused",
