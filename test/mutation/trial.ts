@@ -23,6 +23,7 @@ const MUTATED = [
   "status.ts",
   "versions.ts",
   "version-path.ts",
+  "downgrade.ts",
   "rolling.ts",
   "update-status.ts",
   "health-log.ts",

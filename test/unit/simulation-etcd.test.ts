@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "vitest";
+import type { DowngradeAction } from "#etcd/client.ts";
+import { refusalOf } from "#etcd/error.ts";
 import type { Disk, ListedMember } from "#kit/world-disk.ts";
+import { downgrade } from "#kit/world-downgrade.ts";
 import { Etcd, type Process, type StartFlags } from "#kit/world-etcd.ts";
 import { Random } from "#kit/world-random.ts";
 import { whyNotAdd, whyNotPromote, whyNotRemove } from "#kit/world-reconfiguration.ts";
@@ -144,4 +147,75 @@ test("a member that was removed has been removed for good", () => {
   assert.match(String(start(2)), /permanently removed/);
   etcd.empty(disks[2] ?? assert.fail()); // the others do not list it, so they do not say that it has been bootstrapped
   assert.match(String(start(2)), /permanently removed/);
+});
+
+describe("a downgrade", () => {
+  /** What the member says to the question, as the operator would hear it; nothing when it does what is asked. */
+  const asked = (action: DowngradeAction, to: string, of = leader()): string | undefined => {
+    try {
+      downgrade(etcd, leader(), of, action, to);
+      return undefined;
+    } catch (thrown) {
+      return refusalOf(thrown) ?? String(thrown);
+    }
+  };
+  /** Time passes, and each does what it does now and then. */
+  const passes = () => {
+    for (let n = 0; n < 20; n++) etcd.replicate(leader());
+  };
+  const cluster = () => etcd.truth.of(leader().data.clusterId);
+  const again = (n: number, version: string) => {
+    etcd.stop(`db-${n}`);
+    return start(n, { version });
+  };
+
+  beforeEach(() => passes());
+
+  test("leads one minor back, and only one at a time", () => {
+    assert.equal(asked("VALIDATE", "3.4"), "InvalidDowngradeTargetVersion");
+    assert.equal(asked("VALIDATE", "3.6"), "InvalidDowngradeTargetVersion");
+    assert.equal(asked("VALIDATE", "3.5"), undefined);
+    assert.equal(cluster().downgradeTo, undefined);
+    assert.equal(asked("ENABLE", "3.5"), undefined);
+    assert.equal(asked("ENABLE", "3.5"), "DowngradeInProcess");
+  });
+
+  test("lets members start with the minor before, once it has come to all of them", () => {
+    assert.match(String(again(2, "3.5.35")), /is not supported/);
+    running(2);
+    asked("ENABLE", "3.5");
+    assert.match(String(again(2, "3.5.35")), /is not supported/);
+    passes();
+    assert.equal(cluster().minor, 6); // one is away
+    running(2);
+    passes();
+    assert.equal(cluster().minor, 5);
+    assert.equal(typeof again(2, "3.5.35"), "object");
+  });
+
+  test("lets nobody in meanwhile", () => {
+    asked("ENABLE", "3.5");
+    const joining = new Map([...LIST, ["db-3", "http://db-3:2380"]]);
+    add("http://db-3:2380", true);
+    const flags = { isNew: false, initialCluster: joining };
+    assert.match(String(start(3, flags)), /incompatible/);
+    asked("CANCEL", "");
+    assert.equal(typeof start(3, flags), "object");
+  });
+
+  test("is over when all run the minor before, or when somebody cancels it: then the cluster goes forth with the last of them", () => {
+    asked("ENABLE", "3.5");
+    passes();
+    for (const n of [2, 1]) again(n, "3.5.35");
+    passes();
+    assert.equal(cluster().downgradeTo, 5);
+    const old = [...etcd.processes.values()].find(({ version }) => version === "3.5.35") ?? assert.fail();
+    assert.match(String(asked("CANCEL", "", old)), /timed out/);
+    assert.equal(cluster().downgradeTo, undefined);
+    passes();
+    assert.equal(cluster().minor, 5);
+    for (const n of [2, 1]) again(n, "3.6.16");
+    passes();
+    assert.equal(cluster().minor, 6);
+  });
 });
