@@ -78,7 +78,7 @@ const cases: {
   },
   {
     name: "a version is wanted that members cannot go to",
-    given: cluster({ spec: { version: "3.5.35" } }),
+    given: cluster({ spec: { version: "3.4.35" } }),
     expect: "asked",
   },
   { name: "another version is wanted", given: wanting(NEWER), expect: "not yet asked" },

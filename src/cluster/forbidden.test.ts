@@ -212,7 +212,7 @@ forbidden.push(
   {
     name: "a restart with a release that the data cannot be taken to",
     guard: "version-path",
-    given: withPeer(cluster(), "my-etcd-2", { spec: { version: "3.5.35" } }),
+    given: withPeer(cluster(), "my-etcd-2", { spec: { version: "3.4.35" } }),
     step: { do: "restartPod", name: "my-etcd-2", pod: cluster().pods.get("my-etcd-2")! },
   },
   {
@@ -222,8 +222,14 @@ forbidden.push(
     step: {
       do: "replacePeer",
       live: cluster().peers[2]!,
-      peer: revisedPeer(cluster().peers[2]!, { ...OLD, version: "3.5.35" }, OLD),
+      peer: revisedPeer(cluster().peers[2]!, { ...OLD, version: "3.4.35" }, OLD),
     },
+  },
+  {
+    name: "a restart with the minor before, while its data is of this one",
+    guard: "downgrade-enabled",
+    given: withPeer(cluster(), "my-etcd-2", { spec: { version: "3.5.35" } }),
+    step: { do: "restartPod", name: "my-etcd-2", pod: cluster().pods.get("my-etcd-2")! },
   },
   {
     name: "a second turn",
