@@ -275,16 +275,29 @@ const WEAKENED: readonly Mutant[] = [
     leaning: ROLLED,
   },
   {
-    name: "members get what the spec says + without guard version-path",
+    name: "members get what the spec says + without guard version-path + without guard downgrade-enabled",
     promise: "planned version",
-    edits: [uncritical, credulousRestart, unguarded("cluster", "version-path")],
+    // Most of what there is no way to is an older release, which either guard keeps away.
+    edits: [
+      uncritical,
+      credulousRestart,
+      unguarded("cluster", "version-path"),
+      unguarded("cluster", "downgrade-enabled"),
+    ],
+    unasked: ["people restart"],
     leaning: ROLLED,
   },
   {
-    name: "members get what the spec says + without guard downgrade-enabled",
+    name: "members get what the spec says, and etcd is not asked + without guard downgrade-enabled",
     promise: "planned version",
-    edits: [uncritical, credulousRestart, unguarded("cluster", "downgrade-enabled")],
-    leaning: ROLLED,
+    edits: [
+      without("cluster", "enable-downgrade"),
+      uncritical,
+      credulousRestart,
+      unguarded("cluster", "downgrade-enabled"),
+    ],
+    unasked: ["people restart"],
+    leaning: { ...ROLLED, hasStrictEtcd: false },
   },
   {
     name: "the operator restarts members for people",
