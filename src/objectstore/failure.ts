@@ -59,11 +59,10 @@ function chainOf(thrown: unknown): Error[] {
   return chain;
 }
 
-/** What an HTTP status says where the store's own code says nothing. */
+/** What an HTTP status says where the store's own code says nothing. 404 says nothing by itself: that an object is absent is an answer. */
 export function reasonOfStatus(status: number | undefined): StoreReason {
   if (status === 401) return "WrongCredentials";
   if (status === 403) return "AccessDenied";
-  if (status === 404) return "NoSuchObject";
   if (status === 412) return "ObjectExists";
   if (status === 507) return "NoSpace";
   if (status === 408 || status === 429 || (status !== undefined && status >= 500)) return "Unreachable";

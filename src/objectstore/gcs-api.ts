@@ -95,8 +95,9 @@ function answerOf(status: number, text: string): Answer {
   }
   const { message = text, errors = [] } = body.error ?? {};
   const told = errors.map(({ reason = "" }) => REASONS[reason]).find((reason) => reason !== undefined);
-  const noBucket = status === 404 && /bucket does not exist/i.test(message) ? ("NoSuchBucket" as const) : undefined;
-  return { reason: told ?? noBucket ?? reasonOfStatus(status), text: `HTTP ${status}: ${message}` };
+  const absent = /bucket does not exist/i.test(message) ? "NoSuchBucket" : "NoSuchObject";
+  const reason = told ?? (status === 404 ? absent : reasonOfStatus(status));
+  return { reason, text: `HTTP ${status}: ${message}` };
 }
 
 async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {

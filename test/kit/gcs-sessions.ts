@@ -14,7 +14,7 @@ interface Session {
 
 export interface GCSSessions {
   readonly port: number;
-  /** How often sessions were asked how far they are. */
+  /** How often sessions were asked how far they are, which had something. */
   readonly asked: number;
   /** Sessions that were begun, and neither finished, refused nor called off. */
   readonly unfinished: readonly string[];
@@ -34,8 +34,7 @@ export async function startGCSSessions(serverPort: number): Promise<GCSSessions>
         sessions.delete(id);
         return void response.writeHead(499).end();
       }
-      if (incoming.headers["content-range"]?.startsWith("bytes */") && incoming.headers["content-length"] === "0")
-        asked++;
+      if (incoming.headers["content-range"]?.startsWith("bytes */") && session.has > 0) asked++;
       await taken(incoming, response, session);
     } catch {
       response.destroy(); // The connection broke, on one side or the other.

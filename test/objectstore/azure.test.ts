@@ -3,10 +3,8 @@ import { afterAll } from "vitest";
 import { AZURE_ACCESS, startAzurite } from "#kit/azurite.ts";
 import { credentialsDir } from "#kit/store-server.ts";
 import type { AzureLocation } from "#objectstore/location.ts";
-import { openStore } from "#objectstore/open.ts";
-import type { Patience } from "#objectstore/patience.ts";
 import { MIB } from "./bodies.ts";
-import { storeContract } from "./contract.ts";
+import { type Place, storeContract } from "./contract.ts";
 import { networkContract } from "./network.ts";
 
 const server = await startAzurite();
@@ -24,14 +22,13 @@ async function place(port: number): Promise<AzureLocation> {
   return { store: "azure", account, container, endpoint: `http://127.0.0.1:${port}/${account}` };
 }
 
-const openAt = async (port: number, patience: Patience) =>
-  await openStore(await place(port), { credentialsDir: credentials, patience });
+const placeAt = async (port: number): Promise<Place> => ({ location: await place(port), credentialsDir: credentials });
 
 storeContract("Azure Blob", () => ({
   partBytes: 8 * MIB,
   secrets: [key],
-  open: (patience) => openAt(server.port, patience),
+  place: () => placeAt(server.port),
   unfinished: () => Promise.resolve([]), // Azure shows what waits to be committed to nobody who does not know its key.
 }));
 
-networkContract("Azure Blob", () => server.port, openAt);
+networkContract("Azure Blob", () => server.port, placeAt);

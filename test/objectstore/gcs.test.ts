@@ -4,10 +4,8 @@ import { startFakeGCS, startTokenServer, workloadIdentity } from "#kit/fake-gcs.
 import { startGCSSessions } from "#kit/gcs-sessions.ts";
 import { credentialsDir } from "#kit/store-server.ts";
 import type { GCSLocation } from "#objectstore/location.ts";
-import { openStore } from "#objectstore/open.ts";
-import type { Patience } from "#objectstore/patience.ts";
 import { MIB } from "./bodies.ts";
-import { storeContract } from "./contract.ts";
+import { type Place, storeContract } from "./contract.ts";
 import { networkContract } from "./network.ts";
 
 const SUBJECT = "token-of-a-service-account-of-the-tests";
@@ -30,18 +28,17 @@ async function place(port: number): Promise<GCSLocation> {
   return { store: "gcs", bucket, endpoint: `http://127.0.0.1:${port}` };
 }
 
-const openAt = async (port: number, patience: Patience) =>
-  await openStore(await place(port), { credentialsDir: KNOWN, patience });
+const placeAt = async (port: number): Promise<Place> => ({ location: await place(port), credentialsDir: KNOWN });
 
 storeContract("Google Cloud Storage", () => ({
   partBytes: 8 * MIB,
   secrets: [SUBJECT, "token-of-the-tests"],
-  open: (patience) => openAt(server.port, patience),
+  place: () => placeAt(server.port),
   unfinished: () => Promise.resolve(server.unfinished),
 }));
+
+networkContract("Google Cloud Storage", () => server.port, placeAt);
 
 test("Google Cloud Storage: sessions were asked how far they are, when a connection had broken", () => {
   expect(server.asked).toBeGreaterThan(0);
 });
-
-networkContract("Google Cloud Storage", () => server.port, openAt);

@@ -9,12 +9,13 @@ const { location, ...rest } = JSON.parse(placeText) as Place;
 const store = await openStore(location, rest);
 const options = { signal: new AbortController().signal };
 
+const PIECE = 32 * 1024;
+
 /** As from a network: small pieces, each one new. */
 async function* body(bytes: number): AsyncGenerator<Uint8Array> {
-  const piece = 32 * 1024;
-  for (let at = 0; at < bytes; at += piece) {
+  for (let at = 0; at < bytes; at += PIECE) {
     if (at % (1024 * 1024) === 0) await new Promise((resolve) => setImmediate(resolve));
-    yield Buffer.alloc(piece, at % 251);
+    yield Buffer.alloc(PIECE, at % 251);
   }
 }
 
@@ -41,8 +42,8 @@ async function read(key: string, bytes: number): Promise<void> {
   if (got !== bytes) throw new Error(`${got} bytes of ${bytes} were read`);
 }
 
-await keep("small", 10);
-await read("small", 10);
+await keep("small", PIECE);
+await read("small", PIECE);
 const baseMb = rssMb();
 const bytes = Number(mib) * 1024 ** 2;
 const putMb = await growthMb(() => keep("large", bytes));

@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type FaultProxy, startFaultProxy } from "#kit/fault-proxy.ts";
 import { freePort } from "#kit/store-server.ts";
 import type { Patience } from "#objectstore/patience.ts";
-import type { ObjectStore } from "#objectstore/store.ts";
 import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
-import { IMPATIENT, never, refused } from "./contract.ts";
+import { IMPATIENT, never, openPlace, type Place, refused } from "./contract.ts";
 
 // What becomes of calls when the network between us and a store is bad. A volume has no such test: what hangs there, the
 // kernel holds.
@@ -14,12 +13,14 @@ const MANY: Patience = { ...IMPATIENT, attempts: 5 };
 /** Far beyond what the patience above allows, on a machine that does other things as well. */
 const SOON_MS = 20_000;
 
-/** @param openAt a store on a new place, whose server is reached at this port of loopback */
+/** @param placeAt a new place, whose server is reached at this port of loopback */
 export function networkContract(
   name: string,
   serverPort: () => number,
-  openAt: (port: number, patience: Patience) => Promise<ObjectStore>,
+  placeAt: (port: number) => Promise<Place>,
 ): void {
+  const openAt = async (port: number, patience: Patience) => openPlace(await placeAt(port), patience);
+
   describe(`${name} behind a bad network`, () => {
     let proxy: FaultProxy;
     beforeAll(async () => {

@@ -3,9 +3,8 @@ import { afterAll } from "vitest";
 import { credentialsDir } from "#kit/store-server.ts";
 import { S3_ACCESS, startVersitygw } from "#kit/versitygw.ts";
 import type { S3Location } from "#objectstore/location.ts";
-import { openStore } from "#objectstore/open.ts";
 import { MIB } from "./bodies.ts";
-import { storeContract } from "./contract.ts";
+import { type Place, storeContract } from "./contract.ts";
 import { networkContract } from "./network.ts";
 
 const server = await startVersitygw();
@@ -20,10 +19,13 @@ function place(port: number): S3Location {
   return { store: "s3", bucket: last, endpoint: `http://127.0.0.1:${port}`, pathStyle: true };
 }
 
+const placeAt = (port: number): Promise<Place> =>
+  Promise.resolve({ location: place(port), credentialsDir: credentials });
+
 storeContract("S3", () => ({
   partBytes: 8 * MIB,
   secrets: [S3_ACCESS.id, S3_ACCESS.secret],
-  open: (patience) => openStore(place(server.port), { credentialsDir: credentials, patience }),
+  place: () => placeAt(server.port),
   async unfinished() {
     const client = new S3Client({
       endpoint: `http://127.0.0.1:${server.port}`,
@@ -37,8 +39,4 @@ storeContract("S3", () => ({
   },
 }));
 
-networkContract(
-  "S3",
-  () => server.port,
-  (port, patience) => openStore(place(port), { credentialsDir: credentials, patience }),
-);
+networkContract("S3", () => server.port, placeAt);

@@ -2,7 +2,6 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
-import { openStore } from "#objectstore/open.ts";
 import { MIB } from "./bodies.ts";
 import { storeContract } from "./contract.ts";
 
@@ -14,9 +13,9 @@ let count = 0;
 storeContract("a volume", () => ({
   partBytes: MIB,
   secrets: ["no secret"],
-  open(patience) {
+  place() {
     mkdirSync(join(root, String(++count)));
-    return openStore({ store: "volume", path: join(root, String(count)) }, { patience });
+    return Promise.resolve({ location: { store: "volume", path: join(root, String(count)) } });
   },
   unfinished: () => Promise.resolve(readdirSync(join(root, String(count), ".objectstore", "incomplete"))),
 }));
