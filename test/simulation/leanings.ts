@@ -19,3 +19,5 @@ export const DELETED: Leaning = { ...FORMED, often: { deleteCluster: 3, createCl
 export const ROLLED: Leaning = { ...FORMED, often: { editVersion: 2, editTemplate: 2 }, steps: 100 };
 /** What people ask for stays as it is in the end, such as flags with which etcd ends at once. */
 export const BROKEN: Leaning = { ...FORMED, often: { editTemplate: 3 }, isTidied: false };
+/** What people ask for changes while members come up, such as what runs beside etcd and what comes before it. */
+export const BESIDE: Leaning = { ...FORMING, often: { editTemplate: 4 }, steps: 100 };

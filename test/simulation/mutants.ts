@@ -1,5 +1,6 @@
 import { type Told, tell } from "./history.ts";
 import { guardedAgain, type Mutant, mutationOf } from "./mutant.ts";
+import { BESIDE_MUTANTS } from "./mutants-beside.ts";
 import { CLUSTER_MUTANTS } from "./mutants-cluster.ts";
 import { HEALING_MUTANTS } from "./mutants-healing.ts";
 import { REMAINING_MUTANTS } from "./mutants-rest.ts";
@@ -10,6 +11,7 @@ import { profileOf } from "./profile.ts";
 export const MUTANTS: readonly Mutant[] = [
   ...CLUSTER_MUTANTS,
   ...HEALING_MUTANTS,
+  ...BESIDE_MUTANTS,
   ...RUNTIME_MUTANTS,
   ...REMAINING_MUTANTS,
 ];
