@@ -1,4 +1,4 @@
-import { health, type KnownMember, knownMembers } from "#cluster/members.ts";
+import { health, type KnownMember, ownVoters } from "#cluster/members.ts";
 import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { isRelease, isSameMinor } from "#etcd/version.ts";
@@ -20,8 +20,8 @@ interface Downgrade {
 
 /** The downgrade that etcd says is enabled; `undefined` when nobody who answers says so. */
 export const enabledDowngrade = remembered((snapshot): Downgrade | undefined => {
-  for (const by of knownMembers(snapshot)) {
-    const to = by.isOurs && !by.isLearner ? wellStatus(snapshot, by)?.downgradeTo : undefined;
+  for (const by of ownVoters(snapshot)) {
+    const to = wellStatus(snapshot, by)?.downgradeTo;
     if (to !== undefined && isRelease(to)) return { to, by };
   }
   return undefined;

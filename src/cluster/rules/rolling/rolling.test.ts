@@ -196,6 +196,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
+      name: "who has just restarted is looked at again soon",
+      given: unfitFor(withPod(back, "my-etcd-1", NOT_READY), "my-etcd-1", 0),
+      says: { next: "wait", recheckAfterMs: 500 },
+    },
+    {
       name: "who is not for long is told to people",
       given: unfitFor(withPod(back, "my-etcd-1", NOT_READY), "my-etcd-1", 600_000),
       says: { next: "wait", warn: true },
