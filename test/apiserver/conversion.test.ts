@@ -3,14 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { TOO_LARGE } from "#api/beyond.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION as BEYOND, OPERATOR, WEBHOOKS } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
-import { type Clock, systemClock } from "#base/clock.ts";
+import { systemClock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
-import { type Log, silentLog } from "#base/log.ts";
 import { ensureComponents } from "#dev/components.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { NAMESPACES } from "#kit/kinds.ts";
 import { PLAIN } from "#kit/pod-power.ts";
-import { definitionOf, install, leadAdmission, leadConversions } from "#kit/webhooks-apiserver.ts";
+import { definitionOf, install, leadAdmission, leadConversions, type Served, serve } from "#kit/webhooks-apiserver.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   CUSTOM_RESOURCE_DEFINITIONS,
@@ -22,7 +21,6 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from "#kube/kinds.ts";
 import { trustedBy } from "#webhooks/certificate/bundle.ts";
-import { startWebhooks, type Webhooks } from "#webhooks/start.ts";
 import { NOT_ALL_SHOWN, NOT_BY_HAND } from "../../scripts/conversion-policy.ts";
 import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scripts/manifests.ts";
 
@@ -50,14 +48,7 @@ const BINDINGS = resource<KubeObject>({
 let server: ApiServer;
 let admin: KubeClient;
 let operator: KubeClient;
-let webhooks: Webhooks;
-let stop: AbortController;
-let keeping: Promise<void>;
-const asked: string[] = [];
-const logged: string[] = [];
-
-/** Looks after the certificate twice a second instead of every few minutes. */
-const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 500), signal) };
+let webhooks: Served;
 
 beforeAll(async () => {
   server = await startApiServer();
@@ -69,43 +60,23 @@ beforeAll(async () => {
 afterAll(async () => await server?.stop());
 
 beforeEach(async () => {
-  await serve();
+  await lead();
   await vi.waitFor(() => admin.list(ALPHA, { namespace }, OPTIONS), { timeout: 30_000, interval: 200 });
   await made("probe", { replicas: 1 });
   await vi.waitFor(() => admin.get(ALPHA, { namespace, name: "probe" }, OPTIONS), { timeout: 30_000, interval: 200 });
 });
 afterEach(async () => {
-  await unserve();
+  await webhooks.close();
   const { metadata } = await admin.get(BETA, { namespace, name: "probe" }, OPTIONS);
   await admin.delete(BETA, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
 });
 
-async function serve(): Promise<void> {
-  asked.length = 0;
-  logged.length = 0;
-  const say = (fields: object, message: string): void => void logged.push(`${message} ${JSON.stringify(fields)}`);
-  const log: Log = { ...silentLog, info: say, warn: say, error: say };
-  stop = new AbortController();
-  webhooks = await startWebhooks({
-    port: 0,
-    namespace: OPERATOR_NAMESPACE,
-    imageRepository: "registry.example/etcd",
-    kube: operator,
-    clock,
-    log,
-    observe: (path, code) => asked.push(`${path} ${code}`),
-    mayWrite: () => true,
-  });
+async function lead(): Promise<void> {
+  webhooks = await serve(operator);
   await leadConversions(admin, webhooks.port);
   await leadAdmission(admin, webhooks.port);
-  keeping = webhooks.run(stop.signal);
+  const { logged } = webhooks;
   await vi.waitFor(() => expect(logged.join("\n")).toContain("shows a new certificate"), { timeout: 30_000 });
-}
-
-async function unserve(): Promise<void> {
-  stop.abort();
-  await keeping;
-  await webhooks.close();
 }
 
 async function made(name: string, spec: object, as: Resource<Cluster> = BETA, annotations?: object): Promise<Cluster> {
@@ -168,13 +139,13 @@ describe("an EtcdCluster of v1alpha1", () => {
       storage: { volumeClaimTemplate: { resources: { requests: { storage: "8Gi" } } } },
     });
     expect(again.metadata.annotations).toBeUndefined();
-    expect(asked).toContain("/conversion 200");
+    expect(webhooks.asked).toContain("/conversion 200");
   });
 
   test("is checked by the webhook that is told of v1beta1, and by its own schema", async () => {
-    asked.length = 0;
+    webhooks.asked.length = 0;
     await made("checked", { replicas: 3 }, ALPHA);
-    expect(asked).toContain("/admission/etcdclusters 200");
+    expect(webhooks.asked).toContain("/admission/etcdclusters 200");
     await expect(made("refused", { replicas: 9 }, ALPHA)).rejects.toThrow("spec.replicas");
     await expect(made("refused", { replicas: 3, storage: "much" }, ALPHA)).rejects.toThrow("spec.storage");
   });
@@ -414,7 +385,7 @@ describe("many EtcdClusters", () => {
       await systemClock.sleep(3_000);
       const { metadata } = await admin.get(SECRETS, { namespace: OPERATOR_NAMESPACE, name: WEBHOOKS }, OPTIONS);
       await admin.delete(SECRETS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
-      const shown = () => logged.filter((line) => line.startsWith("shows a new certificate")).length;
+      const shown = () => webhooks.logged.filter((line) => line.startsWith("shows a new certificate")).length;
       await vi.waitFor(() => expect(shown()).toBe(2), { timeout: 60_000 });
       await systemClock.sleep(3_000);
     } finally {
@@ -426,7 +397,7 @@ describe("many EtcdClusters", () => {
     expect(load.writes).toBeGreaterThan(50);
     const after = await trusted();
     expect(before).not.toContain(after[0]);
-    expect(asked.filter((each) => each.startsWith("/conversion") && !each.endsWith(" 200"))).toEqual([]);
+    expect(webhooks.asked.filter((each) => each.startsWith("/conversion") && !each.endsWith(" 200"))).toEqual([]);
     for (const { spec } of (await admin.list(BETA, { namespace }, OPTIONS)).items.filter(({ metadata }) =>
       metadata.name.startsWith("many-"),
     ))
@@ -441,7 +412,7 @@ describe("many EtcdClusters", () => {
 describe("while no operator runs", () => {
   test("v1beta1 goes on, v1alpha1 fails in words that say why, and goes on when there is one again", async () => {
     await made("lonely", { replicas: 3 });
-    await unserve();
+    await webhooks.close();
     try {
       await expect(admin.get(ALPHA, { namespace, name: "lonely" }, { ...OPTIONS, deadlineMs: 3_000 })).rejects.toThrow(
         /conversion webhook for etcd.improbable.io\/v1beta1, Kind=EtcdCluster failed/,
@@ -449,7 +420,7 @@ describe("while no operator runs", () => {
       await admin.patch(BETA, { namespace, name: "lonely" }, { spec: { replicas: 5 } }, MERGE);
       expect((await read("lonely")).spec.replicas).toBe(5);
     } finally {
-      await serve();
+      await lead();
     }
     await vi.waitFor(async () => expect((await read("lonely", ALPHA)).spec.replicas).toBe(5), { timeout: 30_000 });
   });

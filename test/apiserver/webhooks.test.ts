@@ -4,14 +4,13 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { CLUSTER_ADMISSION, MANAGED_BY_LABEL, memberLabels, OPERATOR, WEBHOOKS } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { type Clock, systemClock } from "#base/clock.ts";
+import { systemClock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
-import { type Log, silentLog } from "#base/log.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { claimIdentity } from "#kit/cluster.ts";
 import { NAMESPACES } from "#kit/kinds.ts";
 import { PLAIN, SIDECAR, WHOLE_TEMPLATE } from "#kit/pod-power.ts";
-import { install, leadAdmission } from "#kit/webhooks-apiserver.ts";
+import { install, leadAdmission, type Served, serve } from "#kit/webhooks-apiserver.ts";
 import { KubeClient } from "#kube/client.ts";
 import { kubeconfigFile } from "#kube/config.ts";
 import {
@@ -25,7 +24,6 @@ import {
 import { httpTransport } from "#kube/transport.ts";
 import { trustedBy } from "#webhooks/certificate/bundle.ts";
 import { webhookHost } from "#webhooks/certificate/keeper.ts";
-import { startWebhooks, type Webhooks } from "#webhooks/start.ts";
 import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scripts/manifests.ts";
 
 // A real API server asks the real webhooks, as the shipped manifests tell it to. The Service leads to this machine instead of to pods.
@@ -209,11 +207,7 @@ describe("a process of the operator", () => {
 
 describe("EtcdClusters", () => {
   let person: Person;
-  let webhooks: Webhooks;
-  let stop: AbortController;
-  let keeping: Promise<void>;
-  let asked: string[];
-  let logged: string[];
+  let webhooks: Served;
   /** By how much the webhooks' clock is off. */
   let offMs: number;
   let number = 0;
@@ -227,43 +221,13 @@ describe("EtcdClusters", () => {
 
   beforeEach(() => {
     offMs = 0;
-    asked = [];
-    logged = [];
   });
-  afterEach(async () => {
-    stop.abort();
-    await keeping;
-    await webhooks.close();
-  });
+  afterEach(async () => await webhooks.close());
 
-  /** Looks after the certificate twice a second instead of every few minutes. */
-  const clock: Clock = {
-    ...systemClock,
-    wallMs: () => systemClock.wallMs() + offMs,
-    sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 500), signal),
-  };
-
-  async function serve(failurePolicy: "Ignore" | "Fail" = "Ignore"): Promise<void> {
-    await start();
+  async function lead(failurePolicy: "Ignore" | "Fail" = "Ignore"): Promise<void> {
+    webhooks = await serve(operator, () => offMs);
     await leadAdmission(admin, webhooks.port, failurePolicy);
     await isAsked();
-  }
-
-  async function start(): Promise<void> {
-    const say = (fields: object, message: string): void => void logged.push(`${message} ${JSON.stringify(fields)}`);
-    const log: Log = { ...silentLog, info: say, warn: say, error: say };
-    stop = new AbortController();
-    webhooks = await startWebhooks({
-      port: 0,
-      namespace: OPERATOR_NAMESPACE,
-      imageRepository: "registry.example/etcd",
-      kube: operator,
-      clock,
-      log,
-      observe: (path, code) => asked.push(`${path} ${code}`),
-      mayWrite: () => true,
-    });
-    keeping = webhooks.run(stop.signal);
   }
 
   /** The API server hears of a changed configuration after a moment. */
@@ -271,7 +235,7 @@ describe("EtcdClusters", () => {
     const probe = async () =>
       expect((await person.create(`probe-${number++}`, { ...GOOD, replicas: 2 })).warnings).toHaveLength(1);
     await vi.waitFor(probe, { timeout: 30_000, interval: 200 });
-    asked.length = 0;
+    webhooks.asked.length = 0;
   }
 
   function named(): string {
@@ -365,7 +329,7 @@ describe("EtcdClusters", () => {
   ];
 
   test("are refused in Kubernetes' words, by the fields that people write", async () => {
-    await serve();
+    await lead();
     for (const { what, podTemplate, says } of refusals) {
       const name = named();
       const { refusal } = await person.create(name, { replicas: 3, podTemplate });
@@ -373,13 +337,13 @@ describe("EtcdClusters", () => {
       expect(refusal, what).toContain(says);
       expect((await admin.find(ETCD_CLUSTERS, { namespace, name }, OPTIONS)).is, what).toBe("absent");
     }
-    expect(asked).toEqual(refusals.map(() => "/admission/etcdclusters 200"));
+    expect(webhooks.asked).toEqual(refusals.map(() => "/admission/etcdclusters 200"));
     // Nothing was made by asking.
     expect((await admin.list(REPLICA_SETS, { namespace }, OPTIONS)).items).toEqual([]);
   });
 
   test("that several things are wrong with hear all of them", async () => {
-    await serve();
+    await lead();
     const resources = { requests: { cpu: "2" }, limits: { cpu: "1", RAM: "1Gi" } };
     const { refusal } = await person.create(named(), { replicas: 3, podTemplate: template(resources) });
     expect(refusal).toContain("spec.podTemplate.spec.containers[etcd].resources.requests: Invalid value");
@@ -387,10 +351,10 @@ describe("EtcdClusters", () => {
   });
 
   test("that are good are made without a word, also with all that a pod template may have", async () => {
-    await serve();
-    logged.length = 0;
+    await lead();
+    webhooks.logged.length = 0;
     expect(await person.create(named(), GOOD)).toEqual(SILENCE);
-    expect(logged).toEqual([]); // it was tried out to the end
+    expect(webhooks.logged).toEqual([]); // it was tried out to the end
     const term = { matchExpressions: [{ key: "disk", operator: "In", values: ["ssd"] }] };
     const resources = { requests: { cpu: "500m", memory: "2Gi" }, limits: { memory: "4Gi", "hugepages-2Mi": "4Mi" } };
     const affinity = {
@@ -404,11 +368,11 @@ describe("EtcdClusters", () => {
     const name = named();
     expect(await person.create(name, { replicas: 3, podTemplate: WHOLE_TEMPLATE })).toEqual(SILENCE);
     expect((await admin.get(ETCD_CLUSTERS, { namespace, name }, OPTIONS)).spec.podTemplate).toEqual(WHOLE_TEMPLATE);
-    expect(logged).toEqual([]);
+    expect(webhooks.logged).toEqual([]);
   });
 
   test("whose flags the release does not take are refused, and other edits of them are not held up", async () => {
-    await serve();
+    await lead();
     const name = named();
     const given = (flags: object) => ({ ...GOOD, version: "3.6.16", etcd: { extraArgs: flags } });
     const { refusal } = await person.create(name, given({ "max-txn-op": "1" }));
@@ -423,7 +387,7 @@ describe("EtcdClusters", () => {
   });
 
   test("that are legal and unwise are made, with warnings", async () => {
-    await serve();
+    await lead();
     const name = named();
     const { warnings, refusal } = await person.create(name, {
       replicas: 2,
@@ -445,9 +409,9 @@ describe("EtcdClusters", () => {
     ).toEqual([
       "spec.podTemplate.spec lets members run in two zones alone, a and b: with one of the two the quorum is lost; use three zones",
     ]);
-    asked.length = 0;
+    webhooks.asked.length = 0;
     expect(await person.patch(name, { metadata: { labels: { a: "b" } } })).toEqual(SILENCE);
-    expect(asked).toEqual([]); // what does not change the spec is not even asked about
+    expect(webhooks.asked).toEqual([]); // what does not change the spec is not even asked about
     expect(await person.patch(name, { spec: { replicas: 3 } })).toEqual(SILENCE);
     expect((await person.patch(name, { spec: { replicas: 1 } })).warnings).toEqual([
       "spec.replicas is 1: each restart of the member is an outage, and with its volume the data is lost; use 3 or 5",
@@ -455,7 +419,7 @@ describe("EtcdClusters", () => {
   });
 
   test("that are scaled are warned of, as by any other edit", async () => {
-    await serve();
+    await lead();
     const name = named();
     await person.create(name, GOOD);
     expect((await person.scale(name, 2)).warnings).toEqual([expect.stringMatching(/^spec\.replicas is 2: /)]);
@@ -464,7 +428,7 @@ describe("EtcdClusters", () => {
   });
 
   test("whose name's claims nobody could adopt are refused as long as the claims are there", async () => {
-    await serve();
+    await lead();
     const name = named();
     for (const [ordinal, id] of ["1d7f0a5bb4fdd2f0", "ffffffffffffffff"].entries()) {
       const metadata = {
@@ -491,7 +455,7 @@ describe("EtcdClusters", () => {
   });
 
   test("that mount the claim of another cluster's member are refused", async () => {
-    await serve();
+    await lead();
     const labels = memberLabels("other", "other-0");
     const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
     for (const metadata of [{ name: "other-0", labels }, { name: "files" }]) {
@@ -528,7 +492,7 @@ describe("EtcdClusters", () => {
       metadata: { name: "somebody" },
       spec: { policyName: "somebody", validationActions: ["Deny"] },
     };
-    await serve();
+    await lead();
     try {
       await install(admin, policy);
       await install(admin, binding);
@@ -556,15 +520,13 @@ describe("EtcdClusters", () => {
   });
 
   test("are let through while nobody answers, and what the schema forbids is refused all the same", async () => {
-    await serve();
+    await lead();
     const bad = { replicas: 3, podTemplate: refusals[0]!.podTemplate };
     expect((await person.create(named(), bad)).refusal).toBeDefined();
-    stop.abort();
-    await keeping;
     await webhooks.close();
     expect(await person.create(named(), bad)).toEqual(SILENCE);
     expect((await person.create(named(), { replicas: 9 })).refusal).toContain("spec.replicas");
-    await serve();
+    await lead();
     expect((await person.create(named(), bad)).refusal).toBeDefined();
   });
 
@@ -589,12 +551,12 @@ describe("EtcdClusters", () => {
     return load;
   }
 
-  const shownOften = () => logged.filter((line) => line.startsWith("shows a new certificate")).length;
+  const shownOften = () => webhooks.logged.filter((line) => line.startsWith("shows a new certificate")).length;
 
   test("are checked on while certificate and authority are renewed: no call fails", async () => {
     // Made so long ago that the authority is due today. The Secret of the tests before is not valid yet then: it is made anew.
     offMs = -250 * DAY_MS;
-    await start();
+    webhooks = await serve(operator, () => offMs);
     await vi.waitFor(() => expect(shownOften()).toBe(1), { timeout: 20_000 });
     offMs = -20 * DAY_MS;
     await vi.waitFor(() => expect(shownOften()).toBe(2), { timeout: 20_000 });
@@ -615,7 +577,7 @@ describe("EtcdClusters", () => {
   }, 120_000);
 
   test("are checked on while the Secret is lost: another is made, trusted and shown, and no call fails", async () => {
-    await serve("Fail");
+    await lead("Fail");
     const before = await trusted();
     const load = await underLoad(async () => {
       const { metadata } = await admin.get(SECRETS, { namespace: OPERATOR_NAMESPACE, name: WEBHOOKS }, OPTIONS);
@@ -628,11 +590,11 @@ describe("EtcdClusters", () => {
     const after = await trusted();
     expect(before).not.toContain(after[0]);
     expect(after).toContain(before[0]);
-    expect(logged.join("\n")).not.toMatch(/PRIVATE KEY|LS0tLS1/);
+    expect(webhooks.logged.join("\n")).not.toMatch(/PRIVATE KEY|LS0tLS1/);
   }, 120_000);
 
   test("are checked again when somebody has taken away whom to trust", async () => {
-    await serve("Fail");
+    await lead("Fail");
     const found = await admin.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
     const [{ clientConfig, ...rest }] = found.webhooks as [NonNullable<typeof found.webhooks>[number]];
     const { caBundle: _, ...bare } = clientConfig;

@@ -2,6 +2,8 @@ import { OPERATOR, WEBHOOKS } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { silentLog } from "#base/log.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type AnyResource,
@@ -14,6 +16,8 @@ import {
   SERVICES,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from "#kube/kinds.ts";
+import { startWebhooks } from "#webhooks/start.ts";
+import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
 // A real API server calls webhooks in a process of the test, as the shipped manifests tell it to, but for the port.
 
@@ -36,6 +40,48 @@ export async function install(admin: KubeClient, manifest: object): Promise<void
   // There are no pods here. The API server follows an external name as kubectl would follow a cluster IP.
   const spec = { type: "ExternalName", externalName: "localhost" };
   await admin.create(SERVICES, { ...draft, spec } as never, OPTIONS);
+}
+
+/** Webhooks that are served, and what they were asked and have said. */
+export interface Served {
+  readonly port: number;
+  /** Path and HTTP status of each call. */
+  readonly asked: string[];
+  /** Each line of the log: the message and its fields. */
+  readonly logged: string[];
+  close(): Promise<void>;
+}
+
+/**
+ * Serves the webhooks, and keeps their certificate: it is looked after twice a second instead of every few minutes.
+ * @param operator with the rights of the operator @param offMs by how much its clock is off
+ */
+export async function serve(operator: KubeClient, offMs: () => number = () => 0): Promise<Served> {
+  const [asked, logged]: [string[], string[]] = [[], []];
+  const say = (fields: object, message: string): void => void logged.push(`${message} ${JSON.stringify(fields)}`);
+  const clock: Clock = {
+    ...systemClock,
+    wallMs: () => systemClock.wallMs() + offMs(),
+    sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 500), signal),
+  };
+  const webhooks = await startWebhooks({
+    port: 0,
+    namespace: OPERATOR_NAMESPACE,
+    imageRepository: "registry.example/etcd",
+    kube: operator,
+    clock,
+    log: { ...silentLog, info: say, warn: say, error: say },
+    observe: (path, code) => asked.push(`${path} ${code}`),
+    mayWrite: () => true,
+  });
+  const stop = new AbortController();
+  const keeping = webhooks.run(stop.signal);
+  const close = async () => {
+    stop.abort();
+    await keeping;
+    await webhooks.close();
+  };
+  return { port: webhooks.port, asked, logged, close };
 }
 
 /** The admission webhook as it is shipped, but for the port and, where a test asks for it, for what becomes of a failed call. */
