@@ -4,7 +4,7 @@ import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { present, unknown } from "#base/observed.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { clusterStatus, mayWait } from "#cluster/status.ts";
+import { clusterStatus, failingStatus, mayWait } from "#cluster/status.ts";
 import type { Pod, Service } from "#kube/kinds.ts";
 import type { Rest } from "#runtime/decide.ts";
 import {
@@ -798,4 +798,17 @@ test("cluster status: the same look gives the same status, so that nothing is wr
   const once = statusOf(settled);
   const again = { ...settled, takenAtMs: NOW + 60_000, cluster: { ...settled.cluster, status: once } };
   expect(statusOf(again)).toEqual(once);
+});
+
+test("cluster status: that looks fail is said beside what is known, and of a cluster of which nothing is", () => {
+  const live = { ...settled.cluster, status: statusOf(settled) };
+  const failing = failingStatus(live, "it fails", NOW);
+  const said = { type: "Progressing", status: "False", reason: "InternalError", message: "it fails" };
+  expect(failing.members).toEqual(live.status.members);
+  expect(failing.conditions).toHaveLength(live.status.conditions!.length);
+  expect(failing.conditions).toContainEqual(expect.objectContaining({ ...said, observedGeneration: 1 }));
+  const { generation: _, ...metadata } = settled.cluster.metadata;
+  expect(failingStatus({ ...settled.cluster, metadata, status: undefined } as never, "it fails", 0)).toEqual({
+    conditions: [{ ...said, observedGeneration: 0, lastTransitionTime: "1970-01-01T00:00:00Z" }],
+  });
 });

@@ -5,7 +5,7 @@ import { peer } from "#kit/peer.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
-import { mayWait, peerStatus } from "#peer/status.ts";
+import { failingStatus, mayWait, peerStatus } from "#peer/status.ts";
 
 function statusOf(given: PeerSnapshot): EtcdPeerStatus {
   return peerStatus(given, planPeer(given));
@@ -85,4 +85,21 @@ test("peer status: it tells which wish it is about, and keeps what others said",
   };
   expect(wish(7)).toMatchObject({ observedGeneration: 7, conditions: [{ type: "Other" }, { observedGeneration: 7 }] });
   expect(wish(undefined).observedGeneration).toBe(0);
+});
+
+test("peer status: that looks fail is said beside what is known, and of a peer of which nothing is", () => {
+  const { peer: settled } = peer();
+  const told = { type: "Other", status: "True", reason: "X", message: "", observedGeneration: 1 };
+  const other = { ...told, lastTransitionTime: "2026-01-01T00:00:00Z" };
+  const { generation: _, ...metadata } = settled.metadata;
+  const said = { type: "Ready", status: "Unknown", reason: "InternalError", message: "it fails" };
+  const at = { lastTransitionTime: "1970-01-01T00:00:00Z" };
+  const live = { metadata: { ...metadata, generation: 7 }, status: { serverVersion: "3.6.16", conditions: [other] } };
+  expect(failingStatus({ ...settled, ...live } as never, "it fails", 0)).toEqual({
+    serverVersion: "3.6.16",
+    conditions: [other, { ...said, ...at, observedGeneration: 7 }],
+  });
+  expect(failingStatus({ ...settled, metadata, status: undefined } as never, "it fails", 0)).toEqual({
+    conditions: [{ ...said, ...at, observedGeneration: 0 }],
+  });
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Reason } from "#api/conditions.ts";
+import { upToDate } from "#cluster/conditions/up-to-date.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
@@ -90,6 +91,21 @@ const cases: readonly {
       "1 of 3 members run what the spec asks for; my-etcd-0, my-etcd-1 get what the spec asks for when somebody deletes their pods",
     ],
     members: ["my-etcd-2"],
+  },
+  {
+    name: "people have yet to restart the last one",
+    given: withTurn(withUpdated(onDelete, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+    says: [
+      "False",
+      "WaitsForDeletion",
+      "2 of 3 members run what the spec asks for; my-etcd-0 gets what the spec asks for when somebody deletes its pod",
+    ],
+  },
+  {
+    name: "there is one member",
+    given: cluster({ replicas: 1 }),
+    says: ["True", "UpToDate", "1 of 1 members run what the spec asks for"],
+    members: ["my-etcd-0"],
   },
   {
     name: "people restart members, and not all of them know yet",
@@ -199,6 +215,10 @@ for (const { name, given, says, members } of cases) {
     if (members !== undefined) expect(told!.filter((each) => each.upToDate).map((each) => each.name)).toEqual(members);
   });
 }
+
+test("up to date: nobody is not everybody", () => {
+  expect(upToDate({ snapshot: settled, own: [] })).toMatchObject({ status: "False", reason: "Forming" });
+});
 
 test("up to date: of a member that a person added nothing is said", () => {
   expect(statusOf(withMember(settled, THEIRS)).members!.at(-1)).not.toHaveProperty("upToDate");
