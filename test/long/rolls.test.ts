@@ -2,8 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, kubectl, node } from "#kit/e2e.ts";
 import { evict } from "#kit/eviction.ts";
-import { CLIENTS } from "#kit/load.ts";
-import { expectPromised, LONGEST_ELECTION_MS, LONGEST_OUTAGE_MS, LoadedCluster } from "#kit/loaded-cluster.ts";
+import { expectPromised, LONGEST_OUTAGE_MS, LoadedCluster } from "#kit/loaded-cluster.ts";
 
 // Clusters are restarted member by member while clients write and read without pause: several at once, one whose node is drained in the
 // middle of it, and one of which a member is down when it is asked for. What clients saw is checked like any other history.
@@ -14,12 +13,8 @@ const RESTARTED_AT = "kubectl.kubernetes.io/restartedAt";
 const SIZES = [1, 2, 3, 4, 5];
 /** Those that are needed afterwards. */
 const STAYING = [3, 5];
-/** So many members are needed to lose none of the service while one of them restarts. */
-const SPARES_ONE = 3;
 /** The clients of all five together ask about as often as those of one cluster elsewhere, in milliseconds. */
 const EVERY_MS = 200;
-/** Five pods start at the same time on few processors: then an election may be repeated. */
-const LONGEST_ELECTIONS_MS = 2 * LONGEST_ELECTION_MS;
 /** For what must not happen while a member is down: longer than any turn takes. */
 const STAYS_MS = 15_000;
 
@@ -43,6 +38,10 @@ function clusterOf(size: number): LoadedCluster {
   return cluster;
 }
 
+async function memberIds(cluster: LoadedCluster): Promise<readonly string[]> {
+  return (await cluster.members("my-etcd-0")).map(({ id }) => id);
+}
+
 async function restart(cluster: LoadedCluster, at: string): Promise<void> {
   await cluster.patch({ podTemplate: { metadata: { annotations: { [RESTARTED_AT]: at } } } });
 }
@@ -63,13 +62,16 @@ async function untilAllRestarted(cluster: LoadedCluster, members: number, at: st
 test("five clusters of different sizes are restarted at once", { timeout: 600_000 }, async () => {
   const rolls = SIZES.map(async (size) => {
     const cluster = clusterOf(size);
+    const ids = await memberIds(cluster);
     const felt = await cluster.feltDuring(`restart of ${size}`, async () => {
       await restart(cluster, "first");
       await untilAllRestarted(cluster, size, "first");
     });
+    // Those of one and of two members are away for a while; and five pods at a time are a load for few processors. How little clients
+    // notice otherwise is told of one cluster at a time.
     expect(felt.acknowledgedWrites).toBeGreaterThan(0);
-    expect(felt.longestPauseMs).toBeLessThan(size >= SPARES_ONE ? LONGEST_ELECTIONS_MS : LONGEST_OUTAGE_MS);
-    if (size >= SPARES_ONE) expect(felt.failedRequests).toBeLessThanOrEqual(size * CLIENTS);
+    expect(felt.longestPauseMs).toBeLessThan(LONGEST_OUTAGE_MS);
+    expect(await memberIds(cluster)).toEqual(ids);
     const { status } = await cluster.get();
     expect(status).not.toHaveProperty("update");
   });
