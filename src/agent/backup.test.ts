@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
-import type { SourceStatus } from "#etcd/snapshot-source.ts";
-import { clusterId, memberId } from "#etcd/types.ts";
+import { clusterId, type EndpointStatus, memberId } from "#etcd/types.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { MemoryStore } from "#kit/memory-store.ts";
 import { StoreError } from "#objectstore/error.ts";
@@ -31,7 +31,7 @@ const deletion = { kind: "delete", backupUID: "ours", destination: task.destinat
 
 const database = Buffer.alloc(4096, "etcd ");
 const snapshot = Buffer.concat([database, createHash("sha256").update(database).digest()]);
-const status: SourceStatus = {
+const status: EndpointStatus = {
   clusterId: clusterId(0xcdfn),
   memberId: memberId(0x8en),
   version: "3.6.16",
@@ -46,8 +46,10 @@ const status: SourceStatus = {
   isLearner: false,
   downgradeTo: undefined,
   alarms: [],
-  revision: 9_007_199_254_740_993n,
 };
+
+/** More than a number can tell. */
+const REVISION = 9_007_199_254_740_993n;
 
 /** A member that sends this, and then breaks if told to. */
 function memberWith(address: string, breaks?: Error): Answer {
@@ -56,7 +58,7 @@ function memberWith(address: string, breaks?: Error): Answer {
     if (breaks !== undefined) throw breaks;
     yield snapshot.subarray(1_000);
   }
-  return { source: { address, snapshot: send }, status };
+  return { source: { address, revision: () => Promise.resolve(REVISION), snapshot: send }, status };
 }
 
 function world(answers: readonly Answer[] = [memberWith("m1:2379")]) {
@@ -164,6 +166,9 @@ describe("a backup", () => {
     const first = await run();
     const before = manifestIn(store).attempt;
     spoil(store);
+    store.before = (call) => {
+      if (call === `put ${KEY}`) assert.deepEqual(store.keys, []);
+    };
     assert.equal((await run()).sha256, first.sha256);
     assert.ok(store.objects.get(KEY)?.bytes.equals(snapshot));
     assert.notEqual(manifestIn(store).attempt, before);
@@ -248,6 +253,17 @@ describe("members that fail", () => {
     const { store, run } = world([memberWith("m1:2379", down), memberWith("m2:2379", down)]);
     assert.equal(await failure(run()), "SourceUnreachable: Snapshot at m1:2379: broken off");
     assert.deepEqual(store.keys, []);
+  });
+
+  test("that the others have lost are left for the others", async () => {
+    const lost = memberWith("m1:2379");
+    const noLeader = new OperatorError("EtcdUnavailable", "Range at m1:2379: etcdserver: no leader");
+    const refusal = new ConnectError("etcdserver: no leader", Code.Unavailable);
+    const source = { ...lost.source, revision: () => Promise.reject(Object.assign(noLeader, { cause: refusal })) };
+    const { store, run } = world([{ source, status }, memberWith("m2:2379")]);
+    await run();
+    assert.deepEqual(store.keys, [KEY, MANIFEST]);
+    assert.equal(await failure(world([{ source, status }]).run()), "NoQuorum: Range at m1:2379: etcdserver: no leader");
   });
 
   test("are not left for what is the store's", async () => {

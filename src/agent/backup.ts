@@ -21,8 +21,11 @@ export interface BackupParts extends CopyParts {
   readonly log: Log;
 }
 
-/** Failures of one member that another one need not have. */
-const ANOTHER_MAY_DO: readonly FailureReason[] = ["SourceUnreachable", "SnapshotCorrupt"];
+/** Failures of one member that another one need not have. A member without a quorum may be one that the others have lost. */
+const ANOTHER_MAY_DO: readonly FailureReason[] = ["SourceUnreachable", "NoQuorum", "SnapshotCorrupt"];
+
+/** For the read before the snapshot: a member that lags has so long to catch up. */
+const CATCH_UP_MS = 10_000;
 
 /** How long cleaning up may take, after which the next attempt does it. The kubelet gives a pod 30 s to end. */
 const CLEANUP_MS = 15_000;
@@ -37,9 +40,9 @@ export async function backUp(task: BackupTask, parts: BackupParts): Promise<Back
   }
   const attempt = randomUUID();
   const startedAt = new Date(parts.clock.wallMs()).toISOString();
-  const { member, measures } = await copyFromSome(task, attempt, parts);
+  const copied = await copyFromSome(task, attempt, parts);
   const completedAt = new Date(parts.clock.wallMs()).toISOString();
-  const manifest = manifestFor({ task, key: parts.key, member, measures, attempt, startedAt, completedAt });
+  const manifest = manifestFor({ task, key: parts.key, copied, attempt, startedAt, completedAt });
   try {
     await putManifest(manifest, parts);
   } catch (thrown) {
@@ -50,12 +53,15 @@ export async function backUp(task: BackupTask, parts: BackupParts): Promise<Back
   return objectOf(manifest);
 }
 
+interface Copied {
+  readonly member: Member;
+  /** The snapshot holds everything that was acknowledged up to it. */
+  readonly revision: bigint;
+  readonly measures: Measures;
+}
+
 /** From the best member, or from the next one when that one fails. */
-async function copyFromSome(
-  task: BackupTask,
-  attempt: string,
-  parts: BackupParts,
-): Promise<{ readonly member: Member; readonly measures: Measures }> {
+async function copyFromSome(task: BackupTask, attempt: string, parts: BackupParts): Promise<Copied> {
   const metadata = { [UID_METADATA]: task.backupUID, [ATTEMPT_METADATA]: attempt };
   const target = { key: task.key, metadata, packing: { compression: task.compression, key: parts.key } };
   const failed = new Set<Member["source"]>();
@@ -67,7 +73,9 @@ async function copyFromSome(
     const names = { member: hexOf(status.memberId), address: source.address };
     parts.log.info({ ...names, version: status.version, bytes: status.dbSizeBytes }, "reading a snapshot");
     try {
-      return { member, measures: await copySnapshot(member, target, parts) };
+      // It says what the snapshot holds at least, and makes that all that was acknowledged before the backup began.
+      const revision = await source.revision({ signal: parts.signal, deadlineMs: CATCH_UP_MS });
+      return { member, revision, measures: await copySnapshot(member, target, parts) };
     } catch (thrown) {
       last = asAgentError(thrown);
       if (!ANOTHER_MAY_DO.includes(last.reason)) throw last;
@@ -80,20 +88,20 @@ async function copyFromSome(
 interface Facts {
   readonly task: BackupTask;
   readonly key: EncryptionKey | undefined;
-  readonly member: Member;
-  readonly measures: Measures;
+  readonly copied: Copied;
   readonly attempt: string;
   readonly startedAt: string;
   readonly completedAt: string;
 }
 
-function manifestFor({ task, key, member: { status }, measures, ...facts }: Facts): Manifest {
+function manifestFor({ task, key, copied, ...facts }: Facts): Manifest {
+  const { status } = copied.member;
   const { namespace, backupName, clusterName, clusterUID } = task.about;
   return {
     formatVersion: 1,
     key: task.key,
-    ...measures,
-    revision: status.revision.toString(),
+    ...copied.measures,
+    revision: copied.revision.toString(),
     cluster: {
       namespace,
       ...(clusterName === undefined ? {} : { name: clusterName }),

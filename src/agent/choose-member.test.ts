@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
-import type { SourceStatus } from "#etcd/snapshot-source.ts";
-import { clusterId, memberId } from "#etcd/types.ts";
+import { clusterId, type EndpointStatus, memberId } from "#etcd/types.ts";
 import { type Answer, chooseMember } from "./choose-member.ts";
 import { AgentError } from "./error.ts";
 import type { FailureReason } from "./report.ts";
@@ -10,8 +9,8 @@ import type { FailureReason } from "./report.ts";
 const LEADER = memberId(1n);
 
 /** A healthy member of a cluster that the first one leads. */
-function member(id: number, change: Partial<SourceStatus> = {}): Answer {
-  const status: SourceStatus = {
+function member(id: number, change: Partial<EndpointStatus> = {}): Answer {
+  const status: EndpointStatus = {
     clusterId: clusterId(0xcdfn),
     memberId: memberId(BigInt(id)),
     version: "3.6.16",
@@ -26,7 +25,6 @@ function member(id: number, change: Partial<SourceStatus> = {}): Answer {
     isLearner: false,
     downgradeTo: undefined,
     alarms: [],
-    revision: 7n,
     ...change,
   };
   return { source: sourceAt(`m${id}:2379`), status };
@@ -42,6 +40,7 @@ function silent(id: number, message = "down"): Answer {
 function sourceAt(address: string): Answer["source"] {
   return {
     address,
+    revision: () => Promise.reject(new Error("nothing is asked here")),
     snapshot() {
       throw new Error("nothing is read here");
     },

@@ -1,13 +1,13 @@
 import type { OperatorError } from "#base/error.ts";
-import type { SnapshotSource, SourceStatus } from "#etcd/snapshot-source.ts";
+import type { SnapshotSource } from "#etcd/snapshot-source.ts";
 import { type SourceFailure, sourceFailureOf } from "#etcd/source-failure.ts";
-import { hexOf } from "#etcd/types.ts";
+import { type EndpointStatus, hexOf } from "#etcd/types.ts";
 import { AgentError } from "./error.ts";
 import type { FailureReason } from "./report.ts";
 
 /** What came of asking one endpoint. */
-export type Answer = { readonly source: Pick<SnapshotSource, "address" | "snapshot"> } & (
-  | { readonly status: SourceStatus }
+export type Answer = { readonly source: Pick<SnapshotSource, "address" | "revision" | "snapshot"> } & (
+  | { readonly status: EndpointStatus }
   | { readonly failed: OperatorError }
 );
 
@@ -44,7 +44,7 @@ function rank({ status }: Member): number {
 }
 
 /** An alarm without a member means that nobody knows whose data is right. */
-function isCorrupt({ alarms, memberId }: SourceStatus): boolean {
+function isCorrupt({ alarms, memberId }: EndpointStatus): boolean {
   return alarms.some((alarm) => alarm.type === "CORRUPT" && (alarm.memberId ?? memberId) === memberId);
 }
 

@@ -36,7 +36,10 @@ export interface BackupObject {
   readonly storedBytes: number;
   /** Of the snapshot as etcd sent it, in hexadecimal. */
   readonly sha256: string;
-  /** The member's revision just before the snapshot was taken, in decimal: the snapshot holds everything up to it, and perhaps a little more. */
+  /**
+   * The cluster's revision just before the snapshot was taken, in decimal, by a linearizable read of the member: the snapshot holds everything
+   * up to it, which is all that was acknowledged before, and perhaps a little more.
+   */
   readonly revision: string;
   /** Release of the member that was read. */
   readonly etcdVersion: string;

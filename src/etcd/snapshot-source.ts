@@ -3,7 +3,7 @@ import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-no
 import { OperatorError } from "#base/error.ts";
 import { statusOf } from "./answers.ts";
 import { translateError } from "./error.ts";
-import { Auth, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
+import { Auth, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 import type { EndpointStatus } from "./types.ts";
 
 // A member from which a snapshot is taken, and which may be anybody's: an etcd that this operator does not run has its own authority, user
@@ -36,11 +36,6 @@ export interface SourceLogin {
   readonly password: string;
 }
 
-/** What a member says of itself, and its revision at that moment. */
-export interface SourceStatus extends EndpointStatus {
-  readonly revision: bigint;
-}
-
 interface Deadline {
   readonly signal: AbortSignal;
   readonly deadlineMs: number;
@@ -62,6 +57,8 @@ const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
 /** etcd's header for the token (`TokenFieldNameGRPC` in its api/v3rpc/rpctypes). */
 const TOKEN_HEADER = "token";
+/** Before all keys that anybody has. */
+const FIRST_KEY = new Uint8Array([0]);
 const AUTH_NOT_ENABLED = "etcdserver: authentication is not enabled";
 
 /** Fails, like the client, with OperatorErrors: `EtcdUnavailable`, `EtcdRejected` or `Cancelled`; see source-failure.ts for more. */
@@ -72,6 +69,7 @@ export class SnapshotSource {
   readonly #session: Http2SessionManager;
   readonly #maintenance: Client<typeof Maintenance>;
   readonly #auth: Client<typeof Auth>;
+  readonly #kv: Client<typeof KV>;
   #token: string | undefined;
 
   /** Connects with the first call. @throws OperatorError InvalidSpec when the URL is none of an etcd */
@@ -83,10 +81,11 @@ export class SnapshotSource {
     const transport = transportOver(url, this.#session);
     this.#maintenance = createClient(Maintenance, transport);
     this.#auth = createClient(Auth, transport);
+    this.#kv = createClient(KV, transport);
   }
 
   /** Logs in, if there is a user, and asks. */
-  async status({ signal, deadlineMs }: Deadline): Promise<SourceStatus> {
+  async status({ signal, deadlineMs }: Deadline): Promise<EndpointStatus> {
     const endMs = performance.now() + deadlineMs;
     const left = () => Math.max(1, Math.ceil(endMs - performance.now()));
     if (this.#login !== undefined) await this.#authenticate(this.#login, { signal, deadlineMs: left() });
@@ -95,7 +94,17 @@ export class SnapshotSource {
       const { header } = answer;
       if (header === undefined)
         throw new OperatorError("EtcdRejected", `Status at ${this.address}: there is no header`);
-      return { ...statusOf(header, answer), revision: header.revision };
+      return statusOf(header, answer);
+    });
+  }
+
+  /** The revision of the cluster, by a linearizable read: when it is told, this member has applied all that was acknowledged before. */
+  async revision({ signal, deadlineMs }: Deadline): Promise<bigint> {
+    return await this.#asked("Range", signal, async () => {
+      const options = { ...this.#options(signal), timeoutMs: deadlineMs };
+      const { header } = await this.#kv.range({ key: FIRST_KEY, countOnly: true }, options);
+      if (header === undefined) throw new OperatorError("EtcdRejected", `Range at ${this.address}: there is no header`);
+      return header.revision;
     });
   }
 
