@@ -3,8 +3,7 @@ import type { Log } from "#base/log.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { EncryptionKey } from "./archive/key.ts";
 import { type Manifest, manifestKeyOf, manifestText } from "./archive/manifest.ts";
-import type { Measures } from "./archive/pack.ts";
-import { ALGORITHM } from "./archive/seal.ts";
+import { type Copied, manifestFor, objectOf } from "./backup-manifest.ts";
 import { chooseMember, type Member } from "./choose-member.ts";
 import { asAgentError, type CopyParts, copySnapshot } from "./copy.ts";
 import type { AgentError } from "./error.ts";
@@ -53,13 +52,6 @@ export async function backUp(task: BackupTask, parts: BackupParts): Promise<Back
   return objectOf(manifest);
 }
 
-interface Copied {
-  readonly member: Member;
-  /** The snapshot holds everything that was acknowledged up to it. */
-  readonly revision: bigint;
-  readonly measures: Measures;
-}
-
 /** From the best member, or from the next one when that one fails. */
 async function copyFromSome(task: BackupTask, attempt: string, parts: BackupParts): Promise<Copied> {
   const metadata = { [UID_METADATA]: task.backupUID, [ATTEMPT_METADATA]: attempt };
@@ -83,39 +75,6 @@ async function copyFromSome(task: BackupTask, attempt: string, parts: BackupPart
       failed.add(source);
     }
   }
-}
-
-interface Facts {
-  readonly task: BackupTask;
-  readonly key: EncryptionKey | undefined;
-  readonly copied: Copied;
-  readonly attempt: string;
-  readonly startedAt: string;
-  readonly completedAt: string;
-}
-
-function manifestFor({ task, key, copied, ...facts }: Facts): Manifest {
-  const { status } = copied.member;
-  const { namespace, backupName, clusterName, clusterUID } = task.about;
-  return {
-    formatVersion: 1,
-    key: task.key,
-    ...copied.measures,
-    revision: copied.revision.toString(),
-    cluster: {
-      namespace,
-      ...(clusterName === undefined ? {} : { name: clusterName }),
-      ...(clusterUID === undefined ? {} : { uid: clusterUID }),
-      id: hexOf(status.clusterId),
-    },
-    memberID: hexOf(status.memberId),
-    etcdVersion: status.version,
-    ...facts,
-    compression: task.compression,
-    ...(key === undefined ? {} : { encryption: { algorithm: ALGORITHM, keyID: key.id } }),
-    backupName,
-    backupUID: task.backupUID,
-  };
 }
 
 async function putManifest(manifest: Manifest, { store, signal }: BackupParts): Promise<void> {
@@ -147,23 +106,4 @@ async function removeObject({ key, attempt }: Manifest, { store, log }: BackupPa
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
   yield await Promise.resolve(bytes);
-}
-
-function objectOf(manifest: Manifest): BackupObject {
-  const { key, bytes, storedBytes, sha256, revision, etcdVersion, memberID, startedAt, completedAt, compression } =
-    manifest;
-  return {
-    key,
-    bytes,
-    storedBytes,
-    sha256,
-    revision,
-    etcdVersion,
-    clusterID: manifest.cluster.id,
-    memberID,
-    startedAt,
-    completedAt,
-    compression,
-    encrypted: manifest.encryption !== undefined,
-  };
 }

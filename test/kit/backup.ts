@@ -14,7 +14,7 @@ import { createLog } from "#base/log.ts";
 import { mainBinary } from "#dev/components.ts";
 import { openStore } from "#objectstore/open.ts";
 import type { ObjectStore } from "#objectstore/store.ts";
-import { type EtcdVersionText, neverAborted, type RunningEtcd } from "./etcd.ts";
+import { type EtcdMember, type EtcdVersionText, neverAborted, type RunningEtcd } from "./etcd.ts";
 
 /** A directory as an object store, which is gone after use. */
 export class TestVolume implements Disposable {
@@ -30,6 +30,10 @@ export class TestVolume implements Disposable {
   [Symbol.dispose](): void {
     rmSync(this.path, { recursive: true, force: true });
   }
+}
+
+export function urlOf({ endpoint }: EtcdMember): string {
+  return `http://${endpoint.address}`;
 }
 
 export function backupTask(

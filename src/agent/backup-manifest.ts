@@ -1,0 +1,69 @@
+import { hexOf } from "#etcd/types.ts";
+import type { EncryptionKey } from "./archive/key.ts";
+import type { Manifest } from "./archive/manifest.ts";
+import type { Measures } from "./archive/pack.ts";
+import { ALGORITHM } from "./archive/seal.ts";
+import type { Member } from "./choose-member.ts";
+import type { BackupObject } from "./report.ts";
+import type { BackupTask } from "./task.ts";
+
+/** What was copied, and from whom. */
+export interface Copied {
+  readonly member: Member;
+  /** The snapshot holds everything that was acknowledged up to it. */
+  readonly revision: bigint;
+  readonly measures: Measures;
+}
+
+interface Facts {
+  readonly task: BackupTask;
+  readonly key: EncryptionKey | undefined;
+  readonly copied: Copied;
+  readonly attempt: string;
+  readonly startedAt: string;
+  readonly completedAt: string;
+}
+
+export function manifestFor({ task, key, copied, ...facts }: Facts): Manifest {
+  const { status } = copied.member;
+  const { namespace, backupName, clusterName, clusterUID } = task.about;
+  return {
+    formatVersion: 1,
+    key: task.key,
+    ...copied.measures,
+    revision: copied.revision.toString(),
+    cluster: {
+      namespace,
+      ...(clusterName === undefined ? {} : { name: clusterName }),
+      ...(clusterUID === undefined ? {} : { uid: clusterUID }),
+      id: hexOf(status.clusterId),
+    },
+    memberID: hexOf(status.memberId),
+    etcdVersion: status.version,
+    ...facts,
+    compression: task.compression,
+    ...(key === undefined ? {} : { encryption: { algorithm: ALGORITHM, keyID: key.id } }),
+    backupName,
+    backupUID: task.backupUID,
+  };
+}
+
+/** What the report tells of it. */
+export function objectOf(manifest: Manifest): BackupObject {
+  const { key, bytes, storedBytes, sha256, revision, etcdVersion, memberID, startedAt, completedAt, compression } =
+    manifest;
+  return {
+    key,
+    bytes,
+    storedBytes,
+    sha256,
+    revision,
+    etcdVersion,
+    clusterID: manifest.cluster.id,
+    memberID,
+    startedAt,
+    completedAt,
+    compression,
+    encrypted: manifest.encryption !== undefined,
+  };
+}
