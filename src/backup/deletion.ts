@@ -1,5 +1,5 @@
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
-import { idleSince, stateOf } from "#backup/job-state.ts";
+import { conditionOf, idleSince, stateOf } from "#backup/job-state.ts";
 import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
 import type { Lack } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
@@ -9,8 +9,7 @@ import type { Job } from "#kube/kinds.ts";
 
 /** When the Job was given up, in milliseconds since 1970. */
 export function deletionFailedAtMs({ metadata, status }: Job): number {
-  const failed = status?.conditions?.find((each) => each.type === "Failed" && each.status === "True");
-  return Date.parse(failed?.lastTransitionTime ?? metadata.creationTimestamp ?? "");
+  return Date.parse(conditionOf(status, "Failed")?.lastTransitionTime ?? metadata.creationTimestamp ?? "");
 }
 
 /** So long, in milliseconds, a pod may take to start before that is told as trouble: images take their time. */
@@ -23,18 +22,11 @@ export function whyNotDeleted(snapshot: BackupSnapshot, removing: Attempted): st
 }
 
 function lackOfDeletion(snapshot: BackupSnapshot, removing: Attempted): Lack | undefined {
-  switch (stateOf(removing.job)) {
-    case "succeeded":
-      return undefined;
-    case "failed":
-      return failureOf(snapshot, removing);
-    case "active": {
-      const since = idleSince(removing);
-      const isStarting = since === undefined || snapshot.takenAtMs - since < QUIET_MS;
-      const trouble = troubleOf(snapshot, removing);
-      return isStarting && trouble?.reason === "PodPending" ? undefined : trouble;
-    }
-  }
+  if (stateOf(removing.job) === "failed") return failureOf(snapshot, removing);
+  const trouble = troubleOf(snapshot, removing);
+  const idleMs = snapshot.takenAtMs - (idleSince(removing) ?? snapshot.takenAtMs);
+  const isUsual = trouble?.reason === "BackingUp" || (trouble?.reason === "PodPending" && idleMs < QUIET_MS);
+  return isUsual ? undefined : trouble;
 }
 
 /** What a person can do about an object that is not deleted. */

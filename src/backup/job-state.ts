@@ -19,7 +19,8 @@ export function failedBecause({ status }: Job): { readonly reason: string; reado
   return { reason, message };
 }
 
-function conditionOf(status: Job["status"], type: string) {
+/** The condition of this type, when it is true. */
+export function conditionOf(status: Job["status"], type: string) {
   return status?.conditions?.find((each) => each.type === type && each.status === "True");
 }
 

@@ -43,6 +43,18 @@ function removing(stage: Parameters<typeof removal>[1], given: Parameters<typeof
 
 const kept = claim("my-etcd-0");
 const memberClaim = { ...kept, metadata: { ...kept.metadata, labels: { [CLUSTER_LABEL]: "my-etcd" } } };
+/** With other metadata on the Job that deletes. */
+function ofRemoval(snapshot: BackupSnapshot, metadata: object): BackupSnapshot {
+  const { job, pods } = snapshot.removing!;
+  return { ...snapshot, removing: { pods, job: { ...job, metadata: { ...job.metadata, ...metadata } } as Job } };
+}
+
+/** The pod has ended well, and the Job controller has not seen it yet. */
+function endedPodOf(snapshot: BackupSnapshot): BackupSnapshot {
+  const { job } = snapshot.removing!;
+  return { ...snapshot, removing: { job, pods: [endedPod(job, 0, { ok: true, kind: "delete", deleted: true })] } };
+}
+
 const failedRemoval = removing("failed");
 const cases: { name: string; given: BackupSnapshot; expect: string; because?: string | RegExp }[] = [
   { name: "makes the Job", given: backup({ stage: "new" }), expect: "create-job: createJob nightly", because: /^a snapshot of my-etcd is taken, and stored as s3:\/\/backups\/foo/ },
@@ -51,6 +63,7 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "waits for the pod", given: backup({ stage: "made" }), expect: "wait: await-job", because: "its pod is not made yet" },
   { name: "warns of a quota", given: backup({ stage: "made", with: { warnings: ["exceeded quota: q"] } }), expect: "warn: await-job", because: "its pod cannot be made: exceeded quota: q" },
   { name: "warns of a Secret that is not there", given: backup({ stage: "starting", with: { warnings: ['MountVolume.SetUp failed: secret "s3" not found'] } }), expect: "warn: await-job", because: /of s3: MountVolume/ },
+  { name: "warns of an image that cannot be had", given: backup({ with: { taking: { job, pods: [agentPod(job, { phase: "Pending" }, { waiting: { reason: "ErrImagePull" } })] } } }), expect: "warn: await-job" },
   { name: "gives a Job up that gets no pod in ten minutes", given: later(backup({ stage: "made", with: { warnings: ["exceeded quota: q"] } }), 10 * MINUTE), expect: "warn: backup-failed", because: /^PodRefused: its pod cannot be made: exceeded quota: q; it was waited for 10 minutes$/ },
   { name: "says that it is completed", given: backup({ stage: "succeeded" }), expect: "wait: backup-completed" },
   { name: "says that it has failed", given: backup({ stage: "failed" }), expect: "warn: backup-failed", because: "NoSpace: the bucket is full" },
@@ -80,11 +93,22 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "deletes the object of what has failed, which may have left a part", given: going({ stage: "failed", status: ENDED }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "waits for the deletion", given: removing("running"), expect: "wait: await-deletion", because: "its object is being deleted" },
   { name: "gives the pod of the deletion its time", given: removing("starting"), expect: "wait: await-deletion", because: "its object is being deleted" },
+  { name: "and all of it", given: later(removing("starting"), 19_999), expect: "wait: await-deletion" },
   { name: "but not for ever", given: later(removing("starting"), 20_000), expect: "warn: await-deletion", because: "PodPending: container agent waits: ContainerCreating" },
   { name: "tells at once what Kubernetes refuses the deletion", given: { ...removing("made"), warnings: ["quota"] }, expect: "warn: await-deletion", because: "PodRefused: its pod cannot be made: quota" },
   { name: "lets go when the object is gone", given: removing("succeeded"), expect: "release-backup: releaseBackup", because: "its object is deleted" },
   { name: "tells what hinders the deletion, and how to go without", given: failedRemoval, expect: "warn: await-deletion", because: /NoSpace: the bucket is full; to let the EtcdBackup go and keep s3:.*keep-object/ },
-  { name: "tries a deletion anew after ten minutes", given: later(failedRemoval, 10 * MINUTE), expect: "retry-deletion: deleteJob delete-0123456789-uid-of-backup" },
+  { name: "leaves a deletion that has failed alone for ten minutes", given: later(failedRemoval, 10 * MINUTE - 2_001), expect: "warn: await-deletion" },
+  { name: "tries a deletion anew after ten minutes", given: later(failedRemoval, 10 * MINUTE - 2_000), expect: "retry-deletion: deleteJob delete-0123456789-uid-of-backup" },
+  { name: "tries no deletion anew that goes on", given: later(removing("running"), 20 * MINUTE), expect: "wait: await-deletion" },
+  { name: "tries a deletion anew once", given: later(ofRemoval(failedRemoval, { deletionTimestamp: "2026-01-01T12:10:00Z" }), 20 * MINUTE), expect: "warn: await-deletion" },
+  { name: "never ends somebody else's deletion", given: later(ofRemoval(failedRemoval, { ownerReferences: [] }), 20 * MINUTE), expect: "warn: await-deletion" },
+  { name: "believes no deletion of somebody else's", given: ofRemoval(removing("succeeded"), { ownerReferences: [] }), expect: "wait: await-deletion" },
+  { name: "waits for the end of a deletion whose pod has ended", given: endedPodOf(removing("running")), expect: "wait: await-deletion", because: "its object is being deleted" },
+  { name: "deletes the object of a Job that is not on record yet", given: going({ stage: "succeeded", status: { phase: "BackingUp" } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "lets go when the Job of its name is somebody else's", given: withJob(going({ stage: "succeeded", status: { phase: "BackingUp" } }), { ownerReferences: [] }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
+  { name: "leaves somebody else's Job at work", given: withJob(going({ status: { phase: "BackingUp" } }), { ownerReferences: [] }), expect: "release-backup: releaseBackup" },
+  { name: "lets go when its spec names no place", given: going({ stage: "new", spec: { destination: {} } }), expect: "release-backup: releaseBackup", because: "its spec names no place where an object could be" },
   { name: "lets go when a person says so", given: { ...failedRemoval, ...backup({ spec: DELETE, deleting: true, held: true, annotations: KEEP }) }, expect: "release-backup: releaseBackup", because: 'keep-object is "true": the object stays' },
   { name: "lets go when there was never a Job", given: going({ stage: "new", status: { phase: "BackingUp" } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
   { name: "deletes the object of a Job that is gone", given: going({ stage: "new" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
@@ -103,6 +127,15 @@ for (const { name, given, expect: wanted, because = "" } of cases) {
     }
   });
 }
+
+test("backup plan: a Job that is refused is told, and nothing is waited for", () => {
+  const plan = planBackup(backup({ stage: "new" }), () => ({ because: "quota", forMs: 1_000, isBrief: false }));
+  expect(plan).toMatchObject({
+    next: "settled",
+    aside: [{ rule: "create-job", because: "quota" }],
+    recheckAfterMs: 1_000,
+  });
+});
 
 test("backup plan: every rule decides at least one of the cases above", () => {
   const deciding = new Set(

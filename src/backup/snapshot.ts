@@ -52,6 +52,11 @@ export function isHeld({ backup }: BackupSnapshot): boolean {
   return backup.metadata.finalizers?.includes(OBJECT_FINALIZER) === true;
 }
 
+/** Whether it is being deleted, and does not go before its object has. */
+export function isLeaving(snapshot: BackupSnapshot): boolean {
+  return isDeleting(snapshot) && isHeld(snapshot);
+}
+
 /** Whether a person has said that the object may stay. */
 export function mayKeepObject({ backup }: BackupSnapshot): boolean {
   return backup.metadata.annotations?.[KEEP_OBJECT_ANNOTATION] === "true";

@@ -50,6 +50,36 @@ test("at work: phase, whence, whither, since when, and no end", () => {
   expect(statusOf(backup({ status: EARLIER })).startTime).toBe("2026-01-01T11:59:01Z");
 });
 
+test("since when something is so is told, also when its reason changes", () => {
+  const old = { status: "False" as const, reason: "PodPending", message: "", observedGeneration: 1 };
+  const lastTransitionTime = "2026-01-01T11:00:00Z";
+  const conditions = ["Complete", "Failed"].map((type) => ({ type, ...old, lastTransitionTime }));
+  const snapshot = backup({ stage: "failed", status: { ...EARLIER, conditions } });
+  expect(statusOf(snapshot).conditions).toMatchObject([
+    { type: "Complete", status: "False", reason: "NoSpace", lastTransitionTime },
+    { type: "Failed", status: "True", reason: "NoSpace", lastTransitionTime: "2026-01-01T12:00:00Z" },
+  ]);
+  const failing = failingStatus(snapshot.backup, "Bug: x", Date.parse("2026-01-01T12:00:00Z"));
+  expect(failing.conditions).toMatchObject([
+    { type: "Complete", status: "Unknown" },
+    { type: "Failed", lastTransitionTime },
+  ]);
+  const going = backup({
+    stage: "succeeded",
+    spec: { objectPolicy: "Delete" },
+    status: { ...EARLIER, conditions, jobName: "nightly" },
+    deleting: true,
+    held: true,
+  });
+  expect(statusOf(going).conditions?.map(({ type }) => type)).toEqual(["Complete", "Failed", "ObjectDeleted"]);
+});
+
+test("of a spec whose changes nobody counts it is the first", () => {
+  const { generation: _, ...metadata } = backup().backup.metadata;
+  const snapshot = { ...backup(), backup: { ...backup().backup, metadata } };
+  expect(statusOf(snapshot).observedGeneration).toBe(0);
+});
+
 test("before the Job is made, where it goes is not decided", () => {
   const status = statusOf(backup({ stage: "new" }));
   expect(status).not.toHaveProperty("jobName");

@@ -84,7 +84,7 @@ test.each([
   ],
 ])("the object of %j", (destination, expected) => {
   // biome-ignore format: a table
-  expect(target({ destination })).toEqual(expected);
+  expect(target({ destination })).toStrictEqual(expected);
 });
 
 test.each([
@@ -122,6 +122,7 @@ test.each([
   ["http://10.0.0.1:2379", "10.0.0.1"],
   ["https://[fd00::1]:2379", "_fd00__1_"],
   ["etcd", "etcd"],
+  ["http://:2379", "unknown"],
 ])("an etcd of somebody else is told apart by its host: %s", (endpoint, host) => {
   const key = `foo/external/${host}/20260101T115900Z-nightly-01234567.db`;
   expect(target({ source: { endpoints: [endpoint] } }, { with: { cluster: undefined } })).toMatchObject({ key });

@@ -98,6 +98,10 @@ describe("while the Job is active, the verdict is BackingUp, because", () => {
     expect(verdict.message).toContain(message);
   });
 
+  test("what Kubernetes does not warn of is not made up", () => {
+    expect(verdictOf(withPods(agentPod(job, { phase: "Pending" }, {}))).message).toBe("pod is Pending");
+  });
+
   test("the missing Secret may be any that the pod cannot do without", () => {
     const spec = {
       source: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } },
@@ -252,6 +256,12 @@ test.each([
   expect(verdict).not.toHaveProperty("object");
 });
 
+test("what became of somebody else's Job of its name is nothing to the backup", () => {
+  const { job: their, pods } = attempt(backup(), "failed");
+  const taking = { job: { ...their, metadata: { ...their.metadata, ownerReferences: [] } } as Job, pods };
+  expect(verdictOf(backup({ with: { taking } }))).toMatchObject({ phase: "BackingUp", reason: "BackingUp" });
+});
+
 describe("without a Job", () => {
   test("it is about to be made", () => {
     expect(verdictOf(backup({ stage: "new" }))).toEqual({
@@ -277,6 +287,7 @@ describe("without a Job", () => {
   test.each<[string, Partial<BackupSnapshot>, string]>([
     ["is not there", { cluster: undefined }, "ClusterNotFound"],
     ["has no identity", { cluster: { ...available(), status: {} } }, "ClusterNotFormed"],
+    ["has no identity on record", { cluster: available({ identity: undefined }) }, "ClusterNotFormed"],
     ["has no members", { cluster: available({ members: [] }) }, "ClusterNotFormed"],
     [
       "has a learner alone",
@@ -291,6 +302,18 @@ describe("without a Job", () => {
       "NoQuorum",
     ],
     ["says nothing", { cluster: available({ conditions: [] }) }, "NoQuorum"],
+    [
+      "is ready and not available",
+      {
+        cluster: available({
+          conditions: [
+            { ...isAvailable("True", "AllMembersHealthy"), type: "Ready" },
+            isAvailable("False", "QuorumLost"),
+          ],
+        }),
+      },
+      "NoQuorum",
+    ],
     ["is corrupt", { cluster: available({ conditions: [isAvailable("False", "CorruptionAlarm")] }) }, "NoQuorum"],
     [
       "is full, which can be read",

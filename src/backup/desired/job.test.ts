@@ -40,6 +40,8 @@ function filesOf(job: ReturnType<typeof made>): readonly string[] {
   };
   return volumes.flatMap(({ name, projected }) => {
     const at = containers[0].volumeMounts.find((mount) => mount.name === name)?.mountPath;
+    // Without items the kubelet would mount all that is in the Secret.
+    for (const { secret } of projected?.sources ?? []) expect(secret.items.length).toBeGreaterThan(0);
     return (projected?.sources ?? []).flatMap(({ secret }) =>
       secret.items.map(({ key, path, mode }) => {
         expect(mode).toBe(0o440);
@@ -131,6 +133,7 @@ test("the pod runs under restricted pod security, without a token", () => {
     resources: { requests: { cpu: "200m", memory: "160Mi" }, limits: { memory: "256Mi" } },
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
   });
+  expect(podOf(made())).not.toHaveProperty("serviceAccountName");
   const own = podOf(made({ serviceAccountName: "backup", resources: { limits: { memory: "1Gi" } } }));
   expect(own).toMatchObject({ serviceAccountName: "backup", automountServiceAccountToken: false });
   expect(own.containers[0]).toMatchObject({ resources: { limits: { memory: "1Gi" } } });

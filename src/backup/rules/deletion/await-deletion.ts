@@ -1,5 +1,5 @@
 import { letGoText, whyNotDeleted } from "#backup/deletion.ts";
-import { isDeleting, isHeld } from "#backup/snapshot.ts";
+import { isLeaving } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { wait } from "#runtime/decide.ts";
 
@@ -11,7 +11,7 @@ export const awaitDeletion: BackupRule = {
   name: "await-deletion",
   decide(snapshot) {
     const { removing } = snapshot;
-    if (!isDeleting(snapshot) || !isHeld(snapshot)) return undefined;
+    if (!isLeaving(snapshot)) return undefined;
     const why = removing === undefined ? "no Job can be made for it" : whyNotDeleted(snapshot, removing);
     if (why === undefined) return wait("await-deletion", "its object is being deleted", RECHECK_MS);
     return wait("await-deletion", `its object is not deleted: ${why}; ${letGoText(snapshot)}`, RECHECK_MS, {

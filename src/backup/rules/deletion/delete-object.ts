@@ -1,5 +1,5 @@
 import { deletionJob } from "#backup/desired/job.ts";
-import { isDeleting, isHeld } from "#backup/snapshot.ts";
+import { isLeaving } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
 import { step } from "#runtime/decide.ts";
@@ -9,8 +9,7 @@ export const deleteObject: BackupRule = {
   name: "delete-object",
   decide(snapshot) {
     const { removing, agentImage } = snapshot;
-    if (!isDeleting(snapshot) || !isHeld(snapshot) || removing !== undefined || agentImage === undefined)
-      return undefined;
+    if (!isLeaving(snapshot) || removing !== undefined || agentImage === undefined) return undefined;
     const target = targetOf(snapshot);
     if (typeof target === "string") return undefined;
     const because = `${target.url} is deleted before the EtcdBackup goes`;

@@ -1,6 +1,6 @@
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { stateOf } from "#backup/job-state.ts";
-import { type BackupSnapshot, isDeleting, isHeld, isOwned, mayKeepObject } from "#backup/snapshot.ts";
+import { type BackupSnapshot, isLeaving, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
 import { step } from "#runtime/decide.ts";
@@ -9,7 +9,7 @@ import { step } from "#runtime/decide.ts";
 export const releaseBackup: BackupRule = {
   name: "release-backup",
   decide(snapshot) {
-    if (!isDeleting(snapshot) || !isHeld(snapshot)) return undefined;
+    if (!isLeaving(snapshot)) return undefined;
     const because = whyReleased(snapshot);
     return because === undefined ? undefined : step("release-backup", because, { do: "releaseBackup" });
   },

@@ -1,6 +1,6 @@
 import { deletionFailedAtMs, whyNotDeleted } from "#backup/deletion.ts";
 import { stateOf } from "#backup/job-state.ts";
-import { isDeleting, isHeld, isOwned } from "#backup/snapshot.ts";
+import { isLeaving, isOwned } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -15,7 +15,7 @@ export const retryDeletion: BackupRule = {
   name: "retry-deletion",
   decide(snapshot) {
     const { removing, takenAtMs } = snapshot;
-    if (!isDeleting(snapshot) || !isHeld(snapshot) || removing === undefined) return undefined;
+    if (!isLeaving(snapshot) || removing === undefined) return undefined;
     const { job } = removing;
     if (!isOwned(snapshot, job) || stateOf(job) !== "failed" || job.metadata.deletionTimestamp !== undefined)
       return undefined;

@@ -1,5 +1,5 @@
 import { stateOf, storingPods } from "#backup/job-state.ts";
-import { isDeleting, isHeld, isOwned, mayKeepObject } from "#backup/snapshot.ts";
+import { isLeaving, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { step, wait } from "#runtime/decide.ts";
 
@@ -11,7 +11,7 @@ export const stopBackup: BackupRule = {
   name: "stop-backup",
   decide(snapshot) {
     const { taking } = snapshot;
-    if (!isDeleting(snapshot) || !isHeld(snapshot) || mayKeepObject(snapshot)) return undefined;
+    if (!isLeaving(snapshot) || mayKeepObject(snapshot)) return undefined;
     const job = taking !== undefined && isOwned(snapshot, taking.job) ? taking.job : undefined;
     if (job !== undefined && stateOf(job) === "active" && job.metadata.deletionTimestamp === undefined) {
       const because = `Job ${job.metadata.name} is ended before its object is deleted`;

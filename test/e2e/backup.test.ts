@@ -1,0 +1,252 @@
+import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import { mainBinary } from "#dev/components.ts";
+import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { Load } from "#kit/load.ts";
+
+// A backup as people handle it: an EtcdBackup, a Job with the operator's own image, and an object that etcd's own tools restore.
+
+const KEYS = Array.from({ length: 8 }, (_, n) => `known-${n}`);
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+
+beforeAll(async () => {
+  namespace = await testNamespace("backup");
+  cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 3 });
+  await apply({
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: "backups" },
+    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+  });
+  await cluster.untilReady();
+});
+afterAll(async () => {
+  await namespace[Symbol.asyncDispose]();
+});
+
+async function apply(manifest: { metadata: object } & Record<string, unknown>): Promise<void> {
+  const object = { ...manifest, metadata: { ...manifest.metadata, namespace: namespace.name } };
+  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
+}
+
+async function backUp(name: string, spec: object, version = "v1beta1"): Promise<void> {
+  await apply({ apiVersion: `etcd.improbable.io/${version}`, kind: "EtcdBackup", metadata: { name }, spec });
+}
+
+async function read(name: string): Promise<EtcdBackup> {
+  return await cluster.json<EtcdBackup>("get", "etcdbackup", name);
+}
+
+/** Waits until the backup has ended so. */
+async function until(name: string, phase: "Completed" | "Failed", deadlineMs = 120_000): Promise<EtcdBackup> {
+  return await eventually(async () => {
+    const backup = await read(name);
+    if (backup.status?.phase !== phase) throw new Error(`${name} is not ${phase}: ${JSON.stringify(backup.status)}`);
+    return backup;
+  }, deadlineMs);
+}
+
+/** The folder of the machine that holds the claim's data. */
+async function folderOf(claim: string): Promise<string> {
+  const { spec } = await cluster.json<{ spec: { volumeName: string } }>("get", "pvc", claim);
+  const nodes = ["node-1", "node-2", "node-3"].map((node) =>
+    join(instance.folder, "nodes", node, "volumes", spec.volumeName),
+  );
+  const found = nodes.find((folder) => existsSync(folder));
+  if (found === undefined) throw new Error(`no node holds ${spec.volumeName}`);
+  return found;
+}
+
+const run = promisify(execFile);
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as { port: number };
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+/** Restores the snapshot with etcd's own tools into a member of one, and reads these keys from it. */
+async function restored(file: string, keys: readonly string[]): Promise<Record<string, string>> {
+  const bin = dirname(mainBinary(`etcd-${DEFAULT_VERSION}` as never));
+  const folder = mkdtempSync(join(tmpdir(), "restored-"));
+  const data = join(folder, "data");
+  try {
+    await run(join(bin, "etcdutl"), ["snapshot", "restore", file, "--data-dir", data]);
+    const [client, peer] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}`);
+    const flags = [`--data-dir=${data}`, `--listen-client-urls=${client}`, `--advertise-client-urls=${client}`, `--listen-peer-urls=${peer}`, "--log-level=error"]; // biome-ignore format: a list
+    const etcd = spawn(join(bin, "etcd"), flags, { stdio: "ignore" });
+    const ended = new Promise((done) => etcd.once("close", done));
+    try {
+      return Object.fromEntries(
+        await Promise.all(
+          keys.map(async (key) => {
+            const args = [`--endpoints=${client}`, "get", key, "--print-value-only"];
+            const { stdout } = await eventually(() => run(join(bin, "etcdctl"), args), 30_000);
+            return [key, stdout.trim()] as const;
+          }),
+        ),
+      );
+    } finally {
+      etcd.kill("SIGKILL");
+      await ended;
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const volume = { volume: { claimName: "backups", path: "nightly" } };
+const source = { clusterName: "my-etcd" };
+
+describe("a backup to a volume", () => {
+  test("of a cluster under load holds everything that was acknowledged before, and etcdutl restores it", async () => {
+    await Promise.all(KEYS.map((key) => cluster.put("my-etcd-0", key, `value of ${key}`)));
+    const { revision } = (
+      JSON.parse(await cluster.etcdctl("my-etcd-0", "get", "known-0", "-w", "json")) as { header: { revision: number } }
+    ).header;
+    await using load = new Load(namespace.name, "my-etcd");
+    await load.untilServed();
+    await backUp("nightly", { source, destination: volume, objectPolicy: "Delete" });
+    const { status, metadata, spec } = await until("nightly", "Completed");
+    expect(spec.resources).toEqual({ requests: { cpu: "200m", memory: "160Mi" }, limits: { memory: "256Mi" } });
+    expect(metadata.finalizers).toEqual(["etcdbackup.etcd.improbable.io/object-cleanup"]);
+    expect(status).toMatchObject({
+      source: "my-etcd",
+      jobName: "nightly",
+      object: { etcdVersion: DEFAULT_VERSION, compression: "None", encrypted: false },
+    });
+    expect(status?.objectURL).toBe(`volume://backups/nightly/${status?.objectKey}`);
+    expect(Number(status?.object?.revision)).toBeGreaterThanOrEqual(revision);
+    expect(Date.parse(status?.completionTime ?? "")).toBeGreaterThanOrEqual(Date.parse(status?.startTime ?? ""));
+    expect(status?.conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`)).toEqual([
+      "Complete True Completed",
+      "Failed False Completed",
+    ]);
+    const { identity } = (await cluster.get()).status ?? {};
+    expect(status?.object?.clusterID).toBe(identity?.clusterID);
+
+    const file = join(await folderOf("backups"), "nightly", status?.objectKey ?? "");
+    const content = readFileSync(file);
+    expect(content.length).toBe(status?.object?.bytes);
+    expect(createHash("sha256").update(content).digest("hex")).toBe(status?.object?.sha256);
+    const expected = Object.fromEntries(KEYS.map((key) => [key, `value of ${key}`]));
+    expect(await restored(file, KEYS)).toEqual(expected);
+  });
+
+  test("tells kubectl its phase, source, size and revision", async () => {
+    const lines = (await cluster.kubectl("get", "etcdbackup", "nightly"))
+      .trim()
+      .split("\n")
+      .map((line) => line.split(/\s+/));
+    expect(lines[0]).toEqual(["NAME", "PHASE", "SOURCE", "BYTES", "REVISION", "AGE"]);
+    const { object } = (await read("nightly")).status ?? {};
+    expect(lines[1]?.slice(0, 5)).toEqual(["nightly", "Completed", "my-etcd", String(object?.bytes), object?.revision]);
+  });
+
+  test("is not made a second time when its Job is deleted", async () => {
+    await cluster.kubectl("delete", "job", "nightly");
+    const { status } = await read("nightly");
+    await backUp("other", { source, destination: volume, compression: "Zstd" });
+    await until("other", "Completed");
+    expect((await read("nightly")).status).toEqual(status);
+    expect(await cluster.kubectl("get", "jobs", "-o", "name")).toBe("job.batch/other\n");
+  });
+
+  test("takes its object along, if it was asked to", async () => {
+    const { status } = await read("nightly");
+    const file = join(await folderOf("backups"), "nightly", status?.objectKey ?? "");
+    expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([true, true]);
+    await cluster.kubectl("delete", "etcdbackup", "nightly", "--timeout=90s");
+    expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([false, false]);
+    const kept = (await read("other")).status?.objectKey ?? "";
+    await cluster.kubectl("delete", "etcdbackup", "other", "--timeout=30s");
+    expect(existsSync(join(await folderOf("backups"), "nightly", kept))).toBe(true);
+  });
+
+  test("waits for a Secret, says which, and goes on when it is there", async () => {
+    await backUp("locked", { source, destination: volume, encryption: { keySecret: { name: "backup-key" } } });
+    const waiting = await eventually(async () => {
+      const { status } = await read("locked");
+      const complete = status?.conditions?.find(({ type }) => type === "Complete");
+      if (complete?.reason !== "SecretMissing") throw new Error(`it says ${JSON.stringify(complete)}`);
+      return complete;
+    });
+    expect(waiting.message).toContain('secret "backup-key" not found');
+    await cluster.kubectl(
+      "create",
+      "secret",
+      "generic",
+      "backup-key",
+      `--from-literal=key=${"0123456789abcdef".repeat(4)}`,
+    );
+    const { status } = await until("locked", "Completed", 200_000);
+    expect(status?.object).toMatchObject({ encrypted: true });
+    const file = join(await folderOf("backups"), "nightly", status?.objectKey ?? "");
+    expect(readFileSync(file).subarray(0, 8).toString()).toBe("ECOSNAP1");
+  });
+});
+
+test("a backup that a quota refuses says so", async () => {
+  await using other = await testNamespace("backup-quota");
+  const elsewhere = new UserCluster(other.name);
+  await elsewhere.kubectl("create", "quota", "nothing", "--hard=pods=0");
+  const spec = { source: { endpoints: ["http://10.255.255.1:2379"] }, destination: { s3: { bucket: "none" } } };
+  const manifest = {
+    apiVersion: "etcd.improbable.io/v1beta1",
+    kind: "EtcdBackup",
+    metadata: { name: "refused", namespace: other.name },
+    spec,
+  };
+  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(manifest) });
+  await eventually(async () => {
+    const { status } = await elsewhere.json<EtcdBackup>("get", "etcdbackup", "refused");
+    const complete = status?.conditions?.find(({ type }) => type === "Complete");
+    expect(complete).toMatchObject({
+      reason: "PodRefused",
+      message: expect.stringContaining("exceeded quota: nothing"),
+    });
+  });
+});
+
+test("a manifest of 2020 that names an etcd that is not there fails, and says why", async () => {
+  const spec = {
+    source: { clusterURL: "http://nobody:2379" },
+    destination: { objectURLTemplate: "s3://bucket/{{ .Namespace }}/{{ .Name }}-{{ .UID }}.db?region=eu-1" },
+  };
+  await backUp("old", spec, "v1alpha1");
+  const { status, metadata } = await until("old", "Failed", 280_000);
+  expect(status?.objectURL).toBe(`s3://bucket/${namespace.name}/old-${metadata.uid}.db?region=eu-1`);
+  const failed = status?.conditions?.find(({ type }) => type === "Failed");
+  expect(failed).toMatchObject({ status: "True" });
+  expect(["SourceUnreachable", "WrongCredentials"]).toContain(failed?.reason);
+  const alpha = await cluster.json<EtcdBackup>("get", "etcdbackups.v1alpha1.etcd.improbable.io", "old");
+  expect(alpha).toMatchObject({ spec, status: { phase: "Failed" } });
+});
+
+test("a cluster that is not there is waited for, and a claim of a member is no destination", async () => {
+  await backUp("early", { source: { clusterName: "nobody" }, destination: volume });
+  await eventually(async () => {
+    const { status } = await read("early");
+    expect(status?.conditions).toMatchObject([{ reason: "ClusterNotFound" }, { reason: "ClusterNotFound" }]);
+    expect(status?.phase).toBe("BackingUp");
+  });
+  await backUp("wrong", { source, destination: { volume: { claimName: "my-etcd-0" } } });
+  const { status } = await until("wrong", "Failed");
+  expect(status?.conditions).toMatchObject([
+    {},
+    { reason: "SpecRefused", message: expect.stringContaining("it must be another claim") },
+  ]);
+});
