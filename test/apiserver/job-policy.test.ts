@@ -1,0 +1,244 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { OPERATOR } from "#api/names.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
+import { backupJob, deletionJob } from "#backup/desired/job.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { backup, goodTarget } from "#kit/etcd-backup.ts";
+import { NAMESPACES } from "#kit/kinds.ts";
+import { install } from "#kit/webhooks-apiserver.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { type Draft, EVENTS, JOBS, type Job, type KubeObject, resource } from "#kube/kinds.ts";
+import { jobValidations } from "../../scripts/job-policy.ts";
+import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+
+// Whoever may make Jobs may run anything. What the operator's account may make of them is asked of a real API server, with the manifests
+// that are shipped.
+
+const OPTIONS = { signal: new AbortController().signal };
+const namespace = "foo";
+const IMAGE = "operator:test";
+
+let server: ApiServer;
+let admin: KubeClient;
+let operator: KubeClient;
+
+beforeAll(async () => {
+  server = await startApiServer(["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"]);
+  admin = server.client;
+  operator = await server.clientFor("operator");
+  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
+  for (const manifest of [...crdManifests(), ...operatorManifests(IMAGE)]) await install(admin, manifest);
+  await vi.waitFor(() => operator.list(ETCD_BACKUPS, { namespace }, OPTIONS), { timeout: 30_000 });
+  await vi.waitFor(
+    () =>
+      expect(made("probe", { spec: { suspend: true }, metadata: { ownerReferences: null } })).rejects.toThrow(OPERATOR),
+    { timeout: 30_000 },
+  );
+});
+afterAll(async () => await server?.stop());
+
+const ALL = {
+  source: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } },
+  encryption: { keySecret: { name: "key", key: "mine" } },
+};
+
+function draft(spec: object = {}): Draft<Job> {
+  const snapshot = backup({ stage: "new", spec });
+  return backupJob(snapshot, goodTarget(snapshot), IMAGE);
+}
+
+type Json = { [key: string]: unknown };
+
+/** A merge patch (RFC 7386), as far as tests need one; `containers` and `volumes` are of the one that is there. */
+function merged(to: unknown, change: unknown): unknown {
+  if (typeof change !== "object" || change === null || Array.isArray(change)) return change;
+  if (Array.isArray(to)) return to.map((each, n) => (n === 0 ? merged(each, change) : each));
+  const result: Json = { ...(to as Json) };
+  for (const [key, value] of Object.entries(change)) {
+    if (value === null) delete result[key];
+    else result[key] = merged(result[key] ?? {}, value);
+  }
+  return result;
+}
+
+async function made(name: string, change: object = {}, of = draft(), by = operator): Promise<Job> {
+  const job = merged({ ...of, metadata: { ...of.metadata, name } }, change) as Draft<Job>;
+  return await by.create(JOBS, job, OPTIONS);
+}
+
+let count = 0;
+const next = () => `job-${count++}`;
+
+function pod(spec: object): object {
+  return { spec: { template: { spec } } };
+}
+
+function agent(container: object): object {
+  return pod({ containers: container });
+}
+
+function secret(items: readonly object[], more: object = {}): object {
+  const sources = [{ secret: { name: "s", items, ...more } }];
+  return pod({ volumes: [{ name: "credentials", projected: { sources } }] });
+}
+
+describe("the operator makes", () => {
+  test.each([
+    ["the Job of a backup", draft()],
+    [
+      "the Job of a backup with everything",
+      draft({
+        ...ALL,
+        serviceAccountName: "backup",
+        activeDeadlineSeconds: 60,
+        resources: { limits: { memory: "1Gi" } },
+      }),
+    ],
+    ["the Job of a backup to a volume", draft({ destination: { volume: { claimName: "c" } } })],
+    ["the Job of a backup to a URL", draft({ destination: { url: { template: "gs://bb/k" } } })],
+    [
+      "the Job of a backup to Azure",
+      draft({ destination: { azure: { account: "acc", container: "con", credentials: { secretName: "a" } } } }),
+    ],
+    ["the Job of a deletion", deletionJob(backup(), goodTarget(backup()), IMAGE)],
+  ])("%s, and deletes it", async (_, of) => {
+    // biome-ignore format: a table
+    const { metadata } = await made(next(), {}, of);
+    await operator.delete(JOBS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
+  });
+
+  test("neither an EtcdBackup nor a change of one, but for its finalizers and its status", async () => {
+    const spec = { source: { clusterName: "my-etcd" }, destination: { s3: { bucket: "bb" } } };
+    const manifest = {
+      apiVersion: "etcd.improbable.io/v1beta1",
+      kind: "EtcdBackup",
+      metadata: { namespace, name: "b" },
+      spec,
+    };
+    await expect(operator.create(ETCD_BACKUPS, manifest as never, OPTIONS)).rejects.toMatchObject({
+      code: "KubeForbidden",
+    });
+    const live = await admin.create(ETCD_BACKUPS, manifest as never, OPTIONS);
+    await expect(operator.replace(ETCD_BACKUPS, live, OPTIONS)).rejects.toMatchObject({ code: "KubeForbidden" });
+    const finalizers = { metadata: { finalizers: ["etcdbackup.etcd.improbable.io/object-cleanup"] } };
+    const held = await operator.patch(ETCD_BACKUPS, live.metadata, finalizers, { ...OPTIONS, type: "merge" });
+    await operator.replace(
+      ETCD_BACKUPS,
+      { ...held, status: { phase: "Failed" } },
+      { ...OPTIONS, subresource: "status" },
+    );
+    const { uid } = live.metadata;
+    const gone = operator.delete(ETCD_BACKUPS, live.metadata, { ...OPTIONS, preconditions: { uid } });
+    await expect(gone).rejects.toMatchObject({ code: "KubeForbidden" });
+  });
+
+  test("a question about events of one object, in the words that the API server takes", async () => {
+    const query = { namespace, fieldSelector: "regarding.uid=abc,type=Warning" };
+    expect((await operator.list(EVENTS, query, OPTIONS)).items).toEqual([]);
+  });
+});
+
+const RUN = "run the agent of operator:test, and nothing else";
+const ENVIRONMENT = "is AGENT_TASK, which holds no secret, and nothing else";
+const MOUNTS = "mount claims, and of Secrets only keys that a backup needs";
+const NODE = "have nothing of their node, and no place or priority of their own";
+const PRIVILEGES = "do not gain privileges";
+const TOKEN = "get no token";
+const OWNER = "a Job of the operator belongs to an EtcdBackup";
+const CASES: readonly (readonly [what: string, change: object, says: string])[] = [
+  ["no label of a backup", { metadata: { labels: { "etcd.improbable.io/backup-name": null } } }, "which have the label etcd.improbable.io/backup-name"],
+  ["no label of the operator", { metadata: { labels: { "app.kubernetes.io/managed-by": null } } }, "nothing without the label"],
+  ["no owner", { metadata: { ownerReferences: null } }, OWNER],
+  ["an owner of another kind", { metadata: { ownerReferences: { kind: "EtcdPeer" } } }, OWNER],
+  ["an owner of another group", { metadata: { ownerReferences: { apiVersion: "v1", blockOwnerDeletion: false } } }, OWNER],
+  ["an owner that does not manage it", { metadata: { ownerReferences: { controller: false } } }, OWNER],
+  ["another image", agent({ image: "busybox" }), RUN],
+  ["another command", agent({ command: ["/usr/local/bin/node", "-e", "1"] }), RUN],
+  ["no command", agent({ command: null }), RUN],
+  ["arguments", agent({ args: ["--eval=1"] }), RUN],
+  ["a hook", agent({ lifecycle: { preStop: { exec: { command: ["a"] } } } }), RUN],
+  ["a probe", agent({ livenessProbe: { exec: { command: ["a"] } } }), RUN],
+  ["a second container", pod({ containers: [{ ...containerOf(draft()) }, { ...containerOf(draft()), name: "b" }] }), RUN],
+  ["a container that runs first", pod({ initContainers: [{ ...containerOf(draft()), name: "b" }] }), RUN],
+  ["a variable", agent({ env: [{ name: "NODE_OPTIONS", value: "--import=x" }] }), ENVIRONMENT],
+  ["a Secret in the environment", agent({ env: [{ name: "AGENT_TASK", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] }), ENVIRONMENT],
+  ["a whole Secret in the environment", agent({ envFrom: [{ secretRef: { name: "s" } }] }), ENVIRONMENT],
+  ["a whole Secret", secret([]), MOUNTS],
+  ["a Secret as it is", pod({ volumes: [{ name: "credentials", secret: { secretName: "s" } }] }), MOUNTS],
+  ["any key of a Secret", secret([{ key: "tls-key", path: "tls-key" }]), MOUNTS],
+  ["a key of a Secret under another name", secret([{ key: "tls.key", path: "password" }]), MOUNTS],
+  ["a token", pod({ volumes: [{ name: "credentials", projected: { sources: [{ serviceAccountToken: { path: "token" } }] } }] }), MOUNTS],
+  ["a path of the node", pod({ volumes: [{ name: "credentials", hostPath: { path: "/" } }] }), MOUNTS],
+  ["a driver's volume", pod({ volumes: [{ name: "credentials", csi: { driver: "d" } }] }), MOUNTS],
+  ["a token by default", pod({ automountServiceAccountToken: null }), TOKEN],
+  ["the network of the node", pod({ hostNetwork: true }), NODE],
+  ["the processes of the node", pod({ hostPID: true }), NODE],
+  ["the memory of the node", pod({ hostIPC: true }), NODE],
+  ["a place", pod({ nodeName: "node-1" }), NODE],
+  ["a priority", pod({ priorityClassName: "system-node-critical" }), NODE],
+  ["a port of the node", agent({ ports: [{ containerPort: 1, hostPort: 1 }] }), NODE],
+  ["a device", pod({ resourceClaims: [{ name: "d", resourceClaimName: "d" }] }), NODE],
+  ["privileges", agent({ securityContext: { allowPrivilegeEscalation: true } }), PRIVILEGES],
+  ["escalation by default", agent({ securityContext: { allowPrivilegeEscalation: null } }), PRIVILEGES],
+  ["a capability", agent({ securityContext: { capabilities: { add: ["NET_ADMIN"] } } }), PRIVILEGES],
+]; // biome-ignore format: a table
+
+function containerOf(job: Draft<Job>): object {
+  return job.spec?.template.spec?.containers[0] ?? {};
+}
+
+describe("the policy lets the operator make no Job with", () => {
+  test.each(CASES)("%s", async (_, change, says) => {
+    const answer = await made(next(), change).then(() => "it was made", String);
+    expect(answer).toContain(`ValidatingAdmissionPolicy '${OPERATOR}'`);
+    expect(answer).toContain(says);
+  });
+
+  test("and lets others make what they may", async () => {
+    for (const [, change] of CASES.filter(([what]) => ["another image", "no owner", "a whole Secret"].includes(what)))
+      await made(next(), change, draft(), admin);
+  });
+});
+
+describe("with every right that there is, the policy alone lets the operator", () => {
+  beforeAll(async () => {
+    const group = "rbac.authorization.k8s.io";
+    const binding = {
+      apiVersion: `${group}/v1`,
+      kind: "ClusterRoleBinding",
+      metadata: { name: "operator-may-everything" },
+      roleRef: { apiGroup: group, kind: "ClusterRole", name: "cluster-admin" },
+      subjects: [{ kind: "ServiceAccount", name: OPERATOR, namespace: "etcd-operator-system" }],
+    };
+    const bindings = resource<KubeObject>({
+      group,
+      version: "v1",
+      kind: "ClusterRoleBinding",
+      plural: "clusterrolebindings",
+      namespaced: false,
+    });
+    await admin.create(bindings, binding as unknown as Draft<KubeObject>, OPTIONS);
+    const own = await made(next());
+    const change = () => operator.patch(JOBS, own.metadata, { spec: { suspend: true } }, { ...OPTIONS, type: "merge" });
+    await vi.waitFor(() => expect(change()).rejects.toThrow("the operator changes no Job"), { timeout: 30_000 });
+  });
+
+  test("not change a Job, its own included", async () => {
+    const own = await made(next());
+    const change = operator.patch(JOBS, own.metadata, { spec: { suspend: true } }, { ...OPTIONS, type: "merge" });
+    await expect(change).rejects.toThrow("the operator changes no Job");
+  });
+
+  test("not delete somebody else's Job", async () => {
+    const labels = { "etcd.improbable.io/backup-name": null };
+    const { metadata } = await made(next(), { metadata: { labels, ownerReferences: null } }, draft(), admin);
+    const gone = operator.delete(JOBS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
+    await expect(gone).rejects.toThrow("which have the label etcd.improbable.io/backup-name");
+  });
+});
+
+test("each sentence of the policy refuses something here", () => {
+  const said = [...CASES.map(([, , says]) => says), "the operator changes no Job"];
+  const silent = jobValidations(IMAGE).filter(({ message }) => !said.some((says) => message.includes(says)));
+  expect(silent.map(({ message }) => message)).toEqual([]);
+});
