@@ -1,5 +1,12 @@
 import { customResourceDefinitions } from "#api/crd.ts";
-import { CLUSTER_ADMISSION, CLUSTER_ADMISSION_PATH, DRY_RUN_ANNOTATION, OPERATOR, WEBHOOKS } from "#api/names.ts";
+import {
+  CLUSTER_ADMISSION,
+  CLUSTER_ADMISSION_PATH,
+  DRY_RUN_ANNOTATION,
+  OPERATOR,
+  WAIVE_ANNOTATION,
+  WEBHOOKS,
+} from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import {
   CLUSTER_LEASE_NAMESPACE,
@@ -145,7 +152,7 @@ function webhookConfiguration(): Manifest {
 }
 
 /** Annotations that say something to the operator, and may say it wrongly. */
-const JUDGED = [DRY_RUN_ANNOTATION];
+const JUDGED = [DRY_RUN_ANNOTATION, WAIVE_ANNOTATION];
 
 function isOther(annotation: string): string {
   const of = (object: string) => `${object}.metadata.?annotations[?'${annotation}'].orValue('')`;

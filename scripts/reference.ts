@@ -8,6 +8,7 @@ import {
   PEER_REASONS,
   REASONS,
 } from "#api/conditions.ts";
+import { WAIVABLE } from "#api/waivers.ts";
 import { BACKUP_GUARDS } from "#backup/guards.ts";
 import { BACKUP_RULES } from "#backup/plan.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
@@ -37,6 +38,9 @@ function conditionsPage(): string {
     "What `status.conditions` of an object says: `type` is a question, `status` the answer, `reason` why. `kubectl explain etcdcluster.status.conditions.reason` says the same.",
     ...kind("EtcdCluster", CONDITION_TYPES, REASONS),
     ...kind("EtcdPeer", PEER_CONDITION_TYPES, PEER_REASONS),
+    "## What may be waived",
+    "The annotation `etcd.improbable.io/waive` of an EtcdCluster, such as `members-ready until 2026-11-22T12:00:00Z, members-healthy until 2026-11-22T12:00:00Z`, names checks for which the restarts of an update need not wait, each until a time with a zone. Nothing else can be waived.",
+    table(["check", "what an update waits for while it is not waived"], wordRows(WAIVABLE)),
     ...kind("EtcdBackup", BACKUP_CONDITION_TYPES, BACKUP_REASONS),
   );
 }

@@ -106,7 +106,7 @@ export const STORAGE_IS_FIXED = {
 };
 
 /** The values that a field may have, in the form that Kubernetes itself uses, which `kubectl explain` shows line by line. */
-function listed(meaning: string, values: Readonly<Record<string, string>>): string {
+export function listed(meaning: string, values: Readonly<Record<string, string>>): string {
   const lines = Object.entries(values).map(([value, sentence]) => ` - \`${value}\`: ${sentence}`);
   return [meaning, "", "Possible values:", ...lines].join("\n");
 }

@@ -102,6 +102,8 @@ export const BEYOND_V1ALPHA1_ANNOTATION = `${GROUP}/v1beta1`;
 
 /** On an EtcdCluster, with the value "true": the operator looks and tells, and changes nothing. */
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;
+/** On an EtcdCluster: which checks an update does not wait for, and until when; see waivers.ts. */
+export const WAIVE_ANNOTATION = `${GROUP}/waive`;
 
 /** The longest name of an EtcdBackup: its Job has the same one, which Kubernetes puts into a label of its pod. */
 export const MAX_BACKUP_NAME_LENGTH = 63;

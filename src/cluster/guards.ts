@@ -25,6 +25,7 @@ import { isDown } from "#cluster/standstill.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { isSurplusLearner } from "#cluster/surplus.ts";
 import { whyNoPathTo, whyNotBack, whyNotOlder } from "#cluster/version-path.ts";
+import { isWaived } from "#cluster/waivers.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { Draft, KubeObject } from "#kube/kinds.ts";
 
@@ -250,6 +251,7 @@ function whyNoTurn(snapshot: ClusterSnapshot, name: string): string | undefined 
 
 /** Says which other member does not do its part. */
 function down(snapshot: ClusterSnapshot, name: string): string | undefined {
+  if (isWaived(snapshot, "members-healthy")) return undefined; // a quorum has to be left all the same
   const [other] = othersDown(snapshot, name);
   return other === undefined ? undefined : `${other.name} does not do its part`;
 }

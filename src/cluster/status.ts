@@ -14,6 +14,7 @@ import { type KnownMember, knownMembers } from "#cluster/members.ts";
 import { type ClusterSnapshot, healthOf, identityOf, isQuiet, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { updateStatus } from "#cluster/update-status.ts";
+import { activeWaivers } from "#cluster/waivers.ts";
 import { compareVersions, isRelease, parseVersion } from "#etcd/version.ts";
 import { whyNotRunning } from "#kube/pod.ts";
 import { type Condition, withCondition } from "#runtime/conditions.ts";
@@ -42,6 +43,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
   const version = oldestVersion(members) ?? cluster.status?.version;
   const identity = identityOf(snapshot);
   const update = updateStatus(snapshot);
+  const waivers = activeWaivers(snapshot).map(({ check, untilMs }) => ({ check, until: rfc3339(untilMs) }));
   return {
     observedGeneration: cluster.metadata.generation ?? 0,
     replicas: snapshot.peers.length,
@@ -52,6 +54,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
     ...(version === undefined ? {} : { version, clusterVersion: minorOf(version) }),
     ...(identity === undefined ? {} : { identity }),
     ...(update === undefined ? {} : { update }),
+    ...(waivers.length === 0 ? {} : { waivers }),
     members,
     conditions: conditions({ snapshot, plan, members, own }),
   };

@@ -27,6 +27,7 @@ import { templateRefusals } from "#webhooks/checks/template.ts";
 import { topologyWarnings } from "#webhooks/checks/topology.ts";
 import { trialReplicaSet } from "#webhooks/checks/trial.ts";
 import { versionRefusals } from "#webhooks/checks/version.ts";
+import { waiverRefusals } from "#webhooks/checks/waivers.ts";
 import type { Webhook } from "#webhooks/server.ts";
 import { invalid, record, text } from "#webhooks/untrusted.ts";
 
@@ -107,6 +108,7 @@ async function findingsOf(
     refusals: [
       ...beyond.refusals,
       ...dryRunRefusals(cluster, before),
+      ...waiverRefusals(cluster, before),
       ...refusals,
       ...asked.flatMap((each) => each.refusals),
     ],

@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { conditionsSchema } from "#api/common-schema.ts";
+import { conditionsSchema, listed } from "#api/common-schema.ts";
 import { CONDITION_TYPES, PEER_CONDITION_TYPES, PEER_REASONS, REASONS } from "#api/conditions.ts";
 import { planSchema } from "#api/v1beta1/plan-schema.ts";
+import { WAIVABLE } from "#api/waivers.ts";
 
 const initialMemberSchema = z.object({
   name: z.string(),
@@ -75,6 +76,11 @@ export const updateSchema = z
   })
   .describe("Members are being restarted, one after another, with what the spec asks for; with OnDelete by people.");
 
+const waiverSchema = z.object({
+  check: z.string().describe(listed("The check that is waived.", WAIVABLE)),
+  until: z.string().meta({ format: "date-time" }).describe("When it is asked again."),
+});
+
 export const clusterStatusSchema = z
   .object({
     observedGeneration: z.number().int().optional(),
@@ -88,6 +94,10 @@ export const clusterStatusSchema = z
     identity: identitySchema.optional(),
     update: updateSchema.optional(),
     plan: planSchema.optional(),
+    waivers: z
+      .array(waiverSchema)
+      .optional()
+      .describe("The checks that an update does not wait for now, by the annotation etcd.improbable.io/waive."),
     members: z
       .array(memberStatusSchema)
       .optional()

@@ -2,9 +2,15 @@ import { isForming, isPaused, isQuiet } from "#cluster/snapshot.ts";
 import { changeReason, isChanging } from "./change.ts";
 import { blocked, missing } from "./hindrance.ts";
 import type { Case, Verdict } from "./verdict.ts";
+import { waiversText } from "./waivers.ts";
 
 /** Is the operator changing something, or waiting to? */
 export function progressing(given: Case): Verdict {
+  const verdict = judged(given);
+  return { ...verdict, message: `${verdict.message}${waiversText(given)}` };
+}
+
+function judged(given: Case): Verdict {
   const { snapshot, plan } = given;
   if (snapshot.cluster.metadata.deletionTimestamp !== undefined)
     return { status: "True", reason: "Deleting", message: "members are being stopped; claims are kept" };

@@ -43,6 +43,7 @@ import {
   upgradeIsIgnored,
   wordsRestart,
 } from "./rolling.ts";
+import { waiverIsIgnored } from "./waived.ts";
 
 /** Each under the name of what the operator would do wrong. */
 export const STORIES = {
@@ -86,6 +87,7 @@ export const STORIES = {
   pendingIsNotAsked,
   sidecarBlocksItsMend,
   illAgentBlocksTheRest,
+  waiverIsIgnored,
 };
 
 export type StoryName = keyof typeof STORIES;

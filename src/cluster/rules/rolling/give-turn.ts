@@ -12,6 +12,7 @@ import { isYoung } from "#cluster/standstill.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { awaitedText, waitingForDeletion } from "#cluster/update-status.ts";
 import { runningRevision } from "#cluster/versions.ts";
+import { waivedText, whyAwaited } from "#cluster/waivers.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
 
 /** Events tell when a pod goes; this is for those that never come, in milliseconds. */
@@ -42,12 +43,12 @@ export const giveTurn: ClusterRule = {
     const unfit = ownVoters(snapshot).find(
       (member) =>
         !isTakenBack &&
-        whyUnfit(snapshot, member) !== undefined &&
+        whyAwaited(snapshot, member) !== undefined &&
         !isMendedByTurn(snapshot, member) &&
         !(member.name === name && isSick(live)),
     );
     if (unfit !== undefined) {
-      const because = `${name} has its turn once ${unfit.name} ${whyUnfit(snapshot, unfit)}`;
+      const because = `${name} has its turn once ${unfit.name} ${whyAwaited(snapshot, unfit)}`;
       const unfitMs = unfitForMs(snapshot, unfit);
       return wait("give-turn", because, recheckMs(unfitMs, UNFIT), { warn: unfitMs >= snapshot.memberTimeoutMs });
     }
@@ -57,7 +58,7 @@ export const giveTurn: ClusterRule = {
     const whose = isOnDelete(snapshot)
       ? `the next pod of ${name} gets ${what}, when somebody deletes the one that runs`
       : `it is the turn of ${name}, which gets ${what}`;
-    const because = `${whose}; ${next.length - 1} more will follow`;
+    const because = `${whose}; ${next.length - 1} more will follow${waivedText(snapshot, name)}`;
     // Who has yet to restart, or does not come up, goes back to what it was well with.
     const isOnItsWay = hasTurn(snapshot, live) || isSick(live);
     const lastGood = (isOnItsWay ? live.spec.previous : undefined) ?? templateOf(live);

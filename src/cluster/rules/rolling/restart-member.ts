@@ -1,11 +1,11 @@
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { budgetSettled } from "#cluster/desired/disruption-budget.ts";
-import { whyUnfit } from "#cluster/fitness.ts";
 import { heirOf } from "#cluster/heir.ts";
 import { idOf, intendedPeers, type KnownMember, leaderOf, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
 import { isAboutToRestart, isMendedByTurn, isOutdated, isTemplateReady } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
+import { isWaived, waivedText, whyAwaited } from "#cluster/waivers.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
 
 /** Events tell when a ReplicaSet or a budget is seen; this is for those that never come, in milliseconds. */
@@ -34,9 +34,12 @@ export const restartMember: ClusterRule = {
       const sinceMs = snapshot.takenAtMs - Date.parse(refusal?.lastTransitionTime ?? "");
       return held(snapshot, because, { warn: sinceMs >= snapshot.memberTimeoutMs });
     }
-    if (!budgetSettled(snapshot)) return held(snapshot, "Kubernetes has yet to see that no member may be evicted now");
+    const isEvictable = !budgetSettled(snapshot);
+    if (isEvictable && !isWaived(snapshot, "evictions-held-back"))
+      return held(snapshot, "Kubernetes has yet to see that no member may be evicted now");
     const unfit = ownVoters(snapshot).find((other) => other.id !== member.id && isUnfit(snapshot, other));
-    if (unfit !== undefined) return held(snapshot, `${name} restarts once ${unfit.name} ${whyUnfit(snapshot, unfit)}`);
+    if (unfit !== undefined)
+      return held(snapshot, `${name} restarts once ${unfit.name} ${whyAwaited(snapshot, unfit)}`);
     const heir = heirOf(snapshot, member);
     // Only the leader itself can be asked to hand the lead over. When it gives no answer, it restarts all the same.
     const answers = snapshot.endpoints.get(name)?.is === "present";
@@ -44,14 +47,15 @@ export const restartMember: ClusterRule = {
       const because = `${name} leads and is about to restart; ${heir.name} takes over`;
       return step("restart-member", because, { do: "moveLeader", from: name, to: heir.name, id: idOf(heir) });
     }
-    const because = `${name} restarts with etcd ${peer.spec.version} as the spec has it by now`;
+    const waived = waivedText(snapshot, name, isEvictable);
+    const because = `${name} restarts with etcd ${peer.spec.version} as the spec has it by now${waived}`;
     return step("restart-member", because, { do: "restartPod", name, pod });
   },
 };
 
 /** Whether it takes part, and is not to be counted on before something else than its own turn helps it. Of those that take no part a guard tells. */
 function isUnfit(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return takesPart(snapshot, member) && whyUnfit(snapshot, member) !== undefined && !isMendedByTurn(snapshot, member);
+  return takesPart(snapshot, member) && whyAwaited(snapshot, member) !== undefined && !isMendedByTurn(snapshot, member);
 }
 
 /** Nothing else begins meanwhile, unless other members are wanted than there are: that must not depend on somebody else's write. */

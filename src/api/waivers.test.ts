@@ -1,0 +1,77 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { WAIVE_ANNOTATION } from "#api/names.ts";
+import { WAIVABLE, waiversIn } from "#api/waivers.ts";
+import { CLUSTER_GUARDS } from "#cluster/guards.ts";
+import { cluster } from "#kit/cluster.ts";
+
+function read(text: string) {
+  return waiversIn(cluster({ annotations: { [WAIVE_ANNOTATION]: text } }).cluster);
+}
+
+const NOON = "2026-11-22T12:00:00Z";
+const NOON_MS = Date.UTC(2026, 10, 22, 12);
+
+test("waivers: without the annotation there are none", () => {
+  expect(waiversIn(cluster().cluster)).toEqual({ waivers: [], refused: [] });
+});
+
+test("waivers: each has a name and an end, and several are separated by commas", () => {
+  const waivers = [
+    { check: "members-ready", until: NOON, untilMs: NOON_MS },
+    { check: "evictions-held-back", until: "2026-11-22T13:00:00.5+01:00", untilMs: NOON_MS + 500 },
+  ];
+  const text = ` members-ready  until ${NOON} ,evictions-held-back until 2026-11-22T13:00:00.5+01:00,`;
+  expect(read(text)).toEqual({ waivers, refused: [] });
+});
+
+describe("waivers: what is none is refused in words", () => {
+  const names = "what can is members-healthy, members-ready, members-caught-up, evictions-held-back";
+  const end =
+    "has no end; it must be members-ready until a time with a zone, such as members-ready until 2026-11-22T12:00:00Z";
+  const cases: readonly (readonly [string, string])[] = [
+    [
+      `keep-quorum until ${NOON}`,
+      `"keep-quorum" cannot be waived; ${names}: what protects data, the quorum or who is a member never is`,
+    ],
+    [`toString until ${NOON}`, `"toString" cannot be waived; ${names}`],
+    ["members-ready", `"members-ready" ${end}`],
+    ["members-ready until", `"members-ready until" ${end}`],
+    [`members-ready ${NOON}`, end],
+    [`members-ready till ${NOON}`, end],
+    [`members-ready until ${NOON} please`, end],
+    ["members-ready until 2026-11-22", end],
+    ["members-ready until 2026-11-22T12:00:00", end],
+    ["members-ready until 2026-13-22T12:00:00Z", end],
+    ["members-ready until tomorrow", end],
+  ];
+  test.each(cases)("%s", (text, why) => {
+    const { waivers, refused } = read(text);
+    expect([waivers.length, refused.length]).toEqual([0, 1]);
+    expect(refused[0]).toContain(why);
+  });
+
+  test("beside those that count", () => {
+    const { waivers, refused } = read(`version-path until ${NOON}, members-ready until ${NOON}`);
+    expect([waivers.length, refused.length]).toEqual([1, 1]);
+  });
+
+  test("a guard's name is on no list", () => {
+    const { waivers, refused } = read(CLUSTER_GUARDS.map(({ name }) => `${name} until ${NOON}`).join());
+    expect([waivers.length, refused.length]).toEqual([0, CLUSTER_GUARDS.length]);
+  });
+});
+
+test("waivers: whatever stands there, each part of it is a waiver or refused", () => {
+  const word = fc.constantFrom(...Object.keys(WAIVABLE), "until", NOON, "x", " ", ",");
+  fc.assert(
+    fc.property(
+      fc.array(word).map((words) => words.join(" ")),
+      (text) => {
+        const { waivers, refused } = read(text);
+        const parts = text.split(",").filter((part) => part.trim() !== "");
+        expect(waivers.length + refused.length).toBe(parts.length);
+      },
+    ),
+  );
+});

@@ -1,0 +1,172 @@
+import { describe, expect, test } from "vitest";
+import { WAIVE_ANNOTATION } from "#api/names.ts";
+import { progressing } from "#cluster/conditions/progressing.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
+import { cluster, NOW } from "#kit/cluster.ts";
+import { madeFrom, NEWER, saying, wanting, withPod, withTurn } from "#kit/cluster-rolling.ts";
+
+const SOON = "2026-01-01T12:00:01Z"; // one second after the snapshots were taken
+const OVER = "2026-01-01T12:00:00Z";
+
+/** The snapshot in which this is waived. */
+function waiving(snapshot: ClusterSnapshot, text: string): ClusterSnapshot {
+  const metadata = { ...snapshot.cluster.metadata, annotations: { [WAIVE_ANNOTATION]: text } };
+  return { ...snapshot, cluster: { ...snapshot.cluster, metadata } };
+}
+
+const NOT_READY = { status: { conditions: [{ type: "Ready", status: "False" }] } };
+
+/** An update of five that has yet to begin, in which my-etcd-1 is not as it should be. */
+const FIVE = wanting(NEWER, { replicas: 5 });
+const UNREADY = withPod(FIVE, "my-etcd-1", NOT_READY);
+const BEHIND = ["my-etcd-0", "my-etcd-2", "my-etcd-3", "my-etcd-4"].reduce(
+  (given, name) => saying(given, name, { raftIndex: 5_000, raftAppliedIndex: 5_000 }),
+  FIVE,
+);
+const DOWN = wanting(NEWER, { replicas: 5, down: ["my-etcd-1"] });
+
+function turned(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return withTurn(snapshot, "my-etcd-4");
+}
+
+function unsettled(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { budget } = snapshot;
+  return { ...snapshot, budget: { ...budget, status: { observedGeneration: 0 } } as typeof budget };
+}
+
+interface Case {
+  readonly name: string;
+  readonly given: ClusterSnapshot;
+  /** What helps, and what does not. */
+  readonly waiver: string;
+  /** Who speaks without it, and with it. */
+  readonly says: readonly [string, string];
+}
+
+describe("waivers: what an update does not wait for", () => {
+  const cases: readonly Case[] = [
+    {
+      name: "a pod that is not ready, for a turn",
+      given: UNREADY,
+      waiver: "members-ready",
+      says: ["wait give-turn", "step give-turn"],
+    },
+    {
+      name: "a pod that is not ready, for a restart",
+      given: turned(UNREADY),
+      waiver: "members-ready",
+      says: ["wait restart-member", "step restart-member"],
+    },
+    {
+      name: "a member that lags behind, for a turn",
+      given: BEHIND,
+      waiver: "members-caught-up",
+      says: ["wait give-turn", "step give-turn"],
+    },
+    {
+      name: "a member that lags behind, for a restart",
+      given: turned(BEHIND),
+      waiver: "members-caught-up",
+      says: ["wait restart-member", "step restart-member"],
+    },
+    {
+      name: "a member that is down, for a turn",
+      given: DOWN,
+      waiver: "members-healthy",
+      says: ["wait give-turn", "step give-turn"],
+    },
+    {
+      name: "a member that is down, for a restart",
+      given: turned(DOWN),
+      waiver: "members-healthy",
+      says: ["wait one-at-a-time", "step restart-member"],
+    },
+    {
+      name: "a budget that Kubernetes has yet to see",
+      given: unsettled(turned(FIVE)),
+      waiver: "evictions-held-back",
+      says: ["wait restart-member", "step restart-member"],
+    },
+  ];
+  const saidBy = (snapshot: ClusterSnapshot) => {
+    const plan = planCluster(snapshot);
+    return plan.next === "settled" ? "settled" : `${plan.next} ${plan.rule}`;
+  };
+  const because = (snapshot: ClusterSnapshot) => {
+    const plan = planCluster(snapshot);
+    return plan.next === "settled" ? "" : plan.because;
+  };
+  for (const { name, given, waiver, says } of cases) {
+    const others = ["members-healthy", "members-ready", "members-caught-up", "evictions-held-back"].filter(
+      (each) => each !== waiver,
+    );
+    test(name, () => {
+      expect(saidBy(given)).toBe(says[0]);
+      expect(saidBy(waiving(given, `${waiver} until ${SOON}`))).toBe(says[1]);
+    });
+    test(`${name}: its event tells by which waiver, and until when`, () => {
+      const all = [waiver, ...others].map((each) => `${each} until ${SOON}`).join();
+      for (const text of [`${waiver} until ${SOON}`, all])
+        expect(
+          because(waiving(given, text))
+            .split("; ")
+            .filter((part) => part.includes("waived")),
+        ).toEqual([`${waiver} is waived until ${SOON}`]);
+    });
+    test(`${name}: not when it is over`, () => expect(saidBy(waiving(given, `${waiver} until ${OVER}`))).toBe(says[0]));
+    test(`${name}: not by other waivers`, () => {
+      expect(saidBy(waiving(given, others.map((each) => `${each} until ${SOON}`).join()))).toBe(says[0]);
+    });
+  }
+
+  test("who needs two gets both", () => {
+    const both = withPod(BEHIND, "my-etcd-1", NOT_READY);
+    expect(saidBy(waiving(both, `members-ready until ${SOON}`))).toBe("wait give-turn");
+    const given = waiving(both, `members-ready until ${SOON},members-caught-up until ${SOON}`);
+    expect(because(given)).toMatch(/members-ready is waived until .*; members-caught-up is waived until/);
+  });
+
+  test("a waiver that nobody needs is not told", () => {
+    expect(because(waiving(FIVE, `members-ready until ${SOON}`))).toMatch(/; 4 more will follow$/);
+  });
+
+  test("a quorum stays, whatever is waived", () => {
+    const two = waiving(
+      wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }),
+      `members-healthy until ${SOON}`,
+    );
+    expect(saidBy(two)).toBe("wait restart-keeps-quorum");
+    expect(saidBy(turned(two))).toBe("wait restart-keeps-quorum");
+  });
+
+  test("nor is a pod that was made from nobody knows what", () => {
+    const given = waiving(madeFrom(FIVE, "my-etcd-1", undefined), `members-ready until ${SOON}`);
+    expect(saidBy(given)).toBe("wait give-turn");
+  });
+});
+
+describe("waivers: what is told of them", () => {
+  const status = (text: string, snapshot = cluster()) => clusterStatus(waiving(snapshot, text), { next: "settled" });
+  const message = (text: string) =>
+    progressing({ snapshot: waiving(cluster(), text), plan: { next: "settled" }, members: [], own: [] }).message;
+
+  test("the status has those that count, with their end", () => {
+    const text = `members-ready until ${SOON}, members-healthy until ${OVER}, members-caught-up until 2026-01-01T14:00:00+01:00`;
+    expect(status(text).waivers).toEqual([
+      { check: "members-ready", until: SOON },
+      { check: "members-caught-up", until: "2026-01-01T13:00:00Z" },
+    ]);
+    expect(status(`members-ready until ${OVER}`)).not.toHaveProperty("waivers");
+    expect(NOW).toBe(Date.parse(OVER));
+  });
+
+  test("Progressing tells of them, and of what is ignored", () => {
+    expect(message(`members-ready until ${SOON}`)).toBe(`there is nothing to do; waived: members-ready until ${SOON}`);
+    expect(message(`members-ready until ${OVER}`)).toBe("there is nothing to do");
+    expect(message(`keep-quorum until ${SOON}`)).toMatch(
+      /^there is nothing to do; etcd\.improbable\.io\/waive is ignored: "keep-quorum" cannot be waived; what can is/,
+    );
+  });
+});

@@ -1,0 +1,30 @@
+import { describe, expect, test } from "vitest";
+import { WAIVE_ANNOTATION } from "#api/names.ts";
+import { cluster } from "#kit/cluster.ts";
+import { waiverRefusals } from "#webhooks/checks/waivers.ts";
+
+const END = "until 2026-11-22T12:00:00Z";
+
+function waiving(text: string) {
+  return cluster({ annotations: { [WAIVE_ANNOTATION]: text } }).cluster;
+}
+
+describe("waivers", () => {
+  const before = waiving(`keep-quorum ${END}`);
+  const cases = [
+    { name: "that are some", now: `members-ready ${END}`, before: cluster().cluster, refused: 0 },
+    { name: "of what protects data", now: `keep-quorum ${END}`, before: cluster().cluster, refused: 1 },
+    { name: "of what protects data, on a new cluster", now: `fence ${END}`, before: undefined, refused: 1 },
+    { name: "without an end, twice", now: "members-ready, members-healthy", before: cluster().cluster, refused: 2 },
+    { name: "that stood there before", now: `keep-quorum ${END}`, before, refused: 0 },
+    { name: "beside one that stood there before", now: `keep-quorum ${END}, fence ${END}`, before, refused: 1 },
+  ];
+  test.each(cases)("$name", ({ now, before: was, refused }) => {
+    const refusals = waiverRefusals(waiving(now), was);
+    expect(refusals).toHaveLength(refused);
+    for (const { field, message } of refusals)
+      expect(`${field}: ${message}`).toMatch(
+        /^metadata\.annotations\[etcd\.improbable\.io\/waive\]: "[^"]+" (cannot be waived|has no end); /,
+      );
+  });
+});
