@@ -1,10 +1,11 @@
+import { clientUrl } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
 import { withMembers } from "#cluster/forecast/model-etcd.ts";
 import { cleared, runningPod, takenOver } from "#cluster/forecast/model-pods.ts";
 import { idOf, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
 import { sickForMs, unfitForMs } from "#cluster/patience.ts";
-import { type ClusterSnapshot, peerNamed, urlOf } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, hostOf, peerNamed } from "#cluster/snapshot.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { needsHelp } from "#kube/pod.ts";
 
@@ -52,7 +53,7 @@ function withRunning(
   const { raftIndex } = furthest;
   const status = { ...own, isLearner, raftIndex, raftAppliedIndex: raftIndex };
   const listed = withMembers(snapshot, (members) =>
-    members.map((each) => (each.id === id ? { ...each, name, clientUrls: [urlOf(snapshot, name)] } : each)),
+    members.map((each) => (each.id === id ? { ...each, name, clientUrls: [clientUrl(hostOf(snapshot, name))] } : each)),
   );
   return {
     ...listed,

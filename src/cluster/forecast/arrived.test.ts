@@ -1,0 +1,159 @@
+import { describe, expect, test } from "vitest";
+import {
+  CLEANUP_FINALIZER,
+  CLUSTER_LABEL,
+  FENCE,
+  INITIAL_CLUSTER_ANNOTATION,
+  QUARANTINE_FINALIZER,
+  REVISION_ANNOTATION,
+} from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
+import { arrived } from "#cluster/forecast/model-kubernetes.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { changedPeer, cluster, LATER_ID, sickFor, withArrival, withBudget } from "#kit/cluster.ts";
+import { listIn, stranger, withMember, withUnfencedPod } from "#kit/cluster-changes.ts";
+import { NEWER, saying, wanting, withCrashing, withoutPod, withPeer, withPod, withTurn } from "#kit/cluster-rolling.ts";
+import { isReady } from "#kube/pod.ts";
+
+const NAME = "my-etcd-1";
+const LOST = cluster({ down: [NAME] });
+
+function answer(snapshot: ClusterSnapshot, name = NAME) {
+  const said = arrived(snapshot).endpoints.get(name);
+  return said?.is === "present" ? said.value : undefined;
+}
+
+function pod(snapshot: ClusterSnapshot, name = NAME) {
+  return arrived(snapshot).pods.get(name);
+}
+
+function annotation(snapshot: ClusterSnapshot, key: string, name = NAME) {
+  return pod(snapshot, name)?.metadata.annotations?.[key];
+}
+
+describe("forecast: what happens by itself", () => {
+  test("nothing without a quorum, or when nobody answers", () => {
+    const outage = cluster({ down: ["my-etcd-0", NAME] });
+    expect(arrived(outage)).toBe(outage);
+    const mute = { ...cluster(), endpoints: new Map() };
+    expect(arrived(mute)).toBe(mute);
+  });
+
+  test("a ReplicaSet takes over what its EtcdPeer says, and a budget is counted", () => {
+    const given = withTurn(wanting(NEWER), NAME, NEWER, { isTakenOver: false });
+    const { budget } = withBudget(given);
+    const disruptedPods = { x: "2026-01-01T12:00:00Z" };
+    const unseen = { ...budget!, status: { observedGeneration: 0, disruptedPods } } as unknown as typeof budget;
+    const made = arrived({ ...given, budget: unseen });
+    expect(made.peers[1]?.status?.revision).toBe(revisionOf(NEWER));
+    expect(made.budget?.status).toEqual({ observedGeneration: 1, disruptedPods: {} });
+    expect(arrived({ ...given, budget: undefined }).budget).toBeUndefined();
+  });
+
+  test("a pod that is missing is made from what its EtcdPeer says, and runs", () => {
+    const given = withoutPod(withPeer(LOST, NAME, { spec: NEWER }), NAME);
+    expect(pod(given)?.metadata).toMatchObject({
+      ...{ namespace: "foo", name: NAME, creationTimestamp: "2026-01-01T12:00:00Z" },
+      labels: { [CLUSTER_LABEL]: "my-etcd" },
+    });
+    expect(annotation(given, REVISION_ANNOTATION)).toBe(revisionOf(NEWER));
+    expect(pod(given)?.status).toEqual({
+      phase: "Running",
+      conditions: [{ type: "Ready", status: "True" }],
+      containerStatuses: [{ name: "etcd", state: { running: {} } }],
+    });
+    expect(answer(given)).toMatchObject({ version: "3.6.17", isLearner: false });
+    expect(answer(given)?.memberId).toBe(listIn(given).members[1]?.id);
+  });
+
+  test("so is one that is being deleted", () => {
+    const given = withPod(LOST, NAME, { metadata: { uid: "old", deletionTimestamp: "2026-01-01T12:00:00Z" } });
+    expect(pod(given)?.metadata.uid).not.toBe("old");
+    expect(pod(given)?.metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  test("one that is there becomes ready, and stays what it is", () => {
+    expect(pod(LOST)?.metadata).toEqual(LOST.pods.get(NAME)?.metadata);
+    expect([isReady(LOST.pods.get(NAME)!), isReady(pod(LOST)!)]).toEqual([false, true]);
+    expect(answer(cluster())).toEqual({ ...answer(LOST), memberId: answer(cluster())?.memberId });
+  });
+
+  test("all have the same log as who has most", () => {
+    const given = saying(saying(LOST, "my-etcd-0", { raftIndex: 5 }), "my-etcd-2", {
+      raftIndex: 30,
+      raftAppliedIndex: 20,
+    });
+    for (const name of ["my-etcd-0", NAME, "my-etcd-2"])
+      expect(answer(given, name)).toMatchObject({ raftIndex: 30, raftAppliedIndex: 30 });
+  });
+
+  test("what a member has told of itself counts", () => {
+    expect(answer(saying(cluster(), NAME, { version: "3.6.2" }))?.version).toBe("3.6.2");
+  });
+
+  test("a pod hears that its member may not bootstrap, when it may not", () => {
+    expect(annotation(withUnfencedPod(cluster(), NAME), INITIAL_CLUSTER_ANNOTATION)).toBe(FENCE);
+    const learner = withArrival(cluster(), "my-etcd-3", "started");
+    expect(annotation(learner, INITIAL_CLUSTER_ANNOTATION, "my-etcd-3")).toBeUndefined();
+  });
+
+  test("a learner that may start tells who it is, and has no vote", () => {
+    const given = withArrival(cluster(), "my-etcd-3", "added");
+    const made = arrived(given);
+    expect(listIn(made).members[3]).toMatchObject({
+      name: "my-etcd-3",
+      clientUrls: ["http://my-etcd-3.my-etcd.foo.svc:2379"],
+    });
+    expect(
+      listIn(made)
+        .members.slice(0, 3)
+        .map(({ name }) => name),
+    ).toEqual(["my-etcd-0", NAME, "my-etcd-2"]);
+    expect(answer(given, "my-etcd-3")).toMatchObject({ memberId: BigInt(`0x${LATER_ID}`), isLearner: true });
+  });
+
+  test("nobody runs who may not, or is somebody else's", () => {
+    expect(pod(withArrival(cluster(), "my-etcd-3", "intended"), "my-etcd-3")).toBeUndefined();
+    expect(arrived(withMember(cluster(), stranger())).pods.size).toBe(3);
+    expect(answer(withPeer(LOST, NAME, { spec: { memberID: "abc" } }))).toBeUndefined();
+  });
+
+  test("EtcdPeers that are to go are gone, and their claims with them when they are to go, too", () => {
+    const going = (finalizers: readonly string[] | undefined) => {
+      const change = { deletionTimestamp: "2026-01-01T12:00:00Z", ...(finalizers === undefined ? {} : { finalizers }) };
+      const { peers, pods, endpoints, claims } = arrived(changedPeer(cluster(), NAME, change));
+      const names = peers.map(({ metadata }) => metadata.name);
+      return [names, [...pods.keys()], [...endpoints.keys()], claims.map(({ metadata }) => metadata.name)];
+    };
+    const left = ["my-etcd-0", "my-etcd-2"];
+    const all = ["my-etcd-0", NAME, "my-etcd-2"];
+    expect(going([CLEANUP_FINALIZER])).toEqual([left, left, left, left]);
+    expect(going([QUARANTINE_FINALIZER])).toEqual([left, left, left, all]);
+    expect(going(undefined)).toEqual([left, left, left, all]);
+  });
+});
+
+describe("forecast: what does not pass by itself", () => {
+  const cases = [
+    { name: "a container that ends again and again", given: withCrashing(LOST, NAME, 1_000), comes: false },
+    { name: "one that does so and answers", given: withCrashing(cluster(), NAME), comes: true },
+    { name: "silence for long", given: sickFor(LOST, NAME, 600_000), comes: false },
+    { name: "silence for nearly as long", given: sickFor(LOST, NAME, 599_999), comes: true },
+    {
+      name: "silence for long of one that gets a new pod",
+      given: withoutPod(sickFor(LOST, NAME, 600_000), NAME),
+      comes: true,
+    },
+  ];
+  test.each(cases)("$name", ({ given, comes }) => {
+    const made = pod(given);
+    expect(made !== given.pods.get(NAME)).toBe(comes);
+  });
+
+  test("to be unfit for long, although it takes part", () => {
+    const history = { ...sickFor(LOST, NAME, 0).histories.values().next().value!, unfitForMs: 600_000 };
+    const { id } = LOST.cluster.status!.identity!.initialMembers[1]!;
+    const given = { ...cluster(), histories: new Map([[id, history]]) };
+    expect(pod(given)).toBe(given.pods.get(NAME));
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, test } from "vitest";
+import { DRY_RUN_ANNOTATION } from "#api/names.ts";
+import { forecast } from "#cluster/forecast/forecast.ts";
+import { planStatus } from "#cluster/forecast/plan-status.ts";
+import { memberTimeoutMs, replaceAfterMs } from "#cluster/spec-times.ts";
+import { cluster, sickFor } from "#kit/cluster.ts";
+import { NEWER, wanting, withCanary } from "#kit/cluster-rolling.ts";
+
+// Longer ways: test/unit/forecast.test.ts. Here stands what is soon foretold.
+
+const ONE = { replicas: 1 };
+
+describe("forecast", () => {
+  test("of the only member's restart", () => {
+    const { steps, ...end } = forecast(wanting(NEWER, ONE));
+    expect(end).toEqual({ outcome: "Done", message: "there is nothing more to do then", restarts: ["my-etcd-0"] });
+    expect(steps?.map(({ rule, step, member }) => [rule, step, member])).toEqual([
+      ["give-turn", "replacePeer", "my-etcd-0"],
+      ["disruption-budget", "replaceBudget", undefined],
+      ["restart-member", "restartPod", "my-etcd-0"],
+      ["disruption-budget", "replaceBudget", undefined],
+    ]);
+    expect(steps?.[1]).not.toHaveProperty("member");
+  });
+
+  test("of nothing", () => {
+    expect(forecast(cluster(ONE))).toEqual({ outcome: "Done", message: "there is nothing more to do then" });
+  });
+
+  test("of what is refused alone, and beside something else", () => {
+    const refused = [{ rule: "no-version-path", message: expect.stringMatching(/^spec\.version is refused/) }];
+    const alone = forecast(cluster({ ...ONE, spec: { version: "3.5.35" } }));
+    expect(alone).toEqual({ outcome: "Refused", message: "nothing of it would be carried out", refused });
+    const beside = forecast(cluster({ ...ONE, spec: { version: "3.5.35", disruptionBudget: "None" } }));
+    expect(beside).toMatchObject({ outcome: "Done", refused, steps: [{ step: "deleteBudget" }] });
+  });
+
+  test("of a pause, and of a cluster that forms", () => {
+    expect(forecast(cluster({ ...ONE, spec: { paused: true } }))).toEqual({
+      outcome: "Waits",
+      message: "paused: nothing is changed while spec.paused is true",
+    });
+    expect(forecast(cluster({ ...ONE, stage: "new" })).outcome).toBe("Waits");
+  });
+
+  test("of a leader that hands over", () => {
+    const { steps } = forecast(cluster({ replicas: 2, leader: "my-etcd-1", spec: { replicas: 1 } }));
+    expect(steps?.find(({ step }) => step === "moveLeader")?.member).toBe("my-etcd-1");
+    expect(steps?.find(({ step }) => step === "removeMember")?.member).toBe("my-etcd-1");
+  });
+
+  test("of what nobody can tell: an update that is about to stop", () => {
+    const tried = sickFor(withCanary(wanting(NEWER), "my-etcd-2"), "my-etcd-2", 600_000);
+    expect(forecast(tried)).toMatchObject({
+      outcome: "Unforeseen",
+      message: "what becomes of stopUpdate cannot be foretold",
+      steps: [{ rule: "stop-update", member: "my-etcd-2" }],
+    });
+  });
+});
+
+describe("status.plan", () => {
+  const asking = (text: string, given = {}) =>
+    cluster({ ...ONE, ...given, annotations: { [DRY_RUN_ANNOTATION]: text } });
+
+  test("answers what is asked, of the edit and not of the spec", () => {
+    expect(planStatus(cluster(ONE))).toBeUndefined();
+    expect(planStatus(asking("{}", { deleting: true }))).toBeUndefined();
+    expect(planStatus(asking('{"version":"3.6.17"}'))).toEqual({
+      edit: '{"version":"3.6.17"}',
+      ...forecast(wanting(NEWER, ONE)),
+    });
+  });
+
+  test("says what is no edit, and repeats so much of it", () => {
+    const plan = planStatus(asking("x".repeat(1_001)));
+    expect(plan).toEqual({ edit: "x".repeat(1_000), outcome: "Refused", message: expect.any(String) });
+    expect(plan?.message).toMatch(/^metadata\.annotations\[etcd\.improbable\.io\/dry-run\]: it is "x/);
+  });
+});
+
+test("what a cluster says of its times counts before what the operator was told", () => {
+  const spec = cluster().cluster.spec;
+  const of = (value: string) => replaceAfterMs({ ...spec, replacement: { after: value } }, 7);
+  expect([replaceAfterMs(spec, 7), replaceAfterMs({ ...spec, replacement: {} }, 7)]).toEqual([7, 7]);
+  expect([of("1m"), of("Never"), of("soon")]).toEqual([60_000, Number.POSITIVE_INFINITY, 7]);
+  expect(memberTimeoutMs(spec, 7)).toBe(7);
+  expect(memberTimeoutMs({ ...spec, updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } }, 7)).toBe(60_000);
+});

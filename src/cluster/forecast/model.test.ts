@@ -1,0 +1,148 @@
+import { describe, expect, test } from "vitest";
+import { CLEANUP_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { present } from "#base/observed.ts";
+import { headlessService } from "#cluster/desired/services.ts";
+import { after } from "#cluster/forecast/model.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { hexOf, memberId, memberIdFromHex } from "#etcd/types.ts";
+import { cluster, unpublished, withArrival, withRemoval } from "#kit/cluster.ts";
+import { listIn, withAlarms } from "#kit/cluster-changes.ts";
+import { NEWER, withPeer } from "#kit/cluster-rolling.ts";
+
+const GIVEN = cluster();
+const [FIRST, , THIRD] = GIVEN.peers;
+const ID = (n: number) => memberIdFromHex(GIVEN.cluster.status!.identity!.initialMembers[n]!.id);
+
+function did(step: ClusterStep, given: ClusterSnapshot = GIVEN): ClusterSnapshot {
+  const made = after(given, step);
+  if (made === undefined) throw new Error(`${step.do} was not foretold`);
+  return made;
+}
+
+function answer({ endpoints }: ClusterSnapshot, name: string) {
+  const said = endpoints.get(name);
+  return said?.is === "present" ? said.value : undefined;
+}
+
+describe("forecast: what a step makes of the world", () => {
+  test("who has joined is on record, and nobody else", () => {
+    const given = cluster({ stage: "starting" });
+    const made = did({ do: "recordJoined", names: ["my-etcd-1"] }, given);
+    expect(made.cluster.status?.identity?.initialMembers.map(({ joined }) => joined)).toEqual([false, true, false]);
+    expect(made.cluster.status?.identity?.clusterID).toBe(given.cluster.status?.identity?.clusterID);
+  });
+
+  test("nobody tells how a cluster begins, nor how an update stops", () => {
+    expect(after(GIVEN, { do: "stopUpdate", name: "my-etcd-1", message: "" })).toBeUndefined();
+    const { identity } = GIVEN.cluster.status!;
+    expect(after(GIVEN, { do: "recordIdentity", identity: identity! })).toBeUndefined();
+  });
+
+  test("each Service takes its own place", () => {
+    const bare = { ...GIVEN, headlessService: undefined, clientService: undefined };
+    const [headless, client] = [GIVEN.headlessService!, GIVEN.clientService!];
+    expect(did({ do: "createService", service: headlessService(GIVEN) }, bare)).toMatchObject({
+      headlessService: { metadata: { name: "my-etcd", uid: "foretold-Service-my-etcd" } },
+      clientService: undefined,
+    });
+    expect(did({ do: "createService", service: client }, bare)).toMatchObject({
+      headlessService: undefined,
+      clientService: { metadata: { name: "my-etcd-client" } },
+    });
+    const service = { ...client, spec: { ...client.spec, type: "NodePort" as const } };
+    const made = did({ do: "replaceService", live: client, service });
+    expect([made.clientService?.spec?.type, made.headlessService]).toEqual(["NodePort", headless]);
+    expect(made.clientService?.metadata.uid).toBe(client.metadata.uid);
+  });
+
+  test("a budget comes, changes and goes", () => {
+    const budget = GIVEN.budget!;
+    const live = { ...budget, status: { observedGeneration: 1 } } as typeof budget;
+    expect(did({ do: "createBudget", budget }, { ...GIVEN, budget: undefined }).budget?.spec).toEqual(budget.spec);
+    const changed = did({ do: "replaceBudget", live, budget: { ...budget, spec: { minAvailable: 3 } } }).budget;
+    expect([changed?.spec?.minAvailable, changed?.status?.observedGeneration]).toEqual([3, 1]);
+    expect(did({ do: "deleteBudget", live }).budget).toBeUndefined();
+  });
+
+  test("an EtcdPeer is made beside the others, and changed in its place", () => {
+    const peer = { ...FIRST!, metadata: { ...FIRST!.metadata, name: "my-etcd-3" } };
+    expect(did({ do: "createPeer", peer }).peers.map(({ metadata }) => metadata.name)).toEqual([
+      ...["my-etcd-0", "my-etcd-1", "my-etcd-2", "my-etcd-3"],
+    ]);
+    const { status: _, ...draft } = withPeer(GIVEN, "my-etcd-0", { spec: NEWER }).peers[0]!;
+    const live = withPeer(GIVEN, "my-etcd-0", { status: { revision: "x" } });
+    const made = did({ do: "replacePeer", live: live.peers[0]!, peer: draft }, live).peers;
+    expect(made.map(({ spec, status }) => [spec.version, status?.revision])).toEqual([
+      ["3.6.17", "x"],
+      ["3.6.16", undefined],
+      ["3.6.16", undefined],
+    ]);
+  });
+
+  test("why a member leaves is written down, and taken back", () => {
+    const marked = did({ do: "markRemoval", peer: THIRD!, removal: "scale-down" });
+    expect(marked.peers.map(({ metadata }) => metadata.annotations?.[REMOVAL_ANNOTATION])).toEqual([
+      ...[undefined, undefined, "scale-down"],
+    ]);
+    const peer = withRemoval(GIVEN, "my-etcd-2", "replacement").peers[2]!;
+    const back = did({ do: "markRemoval", peer, removal: undefined }, { ...GIVEN, peers: [peer] });
+    expect(back.peers[0]?.metadata.annotations).toEqual(THIRD!.metadata.annotations);
+  });
+
+  test("what becomes of the claim is written beside other finalizers, and then the EtcdPeer is to go", () => {
+    const peer = { ...THIRD!, metadata: { ...THIRD!.metadata, finalizers: ["mine"] } };
+    const given = { ...GIVEN, peers: [peer] };
+    const made = did({ do: "releaseClaim", peer, finalizer: CLEANUP_FINALIZER }, given).peers[0]!;
+    expect(made.metadata.finalizers).toEqual(["mine", CLEANUP_FINALIZER]);
+    expect(did({ do: "releaseClaim", peer: THIRD!, finalizer: "x" }).peers[2]?.metadata.finalizers).toEqual(["x"]);
+    expect(did({ do: "deletePeer", peer }, given).peers[0]?.metadata.deletionTimestamp).toBe("2026-01-01T12:00:00Z");
+  });
+
+  test("a member that restarts comes back with the release that its EtcdPeer says", () => {
+    const given = withPeer(GIVEN, "my-etcd-1", { spec: NEWER });
+    const made = did({ do: "restartPod", name: "my-etcd-1", pod: given.pods.get("my-etcd-1")! }, given);
+    expect([...made.pods.keys()]).toEqual(["my-etcd-0", "my-etcd-2"]);
+    expect([0, 1, 2].map((n) => answer(made, `my-etcd-${n}`)?.version)).toEqual(["3.6.16", "3.6.17", "3.6.16"]);
+  });
+
+  test("a learner is listed without a name, under an ID that nobody has", () => {
+    const first = did({ do: "addLearner", name: "my-etcd-3", peerUrl: "http://x:2380" });
+    const made = did({ do: "addLearner", name: "my-etcd-4", peerUrl: "http://y:2380" }, first);
+    expect(listIn(made).members.slice(3)).toEqual([
+      { id: 1n, name: "", peerUrls: ["http://x:2380"], clientUrls: [], isLearner: true },
+      { id: 2n, name: "", peerUrls: ["http://y:2380"], clientUrls: [], isLearner: true },
+    ]);
+    const { members: _, ...others } = GIVEN;
+    const unknown = { ...others, members: { is: "unknown", why: "" } } as const;
+    expect(did({ do: "addLearner", name: "my-etcd-3", peerUrl: "" }, unknown)).toBe(unknown);
+  });
+
+  test("one learner gets its vote", () => {
+    const two = withArrival(withArrival(GIVEN, "my-etcd-3", "synced"), "my-etcd-4", "synced");
+    const learners = listIn(two).members.map((member, n) => (n === 4 ? { ...member, id: memberId(7n) } : member));
+    const given = { ...two, members: present({ ...listIn(two), members: learners }) };
+    const made = did({ do: "promote", name: "my-etcd-4", id: memberId(7n) }, given);
+    expect(listIn(made).members.map(({ isLearner }) => isLearner)).toEqual([false, false, false, true, false]);
+  });
+
+  test("a member that is removed is listed no more, and gives no answer", () => {
+    const given = unpublished(GIVEN, "my-etcd-2");
+    const made = did({ do: "removeMember", name: "my-etcd-2", id: ID(2) }, given);
+    expect(listIn(made).members.map(({ name }) => name)).toEqual(["my-etcd-0", "my-etcd-1"]);
+    expect([made.endpoints.get("my-etcd-2")?.is, made.unpublished.size, made.pods.size]).toEqual(["unknown", 0, 3]);
+    expect(made.endpoints.get("my-etcd-1")).toBe(given.endpoints.get("my-etcd-1"));
+  });
+
+  test("an alarm of one member is lowered, and no other", () => {
+    const alarms = [0, 1].map((n) => ({ type: "CORRUPT", id: hexOf(ID(n)) }) as const);
+    const made = did({ do: "disarmAlarm", id: ID(1) }, withAlarms(GIVEN, ...alarms));
+    expect(answer(made, "my-etcd-2")?.alarms).toEqual([{ type: "CORRUPT", memberId: ID(0) }]);
+  });
+
+  test("all who answer follow another leader", () => {
+    const given = unpublished(GIVEN, "my-etcd-2");
+    const made = did({ do: "moveLeader", from: "my-etcd-0", to: "my-etcd-1", id: ID(1) }, given);
+    expect([0, 1, 2].map((n) => answer(made, `my-etcd-${n}`)?.leaderId)).toEqual([ID(1), ID(1), undefined]);
+  });
+});
