@@ -1,5 +1,5 @@
 import { WAIVE_ANNOTATION } from "#api/names.ts";
-import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { KubeObject } from "#kube/kinds.ts";
 
 // What is a waiver?
 //   kubectl annotate etcdcluster my-etcd etcd.improbable.io/waive="members-ready until 2026-11-22T12:00:00Z"
@@ -33,7 +33,7 @@ export interface Waivers {
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** What people have waived, whether or not its time is over. Takes any text, and never throws. */
-export function waiversIn({ metadata }: Pick<EtcdCluster, "metadata">): Waivers {
+export function waiversIn({ metadata }: Pick<KubeObject, "metadata">): Waivers {
   const text = metadata.annotations?.[WAIVE_ANNOTATION] ?? "";
   const parts = String(text)
     .split(",")

@@ -30,7 +30,8 @@ function whyAwaitedBut(
   waived: readonly Waivable[],
 ): string | undefined {
   const why = whyUnfit(snapshot, member);
-  if (why === undefined) return undefined;
+  // Of another snapshot all would have to be worked out anew.
+  if (why === undefined || waived.length === 0) return why;
   if (!isHealthy(snapshot, member)) return waived.includes("members-healthy") ? undefined : why;
   return whyUnfit(asWaived(snapshot, member, waived), member);
 }

@@ -23,6 +23,15 @@ describe("forecast", () => {
     expect(steps?.[1]).not.toHaveProperty("member");
   });
 
+  test("of so many steps and no more", () => {
+    expect(forecast(wanting(NEWER, ONE), 2)).toMatchObject({
+      outcome: "Unforeseen",
+      message: "no end in sight after 2 steps",
+      steps: [{ step: "replacePeer" }, { step: "replaceBudget" }],
+    });
+    expect(forecast(wanting(NEWER, ONE), 4).steps).toHaveLength(4);
+  });
+
   test("of nothing", () => {
     expect(forecast(cluster(ONE))).toEqual({ outcome: "Done", message: "there is nothing more to do then" });
   });

@@ -14,14 +14,14 @@ const MOST_STEPS = 200;
 export type Forecast = Omit<PlanStatus, "edit">;
 type Step = NonNullable<PlanStatus["steps"]>[number];
 
-/** Runs the plan forward against the model, step by step. Pure, and never throws. */
-export function forecast(snapshot: ClusterSnapshot): Forecast {
+/** Runs the plan forward against the model, step by step. Pure, and never throws. @param most steps that are foretold */
+export function forecast(snapshot: ClusterSnapshot, most = MOST_STEPS): Forecast {
   if (isForming(snapshot))
     return { outcome: "Waits", message: "nothing can be foretold before the cluster has formed" };
   const first = planCluster(snapshot);
   const steps: Step[] = [];
   let now = looked(snapshot);
-  while (steps.length < MOST_STEPS) {
+  while (steps.length < most) {
     const plan = planCluster(now);
     if (plan.next !== "step") return told(first, steps, plan);
     const { rule, because } = plan;
@@ -31,7 +31,7 @@ export function forecast(snapshot: ClusterSnapshot): Forecast {
     if (next === undefined) return told(first, steps, `what becomes of ${plan.step.do} cannot be foretold`);
     now = looked(next);
   }
-  return told(first, steps, `no end in sight after ${MOST_STEPS} steps`);
+  return told(first, steps, `no end in sight after ${most} steps`);
 }
 
 /** The world at the next look, with the status that the operator has written meanwhile. */

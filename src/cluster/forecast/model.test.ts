@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { CLEANUP_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { present } from "#base/observed.ts";
 import { headlessService } from "#cluster/desired/services.ts";
-import { after } from "#cluster/forecast/model.ts";
+import { after as afterStep } from "#cluster/forecast/model.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { hexOf, memberId, memberIdFromHex } from "#etcd/types.ts";
@@ -15,7 +15,7 @@ const [FIRST, , THIRD] = GIVEN.peers;
 const ID = (n: number) => memberIdFromHex(GIVEN.cluster.status!.identity!.initialMembers[n]!.id);
 
 function did(step: ClusterStep, given: ClusterSnapshot = GIVEN): ClusterSnapshot {
-  const made = after(given, step);
+  const made = afterStep(given, step);
   if (made === undefined) throw new Error(`${step.do} was not foretold`);
   return made;
 }
@@ -34,9 +34,9 @@ describe("forecast: what a step makes of the world", () => {
   });
 
   test("nobody tells how a cluster begins, nor how an update stops", () => {
-    expect(after(GIVEN, { do: "stopUpdate", name: "my-etcd-1", message: "" })).toBeUndefined();
+    expect(afterStep(GIVEN, { do: "stopUpdate", name: "my-etcd-1", message: "" })).toBeUndefined();
     const { identity } = GIVEN.cluster.status!;
-    expect(after(GIVEN, { do: "recordIdentity", identity: identity! })).toBeUndefined();
+    expect(afterStep(GIVEN, { do: "recordIdentity", identity: identity! })).toBeUndefined();
   });
 
   test("each Service takes its own place", () => {
