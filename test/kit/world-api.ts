@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { versionSchema } from "#api/common-schema.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
@@ -8,6 +9,7 @@ import type { Preconditions } from "#kube/client.ts";
 import {
   type AnyResource,
   type Draft,
+  JOBS,
   type KubeObject,
   keyOf,
   type ObjectMeta,
@@ -31,6 +33,9 @@ export const WORLD_KINDS: readonly AnyResource[] = [
   PERSISTENT_VOLUME_CLAIMS,
   REPLICA_SETS,
   PODS,
+  // Nobody makes any here; the operator's caches ask for them all the same.
+  ETCD_BACKUPS,
+  JOBS,
 ];
 
 /** Who writes: the operator under test, a person, or one of Kubernetes' own controllers. */
