@@ -26,7 +26,9 @@ const REASONS: Readonly<Record<string, StoreReason>> = {
 export function azureAnswer(thrown: unknown): Answer | undefined {
   if (!(thrown instanceof RestError)) return undefined;
   if (thrown.statusCode === undefined) return networkFailure(thrown) ?? unsent(thrown);
-  const { code = "", statusCode } = thrown;
+  const { statusCode } = thrown;
+  // The answer to HEAD has no body: the code stands in a header alone.
+  const code = thrown.code ?? thrown.response?.headers.get("x-ms-error-code") ?? "";
   const [sentence = ""] = thrown.message.split("\n");
   return { reason: REASONS[code] ?? reasonOfStatus(statusCode), text: `${code} (HTTP ${statusCode}): ${sentence}` };
 }
