@@ -96,6 +96,14 @@ describe("a task", () => {
     assert.match(await failure(backup, AbortSignal.abort()), /^Stopped: /);
   });
 
+  test("that breaks because it is stopped says so, whatever breaks", async () => {
+    const stop = new AbortController();
+    const keyFile = join(home, "key-of-the-stopped");
+    const running = failure({ ...backup, encryption: { keyFile } }, stop.signal);
+    stop.abort();
+    assert.match(await running, /^Stopped: .*ENOENT/);
+  });
+
   test("from an etcd that is not there names it", async () => {
     assert.match(await failure(backup), /^SourceUnreachable: .*127\.0\.0\.1:1/);
     assert.deepEqual(
