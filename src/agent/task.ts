@@ -13,6 +13,9 @@ export const PROGRESS_PATH = "/progress";
 /** Where the agent leaves its AgentReport as JSON; the kubelet shows it as the container's termination message. */
 export const REPORT_FILE = "/dev/termination-log";
 
+/** With this the process ends when another attempt would end like it; a Job can look at nothing else before it makes one. */
+export const NO_RETRY_EXIT_CODE = 2;
+
 /** Where the agent's bundle lies in the operator's image. */
 export const AGENT_PROGRAM = "/app/agent.mjs";
 

@@ -62,7 +62,7 @@ test.each([
   ],
   [
     { volume: { claimName: "c", path: "p" } },
-    { location: { store: "volume", path: "/volume/p" }, key: KEY, url: `volume://c/p/${KEY}`, claimName: "c" },
+    { location: { store: "volume", path: "/volume" }, key: `p/${KEY}`, url: `volume://c/p/${KEY}`, claimName: "c" },
   ],
   [
     { url: { template: "s3://bb/{{ .Namespace }}/{{.Name}}/{{- .UID -}}/{{ .CreationTimestamp }}.db?region=eu-1" } },

@@ -41,11 +41,10 @@ export function targetOf(snapshot: BackupSnapshot): Target | string {
     return target(snapshot, { store: "azure", account, container, ...given({ endpoint }) }, azure);
   }
   if (volume !== undefined) {
+    // The path is a part of the key: directories of keys are made when they are missing.
     const { claimName, path } = volume;
-    const location = { store: "volume" as const, path: path === undefined ? VOLUME_MOUNT : `${VOLUME_MOUNT}/${path}` };
-    const key = keyOf(snapshot, undefined);
-    const place = [claimName, path, key].filter((part) => part !== undefined).join("/");
-    return { location, key, url: `volume://${place}`, claimName };
+    const key = keyOf(snapshot, path);
+    return { location: { store: "volume", path: VOLUME_MOUNT }, key, url: `volume://${claimName}/${key}`, claimName };
   }
   if (url !== undefined) return urlTarget(snapshot, url);
   return "spec.destination is empty; it must have exactly one of s3, gcs, azure, volume and url";

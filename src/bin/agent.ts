@@ -1,11 +1,11 @@
 import { parseArgs } from "node:util";
 import { runAgent } from "#agent/run.ts";
-import { PROGRESS_PORT, REPORT_FILE, TASK_VARIABLE } from "#agent/task.ts";
+import { NO_RETRY_EXIT_CODE, PROGRESS_PORT, REPORT_FILE, TASK_VARIABLE } from "#agent/task.ts";
 import { systemClock } from "#base/clock.ts";
 import { createLog } from "#base/log.ts";
 
 // The process of the agent, in a Job that the operator makes: one task from the environment, one report, and the end.
-// Exit code 0: done; 1: not. Where the report lies and where progress is served are flags for tests; a pod has both at hand.
+// Exit code 0: done; 1: not, and another attempt may succeed; 2: not, and none would. Where the report lies and where progress is served are flags for tests; a pod has both at hand.
 
 const { values } = parseArgs({
   options: {
@@ -24,4 +24,4 @@ const report = await runAgent({
   log: createLog("info"),
 });
 // Nobody uses the connections that are still open any more.
-process.exit(report.ok ? 0 : 1);
+process.exit(report.ok ? 0 : report.retry ? 1 : NO_RETRY_EXIT_CODE);

@@ -1,10 +1,14 @@
+import { readdir } from "node:fs/promises";
 import { CredentialsDirectory } from "./credentials.ts";
 import { checkLocation, type StoreLocation } from "./location.ts";
 import { PATIENCE, type Patience } from "./patience.ts";
 import type { ObjectStore } from "./store.ts";
 
 export interface OpenOptions {
-  /** Where a Secret with credentials is mounted. Without it, the libraries find what the pod was given, such as a web identity. */
+  /**
+   * Where a Secret with credentials is mounted. Without it, or when nothing is in it, the libraries find what the pod was given, such as a web
+   * identity.
+   */
   readonly credentialsDir?: string;
   readonly patience?: Patience;
 }
@@ -16,7 +20,7 @@ export interface OpenOptions {
 export async function openStore(location: StoreLocation, options: OpenOptions = {}): Promise<ObjectStore> {
   checkLocation(location);
   const patience = options.patience ?? PATIENCE;
-  const directory = options.credentialsDir === undefined ? undefined : new CredentialsDirectory(options.credentialsDir);
+  const directory = await credentialsIn(options.credentialsDir);
   switch (location.store) {
     case "s3": {
       const [{ S3Store }, { readS3Credentials }] = await Promise.all([import("./s3.ts"), import("./s3-config.ts")]);
@@ -38,4 +42,11 @@ export async function openStore(location: StoreLocation, options: OpenOptions = 
       return new VolumeStore(location, patience);
     }
   }
+}
+
+/** Of a Secret that may be missing, and is, the kubelet makes an empty directory; entries of its own begin with two dots. */
+async function credentialsIn(path: string | undefined): Promise<CredentialsDirectory | undefined> {
+  if (path === undefined) return undefined;
+  const entries = await readdir(path).catch(() => undefined); // who reads a file of it says what is wrong
+  return entries?.every((entry) => entry.startsWith("..")) === true ? undefined : new CredentialsDirectory(path);
 }

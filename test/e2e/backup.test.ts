@@ -128,7 +128,7 @@ describe("a backup to a volume", () => {
       jobName: "nightly",
       object: { etcdVersion: DEFAULT_VERSION, compression: "None", encrypted: false },
     });
-    expect(status?.objectURL).toBe(`volume://backups/nightly/${status?.objectKey}`);
+    expect(status?.objectURL).toBe(`volume://backups/${status?.objectKey}`);
     expect(Number(status?.object?.revision)).toBeGreaterThanOrEqual(revision);
     expect(Date.parse(status?.completionTime ?? "")).toBeGreaterThanOrEqual(Date.parse(status?.startTime ?? ""));
     expect(status?.conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`)).toEqual([
@@ -138,7 +138,7 @@ describe("a backup to a volume", () => {
     const { identity } = (await cluster.get()).status ?? {};
     expect(status?.object?.clusterID).toBe(identity?.clusterID);
 
-    const file = join(await folderOf("backups"), "nightly", status?.objectKey ?? "");
+    const file = join(await folderOf("backups"), status?.objectKey ?? "");
     const content = readFileSync(file);
     expect(content.length).toBe(status?.object?.bytes);
     expect(createHash("sha256").update(content).digest("hex")).toBe(status?.object?.sha256);
@@ -167,13 +167,13 @@ describe("a backup to a volume", () => {
 
   test("takes its object along, if it was asked to", async () => {
     const { status } = await read("nightly");
-    const file = join(await folderOf("backups"), "nightly", status?.objectKey ?? "");
+    const file = join(await folderOf("backups"), status?.objectKey ?? "");
     expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([true, true]);
     await cluster.kubectl("delete", "etcdbackup", "nightly", "--timeout=90s");
     expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([false, false]);
     const kept = (await read("other")).status?.objectKey ?? "";
     await cluster.kubectl("delete", "etcdbackup", "other", "--timeout=30s");
-    expect(existsSync(join(await folderOf("backups"), "nightly", kept))).toBe(true);
+    expect(existsSync(join(await folderOf("backups"), kept))).toBe(true);
   });
 
   test("waits for a Secret, says which, and goes on when it is there", async () => {
@@ -194,7 +194,7 @@ describe("a backup to a volume", () => {
     );
     const { status } = await until("locked", "Completed", 200_000);
     expect(status?.object).toMatchObject({ encrypted: true });
-    const file = join(await folderOf("backups"), "nightly", status?.objectKey ?? "");
+    const file = join(await folderOf("backups"), status?.objectKey ?? "");
     expect(readFileSync(file).subarray(0, 8).toString()).toBe("ECOSNAP1");
   });
 });

@@ -1,4 +1,4 @@
-import { AGENT_COMMAND, type AgentTask, PROGRESS_PORT, TASK_VARIABLE } from "#agent/task.ts";
+import { AGENT_COMMAND, type AgentTask, NO_RETRY_EXIT_CODE, PROGRESS_PORT, TASK_VARIABLE } from "#agent/task.ts";
 import { AGENT_CONTAINER, backupJobName, backupLabels, deletionJobName, OBJECT_KEY_ANNOTATION } from "#api/names.ts";
 import { ownedBy } from "#backup/desired/owned.ts";
 import { backupTask, deleteTask } from "#backup/desired/task.ts";
@@ -15,8 +15,6 @@ import type { Draft, Job } from "#kube/kinds.ts";
 const USER_ID = 65_532;
 /** Attempts after the first, with 10 s to 160 s between them; those that Kubernetes itself ends do not count. */
 const RETRIES = 4;
-/** With this the agent says that another attempt would end like it (src/agent). */
-const NO_RETRY_EXIT_CODE = 2;
 /** Until an upload that is broken off has been taken back, in seconds. */
 const GRACE_SECONDS = 30;
 

@@ -1,0 +1,29 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { openStore } from "./open.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "credentials-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const location = { store: "s3", bucket: "backups", region: "eu-1" } as const;
+
+function mounted(name: string, ...files: readonly string[]): string {
+  const path = join(folder, name);
+  mkdirSync(path);
+  for (const file of files) writeFileSync(join(path, file), "x");
+  return path;
+}
+
+test("a Secret that may be missing, and is, leaves the pod's own identity", async () => {
+  for (const path of [mounted("empty"), mounted("kubelet", "..data")])
+    await (await openStore(location, { credentialsDir: path })).close();
+});
+
+test("a Secret that has something else, or is not mounted, is no identity of the pod", async () => {
+  for (const path of [mounted("other", "ca.crt"), join(folder, "nowhere")]) {
+    const opened = openStore(location, { credentialsDir: path });
+    await expect(opened).rejects.toMatchObject({ reason: "WrongCredentials" });
+  }
+});
