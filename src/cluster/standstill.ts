@@ -29,12 +29,12 @@ export function isDown(snapshot: ClusterSnapshot, name: string): boolean {
   return waits || isStopped(pod, ETCD_CONTAINER) || (member !== undefined && hangs(snapshot, member));
 }
 
-/** Whether there is a quorum, and would be none without this voter: then it does its part, whatever is told of it. */
-function isNeeded(snapshot: ClusterSnapshot, { id, isLearner }: KnownMember): boolean {
+/** Whether there is a quorum, and would be none without this voter, which is not known to take part: then it does its part, whatever is told of it. */
+function isNeeded(snapshot: ClusterSnapshot, { isLearner }: KnownMember): boolean {
   if (snapshot.members.is !== "present" || isLearner) return false;
   const voters = votersOf(snapshot);
   // Somebody else's are not asked how they are.
-  const others = voters.filter((other) => other.id !== id && (!other.isOurs || takesPart(snapshot, other)));
+  const others = voters.filter((other) => !other.isOurs || takesPart(snapshot, other));
   return spareVoters(voters.length, others.length) < 0;
 }
 

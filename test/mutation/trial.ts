@@ -25,6 +25,8 @@ const MUTATED = [
   "version-path.ts",
   "downgrade.ts",
   "rolling.ts",
+  "fitness.ts",
+  "standstill.ts",
   "update-status.ts",
   "health-log.ts",
   "verdict.ts",

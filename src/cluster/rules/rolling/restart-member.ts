@@ -83,6 +83,6 @@ export function turnOrder(snapshot: ClusterSnapshot): readonly KnownMember[] {
     ownVoters(snapshot).filter(({ id }) => (id === leader?.id) === is),
   );
   const order = [...[...others].reverse(), ...lead];
-  const isMended = (member: KnownMember) => isMendedByTurn(snapshot, member);
-  return [...order.filter(isMended), ...order.filter((member) => !isMended(member))];
+  const place = (member: KnownMember) => (isMendedByTurn(snapshot, member) ? 0 : 1);
+  return order.sort((a, b) => place(a) - place(b));
 }

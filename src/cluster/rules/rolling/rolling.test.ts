@@ -722,6 +722,15 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "wait", warn: true },
     },
     {
+      name: "what else is told of it is not in the way",
+      given: withPeer(notTakenOver, "my-etcd-2", {
+        status: {
+          conditions: say("all is well", "StepRefused").conditions.map((each) => ({ ...each, type: "Other" })),
+        },
+      }),
+      says: { next: "wait", because: /to run next$/ },
+    },
+    {
       name: "what its pod is waiting for is not in the way",
       given: withPeer(notTakenOver, "my-etcd-2", { status: say("no node") }),
       says: { next: "wait", because: /to run next$/, warn: false },
