@@ -293,6 +293,24 @@ describe("a member that is to go back by a minor", () => {
       given: answering(settled, "3.5.30-ours", "3.6.16", "3.6.16"),
       why: "my-etcd-2 does not say that a downgrade to its minor is enabled",
     },
+    {
+      name: "can when it has never run, and nobody else runs what is newer",
+      given: ["my-etcd-0", "my-etcd-1", name].reduce(
+        (given, each) => unheard(withPeer(given, each, { spec: { version: "3.7.99" } }), each),
+        withEachMember(cluster(), () => ({ clientUrls: [] })),
+      ),
+      to: "3.6.17",
+      why: undefined,
+    },
+    {
+      name: "cannot when it has never run, and the others run what is newer",
+      given: unheard(
+        withPeer(answering(neverStarted, "3.7.1", "3.7.1", undefined), name, { spec: { version: "3.7.1" } }),
+        name,
+      ),
+      to: "3.6.17",
+      why: "the cluster runs 3.7.1, and nobody says that it runs 3.6",
+    },
     { name: "need not ask within its minor", given: settled, to: "3.6.1", why: undefined },
     { name: "nor for the next one", given: settled, to: "3.7.1", why: undefined },
   ];

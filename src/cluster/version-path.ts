@@ -39,12 +39,14 @@ export function isSpoken(snapshot: ClusterSnapshot, wanted: string): boolean {
 
 /**
  * Why this member cannot restart with this release, if that is of an older minor than what it has its data from. What it was given before,
- * and has not told that it runs, is not asked about.
+ * and has not told that it runs, is not asked about. Who has never run is as if made anew.
  */
 export function whyNotBack(snapshot: ClusterSnapshot, name: string, wanted: string): string | undefined {
-  const from = versionOfData(snapshot, name);
   const member = memberNamed(snapshot, name);
-  if (member === undefined || from === undefined || !isOlderMinor(wanted, from)) return undefined;
+  if (member === undefined) return undefined;
+  const from = versionOfData(snapshot, name);
+  if (from === undefined) return whyNotOlder(snapshot, wanted);
+  if (!isOlderMinor(wanted, from)) return undefined;
   return isSpoken(snapshot, wanted) ? undefined : whyNotConverted(snapshot, member, wanted);
 }
 
@@ -56,10 +58,10 @@ export function whyNotOlder(snapshot: ClusterSnapshot, wanted: string): string |
     : `the cluster runs ${newer}, and nobody says that it runs ${minorOf(wanted)}`;
 }
 
-/** The release that the member of this name has its data from. */
+/** The release that the member of this name has its data from; `undefined` when it has never run. */
 export function versionOfData(snapshot: ClusterSnapshot, name: string): string | undefined {
   const member = memberNamed(snapshot, name);
-  return member === undefined ? undefined : versionInUse(snapshot, member);
+  return member !== undefined && mayHaveData(snapshot, member) ? versionInUse(snapshot, member) : undefined;
 }
 
 /** The releases that voters say of themselves. One that has lost its leader still is what it says. */
@@ -73,7 +75,7 @@ const versionsSpoken = remembered((snapshot): readonly string[] =>
 /** The releases that members have their data from, or are just starting with. Who has never run has none. */
 export const versionsInUse = remembered((snapshot): readonly string[] => {
   const versions = knownMembers(snapshot)
-    .filter((member) => member.isOurs && (member.hasStarted || mayBeStarting(snapshot, member)))
+    .filter((member) => member.isOurs && mayHaveData(snapshot, member))
     .flatMap((member) => versionInUse(snapshot, member) ?? []);
   return [...new Set(versions)].sort();
 });
@@ -90,6 +92,7 @@ function versionInUse(snapshot: ClusterSnapshot, member: KnownMember): string | 
   return told;
 }
 
-function mayBeStarting(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return snapshot.pods.has(member.name) && !isStuck(snapshot, member);
+/** Whether it has run, or may be about to. */
+function mayHaveData(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return member.hasStarted || (snapshot.pods.has(member.name) && !isStuck(snapshot, member));
 }
