@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { parse } from "yaml";
 import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
@@ -167,6 +169,11 @@ describe("is refused, by field, value and what it may be:", () => {
     const spec = { source: { clusterURL: "http://a:2379" }, destination: { objectURLTemplate: "s3://b/{{ .Foo }}" } };
     await expect(made(spec, ALPHA)).rejects.toThrow("the template has {{ .Foo }}; it may have {{ .Namespace }}");
   });
+});
+
+test("the example is taken", async () => {
+  const { spec } = parse(readFileSync("examples/backup.yaml", "utf8")) as { spec: object };
+  expect((await made(spec)).spec).toMatchObject(spec);
 });
 
 test("afterwards nothing of the spec is changed, and the rest is", async () => {

@@ -28,6 +28,8 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
     rights: [
       "list etcdclusters.etcd.improbable.io",
       "list etcdpeers.etcd.improbable.io",
+      "list etcdbackups.etcd.improbable.io",
+      "list jobs.batch",
       "list pods",
       "list poddisruptionbudgets.policy",
       "list replicasets.apps",
@@ -37,7 +39,11 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
     test: "test/apiserver/cache.test.ts",
   },
   {
-    rights: ["update etcdclusters/finalizers.etcd.improbable.io", "update etcdpeers/finalizers.etcd.improbable.io"],
+    rights: [
+      "update etcdclusters/finalizers.etcd.improbable.io",
+      "update etcdpeers/finalizers.etcd.improbable.io",
+      "update etcdbackups/finalizers.etcd.improbable.io",
+    ],
     why: "asked for by the admission plugin OwnerReferencesPermissionEnforcement, which some distributions have on",
     test: "test/apiserver/admission-policy.test.ts",
   },
@@ -55,6 +61,11 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
     rights: ["update customresourcedefinitions/status.apiextensions.k8s.io"],
     why: "objects are stored anew once, after an upgrade from a release that stored another version",
     test: "test/apiserver/storage-migration.test.ts",
+  },
+  {
+    rights: ["get etcdbackups.etcd.improbable.io"],
+    why: "the operator looks twice before it makes a Job of a backup that is not new; and objects are stored anew after an upgrade",
+    test: "src/backup/act.test.ts",
   },
   {
     rights: ["get etcdclusters.etcd.improbable.io"],
