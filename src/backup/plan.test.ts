@@ -109,6 +109,11 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "lets go when the Job of its name is somebody else's", given: withJob(going({ stage: "succeeded", status: { phase: "BackingUp" } }), { ownerReferences: [] }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
   { name: "leaves somebody else's Job at work", given: withJob(going({ status: { phase: "BackingUp" } }), { ownerReferences: [] }), expect: "release-backup: releaseBackup" },
   { name: "lets go when its spec names no place", given: going({ stage: "new", spec: { destination: {} } }), expect: "release-backup: releaseBackup", because: "its spec names no place where an object could be" },
+  {
+    name: "leaves a deletion alone that nothing waits for any more",
+    given: later({ ...failedRemoval, backup: backup({ status: ENDED, deleting: true }).backup }, 20 * MINUTE),
+    expect: "settled",
+  },
   { name: "lets go when a person says so", given: { ...failedRemoval, ...backup({ spec: DELETE, deleting: true, held: true, annotations: KEEP }) }, expect: "release-backup: releaseBackup", because: 'keep-object is "true": the object stays' },
   { name: "lets go when there was never a Job", given: going({ stage: "new", status: { phase: "BackingUp" } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
   { name: "deletes the object of a Job that is gone", given: going({ stage: "new" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },

@@ -102,6 +102,18 @@ describe("while the Job is active, the verdict is BackingUp, because", () => {
     expect(verdictOf(withPods(agentPod(job, { phase: "Pending" }, {}))).message).toBe("pod is Pending");
   });
 
+  test.each([
+    ["ErrImagePull", "ImageUnavailable"],
+    ["ImagePullBackOff", "ImageUnavailable"],
+    ["InvalidImageName", "ImageUnavailable"],
+    ["ErrImageNeverPull", "ImageUnavailable"],
+    ["ImageInspectError", "ImageUnavailable"],
+    ["CreateContainerError", "PodPending"],
+  ])("the kubelet says %s", (waitsFor, reason) => {
+    const message = `container agent waits: ${waitsFor}`;
+    expect(verdictOf(pending({ waiting: { reason: waitsFor } }))).toEqual({ phase: "BackingUp", reason, message });
+  });
+
   test("the missing Secret may be any that the pod cannot do without", () => {
     const spec = {
       source: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } },

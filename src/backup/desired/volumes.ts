@@ -20,7 +20,7 @@ interface Mounted {
 /** Readable for the agent's group, and for nobody else. */
 const MODE = 0o440;
 
-/** By store: keys of the Secret with credentials that it must have, and that it may have. */
+/** By store: keys of the Secret with credentials that it must have, and that it may have. A volume is asked with none. */
 export const CREDENTIAL_KEYS: Readonly<
   Record<StoreLocation["store"], { must: readonly string[]; may: readonly string[] }>
 > = {
@@ -64,10 +64,8 @@ export function sourceVolumes({ backup }: BackupSnapshot): readonly Mounted[] {
 
 function credentialVolume({ secretName, isOptional }: Credentials, store: StoreLocation["store"]): Mounted {
   const { must, may } = CREDENTIAL_KEYS[store];
-  const parts = [
-    ...(must.length === 0 ? [] : [part(secretName, must, isOptional)]),
-    ...(may.length === 0 ? [] : [part(secretName, may, true)]),
-  ];
+  const needed = must.length === 0 ? [] : [part(secretName, must, isOptional)];
+  const parts = [...needed, part(secretName, may, true)];
   return secretVolume("credentials", MOUNTS.credentials, parts);
 }
 
