@@ -13,9 +13,9 @@ export interface Versitygw extends StoreServer {
   bucket(name: string): string;
 }
 
-/** versitygw, which speaks S3, over a folder. */
+/** versitygw, which speaks S3, over a folder. @param options.host where it listens; by default nobody but this machine reaches it */
 export async function startVersitygw(
-  options: { root?: string; virtualDomain?: string; tls?: { cert: string; key: string } } = {},
+  options: { host?: string; root?: string; virtualDomain?: string; tls?: { cert: string; key: string } } = {},
 ): Promise<Versitygw> {
   const { versitygw } = await ensureComponents(["versitygw"], (_sentence, work) => work(() => {}));
   const home = mkdtempSync(join(tmpdir(), "versitygw-"));
@@ -28,7 +28,7 @@ export async function startVersitygw(
     (port) => [
       versitygw,
       "--port",
-      `127.0.0.1:${port}`,
+      `${options.host ?? "127.0.0.1"}:${port}`,
       "--keep-alive",
       ...tls,
       ...domain,
