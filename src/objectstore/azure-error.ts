@@ -30,7 +30,9 @@ export function azureAnswer(thrown: unknown): Answer | undefined {
   // The answer to HEAD has no body: the code stands in a header alone.
   const code = thrown.code ?? thrown.response?.headers.get("x-ms-error-code") ?? "";
   const [sentence = ""] = thrown.message.split("\n");
-  return { reason: REASONS[code] ?? reasonOfStatus(statusCode), text: `${code} (HTTP ${statusCode}): ${sentence}` };
+  // The emulator has one code for who is unknown and who is not allowed.
+  const reason = /failed to authenticate/.test(sentence) ? "WrongCredentials" : REASONS[code];
+  return { reason: reason ?? reasonOfStatus(statusCode), text: `${code} (HTTP ${statusCode}): ${sentence}` };
 }
 
 function unsent(thrown: RestError): Answer {

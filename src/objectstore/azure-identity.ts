@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { systemClock } from "#base/clock.ts";
 import { StoreError, type StoreReason } from "./error.ts";
 import { networkFailure, textOf } from "./failure.ts";
 
@@ -24,7 +25,7 @@ export class AzureWorkloadIdentity {
     });
     const url = new URL(`${tenant}/oauth2/v2.0/token`, process.env.AZURE_AUTHORITY_HOST ?? PUBLIC_CLOUD);
     const answer = await ask(url, form);
-    return { token: answer.access_token, expiresOnTimestamp: Date.now() + answer.expires_in * 1000 };
+    return { token: answer.access_token, expiresOnTimestamp: systemClock.wallMs() + answer.expires_in * 1000 };
   }
 }
 

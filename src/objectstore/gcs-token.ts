@@ -1,6 +1,7 @@
+import { readFile } from "node:fs/promises";
 import {
   type AuthClient,
-  GoogleAuth,
+  Compute,
   gaxios,
   IdentityPoolClient,
   type IdentityPoolClientOptions,
@@ -11,6 +12,9 @@ import type { CredentialsDirectory } from "./credentials.ts";
 import { StoreError, type StoreReason } from "./error.ts";
 import { networkFailure } from "./failure.ts";
 
+// Why is the library's own search for an identity not used? It goes on to look for a project, which nobody needs: it runs programs,
+// and asks servers that are not there, for many seconds.
+
 /** What a mounted Secret holds for Google: the key of a service account, or how to come to a token in another way. */
 export type GCSCredentials = Readonly<Record<string, unknown>>;
 
@@ -20,14 +24,17 @@ const SCOPES = ["https://www.googleapis.com/auth/devstorage.read_write"];
 const FILE = "credentials.json in the Secret with the credentials";
 
 export async function readGCSCredentials(directory: CredentialsDirectory): Promise<GCSCredentials> {
-  const text = await directory.need("credentials.json");
+  return parsed(await directory.need("credentials.json"), FILE);
+}
+
+function parsed(text: string, file: string): GCSCredentials {
   try {
     const credentials: unknown = JSON.parse(text);
     if (typeof credentials === "object" && credentials !== null) return credentials as GCSCredentials;
   } catch {
     // What JSON.parse says repeats a part of the text.
   }
-  throw new StoreError("WrongCredentials", `${FILE} is no JSON object; it may be the key file of a service account`);
+  throw new StoreError("WrongCredentials", `${file} is no JSON object; it may be the key file of a service account`);
 }
 
 /** What never stands in a message: also a single line of a private key. */
@@ -42,7 +49,7 @@ export class GCSTokens {
   readonly #credentials: GCSCredentials | undefined;
   #client: AuthClient | undefined;
 
-  /** @param credentials undefined: what the library finds in its environment, such as a workload identity */
+  /** @param credentials undefined: what the pod was given, such as a workload identity */
   constructor(credentials: GCSCredentials | undefined) {
     this.#credentials = credentials;
   }
@@ -59,7 +66,7 @@ export class GCSTokens {
 }
 
 async function clientOf(credentials: GCSCredentials | undefined): Promise<AuthClient> {
-  if (credentials === undefined) return await new GoogleAuth({ scopes: SCOPES }).getClient();
+  if (credentials === undefined) return await clientOfPod();
   const text = (name: string): string => {
     const value = credentials[name];
     if (typeof value === "string" && value !== "") return value;
@@ -78,6 +85,19 @@ async function clientOf(credentials: GCSCredentials | undefined): Promise<AuthCl
   const kind = JSON.stringify(credentials.type);
   const kinds = '"service_account", "external_account" or "authorized_user"';
   throw new StoreError("WrongCredentials", `type in ${FILE} is ${kind}; it may be ${kinds}`);
+}
+
+/** What the pod was given: a file of that name, or a server of Google's beside it that knows the pod's service account. */
+async function clientOfPod(): Promise<AuthClient> {
+  const path = process.env.GOOGLE_APPLICATION_CREDENTIALS;
+  if (path === undefined || path === "") return new Compute({ scopes: SCOPES });
+  const text = await readFile(path, "utf8").catch((thrown) => {
+    throw new StoreError(
+      "WrongCredentials",
+      `GOOGLE_APPLICATION_CREDENTIALS is ${path}, which cannot be read: ${thrown.code}`,
+    );
+  });
+  return await clientOf(parsed(text, path));
 }
 
 /** Only names and sentences are taken from the answer: the request has the key's signature, and the answer may have a token. */

@@ -96,7 +96,7 @@ class Upload {
   }
 
   async #send(body: AsyncIterable<Uint8Array>): Promise<number> {
-    if ((await this.#orFailure(this.#writer.putID(this.#stop.signal))) !== undefined) throw this.#exists();
+    if ((await this.#orFailure(this.#thereBefore())) !== undefined) throw this.#exists();
     const parts = partsOf(body, this.#writer.partBytes, BUFFERS);
     try {
       for (;;) {
@@ -109,6 +109,16 @@ class Upload {
     } finally {
       // Without waiting: it answers only when the body does.
       parts.return().catch(() => {});
+    }
+  }
+
+  /** Who may only write cannot look: then the condition alone protects what is there. */
+  async #thereBefore(): Promise<string | undefined> {
+    try {
+      return await this.#writer.putID(this.#stop.signal);
+    } catch (thrown) {
+      if (thrown instanceof StoreError && thrown.reason === "AccessDenied") return undefined;
+      throw thrown;
     }
   }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type FileHandle, link, mkdir, open, readdir, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { systemClock } from "#base/clock.ts";
 import { StoreError } from "./error.ts";
 import type { Part } from "./parts.ts";
 import { type Requests, sendMs } from "./patience.ts";
@@ -138,7 +139,7 @@ export class VolumeWriter implements Writer {
     for (const name of await readdir(folder)) {
       const path = join(folder, name);
       const left = await stat(path).catch(() => undefined); // Somebody else was faster.
-      if (left === undefined || Date.now() - left.mtimeMs < LEFT_BEHIND_MS) continue;
+      if (left === undefined || systemClock.wallMs() - left.mtimeMs < LEFT_BEHIND_MS) continue;
       if (left.nlink === 1) await unlinkIfThere(metadataFile(this.#root, left.ino));
       await unlinkIfThere(path);
     }

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { ensureAzurite } from "#dev/azurite.ts";
-import { type StoreServer, startStoreServer } from "#kit/store-server.ts";
+import type { ServerTLS } from "#kit/server-tls.ts";
+import { type StoreServer, startStoreServer, temporaryDir } from "#kit/store-server.ts";
 
 /** What Azurite is told that its account is called and has as its key. */
 export const AZURE_ACCESS = {
@@ -11,10 +9,10 @@ export const AZURE_ACCESS = {
 };
 
 /** Azurite, the emulator of Azure Blob Storage, in memory of its own. */
-export async function startAzurite(): Promise<StoreServer> {
+export async function startAzurite(tls?: ServerTLS): Promise<StoreServer> {
   const main = await ensureAzurite((_sentence, work) => work(() => {}));
-  const home = mkdtempSync(join(tmpdir(), "azurite-"));
-  const server = await startStoreServer(
+  const home = temporaryDir("azurite");
+  return await startStoreServer(
     (port) => [
       process.execPath,
       main,
@@ -24,14 +22,9 @@ export async function startAzurite(): Promise<StoreServer> {
       "--skipApiVersionCheck",
       "--disableTelemetry",
       "--silent",
+      // Bearer tokens are taken over TLS alone, and looked at for what they are for, not for who signed them.
+      ...(tls === undefined ? [] : ["--cert", tls.cert, "--key", tls.key, "--oauth", "basic"]),
     ],
     { AZURITE_ACCOUNTS: `${AZURE_ACCESS.account}:${AZURE_ACCESS.key}` },
   );
-  return {
-    port: server.port,
-    async stop() {
-      await server.stop();
-      rmSync(home, { recursive: true });
-    },
-  };
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -70,9 +70,24 @@ async function listens(port: number): Promise<boolean> {
   return answer instanceof Response || answer.code !== "ECONNREFUSED";
 }
 
+const temporary = new Set<string>();
+
+/** For the end of a test file: a test runner's workers end without a word. */
+export function removeTemporaryDirs(): void {
+  for (const folder of temporary) rmSync(folder, { recursive: true, force: true });
+  temporary.clear();
+}
+
+/** A directory that stays until `removeTemporaryDirs`. */
+export function temporaryDir(name: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `${name}-`));
+  temporary.add(folder);
+  return folder;
+}
+
 /** A directory like a mounted Secret. */
 export function credentialsDir(files: Readonly<Record<string, string>>): string {
-  const folder = mkdtempSync(join(tmpdir(), "credentials-"));
+  const folder = temporaryDir("credentials");
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   return folder;
 }

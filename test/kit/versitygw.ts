@@ -1,8 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { ensureComponents } from "#dev/components.ts";
-import { type StoreServer, startStoreServer } from "#kit/store-server.ts";
+import { type StoreServer, startStoreServer, temporaryDir } from "#kit/store-server.ts";
 
 /** Who may do everything; long and odd enough to be found in a text that should not have it. */
 export const S3_ACCESS = { id: "AKIATESTTESTTESTTEST", secret: "s3+secret/of-the-tests/0123456789abcdefgh" };
@@ -18,7 +17,7 @@ export async function startVersitygw(
   options: { host?: string; root?: string; virtualDomain?: string; tls?: { cert: string; key: string } } = {},
 ): Promise<Versitygw> {
   const { versitygw } = await ensureComponents(["versitygw"], (_sentence, work) => work(() => {}));
-  const home = mkdtempSync(join(tmpdir(), "versitygw-"));
+  const home = temporaryDir("versitygw");
   const root = options.root ?? join(home, "buckets");
   const sidecar = join(home, "sidecar");
   for (const folder of [root, sidecar]) mkdirSync(folder, { recursive: true });
@@ -46,9 +45,6 @@ export async function startVersitygw(
       mkdirSync(join(root, name));
       return name;
     },
-    async stop() {
-      await server.stop();
-      rmSync(home, { recursive: true });
-    },
+    stop: () => server.stop(),
   };
 }

@@ -1,11 +1,13 @@
 import { BlobServiceClient, StorageSharedKeyCredential } from "@azure/storage-blob";
 import { afterAll } from "vitest";
 import { AZURE_ACCESS, startAzurite } from "#kit/azurite.ts";
-import { credentialsDir } from "#kit/store-server.ts";
+import { credentialsDir, removeTemporaryDirs } from "#kit/store-server.ts";
 import type { AzureLocation } from "#objectstore/location.ts";
 import { MIB } from "./bodies.ts";
 import { type Place, storeContract } from "./contract.ts";
 import { networkContract } from "./network.ts";
+
+afterAll(removeTemporaryDirs);
 
 const server = await startAzurite();
 afterAll(() => server.stop());

@@ -2,11 +2,13 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { startFakeGCS, startTokenServer, workloadIdentity } from "#kit/fake-gcs.ts";
 import { startGCSSessions } from "#kit/gcs-sessions.ts";
-import { credentialsDir } from "#kit/store-server.ts";
+import { credentialsDir, removeTemporaryDirs } from "#kit/store-server.ts";
 import type { GCSLocation } from "#objectstore/location.ts";
 import { MIB } from "./bodies.ts";
 import { type Place, storeContract } from "./contract.ts";
 import { networkContract } from "./network.ts";
+
+afterAll(removeTemporaryDirs);
 
 const SUBJECT = "token-of-a-service-account-of-the-tests";
 const [fake, tokens] = await Promise.all([startFakeGCS(), startTokenServer(SUBJECT)]);

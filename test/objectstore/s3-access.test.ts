@@ -1,16 +1,17 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmdirSync } from "node:fs";
+import { mkdirSync, rmdirSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { startForwardProxy } from "#kit/forward-proxy.ts";
-import { credentialsDir } from "#kit/store-server.ts";
+import { newServerTLS } from "#kit/server-tls.ts";
+import { credentialsDir, removeTemporaryDirs, temporaryDir } from "#kit/store-server.ts";
 import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/versitygw.ts";
 import type { S3Location } from "#objectstore/location.ts";
 import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
 import { IMPATIENT, never, openPlace, refused } from "./contract.ts";
-import { newServerTLS } from "./tls.ts";
+
+afterAll(removeTemporaryDirs);
 
 // What only S3 has: ways to be let in, and the errors of those who are not.
 
@@ -165,7 +166,7 @@ describe("S3 over TLS", async () => {
 });
 
 test("S3: a server whose disk is full says NoSpace, and nothing is there", async () => {
-  const root = join(mkdtempSync(join(tmpdir(), "full-")), "disk");
+  const root = join(temporaryDir("full"), "disk");
   mkdirSync(root);
   execFileSync("mount", ["-t", "tmpfs", "-o", "size=12m", "etcd-cluster-operator-test", root]);
   try {

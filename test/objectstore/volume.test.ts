@@ -1,12 +1,12 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll } from "vitest";
+import { removeTemporaryDirs, temporaryDir } from "#kit/store-server.ts";
 import { MIB } from "./bodies.ts";
 import { storeContract } from "./contract.ts";
 
-const root = mkdtempSync(join(tmpdir(), "volume-"));
-afterAll(() => rmSync(root, { recursive: true }));
+afterAll(removeTemporaryDirs);
+const root = temporaryDir("volume");
 
 let count = 0;
 

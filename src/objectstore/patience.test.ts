@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { StoreError, type StoreReason } from "./error.ts";
+import { translator } from "./failure.ts";
+import { PATIENCE, type Patience, Requests, sendMs } from "./patience.ts";
+
+const never = new AbortController().signal;
+
+/** What becomes of a request whose attempts end as told; the last outcome repeats. Each attempt takes `attemptMs`. */
+async function outcomeOf(
+  outcomes: readonly (StoreReason | "ok" | "hangs")[],
+  change: Partial<Patience> = {},
+  attemptMs = 0,
+) {
+  const clock = new FakeClock();
+  const requests = new Requests(
+    { ...PATIENCE, ...change },
+    translator([], () => undefined),
+    clock,
+  );
+  const atMs: number[] = [];
+  const sinceMs = clock.monotonicMs();
+  const made = requests.make("put a", 60_000, never, async () => {
+    atMs.push(clock.monotonicMs() - sinceMs);
+    const outcome = outcomes[Math.min(atMs.length, outcomes.length) - 1];
+    if (outcome === "hangs") return await new Promise<string>(() => {});
+    if (attemptMs > 0) await clock.sleep(attemptMs);
+    if (outcome === "ok") return "ok";
+    throw new StoreError(outcome ?? "Other", "no");
+  });
+  const ended = made.catch((thrown: StoreError) => thrown.reason);
+  await clock.advance(3_600_000);
+  return { outcome: await ended, attempts: atMs.length, atMs };
+}
+
+test.each(["WrongCredentials", "AccessDenied", "NoSuchBucket", "ObjectExists", "NoSpace", "TLS", "Other"] as const)(
+  "patience: %s does not pass by itself: one attempt",
+  async (reason) => {
+    expect(await outcomeOf([reason])).toMatchObject({ outcome: reason, attempts: 1 });
+  },
+);
+
+test("patience: what passes is attempted again, and the success is the outcome", async () => {
+  expect(await outcomeOf(["Unreachable", "Timeout", "ok"])).toMatchObject({ outcome: "ok", attempts: 3 });
+});
+
+test("patience: five attempts are made, with pauses that grow up to a bound, half of each at random", async () => {
+  const { outcome, attempts, atMs } = await outcomeOf(["Unreachable"]);
+  expect({ outcome, attempts }).toEqual({ outcome: "Unreachable", attempts: 5 });
+  const pauses = atMs.slice(1).map((each, index) => each - (atMs[index] ?? 0));
+  for (const [index, mostMs] of [1000, 2000, 4000, 8000].entries()) {
+    expect(pauses[index]).toBeGreaterThanOrEqual(mostMs / 2);
+    expect(pauses[index]).toBeLessThanOrEqual(mostMs);
+  }
+});
+
+test("patience: an attempt that hangs is ended by its deadline, and another one is made", async () => {
+  const { outcome, attempts, atMs } = await outcomeOf(["hangs", "ok"]);
+  expect({ outcome, attempts }).toEqual({ outcome: "ok", attempts: 2 });
+  expect(atMs[1]).toBeGreaterThanOrEqual(60_000);
+});
+
+test("patience: when all attempts hang, it is over after a bounded time: Timeout", async () => {
+  const { outcome, attempts, atMs } = await outcomeOf(["hangs"], { attempts: 100 });
+  expect({ outcome, attempts }).toEqual({ outcome: "Timeout", attempts: 5 });
+  expect(atMs.at(-1)).toBeLessThan(PATIENCE.giveUpMs);
+});
+
+test("patience: the caller's signal ends an attempt, and the pause after one", async () => {
+  for (const outcome of ["hangs", "Unreachable"] as const) {
+    const clock = new FakeClock();
+    const requests = new Requests(
+      { ...PATIENCE, attempts: 1000 },
+      translator([], () => undefined),
+      clock,
+    );
+    const controller = new AbortController();
+    let seen: AbortSignal | undefined;
+    const made = requests.make("put a", 60_000, controller.signal, (signal) => {
+      seen = signal;
+      if (outcome === "hangs") return new Promise(() => {});
+      return Promise.reject(new StoreError(outcome, "no"));
+    });
+    const ended = made.catch((thrown: StoreError) => `${thrown.reason}: ${thrown.message}`);
+    await clock.advance(500);
+    controller.abort();
+    expect(await ended).toBe("Aborted: put a: it was called off");
+    if (outcome === "hangs") expect(seen?.aborted).toBe(true);
+  }
+});
+
+test("patience: a part has time in proportion to its size", () => {
+  expect(sendMs(PATIENCE, 0)).toBe(60_000);
+  expect(sendMs(PATIENCE, 8 * 1024 ** 2)).toBe(60_000 + 128_000);
+});

@@ -1,0 +1,105 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, expect, onTestFinished, test } from "vitest";
+import { removeTemporaryDirs, temporaryDir } from "#kit/store-server.ts";
+import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
+import { IMPATIENT, never, openPlace, refused } from "./contract.ts";
+
+afterAll(removeTemporaryDirs);
+
+const OPTIONS = { signal: never };
+const open = (path: string) => openPlace({ location: { store: "volume", path } }, IMPATIENT);
+const incomplete = (root: string) => readdirSync(join(root, ".objectstore", "incomplete"));
+const metadata = (root: string) => readdirSync(join(root, ".objectstore", "metadata"));
+
+/** A file system of its own. */
+function mounted(options: string): string {
+  const root = join(temporaryDir("mounted"), "disk");
+  mkdirSync(root);
+  execFileSync("mount", ["-t", "tmpfs", "-o", options, "etcd-cluster-operator-test", root]);
+  onTestFinished(() => {
+    execFileSync("umount", [root]);
+    rmdirSync(root);
+  });
+  return root;
+}
+
+test("a volume that is full says NoSpace, keeps what it has, and has room again for what fits", async () => {
+  const root = mounted("size=10m");
+  const store = await open(root);
+  const first = bytesOf(6 * MIB);
+  await store.put("first", bodyOf(first), OPTIONS);
+  for (const size of [5 * MIB, 50 * MIB]) {
+    expect(await refused(store.put(`full/${size}`, bodyOf(bytesOf(size)), OPTIONS))).toBe("NoSpace");
+    expect(await store.head(`full/${size}`, OPTIONS)).toBeUndefined();
+    expect(incomplete(root)).toEqual([]);
+  }
+  await store.put("fits", bodyOf(bytesOf(3 * MIB)), OPTIONS);
+  expect((await read(store.get("first", OPTIONS))).equals(first)).toBe(true);
+});
+
+test("a volume that may only be read says AccessDenied, and is read", async () => {
+  const root = mounted("size=1m");
+  writeFileSync(join(root, "there"), "kept");
+  execFileSync("mount", ["-o", "remount,ro", root]);
+  const store = await open(root);
+  expect(await refused(store.put("a", bodyOf(bytesOf(1)), OPTIONS))).toBe("AccessDenied");
+  expect((await read(store.get("there", OPTIONS))).toString()).toBe("kept");
+});
+
+test("a directory that is not there says NoSuchBucket, for every call, and is not made", async () => {
+  const root = join(temporaryDir("volume"), "absent");
+  const store = await open(root);
+  const list = async () => {
+    for await (const _ of store.list("", OPTIONS)) break;
+  };
+  expect(await refused(store.put("a/b", bodyOf(bytesOf(1)), OPTIONS))).toBe("NoSuchBucket");
+  expect(await refused(read(store.get("a/b", OPTIONS)))).toBe("NoSuchBucket");
+  expect(await refused(store.head("a/b", OPTIONS))).toBe("NoSuchBucket");
+  expect(await refused(store.delete("a/b", OPTIONS))).toBe("NoSuchBucket");
+  expect(await refused(list())).toBe("NoSuchBucket");
+  expect(existsSync(root)).toBe(false);
+});
+
+test("files that somebody else put there are objects without metadata; folders and our own are none", async () => {
+  const root = temporaryDir("volume");
+  const store = await open(root);
+  await store.put("ours/a", bodyOf(bytesOf(3)), { ...OPTIONS, metadata: { who: "we" } });
+  mkdirSync(join(root, "theirs"));
+  writeFileSync(join(root, "theirs", "b"), "four");
+  const listed: string[] = [];
+  for await (const { key, bytes } of store.list("", OPTIONS)) listed.push(`${key} ${bytes}`);
+  expect(listed.sort()).toEqual(["ours/a 3", "theirs/b 4"]);
+  expect((await store.head("ours/a", OPTIONS))?.metadata).toEqual({ who: "we" });
+  expect((await store.head("theirs/b", OPTIONS))?.metadata).toEqual({});
+  expect(await store.head("theirs", OPTIONS)).toBeUndefined();
+  expect(await refused(read(store.get("theirs", OPTIONS)))).toBe("NoSuchObject");
+  expect(await refused(store.put("theirs/b/c", bodyOf(bytesOf(1)), OPTIONS))).toBe("InvalidLocation");
+  expect(await refused(store.put("theirs", bodyOf(bytesOf(1)), OPTIONS))).toBe("ObjectExists");
+  expect(await refused(store.put(".objectstore/x", bodyOf(bytesOf(1)), OPTIONS))).toBe("InvalidLocation");
+  expect(incomplete(root)).toEqual([]);
+});
+
+test("metadata goes with its object, and that of an attempt with the attempt", async () => {
+  const root = temporaryDir("volume");
+  const store = await open(root);
+  await store.put("a", bodyOf(bytesOf(3)), OPTIONS);
+  expect(await refused(store.put("a", bodyOf(bytesOf(3)), OPTIONS))).toBe("ObjectExists");
+  expect(metadata(root)).toHaveLength(1);
+  await store.delete("a", OPTIONS);
+  expect(metadata(root)).toEqual([]);
+});
+
+test("what a killed process left is swept up when nobody has written to it for long, and not before", async () => {
+  const root = temporaryDir("volume");
+  const store = await open(root);
+  await store.put("a", bodyOf(bytesOf(3)), OPTIONS);
+  const folder = join(root, ".objectstore", "incomplete");
+  for (const name of ["old", "young"]) writeFileSync(join(folder, name), name);
+  const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+  utimesSync(join(folder, "old"), minutesAgo(16), minutesAgo(16));
+  utimesSync(join(folder, "young"), minutesAgo(14), minutesAgo(14));
+  await store.put("b", bodyOf(bytesOf(3)), OPTIONS);
+  expect(incomplete(root)).toEqual(["young"]);
+});
