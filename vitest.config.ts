@@ -32,15 +32,7 @@ export default defineConfig({
       { test: { name: "mutants", include: ["test/mutation/**/*.test.ts"] } },
       { test: { name: "apiserver", include: ["test/apiserver/**/*.test.ts"], ...servers, ...twoByTwo } },
       { test: { name: "etcd", include: ["test/etcd/**/*.test.ts"], ...servers, ...twoByTwo } },
-      {
-        test: {
-          name: "stores",
-          include: ["test/objectstore/**/*.test.ts"],
-          ...servers,
-          fileParallelism: true,
-          maxWorkers: 2,
-        },
-      },
+      { test: { name: "stores", include: ["test/objectstore/**/*.test.ts"], ...servers, ...twoByTwo, maxWorkers: 4 } },
       { test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], ...clusters } },
       { test: { name: "long", include: ["test/long/**/*.test.ts"], ...clusters } },
     ],

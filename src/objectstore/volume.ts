@@ -13,7 +13,7 @@ import { codeOf, volumeAnswer } from "./volume-error.ts";
 import { metadataFile, OWN_FOLDER, VolumeWriter } from "./volume-writer.ts";
 
 /** How much of a file is read at once. */
-const READ_BYTES = 1024 ** 2;
+const READ_BYTES = 256 * 1024;
 
 /**
  * A directory: each object is a file of its key's name. What is being written, and metadata, lie in a folder of our own beside
