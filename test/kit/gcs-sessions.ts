@@ -16,6 +16,8 @@ export interface GCSSessions {
   readonly port: number;
   /** How often sessions were asked how far they are, which had something. */
   readonly asked: number;
+  /** Of the next bytes that come only the first half is kept, and the connection breaks. */
+  breakNext(): void;
   /** Sessions that were begun, and neither finished, refused nor called off. */
   readonly unfinished: readonly string[];
   stop(): Promise<void>;
@@ -24,6 +26,7 @@ export interface GCSSessions {
 export async function startGCSSessions(serverPort: number): Promise<GCSSessions> {
   const sessions = new Map<string, Session>();
   let asked = 0;
+  let isNextBroken = false;
   const server = createServer(async (incoming, response) => {
     try {
       const id = new URL(incoming.url ?? "", "http://x").searchParams.get("upload_id");
@@ -80,7 +83,10 @@ export async function startGCSSessions(serverPort: number): Promise<GCSSessions>
   };
 
   const taken = async (incoming: IncomingMessage, response: ServerResponse, session: Session) => {
-    const { bytes, isWhole } = await read(incoming);
+    const all = await read(incoming);
+    const isBroken = isNextBroken && all.bytes.length > 0;
+    const bytes = isBroken ? all.bytes.subarray(0, all.bytes.length / 2) : all.bytes;
+    const isWhole = all.isWhole && !isBroken;
     const range = /^bytes (?:(\d+)-\d+|\*)\/(\d+|\*)$/.exec(incoming.headers["content-range"] ?? "");
     if (range === null) return void response.writeHead(400).end();
     const [, from, total] = range;
@@ -99,6 +105,10 @@ export async function startGCSSessions(serverPort: number): Promise<GCSSessions>
       session.has = end;
       session.isDone = isLast;
     }
+    if (isBroken) {
+      isNextBroken = false;
+      return void response.destroy();
+    }
     if (session.isDone) response.writeHead(200).end("{}");
     else response.writeHead(308, session.has === 0 ? {} : { range: `bytes=0-${session.has - 1}` }).end();
   };
@@ -108,6 +118,9 @@ export async function startGCSSessions(serverPort: number): Promise<GCSSessions>
     port: (server.address() as { port: number }).port,
     get asked() {
       return asked;
+    },
+    breakNext() {
+      isNextBroken = true;
     },
     get unfinished() {
       return [...sessions].filter(([, { isDone }]) => !isDone).map(([id]) => id);
