@@ -10,6 +10,7 @@ import {
 } from "@azure/storage-blob";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import { AZURE_ACCESS, startAzurite } from "#kit/azurite.ts";
+import { startForwardProxy } from "#kit/forward-proxy.ts";
 import { newServerTLS } from "#kit/server-tls.ts";
 import { credentialsDir, removeTemporaryDirs } from "#kit/store-server.ts";
 import type { AzureLocation } from "#objectstore/location.ts";
@@ -58,6 +59,17 @@ test("Azure: a SAS token lets in, with or without the question mark that the por
   const token = sas("rwdlc", inAnHour());
   await keeps({ location, credentialsDir: credentialsDir({ AZURE_STORAGE_SAS_TOKEN: token }) });
   await keeps({ location, credentialsDir: credentialsDir({ AZURE_STORAGE_SAS_TOKEN: `?${token}\n` }) });
+});
+
+test("Azure: through the proxy of HTTP_PROXY", async () => {
+  const { url, asked, stop } = await startForwardProxy();
+  vi.stubEnv("HTTP_PROXY", url);
+  onTestFinished(async () => {
+    vi.unstubAllEnvs();
+    await stop();
+  });
+  await keeps({ location, credentialsDir: credentialsDir({ AZURE_STORAGE_KEY: key }) });
+  expect([...asked]).toEqual([`127.0.0.1:${plain.port}`]);
 });
 
 const OTHER_KEY = Buffer.from("another key").toString("base64");

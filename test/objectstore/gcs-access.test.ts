@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import { startFakeGCS, startTokenServer, workloadIdentity } from "#kit/fake-gcs.ts";
+import { startForwardProxy } from "#kit/forward-proxy.ts";
 import { credentialsDir, freePort, removeTemporaryDirs } from "#kit/store-server.ts";
 import type { GCSLocation } from "#objectstore/location.ts";
 import { bodyOf, bytesOf, read } from "./bodies.ts";
@@ -36,6 +37,22 @@ test("Google: one token serves many calls", async () => {
   await store.put("a", bodyOf(bytesOf(1)), OPTIONS);
   await store.delete("a", OPTIONS);
   expect(tokens.given - before).toBe(1);
+});
+
+test("Google: through the proxy of HTTP_PROXY, store and tokens alike", async () => {
+  const { url, asked, stop } = await startForwardProxy();
+  vi.stubEnv("HTTP_PROXY", url);
+  onTestFinished(async () => {
+    vi.unstubAllEnvs();
+    await stop();
+  });
+  const store = await openPlace({
+    location,
+    credentialsDir: credentialsDir({ "credentials.json": identity("known") }),
+  });
+  expect(await store.head("a", OPTIONS)).toBeUndefined();
+  await store.close();
+  expect([...asked].sort()).toEqual([new URL(tokens.url).host, new URL(endpoint).host].sort());
 });
 
 test("Google: without a Secret the pod's own identity lets in", async () => {
