@@ -14,6 +14,7 @@ import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { clusterIdFromHex, hexOf, type MemberId } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
+import { isBrokenBeside } from "#kit/world-containers.ts";
 import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
 import { isDowngrade, minorOf, mustBeNewerFirst, whyNotThisVersion } from "#kit/world-version.ts";
 import {
@@ -242,8 +243,13 @@ class Ending {
     }
     const isHeldBack = (isShared || this.#world.api.admission.size > 0) && this.#behind(peers) !== undefined;
     if (isHeldBack) return this.#condition("Ready")?.status === "False" ? undefined : "Ready, and not up to date";
-    if (isBroken(this.#cluster.spec)) return "the spec cannot be had, every member is well, and no update has stopped";
     const behind = this.#behind(peers);
+    if (isBroken(this.#cluster.spec)) {
+      // Members that were made with what crashes beside etcd take part, and no update was ever needed.
+      const isMadeSo = behind === undefined && isBrokenBeside(this.#cluster.spec.podTemplate ?? {});
+      if (!isMadeSo) return "the spec cannot be had, every member is well, and no update has stopped";
+      return this.#condition("Ready")?.status === "False" ? undefined : "Ready, and what runs beside etcd is not";
+    }
     if (behind !== undefined) return behind;
     const unready = peers.find(
       ({ status }) => !status?.conditions?.some((each) => each.type === "Ready" && each.status === "True"),
