@@ -24,6 +24,9 @@ const REASONS: Readonly<Record<string, StoreReason>> = {
 
 /** What the store answered, or what became of the request on its way. */
 export function azureAnswer(thrown: unknown): Answer | undefined {
+  // The library sends a token over TLS alone, and tells it by a sentence.
+  if (thrown instanceof Error && /non-TLS protected/.test(thrown.message))
+    return { reason: "TLS", text: thrown.message };
   if (!(thrown instanceof RestError)) return undefined;
   if (thrown.statusCode === undefined) return networkFailure(thrown) ?? unsent(thrown);
   const { statusCode } = thrown;

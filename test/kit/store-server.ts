@@ -1,15 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "#kit/etcd.ts";
-
-/** Processes must not outlive the test run, whatever ends it. */
-const running = new Set<ChildProcess>();
-process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-});
 
 /** A real server of objects, in a process of its own. */
 export interface StoreServer {
@@ -24,14 +18,17 @@ export async function startStoreServer(
 ): Promise<StoreServer> {
   const port = await freePort();
   const [program = "", ...args] = command(port);
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...env, PATH: process.env.PATH } });
+  // It ends with us, however we end: of a file whose tests are all left out, nobody is told that it is over.
+  const child = spawn("setpriv", ["--pdeathsig", "KILL", program, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...env, PATH: process.env.PATH },
+  });
   let log = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (bytes: Buffer) => {
       log = (log + bytes.toString()).slice(-10_000);
     });
   }
-  running.add(child);
   const ended = new Promise((resolve) => child.once("exit", resolve));
   try {
     await until(`${program} takes connections`, async () => {
@@ -47,7 +44,6 @@ export async function startStoreServer(
     async stop() {
       child.kill("SIGKILL");
       await ended;
-      running.delete(child);
     },
   };
 }

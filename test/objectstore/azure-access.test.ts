@@ -76,7 +76,8 @@ const OTHER_KEY = Buffer.from("another key").toString("base64");
 
 test.each([
   ["another key", { AZURE_STORAGE_KEY: OTHER_KEY }, "WrongCredentials"],
-  ["neither key nor token", {}, "WrongCredentials"],
+  ["neither key nor token", { "ca.crt": "x" }, "WrongCredentials"],
+  ["nothing, which leaves the pod's identity, over HTTP", {}, "TLS"],
   ["both", { AZURE_STORAGE_KEY: key, AZURE_STORAGE_SAS_TOKEN: "sig=x" }, "WrongCredentials"],
   ["a token whose time is over", { AZURE_STORAGE_SAS_TOKEN: sas("rwdlc", new Date(0)) }, "WrongCredentials"],
   ["a token that may only read", { AZURE_STORAGE_SAS_TOKEN: sas("r", inAnHour()) }, "AccessDenied"],
