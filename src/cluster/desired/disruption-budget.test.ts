@@ -3,7 +3,7 @@ import { unknown } from "#base/observed.ts";
 import { budgetSettled, disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, knownFor, LATER_ID, pod, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
-import { NEWER, ON_DELETE, wanting, withCanary, withTurn } from "#kit/cluster-rolling.ts";
+import { NEWER, ON_DELETE, wanting, withCanary, withPod, withTurn } from "#kit/cluster-rolling.ts";
 import type { Pod, PodDisruptionBudget } from "#kube/kinds.ts";
 
 /** The snapshot in which every container runs. */
@@ -66,6 +66,20 @@ const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
     name: "one more than a quorum of those who stay, before a voter is removed",
     given: running(withRemoval(five, "my-etcd-4", "scale-down")),
     expect: 4,
+  },
+  {
+    name: "the same when its pod is new, and may start any moment although the kubelet has told of nothing",
+    given: withPod(withRemoval(five, "my-etcd-4", "scale-down"), "my-etcd-4", {
+      metadata: { creationTimestamp: "2026-01-01T11:59:59Z" },
+    }),
+    expect: 4,
+  },
+  {
+    name: "a quorum when its pod has been waiting for longer than a restart may take",
+    given: withPod(withRemoval(five, "my-etcd-4", "scale-down"), "my-etcd-4", {
+      metadata: { creationTimestamp: "2026-01-01T11:00:00Z" },
+    }),
+    expect: 3,
   },
   {
     name: "the same right after it was removed, while its pod still runs",

@@ -35,13 +35,16 @@ export function disruptionBudget(snapshot: ClusterSnapshot): Draft<PodDisruption
 /**
  * Kubernetes counts pods and knows nothing of votes: a learner's pod is ready like any other, and so is that of a member that was
  * removed a moment ago. Pods without a vote are therefore asked for on top, those included that are about to lose theirs or to
- * get one: the number holds before the change as well as after it.
+ * get one: the number holds before the change as well as after it. A kubelet may tell late that a pod runs, so one that may start any
+ * moment counts like one that does.
  */
 function neededPods(snapshot: ClusterSnapshot): number {
   const voters = votersOf(snapshot);
   const staying = voters.filter(({ name }) => !isLeaving(snapshot, name)).map(({ name }) => name);
-  const running = [...snapshot.pods].flatMap(([name, pod]) => (hasRun(pod, ETCD_CONTAINER) ? [name] : []));
-  const others = new Set([...running, ...mayRunSoon(snapshot, voters)].filter((name) => !staying.includes(name))).size;
+  const withPods = [...snapshot.pods].flatMap(([name, pod]) =>
+    hasRun(pod, ETCD_CONTAINER) || !isStuck(snapshot, { name }) ? [name] : [],
+  );
+  const others = new Set([...withPods, ...mayRunSoon(snapshot, voters)].filter((name) => !staying.includes(name))).size;
   return Math.max(quorumOf(Math.max(voters.length, 1)), quorumOf(Math.max(staying.length, 1)) + others);
 }
 
