@@ -57,11 +57,22 @@ export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberT
   const wanted = wantedTemplate(snapshot);
   const stopped = stoppedUpdate(snapshot);
   if (stopped === undefined) return { ...wanted, version: nextVersion(snapshot, peer) };
-  if (revisionOf(own) !== revisionOf(wanted) || hasComeUp(snapshot, peer)) return own;
+  if (revisionOf(own) !== revisionOf(wanted)) return staleTurn(snapshot, peer) ?? own;
+  if (hasComeUp(snapshot, peer)) return own;
   const back = [peer.spec.previous, provenTemplate(snapshot, wanted)].filter((each) => each !== undefined);
   const isOpen = (version: string) =>
     whyNoPathTo(snapshot, version) === undefined && whyNotBack(snapshot, peer.metadata.name, version) === undefined;
   return back.find(({ version }) => isOpen(version)) ?? own;
+}
+
+/**
+ * What the member runs, while it waits for a restart with something that was wanted before: nobody gets that any more. `undefined` when it
+ * does not, or when what it runs is what it was put back from.
+ */
+function staleTurn(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): MemberTemplate | undefined {
+  if (spec.previous === undefined) return undefined;
+  const running = runningRevision(snapshot.pods.get(metadata.name));
+  return running === revisionOf(spec.previous) && running !== wantedRevision(snapshot) ? spec.previous : undefined;
 }
 
 /** The release that the member is to run next: its own as long as it can go to none that is wanted. */

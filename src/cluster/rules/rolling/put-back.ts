@@ -1,5 +1,5 @@
 import { revisedPeer } from "#cluster/desired/peer.ts";
-import { isOutdated, nextTemplate, stoppedUpdate } from "#cluster/rolling.ts";
+import { hasTurn, isOutdated, nextTemplate, stoppedUpdate } from "#cluster/rolling.ts";
 import { peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark, step } from "#runtime/decide.ts";
@@ -10,6 +10,15 @@ export const putBack: ClusterRule = {
   decide(snapshot) {
     const stopped = stoppedUpdate(snapshot);
     if (stopped === undefined) return undefined;
+    // Who waits for a restart with something older would keep the other one from having its turn.
+    const stale = snapshot.peers.find(
+      (peer) => peer.metadata.name !== stopped.member && hasTurn(snapshot, peer) && isOutdated(snapshot, peer),
+    );
+    if (stale !== undefined) {
+      const because = `${stale.metadata.name} does not restart with what was asked for before, and keeps what it runs`;
+      const peer = revisedPeer(stale, nextTemplate(snapshot, stale), undefined);
+      return step("put-back", because, { do: "replacePeer", live: stale, peer });
+    }
     const live = peerNamed(snapshot, stopped.member);
     if (live !== undefined && isOutdated(snapshot, live)) {
       const template = nextTemplate(snapshot, live);

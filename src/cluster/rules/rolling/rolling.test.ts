@@ -441,6 +441,26 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
+      name: "who waits for a restart with what was asked for before keeps what it runs, and is in nobody's way",
+      given: withTurn(stopped, "my-etcd-0", { ...OLD, version: "3.6.15" }),
+      says: gives("my-etcd-0", "3.6.16"),
+    },
+    {
+      name: "unless nobody knows what it runs",
+      given: withTurn(stopped, "my-etcd-0", { ...OLD, version: "3.6.15" }, { previous: { ...OLD, version: "3.6.14" } }),
+      says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
+      name: "nor does what it runs change when it runs what was tried in vain",
+      given: withTurn(
+        madeFrom(stopped, "my-etcd-0", NEWER),
+        "my-etcd-0",
+        { ...OLD, version: "3.6.15" },
+        { previous: NEWER },
+      ),
+      says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
       name: "who is well at last keeps what it has",
       given: withStop(withUpdated(wanted, "my-etcd-2"), "my-etcd-2"),
       says: { next: "remark" },
