@@ -4,17 +4,32 @@ import { memberNamed } from "#cluster/members.ts";
 import { isMendedByTurn } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, unpublished } from "#kit/cluster.ts";
-import { madeFrom, NEWER, saying, wanting, withoutPod, withPod } from "#kit/cluster-rolling.ts";
+import { madeFrom, NEWER, saying, UNREADY_BESIDE, wanting, withoutPod, withPod } from "#kit/cluster-rolling.ts";
 
 const NAME = "my-etcd-2";
 const settled = cluster();
-const notReady = { status: { conditions: [{ type: "Ready", status: "False" }] } };
 const going = { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } };
-const unready = (given: ClusterSnapshot) => withPod(given, NAME, notReady);
+const unready = (given: ClusterSnapshot) => withPod(given, NAME, UNREADY_BESIDE);
+const saidOfEtcd = (containerStatuses: readonly object[]) =>
+  withPod(unready(settled), NAME, { status: { containerStatuses } });
 
 describe("all that the member lacks is its pod's readiness", () => {
   const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
     { name: "when it is healthy, and its pod is not ready", given: unready(settled), is: true },
+    {
+      name: "not when etcd itself is not ready: it may not acknowledge what others write",
+      given: saidOfEtcd([{ name: "etcd", ready: false, state: { running: {} } }]),
+      is: false,
+    },
+    {
+      name: "nor when only something beside it is",
+      given: saidOfEtcd([
+        { name: "etcd", ready: false },
+        { name: "agent", ready: true },
+      ]),
+      is: false,
+    },
+    { name: "nor when nothing is told of etcd", given: saidOfEtcd([]), is: false },
     { name: "not when that is", given: settled, is: false },
     { name: "nor when it gives no answer", given: unready(cluster({ down: [NAME] })), is: false },
     { name: "nor when it serves no clients", given: unready(unpublished(settled, NAME)), is: false },

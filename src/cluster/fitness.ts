@@ -1,8 +1,9 @@
+import { ETCD_CONTAINER } from "#api/names.ts";
 import { health, type KnownMember, ownVoters, takesPart } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { runningRevision } from "#cluster/versions.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
-import { isReady } from "#kube/pod.ts";
+import { isContainerReady, isReady } from "#kube/pod.ts";
 
 // Who can be counted on while somebody else restarts?
 //   Who serves clients, has caught up, and is ready by the kubelet's word, so that the client Service leads there. That word is about the
@@ -30,8 +31,17 @@ function hasCaughtUp(snapshot: ClusterSnapshot, status: EndpointStatus): boolean
   return Math.max(...indexes) - status.raftAppliedIndex <= MAX_LAG;
 }
 
-/** Whether all that the member lacks to be fit is the readiness of its pod, which stays. */
+/**
+ * Whether all that the member lacks to be fit is the readiness of what is beside etcd in its pod, which stays. That of etcd's own container
+ * is a linearizable read: who does not pass it may not acknowledge what others write, and nobody else can be spared.
+ */
 export function lacksOnlyReadiness(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const pod = snapshot.pods.get(member.name);
+  return pod !== undefined && isContainerReady(pod, ETCD_CONTAINER) && lacksReadiness(snapshot, member);
+}
+
+/** Whether all that the member lacks to be fit is the readiness of its pod, which stays, or of whatever is in it. */
+export function lacksReadiness(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const seen = health(snapshot, member);
   const pod = snapshot.pods.get(member.name);
   if (seen.is !== "healthy" || pod === undefined || pod.metadata.deletionTimestamp !== undefined) return false;

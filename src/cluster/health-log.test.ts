@@ -6,8 +6,10 @@ import { claim, claimIdentity, cluster, LATER_ID, pod, unpublished, withArrival 
 import {
   NEWER,
   saying,
+  UNREADY_BESIDE,
   wanting,
   withCanary,
+  withPod,
   withStop,
   withTurn,
   withUpdate,
@@ -58,7 +60,7 @@ test("health log: nor is who takes part and does not serve clients yet", () => {
 });
 
 test("health log: who is healthy, and not ready by the kubelet's word, is not fit", () => {
-  const unready = { ...healthy, pods: new Map(healthy.pods).set("my-etcd-2", pod("my-etcd-2", { ready: false })) };
+  const unready = withPod(healthy, "my-etcd-2", UNREADY_BESIDE);
   const seen = after([healthy, 0], [unready, 1_000], [unready, 2_000]);
   expect(seen).toEqual({
     knownForMs: 3_000,

@@ -4,6 +4,7 @@ import {
   currentPod,
   dialAddress,
   hasRun,
+  isContainerReady,
   isHeldUp,
   isReady,
   isStopped,
@@ -304,6 +305,25 @@ test("pod: how long ago it was started is told by its container, else by itself,
   expect(startedMsAgo(pod, "etcd", made + 7_000)).toBe(7_000);
   expect(startedMsAgo(started, "etcd", made + 7_000)).toBe(2_000);
   expect(startedMsAgo(pod, "etcd", made - 3_600_000)).toBe(3_600_000);
+});
+
+test("pod: whether one container is ready is told of it alone", () => {
+  const told = (containerStatuses?: readonly object[]) =>
+    isContainerReady(pod({ phase: "Running", containerStatuses }), "etcd");
+  expect(
+    told([
+      { name: "agent", ready: false },
+      { name: "etcd", ready: true },
+    ]),
+  ).toBe(true);
+  expect(
+    told([
+      { name: "agent", ready: true },
+      { name: "etcd", ready: false },
+    ]),
+  ).toBe(false);
+  expect(told([{ name: "etcd" }])).toBe(false);
+  expect(told()).toBe(false);
 });
 
 const ENDED = container({ terminated: { exitCode: 1 } });

@@ -149,6 +149,11 @@ export function runs(pod: Pod, container: string): boolean {
   return statusesOf(pod, container).some(({ state }) => state?.running !== undefined);
 }
 
+/** Whether this container of the pod is ready, by the kubelet's word on it alone. */
+export function isContainerReady(pod: Pod, container: string): boolean {
+  return statusesOf(pod, container).some(({ ready }) => ready === true);
+}
+
 /** Whether this container of the pod runs or has ever run, as far as the kubelet has told. */
 export function hasRun(pod: Pod, container: string): boolean {
   return statusesOf(pod, container).some(

@@ -165,6 +165,14 @@ export const STARTING = {
   containerStatuses: [{ name: "etcd", state: { waiting: { reason: "PodInitializing" } } }],
 };
 
+/** What a pod is like in which etcd is ready, and something beside it is not. */
+export const UNREADY_BESIDE = {
+  status: {
+    conditions: [{ type: "Ready", status: "False" }],
+    containerStatuses: [{ name: "etcd", ready: true, state: { running: {} } }],
+  },
+};
+
 /** The snapshot in which the kubelet says that etcd's container runs in these members' pods. */
 export function withRunning(snapshot: ClusterSnapshot, ...names: readonly string[]): ClusterSnapshot {
   const containerStatuses = [{ name: "etcd", state: { running: {} } }];

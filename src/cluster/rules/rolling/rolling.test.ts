@@ -17,6 +17,7 @@ import {
   STARTING,
   saying,
   silentFor,
+  UNREADY_BESIDE,
   wanting,
   withCanary,
   withCrashing,
@@ -65,7 +66,7 @@ function unfitFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterS
 
 /** The snapshot in which the member has lacked nothing but the readiness of its pod for so long. */
 function unreadyFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
-  const unfit = unfitFor(withPod(snapshot, name, NOT_READY), name, ms);
+  const unfit = unfitFor(withPod(snapshot, name, UNREADY_BESIDE), name, ms);
   const { id } = memberNamed(snapshot, name)!;
   return { ...unfit, histories: new Map(unfit.histories).set(id, { ...unfit.histories.get(id)!, unreadyForMs: ms }) };
 }
@@ -772,6 +773,13 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "for a while it is",
       given: unreadyFor(turned, "my-etcd-1", 599_999),
+      says: { next: "wait", because: "my-etcd-2 restarts once my-etcd-1 is ready by the kubelet's word" },
+    },
+    {
+      name: "so it is whose etcd is not ready, however long",
+      given: withPod(unreadyFor(turned, "my-etcd-1", 600_000), "my-etcd-1", {
+        status: { containerStatuses: [{ name: "etcd", ready: false, state: { running: {} } }] },
+      }),
       says: { next: "wait", because: "my-etcd-2 restarts once my-etcd-1 is ready by the kubelet's word" },
     },
     {
