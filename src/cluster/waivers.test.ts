@@ -5,7 +5,17 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { cluster, NOW } from "#kit/cluster.ts";
-import { madeFrom, NEWER, saying, wanting, withPod, withTurn } from "#kit/cluster-rolling.ts";
+import {
+  madeFrom,
+  NEWER,
+  saying,
+  wanting,
+  withCanary,
+  withPod,
+  withTurn,
+  withUpdate,
+  withUpdated,
+} from "#kit/cluster-rolling.ts";
 
 const SOON = "2026-01-01T12:00:01Z"; // one second after the snapshots were taken
 const OVER = "2026-01-01T12:00:00Z";
@@ -145,6 +155,51 @@ describe("waivers: what an update does not wait for", () => {
     const given = waiving(madeFrom(FIVE, "my-etcd-1", undefined), `members-ready until ${SOON}`);
     expect(saidBy(given)).toBe("wait give-turn");
   });
+});
+
+describe("waivers: whether the first one has come up is waived by nobody", () => {
+  const all = ["members-healthy", "members-ready", "members-caught-up"].map((each) => `${each} until ${SOON}`).join();
+  const says = (snapshot: ClusterSnapshot) => {
+    const plan = planCluster(waiving(snapshot, all));
+    return plan.next === "settled" ? "settled" : `${plan.next} ${plan.rule}: ${plan.because}`;
+  };
+  const crashed = withCanary(FIVE, "my-etcd-4");
+  const unready = withUpdate(withPod(withUpdated(FIVE, "my-etcd-4"), "my-etcd-4", NOT_READY));
+  const late = saying(withUpdate(withUpdated(FIVE, "my-etcd-4")), "my-etcd-0", { raftIndex: 5_000 });
+  const seven = withCanary(wanting(NEWER, { replicas: 7, down: ["my-etcd-1"] }), "my-etcd-6");
+  const cases: { name: string; given: ClusterSnapshot; because: RegExp }[] = [
+    {
+      name: "for a turn, when it gives no answer",
+      given: crashed,
+      because: /^wait give-turn: my-etcd-3 has its turn once my-etcd-4 is healthy$/,
+    },
+    {
+      name: "for a turn, when it is not ready",
+      given: unready,
+      because: /^wait give-turn: my-etcd-3 has its turn once my-etcd-4 is ready by the kubelet's word$/,
+    },
+    {
+      name: "for a turn, when it lags behind",
+      given: late,
+      because: /^wait give-turn: my-etcd-3 has its turn once my-etcd-4 has caught up with the others$/,
+    },
+    {
+      name: "for a restart, when it is not ready",
+      given: withTurn(unready, "my-etcd-3"),
+      because: /^wait restart-member: my-etcd-3 restarts once my-etcd-4 is ready by the kubelet's word$/,
+    },
+    {
+      name: "for a restart, when it gives no answer, whoever else does not either",
+      given: withTurn(seven, "my-etcd-5"),
+      because: /^wait one-at-a-time: .*my-etcd-6 does not do its part/,
+    },
+    {
+      name: "but once somebody has been well with it, it is a member like all others",
+      given: withUpdate(crashed, { proven: true }),
+      because: /^step give-turn: it is the turn of my-etcd-3.*; members-healthy is waived until/,
+    },
+  ];
+  for (const { name, given, because } of cases) test(name, () => expect(says(given)).toMatch(because));
 });
 
 describe("waivers: what is told of them", () => {

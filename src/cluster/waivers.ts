@@ -2,7 +2,7 @@ import { type Waivable, type Waiver, waiversIn } from "#api/waivers.ts";
 import { present } from "#base/observed.ts";
 import { whyUnfit } from "#cluster/fitness.ts";
 import { isHealthy, type KnownMember, ownVoters } from "#cluster/members.ts";
-import { isMendedByTurn } from "#cluster/rolling.ts";
+import { canary, isMendedByTurn } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
 import type { Pod } from "#kube/kinds.ts";
 
@@ -15,7 +15,7 @@ export function isWaived(snapshot: ClusterSnapshot, check: Waivable): boolean {
   return activeWaivers(snapshot).some((waiver) => waiver.check === check);
 }
 
-/** Why an update waits for the member, as a clause that begins with a verb: why it is unfit, but for what is waived. */
+/** Why an update waits for the member, as a clause that begins with a verb: why it is unfit, but for what is waived of all but the canary. */
 export function whyAwaited(snapshot: ClusterSnapshot, member: KnownMember): string | undefined {
   return whyAwaitedBut(
     snapshot,
@@ -32,6 +32,8 @@ function whyAwaitedBut(
   const why = whyUnfit(snapshot, member);
   // Of another snapshot all would have to be worked out anew.
   if (why === undefined || waived.length === 0) return why;
+  // Whether the first one has come up with what is new nobody waives: else the next one would meet the same.
+  if (canary(snapshot)?.id === member.id) return why;
   if (!isHealthy(snapshot, member)) return waived.includes("members-healthy") ? undefined : why;
   return whyUnfit(asWaived(snapshot, member, waived), member);
 }
