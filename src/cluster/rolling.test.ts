@@ -30,6 +30,7 @@ import {
   saying,
   wanting,
   withCanary,
+  withCrashing,
   withoutPod,
   withPeer,
   withPod,
@@ -167,9 +168,45 @@ describe("what a member is to run next", () => {
     const cases: { name: string; given: ClusterSnapshot; of?: string; next: MemberTemplate }[] = [
       { name: "is what it has, until etcd has been asked", given: back, next: OLD },
       {
-        name: "what else is wanted comes first",
+        name: "what else is wanted comes with it: without it nobody would try that out",
         given: wanting({ ...BEFORE, podTemplate: LIMITED }),
+        next: OLD,
+      },
+      {
+        name: "who runs nothing gets it at once",
+        given: withCrashing(
+          recording(
+            wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] }),
+            "3.6.16",
+            "3.6.16",
+            "3.6.16",
+          ),
+          "my-etcd-2",
+        ),
         next: { ...OLD, podTemplate: LIMITED },
+      },
+      {
+        name: "so does whose pod nobody may make",
+        given: withoutPod(
+          recording(
+            wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] }),
+            "3.6.16",
+            "3.6.16",
+            "3.6.16",
+          ),
+          "my-etcd-2",
+        ),
+        next: { ...OLD, podTemplate: LIMITED },
+      },
+      {
+        name: "a turn is taken back also when nothing tells what it was before",
+        given: withPeer(withTurn(back, "my-etcd-2"), "my-etcd-2", { spec: { previous: undefined } }),
+        next: OLD,
+      },
+      {
+        name: "all of it is taken back when the downgrade was cancelled",
+        given: withTurn(wanting({ ...BEFORE, podTemplate: LIMITED }), "my-etcd-2"),
+        next: OLD,
       },
       { name: "is what is wanted when its data is there", given: downgrading(back, ["my-etcd-2"]), next: BEFORE },
       { name: "is no matter of others' data", given: downgrading(back, ["my-etcd-1"]), next: OLD },

@@ -7,7 +7,7 @@ import { health, type KnownMember, memberNamed, ownVoters, takesPart } from "#cl
 import { unreadyForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
-import { isYoung } from "#cluster/standstill.ts";
+import { isDown, isYoung } from "#cluster/standstill.ts";
 import { versionOfData, versionsInUse, whyNoPathTo, whyNotBack } from "#cluster/version-path.ts";
 import { runningRevision, runningVersion, templateOfMost } from "#cluster/versions.ts";
 import { isOlderMinor } from "#etcd/version.ts";
@@ -56,7 +56,7 @@ export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberT
   if (whyRefused(snapshot).length > 0) return own;
   const wanted = wantedTemplate(snapshot);
   const stopped = stoppedUpdate(snapshot);
-  if (stopped === undefined) return { ...wanted, version: nextVersion(snapshot, peer) };
+  if (stopped === undefined) return nextWanted(snapshot, peer);
   if (revisionOf(own) !== revisionOf(wanted)) return staleTurn(snapshot, peer) ?? own;
   if (hasComeUp(snapshot, peer)) return own;
   const back = [peer.spec.previous, provenTemplate(snapshot, wanted)].filter((each) => each !== undefined);
@@ -75,17 +75,23 @@ function staleTurn(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): Mem
   return running === revisionOf(spec.previous) && running !== wantedRevision(snapshot) ? spec.previous : undefined;
 }
 
-/** The release that the member is to run next: its own as long as it can go to none that is wanted. */
-function nextVersion(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): string {
-  const { version } = wantedTemplate(snapshot);
+/** What the member is to run next of what is wanted: with its own release as long as nobody can go to what is asked for. */
+function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
+  const wanted = wantedTemplate(snapshot);
+  const { name } = peer.metadata;
+  const own = { ...wanted, version: peer.spec.version };
   // Nobody can go to what is asked for: then there is no release for all of them.
-  if (version !== snapshot.cluster.spec.version) return spec.version;
-  if (whyNotBack(snapshot, metadata.name, version) === undefined) return version;
-  const told = versionOfData(snapshot, metadata.name);
-  const member = memberNamed(snapshot, metadata.name);
+  if (wanted.version !== snapshot.cluster.spec.version) return own;
+  if (whyNotBack(snapshot, name, wanted.version) === undefined) return wanted;
+  const told = versionOfData(snapshot, name);
+  const member = memberNamed(snapshot, name);
   const isWellOnIt = member !== undefined && told !== undefined && health(snapshot, member).is === "healthy";
   // A turn that it cannot use any more, because its downgrade was cancelled, is taken back.
-  return isWellOnIt && isOlderMinor(spec.version, told) ? told : spec.version;
+  if (isWellOnIt && isOlderMinor(peer.spec.version, told))
+    return staleTurn(snapshot, peer) ?? { ...wanted, version: told };
+  // Half of what is asked for would be tried out by nobody, and who fails with it would not be put back. Who runs nothing loses nothing.
+  const runsNothing = !snapshot.pods.has(name) || isDown(snapshot, name);
+  return runsNothing ? own : templateOf(peer);
 }
 
 /** Whether the member is well with what was tried after all. Who has been fit once need not be at every moment. */

@@ -31,6 +31,7 @@ import {
   withUpdated,
 } from "#kit/cluster-rolling.ts";
 import { BOOTSTRAP } from "#kit/peer.ts";
+import { withResources } from "#kit/pod-template.ts";
 
 // What each rule says when it is asked alone: what other rules would have said before is no excuse.
 
@@ -914,6 +915,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "who has no EtcdPeer is passed over",
       given: withoutPeers(wanted, "my-etcd-2"),
       says: gives("my-etcd-1", "3.6.17"),
+    },
+    {
+      name: "nobody gets half of what is asked for, as long as its data is not brought back",
+      given: wanting({ ...BEFORE, podTemplate: withResources({ limits: { cpu: "1" } }) }),
+      says: undefined,
     },
     {
       name: "who is unfit is waited for, often at first",
