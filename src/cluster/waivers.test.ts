@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { WAIVE_ANNOTATION } from "#api/names.ts";
 import { progressing } from "#cluster/conditions/progressing.ts";
-import { planCluster } from "#cluster/plan.ts";
+import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { cluster, NOW } from "#kit/cluster.ts";
@@ -149,6 +149,19 @@ describe("waivers: what an update does not wait for", () => {
     );
     expect(saidBy(two)).toBe("wait restart-keeps-quorum");
     expect(saidBy(turned(two))).toBe("wait restart-keeps-quorum");
+  });
+
+  test("an eviction that is granted is waited for, whatever is waived", () => {
+    const given = unsettled(turned(FIVE));
+    const status = { observedGeneration: 0, disruptedPods: { "my-etcd-1-abcde": "2026-01-01T12:00:00Z" } };
+    const granted = { ...given, budget: { ...given.budget, status } as unknown as typeof given.budget };
+    expect(saidBy(waiving(granted, `evictions-held-back until ${SOON}`))).toBe("wait restart-member");
+  });
+
+  test("so is a budget that does not ask for one pod more", () => {
+    const given = { ...turned(FIVE), budget: FIVE.budget };
+    const rule = CLUSTER_RULES.find(({ name }) => name === "restart-member")!;
+    expect(rule.decide(waiving(given, `evictions-held-back until ${SOON}`))?.next).toBe("wait");
   });
 
   test("nor is a pod that was made from nobody knows what", () => {

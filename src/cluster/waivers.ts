@@ -61,13 +61,13 @@ function readied(pod: Pod): Pod {
 
 /**
  * By which waivers a step is made that would wait without them, as clauses to add; empty when by none.
- * @param name who restarts, or has its turn @param isEvictable whether evictions are not held back, and would have to be
+ * @param name who restarts, or has its turn @param isUnseen whether Kubernetes has yet to see that evictions are held back
  */
-export function waivedText(snapshot: ClusterSnapshot, name: string, isEvictable = false): string {
+export function waivedText(snapshot: ClusterSnapshot, name: string, isUnseen = false): string {
   const others = ownVoters(snapshot).filter((member) => member.name !== name);
   const active = activeWaivers(snapshot);
   const used = active.filter(({ check }) => {
-    if (check === "evictions-held-back") return isEvictable;
+    if (check === "evictions-held-back") return isUnseen;
     const rest = active.map((each) => each.check).filter((each) => each !== check);
     return others.some(
       (member) => whyAwaitedBut(snapshot, member, rest) !== undefined && !isMendedByTurn(snapshot, member),

@@ -82,16 +82,26 @@ export function hasNoBudget({ cluster }: ClusterSnapshot): boolean {
   return cluster.spec.disruptionBudget === "None";
 }
 
-/**
- * Whether evictions are held back as the budget says: Kubernetes has seen it, and knows of no eviction that it has yet to count. Without
- * a budget of ours, or when there is to be none, there is nothing to wait for.
- */
-export function budgetSettled(snapshot: ClusterSnapshot): boolean {
+// When are evictions held back?
+//   When the budget says so, Kubernetes has seen it, and knows of no eviction that it has yet to count. Without a budget of ours, or when
+//   there is to be none, there is nothing to wait for.
+
+/** Whether the budget says what it has to, and no eviction that it has let go is yet to be counted. */
+export function holdsEvictions(snapshot: ClusterSnapshot): boolean {
+  const live = ownBudget(snapshot);
+  if (live === undefined) return true;
+  return !budgetDiffers(live, disruptionBudget(snapshot)) && Object.keys(live.status?.disruptedPods ?? {}).length === 0;
+}
+
+/** Whether Kubernetes has seen the budget as it is. */
+export function isBudgetSeen(snapshot: ClusterSnapshot): boolean {
+  const live = ownBudget(snapshot);
+  return live === undefined || (live.status?.observedGeneration ?? 0) >= (live.metadata.generation ?? 0);
+}
+
+function ownBudget(snapshot: ClusterSnapshot): PodDisruptionBudget | undefined {
   const live = snapshot.budget;
-  if (hasNoBudget(snapshot) || live === undefined || !isOwned(snapshot, live)) return true;
-  const { observedGeneration = 0, disruptedPods = {} } = live.status ?? {};
-  if (budgetDiffers(live, disruptionBudget(snapshot))) return false;
-  return observedGeneration >= (live.metadata.generation ?? 0) && Object.keys(disruptedPods).length === 0;
+  return hasNoBudget(snapshot) || live === undefined || !isOwned(snapshot, live) ? undefined : live;
 }
 
 /** Whether the live budget has to be written: our wish has changed, or somebody changed what it protects. */

@@ -1,5 +1,5 @@
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import { budgetSettled } from "#cluster/desired/disruption-budget.ts";
+import { holdsEvictions, isBudgetSeen } from "#cluster/desired/disruption-budget.ts";
 import { heirOf } from "#cluster/heir.ts";
 import { idOf, intendedPeers, type KnownMember, leaderOf, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
 import { isAboutToRestart, isMendedByTurn, isOutdated, isTemplateReady } from "#cluster/rolling.ts";
@@ -34,8 +34,9 @@ export const restartMember: ClusterRule = {
       const sinceMs = snapshot.takenAtMs - Date.parse(refusal?.lastTransitionTime ?? "");
       return held(snapshot, because, { warn: sinceMs >= snapshot.memberTimeoutMs });
     }
-    const isEvictable = !budgetSettled(snapshot);
-    if (isEvictable && !isWaived(snapshot, "evictions-held-back"))
+    // Only Kubernetes' word can be waived: an eviction that is granted already takes a member away.
+    const isUnseen = !isBudgetSeen(snapshot);
+    if (!holdsEvictions(snapshot) || (isUnseen && !isWaived(snapshot, "evictions-held-back")))
       return held(snapshot, "Kubernetes has yet to see that no member may be evicted now");
     const unfit = ownVoters(snapshot).find((other) => other.id !== member.id && isUnfit(snapshot, other));
     if (unfit !== undefined)
@@ -47,7 +48,7 @@ export const restartMember: ClusterRule = {
       const because = `${name} leads and is about to restart; ${heir.name} takes over`;
       return step("restart-member", because, { do: "moveLeader", from: name, to: heir.name, id: idOf(heir) });
     }
-    const waived = waivedText(snapshot, name, isEvictable);
+    const waived = waivedText(snapshot, name, isUnseen);
     const because = `${name} restarts with etcd ${peer.spec.version} as the spec has it by now${waived}`;
     return step("restart-member", because, { do: "restartPod", name, pod });
   },
