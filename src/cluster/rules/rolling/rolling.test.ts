@@ -138,6 +138,9 @@ function unanswered(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
   return { ...snapshot, endpoints: new Map([...snapshot.endpoints].filter(([each]) => each !== name)) };
 }
 
+/** What is wanted has been asked for since then, and the data of one member has yet to be converted. */
+const converting = (since: string) => withUpdate(downgrading(downgrading(back), ["my-etcd-1"], "3.6.0"), { since });
+
 const cases: Readonly<Record<string, readonly Case[]>> = {
   "no-version-path": [
     { name: "a patch back is a way", given: cluster({ spec: { version: "3.6.1" } }), says: undefined },
@@ -188,6 +191,20 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
+      name: "who is about to be added is, too",
+      given: withArrival(back, "my-etcd-3", "intended"),
+      says: {
+        next: "wait",
+        because: "the cluster goes back to etcd 3.5 once my-etcd-3 has its vote",
+        recheckAfterMs: 10_000,
+      },
+    },
+    {
+      name: "who has lacked only what is beside etcd for long is not: the way back may be what mends it",
+      given: unreadyFor(back, "my-etcd-1", 600_000),
+      says: { next: "step", step: { do: "enableDowngrade", to: "3.5" } },
+    },
+    {
       name: "who is not ready is waited for",
       given: unfitFor(withPod(back, "my-etcd-1", NOT_READY), "my-etcd-1", 20_000),
       says: {
@@ -215,7 +232,33 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         because:
           "members go back to etcd 3.5 when their data has been converted: my-etcd-1 has its data in the format of 3.6.0",
         recheckAfterMs: 500,
+        warn: false,
       },
+    },
+    {
+      name: "at first it looks often",
+      given: converting("2026-01-01T12:00:00Z"),
+      says: { next: "wait", recheckAfterMs: 500, warn: false },
+    },
+    {
+      name: "later more rarely",
+      given: converting("2026-01-01T11:59:40Z"),
+      says: { next: "wait", recheckAfterMs: 2_000, warn: false },
+    },
+    {
+      name: "people are told when it takes long",
+      given: converting("2026-01-01T11:50:00Z"),
+      says: { next: "wait", recheckAfterMs: 10_000, warn: true },
+    },
+    {
+      name: "not before, and a clock that is behind changes nothing",
+      given: converting("2026-01-01T12:09:59Z"),
+      says: { next: "wait", warn: false },
+    },
+    {
+      name: "an edit from before tells nothing",
+      given: withUpdate(converting("2026-01-01T11:50:00Z"), { revision: "0", since: "2026-01-01T11:00:00Z" }),
+      says: { next: "wait", recheckAfterMs: 500, warn: false },
     },
     { name: "it is done when all of it is", given: downgrading(back), says: undefined },
     {
