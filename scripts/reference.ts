@@ -39,7 +39,7 @@ function conditionsPage(): string {
     ...kind("EtcdCluster", CONDITION_TYPES, REASONS),
     ...kind("EtcdPeer", PEER_CONDITION_TYPES, PEER_REASONS),
     "## What may be waived",
-    "The annotation `etcd.improbable.io/waive` of an EtcdCluster, such as `members-ready until 2026-11-22T12:00:00Z, members-healthy until 2026-11-22T12:00:00Z`, names checks for which the restarts of an update need not wait, each until a time with a zone. Nothing else can be waived.",
+    "The annotation `etcd.improbable.io/waive` of an EtcdCluster, such as `members-ready until 2026-11-22T12:00:00Z, members-healthy until 2026-11-22T12:00:00Z`, names checks for which the restarts of an update need not wait, each until a time with a zone, 7 days ahead at most. Nothing else can be waived.",
     table(["check", "what an update waits for while it is not waived"], wordRows(WAIVABLE)),
     ...kind("EtcdBackup", BACKUP_CONDITION_TYPES, BACKUP_REASONS),
   );

@@ -6,14 +6,14 @@ import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { cluster } from "#kit/cluster.ts";
 
 function read(text: string) {
-  return waiversIn(cluster({ annotations: { [WAIVE_ANNOTATION]: text } }).cluster);
+  return waiversIn(cluster({ annotations: { [WAIVE_ANNOTATION]: text } }).cluster, NOON_MS - 60_000);
 }
 
 const NOON = "2026-11-22T12:00:00Z";
 const NOON_MS = Date.UTC(2026, 10, 22, 12);
 
 test("waivers: without the annotation there are none", () => {
-  expect(waiversIn(cluster().cluster)).toEqual({ waivers: [], refused: [] });
+  expect(waiversIn(cluster().cluster, NOON_MS)).toEqual({ waivers: [], refused: [] });
 });
 
 test("waivers: each has a name and an end, and several are separated by commas", () => {
@@ -49,6 +49,16 @@ describe("waivers: what is none is refused in words", () => {
     const { waivers, refused } = read(text);
     expect([waivers.length, refused.length]).toEqual([0, 1]);
     expect(refused[0]).toContain(why);
+  });
+
+  test("one that would hold for more than 7 days is", () => {
+    const given = cluster({ annotations: { [WAIVE_ANNOTATION]: `members-ready until ${NOON}` } }).cluster;
+    const week = 7 * 24 * 3_600_000;
+    expect(waiversIn(given, NOON_MS - week).waivers).toHaveLength(1);
+    expect(waiversIn(given, NOON_MS - week - 1)).toEqual({
+      waivers: [],
+      refused: [`"members-ready until ${NOON}" would hold for too long; it must end within 7 days`],
+    });
   });
 
   test("beside those that count", () => {

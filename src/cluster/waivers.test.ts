@@ -164,6 +164,15 @@ describe("waivers: what an update does not wait for", () => {
     expect(rule.decide(waiving(given, `evictions-held-back until ${SOON}`))?.next).toBe("wait");
   });
 
+  test("what would hold for more than 7 days counts for nothing, and that is told", () => {
+    const given = waiving(UNREADY, "members-ready until 2026-01-08T12:00:01Z");
+    expect(saidBy(given)).toBe("wait give-turn");
+    expect(progressing({ snapshot: given, plan: planCluster(given), members: [], own: [] }).message).toMatch(
+      /waive is ignored: .* would hold for too long; it must end within 7 days$/,
+    );
+    expect(saidBy(waiving(UNREADY, "members-ready until 2026-01-08T12:00:00Z"))).toBe("step give-turn");
+  });
+
   test("nor is a pod that was made from nobody knows what", () => {
     const given = waiving(madeFrom(FIVE, "my-etcd-1", undefined), `members-ready until ${SOON}`);
     expect(saidBy(given)).toBe("wait give-turn");

@@ -8,7 +8,7 @@ import type { Pod } from "#kube/kinds.ts";
 
 /** The waivers whose time is not over. */
 export const activeWaivers = remembered((snapshot): readonly Waiver[] =>
-  waiversIn(snapshot.cluster).waivers.filter(({ untilMs }) => untilMs > snapshot.takenAtMs),
+  waiversIn(snapshot.cluster, snapshot.takenAtMs).waivers.filter(({ untilMs }) => untilMs > snapshot.takenAtMs),
 );
 
 export function isWaived(snapshot: ClusterSnapshot, check: Waivable): boolean {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
@@ -60,6 +61,7 @@ beforeEach(() => {
 
 const admission = clusterAdmission({
   imageRepository: "registry.example/etcd",
+  clock: systemClock,
   log,
   kube: {
     create: (({ plural }: { plural: string }, draft: Draft<KubeObject>, { dryRun }: { dryRun?: boolean }) => {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { CLUSTER_ADMISSION_PATH, CLUSTER_LABEL, GROUP, MANAGED_BY_LABEL, OPERATOR, selectorText } from "#api/names.ts";
 import { templateIn } from "#api/revision.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { Clock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
 import { isSameData } from "#base/hash.ts";
 import { told } from "#base/json.ts";
@@ -48,6 +49,7 @@ interface ClusterAdmission {
   readonly kube: Pick<KubeClient, "create" | "list">;
   /** Where etcd's images come from, without tag: a setting of the operator. */
   readonly imageRepository: string;
+  readonly clock: Pick<Clock, "wallMs">;
   readonly log: Log;
 }
 
@@ -108,7 +110,7 @@ async function findingsOf(
     refusals: [
       ...beyond.refusals,
       ...dryRunRefusals(cluster, before),
-      ...waiverRefusals(cluster, before),
+      ...waiverRefusals(cluster, before, tools.clock.wallMs()),
       ...refusals,
       ...asked.flatMap((each) => each.refusals),
     ],

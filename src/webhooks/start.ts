@@ -38,8 +38,8 @@ export async function startWebhooks(options: {
   /** Whether this process has yet to read everything. */
   readonly isStarting?: () => boolean;
 }): Promise<Webhooks> {
-  const { port, kube, imageRepository, log, observe } = options;
-  const webhooks = [clusterAdmission({ kube, imageRepository, log }), conversion({ log })];
+  const { port, kube, imageRepository, clock, log, observe } = options;
+  const webhooks = [clusterAdmission({ kube, imageRepository, clock, log }), conversion({ log })];
   const server = await serveWebhooks({ port, webhooks, log, observe });
   log.info({ address: `:${server.port}` }, "serves webhooks");
   const keeper = new CertificateKeeper({ ...options, holders: BUNDLE_HOLDERS, show: (serving) => server.use(serving) });

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { peerName } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { systemClock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
@@ -79,7 +80,7 @@ interface Review {
 
 /** The words of the webhook against it. */
 async function refusal(cluster: EtcdCluster): Promise<string | undefined> {
-  const webhook = clusterAdmission({ kube, imageRepository: REPOSITORY, log: silentLog });
+  const webhook = clusterAdmission({ kube, imageRepository: REPOSITORY, clock: systemClock, log: silentLog });
   const kind = { group: "etcd.improbable.io", version: "v1beta1", kind: "EtcdCluster" };
   const request = { uid: "1", kind, operation: "CREATE", object: cluster, oldObject: null };
   const body = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { TOO_LARGE } from "#api/beyond.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION as BEYOND } from "#api/names.ts";
+import { systemClock } from "#base/clock.ts";
 import { silentLog } from "#base/log.ts";
 import { cluster } from "#kit/cluster.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -54,7 +55,12 @@ describe("what v1alpha1 could not show", () => {
 
 test("the webhook answers with it, and people read it", async () => {
   const kube = { create: () => Promise.reject(new Error("tried")), list: () => Promise.resolve({ items: [] }) };
-  const tools = { kube: kube as unknown as KubeClient, imageRepository: "registry.example/etcd", log: silentLog };
+  const tools = {
+    kube: kube as unknown as KubeClient,
+    imageRepository: "registry.example/etcd",
+    clock: systemClock,
+    log: silentLog,
+  };
   const kind = { group: "etcd.improbable.io", version: "v1beta1", kind: "EtcdCluster" };
   const request = { uid: "1", kind, operation: "UPDATE", object: marked("{"), oldObject: marked(undefined) };
   const review = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request };

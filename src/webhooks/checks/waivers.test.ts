@@ -3,6 +3,7 @@ import { WAIVE_ANNOTATION } from "#api/names.ts";
 import { cluster } from "#kit/cluster.ts";
 import { waiverRefusals } from "#webhooks/checks/waivers.ts";
 
+const NOW_MS = Date.UTC(2026, 10, 22, 11);
 const END = "until 2026-11-22T12:00:00Z";
 
 function waiving(text: string) {
@@ -16,15 +17,22 @@ describe("waivers", () => {
     { name: "of what protects data", now: `keep-quorum ${END}`, before: cluster().cluster, refused: 1 },
     { name: "of what protects data, on a new cluster", now: `fence ${END}`, before: undefined, refused: 1 },
     { name: "without an end, twice", now: "members-ready, members-healthy", before: cluster().cluster, refused: 2 },
+    { name: "for too long", now: "members-ready until 2026-11-29T12:00:00Z", before: cluster().cluster, refused: 1 },
+    {
+      name: "for too long, that stood there before",
+      now: "members-ready until 2026-11-29T12:00:00Z",
+      before: waiving("members-ready until 2026-11-29T12:00:00Z"),
+      refused: 0,
+    },
     { name: "that stood there before", now: `keep-quorum ${END}`, before, refused: 0 },
     { name: "beside one that stood there before", now: `keep-quorum ${END}, fence ${END}`, before, refused: 1 },
   ];
   test.each(cases)("$name", ({ now, before: was, refused }) => {
-    const refusals = waiverRefusals(waiving(now), was);
+    const refusals = waiverRefusals(waiving(now), was, NOW_MS);
     expect(refusals).toHaveLength(refused);
     for (const { field, message } of refusals)
       expect(`${field}: ${message}`).toMatch(
-        /^metadata\.annotations\[etcd\.improbable\.io\/waive\]: "[^"]+" (cannot be waived|has no end); /,
+        /^metadata\.annotations\[etcd\.improbable\.io\/waive\]: "[^"]+" (cannot be waived|has no end|would hold for too long); /,
       );
   });
 });

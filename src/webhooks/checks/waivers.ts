@@ -4,11 +4,15 @@ import { waiversIn } from "#api/waivers.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 
 /** What nobody may waive, or not so. @param before what was there; undefined for a new cluster */
-export function waiverRefusals(cluster: EtcdCluster, before: EtcdCluster | undefined): readonly Refusal[] {
+export function waiverRefusals(
+  cluster: EtcdCluster,
+  before: EtcdCluster | undefined,
+  nowMs: number,
+): readonly Refusal[] {
   // What stands there already counts for nothing, and must keep nobody from editing the spec.
-  const known = before === undefined ? [] : waiversIn(before).refused;
+  const known = before === undefined ? [] : waiversIn(before, nowMs).refused;
   const field = `metadata.annotations[${WAIVE_ANNOTATION}]`;
-  return waiversIn(cluster)
+  return waiversIn(cluster, nowMs)
     .refused.filter((message) => !known.includes(message))
     .map((message) => ({ field, message }));
 }
