@@ -389,3 +389,39 @@ test("these revisions stand on pods that run: another one of the same wish would
   expect(ofV1beta1({})).toBe("21e53824edcfea7e");
   expect(ofV1alpha1("EtcdCluster", stored[1]!.cluster)).toBe("e6a5ec95e351aa18");
 });
+
+describe("a template that is asked for again", () => {
+  const watched = () => {
+    let looks = 0;
+    const podTemplate = {
+      get spec() {
+        looks++;
+        return { nodeSelector: { disk: "ssd" } };
+      },
+    };
+    return { podTemplate: podTemplate as MemberTemplate["podTemplate"], looks: () => looks };
+  };
+
+  test("is not gone through again", () => {
+    const { podTemplate, looks } = watched();
+    const given = { version: "3.6.16", image: {}, etcd: {}, podTemplate };
+    const name = revisionOf(given);
+    const before = looks();
+    expect(revisionOf({ ...given })).toBe(name);
+    expect(looks()).toBe(before);
+    expect(name).toBe(revisionOf({ ...given, podTemplate: { spec: { nodeSelector: { disk: "ssd" } } } }));
+  });
+
+  test("has another name with another release, image or options", () => {
+    const { podTemplate } = watched();
+    const given: MemberTemplate = { version: "3.6.16", podTemplate };
+    const changes = [{}, { version: "3.6.17" }, { image: { repository: "x" } }, { etcd: { extraArgs: { a: "b" } } }];
+    const names = () => changes.map((change) => revisionOf({ ...given, ...change }));
+    expect(new Set(names()).size).toBe(4);
+    for (const [n, change] of changes.entries()) {
+      expect(revisionOf(given)).toBe(names()[0]);
+      revisionOf(given);
+      expect(revisionOf({ ...given, ...change })).toBe(names()[n]);
+    }
+  });
+});

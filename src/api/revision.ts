@@ -20,8 +20,23 @@ export function templateIn({ version, image, etcd, podTemplate }: MemberTemplate
   return { version, ...(image === undefined ? {} : { image }), ...(etcd === undefined ? {} : { etcd }), podTemplate };
 }
 
-/** The name of a template: equal for all that mean the same, however they are written. 16 hexadecimal digits. */
-export function revisionOf({ version, image, etcd, podTemplate }: MemberTemplate): string {
+/** What a template was called last: objects from a cache do not change, and each look asks for the same names many times. */
+const CALLED = new WeakMap<object, MemberTemplate & { readonly revision: string }>();
+
+/**
+ * The name of a template: equal for all that mean the same, however they are written. 16 hexadecimal digits.
+ * @param template its parts do not change
+ */
+export function revisionOf(template: MemberTemplate): string {
+  const { version, image, etcd, podTemplate } = template;
+  const last = isMap(podTemplate) ? CALLED.get(podTemplate) : undefined;
+  if (last?.version === version && last.image === image && last.etcd === etcd) return last.revision;
+  const revision = named(template);
+  if (isMap(podTemplate)) CALLED.set(podTemplate, { ...templateIn(template), revision });
+  return revision;
+}
+
+function named({ version, image, etcd, podTemplate }: MemberTemplate): string {
   const { metadata, spec } = podTemplate;
   const { containers: _, affinity, initContainers, topologySpreadConstraints, ...pod } = spec ?? {};
   const { name: __, resources, ...container } = etcdContainerOf(podTemplate) ?? { name: ETCD_CONTAINER };
