@@ -81,6 +81,26 @@ describe("status.plan", () => {
     });
   });
 
+  test("foretells nothing of what is too much to be gone through again and again", () => {
+    const of = (more: number) => {
+      const given = asking("{}");
+      const { spec } = given.cluster;
+      const podTemplate = { metadata: { annotations: { a: "" } } };
+      const least = JSON.stringify({ ...spec, podTemplate }).length + 2;
+      const annotations = { a: "x".repeat(32_000 - least + more) };
+      const large = { ...spec, podTemplate: { metadata: { annotations } } };
+      return planStatus({ ...given, cluster: { ...given.cluster, spec: large } });
+    };
+    expect(of(0)?.outcome).toBe("Done");
+    expect(of(1)).toEqual({
+      edit: "{}",
+      outcome: "Unforeseen",
+      message: "spec and the edit have 32001 characters together as JSON; with more than 32000 nothing is foretold",
+    });
+    const long = planStatus(asking(`{"paused":${" ".repeat(32_000)}true}`));
+    expect(long).toMatchObject({ outcome: "Unforeseen", edit: `{"paused":${" ".repeat(990)}` });
+  });
+
   test("says what is no edit, and repeats so much of it", () => {
     const plan = planStatus(asking("x".repeat(1_001)));
     expect(plan).toEqual({ edit: "x".repeat(1_000), outcome: "Refused", message: expect.any(String) });

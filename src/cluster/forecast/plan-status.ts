@@ -7,13 +7,27 @@ import { memberTimeoutMs, replaceAfterMs } from "#cluster/spec-times.ts";
 
 /** Of the edit so much is repeated, in characters. */
 const MAX_EDIT = 1_000;
+/** Spec and edit have at most so many characters together: a forecast goes through both with each step, and nobody else is served then. */
+const MAX_ASKED = 32_000;
+
+/** The edit that is to be explained, as it was written; `undefined` when nobody asks. */
+export function askedIn({ cluster: { metadata } }: ClusterSnapshot): string | undefined {
+  return metadata.deletionTimestamp === undefined ? metadata.annotations?.[DRY_RUN_ANNOTATION] : undefined;
+}
 
 /** What the edit in the annotation would cause; `undefined` when nobody asks. */
 export function planStatus(snapshot: ClusterSnapshot): PlanStatus | undefined {
   const { cluster } = snapshot;
+  const text = askedIn(snapshot);
+  if (text === undefined) return undefined;
+  const edit = text.slice(0, MAX_EDIT);
+  const size = text.length + JSON.stringify(cluster.spec).length;
+  if (size > MAX_ASKED) {
+    const message = `spec and the edit have ${size} characters together as JSON; with more than ${MAX_ASKED} nothing is foretold`;
+    return { edit, outcome: "Unforeseen", message };
+  }
   const asked = editIn(cluster);
-  if (asked === undefined || cluster.metadata.deletionTimestamp !== undefined) return undefined;
-  const edit = (cluster.metadata.annotations?.[DRY_RUN_ANNOTATION] ?? "").slice(0, MAX_EDIT);
+  if (asked === undefined) return undefined;
   if (asked.is === "refused")
     return { edit, outcome: "Refused", message: `metadata.annotations[${DRY_RUN_ANNOTATION}]: ${asked.why}` };
   const { spec } = asked;
