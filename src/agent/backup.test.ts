@@ -27,6 +27,8 @@ const task: BackupTask = {
   compression: "None",
   about: { namespace: "default", backupName: "daily", clusterName: "db", clusterUID: "uid" },
 };
+/** Of what one more attempt wrote. */
+const THIRD = { "backup-uid": "ours", attempt: "third" };
 const deletion = { kind: "delete", backupUID: "ours", destination: task.destination, key: KEY } as const;
 
 const database = Buffer.alloc(4096, "etcd ");
@@ -101,7 +103,7 @@ describe("a backup", () => {
   test("is an object as etcd sent it and a manifest that was written last", async () => {
     const { store, run } = world();
     const object = await run();
-    assert.deepEqual(store.calls, [`head ${KEY}`, `get ${MANIFEST}`, `put ${KEY}`, `put ${MANIFEST}`]);
+    assert.deepEqual(store.calls, [`head ${KEY}`, `get ${MANIFEST}`, `put ${KEY}`, `put ${MANIFEST}`, `head ${KEY}`]);
     assert.ok(store.objects.get(KEY)?.bytes.equals(snapshot));
     const sha256 = createHash("sha256").update(snapshot).digest("hex");
     const { attempt, startedAt, completedAt, ...manifest } = manifestIn(store);
@@ -236,6 +238,81 @@ describe("a backup", () => {
     };
     await run();
     assert.equal(manifestIn(store).attempt, store.objects.get(KEY)?.metadata.attempt);
+  });
+
+  test("that another attempt completed while our manifest was on its way is that attempt's", async () => {
+    const { store, run } = world();
+    const first = await run({ compression: "Zstd" });
+    const theirs = new Map(store.objects);
+    store.objects.clear();
+    store.before = (call) => {
+      if (call !== `put ${MANIFEST}`) return;
+      for (const [key, object] of theirs) store.objects.set(key, object);
+    };
+    assert.deepEqual(await run(), first);
+    assert.deepEqual(store.objects, theirs);
+  });
+
+  test.each<[string, (store: MemoryStore) => void]>([
+    ["is gone", (store) => store.objects.delete(KEY)],
+    ["was replaced by that of a third", (store) => store.objects.set(KEY, { bytes: snapshot, metadata: THIRD })],
+  ])("whose object %s is not made of another attempt's late manifest", async (_what, change) => {
+    const { store, run } = world();
+    await run();
+    const late = store.objects.get(MANIFEST)!;
+    store.objects.clear();
+    store.before = (call) => {
+      if (call !== `put ${MANIFEST}`) return;
+      store.objects.set(MANIFEST, late);
+      change(store);
+    };
+    assert.match(await failure(run()), /^AnotherAttempt: .*backups\/db\.db/);
+    assert.deepEqual(store.objects.get(MANIFEST), late);
+  });
+
+  test("that two others write at is left to them", async () => {
+    const { store, run } = world();
+    await run();
+    const late = store.objects.get(MANIFEST)!;
+    store.objects.clear();
+    store.before = (call) => {
+      if (call === `put ${MANIFEST}`) store.objects.set(MANIFEST, late);
+    };
+    assert.match(await failure(run()), /^AnotherAttempt: /);
+    assert.deepEqual(store.keys, [MANIFEST]);
+  });
+
+  test("is refused when somebody else's manifest comes meanwhile", async () => {
+    const { store, run } = world();
+    await run({ backupUID: "theirs" });
+    const theirs = store.objects.get(MANIFEST)!;
+    store.objects.clear();
+    store.before = (call) => {
+      if (call === `put ${MANIFEST}`) store.objects.set(MANIFEST, theirs);
+    };
+    assert.match(await failure(run()), /^ObjectExists: /);
+    assert.deepEqual([...store.objects], [[MANIFEST, theirs]]);
+  });
+
+  test.each<[string, (store: MemoryStore) => void]>([
+    ["was deleted", (store) => store.objects.delete(KEY)],
+    ["was replaced", (store) => store.objects.set(KEY, { bytes: snapshot, metadata: THIRD })],
+    ["was cut off", (store) => store.objects.set(KEY, { ...store.objects.get(KEY)!, bytes: snapshot.subarray(0, 99) })],
+  ])("whose object %s before its manifest was there is none", async (_what, change) => {
+    const { store, run } = world();
+    store.before = (call) => {
+      if (call === `put ${MANIFEST}`) change(store);
+    };
+    assert.match(await failure(run()), /^AnotherAttempt: /);
+  });
+
+  test("that is complete stays when the store does not answer the last question", async () => {
+    const { store, run } = world();
+    store.before = (call) => {
+      if (call === `head ${KEY}` && store.objects.has(MANIFEST)) throw new StoreError("Timeout", "no answer");
+    };
+    assert.equal(await failure(run()), "StoreUnreachable: no answer");
+    assert.deepEqual(store.keys, [KEY, MANIFEST]);
   });
 });
 

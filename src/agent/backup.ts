@@ -10,7 +10,7 @@ import type { AgentError } from "./error.ts";
 import type { BackupObject, FailureReason } from "./report.ts";
 import type { Sources } from "./source.ts";
 import { isStoreError } from "./store-error.ts";
-import { ATTEMPT_METADATA, formerAttempt, readStored, UID_METADATA } from "./stored.ts";
+import { ATTEMPT_METADATA, formerAttempt, inTheWay, isWhole, readOwn, UID_METADATA } from "./stored.ts";
 import type { BackupTask } from "./task.ts";
 
 export interface BackupParts extends CopyParts {
@@ -41,13 +41,13 @@ export async function backUp(task: BackupTask, parts: BackupParts): Promise<Back
   const startedAt = new Date(parts.clock.wallMs()).toISOString();
   const copied = await copyFromSome(task, attempt, parts);
   const completedAt = new Date(parts.clock.wallMs()).toISOString();
-  const manifest = manifestFor({ task, key: parts.key, copied, attempt, startedAt, completedAt });
-  try {
-    await putManifest(manifest, parts);
-  } catch (thrown) {
-    await removeObject(manifest, parts);
+  const ours = manifestFor({ task, key: parts.key, copied, attempt, startedAt, completedAt });
+  const manifest = await putManifest(ours, parts).catch(async (thrown: unknown) => {
+    await removeObject(ours, parts);
     throw thrown;
-  }
+  });
+  // An attempt that began meanwhile deletes an object that has no manifest yet.
+  if (!isWhole({ object: await store.head(task.key, { signal }), manifest })) throw inTheWay(task.key);
   board.phase = "Done";
   return objectOf(manifest);
 }
@@ -77,20 +77,28 @@ async function copyFromSome(task: BackupTask, attempt: string, parts: BackupPart
   }
 }
 
-async function putManifest(manifest: Manifest, { store, signal }: BackupParts): Promise<void> {
+/** @returns what was written, or what another attempt has written that completed the backup before us */
+async function putManifest(manifest: Manifest, { store, signal }: BackupParts): Promise<Manifest> {
   const key = manifestKeyOf(manifest.key);
   const metadata = { [UID_METADATA]: manifest.backupUID, [ATTEMPT_METADATA]: manifest.attempt };
-  const put = () => store.put(key, once(Buffer.from(manifestText(manifest))), { metadata, signal });
-  try {
-    await put();
-  } catch (thrown) {
-    if (!isStoreError(thrown, "ObjectExists")) throw thrown;
-    const { manifest: other } = await readStored(store, manifest.key, signal);
-    if (other?.backupUID !== manifest.backupUID) throw thrown;
-    // Another pod of the same Job was late: its object is gone, since ours could be written.
+  const isPut = async () => {
+    try {
+      await store.put(key, once(Buffer.from(manifestText(manifest))), { metadata, signal });
+      return true;
+    } catch (thrown) {
+      if (!isStoreError(thrown, "ObjectExists")) throw thrown;
+      return false;
+    }
+  };
+  if (await isPut()) return manifest;
+  const stored = await readOwn(store, manifest.key, manifest.backupUID, signal);
+  if (isWhole(stored)) return stored.manifest;
+  if (stored.object?.metadata[ATTEMPT_METADATA] === manifest.attempt) {
+    // Another pod of the same Job was late: its object is gone, since ours is there.
     await store.delete(key, { signal });
-    await put();
+    if (await isPut()) return manifest;
   }
+  throw inTheWay(manifest.key);
 }
 
 /** Best effort: what is left has no manifest, and the next attempt deletes it. */

@@ -73,6 +73,8 @@ const FAILURES = {
   NoSuchBucket: { retry: false },
   /** Something that is not of this backup lies at the key. */
   ObjectExists: { retry: false },
+  /** Another attempt at the same backup wrote at the same time. */
+  AnotherAttempt: { retry: true },
   NoSpace: { retry: false },
   StoreUnreachable: { retry: true },
   StoreTLS: { retry: false },

@@ -30,7 +30,8 @@ export async function readStored(store: ObjectStore, key: string, signal: AbortS
 }
 
 /** Whether it is all there, by one attempt. */
-export function isWhole({ object, manifest }: Stored): boolean {
+export function isWhole(stored: Stored): stored is Stored & { readonly manifest: Manifest } {
+  const { object, manifest } = stored;
   return (
     object !== undefined &&
     object.bytes === manifest?.storedBytes &&
@@ -48,6 +49,25 @@ export async function formerAttempt(
   backupUID: string,
   signal: AbortSignal,
 ): Promise<Manifest | undefined> {
+  const stored = await readOwn(store, key, backupUID, signal);
+  if (isWhole(stored)) return stored.manifest;
+  // The manifest first: an object without one is never taken for a backup.
+  if (stored.manifest !== undefined) await store.delete(manifestKeyOf(key), { signal });
+  if (stored.object !== undefined) await store.delete(key, { signal });
+  return undefined;
+}
+
+export function inTheWay(key: string): AgentError {
+  return new AgentError("AnotherAttempt", `another attempt at this backup is in the way, and has not completed ${key}`);
+}
+
+/** What this backup has stored. @throws AgentError ObjectExists when something else lies there; StoreError */
+export async function readOwn(
+  store: ObjectStore,
+  key: string,
+  backupUID: string,
+  signal: AbortSignal,
+): Promise<Stored> {
   const stored = await readStored(store, key, signal).catch((thrown: unknown) => {
     throw thrown instanceof AgentError ? new AgentError("ObjectExists", thrown.message, { cause: thrown }) : thrown;
   });
@@ -60,11 +80,7 @@ export async function formerAttempt(
       `${key} is there already, and belongs to the backup with uid ${stranger}; it is left as it is`,
     );
   }
-  if (isWhole(stored)) return manifest;
-  // The manifest first: an object without one is never taken for a backup.
-  if (manifest !== undefined) await store.delete(manifestKeyOf(key), { signal });
-  if (object !== undefined) await store.delete(key, { signal });
-  return undefined;
+  return stored;
 }
 
 /** Undefined when it is not there. */

@@ -112,6 +112,7 @@ export const BACKUP_REASONS = {
   AccessDenied: "The store knows who asks and does not allow it.",
   NoSuchBucket: "The bucket, container or directory is not there.",
   ObjectExists: "Something that is not of this backup lies where the object is to be; nothing is ever overwritten.",
+  AnotherAttempt: "Another attempt at the same backup wrote at the same time; the next one finds what it stored.",
   NoSpace: "The store is full.",
   StoreUnreachable: "The store does not answer.",
   StoreTLS: "The store's certificate is not trusted.",
