@@ -253,6 +253,31 @@ describe("a backup", () => {
     assert.deepEqual(store.objects, theirs);
   });
 
+  test("that another attempt completed while ours was copied is that attempt's", async () => {
+    const { store, run } = world();
+    const first = await run();
+    const theirs = new Map(store.objects);
+    store.objects.clear();
+    store.before = (call) => {
+      if (call !== `put ${KEY}`) return;
+      for (const [key, object] of theirs) store.objects.set(key, object);
+    };
+    assert.deepEqual(await run(), first);
+    assert.deepEqual(store.objects, theirs);
+  });
+
+  test.each<[string, Record<string, string>, RegExp]>([
+    ["another attempt, which is at work", THIRD, /^AnotherAttempt: .*backups\/db\.db/],
+    ["somebody else", { "backup-uid": "theirs" }, /^ObjectExists: .*with uid theirs/],
+  ])("whose key was taken meanwhile by %s is none, and nothing is deleted", async (_who, metadata, says) => {
+    const { store, run } = world();
+    store.before = (call) => {
+      if (call === `put ${KEY}`) store.objects.set(KEY, { bytes: snapshot, metadata });
+    };
+    assert.match(await failure(run()), says);
+    assert.deepEqual(store.keys, [KEY]);
+  });
+
   test.each<[string, (store: MemoryStore) => void]>([
     ["is gone", (store) => store.objects.delete(KEY)],
     ["was replaced by that of a third", (store) => store.objects.set(KEY, { bytes: snapshot, metadata: THIRD })],

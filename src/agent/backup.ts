@@ -6,11 +6,11 @@ import { type Manifest, manifestKeyOf, manifestText } from "./archive/manifest.t
 import { type Copied, manifestFor, objectOf } from "./backup-manifest.ts";
 import { chooseMember, type Member } from "./choose-member.ts";
 import { asAgentError, type CopyParts, copySnapshot } from "./copy.ts";
-import type { AgentError } from "./error.ts";
+import { AgentError } from "./error.ts";
 import type { BackupObject, FailureReason } from "./report.ts";
 import type { Sources } from "./source.ts";
 import { isStoreError } from "./store-error.ts";
-import { ATTEMPT_METADATA, formerAttempt, inTheWay, isWhole, readOwn, UID_METADATA } from "./stored.ts";
+import { ATTEMPT_METADATA, formerAttempt, inTheWay, isWhole, otherAttempt, readOwn, UID_METADATA } from "./stored.ts";
 import type { BackupTask } from "./task.ts";
 
 export interface BackupParts extends CopyParts {
@@ -39,7 +39,11 @@ export async function backUp(task: BackupTask, parts: BackupParts): Promise<Back
   }
   const attempt = randomUUID();
   const startedAt = new Date(parts.clock.wallMs()).toISOString();
-  const copied = await copyFromSome(task, attempt, parts);
+  const copied = await copyFromSome(task, attempt, parts).catch((thrown: unknown) => {
+    if (thrown instanceof AgentError && thrown.reason === "ObjectExists") return undefined;
+    throw thrown;
+  });
+  if (copied === undefined) return objectOf(await otherAttempt(store, task.key, task.backupUID, signal));
   const completedAt = new Date(parts.clock.wallMs()).toISOString();
   const ours = manifestFor({ task, key: parts.key, copied, attempt, startedAt, completedAt });
   const manifest = await putManifest(ours, parts).catch(async (thrown: unknown) => {

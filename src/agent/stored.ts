@@ -57,6 +57,21 @@ export async function formerAttempt(
   return undefined;
 }
 
+/**
+ * The manifest of the attempt that was there before us. Nothing is deleted: it may still be at work.
+ * @throws AgentError AnotherAttempt while it is not complete, ObjectExists when something else lies there
+ */
+export async function otherAttempt(
+  store: ObjectStore,
+  key: string,
+  backupUID: string,
+  signal: AbortSignal,
+): Promise<Manifest> {
+  const stored = await readOwn(store, key, backupUID, signal);
+  if (isWhole(stored)) return stored.manifest;
+  throw inTheWay(key);
+}
+
 export function inTheWay(key: string): AgentError {
   return new AgentError("AnotherAttempt", `another attempt at this backup is in the way, and has not completed ${key}`);
 }
