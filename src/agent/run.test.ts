@@ -67,6 +67,11 @@ describe("a task", () => {
       /^BadTask: .* destination\.path: /,
     ],
     ["for a key outside", { ...deletion, key: "../db.db" }, /^BadTask: .*\.\.\/db\.db/],
+    [
+      "with a password for an endpoint without TLS",
+      { ...backup, source: { endpoints: ["https://127.0.0.1:1", "http://127.0.0.1:1"], authDir: home } },
+      /^BadTask: .*http:\/\/127\.0\.0\.1:1.* https:\/\//,
+    ],
     ["from nowhere", { ...backup, source: { endpoints: [] } }, /^BadTask: .* source\.endpoints: /],
     ["from no URL", { ...backup, source: { endpoints: ["etcd-0:2379"] } }, /^BadTask: .* source\.endpoints\.0: /],
     [
@@ -77,6 +82,14 @@ describe("a task", () => {
     ["with another compression", { ...backup, compression: "Gzip" }, /^BadTask: .* compression: /],
   ])("%s is refused by the field", async (_what, task, expected) => {
     assert.match(await failure(task), expected);
+  });
+
+  test("with a login that is not etcd's gets in nowhere", async () => {
+    const authDir = join(home, "basic-auth");
+    mkdirSync(authDir);
+    for (const name of ["username", "password"]) writeFileSync(join(authDir, name), "postgres");
+    const source = { endpoints: ["https://127.0.0.1:1"], authDir };
+    assert.match(await failure({ ...backup, source }), /^SourceAuth: .*both ETCD_USERNAME and ETCD_PASSWORD/);
   });
 
   test("is refused for a volume that is not there", async () => {

@@ -40,9 +40,16 @@ export class Sources {
 /**
  * Reads what it takes to get in. Nobody is asked yet.
  * @param pingIntervalMs see SourceAccess
- * @throws AgentError BadTask, SourceTLS or SourceAuth for files that are not there
+ * @throws AgentError BadTask for what cannot be asked, SourceTLS or SourceAuth for files that are not there
  */
 export async function openSources(source: EtcdSource, pingIntervalMs?: number): Promise<Sources> {
+  const plain = source.endpoints.find((url) => !url.startsWith("https://"));
+  if (source.authDir !== undefined && plain !== undefined) {
+    throw new AgentError(
+      "BadTask",
+      `the endpoint is ${plain}; with a user it must be https://, else its password could be read on the way`,
+    );
+  }
   const tls = await tlsIn(source);
   const login = source.authDir === undefined ? undefined : await loginIn(source.authDir);
   try {
@@ -66,9 +73,12 @@ async function tlsIn({ tlsDir, serverName }: EtcdSource): Promise<SourceTLS> {
 }
 
 async function loginIn(dir: string): Promise<SourceLogin> {
-  const [name, password] = await Promise.all(["username", "password"].map((file) => fileIn(dir, file)));
+  const [name, password] = await Promise.all(["ETCD_USERNAME", "ETCD_PASSWORD"].map((file) => fileIn(dir, file)));
   if (name === undefined || password === undefined) {
-    throw new AgentError("SourceAuth", "the Secret with the user of etcd must have both username and password");
+    throw new AgentError(
+      "SourceAuth",
+      "the Secret with the user of etcd must have both ETCD_USERNAME and ETCD_PASSWORD",
+    );
   }
   return { name: name.trim(), password: password.replace(/\r?\n$/, "") };
 }

@@ -85,6 +85,6 @@ export interface EtcdSource {
   readonly tlsDir?: string;
   /** The name that certificates must carry. Undefined: the host of the URL. */
   readonly serverName?: string;
-  /** Where the files `username` and `password` are. */
+  /** Where the files `ETCD_USERNAME` and `ETCD_PASSWORD` are. Every endpoint must be https then. */
   readonly authDir?: string;
 }

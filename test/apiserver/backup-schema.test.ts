@@ -102,6 +102,11 @@ describe("is refused, by field, value and what it may be:", () => {
       ["every endpoint must begin with https://"],
     ],
     [
+      "a password without TLS",
+      from({ endpoints: ["https://a:1", "http://b:1"], auth: { secretName: "s" } }),
+      ["with auth, every endpoint must begin with https://"],
+    ],
+    [
       "an endpoint without a scheme",
       from({ endpoints: ["a:2379"] }),
       ["it is a:2379; it must be http:// or https://, a host and a port"],

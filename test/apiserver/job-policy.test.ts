@@ -166,6 +166,7 @@ const CASES: readonly (readonly [what: string, change: object, says: string])[] 
   ["a whole Secret", secret([]), MOUNTS],
   ["a Secret as it is", pod({ volumes: [{ name: "credentials", secret: { secretName: "s" } }] }), MOUNTS],
   ["any key of a Secret", secret([{ key: "tls-key", path: "tls-key" }]), MOUNTS],
+  ["a password that is not etcd's", secret([{ key: "password", path: "password" }]), MOUNTS],
   ["a key of a Secret under another name", secret([{ key: "tls.key", path: "password" }]), MOUNTS],
   ["a token", pod({ volumes: [{ name: "credentials", projected: { sources: [{ serviceAccountToken: { path: "token" } }] } }] }), MOUNTS],
   ["a path of the node", pod({ volumes: [{ name: "credentials", hostPath: { path: "/" } }] }), MOUNTS],

@@ -65,7 +65,7 @@ describe.each(ETCD_VERSIONS)("a backup of an etcd %s of somebody else, with TLS 
     await etcdctl("user", "grant-role", "root", "root");
     await etcdctl("user", "add", "reader:hunter2");
     await etcdctl("auth", "enable");
-    const authDir = await secret("root", { username: "root\n", password: "hunter2\n" });
+    const authDir = await secret("root", { ETCD_USERNAME: "root\n", ETCD_PASSWORD: "hunter2\n" });
     source = (change) => ({ endpoints: [url], serverName: SERVER_NAME, tlsDir, authDir, ...change });
   });
   afterAll(async () => {
@@ -88,10 +88,22 @@ describe.each(ETCD_VERSIONS)("a backup of an etcd %s of somebody else, with TLS 
     const { authDir: _auth, ...withoutUser } = source();
     const { serverName: _name, ...withoutName } = source();
     const cases: [string, FailureReason, EtcdSource][] = [
-      ["password", "SourceAuth", source({ authDir: await secret("wrong", { username: "root", password: "guess" }) })],
-      ["user", "SourceAuth", source({ authDir: await secret("none", { username: "nobody", password: "hunter2" }) })],
-      ["role", "SourceAuth", source({ authDir: await secret("reader", { username: "reader", password: "hunter2" }) })],
-      ["half a user", "SourceAuth", source({ authDir: await secret("half", { username: "root" }) })],
+      [
+        "password",
+        "SourceAuth",
+        source({ authDir: await secret("wrong", { ETCD_USERNAME: "root", ETCD_PASSWORD: "guess" }) }),
+      ],
+      [
+        "user",
+        "SourceAuth",
+        source({ authDir: await secret("none", { ETCD_USERNAME: "nobody", ETCD_PASSWORD: "hunter2" }) }),
+      ],
+      [
+        "role",
+        "SourceAuth",
+        source({ authDir: await secret("reader", { ETCD_USERNAME: "reader", ETCD_PASSWORD: "hunter2" }) }),
+      ],
+      ["half a user", "SourceAuth", source({ authDir: await secret("half", { ETCD_USERNAME: "root" }) })],
       ["no user", "SourceAuth", withoutUser],
       ["name", "SourceTLS", source({ serverName: "other.example" })],
       ["address instead of a name", "SourceTLS", withoutName],

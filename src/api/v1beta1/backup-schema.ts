@@ -40,9 +40,11 @@ const sourceSchema = z
       .optional()
       .describe("Whom to trust, and what to show, at endpoints that begin with https://."),
     auth: z
-      .object({ secretName: secretName.describe("Secret with username and password of a user with the role root.") })
+      .object({
+        secretName: secretName.describe("Secret with ETCD_USERNAME and ETCD_PASSWORD of a user with the role root."),
+      })
       .optional()
-      .describe("Who logs in, where etcd's authentication is on."),
+      .describe("Who logs in, where etcd's authentication is on. Every endpoint must begin with https:// then."),
   })
   .meta({
     "x-kubernetes-validations": [
@@ -57,6 +59,10 @@ const sourceSchema = z
       {
         rule: "!has(self.tls) || !has(self.endpoints) || self.endpoints.all(each, each.startsWith('https://'))",
         message: "with tls, every endpoint must begin with https://",
+      },
+      {
+        rule: "!has(self.auth) || !has(self.endpoints) || self.endpoints.all(each, each.startsWith('https://'))",
+        message: "with auth, every endpoint must begin with https://; else the password could be read on the way",
       },
     ],
   })

@@ -202,7 +202,7 @@ describe("of Secrets the pod has only what it needs, as files:", () => {
     [{ destination: { gcs: { bucket: "bb", credentials: { secretName: "g" } } } }, ["g/credentials.json -> /run/agent/credentials/credentials.json", "g/ca.crt -> /run/agent/credentials/ca.crt?"]],
     [{ destination: { azure: { account: "acc", container: "con", credentials: { secretName: "a" } } } }, ["a/AZURE_STORAGE_KEY -> /run/agent/credentials/AZURE_STORAGE_KEY?", "a/AZURE_STORAGE_SAS_TOKEN -> /run/agent/credentials/AZURE_STORAGE_SAS_TOKEN?", "a/ca.crt -> /run/agent/credentials/ca.crt?"]],
     [{ destination: { url: { template: "gs://bb/k" } } }, ["etcd-backup-credentials/credentials.json -> /run/agent/credentials/credentials.json?", "etcd-backup-credentials/ca.crt -> /run/agent/credentials/ca.crt?"]],
-    [{ ...EXTERNAL, destination: { volume: { claimName: "c" } } }, ["tls/ca.crt -> /run/agent/source-tls/ca.crt?", "tls/tls.crt -> /run/agent/source-tls/tls.crt?", "tls/tls.key -> /run/agent/source-tls/tls.key?", "root/username -> /run/agent/source-auth/username", "root/password -> /run/agent/source-auth/password"]],
+    [{ ...EXTERNAL, destination: { volume: { claimName: "c" } } }, ["tls/ca.crt -> /run/agent/source-tls/ca.crt?", "tls/tls.crt -> /run/agent/source-tls/tls.crt?", "tls/tls.key -> /run/agent/source-tls/tls.key?", "root/ETCD_USERNAME -> /run/agent/source-auth/ETCD_USERNAME", "root/ETCD_PASSWORD -> /run/agent/source-auth/ETCD_PASSWORD"]],
     [{ destination: { volume: { claimName: "c" } }, encryption: { keySecret: { name: "k", key: "mine" } } }, ["k/mine -> /run/agent/encryption/key"]],
   ])("%j", (spec, files) => expect(filesOf(made(spec))).toEqual(files)); // biome-ignore format: a table
 

@@ -30,7 +30,8 @@ export const CREDENTIAL_KEYS: Readonly<
   volume: { must: [], may: [] },
 };
 export const TLS_KEYS: readonly string[] = ["ca.crt", "tls.crt", "tls.key"];
-export const AUTH_KEYS: readonly string[] = ["username", "password"];
+/** Not `username` and `password`, which every Secret for somebody's login has: an EtcdBackup could send them to a server of its choice. */
+export const AUTH_KEYS: readonly string[] = ["ETCD_USERNAME", "ETCD_PASSWORD"];
 
 /** What every one of the backup's pods mounts: the destination and with what it is asked. */
 export function destinationVolumes({ location, credentials, claimName }: Target): readonly Mounted[] {
