@@ -368,6 +368,17 @@ describe("members that fail", () => {
     assert.equal(await failure(world([{ source, status }]).run()), "NoQuorum: Range at m1:2379: etcdserver: no leader");
   });
 
+  test("are the reason when only a member of another cluster is left", async () => {
+    const other = memberWith("m2:2379");
+    const { store, run } = world([
+      memberWith("m1:2379", down),
+      { ...other, status: { ...status, clusterId: clusterId(0xabcn) } },
+    ]);
+    const source = { ...task.source, clusterID: "cdf" };
+    assert.equal(await failure(run({ source })), "SourceUnreachable: Snapshot at m1:2379: broken off");
+    assert.deepEqual(store.keys, []);
+  });
+
   test("are not left for what is the store's", async () => {
     const { store, run } = world([memberWith("m1:2379"), memberWith("m2:2379")]);
     store.before = (call) => {

@@ -4,7 +4,7 @@ import { hexOf } from "#etcd/types.ts";
 import type { EncryptionKey } from "./archive/key.ts";
 import { type Manifest, manifestKeyOf, manifestText } from "./archive/manifest.ts";
 import { type Copied, manifestFor, objectOf } from "./backup-manifest.ts";
-import { chooseMember, type Member } from "./choose-member.ts";
+import { type Answer, chooseMember, type Member } from "./choose-member.ts";
 import { asAgentError, type CopyParts, copySnapshot } from "./copy.ts";
 import { AgentError } from "./error.ts";
 import type { BackupObject, FailureReason } from "./report.ts";
@@ -63,8 +63,7 @@ async function copyFromSome(task: BackupTask, attempt: string, parts: BackupPart
   const failed = new Set<Member["source"]>();
   for (let last: AgentError | undefined; ; ) {
     const answers = await parts.sources.ask(parts.signal, failed);
-    if (answers.length === 0 && last !== undefined) throw last;
-    const member = chooseMember(answers, task.source.clusterID);
+    const member = chooseAnother(answers, task.source.clusterID, last);
     const { source, status } = member;
     const names = { member: hexOf(status.memberId), address: source.address };
     parts.log.info({ ...names, version: status.version, bytes: status.dbSizeBytes }, "reading a snapshot");
@@ -78,6 +77,19 @@ async function copyFromSome(task: BackupTask, attempt: string, parts: BackupPart
       parts.log.warn({ ...names, code: last.reason, error: last.message }, "another member is asked");
       failed.add(source);
     }
+  }
+}
+
+/** @param last why the one before failed, which says more than who is left */
+function chooseAnother(
+  answers: readonly Answer[],
+  clusterID: string | undefined,
+  last: AgentError | undefined,
+): Member {
+  try {
+    return chooseMember(answers, clusterID);
+  } catch (thrown) {
+    throw last ?? thrown;
   }
 }
 

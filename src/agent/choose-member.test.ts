@@ -98,16 +98,34 @@ describe("the member that is read", () => {
       /CORRUPT/,
     ],
     [
-      "one is of another cluster",
-      [member(1), member(2, { clusterId: clusterId(0xabcn) })],
+      "all are of another cluster",
+      [member(1, { clusterId: clusterId(0xabcn) }), member(2, { clusterId: clusterId(0xabcn) })],
       "WrongCluster",
-      /m2:2379 belongs to the cluster abc, expected was cdf/,
+      /m1:2379 belongs to the cluster abc, expected was cdf; m2:2379 belongs to the cluster abc/,
+    ],
+    [
+      "one is of another cluster, and the others may come back",
+      [member(1, { clusterId: clusterId(0xabcn) }), silent(2)],
+      "SourceUnreachable",
+      /m1:2379 belongs to the cluster abc, expected was cdf; .*m2:2379: down/,
+    ],
+    [
+      "one is of another cluster, and the rest know no leader",
+      [member(1, { leaderId: undefined }), member(2, { clusterId: clusterId(0xabcn) })],
+      "NoQuorum",
+      /no member knows a leader; asked were m1:2379$/,
     ],
   ])("is none when %s", (_what, answers, reason, message) => {
     assert.throws(
       () => chooseMember(answers, "cdf"),
       (thrown) => thrown instanceof AgentError && thrown.reason === reason && message.test(thrown.message),
     );
+  });
+
+  test("is none of another cluster, however far it is, when it is known which is meant", () => {
+    const stranger = member(2, { clusterId: clusterId(0xabcn), raftAppliedIndex: 200 });
+    assert.equal(chooseMember([stranger, member(1)], "cdf").source.address, "m1:2379");
+    assert.equal(chooseMember([member(1), stranger, member(3)], "cdf").source.address, "m3:2379");
   });
 
   test("is none of two clusters, whichever was meant", () => {

@@ -21,9 +21,13 @@ export type Member = Extract<Answer, { readonly status: unknown }>;
  * @throws AgentError
  */
 export function chooseMember(answers: readonly Answer[], clusterID: string | undefined): Member {
-  const members = answers.filter((answer): answer is Member => "status" in answer);
-  if (members.length === 0) throw nobodyAnswers(answers);
-  checkCluster(members, clusterID);
+  const answering = answers.filter((answer): answer is Member => "status" in answer);
+  const expected = clusterID ?? (answering[0] && clusterOf(answering[0]));
+  // A stranger at one of several known addresses counts as one who does not answer. Of two unknown clusters nobody knows which is meant.
+  const members = answering.filter((member) => clusterOf(member) === expected);
+  if (members.length === 0) throw nobodyRight(answers, expected);
+  const stranger = answering.find((member) => clusterID === undefined && clusterOf(member) !== expected);
+  if (stranger !== undefined) throw strangerError(stranger, expected);
   const led = members.filter(({ status }) => status.leaderId !== undefined);
   if (led.length === 0) {
     throw new AgentError("NoQuorum", `no member knows a leader; asked were ${addresses(members)}`);
@@ -48,16 +52,13 @@ function isCorrupt({ alarms, memberId }: EndpointStatus): boolean {
   return alarms.some((alarm) => alarm.type === "CORRUPT" && (alarm.memberId ?? memberId) === memberId);
 }
 
-function checkCluster(members: readonly Member[], clusterID: string | undefined): void {
-  const [first] = members;
-  const expected = clusterID ?? (first === undefined ? "" : hexOf(first.status.clusterId));
-  const stranger = members.find(({ status }) => hexOf(status.clusterId) !== expected);
-  if (stranger === undefined) return;
-  const { source, status } = stranger;
-  throw new AgentError(
-    "WrongCluster",
-    `${source.address} belongs to the cluster ${hexOf(status.clusterId)}, expected was ${expected}`,
-  );
+function clusterOf({ status }: Member): string {
+  return hexOf(status.clusterId);
+}
+
+function strangerError(member: Member, expected: string | undefined): AgentError {
+  const message = `${member.source.address} belongs to the cluster ${clusterOf(member)}, expected was ${expected}`;
+  return new AgentError("WrongCluster", message);
 }
 
 function addresses(members: readonly Answer[]): string {
@@ -76,11 +77,13 @@ export function sourceError(error: OperatorError): AgentError {
   return new AgentError(REASONS[sourceFailureOf(error)], error.message, { cause: error });
 }
 
-/** What a person has to mend is named before what may pass by itself. */
-const FIRST: readonly FailureReason[] = ["SourceTLS", "SourceAuth", "NoQuorum"];
+/** What a person has to mend is named before what may pass by itself; strangers last, since the others may come back. */
+const FIRST: readonly FailureReason[] = ["SourceTLS", "SourceAuth", "NoQuorum", "SourceUnreachable", "WrongCluster"];
 
-function nobodyAnswers(answers: readonly Answer[]): AgentError {
-  const errors = answers.flatMap((answer) => ("failed" in answer ? [sourceError(answer.failed)] : []));
+function nobodyRight(answers: readonly Answer[], expected: string | undefined): AgentError {
+  const errors = answers.map((answer) =>
+    "failed" in answer ? sourceError(answer.failed) : strangerError(answer, expected),
+  );
   const reason = FIRST.find((first) => errors.some((error) => error.reason === first)) ?? "SourceUnreachable";
   return new AgentError(reason, errors.map(({ message }) => message).join("; "));
 }
