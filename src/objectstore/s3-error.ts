@@ -18,6 +18,8 @@ const REASONS: Readonly<Record<string, StoreReason>> = {
   AuthorizationHeaderMalformed: "InvalidLocation",
   PermanentRedirect: "InvalidLocation",
   InvalidBucketName: "InvalidLocation",
+  // The bucket asks for what we do not send. Its own words say what.
+  InvalidRequest: "InvalidLocation",
   KeyTooLongError: "InvalidLocation",
   XMinioInvalidObjectName: "InvalidLocation",
   XMinioStorageFull: "NoSpace",
