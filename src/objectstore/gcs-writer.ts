@@ -108,7 +108,10 @@ export class GCSWriter implements Writer {
       signal,
     });
     answer.resume(); // Read to its end, so that the connection serves again.
-    if (answer.statusCode !== 308) return "done";
+    const status = answer.statusCode;
+    // Before its last bytes no upload is done, and a redirect or a proxy's page says nothing of it.
+    if ((status === 200 || status === 201) && !range.endsWith("/*")) return "done";
+    if (status !== 308) throw new StoreError("Other", `${this.#what}: the store answered HTTP ${status} to ${range}`);
     const has = /^(?:bytes=)?0-(\d+)$/.exec(answer.headers.range ?? "");
     return has === null ? 0 : Number(has[1]) + 1;
   }
