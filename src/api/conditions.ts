@@ -94,6 +94,8 @@ export const BACKUP_REASONS = {
   NameTaken: SHARED_REASONS.NameTaken,
   InternalError: SHARED_REASONS.InternalError,
   SpecRefused: "The spec asks for what cannot be done; the message names the field, what it is and what it may be.",
+  ClaimNotAllowed:
+    "The claim of spec.destination.volume is not there, or does not say by its label that backups may be stored on it; the message says how.",
   ClusterNotFound: "There is no EtcdCluster of the name that spec.source.clusterName gives.",
   ClusterNotFormed: "The EtcdCluster has not formed yet.",
   NoQuorum: "No majority of the members answers; a snapshot could lack what was acknowledged.",

@@ -113,6 +113,8 @@ export const BACKUP_LABEL = `${GROUP}/backup-name`;
 export const AGENT_CONTAINER = "agent";
 /** On the Job of an EtcdBackup: the key of its object, which is decided once. */
 export const OBJECT_KEY_ANNOTATION = `${GROUP}/object-key`;
+/** On a claim, with the value "true": backups may be stored on it. */
+export const BACKUP_DESTINATION_LABEL = `${GROUP}/backup-destination`;
 /** The Secret with what a store is asked when a destination's URL is given without credentials. */
 export const DEFAULT_CREDENTIALS_SECRET = "etcd-backup-credentials";
 /** On an EtcdBackup that goes: its object is deleted first. */

@@ -1,6 +1,7 @@
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
+import { lackOfClaim } from "#backup/claim.ts";
 import { conditionOf, idleSince, stateOf } from "#backup/job-state.ts";
-import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { Lack } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
 import { troubleOf } from "#backup/trouble.ts";
@@ -16,12 +17,14 @@ export function deletionFailedAtMs({ metadata, status }: Job): number {
 const QUIET_MS = 30_000;
 
 /** Why the object is still there; `undefined` while its deletion goes on as it should. */
-export function whyNotDeleted(snapshot: BackupSnapshot, removing: Attempted): string | undefined {
-  const lack = lackOfDeletion(snapshot, removing);
+export function whyNotDeleted(snapshot: BackupSnapshot): string | undefined {
+  const lack = lackOfDeletion(snapshot);
   return lack === undefined ? undefined : `${lack.reason}: ${lack.message}`;
 }
 
-function lackOfDeletion(snapshot: BackupSnapshot, removing: Attempted): Lack | undefined {
+function lackOfDeletion(snapshot: BackupSnapshot): Lack | undefined {
+  const { removing } = snapshot;
+  if (removing === undefined) return lackOfClaim(snapshot);
   if (stateOf(removing.job) === "failed") return failureOf(snapshot, removing);
   const trouble = troubleOf(snapshot, removing);
   const idleMs = snapshot.takenAtMs - (idleSince(removing) ?? snapshot.takenAtMs);

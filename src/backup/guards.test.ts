@@ -4,7 +4,7 @@ import { backupJob, deletionJob } from "#backup/desired/job.ts";
 import { BACKUP_GUARDS } from "#backup/guards.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupStep } from "#backup/step.ts";
-import { attempt, backup, goodTarget, IMAGE } from "#kit/etcd-backup.ts";
+import { attempt, backup, destinationClaim, goodTarget, IMAGE, ON_VOLUME } from "#kit/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 
 const snapshot = backup();
@@ -51,6 +51,14 @@ const cases: Record<string, readonly [name: string, given: BackupSnapshot, step:
     ["a deletion while a pod runs", backup({ stage: "new", ...going, with: { orphans: pods } }), STEPS.createDeletionJob, "forbidden"],
     ["a deletion while somebody else's Job is active", backup({ ...going, with: { taking: { job: theirs, pods } } }), STEPS.createDeletionJob, "allowed"],
     ["ending a Job", backup(), STEPS.deleteJob, "allowed"],
+  ],
+  "claim-consents": [
+    ["a Job in a bucket", backup(), STEPS.createJob, "allowed"],
+    ["a Job on a claim that is meant for it", backup({ spec: ON_VOLUME, with: { claim: destinationClaim() } }), STEPS.createJob, "allowed"],
+    ["a Job on a claim that does not say so", backup({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createJob, "forbidden"],
+    ["a Job on a claim that is not there", backup({ spec: ON_VOLUME }), STEPS.createJob, "forbidden"],
+    ["a deletion on a claim that does not say so", backup({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createDeletionJob, "forbidden"],
+    ["ending a Job whose claim does not say so", backup({ spec: ON_VOLUME }), STEPS.deleteJob, "allowed"],
   ],
 }; // biome-ignore format: a table
 

@@ -1,3 +1,4 @@
+import { lackOfClaim } from "#backup/claim.ts";
 import { stateOf, storingPods } from "#backup/job-state.ts";
 import { hasEnded, isDeleting, isHeld, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import type { BackupGuard } from "#backup/step.ts";
@@ -43,5 +44,13 @@ const askedToDelete: BackupGuard = {
   },
 };
 
+/** No pod mounts a claim that is a member's, or whose owner has not said that backups may lie there: mounting alone changes what is on it. */
+const claimConsents: BackupGuard = {
+  name: "claim-consents",
+  forbids(snapshot, step) {
+    return step.do === "createJob" || step.do === "createDeletionJob" ? lackOfClaim(snapshot)?.message : undefined;
+  },
+};
+
 /** These are the invariants of a backup. Each may hold back a step of any rule. */
-export const BACKUP_GUARDS: readonly BackupGuard[] = [ownOnly, onceOnly, heldFirst, askedToDelete];
+export const BACKUP_GUARDS: readonly BackupGuard[] = [ownOnly, onceOnly, heldFirst, askedToDelete, claimConsents];

@@ -1,11 +1,11 @@
 import { createServer, type Server } from "node:http";
 import { expect, test } from "vitest";
-import { CLUSTER_LABEL } from "#api/names.ts";
 import { backupController, backupKeysFor, isOpen } from "#backup/controller.ts";
 import { type BackupReads, observeBackup } from "#backup/observe.ts";
 import { ProgressReader } from "#backup/progress.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { OperatorError } from "#base/error.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { claim, cluster, NOW } from "#kit/cluster.ts";
 import { agentPod, attempt, backup, endedPod, FULL, IMAGE, removal } from "#kit/etcd-backup.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
@@ -21,6 +21,8 @@ interface World {
   readonly claims?: readonly KubeObject[];
   /** What the API server says of events. */
   readonly list?: () => Promise<unknown>;
+  /** What the API server says of a claim; default: that there is none. */
+  readonly find?: () => Promise<Observed<unknown>>;
   readonly nowMs?: number;
   /** What the agent answers. */
   readonly ask?: () => Promise<string>;
@@ -41,6 +43,7 @@ async function look(world: World = {}) {
     jobs: view([taking?.job, removing?.job]),
     pods: view(world.pods ?? [...(taking?.pods ?? []), ...(removing?.pods ?? [])]),
     kube: {
+      find: world.find ?? (() => Promise.resolve(absent)),
       list: (_: unknown, query: unknown) => {
         listed.push(query);
         return (world.list ?? (() => Promise.resolve({ items: [] })))();
@@ -89,15 +92,33 @@ test("pods are told apart by their Jobs; who has none and has not ended is an or
   expect(asked).toEqual(["10.0.0.9:8080"]); // the one that deletes
 });
 
-test("a claim of a member is seen as a destination, and no other one", async () => {
-  const snapshot = backup({ spec: { destination: { volume: { claimName: "my-etcd-0" } } } });
-  const kept = claim("my-etcd-0");
-  const members = { ...kept, metadata: { ...kept.metadata, labels: { [CLUSTER_LABEL]: "my-etcd" } } };
-  expect((await look({ snapshot, claims: [members] })).seen?.memberClaim).toBe(members);
-  expect(
-    (await look({ snapshot, claims: [{ ...kept, metadata: { ...kept.metadata, labels: {} } }] })).seen?.memberClaim,
-  ).toBeUndefined();
-  expect((await look({ claims: [members] })).seen?.memberClaim).toBeUndefined();
+const onVolume = (claimName: string, stage: "new" | "running" = "new") =>
+  backup({ stage, spec: { destination: { volume: { claimName } } } });
+
+test("the claim of a destination is asked for before a Job is made, and taken from the cache later", async () => {
+  const [live, cached] = [{ ...claim("c-0"), kind: "live" }, claim("c-0")];
+  const find = () => Promise.resolve(present(live));
+  expect((await look({ snapshot: onVolume("c-0"), claims: [cached], find })).seen?.claim).toBe(live);
+  expect((await look({ snapshot: onVolume("c-0", "running"), claims: [cached], find })).seen?.claim).toBe(cached);
+  expect((await look({ snapshot: onVolume("c-0", "running"), find })).seen?.claim).toBeUndefined();
+  expect((await look({ snapshot: onVolume("c-0"), claims: [cached] })).seen?.claim).toBeUndefined();
+  expect((await look({ snapshot: backup({ stage: "new" }), find })).seen?.claim).toBeUndefined();
+  const deaf = await look({ snapshot: onVolume("c-0"), find: () => Promise.resolve(unknown("no answer")) });
+  expect(deaf.seen).toBeUndefined();
+});
+
+test.each([
+  ["my-etcd-3", "my-etcd"],
+  ["my-etcd-03", undefined],
+  ["my-etcd", undefined],
+  ["other-3", undefined],
+  ["backups", undefined],
+])("the claim %s has the name of a member of %s", async (claimName, name) => {
+  expect((await look({ snapshot: onVolume(claimName) })).seen?.namesake?.metadata.name).toBe(name);
+});
+
+test("without a claim there is no namesake", async () => {
+  expect((await look()).seen?.namesake).toBeUndefined();
 });
 
 const MADE_MS = Date.parse("2026-01-01T11:59:50Z");

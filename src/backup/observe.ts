@@ -1,5 +1,5 @@
 import type { Progress } from "#agent/report.ts";
-import { backupJobName, CLUSTER_LABEL, deletionJobName } from "#api/names.ts";
+import { backupJobName, deletionJobName, ordinalOf } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { hasEnded, idleSince, isRunning, stateOf, workingPod } from "#backup/job-state.ts";
@@ -9,7 +9,14 @@ import type { Clock } from "#base/clock.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { controllerOf, EVENTS, type Job, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
+import {
+  controllerOf,
+  EVENTS,
+  type Job,
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  type Pod,
+} from "#kube/kinds.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 
 /** By backup: `namespace/name` of the EtcdBackup. */
@@ -23,8 +30,11 @@ export interface BackupReads {
   readonly claims: CacheView<PersistentVolumeClaim>;
   readonly jobs: CacheView<Job>;
   readonly pods: CacheView<Pod>;
-  /** For what Kubernetes warns of while no pod gets on: nobody else says which quota or Secret it is. */
-  readonly kube: Pick<KubeClient, "list">;
+  /**
+   * For what Kubernetes warns of while no pod gets on: nobody else says which quota or Secret it is. And for the claim of a destination: a
+   * label that the cache still shows may be gone.
+   */
+  readonly kube: Pick<KubeClient, "find" | "list">;
   readonly clock: Clock;
   /** The operator's own image. */
   readonly agentImage: string | undefined;
@@ -51,10 +61,12 @@ export async function observeBackup(
   const owners = [taking, removing].map((each) => each?.job.metadata.uid);
   const takenAtMs = reads.clock.wallMs();
   const active = backup.metadata.deletionTimestamp === undefined ? taking : removing;
-  const [agentsWord, warnings] = await Promise.all([
+  const [agentsWord, warnings, claim] = await Promise.all([
     progressOf(progress, active, signal),
     warningsOf(reads, active, takenAtMs, signal),
+    claimOf(reads, backup, active, signal),
   ]);
+  if (claim.is === "unknown") return claim;
   return present({
     takenAtMs,
     backup,
@@ -62,7 +74,8 @@ export async function observeBackup(
     taking,
     removing,
     orphans: pods.filter((pod) => !hasEnded(pod) && !owners.includes(controllerOf(pod)?.uid)),
-    memberClaim: memberClaimOf(reads, backup),
+    claim: claim.is === "present" ? claim.value : undefined,
+    namesake: namesakeOf(reads, backup),
     warnings,
     progress: agentsWord,
     agentImage: reads.agentImage,
@@ -79,11 +92,25 @@ function clusterOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): E
   return clusterName === undefined ? undefined : clusters.get({ namespace: metadata.namespace, name: clusterName });
 }
 
-function memberClaimOf({ claims }: BackupReads, { metadata, spec }: EtcdBackup): PersistentVolumeClaim | undefined {
+/** Before a Job is made, the API server is asked. Once there is one, its pod mounts the claim anyway. */
+async function claimOf(
+  { claims, kube }: BackupReads,
+  { metadata: { namespace }, spec }: EtcdBackup,
+  active: Attempted | undefined,
+  signal: AbortSignal,
+): Promise<Observed<PersistentVolumeClaim>> {
   const { volume } = spec.destination;
-  if (volume === undefined) return undefined;
-  const claim = claims.get({ namespace: metadata.namespace, name: volume.claimName });
-  return claim?.metadata.labels?.[CLUSTER_LABEL] === undefined ? undefined : claim;
+  if (volume === undefined) return absent;
+  const ref = { namespace, name: volume.claimName };
+  if (active === undefined) return await kube.find(PERSISTENT_VOLUME_CLAIMS, ref, { signal });
+  const cached = claims.get(ref);
+  return cached === undefined ? absent : present(cached);
+}
+
+function namesakeOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): EtcdCluster | undefined {
+  const { claimName = "" } = spec.destination.volume ?? {};
+  const name = claimName.slice(0, Math.max(0, claimName.lastIndexOf("-")));
+  return ordinalOf(name, claimName) === undefined ? undefined : clusters.get({ namespace: metadata.namespace, name });
 }
 
 async function progressOf(

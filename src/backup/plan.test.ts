@@ -3,8 +3,18 @@ import { CLUSTER_LABEL, KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { BACKUP_RULES, planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupStep } from "#backup/step.ts";
-import { claim } from "#kit/cluster.ts";
-import { agentPod, attempt, available, backup, endedPod, FULL, isAvailable, removal } from "#kit/etcd-backup.ts";
+import {
+  agentPod,
+  attempt,
+  available,
+  backup,
+  destinationClaim,
+  endedPod,
+  FULL,
+  isAvailable,
+  ON_VOLUME,
+  removal,
+} from "#kit/etcd-backup.ts";
 import { planText } from "#kit/plan-text.ts";
 import type { Job } from "#kube/kinds.ts";
 
@@ -41,8 +51,7 @@ function removing(stage: Parameters<typeof removal>[1], given: Parameters<typeof
   return { ...snapshot, removing: removal(snapshot, stage) };
 }
 
-const kept = claim("my-etcd-0");
-const memberClaim = { ...kept, metadata: { ...kept.metadata, labels: { [CLUSTER_LABEL]: "my-etcd" } } };
+const membersClaim = destinationClaim({ [CLUSTER_LABEL]: "my-etcd" });
 /** With other metadata on the Job that deletes. */
 function ofRemoval(snapshot: BackupSnapshot, metadata: object): BackupSnapshot {
   const { job, pods } = snapshot.removing!;
@@ -83,7 +92,15 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "holds a backup whose object is to go with it", given: backup({ stage: "new", spec: DELETE }), expect: "hold-backup: holdBackup" },
   { name: "then makes its Job", given: backup({ stage: "new", spec: DELETE, held: true }), expect: "create-job: createJob nightly" },
   { name: "refuses an unknown placeholder", given: backup({ stage: "new", spec: { destination: { url: { template: "s3://b/{{ .Foo }}" } } } }), expect: "warn: backup-failed", because: "SpecRefused: spec.destination.url.template has {{ .Foo }}; it may have {{ .Namespace }}" },
-  { name: "refuses a member's claim", given: backup({ stage: "new", spec: { destination: { volume: { claimName: "my-etcd-0" } } }, with: { memberClaim } }), expect: "warn: backup-failed", because: "holds the data of a member of EtcdCluster my-etcd" },
+  { name: "refuses a member's claim", given: backup({ stage: "new", spec: ON_VOLUME, with: { claim: membersClaim } }), expect: "warn: backup-failed", because: "is for the data of a member of EtcdCluster my-etcd" },
+  { name: "stores on a claim that is meant for it", given: backup({ stage: "new", spec: ON_VOLUME, with: { claim: destinationClaim() } }), expect: "create-job: createJob nightly" },
+  { name: "waits for a claim that does not say so", given: backup({ stage: "new", spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), expect: "warn: await-claim", because: "kubectl label persistentvolumeclaim backups etcd.improbable.io/backup-destination=true" },
+  { name: "waits for a claim that is not there", given: backup({ stage: "new", spec: ON_VOLUME }), expect: "warn: await-claim", because: "there is no such claim in this namespace" },
+  { name: "gives a claim up that does not say so in ten minutes", given: later(backup({ stage: "new", spec: ON_VOLUME }), 10 * MINUTE), expect: "warn: backup-failed", because: /^ClaimNotAllowed: .*; it was waited for 10 minutes$/ },
+  { name: "asks a claim no more once the Job is made", given: backup({ spec: ON_VOLUME }), expect: "wait: await-job" },
+  { name: "gives a Job up whose claim turns out to be a member's", given: backup({ stage: "starting", spec: ON_VOLUME, with: { claim: membersClaim } }), expect: "warn: backup-failed", because: "SpecRefused: spec.destination.volume.claimName is backups" },
+  { name: "deletes no object on a claim that does not say so", given: going({ stage: "succeeded", spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), expect: "warn: await-deletion", because: /^its object is not deleted: ClaimNotAllowed: .*=true; to let the EtcdBackup go and keep volume:/ },
+  { name: "deletes the object on a claim that says so", given: going({ stage: "succeeded", spec: ON_VOLUME, with: { claim: destinationClaim() } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "lets a backup go that keeps its object", given: backup({ deleting: true }), expect: "settled" },
   { name: "makes nothing for a backup that goes", given: backup({ stage: "new", deleting: true }), expect: "settled" },
   { name: "ends the Job before the object is deleted", given: going(), expect: "stop-backup: deleteJob nightly" },

@@ -14,6 +14,7 @@ import { backupCompleted } from "#backup/rules/life/backup-completed.ts";
 import { backupFailed } from "#backup/rules/life/backup-failed.ts";
 import { ended } from "#backup/rules/life/ended.ts";
 import { stopJob } from "#backup/rules/life/stop-job.ts";
+import { awaitClaim } from "#backup/rules/source/await-claim.ts";
 import { awaitSource } from "#backup/rules/source/await-source.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupRule, BackupStep } from "#backup/step.ts";
@@ -33,6 +34,7 @@ export const BACKUP_RULES: readonly BackupRule[] = [
   backupFailed, // It comes before all that waits: what has failed waits for nothing.
   jobTaken, // It comes before our own Job is made.
   awaitSource, // It comes before anything of the backup is made.
+  awaitClaim, // It comes before the Job whose pod mounts the claim.
   awaitImage, // It comes before the Job that runs it.
   holdBackup, // It comes before the Job: nothing is stored that nobody would delete.
   createJob,

@@ -23,8 +23,10 @@ export interface BackupSnapshot {
   readonly removing: Attempted | undefined;
   /** Pods of the backup that have not ended and whose Job is gone: they may still store something. */
   readonly orphans: readonly Pod[];
-  /** A claim with the data of a member that `spec.destination.volume` names. */
-  readonly memberClaim: PersistentVolumeClaim | undefined;
+  /** The claim that `spec.destination.volume` names; before a Job is made for it, as the API server has it. */
+  readonly claim: PersistentVolumeClaim | undefined;
+  /** The EtcdCluster a member of which has, or will have, a claim of that name. */
+  readonly namesake: EtcdCluster | undefined;
   /** What Kubernetes warned of, the newest first; asked for only while no pod gets on, else empty. */
   readonly warnings: readonly string[];
   /** How far the agent is, when it could be asked just now. */

@@ -97,7 +97,7 @@ function hindrance(plan: Plan<BackupStep>): Word | undefined {
 }
 
 function withDeletion(snapshot: BackupSnapshot, before: EtcdBackupStatus, plan: Plan<BackupStep>): EtcdBackupStatus {
-  const lack = hindrance(plan)?.message ?? (snapshot.removing && whyNotDeleted(snapshot, snapshot.removing));
+  const lack = hindrance(plan)?.message ?? whyNotDeleted(snapshot);
   const word: Word =
     lack === undefined
       ? { reason: "DeletingObject", message: plan.next === "settled" ? "it is about to be deleted" : plan.because }

@@ -2,7 +2,19 @@ import { describe, expect, test } from "vitest";
 import { failure } from "#agent/report.ts";
 import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
 import { PATIENCE_MS, verdictOf } from "#backup/verdict.ts";
-import { agentPod, attempt, available, backup, DONE, endedPod, FULL, isAvailable, STORED } from "#kit/etcd-backup.ts";
+import {
+  agentPod,
+  attempt,
+  available,
+  backup,
+  DONE,
+  destinationClaim,
+  endedPod,
+  FULL,
+  isAvailable,
+  ON_VOLUME,
+  STORED,
+} from "#kit/etcd-backup.ts";
 import type { Job, Pod } from "#kube/kinds.ts";
 
 const { job } = attempt(backup(), "running");
@@ -292,8 +304,13 @@ describe("without a Job", () => {
     expect(verdictOf(backup({ stage: "new", spec }))).toMatchObject({ phase: "Failed", reason: "SpecRefused" });
   });
 
-  test("what is wrong in a Job that runs is not for its spec to say", () => {
-    expect(verdictOf(backup({ with: { memberClaim: {} as never } })).phase).toBe("BackingUp");
+  test("a Job that runs on a claim that is a member's by now has failed; a label that is gone ends nothing", () => {
+    const given = { stage: "starting", spec: ON_VOLUME } as const;
+    expect(verdictOf(backup({ ...given, with: { namesake: available() } }))).toMatchObject({
+      phase: "Failed",
+      reason: "SpecRefused",
+    });
+    expect(verdictOf(backup({ ...given, with: { claim: destinationClaim({}) } })).phase).toBe("BackingUp");
   });
 
   test.each<[string, Partial<BackupSnapshot>, string]>([

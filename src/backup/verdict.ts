@@ -1,6 +1,6 @@
 import type { BackupObject, FailureReason, FailureReport } from "#agent/report.ts";
 import type { BackupReason } from "#api/conditions.ts";
-import { CLUSTER_LABEL } from "#api/names.ts";
+import { lackOfClaim, memberClaimText } from "#backup/claim.ts";
 import { failedBecause, idleSince, lastEnded, reportOf, stateOf } from "#backup/job-state.ts";
 import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import { type Lack, lackOfSource } from "#backup/source.ts";
@@ -27,7 +27,7 @@ export function verdictOf(snapshot: BackupSnapshot): Verdict {
   if (taking !== undefined && isOwned(snapshot, taking.job)) return ofJob(snapshot, taking);
   const refusal = refusalOf(snapshot);
   if (refusal !== undefined) return failed({ reason: "SpecRefused", message: refusal });
-  const lack = lackOfSource(snapshot);
+  const lack = lackOfSource(snapshot) ?? lackOfClaim(snapshot);
   if (lack === undefined) return { phase: "BackingUp", reason: "BackingUp", message: "its Job is about to be made" };
   return isOutOfPatience(snapshot, Date.parse(snapshot.backup.metadata.creationTimestamp ?? ""))
     ? failed(lack, `; it was waited for ${PATIENCE_MS / 60_000} minutes`)
@@ -41,10 +41,7 @@ function refusalOf(snapshot: BackupSnapshot): string | undefined {
   if (typeof target === "string") return target;
   if ((spec.source.clusterName === undefined) === (spec.source.endpoints === undefined))
     return "spec.source must have exactly one of clusterName and endpoints";
-  const { memberClaim } = snapshot;
-  if (memberClaim === undefined) return undefined;
-  const { name, labels } = memberClaim.metadata;
-  return `spec.destination.volume.claimName is ${name}, which holds the data of a member of EtcdCluster ${labels?.[CLUSTER_LABEL]}; it must be another claim`;
+  return memberClaimText(snapshot);
 }
 
 function ofJob(snapshot: BackupSnapshot, taking: Attempted): Verdict {
@@ -68,6 +65,9 @@ function completed(taking: Attempted): Verdict {
 }
 
 function ofActive(snapshot: BackupSnapshot, taking: Attempted): Verdict {
+  // The claim may have been made after the Job: its pod waits for it, and must not get it.
+  const refusal = memberClaimText(snapshot);
+  if (refusal !== undefined) return failed({ reason: "SpecRefused", message: refusal });
   const trouble = troubleOf(snapshot, taking);
   if (trouble === undefined)
     return { phase: "BackingUp", reason: "BackingUp", message: "a snapshot is being taken and stored" };

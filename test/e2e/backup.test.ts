@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { zstdDecompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
+import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { mainBinary } from "#dev/components.ts";
 import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
@@ -28,7 +29,7 @@ beforeAll(async () => {
   await apply({
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
-    metadata: { name: "backups" },
+    metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
     spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
   });
   await cluster.untilReady();
@@ -313,6 +314,11 @@ test("a cluster that is not there is waited for, and a claim of a member is no d
     const { status } = await read("early");
     expect(status?.conditions).toMatchObject([{ reason: "ClusterNotFound" }, { reason: "ClusterNotFound" }]);
     expect(status?.phase).toBe("BackingUp");
+  });
+  await backUp("unlabelled", { source, destination: { volume: { claimName: "nothing" } } });
+  await eventually(async () => {
+    const { status } = await read("unlabelled");
+    expect(status?.conditions).toMatchObject([{ reason: "ClaimNotAllowed" }, { reason: "ClaimNotAllowed" }]);
   });
   await backUp("wrong", { source, destination: { volume: { claimName: "my-etcd-0" } } });
   const { status } = await until("wrong", "Failed");

@@ -1,15 +1,27 @@
 import { type AgentReport, type BackupObject, failure, reportText } from "#agent/report.ts";
-import { backupLabels, OBJECT_FINALIZER } from "#api/names.ts";
+import { BACKUP_DESTINATION_LABEL, backupLabels, OBJECT_FINALIZER } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
 import { backupSpecSchema } from "#api/v1beta1/backup-schema.ts";
 import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
 import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
 import { type Target, targetOf } from "#backup/target.ts";
-import { apiVersionOf, type Draft, type Job, type Pod } from "#kube/kinds.ts";
-import { born, cluster, NOW } from "./cluster.ts";
+import { apiVersionOf, type Draft, type Job, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
+import { born, claim, cluster, NOW } from "./cluster.ts";
 
 export const IMAGE = "registry.example/etcd-cluster-operator:1";
+
+/** As a spec: backups are stored on this claim. */
+export const ON_VOLUME = { destination: { volume: { claimName: "backups" } } };
+
+/** A claim with these labels; default: that its owner wants backups on it. */
+export function destinationClaim(
+  labels: Readonly<Record<string, string>> = { [BACKUP_DESTINATION_LABEL]: "true" },
+  annotations: Readonly<Record<string, string>> = {},
+): PersistentVolumeClaim {
+  const made = claim("backups");
+  return { ...made, metadata: { ...made.metadata, labels, annotations } };
+}
 
 /** How far the backup of a snapshot has come. */
 export type BackupStage = "new" | "made" | "starting" | "running" | "succeeded" | "failed";
@@ -59,7 +71,8 @@ export function backup(given: Given = {}): BackupSnapshot {
     taking: undefined,
     removing: undefined,
     orphans: [],
-    memberClaim: undefined,
+    claim: undefined,
+    namesake: undefined,
     warnings: [],
     progress: undefined,
     agentImage: IMAGE,

@@ -35,6 +35,7 @@ const MUTATED = [
   "target.ts",
   "job-state.ts",
   "deletion.ts",
+  "claim.ts",
   "conditions/**/*.ts",
   "desired/**/*.ts",
   "heir.ts",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import { objectURLTemplateSchema } from "#api/object-url-schema.ts";
 import { secretName, urlSchema } from "#api/v1beta1/reference-schema.ts";
 
@@ -106,7 +107,9 @@ const volumeSchema = z.object({
     .string()
     .min(1)
     .max(253)
-    .describe("Name of a PersistentVolumeClaim in the same namespace; never one with a member's data."),
+    .describe(
+      `Name of a PersistentVolumeClaim in the same namespace, whose label ${BACKUP_DESTINATION_LABEL} is "true": the group of all that lies there becomes the agent's. Never the claim of a member.`,
+    ),
   path: pathSchema("path")
     .optional()
     .describe("The directory below which objects are kept. Without it the root of the volume."),

@@ -12,7 +12,7 @@ export const awaitDeletion: BackupRule = {
   decide(snapshot) {
     const { removing } = snapshot;
     if (!isLeaving(snapshot)) return undefined;
-    const why = removing === undefined ? "no Job can be made for it" : whyNotDeleted(snapshot, removing);
+    const why = whyNotDeleted(snapshot) ?? (removing === undefined ? "no Job can be made for it" : undefined);
     if (why === undefined) return wait("await-deletion", "its object is being deleted", RECHECK_MS);
     return wait("await-deletion", `its object is not deleted: ${why}; ${letGoText(snapshot)}`, RECHECK_MS, {
       warn: true,

@@ -1,3 +1,4 @@
+import { lackOfClaim } from "#backup/claim.ts";
 import { deletionJob } from "#backup/desired/job.ts";
 import { isLeaving } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
@@ -10,6 +11,7 @@ export const deleteObject: BackupRule = {
   decide(snapshot) {
     const { removing, agentImage } = snapshot;
     if (!isLeaving(snapshot) || removing !== undefined || agentImage === undefined) return undefined;
+    if (lackOfClaim(snapshot) !== undefined) return undefined;
     const target = targetOf(snapshot);
     if (typeof target === "string") return undefined;
     const because = `${target.url} is deleted before the EtcdBackup goes`;

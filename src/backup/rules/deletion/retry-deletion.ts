@@ -20,6 +20,6 @@ export const retryDeletion: BackupRule = {
     if (!isOwned(snapshot, job) || stateOf(job) !== "failed" || job.metadata.deletionTimestamp !== undefined)
       return undefined;
     if (takenAtMs - deletionFailedAtMs(job) < RETRY_AFTER_MS) return undefined;
-    return step("retry-deletion", `it is tried anew: ${whyNotDeleted(snapshot, removing)}`, { do: "deleteJob", job });
+    return step("retry-deletion", `it is tried anew: ${whyNotDeleted(snapshot)}`, { do: "deleteJob", job });
   },
 };
