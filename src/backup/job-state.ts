@@ -19,6 +19,12 @@ export function failedBecause({ status }: Job): { readonly reason: string; reado
   return { reason, message };
 }
 
+/** When the Job ended, in milliseconds since 1970; no number while it has not, or does not say when. */
+export function endedAtMs({ status }: Job): number {
+  const end = conditionOf(status, "Complete") ?? conditionOf(status, "Failed");
+  return Date.parse(end?.lastTransitionTime ?? "");
+}
+
 /** The condition of this type, when it is true. */
 export function conditionOf(status: Job["status"], type: string) {
   return status?.conditions?.find((each) => each.type === type && each.status === "True");

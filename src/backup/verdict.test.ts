@@ -263,6 +263,40 @@ test("the report of a pod that succeeded counts, not that of an earlier one that
   expect(verdictOf(backup({ with: { taking: { ...taking, pods } } }))).toMatchObject({ object: STORED });
 });
 
+const LOST = "its pod's report is lost";
+const JOB_ENDED_MS = Date.parse("2026-01-01T11:59:58Z");
+
+describe("a Job that has ended before its pod is seen to", () => {
+  const { job: complete, pods } = attempt(backup(), "succeeded");
+  const failed = attempt(backup(), "failed").job;
+  const running = attempt(backup(), "running").pods;
+  const early = endedPod(job, 1, FULL);
+
+  test.each<[string, Attempted]>([
+    ["is complete, and its pod still runs", { job: complete, pods: running }],
+    ["is complete, and an earlier pod is seen alone", { job: complete, pods: [early] }],
+    ["is complete, and no pod is seen", { job: complete, pods: [] }],
+    ["has failed, and its pod still runs", { job: failed, pods: running }],
+    ["has failed, and its last pod still runs", { job: failed, pods: [early, ...running] }],
+    ["has failed, and no pod is seen", { job: failed, pods: [] }],
+  ])("%s: the report is waited for, and not for ever", (_, taking) => {
+    const at = (ms: number) => verdictOf({ ...backup({ with: { taking } }), takenAtMs: JOB_ENDED_MS + ms });
+    const message = "its Job has ended; the report of its pod is waited for";
+    expect(at(59_999)).toEqual({ phase: "BackingUp", reason: "BackingUp", message });
+    expect(at(60_000).phase).toBe(taking.job === complete ? "Completed" : "Failed");
+    expect(at(60_000)).not.toHaveProperty("object");
+  });
+
+  test("a report that is there is not waited for", () => {
+    const unreadable = [endedPod(complete, 0, "{")];
+    for (const given of [pods, unreadable])
+      expect(verdictOf(backup({ with: { taking: { job: complete, pods: given } } })).phase).toBe("Completed");
+    expect(verdictOf(backup({ with: { taking: { job: failed, pods: [endedPod(job, 137, "")] } } })).phase).toBe(
+      "Failed",
+    );
+  });
+});
+
 test.each([
   ["is gone", (taking: Attempted) => ({ ...taking, pods: [] })],
   ["cannot be read", (taking: Attempted) => ({ ...taking, pods: [endedPod(taking.job, 0, "{")] })],
@@ -275,8 +309,9 @@ test.each([
   ],
 ])("a complete Job whose report %s is complete all the same", (_, change) => {
   // biome-ignore format: a table
-  const verdict = verdictOf(backup({ with: { taking: change(attempt(backup(), "succeeded")) } }));
-  expect(verdict).toMatchObject({ phase: "Completed", message: expect.stringContaining("its pod's report is lost") });
+  const given = backup({ with: { taking: change(attempt(backup(), "succeeded")) } });
+  const verdict = verdictOf({ ...given, takenAtMs: JOB_ENDED_MS + 60_000 });
+  expect(verdict).toMatchObject({ phase: "Completed", message: expect.stringContaining(LOST) });
   expect(verdict).not.toHaveProperty("object");
 });
 
