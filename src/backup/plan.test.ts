@@ -25,6 +25,8 @@ function stepText(step: BackupStep): string {
 const DELETE = { objectPolicy: "Delete" };
 const ENDED = { phase: "Failed", jobName: "nightly" } as const;
 const MADE = { phase: "BackingUp", jobName: "nightly" } as const;
+/** When it was looked at first: now. */
+const STARTED = { phase: "BackingUp", startTime: "2026-01-01T12:00:00Z" } as const;
 const KEEP = { [KEEP_OBJECT_ANNOTATION]: "true" };
 const MINUTE = 60_000;
 const job = attempt(backup(), "running").job;
@@ -86,7 +88,7 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "warns of a Job of an earlier backup", given: withJob(backup(), { ownerReferences: [{ kind: "EtcdBackup", name: "nightly", uid: "old", controller: true }] }), expect: "warn: job-taken", because: "EtcdBackup nightly (uid old) manages it" },
   { name: "waits for a cluster", given: backup({ stage: "new", with: { cluster: undefined } }), expect: "warn: await-source", because: "there is no EtcdCluster my-etcd in this namespace" },
   { name: "waits for a quorum", given: backup({ stage: "new", with: { cluster: available({ conditions: [isAvailable("False", "QuorumLost")] }) } }), expect: "warn: await-source", because: "two of three members answer" },
-  { name: "gives a cluster up that is not there in ten minutes", given: later(backup({ stage: "new", with: { cluster: undefined } }), 10 * MINUTE), expect: "warn: backup-failed", because: /^ClusterNotFound: .*; it was waited for 10 minutes$/ },
+  { name: "gives a cluster up that is not there in ten minutes", given: later(backup({ stage: "new", status: STARTED, with: { cluster: undefined } }), 10 * MINUTE), expect: "warn: backup-failed", because: /^ClusterNotFound: .*; it was waited for 10 minutes$/ },
   { name: "asks a cluster no more once the Job is made", given: backup({ with: { cluster: undefined } }), expect: "wait: await-job" },
   { name: "waits for the operator's image", given: backup({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-image", because: "--agent-image" },
   { name: "holds a backup whose object is to go with it", given: backup({ stage: "new", spec: DELETE }), expect: "hold-backup: holdBackup" },
@@ -96,7 +98,7 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "stores on a claim that is meant for it", given: backup({ stage: "new", spec: ON_VOLUME, with: { claim: destinationClaim() } }), expect: "create-job: createJob nightly" },
   { name: "waits for a claim that does not say so", given: backup({ stage: "new", spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), expect: "warn: await-claim", because: "kubectl label persistentvolumeclaim backups etcd.improbable.io/backup-destination=true" },
   { name: "waits for a claim that is not there", given: backup({ stage: "new", spec: ON_VOLUME }), expect: "warn: await-claim", because: "there is no such claim in this namespace" },
-  { name: "gives a claim up that does not say so in ten minutes", given: later(backup({ stage: "new", spec: ON_VOLUME }), 10 * MINUTE), expect: "warn: backup-failed", because: /^ClaimNotAllowed: .*; it was waited for 10 minutes$/ },
+  { name: "gives a claim up that does not say so in ten minutes", given: later(backup({ stage: "new", status: STARTED, spec: ON_VOLUME }), 10 * MINUTE), expect: "warn: backup-failed", because: /^ClaimNotAllowed: .*; it was waited for 10 minutes$/ },
   { name: "asks a claim no more once the Job is made", given: backup({ spec: ON_VOLUME }), expect: "wait: await-job" },
   { name: "gives a Job up whose claim turns out to be a member's", given: backup({ stage: "starting", spec: ON_VOLUME, with: { claim: membersClaim } }), expect: "warn: backup-failed", because: "SpecRefused: spec.destination.volume.claimName is backups" },
   { name: "deletes no object on a claim that does not say so", given: going({ stage: "succeeded", spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), expect: "warn: await-deletion", because: /^its object is not deleted: ClaimNotAllowed: .*=true; to let the EtcdBackup go and keep volume:/ },

@@ -21,6 +21,10 @@ const { job } = attempt(backup(), "running");
 const MADE_MS = Date.parse("2026-01-01T11:59:50Z");
 const ENDED_MS = Date.parse("2026-01-01T11:59:57Z");
 
+/** When the backup was looked at first. */
+const SEEN = { phase: "BackingUp", startTime: "2026-01-01T11:59:30Z" } as const;
+const SEEN_MS = Date.parse(SEEN.startTime);
+
 function withPods(...pods: readonly Pod[]): BackupSnapshot {
   return backup({ with: { taking: { job, pods } } });
 }
@@ -144,8 +148,8 @@ describe("patience ends", () => {
     ["ten minutes after the last attempt has ended", withPods(endedPod(job, 1, FULL)), ENDED_MS],
     [
       "ten minutes after the cluster was missed",
-      backup({ stage: "new", with: { cluster: undefined } }),
-      Date.parse("2026-01-01T11:59:00Z"),
+      backup({ stage: "new", status: SEEN, with: { cluster: undefined } }),
+      SEEN_MS,
     ],
   ])("%s", (_, given, sinceMs) => {
     // biome-ignore format: a table
@@ -170,9 +174,14 @@ describe("patience ends", () => {
 
   test("never while the agent runs, nor by a time that cannot be read", () => {
     expect(verdictOf({ ...backup(), takenAtMs: MADE_MS + 1_000 * PATIENCE_MS }).phase).toBe("BackingUp");
-    const given = backup({ stage: "new", with: { cluster: undefined } });
-    const { creationTimestamp: _, ...metadata } = given.backup.metadata;
-    expect(verdictOf({ ...given, backup: { ...given.backup, metadata } }).phase).toBe("BackingUp");
+    const late = { cluster: undefined, takenAtMs: SEEN_MS + 1_000 * PATIENCE_MS };
+    expect(verdictOf(backup({ stage: "new", status: { startTime: "soon" }, with: late })).phase).toBe("BackingUp");
+  });
+
+  test("nor at the first look, however late that comes", () => {
+    const late = { cluster: undefined, takenAtMs: SEEN_MS + 1_000 * PATIENCE_MS };
+    expect(verdictOf(backup({ stage: "new", with: late })).phase).toBe("BackingUp");
+    expect(verdictOf(backup({ stage: "new", status: {}, with: late })).phase).toBe("BackingUp");
   });
 });
 

@@ -32,7 +32,7 @@ export function verdictOf(snapshot: BackupSnapshot): Verdict {
   if (refusal !== undefined) return failed({ reason: "SpecRefused", message: refusal });
   const lack = lackOfSource(snapshot) ?? lackOfClaim(snapshot);
   if (lack === undefined) return { phase: "BackingUp", reason: "BackingUp", message: "its Job is about to be made" };
-  return isOutOfPatience(snapshot, Date.parse(snapshot.backup.metadata.creationTimestamp ?? ""))
+  return isOutOfPatience(snapshot, startMs(snapshot))
     ? failed(lack, `; it was waited for ${PATIENCE_MS / 60_000} minutes`)
     : { phase: "BackingUp", ...lack };
 }
@@ -129,6 +129,12 @@ function secretFor(snapshot: BackupSnapshot, reason: FailureReason): string | un
 
 function failed({ reason, message }: Lack, more = ""): Verdict {
   return { phase: "Failed", reason: reason satisfies BackupReason, message: message + more };
+}
+
+/** Since when it is waited for: the first look that was told. An operator that was away for an hour has waited for nothing. */
+function startMs({ backup, takenAtMs }: BackupSnapshot): number {
+  const { startTime } = backup.status ?? {};
+  return startTime === undefined ? takenAtMs : Date.parse(startTime);
 }
 
 /** @param sinceMs what is no time runs out never: a clock that is wrong fails nobody */
