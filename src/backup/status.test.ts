@@ -148,6 +148,39 @@ describe("what keeps the plan from being carried out is told:", () => {
     expect(messageOf(snapshot, "Complete", plan)).toBe("create-job: no");
   });
 
+  const STARTED = { phase: "BackingUp", startTime: "2026-01-01T11:00:00Z" } as const;
+  const afterMs = (ms: number, status: EtcdBackupStatus = STARTED) =>
+    backup({ stage: "new", status, with: { takenAtMs: Date.parse(STARTED.startTime) + ms } });
+
+  test.each([
+    ["KubeInvalid", "StepRefused"],
+    ["KubeAlreadyExists", "NameTaken"],
+  ])("a Job that is refused with %s for ten minutes has failed", (code, reason) => {
+    const told = (snapshot: BackupSnapshot) =>
+      statusOf(
+        snapshot,
+        planBackup(snapshot, () => refused(code)),
+      );
+    expect(told(afterMs(599_999)).phase).toBe("BackingUp");
+    expect(told(afterMs(600_000))).toMatchObject({
+      phase: "Failed",
+      completionTime: "2026-01-01T11:10:00Z",
+      conditions: [
+        { type: "Complete", status: "False", reason },
+        { type: "Failed", status: "True", reason, message: "create-job: no; it was waited for 10 minutes" },
+      ],
+    });
+    expect(told(afterMs(600_000, {})).phase).toBe("BackingUp");
+  });
+
+  test("but an operator that does not know its image fails no backup", () => {
+    const given = afterMs(600_000);
+    expect(statusOf({ ...given, agentImage: undefined }).phase).toBe("BackingUp");
+    expect(statusOf(given, { ...planBackup(given), aside: [] }).phase).toBe("BackingUp");
+    const putOff = planBackup(given, () => ({ ...refused(), isBrief: true }));
+    expect(statusOf(given, putOff).phase).toBe("BackingUp");
+  });
+
   test("but not what was only asked to come again", () => {
     const snapshot = backup({ stage: "new" });
     const plan = planBackup(snapshot, () => ({ ...refused(), isBrief: true }));

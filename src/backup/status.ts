@@ -6,7 +6,7 @@ import { type BackupSnapshot, hasEnded, isDeleting, isHeld, isOwned } from "#bac
 import { sourceText } from "#backup/source.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
-import { type Verdict, verdictOf } from "#backup/verdict.ts";
+import { afterRefusal, type Verdict, verdictOf } from "#backup/verdict.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { withCondition } from "#runtime/conditions.ts";
 import type { Plan } from "#runtime/decide.ts";
@@ -17,7 +17,7 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
   const before = backup.status ?? {};
   if (isDeleting(snapshot)) return isHeld(snapshot) ? withDeletion(snapshot, before, plan) : before;
   if (hasEnded(snapshot)) return before;
-  const verdict = verdictOf(snapshot);
+  const verdict = toldVerdict(snapshot, plan);
   const { progress: _, ...kept } = before;
   const now = rfc3339(snapshot.takenAtMs);
   return {
@@ -29,7 +29,7 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
     startTime: before.startTime ?? now,
     ...(verdict.phase === "BackingUp" ? progressOf(snapshot) : { completionTime: now }),
     ...(verdict.object === undefined ? {} : { object: storedOf(verdict.object) }),
-    conditions: conditionsOf(snapshot, verdict, plan),
+    conditions: conditionsOf(snapshot, verdict),
   };
 }
 
@@ -70,19 +70,33 @@ function storedOf(object: NonNullable<Verdict["object"]>): StoredBackup {
   return { bytes, storedBytes, sha256, revision, etcdVersion, clusterID, memberID, compression, encrypted };
 }
 
-/** Rules whose wait has a reason of its own; the rest is told by the verdict. */
-const REASON_OF_RULE: Readonly<Record<string, BackupReason>> = { "job-taken": "NameTaken", "await-image": "Waiting" };
+/** Rules whose wait has a reason of its own, and does not end; the rest is told by the verdict. */
+const REASON_OF_RULE: Readonly<Record<string, BackupReason>> = { "await-image": "Waiting" };
 
 interface Word {
   readonly reason: BackupReason;
   readonly message: string;
 }
 
-function conditionsOf(snapshot: BackupSnapshot, verdict: Verdict, plan: Plan<BackupStep>) {
+/** The verdict, with what keeps the plan from being carried out. A refusal of the Job is waited out like all that others have to mend. */
+function toldVerdict(snapshot: BackupSnapshot, plan: Plan<BackupStep>): Verdict {
+  const verdict = verdictOf(snapshot);
+  if (verdict.phase !== "BackingUp") return verdict;
+  const word = hindrance(plan);
+  if (word === undefined) return verdict;
+  return plan.next === "wait" ? { ...verdict, ...word } : afterRefusal(snapshot, word);
+}
+
+function conditionsOf(snapshot: BackupSnapshot, verdict: Verdict) {
   const { phase } = verdict;
-  const word = phase === "BackingUp" ? (hindrance(plan) ?? verdict) : verdict;
-  const said = condition(snapshot, snapshot.backup.status?.conditions ?? [], "Complete", phase === "Completed", word);
-  return condition(snapshot, said, "Failed", phase === "Failed", word);
+  const said = condition(
+    snapshot,
+    snapshot.backup.status?.conditions ?? [],
+    "Complete",
+    phase === "Completed",
+    verdict,
+  );
+  return condition(snapshot, said, "Failed", phase === "Failed", verdict);
 }
 
 /** What keeps the plan from being carried out. */

@@ -147,6 +147,14 @@ describe("patience ends", () => {
     ["ten minutes after a pod was made that does not start", backup({ stage: "starting" }), MADE_MS],
     ["ten minutes after the last attempt has ended", withPods(endedPod(job, 1, FULL)), ENDED_MS],
     [
+      "ten minutes after its name was found taken",
+      backup({
+        status: SEEN,
+        with: { taking: { job: { ...job, metadata: { ...job.metadata, ownerReferences: [] } } as Job, pods: [] } },
+      }),
+      SEEN_MS,
+    ],
+    [
       "ten minutes after the cluster was missed",
       backup({ stage: "new", status: SEEN, with: { cluster: undefined } }),
       SEEN_MS,
@@ -324,10 +332,10 @@ test.each([
   expect(verdict).not.toHaveProperty("object");
 });
 
-test("what became of somebody else's Job of its name is nothing to the backup", () => {
+test("what became of somebody else's Job of its name is nothing to the backup, which waits for the name", () => {
   const { job: their, pods } = attempt(backup(), "failed");
   const taking = { job: { ...their, metadata: { ...their.metadata, ownerReferences: [] } } as Job, pods };
-  expect(verdictOf(backup({ with: { taking } }))).toMatchObject({ phase: "BackingUp", reason: "BackingUp" });
+  expect(verdictOf(backup({ with: { taking } }))).toMatchObject({ phase: "BackingUp", reason: "NameTaken" });
 });
 
 describe("without a Job", () => {

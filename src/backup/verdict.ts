@@ -2,6 +2,7 @@ import type { BackupObject, FailureReason, FailureReport } from "#agent/report.t
 import type { BackupReason } from "#api/conditions.ts";
 import { lackOfClaim, memberClaimText } from "#backup/claim.ts";
 import { endedAtMs, failedBecause, idleSince, lastEnded, reportOf, stateOf, workingPod } from "#backup/job-state.ts";
+import { lackOfName } from "#backup/name.ts";
 import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import { type Lack, lackOfSource } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
@@ -30,11 +31,14 @@ export function verdictOf(snapshot: BackupSnapshot): Verdict {
   if (taking !== undefined && isOwned(snapshot, taking.job)) return ofJob(snapshot, taking);
   const refusal = refusalOf(snapshot);
   if (refusal !== undefined) return failed({ reason: "SpecRefused", message: refusal });
-  const lack = lackOfSource(snapshot) ?? lackOfClaim(snapshot);
+  const lack = lackOfName(snapshot) ?? lackOfSource(snapshot) ?? lackOfClaim(snapshot);
   if (lack === undefined) return { phase: "BackingUp", reason: "BackingUp", message: "its Job is about to be made" };
-  return isOutOfPatience(snapshot, startMs(snapshot))
-    ? failed(lack, `; it was waited for ${PATIENCE_MS / 60_000} minutes`)
-    : { phase: "BackingUp", ...lack };
+  return awaited(snapshot, lack, startMs(snapshot));
+}
+
+/** What is said when our Job is refused: others may mend that, though not for ever. */
+export function afterRefusal(snapshot: BackupSnapshot, lack: Lack): Verdict {
+  return awaited(snapshot, lack, startMs(snapshot));
 }
 
 /** What of the spec cannot be done; `undefined` when all can. */
@@ -91,9 +95,7 @@ function ofActive(snapshot: BackupSnapshot, taking: Attempted): Verdict {
   const trouble = troubleOf(snapshot, taking);
   if (trouble === undefined)
     return { phase: "BackingUp", reason: "BackingUp", message: "a snapshot is being taken and stored" };
-  return isOutOfPatience(snapshot, idleSince(taking) ?? Number.NaN)
-    ? failed(trouble, `; it was waited for ${PATIENCE_MS / 60_000} minutes`)
-    : { phase: "BackingUp", ...trouble };
+  return awaited(snapshot, trouble, idleSince(taking) ?? Number.NaN);
 }
 
 /** Why the Job has failed: by the agent's own word, if it had the last one. */
@@ -138,6 +140,8 @@ function startMs({ backup, takenAtMs }: BackupSnapshot): number {
 }
 
 /** @param sinceMs what is no time runs out never: a clock that is wrong fails nobody */
-function isOutOfPatience({ takenAtMs }: BackupSnapshot, sinceMs: number): boolean {
-  return takenAtMs - sinceMs >= PATIENCE_MS;
+function awaited({ takenAtMs }: BackupSnapshot, lack: Lack, sinceMs: number): Verdict {
+  return takenAtMs - sinceMs >= PATIENCE_MS
+    ? failed(lack, `; it was waited for ${PATIENCE_MS / 60_000} minutes`)
+    : { phase: "BackingUp", ...lack };
 }

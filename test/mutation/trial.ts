@@ -36,6 +36,7 @@ const MUTATED = [
   "job-state.ts",
   "deletion.ts",
   "claim.ts",
+  "name.ts",
   "conditions/**/*.ts",
   "desired/**/*.ts",
   "heir.ts",

@@ -1,18 +1,15 @@
-import { isOwned } from "#backup/snapshot.ts";
+import { lackOfName } from "#backup/name.ts";
 import type { BackupRule } from "#backup/step.ts";
-import { controllerOf } from "#kube/kinds.ts";
 import { wait } from "#runtime/decide.ts";
+
+/** The events of a Job of an earlier EtcdBackup tell when it has gone; this is for one of somebody else, in milliseconds. */
+const RECHECK_MS = 10_000;
 
 /** A Job of our name with another owner is never taken over. One of an earlier EtcdBackup of this name is just being deleted. */
 export const jobTaken: BackupRule = {
   name: "job-taken",
   decide(snapshot) {
-    const { taking } = snapshot;
-    if (taking === undefined || isOwned(snapshot, taking.job)) return undefined;
-    const owner = controllerOf(taking.job);
-    const whose =
-      owner === undefined ? "nobody manages it" : `${owner.kind} ${owner.name} (uid ${owner.uid}) manages it`;
-    const because = `Job ${taking.job.metadata.name} exists already: ${whose}`;
-    return wait("job-taken", because, 2_000, { warn: true });
+    const lack = lackOfName(snapshot);
+    return lack === undefined ? undefined : wait("job-taken", lack.message, RECHECK_MS, { warn: true });
   },
 };
