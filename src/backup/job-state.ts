@@ -1,7 +1,7 @@
 import { type AgentReport, reportIn } from "#agent/report.ts";
-import { AGENT_CONTAINER } from "#api/names.ts";
+import { AGENT_CONTAINER, deletionJobName } from "#api/names.ts";
 import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
-import type { Job, Pod } from "#kube/kinds.ts";
+import { controllerOf, type Job, type Pod } from "#kube/kinds.ts";
 import { currentPod, lastWords } from "#kube/pod.ts";
 
 // What the Job controller and the kubelet say of an attempt. The agent's own words are its termination message, written by a pod: they
@@ -35,6 +35,21 @@ export function storingPods(snapshot: BackupSnapshot): readonly Pod[] {
   const { taking, orphans } = snapshot;
   const own = taking !== undefined && isOwned(snapshot, taking.job) ? taking.pods : [];
   return [...orphans, ...own].filter((pod) => !hasEnded(pod));
+}
+
+/** Pods that may still delete something. */
+export function deletingPods({ backup, removing, orphans }: BackupSnapshot): readonly Pod[] {
+  const name = deletionJobName(backup.metadata.uid);
+  const own = orphans.filter((pod) => controllerOf(pod)?.name === name);
+  return [...own, ...(removing?.pods ?? [])].filter((pod) => !hasEnded(pod));
+}
+
+/** After this time a pod that was to end and did not is taken for lost with its node, in milliseconds; Kubernetes gives it 30 s. */
+const LOST_MS = 2 * 60_000;
+
+/** Whether the pod was to be gone a while ago. */
+export function isLost({ takenAtMs }: BackupSnapshot, { metadata }: Pod): boolean {
+  return takenAtMs - Date.parse(metadata.deletionTimestamp ?? "") >= LOST_MS;
 }
 
 /** Whether the pod has ended. */

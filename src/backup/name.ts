@@ -1,5 +1,4 @@
-import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { isOwned } from "#backup/snapshot.ts";
+import { type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import type { Lack } from "#backup/source.ts";
 import { controllerOf } from "#kube/kinds.ts";
 

@@ -66,6 +66,13 @@ function endedPodOf(snapshot: BackupSnapshot): BackupSnapshot {
   return { ...snapshot, removing: { job, pods: [endedPod(job, 0, { ok: true, kind: "delete", deleted: true })] } };
 }
 
+/** A person keeps the object, and the pod that deletes it was to be gone so long ago. */
+function keptDespite(ms: number): BackupSnapshot {
+  const { job } = removal(backup(), "running");
+  const pod = agentPod(job, { phase: "Running" }, { running: {} }, { deletionTimestamp: "2026-01-01T12:00:00Z" });
+  return later(going({ stage: "succeeded", annotations: KEEP, with: { orphans: [pod] } }), ms);
+}
+
 const failedRemoval = removing("failed");
 const cases: { name: string; given: BackupSnapshot; expect: string; because?: string | RegExp }[] = [
   { name: "makes the Job", given: backup({ stage: "new" }), expect: "create-job: createJob nightly", because: /^a snapshot of my-etcd is taken, and stored as s3:\/\/backups\/foo/ },
@@ -134,7 +141,17 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
     given: later({ ...failedRemoval, backup: backup({ status: ENDED, deleting: true }).backup }, 20 * MINUTE),
     expect: "settled",
   },
-  { name: "lets go when a person says so", given: { ...failedRemoval, ...backup({ spec: DELETE, deleting: true, held: true, annotations: KEEP }) }, expect: "release-backup: releaseBackup", because: 'keep-object is "true": the object stays' },
+  { name: "lets go when a person says so", given: { ...failedRemoval, ...backup({ spec: DELETE, deleting: true, held: true, annotations: KEEP }) }, expect: "release-backup: releaseBackup", because: 'keep-object is "true": the object stays, but for what had been deleted by then' },
+  { name: "ends a deletion that goes on when a person says so", given: removing("running", { annotations: KEEP }), expect: "stop-deletion: deleteJob delete-0123456789-uid-of-backup", because: "is ended before the EtcdBackup goes, so that the object stays" },
+  { name: "waits for the pod of a deletion that is ending", given: ofRemoval(removing("running", { annotations: KEEP }), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "wait: stop-deletion", because: "is ending; until then it may delete something" },
+  { name: "waits for the pod of a deletion whose Job is gone", given: going({ stage: "succeeded", annotations: KEEP, with: { orphans: removal(backup(), "running").pods } }), expect: "wait: stop-deletion" },
+  { name: "waits for the pod of a deletion for two minutes", given: keptDespite(2 * MINUTE - 1), expect: "wait: stop-deletion" },
+  { name: "but not for ever, such as on a lost node", given: keptDespite(2 * MINUTE), expect: "release-backup: releaseBackup" },
+  { name: "waits for no pod that stores when the object stays", given: going({ annotations: KEEP, with: { orphans: attempt(backup(), "running").pods } }), expect: "release-backup: releaseBackup" },
+  { name: "ends no deletion that has failed when the object stays", given: removing("failed", { annotations: KEEP }), expect: "release-backup: releaseBackup" },
+  { name: "ends no deletion of somebody else's when the object stays", given: ofRemoval(removing("made", { annotations: KEEP }), { ownerReferences: [] }), expect: "release-backup: releaseBackup" },
+  { name: "says of what is deleted already that it is", given: removing("succeeded", { annotations: KEEP }), expect: "release-backup: releaseBackup", because: "its object is deleted" },
+  { name: "leaves a deletion alone that nothing waits for, whatever a person says", given: { ...removing("running"), backup: backup({ deleting: true, annotations: KEEP }).backup }, expect: "settled" },
   { name: "lets go when there was never a Job", given: going({ stage: "new", status: { phase: "BackingUp" } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
   { name: "deletes the object of a Job that is gone", given: going({ stage: "new" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "tells that no Job can be made to delete it", given: going({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-deletion", because: "no Job can be made for it" },
@@ -160,6 +177,12 @@ test("backup plan: a Job that is refused is told, and nothing is waited for", ()
     aside: [{ rule: "create-job", because: "quota" }],
     recheckAfterMs: 1_000,
   });
+});
+
+test("backup plan: an EtcdBackup stays while the deletion of what is to be kept cannot be ended", () => {
+  const given = removing("running", { annotations: KEEP });
+  const plan = planBackup(given, () => ({ because: "no", forMs: 1_000, isBrief: false }));
+  expect(planText(plan, stepText)).toBe("wait: stop-deletion");
 });
 
 test("backup plan: every rule decides at least one of the cases above", () => {

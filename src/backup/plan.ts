@@ -5,6 +5,7 @@ import { deleting } from "#backup/rules/deletion/deleting.ts";
 import { releaseBackup } from "#backup/rules/deletion/release-backup.ts";
 import { retryDeletion } from "#backup/rules/deletion/retry-deletion.ts";
 import { stopBackup } from "#backup/rules/deletion/stop-backup.ts";
+import { stopDeletion } from "#backup/rules/deletion/stop-deletion.ts";
 import { awaitImage } from "#backup/rules/job/await-image.ts";
 import { awaitJob } from "#backup/rules/job/await-job.ts";
 import { createJob } from "#backup/rules/job/create-job.ts";
@@ -23,6 +24,7 @@ import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 /** This list is the behaviour of a backup: the first rule with an opinion wins, so its place here is part of each rule. */
 export const BACKUP_RULES: readonly BackupRule[] = [
   stopBackup, // It comes before the object is deleted, and before the EtcdBackup goes.
+  stopDeletion, // It comes before the EtcdBackup goes: nothing is deleted behind anybody's back.
   releaseBackup, // It comes before a Job is made that has nothing to delete.
   retryDeletion, // It comes before the next Job of this name.
   deleteObject,

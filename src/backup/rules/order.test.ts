@@ -25,6 +25,15 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
     given: { ...backup({ ...going, stage: "new", spec: { ...DELETE, destination: {} } }), taking: own },
   },
   {
+    first: "stop-deletion",
+    second: "release-backup",
+    so: "an object that stays is not deleted behind the EtcdBackup that went",
+    given: {
+      ...backup({ ...going, stage: "new", annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } }),
+      removing: removal(backup(), "running"),
+    },
+  },
+  {
     first: "release-backup",
     second: "retry-deletion",
     so: "who says that the object may stay need not wait for another try",

@@ -17,9 +17,10 @@ export const releaseBackup: BackupRule = {
 
 function whyReleased(snapshot: BackupSnapshot): string | undefined {
   const { backup, taking, removing } = snapshot;
-  if (mayKeepObject(snapshot)) return `the annotation ${KEEP_OBJECT_ANNOTATION} is "true": the object stays`;
   if (removing !== undefined && isOwned(snapshot, removing.job) && stateOf(removing.job) === "succeeded")
     return "its object is deleted";
+  if (mayKeepObject(snapshot))
+    return `the annotation ${KEEP_OBJECT_ANNOTATION} is "true": the object stays, but for what had been deleted by then`;
   if (typeof targetOf(snapshot) === "string") return "its spec names no place where an object could be";
   const wasMade = backup.status?.jobName !== undefined || (taking !== undefined && isOwned(snapshot, taking.job));
   return wasMade ? undefined : "nothing was ever stored";
