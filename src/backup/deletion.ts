@@ -1,6 +1,6 @@
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { lackOfClaim } from "#backup/claim.ts";
-import { conditionOf, idleSince, stateOf } from "#backup/job-state.ts";
+import { conditionOf, idleSince, isLost, stateOf, storingPods } from "#backup/job-state.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { Lack } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
@@ -24,6 +24,12 @@ export function whyNotDeleted(snapshot: BackupSnapshot): string | undefined {
 
 function lackOfDeletion(snapshot: BackupSnapshot): Lack | undefined {
   const { removing } = snapshot;
+  const lost = storingPods(snapshot).find((pod) => isLost(snapshot, pod));
+  if (lost !== undefined) {
+    const { name } = lost.metadata;
+    const message = `pod ${name} was to end and is still there, such as on a node that is lost, and may store something`;
+    return { reason: "PodPending", message };
+  }
   if (removing === undefined) return lackOfClaim(snapshot);
   if (stateOf(removing.job) === "failed") return failureOf(snapshot, removing);
   const trouble = troubleOf(snapshot, removing);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { failure } from "#agent/report.ts";
 import { CLUSTER_LABEL, KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { BACKUP_RULES, planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
@@ -73,6 +74,19 @@ function keptDespite(ms: number): BackupSnapshot {
   return later(going({ stage: "succeeded", annotations: KEEP, with: { orphans: [pod] } }), ms);
 }
 
+/** The object is to be deleted, and the pod that stores it does not end. */
+function storingDespite(): BackupSnapshot {
+  const pod = agentPod(job, { phase: "Running" }, { running: {} }, { deletionTimestamp: "2026-01-01T12:00:00Z" });
+  return going({ stage: "new", with: { orphans: [pod] } });
+}
+
+/** An attempt at the deletion has failed so, and the Job goes on. */
+function attemptFailed(reason: "NoSuchBucket"): BackupSnapshot {
+  const snapshot = removing("made");
+  const { job } = snapshot.removing!;
+  return { ...snapshot, removing: { job, pods: [endedPod(job, 1, failure(reason, "no"))] } };
+}
+
 const failedRemoval = removing("failed");
 const cases: { name: string; given: BackupSnapshot; expect: string; because?: string | RegExp }[] = [
   { name: "makes the Job", given: backup({ stage: "new" }), expect: "create-job: createJob nightly", because: /^a snapshot of my-etcd is taken, and stored as s3:\/\/backups\/foo/ },
@@ -116,6 +130,11 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "ends the Job before the object is deleted", given: going(), expect: "stop-backup: deleteJob nightly" },
   { name: "waits for a Job that is ending", given: withJob(going(), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "wait: stop-backup", because: "pod nightly-abcde is ending" },
   { name: "waits for pods whose Job is gone", given: going({ stage: "new", with: { orphans: attempt(backup(), "running").pods } }), expect: "wait: stop-backup" },
+  { name: "waits two minutes for a pod that is ending", given: later(storingDespite(), 2 * MINUTE - 1), expect: "wait: stop-backup" },
+  { name: "then says what people can do about a pod that is lost", given: later(storingDespite(), 2 * MINUTE), expect: "warn: stop-backup", because: /^its object is not deleted: PodPending: pod nightly-abcde was to end and is still there, such as on a node that is lost, and may store something; to let the EtcdBackup go and keep s3:.*keep-object/ },
+  { name: "lets go when the bucket is gone", given: { ...failedRemoval, removing: removal(backup(), "failed", failure("NoSuchBucket", "no bucket b")) }, expect: "release-backup: releaseBackup", because: "its object is gone with all that it lay in: no bucket b" },
+  { name: "believes no such word of somebody else's Job", given: ofRemoval({ ...failedRemoval, removing: removal(backup(), "failed", failure("NoSuchBucket", "no bucket b")) }, { ownerReferences: [] }), expect: "warn: await-deletion" },
+  { name: "believes no such word before its Job has ended", given: attemptFailed("NoSuchBucket"), expect: "warn: await-deletion", because: "an attempt has failed" },
   { name: "deletes the object", given: going({ stage: "succeeded" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup", because: /^s3:\/\/backups\/.* is deleted before the EtcdBackup goes$/ },
   { name: "deletes the object of what has failed, which may have left a part", given: going({ stage: "failed", status: ENDED }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "waits for the deletion", given: removing("running"), expect: "wait: await-deletion", because: "its object is being deleted" },

@@ -4,7 +4,7 @@ import { planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { backupStatus, failingStatus } from "#backup/status.ts";
 import type { BackupStep } from "#backup/step.ts";
-import { backup, goodTarget, removal } from "#kit/etcd-backup.ts";
+import { agentPod, attempt, backup, goodTarget, removal } from "#kit/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 import type { Plan, Rest } from "#runtime/decide.ts";
 
@@ -245,6 +245,16 @@ describe("while it is being deleted", () => {
     expect(conditionsOf(hindered)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });
     expect(messageOf(hindered, "ObjectDeleted")).toMatch(
       /^NoSpace: the bucket is full; to let the EtcdBackup go and keep s3:\S+, set its annotation etcd.improbable.io\/keep-object to "true"$/,
+    );
+  });
+
+  test("so is a pod that may store something and does not end", () => {
+    const gone = { deletionTimestamp: "2026-01-01T11:58:00Z" };
+    const pod = agentPod(attempt(backup(), "running").job, { phase: "Running" }, { running: {} }, gone);
+    const lost = going({ taking: undefined, orphans: [pod] });
+    expect(conditionsOf(lost)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });
+    expect(messageOf(lost, "ObjectDeleted")).toMatch(
+      /^PodPending: pod nightly-abcde was to end .*keep-object to "true"$/,
     );
   });
 

@@ -136,9 +136,9 @@ export function attempt(snapshot: BackupSnapshot, stage: BackupStage, report?: A
 }
 
 /** The Job that deletes the object, with its pod. */
-export function removal(snapshot: BackupSnapshot, stage: BackupStage): Attempted {
-  const report: AgentReport = { ok: true, kind: "delete", deleted: true };
-  return attempted(deletionJob(snapshot, goodTarget(snapshot), IMAGE), stage, report);
+export function removal(snapshot: BackupSnapshot, stage: BackupStage, report?: AgentReport): Attempted {
+  const done: AgentReport = { ok: true, kind: "delete", deleted: true };
+  return attempted(deletionJob(snapshot, goodTarget(snapshot), IMAGE), stage, report ?? done);
 }
 
 function attempted(draft: Draft<Job>, stage: BackupStage, done: AgentReport): Attempted {

@@ -1,6 +1,6 @@
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
-import { stateOf } from "#backup/job-state.ts";
-import { type BackupSnapshot, isLeaving, isOwned, mayKeepObject } from "#backup/snapshot.ts";
+import { reportOf, stateOf } from "#backup/job-state.ts";
+import { type Attempted, type BackupSnapshot, isLeaving, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
 import { step } from "#runtime/decide.ts";
@@ -17,11 +17,20 @@ export const releaseBackup: BackupRule = {
 
 function whyReleased(snapshot: BackupSnapshot): string | undefined {
   const { backup, taking, removing } = snapshot;
-  if (removing !== undefined && isOwned(snapshot, removing.job) && stateOf(removing.job) === "succeeded")
-    return "its object is deleted";
+  const deleted = removing === undefined ? undefined : whyDeleted(snapshot, removing);
+  if (deleted !== undefined) return deleted;
   if (mayKeepObject(snapshot))
     return `the annotation ${KEEP_OBJECT_ANNOTATION} is "true": the object stays, but for what had been deleted by then`;
   if (typeof targetOf(snapshot) === "string") return "its spec names no place where an object could be";
   const wasMade = backup.status?.jobName !== undefined || (taking !== undefined && isOwned(snapshot, taking.job));
   return wasMade ? undefined : "nothing was ever stored";
+}
+
+function whyDeleted(snapshot: BackupSnapshot, removing: Attempted): string | undefined {
+  if (!isOwned(snapshot, removing.job)) return undefined;
+  const state = stateOf(removing.job);
+  if (state === "succeeded") return "its object is deleted";
+  const report = state === "failed" ? reportOf(removing) : undefined;
+  const isGone = report?.ok === false && report.reason === "NoSuchBucket";
+  return isGone ? `its object is gone with all that it lay in: ${report.message}` : undefined;
 }

@@ -1,4 +1,5 @@
-import { stateOf, storingPods } from "#backup/job-state.ts";
+import { letGoText, whyNotDeleted } from "#backup/deletion.ts";
+import { isLost, stateOf, storingPods } from "#backup/job-state.ts";
 import { isLeaving, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { step, wait } from "#runtime/decide.ts";
@@ -19,6 +20,11 @@ export const stopBackup: BackupRule = {
     }
     const [pod] = storingPods(snapshot);
     if (pod === undefined) return undefined;
+    const why = isLost(snapshot, pod) ? whyNotDeleted(snapshot) : undefined;
+    if (why !== undefined) {
+      const because = `its object is not deleted: ${why}; ${letGoText(snapshot)}`;
+      return wait("stop-backup", because, RECHECK_MS, { warn: true });
+    }
     return wait("stop-backup", `pod ${pod.metadata.name} is ending; until then it may store something`, RECHECK_MS);
   },
 };
