@@ -253,6 +253,8 @@ describe("while it is being deleted", () => {
     const pod = agentPod(attempt(backup(), "running").job, { phase: "Running" }, { running: {} }, gone);
     const lost = going({ taking: undefined, orphans: [pod] });
     expect(conditionsOf(lost)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });
+    const ending = { ...lost, takenAtMs: Date.parse("2026-01-01T11:59:59Z") };
+    expect(conditionsOf(ending)).toEqual({ ObjectDeleted: "False DeletingObject" });
     expect(messageOf(lost, "ObjectDeleted")).toMatch(
       /^PodPending: pod nightly-abcde was to end .*keep-object to "true"$/,
     );

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { BACKUP_RULES, planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { attempt, backup, removal } from "#kit/etcd-backup.ts";
+import { attempt, backup, ON_VOLUME, removal } from "#kit/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 
 // When both rules have an opinion, the first one speaks: the place in the list is part of each rule.
@@ -62,6 +62,18 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
     second: "await-image",
     so: "what people can mend is told first",
     given: backup({ stage: "new", with: { cluster: undefined, agentImage: undefined } }),
+  },
+  {
+    first: "await-source",
+    second: "await-claim",
+    so: "the condition, which takes the lack of the cluster first, and the event say the same",
+    given: backup({ stage: "new", spec: ON_VOLUME, with: { cluster: undefined } }),
+  },
+  {
+    first: "await-claim",
+    second: "await-image",
+    so: "what people can mend is told first",
+    given: backup({ stage: "new", spec: ON_VOLUME, with: { agentImage: undefined } }),
   },
   {
     first: "await-image",
