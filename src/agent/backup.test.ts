@@ -288,6 +288,7 @@ describe("a backup", () => {
     store.objects.clear();
     store.before = (call) => {
       if (call !== `put ${MANIFEST}`) return;
+      store.before = () => undefined;
       store.objects.set(MANIFEST, late);
       change(store);
     };

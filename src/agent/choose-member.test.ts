@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { clusterId, type EndpointStatus, memberId } from "#etcd/types.ts";
@@ -36,6 +37,16 @@ function silent(id: number, message = "down"): Answer {
     failed: new OperatorError("EtcdUnavailable", `Status at m${id}:2379: ${message}`),
   };
 }
+
+/** One that answers with an error of etcd's or of TLS. */
+function refusing(id: number, cause: Error): Answer {
+  const failed = new OperatorError("EtcdUnavailable", `Status at m${id}:2379: ${cause.message}`, { cause });
+  return { source: sourceAt(`m${id}:2379`), failed };
+}
+
+const untrusted = Object.assign(new Error("untrusted"), { code: "SELF_SIGNED_CERT_IN_CHAIN" });
+const unknownUser = new ConnectError("authentication failed", Code.InvalidArgument);
+const noLeader = new ConnectError("etcdserver: no leader", Code.Unavailable);
 
 function sourceAt(address: string): Answer["source"] {
   return {
@@ -83,6 +94,20 @@ describe("the member that is read", () => {
 
   test.each<[string, readonly Answer[], FailureReason, RegExp]>([
     ["nobody answers", [silent(1), silent(2)], "SourceUnreachable", /m1:2379: down; .*m2:2379: down/],
+    [
+      "one is not trusted, and the rest are down",
+      [silent(1), refusing(2, untrusted)],
+      "SourceTLS",
+      /m1.*m2.*untrusted/,
+    ],
+    ["one refuses the user", [silent(1), refusing(2, unknownUser)], "SourceAuth", /m2:2379: .*authentication failed/],
+    ["one that answers has lost the others", [silent(1), refusing(2, noLeader)], "NoQuorum", /m2:2379: .*no leader/],
+    [
+      "one refuses the user, and another one is a stranger",
+      [member(1, { clusterId: clusterId(0xabcn) }), refusing(2, unknownUser)],
+      "SourceAuth",
+      /expected was cdf; .*authentication failed/,
+    ],
     ["there are only learners", [member(2, { isLearner: true })], "SourceUnreachable", /only learners answer.*m2/],
     [
       "nobody knows a leader",

@@ -90,6 +90,11 @@ describe("a task", () => {
     for (const name of ["username", "password"]) writeFileSync(join(authDir, name), "postgres");
     const source = { endpoints: ["https://127.0.0.1:1"], authDir };
     assert.match(await failure({ ...backup, source }), /^SourceAuth: .*both ETCD_USERNAME and ETCD_PASSWORD/);
+    for (const name of ["ETCD_USERNAME", "ETCD_PASSWORD"]) {
+      assert.match(await failure({ ...backup, source }), /^SourceAuth: /);
+      writeFileSync(join(authDir, name), "root");
+    }
+    assert.match(await failure({ ...backup, source }), /^SourceUnreachable: /);
   });
 
   test("is refused for a volume that is not there", async () => {
