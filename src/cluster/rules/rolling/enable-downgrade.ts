@@ -57,8 +57,10 @@ export const enableDowngrade: ClusterRule = {
 
 /** For how long what is wanted has been asked for, by the record, in milliseconds. A clock that is far behind would have it wait for ever. */
 function askedForMs(snapshot: ClusterSnapshot): number {
-  const update = snapshot.cluster.status?.update;
-  return update?.revision === wantedRevision(snapshot) ? Math.abs(snapshot.takenAtMs - Date.parse(update.since)) : 0;
+  const { cluster, takenAtMs } = snapshot;
+  const update = cluster.status?.update;
+  const sinceMs = update?.revision === wantedRevision(snapshot) ? Date.parse(update.since) : takenAtMs;
+  return Math.abs(takenAtMs - sinceMs);
 }
 
 function untilFit(snapshot: ClusterSnapshot, unfit: KnownMember, to: string): Wait {
