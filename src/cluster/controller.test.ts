@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { clusterController } from "#cluster/controller.ts";
 import { planCluster } from "#cluster/plan.ts";
@@ -52,4 +53,14 @@ test("of a cluster that is gone nothing is said", async () => {
   expect(await controller.writeFailing(KEY, "it fails", signal)).toBeUndefined();
   expect(written).toEqual([]);
   expect(room(settled.cluster).controller.subjectOf(KEY)).toEqual(controller.subject(settled));
+});
+
+test("edits are explained at a pace: the next look at the same question has the answer that there is", () => {
+  const { controller } = room(undefined);
+  const planOf = (spec: Partial<EtcdCluster["spec"]>) => {
+    const given = cluster({ annotations: { [DRY_RUN_ANNOTATION]: "{}" }, spec });
+    return controller.status(given, planCluster(given)).plan?.outcome;
+  };
+  expect(controller.status(settled, planCluster(settled))).not.toHaveProperty("plan");
+  expect([planOf({}), planOf({ paused: true })]).toEqual(["Done", "Done"]);
 });

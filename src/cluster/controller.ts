@@ -2,7 +2,7 @@ import { CLUSTER_LABEL, ETCD_CONTAINER } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
-import { planStatus } from "#cluster/forecast/plan-status.ts";
+import { Forecasts } from "#cluster/forecasts.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
@@ -38,6 +38,7 @@ export function clusterController(
   reads: ClusterReads,
 ): Controller<ClusterSnapshot, ClusterStep, EtcdClusterStatus> {
   const memory = { healthLog: new HealthLog(reads.onGap), silences: new Silences(reads.clock, ETCD_CONTAINER) };
+  const forecasts = new Forecasts(reads.clock);
   return {
     name: "cluster",
     restMs: HEALTH_EVERY_MS,
@@ -48,7 +49,7 @@ export function clusterController(
     act: (step, snapshot, signal) => actOnCluster(writes, step, snapshot, signal),
     status: (snapshot, plan) => {
       const status = clusterStatus(snapshot, plan);
-      const foretold = planStatus(snapshot);
+      const foretold = forecasts.of(snapshot);
       return foretold === undefined ? status : { ...status, plan: foretold };
     },
     writeStatus: (snapshot, status, signal) => {

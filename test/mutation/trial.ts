@@ -29,6 +29,7 @@ const MUTATED = [
   "standstill.ts",
   "update-status.ts",
   "health-log.ts",
+  "forecasts.ts",
   "verdict.ts",
   "trouble.ts",
   "source.ts",

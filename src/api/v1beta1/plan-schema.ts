@@ -20,7 +20,7 @@ export const planSchema = z
     outcome: z
       .enum(["Done", "Waits", "Refused", "Unforeseen"])
       .describe(
-        "Done: after the steps everything is as the edit asks for, but for what is refused. Waits: after the steps the operator waits; the message says for what. Refused: nothing of the edit would be carried out. Unforeseen: what comes after the steps cannot be told.",
+        "Done: after the steps everything is as the edit asks for, but for what is refused. Waits: after the steps the operator waits; the message says for what. Refused: nothing of the edit would be carried out. Unforeseen: what comes after the steps cannot be told, or not yet.",
       ),
     message: z.string().describe("How it ends, for people."),
     refused: z.array(refusalSchema).optional().describe("What would not be carried out, and why."),
@@ -36,5 +36,5 @@ export const planSchema = z
       .describe("What the operator would do, in this order, while all goes well and nobody edits anything else."),
   })
   .describe(
-    "What an edit of the spec would cause, without making it: the annotation etcd.improbable.io/dry-run holds the edit, as a JSON merge patch of spec. The plan is made anew with every look, and goes when the annotation does.",
+    "What an edit of the spec would cause, without making it: the annotation etcd.improbable.io/dry-run holds the edit, as a JSON merge patch of spec. The plan is made anew every half minute and when the edit or the spec changes, and goes when the annotation does.",
   );

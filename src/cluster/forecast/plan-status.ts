@@ -15,12 +15,17 @@ export function askedIn({ cluster: { metadata } }: ClusterSnapshot): string | un
   return metadata.deletionTimestamp === undefined ? metadata.annotations?.[DRY_RUN_ANNOTATION] : undefined;
 }
 
+/** So much of an edit as is repeated. */
+export function shown(edit: string): string {
+  return edit.slice(0, MAX_EDIT);
+}
+
 /** What the edit in the annotation would cause; `undefined` when nobody asks. */
 export function planStatus(snapshot: ClusterSnapshot): PlanStatus | undefined {
   const { cluster } = snapshot;
   const text = askedIn(snapshot);
   if (text === undefined) return undefined;
-  const edit = text.slice(0, MAX_EDIT);
+  const edit = shown(text);
   const size = text.length + JSON.stringify(cluster.spec).length;
   if (size > MAX_ASKED) {
     const message = `spec and the edit have ${size} characters together as JSON; with more than ${MAX_ASKED} nothing is foretold`;
