@@ -36,6 +36,7 @@ test("that passes fail stands on the cluster once, beside what was known of it, 
     message: "it fails",
     observedGeneration: 1,
   });
+  expect(failing!.status?.conditions?.find(({ type }) => type === "Ready")).toMatchObject({ status: "Unknown" });
   const { identity, members } = clusterStatus(settled, planCluster(settled));
   expect(failing!.status).toMatchObject({ identity, members });
 

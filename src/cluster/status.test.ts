@@ -803,12 +803,19 @@ test("cluster status: the same look gives the same status, so that nothing is wr
 test("cluster status: that looks fail is said beside what is known, and of a cluster of which nothing is", () => {
   const live = { ...settled.cluster, status: statusOf(settled) };
   const failing = failingStatus(live, "it fails", NOW);
-  const said = { type: "Progressing", status: "False", reason: "InternalError", message: "it fails" };
+  const said = { reason: "InternalError", message: "it fails" };
+  const stands = { type: "Progressing", status: "False", ...said };
+  const unknown = { type: "Ready", status: "Unknown", ...said };
   expect(failing.members).toEqual(live.status.members);
   expect(failing.conditions).toHaveLength(live.status.conditions!.length);
-  expect(failing.conditions).toContainEqual(expect.objectContaining({ ...said, observedGeneration: 1 }));
+  for (const each of [stands, unknown])
+    expect(failing.conditions).toContainEqual(expect.objectContaining({ ...each, observedGeneration: 1 }));
   const { generation: _, ...metadata } = settled.cluster.metadata;
+  const at = { observedGeneration: 0, lastTransitionTime: "1970-01-01T00:00:00Z" };
   expect(failingStatus({ ...settled.cluster, metadata, status: undefined } as never, "it fails", 0)).toEqual({
-    conditions: [{ ...said, observedGeneration: 0, lastTransitionTime: "1970-01-01T00:00:00Z" }],
+    conditions: [
+      { ...stands, ...at },
+      { ...unknown, ...at },
+    ],
   });
 });

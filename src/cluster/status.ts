@@ -9,7 +9,7 @@ import { paused } from "#cluster/conditions/paused.ts";
 import { progressing } from "#cluster/conditions/progressing.ts";
 import { ready } from "#cluster/conditions/ready.ts";
 import { isUpToDate, upToDate } from "#cluster/conditions/up-to-date.ts";
-import type { Case, Judge, Verdict } from "#cluster/conditions/verdict.ts";
+import type { Case, Judge } from "#cluster/conditions/verdict.ts";
 import { type KnownMember, knownMembers } from "#cluster/members.ts";
 import { type ClusterSnapshot, healthOf, identityOf, isQuiet, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
@@ -60,11 +60,16 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
   };
 }
 
-/** The status as it is, and that no look at the cluster comes to its end. The next one that does says something else. */
+/**
+ * The status as it is, and that no look at the cluster comes to its end: nothing is done then, and whether all is well nobody knows. The next
+ * look that does says something else.
+ */
 export function failingStatus({ metadata, status }: EtcdCluster, because: string, nowMs: number): EtcdClusterStatus {
-  const verdict: Verdict = { status: "False", reason: "InternalError", message: because };
-  const condition = { type: "Progressing", ...verdict, observedGeneration: metadata.generation ?? 0 };
-  return { ...status, conditions: withCondition(status?.conditions ?? [], condition, rfc3339(nowMs)) };
+  const verdict = { reason: "InternalError", message: because, observedGeneration: metadata.generation ?? 0 } as const;
+  const now = rfc3339(nowMs);
+  const standstill = { type: "Progressing", status: "False", ...verdict } as const;
+  const known = withCondition(status?.conditions ?? [], standstill, now);
+  return { ...status, conditions: withCondition(known, { type: "Ready", status: "Unknown", ...verdict }, now) };
 }
 
 /** Whether the status is not worth a write yet: a cluster that is seconds old is being formed, as it says already. */
