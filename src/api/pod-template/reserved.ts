@@ -48,8 +48,15 @@ const OF_POD: Readonly<Record<string, Reserved>> = {
   },
 };
 
+interface Found {
+  readonly cluster: string;
+  /** What no pod may be made from. */
+  readonly grave: readonly string[];
+  readonly all: readonly string[];
+}
+
 /** What was found of a template: objects from a cache do not change, and each is judged for every pod and at every look. */
-const FOUND = new WeakMap<PartialPodTemplate, { readonly cluster: string; readonly sentences: readonly string[] }>();
+const FOUND = new WeakMap<PartialPodTemplate, Found>();
 
 /**
  * What in a pod template is not for its author to say: sentences that name the field, what it is and what it may be.
@@ -57,18 +64,30 @@ const FOUND = new WeakMap<PartialPodTemplate, { readonly cluster: string; readon
  * @param cluster the name of the EtcdCluster
  */
 export function whyNotTemplate(template: PartialPodTemplate, cluster: string): readonly string[] {
-  const found = FOUND.get(template);
-  if (found?.cluster === cluster) return found.sentences;
-  const sentences = judged(template, cluster);
-  if (isMap(template)) FOUND.set(template, { cluster, sentences });
-  return sentences;
+  return found(template, cluster).all;
 }
 
-function judged(template: PartialPodTemplate, cluster: string): readonly string[] {
+/**
+ * The same without what only makes a member end badly. That is refused when it is asked for; but who has it already, from a release that took
+ * it, keeps what the template says beside it: its nodes, its memory.
+ */
+export function whyNotPod(template: PartialPodTemplate, cluster: string): readonly string[] {
+  return found(template, cluster).grave;
+}
+
+function found(template: PartialPodTemplate, cluster: string): Found {
+  const last = FOUND.get(template);
+  if (last?.cluster === cluster) return last;
+  const now = judged(template, cluster);
+  if (isMap(template)) FOUND.set(template, now);
+  return now;
+}
+
+function judged(template: PartialPodTemplate, cluster: string): Found {
   const whole: Part = { value: template as Part["value"], field: "spec.podTemplate" };
   const metadata = mapIn(whole, "metadata");
   const spec = mapIn(whole, "spec");
-  return [
+  const grave = [
     ...whyNotMergeable(template, whole.field),
     ...whyNotMerged(whole, ["metadata", "spec"], "map"),
     ...whyNotMerged(metadata, ["labels", "annotations"], "map"),
@@ -76,7 +95,6 @@ function judged(template: PartialPodTemplate, cluster: string): readonly string[
     ...whyNotOwn(mapIn(metadata, "labels"), isOwnLabel),
     ...whyNotOwn(mapIn(metadata, "annotations"), isOwnKey),
     ...whyNotFields(spec, OF_POD),
-    ...whyNotEnding(spec),
     ...whyNotAliases(spec),
     ...whyNotVolumes(spec),
     ...whyNotClaims(spec, cluster),
@@ -84,6 +102,7 @@ function judged(template: PartialPodTemplate, cluster: string): readonly string[
     ...whyNotPower(spec),
     ...whyNotConfined(metadata, spec),
   ];
+  return { cluster, grave, all: [...grave, ...whyNotEnding(spec)] };
 }
 
 function whyNotOwn({ value, field }: Part, isOwn: (key: string) => boolean): readonly string[] {

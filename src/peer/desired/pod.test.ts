@@ -241,6 +241,12 @@ test("a template with something that is not its author's to say is left out as a
   expect(template).toEqual({ ...GOLDEN, metadata: { ...GOLDEN.metadata, annotations } });
 });
 
+test("of a template that an earlier release took, and that leaves etcd no time to end, nothing is left out", () => {
+  const hurried = { nodeSelector: { disk: "ssd" }, terminationGracePeriodSeconds: 5 };
+  const snapshot = peer({ stage: "starting", spec: { podTemplate: { spec: hurried } } });
+  expect(replicaSet(snapshot).spec?.template?.spec).toMatchObject(hurried);
+});
+
 test("annotations and resources of the user's own reach the pod, and labels stay ours", () => {
   const resources = { limits: { cpu: "2", memory: "2Gi" }, requests: { cpu: "500m" } };
   const annotations = { "example.com/scrape": "true" };

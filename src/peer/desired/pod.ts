@@ -14,7 +14,7 @@ import {
   VOLUME_PATH,
 } from "#api/names.ts";
 import { mergePodTemplate } from "#api/pod-template/merge.ts";
-import { whyNotTemplate } from "#api/pod-template/reserved.ts";
+import { whyNotPod } from "#api/pod-template/reserved.ts";
 import { revisionOf } from "#api/revision.ts";
 import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -43,7 +43,7 @@ interface PodTemplate {
 export function podTemplate(snapshot: PeerSnapshot): PodTemplate {
   const { peer } = snapshot;
   const { podTemplate: asked, clusterName } = peer.spec;
-  const wanted = whyNotTemplate(asked, clusterName).length === 0 ? asked : {};
+  const wanted = whyNotPod(asked, clusterName).length === 0 ? asked : {};
   const spec = { ...peer.spec, podTemplate: wanted };
   const merged = mergePodTemplate(ownTemplate({ ...snapshot, peer: { ...peer, spec } }, revisionOf(peer.spec)), wanted);
   const { containers, initContainers } = merged.spec;
