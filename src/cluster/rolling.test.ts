@@ -152,6 +152,13 @@ describe("what a member is to run next", () => {
       version: "3.6.16",
     },
     {
+      name: "nor what nobody goes back to, although somebody speaks its minor",
+      given: withPeer(answering(stopped, "3.5.35", "3.5.35"), "my-etcd-2", {
+        spec: { previous: { ...OLD, version: "3.5.20" } },
+      }),
+      version: "3.5.35",
+    },
+    {
       name: "is what it has when nobody runs anything else",
       given: withPeer(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0"), "my-etcd-0", {
         spec: { previous: undefined },
@@ -259,6 +266,13 @@ describe("what a member is to run next", () => {
 
     test("each keeps all that it has when no member could run the rest", () => {
       expect(next(editing({ etcd: { extraArgs: { "max-txn-op": "1" } } }))).toEqual([OLD, OLD, NEXT_MINOR]);
+    });
+
+    test("also when some of them have another podTemplate by then", () => {
+      const some = withUpdated(wanting({ ...OLD, podTemplate: LIMITED }), "my-etcd-2");
+      const spec = { ...some.cluster.spec, etcd: { extraArgs: { "max-txn-op": "1" } } };
+      const given = { ...some, cluster: { ...some.cluster, spec } };
+      expect(next(given)).toEqual([OLD, OLD, { ...OLD, podTemplate: LIMITED }]);
     });
   });
 

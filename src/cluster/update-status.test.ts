@@ -170,6 +170,11 @@ const updating: { name: string; given: ClusterSnapshot; is: boolean }[] = [
   { name: "an EtcdPeer says it, and the pod is from before", given: withTurn(settled, "my-etcd-1", NEWER), is: true },
   { name: "it was stopped", given: withStop(wanted, "my-etcd-2"), is: false },
   {
+    name: "it was stopped on the way back by a minor",
+    given: withStop(cluster({ spec: { version: "3.5.35" } }), "my-etcd-2"),
+    is: false,
+  },
+  {
     name: "who is put back has yet to restart",
     given: withStop(madeFrom(wanted, "my-etcd-2", NEWER), "my-etcd-2"),
     is: true,

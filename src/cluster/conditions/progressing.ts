@@ -24,7 +24,8 @@ function judged(given: Case): Verdict {
   if (hindrance !== undefined) return { status: "False", ...hindrance };
   const lack = missing(given);
   if (lack !== undefined && plan.next === "settled") return { status: "False", ...lack };
-  const putOff = plan.aside?.find(({ is }) => is === "putOff");
+  // Whatever else stands aside is something that is missing.
+  const [putOff] = plan.aside ?? [];
   const changing = isChanging(snapshot) ? changeReason(snapshot) : isForming(snapshot) ? "Forming" : "Waiting";
   if (plan.next === "settled" && putOff !== undefined)
     return { status: "True", reason: changing, message: `${putOff.rule}: not yet: ${putOff.because}` };

@@ -3,7 +3,7 @@ import { unknown } from "#base/observed.ts";
 import { disruptionBudget, holdsEvictions, isBudgetSeen } from "#cluster/desired/disruption-budget.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, knownFor, LATER_ID, pod, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
-import { NEWER, ON_DELETE, wanting, withCanary, withPod, withTurn } from "#kit/cluster-rolling.ts";
+import { NEWER, ON_DELETE, wanting, withCanary, withCrashing, withPod, withTurn } from "#kit/cluster-rolling.ts";
 import type { Pod, PodDisruptionBudget } from "#kube/kinds.ts";
 
 /** The snapshot in which every container runs. */
@@ -84,6 +84,16 @@ const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
   {
     name: "the same right after it was removed, while its pod still runs",
     given: running(withoutMember(five, "my-etcd-4")),
+    expect: 4,
+  },
+  {
+    name: "the same when it ends again and again, however old its pod is",
+    given: withCrashing(
+      withPod(withoutMember(five, "my-etcd-4"), "my-etcd-4", {
+        metadata: { creationTimestamp: "2026-01-01T11:00:00Z" },
+      }),
+      "my-etcd-4",
+    ),
     expect: 4,
   },
   {

@@ -11,9 +11,7 @@ export const putBack: ClusterRule = {
     const stopped = stoppedUpdate(snapshot);
     if (stopped === undefined) return undefined;
     // Who waits for a restart with something older would keep the other one from having its turn.
-    const stale = snapshot.peers.find(
-      (peer) => peer.metadata.name !== stopped.member && hasTurn(snapshot, peer) && isOutdated(snapshot, peer),
-    );
+    const stale = snapshot.peers.find((peer) => hasTurn(snapshot, peer) && isOutdated(snapshot, peer));
     if (stale !== undefined) {
       const because = `${stale.metadata.name} does not restart with what was asked for before, and keeps what it runs`;
       const peer = revisedPeer(stale, nextTemplate(snapshot, stale), undefined);

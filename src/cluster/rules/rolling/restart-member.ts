@@ -84,6 +84,6 @@ export function turnOrder(snapshot: ClusterSnapshot): readonly KnownMember[] {
     ownVoters(snapshot).filter(({ id }) => (id === leader?.id) === is),
   );
   const order = [...[...others].reverse(), ...lead];
-  const place = (member: KnownMember) => (isMendedByTurn(snapshot, member) ? 0 : 1);
-  return order.sort((a, b) => place(a) - place(b));
+  const mended = order.filter((member) => isMendedByTurn(snapshot, member));
+  return [...mended, ...order.filter((member) => !mended.includes(member))];
 }

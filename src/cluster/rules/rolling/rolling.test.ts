@@ -491,6 +491,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-0", "3.6.16"),
     },
     {
+      name: "another one that runs what was tried in vain waits until that one is back",
+      given: withStop(withCanary(canary, "my-etcd-1"), "my-etcd-2"),
+      says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
       name: "unless nobody knows what it runs",
       given: withTurn(stopped, "my-etcd-0", { ...OLD, version: "3.6.15" }, { previous: { ...OLD, version: "3.6.14" } }),
       says: gives("my-etcd-2", "3.6.16"),
