@@ -440,6 +440,7 @@ describe("what the API server keeps beside the spec:", () => {
     expect(seen).toEqual([
       { short: ["etcd"], columns: ["Ready", "Version", "Leader", "Status", "Cluster ID", "Age"] },
       { short: ["etcdp"], columns: ["Cluster", "Version", "Member ID", "Status", "Age"] },
+      { short: ["etcdb"], columns: ["Phase", "Source", "Bytes", "Revision", "Object", "Age"] },
     ]);
   });
 });

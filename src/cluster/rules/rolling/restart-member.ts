@@ -84,6 +84,6 @@ export function turnOrder(snapshot: ClusterSnapshot): readonly KnownMember[] {
     ownVoters(snapshot).filter(({ id }) => (id === leader?.id) === is),
   );
   const order = [...[...others].reverse(), ...lead];
-  const mended = order.filter((member) => isMendedByTurn(snapshot, member));
-  return [...mended, ...order.filter((member) => !mended.includes(member))];
+  const weight = (member: KnownMember) => Number(isMendedByTurn(snapshot, member));
+  return order.sort((a, b) => weight(b) - weight(a));
 }
