@@ -803,6 +803,12 @@ const cases: Record<string, readonly Case[]> = {
       is: "forbidden",
     },
     {
+      name: "nor does who is to join",
+      given: settled,
+      step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.5.35" }, "my-etcd-3"),
+      is: "forbidden",
+    },
+    {
       name: "unless a member runs it",
       given: saying(settled, "3.6.16", "3.7.1", "3.7.1"),
       step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.6.17" }, "my-etcd-3"),
@@ -1096,6 +1102,8 @@ const cases: Record<string, readonly Case[]> = {
       ["promote", "forbidden"],
       ["removeMember", "forbidden"],
       ["disarmAlarm", "forbidden"],
+      ["enableDowngrade", "forbidden"],
+      ["cancelDowngrade", "forbidden"],
       ["moveLeader", "forbidden"],
     ] as const
   ).flatMap(([kind, is]): readonly Case[] => [

@@ -8,7 +8,7 @@ import type { ClusterStep } from "#cluster/step.ts";
 import { hexOf, memberId, memberIdFromHex } from "#etcd/types.ts";
 import { cluster, unpublished, withArrival, withRemoval } from "#kit/cluster.ts";
 import { listIn, withAlarms } from "#kit/cluster-changes.ts";
-import { NEWER, withPeer } from "#kit/cluster-rolling.ts";
+import { BEFORE, downgrading, NEWER, saying, withPeer } from "#kit/cluster-rolling.ts";
 
 const GIVEN = cluster();
 const [FIRST, , THIRD] = GIVEN.peers;
@@ -23,6 +23,12 @@ function did(step: ClusterStep, given: ClusterSnapshot = GIVEN): ClusterSnapshot
 function answer({ endpoints }: ClusterSnapshot, name: string) {
   const said = endpoints.get(name);
   return said?.is === "present" ? said.value : undefined;
+}
+
+/** What the member says that it is, where a downgrade leads, and in which format its data is. */
+function formatOf(snapshot: ClusterSnapshot, name: string) {
+  const said = answer(snapshot, name);
+  return [said?.version, said?.downgradeTo, said?.storageVersion];
 }
 
 describe("forecast: what a step makes of the world", () => {
@@ -104,6 +110,29 @@ describe("forecast: what a step makes of the world", () => {
     const made = did({ do: "restartPod", name: "my-etcd-1", pod: given.pods.get("my-etcd-1")! }, given);
     expect([...made.pods.keys()]).toEqual(["my-etcd-0", "my-etcd-2"]);
     expect([0, 1, 2].map((n) => answer(made, `my-etcd-${n}`)?.version)).toEqual(["3.6.16", "3.6.17", "3.6.16"]);
+  });
+
+  test("of a downgrade a member tells on after its restart, unless its release is too old to know of any", () => {
+    const given = withPeer(downgrading(GIVEN), "my-etcd-1", { spec: BEFORE });
+    const back = did({ do: "restartPod", name: "my-etcd-1", pod: given.pods.get("my-etcd-1")! }, given);
+    expect([0, 1].map((n) => formatOf(back, `my-etcd-${n}`))).toEqual([
+      ["3.6.16", "3.5.0", "3.5.0"],
+      ["3.5.35", undefined, undefined],
+    ]);
+    const made = did({ do: "restartPod", name: "my-etcd-0", pod: given.pods.get("my-etcd-0")! }, given);
+    expect(formatOf(made, "my-etcd-0")).toEqual(["3.6.16", "3.5.0", "3.5.0"]);
+  });
+
+  test("a downgrade is enabled and all data converted, as far as members can tell; cancelled, it converts nothing back", () => {
+    const mixed = saying(saying(GIVEN, "my-etcd-1", { version: "3.5.35" }), "my-etcd-2", { version: "mine" });
+    const made = did({ do: "enableDowngrade", to: "3.5" }, mixed);
+    expect([0, 1, 2].map((n) => formatOf(made, `my-etcd-${n}`))).toEqual([
+      ["3.6.16", "3.5.0", "3.5.0"],
+      ["3.5.35", ...formatOf(mixed, "my-etcd-1").slice(1)],
+      ["mine", ...formatOf(mixed, "my-etcd-2").slice(1)],
+    ]);
+    const cancelled = did({ do: "cancelDowngrade", to: "3.5" }, made);
+    expect(formatOf(cancelled, "my-etcd-0")).toEqual(["3.6.16", undefined, "3.5.0"]);
   });
 
   test("a learner is listed without a name, under an ID that nobody has", () => {

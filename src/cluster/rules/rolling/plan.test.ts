@@ -1,5 +1,6 @@
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { cluster, sickFor, unpublished, withArrival, withBudget, withRemoval } from "#kit/cluster.ts";
+import { cluster, sickFor, unpublished, withArrival, withBudget, withoutMember, withRemoval } from "#kit/cluster.ts";
+import { withAlarms } from "#kit/cluster-changes.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import {
   BEFORE,
@@ -66,6 +67,21 @@ testPlans("rolling", [
     name: "cancels it for somebody who is to join",
     given: downgrading(withArrival(back, "my-etcd-3", "added")),
     expect: "cancel-downgrade: cancelDowngrade",
+  },
+  {
+    name: "cancels it before what is left of a member is cleared away",
+    given: downgrading(withoutMember(cluster(), "my-etcd-2")),
+    expect: "cancel-downgrade: cancelDowngrade",
+  },
+  {
+    name: "but not before an alarm is lowered that keeps etcd from serving anybody",
+    given: withAlarms(downgrading(cluster()), { type: "CORRUPT", id: "abc" }),
+    expect: "disarm-alarm: disarmAlarm",
+  },
+  {
+    name: "asks etcd to go back only when as many members are there as are wanted",
+    given: wanting(BEFORE, { spec: { replicas: 5 } }),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
   },
   {
     name: "makes nothing from what no member could run",
