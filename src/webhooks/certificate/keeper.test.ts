@@ -293,6 +293,20 @@ test("one that does not lead and is not starting writes nothing: neither the Sec
   expect(replica.shown).toBeUndefined();
 });
 
+test("one that has never had a certificate, and finds no Secret again, makes it: whoever leads may not look for minutes", async () => {
+  const replica = new Replica(objects, clock);
+  replica.mayWrite = false;
+  await replica.keeper.look(signal);
+  await replica.keeper.look(signal);
+  expect(replica.shown).toEqual(objects.material.serving);
+  expect(objects.trusted).toEqual([objects.material.authority.certificate]);
+  // Once it has one, a Secret that goes is the business of whoever leads.
+  objects.objects.delete(`secrets/${WEBHOOKS}`);
+  objects.writes.length = 0;
+  for (let look = 0; look < 3; look++) await replica.keeper.look(signal);
+  expect(objects.writes).toEqual([]);
+});
+
 describe("a certificate that is due", () => {
   test("is renewed in time, and every replica comes to show the new one without a moment of distrust", async () => {
     const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];

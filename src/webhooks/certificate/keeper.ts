@@ -21,7 +21,8 @@ import type { ServingCertificate } from "#webhooks/server.ts";
 // Who does what?
 //   Every replica shows a certificate of the one Secret. The one that holds the lease writes: the Secret when it is due, and the
 //   authorities to whoever calls us. One that is starting writes, too: it cannot know whether anybody leads, and what keeps it from
-//   reading the state may be just this certificate. What is written follows from the Secret alone, so two that write agree.
+//   reading the state may be just this certificate. So does one that has never had a certificate and finds no Secret twice: whoever
+//   leads may look again in minutes only. What is written follows from the Secret alone, so two that write agree.
 // Which certificate does a replica show?
 //   The newest that the API server trusts. A new one is shown only some seconds after its authority was seen to be trusted, unless
 //   there is nothing better to show.
@@ -75,6 +76,8 @@ export class CertificateKeeper {
   #failure = "";
   /** Whether this process has made a certificate, and has yet to say everywhere whom to trust. */
   #owesTrust = false;
+  /** At how many looks in a row there was no Secret, and nothing to show. */
+  #missing = 0;
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -140,7 +143,8 @@ export class CertificateKeeper {
     const found = live === undefined ? { unusable: "it is not there" } : materialOf(live);
     const material = "unusable" in found ? undefined : found;
     const due = material === undefined ? "authority" : dueOf(material, webhookHost(namespace), clock.wallMs());
-    if (due === undefined || due === "earlier" || !this.#mayWrite()) return { material, due };
+    this.#missing = live === undefined && this.#shown === undefined ? this.#missing + 1 : 0;
+    if (due === undefined || due === "earlier" || !(this.#mayWrite() || this.#missing > 1)) return { material, due };
     const why = "unusable" in found ? found.unusable : `its ${due === "serving" ? "certificate" : "authority"} is due`;
     if (live !== undefined && !isOwnSecret(live)) {
       const is = `Secret ${namespace}/${WEBHOOKS} is not the operator's, which has labelled its own, and ${why}`;
