@@ -20,6 +20,11 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
     test: "test/long/upgrade.test.ts",
   },
   {
+    rights: ["delete jobs.batch"],
+    why: "the Job of a backup is ended only when the backup is given up, or deleted in its middle",
+    test: "test/unit/backup-sweep.test.ts",
+  },
+  {
     rights: ["delete poddisruptionbudgets.policy"],
     why: "a budget goes only when somebody sets spec.disruptionBudget to None",
     test: "test/apiserver/admission-policy.test.ts",
