@@ -215,6 +215,11 @@ describe("what a member is to run next", () => {
         given: withTurn(wanting({ ...BEFORE, podTemplate: LIMITED }), "my-etcd-2"),
         next: OLD,
       },
+      {
+        name: "is what it has, when it is to go forward instead and data is not converted back yet",
+        given: saying(wanting(NEXT_MINOR), "my-etcd-0", { storageVersion: "3.5.0" }),
+        next: OLD,
+      },
       { name: "is what is wanted when its data is there", given: downgrading(back, ["my-etcd-2"]), next: BEFORE },
       { name: "is no matter of others' data", given: downgrading(back, ["my-etcd-1"]), next: OLD },
       {

@@ -8,7 +8,7 @@ import { unreadyForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { isDown, isYoung } from "#cluster/standstill.ts";
-import { versionOfData, versionsInUse, whyNoPathTo, whyNotBack } from "#cluster/version-path.ts";
+import { versionOfData, versionsInUse, whyNoPathTo, whyNotBack, whyNotForward } from "#cluster/version-path.ts";
 import { runningRevision, runningVersion, templateOfMost } from "#cluster/versions.ts";
 import { isOlderMinor } from "#etcd/version.ts";
 
@@ -82,6 +82,7 @@ function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   const own = { ...wanted, version: peer.spec.version };
   // Nobody can go to what is asked for: then there is no release for all of them.
   if (wanted.version !== snapshot.cluster.spec.version) return own;
+  if (whyNotForward(snapshot, wanted.version) !== undefined) return templateOf(peer);
   if (whyNotBack(snapshot, name, wanted.version) === undefined) return wanted;
   const told = versionOfData(snapshot, name);
   const member = memberNamed(snapshot, name);

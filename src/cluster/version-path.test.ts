@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { askedDowngrade, whyNoPathTo, whyNotBack } from "#cluster/version-path.ts";
+import { askedDowngrade, whyNoPathTo, whyNotBack, whyNotForward } from "#cluster/version-path.ts";
 import { cluster } from "#kit/cluster.ts";
 import { THEIRS, withEachMember, withMember, withoutPeers } from "#kit/cluster-changes.ts";
 import {
@@ -330,3 +330,30 @@ function recordingTheirs(version: string): ClusterSnapshot {
   const status = { ...given.cluster.status, members };
   return { ...given, cluster: { ...given.cluster, status } };
 }
+
+describe("members that are to go forward by a minor", () => {
+  const told = (words: Parameters<typeof saying>[2]) => saying(settled, "my-etcd-1", words);
+  const cases: { name: string; given: ClusterSnapshot; to?: string; why: string | undefined }[] = [
+    { name: "can when their data is in their own format", given: told({ storageVersion: "3.6.0" }), why: undefined },
+    { name: "can when nobody tells of a format", given: told({ storageVersion: undefined }), why: undefined },
+    {
+      name: "cannot while a downgrade is enabled",
+      given: told({ storageVersion: "3.6.0", downgradeTo: "3.5.0" }),
+      why: "the data of my-etcd-1 is, or is to be, in the format of 3.5.0",
+    },
+    {
+      name: "cannot before the data of all of them is converted back",
+      given: told({ storageVersion: "3.5.0" }),
+      why: "the data of my-etcd-1 is, or is to be, in the format of 3.5.0",
+    },
+    { name: "can when that cannot be read", given: told({ storageVersion: "mine" }), why: undefined },
+    { name: "can by the word of a build of somebody's own", given: told({ version: "mine" }), why: undefined },
+    { name: "need not ask within their minor", given: told({ storageVersion: "3.5.0" }), to: "3.6.17", why: undefined },
+    {
+      name: "nor when who says so is not healthy",
+      given: told({ storageVersion: "3.5.0", leaderId: undefined }),
+      why: undefined,
+    },
+  ];
+  for (const { name, given, to = "3.7.1", why } of cases) test(name, () => expect(whyNotForward(given, to)).toBe(why));
+});

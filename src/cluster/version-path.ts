@@ -50,6 +50,24 @@ export function whyNotBack(snapshot: ClusterSnapshot, name: string, wanted: stri
   return isSpoken(snapshot, wanted) ? undefined : whyNotConverted(snapshot, member, wanted);
 }
 
+/**
+ * Why nobody can go to a newer minor yet: a downgrade is enabled, or was until a moment ago, and data is in an older format than that of
+ * the release that runs, which the newer one may not read. etcd converts it back within seconds.
+ */
+export function whyNotForward(snapshot: ClusterSnapshot, wanted: string): string | undefined {
+  for (const member of ownVoters(snapshot)) {
+    const answer = health(snapshot, member);
+    if (answer.is !== "healthy" || !isRelease(answer.status.version)) continue;
+    const { version, storageVersion, downgradeTo } = answer.status;
+    if (!isOlderMinor(version, wanted)) continue;
+    const older = [downgradeTo, storageVersion].find(
+      (each) => each !== undefined && isRelease(each) && isOlderMinor(each, version),
+    );
+    if (older !== undefined) return `the data of ${member.name} is, or is to be, in the format of ${older}`;
+  }
+  return undefined;
+}
+
 /** Why a member that is made anew cannot begin with this release: who has yet to get its data gets it from what the cluster speaks. */
 export function whyNotOlder(snapshot: ClusterSnapshot, wanted: string): string | undefined {
   const newer = versionsInUse(snapshot).find((version) => isOlderMinor(wanted, version));
