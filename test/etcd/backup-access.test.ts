@@ -87,6 +87,7 @@ describe.each(ETCD_VERSIONS)("a backup of an etcd %s of somebody else, with TLS 
     const pair = await stranger.issue("stranger");
     const { authDir: _auth, ...withoutUser } = source();
     const { serverName: _name, ...withoutName } = source();
+    const plain = source().endpoints.map((url) => url.replace("https", "http"));
     const cases: [string, FailureReason, EtcdSource][] = [
       [
         "password",
@@ -119,11 +120,8 @@ describe.each(ETCD_VERSIONS)("a backup of an etcd %s of somebody else, with TLS 
       ],
       ["half a certificate", "SourceTLS", source({ tlsDir: await secret("half-cert", { "tls.crt": pair.cert }) })],
       ["no certificate at all", "SourceTLS", source({ tlsDir: await secret("text", { "ca.crt": "certificate" }) })],
-      [
-        "no TLS",
-        "SourceUnreachable",
-        source({ endpoints: source().endpoints.map((url) => url.replace("https", "http")) }),
-      ],
+      ["no TLS", "SourceUnreachable", { ...withoutUser, endpoints: plain }],
+      ["a user without TLS", "BadTask", source({ endpoints: plain })],
     ];
     const told = await Promise.all(
       cases.map(([what, , wrong]) =>
