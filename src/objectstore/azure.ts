@@ -7,7 +7,7 @@ import { translator } from "./failure.ts";
 import { checkKey } from "./key.ts";
 import type { AzureLocation } from "./location.ts";
 import { type Patience, Requests } from "./patience.ts";
-import { PUT_ID, put } from "./put.ts";
+import { PUT_ID, put, putIDOf } from "./put.ts";
 import { type Opened, read } from "./read.ts";
 import type { CallOptions, GetOptions, ObjectStore, PutOptions, StoredObject } from "./store.ts";
 
@@ -30,10 +30,7 @@ export class AzureStore implements ObjectStore {
       const metadata = toAzureMetadata({ ...options.metadata, [PUT_ID]: putID });
       const blob = this.#container.getBlockBlobClient(key);
       return new AzureWriter(blob, this.#requests, what, putID, metadata, {
-        putID: async (signal) => {
-          const found = await this.#head(what, key, signal);
-          return found === undefined ? undefined : (found.metadata[PUT_ID] ?? "");
-        },
+        putID: async (signal) => putIDOf((await this.#head(what, key, signal))?.metadata),
         remove: (signal) => this.delete(key, { signal }),
       });
     });

@@ -6,7 +6,7 @@ import { GCSWriter } from "./gcs-writer.ts";
 import { checkKey } from "./key.ts";
 import type { GCSLocation } from "./location.ts";
 import { type Patience, Requests } from "./patience.ts";
-import { PUT_ID, put } from "./put.ts";
+import { PUT_ID, put, putIDOf } from "./put.ts";
 import { type Opened, read } from "./read.ts";
 import type { CallOptions, GetOptions, Metadata, ObjectStore, PutOptions, StoredObject } from "./store.ts";
 
@@ -40,10 +40,7 @@ export class GCSStore implements ObjectStore {
     return await put(what, body, options, this.#requests.patience, (putID) => {
       const object = { name: key, metadata: { ...options.metadata, [PUT_ID]: putID } };
       return new GCSWriter(this.#api, this.#requests, what, this.#bucket, object, {
-        putID: async (signal) => {
-          const found = await this.#head(what, key, signal);
-          return found === undefined ? undefined : (found.metadata[PUT_ID] ?? "");
-        },
+        putID: async (signal) => putIDOf((await this.#head(what, key, signal))?.metadata),
         remove: (signal) => this.delete(key, { signal }),
       });
     });

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { StoreError } from "./error.ts";
 import { type Part, partsOf } from "./parts.ts";
 import { aborted, type Patience } from "./patience.ts";
-import type { PutOptions } from "./store.ts";
+import type { Metadata, PutOptions } from "./store.ts";
 
 // Why does every object carry an ID of the call that wrote it?
 //   A request that makes an object visible is made again when its answer is lost, and is then told that the object exists. By
@@ -13,6 +13,11 @@ import type { PutOptions } from "./store.ts";
 
 /** The metadata field with the ID of the call. Callers do not see it. */
 export const PUT_ID = "put-id";
+
+/** ID of the call that wrote the object with this metadata: "" when it does not say; undefined when there is no object. */
+export function putIDOf(metadata: Metadata | undefined): string | undefined {
+  return metadata === undefined ? undefined : (metadata[PUT_ID] ?? "");
+}
 
 /** Two parts on their way: while one is sent, the next is read. */
 const BUFFERS = 2;

@@ -12,7 +12,7 @@ import { translator } from "./failure.ts";
 import { checkKey } from "./key.ts";
 import type { S3Location } from "./location.ts";
 import { type Patience, Requests } from "./patience.ts";
-import { PUT_ID, put } from "./put.ts";
+import { PUT_ID, put, putIDOf } from "./put.ts";
 import { type Opened, read } from "./read.ts";
 import { type S3Credentials, s3Config, s3Secrets } from "./s3-config.ts";
 import { s3Answer } from "./s3-error.ts";
@@ -42,7 +42,7 @@ export class S3Store implements ObjectStore {
       return new S3Writer(this.#client, this.#requests, what, object, expectedBytes, {
         putID: async (signal) => {
           const found = await this.#head(what, key, signal);
-          return found === undefined ? undefined : (found.Metadata?.[PUT_ID] ?? "");
+          return putIDOf(found && (found.Metadata ?? {}));
         },
         remove: (signal) => this.delete(key, { signal }),
       });

@@ -6,7 +6,7 @@ import { translator } from "./failure.ts";
 import { checkKey } from "./key.ts";
 import type { VolumeLocation } from "./location.ts";
 import { type Patience, Requests } from "./patience.ts";
-import { PUT_ID, put } from "./put.ts";
+import { PUT_ID, put, putIDOf } from "./put.ts";
 import { type Opened, read } from "./read.ts";
 import type { CallOptions, GetOptions, Metadata, ObjectStore, PutOptions, StoredObject } from "./store.ts";
 import { codeOf, volumeAnswer } from "./volume-error.ts";
@@ -33,10 +33,7 @@ export class VolumeStore implements ObjectStore {
     return await put(what, body, options, this.#requests.patience, (putID) => {
       const metadata = { ...options.metadata, [PUT_ID]: putID };
       return new VolumeWriter(this.#root, key, metadata, this.#requests, what, {
-        putID: async (signal) => {
-          const found = await this.#head(what, key, signal);
-          return found === undefined ? undefined : (found.metadata[PUT_ID] ?? "");
-        },
+        putID: async (signal) => putIDOf((await this.#head(what, key, signal))?.metadata),
         remove: (signal) => this.delete(key, { signal }),
       });
     });
