@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
-import { type BackupObject, failure, progressIn, reportIn, reportText } from "./report.ts";
+import {
+  type AgentReport,
+  type BackupObject,
+  type FetchedSnapshot,
+  failure,
+  progressIn,
+  reportIn,
+  reportText,
+} from "./report.ts";
 
 const object: BackupObject = {
   key: "backups/db/db/uid/20261122T110000Z-daily-0a1b2c3d.db",
@@ -18,12 +26,39 @@ const object: BackupObject = {
   encrypted: true,
 };
 
+/** Of some other tool: all that is not known is left out. */
+const plain: FetchedSnapshot = {
+  key: "somebody/snapshot.db",
+  bytes: 20_512,
+  sha256: "0".repeat(64),
+  revision: "9007199254740993",
+  hasManifest: false,
+};
+
 test("a report is read as it was written", () => {
-  for (const report of [
+  const reports: readonly AgentReport[] = [
     { ok: true, kind: "backup", object },
     { ok: true, kind: "delete", deleted: false },
+    { ok: true, kind: "fetch", snapshot: plain },
+    {
+      ok: true,
+      kind: "fetch",
+      snapshot: {
+        ...plain,
+        etcdVersion: "3.6.16",
+        clusterID: "cdf818194e3a8c32",
+        clusterUID: "b",
+        backupUID: "c",
+        hasManifest: true,
+      },
+    },
+    { ok: true, kind: "finish", moved: true, revision: "1000000007" },
+    { ok: true, kind: "verify", revision: "7", keys: 3, message: "3 keys at revision 7" },
+    { ok: true, kind: "verify", revision: "7", keys: 3, hash: "8e9e05c5", message: "3 keys at revision 7" },
     failure("NoSuchBucket", "there is no bucket backups"),
-  ] as const) {
+    failure("AuthEnabled", "users are switched on"),
+  ];
+  for (const report of reports) {
     assert.deepEqual(reportIn(reportText(report)), report);
   }
 });
@@ -53,6 +88,12 @@ test("whatever is no report is none", () => {
     { ok: true, kind: "backup", object: incomplete },
     { ok: true, kind: "backup", object: { ...object, compression: "Gzip" } },
     { ok: true, kind: "backup", object: { ...object, bytes: "1" } },
+    { ok: true, kind: "fetch" },
+    { ok: true, kind: "fetch", snapshot: { ...plain, clusterID: 1 } },
+    { ok: true, kind: "fetch", snapshot: { ...plain, hasManifest: undefined } },
+    { ok: true, kind: "finish", moved: true },
+    { ok: true, kind: "verify", revision: "7", keys: "3", message: "" },
+    { ok: true, kind: "somethingNew" },
     { ok: false, reason: "toString", message: "" },
     { ok: false, reason: "NoSpace" },
   ]) {

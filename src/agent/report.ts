@@ -1,9 +1,12 @@
+import { type FailureReport, failureIn } from "./failure.ts";
 import type { Compression } from "./task.ts";
+
+export { type BackupFailureReason, type FailureReason, type FailureReport, failure, isOfBackup } from "./failure.ts";
 
 // What the agent tells when it ends, and while it works. The reader is the operator: what it reads was written by a pod, and is checked.
 
 /** How it went. */
-export type AgentReport = BackupReport | DeleteReport | FailureReport;
+export type AgentReport = BackupReport | DeleteReport | FetchReport | FinishReport | VerifyReport | FailureReport;
 
 export interface BackupReport {
   readonly ok: true;
@@ -18,13 +21,32 @@ export interface DeleteReport {
   readonly deleted: boolean;
 }
 
-export interface FailureReport {
-  readonly ok: false;
-  readonly reason: FailureReason;
-  /** For people: what is wrong, where, and what would do. Never a secret. */
+export interface FetchReport {
+  readonly ok: true;
+  readonly kind: "fetch";
+  readonly snapshot: FetchedSnapshot;
+}
+
+export interface FinishReport {
+  readonly ok: true;
+  readonly kind: "finish";
+  /** False when a former attempt had done it. */
+  readonly moved: boolean;
+  /** With which the member starts, in decimal: that of the snapshot, and what `etcdutl` added to it. */
+  readonly revision: string;
+}
+
+export interface VerifyReport {
+  readonly ok: true;
+  readonly kind: "verify";
+  /** At which it was compared, in decimal. */
+  readonly revision: string;
+  /** How many keys there are at it. */
+  readonly keys: number;
+  /** Of all keys and values up to it, in hexadecimal; undefined when it could not be compared, and `message` says why. */
+  readonly hash?: string;
+  /** For people: what was compared. */
   readonly message: string;
-  /** Whether another attempt may succeed although nobody changed anything. */
-  readonly retry: boolean;
 }
 
 /** What was stored. */
@@ -54,41 +76,25 @@ export interface BackupObject {
   readonly encrypted: boolean;
 }
 
-/** Why it failed, and whether another attempt may succeed although nobody changed anything. */
-const FAILURES = {
-  /** No member that answers knows a leader. */
-  NoQuorum: { retry: true },
-  /** No member answers, or each broke off or fell silent while it was read. */
-  SourceUnreachable: { retry: true },
-  /** etcd's certificate is not trusted, or ours is refused. */
-  SourceTLS: { retry: false },
-  /** etcd refuses the user, or the user may not take snapshots (that takes the role root). */
-  SourceAuth: { retry: false },
-  /** Somebody else answers at the endpoints. */
-  WrongCluster: { retry: false },
-  /** What arrived is not what etcd's own checksum says; or the members' data is marked corrupt. */
-  SnapshotCorrupt: { retry: true },
-  WrongCredentials: { retry: false },
-  AccessDenied: { retry: false },
-  NoSuchBucket: { retry: false },
-  /** Something that is not of this backup lies at the key. */
-  ObjectExists: { retry: false },
-  /** Another attempt at the same backup wrote at the same time. */
-  AnotherAttempt: { retry: true },
-  NoSpace: { retry: false },
-  StoreUnreachable: { retry: true },
-  StoreTLS: { retry: false },
-  /** The key is none, or not the one that is meant. */
-  BadKey: { retry: false },
-  /** The task says what cannot be done. */
-  BadTask: { retry: false },
-  /** The agent was told to stop. */
-  Stopped: { retry: true },
-  /** A defect of the agent, or an answer that it does not know. */
-  Internal: { retry: true },
-} as const;
-
-export type FailureReason = keyof typeof FAILURES;
+/** A snapshot that was brought to a directory. */
+export interface FetchedSnapshot {
+  readonly key: string;
+  /** Size of the snapshot as etcd sent it. */
+  readonly bytes: number;
+  /** Of the snapshot as etcd sent it, in hexadecimal. */
+  readonly sha256: string;
+  /** The highest that the snapshot holds, in decimal: at least BackupObject.revision. */
+  readonly revision: string;
+  /** Release of the member that was read; of a snapshot without a manifest the version of its cluster, which is a minor release ("3.6.0"). */
+  readonly etcdVersion?: string;
+  /** Of where it comes from, in hexadecimal; like `clusterUID` and `backupUID` only by a manifest. */
+  readonly clusterID?: string;
+  /** Of the EtcdCluster. */
+  readonly clusterUID?: string;
+  readonly backupUID?: string;
+  /** False for a snapshot that some other tool has stored, of which nothing but etcd's own checksum is known. */
+  readonly hasManifest: boolean;
+}
 
 /** How far it is. */
 export interface Progress {
@@ -103,11 +109,7 @@ export interface Progress {
   readonly since: string;
 }
 
-export type ProgressPhase = "Starting" | "Copying" | "Finishing" | "Deleting" | "Done";
-
-export function failure(reason: FailureReason, message: string): FailureReport {
-  return { ok: false, reason, message, retry: FAILURES[reason].retry };
-}
+export type ProgressPhase = "Starting" | "Copying" | "Finishing" | "Deleting" | "Verifying" | "Done";
 
 /** The kubelet shows no more of a termination message, in bytes. */
 const MAX_BYTES = 4096;
@@ -128,14 +130,27 @@ export function reportText(report: AgentReport): string {
 export function reportIn(text: string): AgentReport | undefined {
   const value = parsed(text);
   if (value?.ok === false) {
-    const { reason, message } = value;
-    if (typeof reason !== "string" || !Object.hasOwn(FAILURES, reason) || typeof message !== "string") return undefined;
-    return failure(reason as FailureReason, message);
+    return failureIn(value.reason, value.message);
   }
   if (value?.ok !== true) return undefined;
-  if (value.kind === "delete") return { ok: true, kind: "delete", deleted: value.deleted === true };
-  const object = value.kind === "backup" ? objectIn(value.object) : undefined;
-  return object === undefined ? undefined : { ok: true, kind: "backup", object };
+  switch (value.kind) {
+    case "delete":
+      return { ok: true, kind: "delete", deleted: value.deleted === true };
+    case "backup": {
+      const object = objectIn(value.object);
+      return object && { ok: true, kind: "backup", object };
+    }
+    case "fetch": {
+      const snapshot = fieldsIn<FetchedSnapshot>(value.snapshot, FETCHED_FIELDS);
+      return snapshot && { ok: true, kind: "fetch", snapshot };
+    }
+    case "finish":
+      return fieldsIn<FinishReport>(value, FINISH_FIELDS);
+    case "verify":
+      return fieldsIn<VerifyReport>(value, VERIFY_FIELDS);
+    default:
+      return undefined;
+  }
 }
 
 /** What `GET /progress` answered; undefined when it is something else. */
@@ -153,7 +168,7 @@ const PROGRESS_FIELDS = {
   since: "string",
 };
 
-const OBJECT_FIELDS: Readonly<Record<keyof BackupObject, string>> = {
+const OBJECT_FIELDS: FieldsOf<BackupObject> = {
   key: "string",
   bytes: "number",
   storedBytes: "number",
@@ -168,14 +183,47 @@ const OBJECT_FIELDS: Readonly<Record<keyof BackupObject, string>> = {
   encrypted: "boolean",
 };
 
+const FETCHED_FIELDS: FieldsOf<FetchedSnapshot> = {
+  key: "string",
+  bytes: "number",
+  sha256: "string",
+  revision: "string",
+  etcdVersion: "string?",
+  clusterID: "string?",
+  clusterUID: "string?",
+  backupUID: "string?",
+  hasManifest: "boolean",
+};
+
+const FINISH_FIELDS: FieldsOf<FinishReport> = { ok: "boolean", kind: "string", moved: "boolean", revision: "string" };
+
+const VERIFY_FIELDS: FieldsOf<VerifyReport> = {
+  ok: "boolean",
+  kind: "string",
+  revision: "string",
+  keys: "number",
+  hash: "string?",
+  message: "string",
+};
+
 function objectIn(value: unknown): BackupObject | undefined {
-  if (typeof value !== "object" || value === null || !hasFields(value, OBJECT_FIELDS)) return undefined;
-  const object = value as BackupObject;
-  return object.compression === "None" || object.compression === "Zstd" ? object : undefined;
+  const object = fieldsIn<BackupObject>(value, OBJECT_FIELDS);
+  return object?.compression === "None" || object?.compression === "Zstd" ? object : undefined;
 }
 
+function fieldsIn<T extends object>(value: unknown, fields: FieldsOf<T>): T | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  return hasFields(value, fields) ? (value as T) : undefined;
+}
+
+/** What `typeof` says of each field; with a "?" it may be missing. */
+type FieldsOf<T> = Readonly<Record<keyof T, string>>;
+
 function hasFields(value: object, fields: Readonly<Record<string, string>>): boolean {
-  return Object.entries(fields).every(([field, type]) => typeof value[field as keyof typeof value] === type);
+  return Object.entries(fields).every(([field, type]) => {
+    const is = typeof value[field as keyof typeof value];
+    return is === type || type === `${is}?` || (is === "undefined" && type.endsWith("?"));
+  });
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> | undefined {

@@ -35,6 +35,14 @@ const PATIENCE_MS = 5 * 60_000;
 
 const LOG_EVERY_MS = 10_000;
 
+const WORDS: Readonly<Record<AgentTask["kind"], string>> = {
+  backup: "store a snapshot",
+  delete: "delete what a backup stored",
+  fetch: "fetch a snapshot",
+  finish: "move a restored data directory to its place",
+  verify: "compare a restored etcd with the manifest of its backup",
+};
+
 /** Does the task, and leaves the report where it is looked for. Never fails. */
 export async function runAgent(options: AgentOptions): Promise<AgentReport> {
   const report = await attempt(options);
@@ -57,10 +65,7 @@ async function attempt(options: AgentOptions): Promise<AgentReport> {
   };
   try {
     const task = readTask(options.task);
-    log.info(
-      { object: task.key },
-      `the task is to ${task.kind === "backup" ? "store a snapshot" : "delete what a backup stored"}`,
-    );
+    log.info("key" in task ? { object: task.key } : {}, `the task is to ${WORDS[task.kind]}`);
     const server = await serveProgress(board, options.progressPort);
     cancel = clock.after(LOG_EVERY_MS, tell);
     try {
@@ -79,6 +84,9 @@ async function attempt(options: AgentOptions): Promise<AgentReport> {
 }
 
 async function perform(task: AgentTask, board: ProgressBoard, options: AgentOptions): Promise<AgentReport> {
+  if (task.kind !== "backup" && task.kind !== "delete") {
+    throw new AgentError("BadTask", `this release of the agent cannot ${WORDS[task.kind]}`);
+  }
   const { destination, credentialsDir } = task;
   const store = await openStore(destination, credentialsDir === undefined ? {} : { credentialsDir });
   try {

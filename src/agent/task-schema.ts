@@ -20,6 +20,9 @@ const destination = z.discriminatedUnion("store", [
   z.strictObject({ store: z.literal("volume"), path }),
 ]);
 const place = { backupUID: word, destination, key: word, credentialsDir: z.optional(path) };
+const encryption = z.optional(
+  z.strictObject({ keyFile: path, keyID: z.optional(z.string().check(z.regex(/^[0-9a-f]{8}$/))) }),
+);
 
 /** AgentTask in task.ts tells what each field means. */
 export const taskSchema = z.discriminatedUnion("kind", [
@@ -34,9 +37,7 @@ export const taskSchema = z.discriminatedUnion("kind", [
       authDir: z.optional(path),
     }),
     compression: z.enum(["None", "Zstd"]),
-    encryption: z.optional(
-      z.strictObject({ keyFile: path, keyID: z.optional(z.string().check(z.regex(/^[0-9a-f]{8}$/))) }),
-    ),
+    encryption,
     about: z.strictObject({
       namespace: word,
       backupName: word,
@@ -45,4 +46,21 @@ export const taskSchema = z.discriminatedUnion("kind", [
     }),
   }),
   z.strictObject({ kind: z.literal("delete"), ...place }),
+  z.strictObject({
+    kind: z.literal("fetch"),
+    from: destination,
+    key: word,
+    credentialsDir: z.optional(path),
+    encryption,
+    expect: z.optional(
+      z.strictObject({
+        backupUID: z.optional(word),
+        sha256: z.optional(z.string().check(z.regex(/^[0-9a-f]{64}$/))),
+      }),
+    ),
+    workDir: path,
+    roomBytes: z.optional(z.int().check(z.nonnegative())),
+  }),
+  z.strictObject({ kind: z.literal("finish"), workDir: path, restored: path, dataDir: path, restoreUID: word }),
+  z.strictObject({ kind: z.literal("verify"), endpoint: url, workDir: path }),
 ]);

@@ -31,7 +31,7 @@ export const AGENT_COMMAND: readonly string[] = [
 ];
 
 /** One thing to do; the process ends with it. */
-export type AgentTask = BackupTask | DeleteTask;
+export type AgentTask = BackupTask | DeleteTask | FetchTask | FinishTask | VerifyTask;
 
 /** Reads a snapshot of a cluster and stores it as one object, with a manifest beside it. */
 export interface BackupTask {
@@ -55,6 +55,61 @@ export interface DeleteTask {
   readonly destination: StoreLocation;
   readonly key: string;
   readonly credentialsDir?: string;
+}
+
+/**
+ * Brings a stored snapshot to a directory, checked and as etcd sent it, for `etcdutl snapshot restore`. Only a whole one is to be seen there,
+ * as the file SNAPSHOT_FILE.
+ */
+export interface FetchTask {
+  readonly kind: "fetch";
+  readonly from: StoreLocation;
+  readonly key: string;
+  /** Where the Secret of the store is mounted. Undefined: the identity of the pod. */
+  readonly credentialsDir?: string;
+  /** An object that is not encrypted is refused then, since somebody may have put it there instead of one that is. */
+  readonly encryption?: Encryption;
+  readonly expect?: ExpectedSnapshot;
+  /** Below the data volume; what is in it is deleted first. */
+  readonly workDir: string;
+  /** How many bytes must be free beyond the snapshot itself. Undefined: its size, since `etcdutl` makes a second copy. */
+  readonly roomBytes?: number;
+}
+
+/** What the snapshot must be, whatever lies at the key. */
+export interface ExpectedSnapshot {
+  /** Of the EtcdBackup. */
+  readonly backupUID?: string;
+  /** Of the snapshot as etcd sent it, in hexadecimal. */
+  readonly sha256?: string;
+}
+
+/** Below FetchTask.workDir. */
+export const SNAPSHOT_FILE = "snapshot.db";
+
+/**
+ * Moves what `etcdutl` made of a snapshot to the place where a member's etcd looks for its data, all at once, and deletes the work directory.
+ * What is there already is left alone: by this restore it is done, by anybody else it is refused.
+ */
+export interface FinishTask {
+  readonly kind: "finish";
+  /** Of the FetchTask. */
+  readonly workDir: string;
+  /** What `etcdutl` was given as `--data-dir`; below `workDir`. */
+  readonly restored: string;
+  /** Of the member; on the same volume as `workDir`. */
+  readonly dataDir: string;
+  /** Of the EtcdRestore; kept beside the data. */
+  readonly restoreUID: string;
+}
+
+/** Asks a throw-away etcd, which was started with a fetched snapshot, whether everything is there that the backup's manifest tells. */
+export interface VerifyTask {
+  readonly kind: "verify";
+  /** Client URL. Example: `http://127.0.0.1:2379` */
+  readonly endpoint: string;
+  /** Of the FetchTask, which left there what is to be expected. */
+  readonly workDir: string;
 }
 
 export type Compression = "None" | "Zstd";

@@ -209,6 +209,12 @@ describe("a Job that has failed makes the backup Failed, because", () => {
       "its pod left no report: container agent ended: Error with exit code 137",
     ],
     [
+      "its report is of something that is no backup",
+      failedJob("PodFailurePolicy", endedPod(job, 2, failure("DataExists", "there is data"))),
+      "AgentFailed",
+      "its pod left no report: container agent ended: Error with exit code 2",
+    ],
+    [
       "there is no pod left",
       failedJob("BackoffLimitExceeded"),
       "AgentFailed",

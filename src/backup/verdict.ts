@@ -1,4 +1,4 @@
-import type { BackupObject, FailureReason, FailureReport } from "#agent/report.ts";
+import { type BackupObject, type FailureReason, type FailureReport, isOfBackup } from "#agent/report.ts";
 import type { BackupReason } from "#api/conditions.ts";
 import { lackOfClaim, memberClaimText } from "#backup/claim.ts";
 import { endedAtMs, failedBecause, idleSince, lastEnded, reportOf, stateOf, workingPod } from "#backup/job-state.ts";
@@ -108,7 +108,8 @@ export function failureOf(snapshot: BackupSnapshot, { job, pods }: Attempted): L
     const words = report?.ok === false ? `; the last attempt said ${report.reason}: ${report.message}` : "";
     return { reason, message: `it took longer than spec.activeDeadlineSeconds, ${activeDeadlineSeconds} s${words}` };
   }
-  if (report?.ok === false) return { reason: report.reason, message: withSecret(snapshot, report) };
+  if (report?.ok === false && isOfBackup(report))
+    return { reason: report.reason, message: withSecret(snapshot, report) };
   const how = last === undefined ? `Job ${job.metadata.name}: ${message} (${reason})` : endText(last);
   return { reason: "AgentFailed", message: `its pod left no report: ${how}` };
 }

@@ -152,7 +152,7 @@ class World {
     const [agent] = job.spec?.template.spec?.containers ?? [];
     const task = JSON.parse(agent?.env?.[0]?.value ?? "") as AgentTask;
     if (task.kind === "backup") this.stored.add(task.key);
-    else this.stored.delete(task.key);
+    if (task.kind === "delete") this.stored.delete(task.key);
     const report = task.kind === "backup" ? DONE : ({ ok: true, kind: "delete", deleted: true } as const);
     this.put("pods", { ...endedPod(job, 0, report), metadata: pod.metadata } as Pod);
     this.put(JOBS.plural, { ...job, status: { conditions: [{ type: "Complete", status: "True" }] } } as Job);
