@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { lacksOnlyReadiness } from "#cluster/fitness.ts";
+import { lackedReadiness } from "#cluster/fitness.ts";
 import { memberNamed } from "#cluster/members.ts";
 import { isMendedByTurn } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -14,37 +14,41 @@ const saidOfEtcd = (containerStatuses: readonly object[]) =>
   withPod(unready(settled), NAME, { status: { containerStatuses } });
 
 describe("all that the member lacks is its pod's readiness", () => {
-  const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
-    { name: "when it is healthy, and its pod is not ready", given: unready(settled), is: true },
+  const cases: { name: string; given: ClusterSnapshot; is: ReturnType<typeof lackedReadiness> }[] = [
+    { name: "when it is healthy, and its pod is not ready", given: unready(settled), is: "beside etcd" },
     {
-      name: "not when etcd itself is not ready: it may not acknowledge what others write",
+      name: "when etcd itself is not ready, that of etcd: it may not acknowledge what others write",
       given: saidOfEtcd([{ name: "etcd", ready: false, state: { running: {} } }]),
-      is: false,
+      is: "of etcd",
     },
     {
-      name: "nor when only something beside it is",
+      name: "also when only something beside it is",
       given: saidOfEtcd([
         { name: "etcd", ready: false },
         { name: "agent", ready: true },
       ]),
-      is: false,
+      is: "of etcd",
     },
-    { name: "nor when nothing is told of etcd", given: saidOfEtcd([]), is: false },
-    { name: "not when that is", given: settled, is: false },
-    { name: "nor when it gives no answer", given: unready(cluster({ down: [NAME] })), is: false },
-    { name: "nor when it serves no clients", given: unready(unpublished(settled, NAME)), is: false },
-    { name: "nor when it has no pod", given: withoutPod(settled, NAME), is: false },
-    { name: "nor when that is going", given: withPod(unready(settled), NAME, going), is: false },
-    { name: "nor when it is behind", given: saying(unready(settled), "my-etcd-0", { raftIndex: 1_011 }), is: false },
-    { name: "but not much", given: saying(unready(settled), "my-etcd-0", { raftIndex: 1_010 }), is: true },
+    { name: "also when nothing is told of etcd", given: saidOfEtcd([]), is: "of etcd" },
+    { name: "none when that is", given: settled, is: undefined },
+    { name: "nor when it gives no answer", given: unready(cluster({ down: [NAME] })), is: undefined },
+    { name: "nor when it serves no clients", given: unready(unpublished(settled, NAME)), is: undefined },
+    { name: "nor when it has no pod", given: withoutPod(settled, NAME), is: undefined },
+    { name: "nor when that is going", given: withPod(unready(settled), NAME, going), is: undefined },
+    {
+      name: "nor when it is behind",
+      given: saying(unready(settled), "my-etcd-0", { raftIndex: 1_011 }),
+      is: undefined,
+    },
+    { name: "but not much", given: saying(unready(settled), "my-etcd-0", { raftIndex: 1_010 }), is: "beside etcd" },
     {
       name: "nor when nobody knows what its pod was made from",
       given: madeFrom(unready(settled), NAME, undefined),
-      is: false,
+      is: undefined,
     },
   ];
   for (const { name, given, is } of cases)
-    test(name, () => expect(lacksOnlyReadiness(given, memberNamed(given, NAME)!)).toBe(is));
+    test(name, () => expect(lackedReadiness(given, memberNamed(given, NAME)!)).toBe(is));
 });
 
 describe("its turn may be what mends it", () => {

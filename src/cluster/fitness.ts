@@ -32,20 +32,16 @@ function hasCaughtUp(snapshot: ClusterSnapshot, status: EndpointStatus): boolean
 }
 
 /**
- * Whether all that the member lacks to be fit is the readiness of what is beside etcd in its pod, which stays. That of etcd's own container
- * is a linearizable read: who does not pass it may not acknowledge what others write, and nobody else can be spared.
+ * Whose readiness is all that the member lacks to be fit, in a pod that stays: that of etcd's own container, or only of what is beside it.
+ * etcd's is a linearizable read: who does not pass it may not acknowledge what others write, and nobody else can be spared.
  */
-export function lacksOnlyReadiness(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  const pod = snapshot.pods.get(member.name);
-  return pod !== undefined && isContainerReady(pod, ETCD_CONTAINER) && lacksReadiness(snapshot, member);
-}
-
-/** Whether all that the member lacks to be fit is the readiness of its pod, which stays, or of whatever is in it. */
-export function lacksReadiness(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+export function lackedReadiness(snapshot: ClusterSnapshot, member: KnownMember): "of etcd" | "beside etcd" | undefined {
   const seen = health(snapshot, member);
   const pod = snapshot.pods.get(member.name);
-  if (seen.is !== "healthy" || pod === undefined || pod.metadata.deletionTimestamp !== undefined) return false;
-  return !isReady(pod) && hasCaughtUp(snapshot, seen.status) && runningRevision(pod) !== undefined;
+  if (seen.is !== "healthy" || pod === undefined || pod.metadata.deletionTimestamp !== undefined) return undefined;
+  const isAll = !isReady(pod) && hasCaughtUp(snapshot, seen.status) && runningRevision(pod) !== undefined;
+  if (!isAll) return undefined;
+  return isContainerReady(pod, ETCD_CONTAINER) ? "beside etcd" : "of etcd";
 }
 
 /** Members of ours that do not do their part, besides this one. */

@@ -1,4 +1,4 @@
-import { lacksOnlyReadiness, whyUnfit } from "#cluster/fitness.ts";
+import { lackedReadiness, whyUnfit } from "#cluster/fitness.ts";
 import { lacksOnlyPod } from "#cluster/learners.ts";
 import { isHealthy, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
 import { isVouchedFor } from "#cluster/patience.ts";
@@ -79,7 +79,8 @@ export class HealthLog {
             : NOTHING,
         silent: isHealthy(snapshot, member) ? NOTHING : counted(last?.silent ?? NOTHING, sinceMs),
         unfit: whyUnfit(snapshot, member) === undefined ? NOTHING : counted(last?.unfit ?? NOTHING, sinceMs),
-        unready: lacksOnlyReadiness(snapshot, member) ? counted(last?.unready ?? NOTHING, sinceMs) : NOTHING,
+        unready:
+          lackedReadiness(snapshot, member) === "beside etcd" ? counted(last?.unready ?? NOTHING, sinceMs) : NOTHING,
         wellAtMs: isSick ? last?.wellAtMs : atMs,
       });
     }

@@ -2,7 +2,7 @@ import { type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import { lacksOnlyReadiness, whyUnfit } from "#cluster/fitness.ts";
+import { lackedReadiness, whyUnfit } from "#cluster/fitness.ts";
 import { health, type KnownMember, memberNamed, ownVoters, takesPart } from "#cluster/members.ts";
 import { unreadyForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
@@ -177,7 +177,7 @@ export function isUpdated(snapshot: ClusterSnapshot, member: KnownMember): boole
 export function isMendedByTurn(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const running = runningRevision(snapshot.pods.get(member.name));
   const isLate = unreadyForMs(snapshot, member) >= snapshot.memberTimeoutMs;
-  return isLate && running !== wantedRevision(snapshot) && lacksOnlyReadiness(snapshot, member);
+  return isLate && running !== wantedRevision(snapshot) && lackedReadiness(snapshot, member) === "beside etcd";
 }
 
 /**

@@ -3,6 +3,7 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import { parse, YAMLParseError } from "yaml";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
+import { isMap } from "#base/json.ts";
 import { type Credentials, type KubeConfig, kept, type TlsMaterial } from "./credentials.ts";
 
 // https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
@@ -71,7 +72,7 @@ async function readYaml(path: string): Promise<Fields> {
     throw new OperatorError("InvalidConfig", `${path}: ${thrown.message}`, { cause: thrown });
   });
   const parsed = parsedYaml(path, text);
-  if (isFields(parsed)) return parsed;
+  if (isMap(parsed)) return parsed;
   throw new OperatorError("InvalidConfig", `${path}: is not a kubeconfig: the top level must be a mapping`);
 }
 
@@ -101,11 +102,9 @@ function choose(path: string, document: Fields, contextName: string | undefined)
 /** Entry `name` of one of the lists `{name, <inner>: {…}}`. */
 function named(path: string, document: Fields, list: string, inner: string, name: string): Part {
   const entries = document[list];
-  const entry = Array.isArray(entries)
-    ? entries.find((each: unknown) => isFields(each) && each.name === name)
-    : undefined;
-  const fields = isFields(entry) ? entry[inner] : undefined;
-  if (!isFields(fields)) throw new OperatorError("InvalidConfig", `${path}: ${list} has no entry named "${name}"`);
+  const entry = Array.isArray(entries) ? entries.find((each: unknown) => isMap(each) && each.name === name) : undefined;
+  const fields = isMap(entry) ? entry[inner] : undefined;
+  if (!isMap(fields)) throw new OperatorError("InvalidConfig", `${path}: ${list} has no entry named "${name}"`);
   return new Part(path, `${list}["${name}"].${inner}`, fields);
 }
 
@@ -226,7 +225,7 @@ async function loadPlugins(user: Part): Promise<typeof import("@kubernetes/clien
 }
 
 function fromForeign(tls: TlsMaterial, options: { headers?: unknown; cert?: unknown; key?: unknown }): Credentials {
-  const header = isFields(options.headers) ? options.headers.Authorization : undefined;
+  const header = isMap(options.headers) ? options.headers.Authorization : undefined;
   const token = typeof header === "string" && header.startsWith("Bearer ") ? header.slice("Bearer ".length) : undefined;
   const { cert, key } = options;
   const pair = cert === undefined || key === undefined ? {} : { cert: String(cert), key: String(key) };
@@ -247,7 +246,7 @@ function singleContext({ path, cluster, user }: Chosen, userName: string): Field
 
 /** A command with a slash in it is relative to the kubeconfig file; one without is looked up in PATH. */
 function withAbsoluteCommand(path: string, exec: unknown): unknown {
-  if (!isFields(exec) || typeof exec.command !== "string") return exec;
+  if (!isMap(exec) || typeof exec.command !== "string") return exec;
   const relative = exec.command.includes("/") && !isAbsolute(exec.command);
   return relative ? { ...exec, command: join(dirname(resolve(path)), exec.command) } : exec;
 }
@@ -255,8 +254,4 @@ function withAbsoluteCommand(path: string, exec: unknown): unknown {
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   return typeof value === "object" ? "a mapping" : `a ${typeof value}`;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

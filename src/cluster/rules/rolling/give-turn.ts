@@ -2,7 +2,7 @@ import { revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
-import { lacksReadiness, whyUnfit } from "#cluster/fitness.ts";
+import { lackedReadiness, whyUnfit } from "#cluster/fitness.ts";
 import { ownVoters, takesPart } from "#cluster/members.ts";
 import { unfitForMs } from "#cluster/patience.ts";
 import { hasTurn, isMendedByTurn, isOnDelete, isOutdated, nextTemplate, templateOf } from "#cluster/rolling.ts";
@@ -78,5 +78,5 @@ function awaitPeople(snapshot: ClusterSnapshot): Wait | undefined {
 function isTried(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {
   const member = ownVoters(snapshot).find(({ name }) => name === metadata.name);
   if (member === undefined || spec.previous === undefined || !isYoung(snapshot, member)) return false;
-  return !takesPart(snapshot, member) || lacksReadiness(snapshot, member);
+  return !takesPart(snapshot, member) || lackedReadiness(snapshot, member) !== undefined;
 }
