@@ -743,6 +743,18 @@ const cases: Record<string, readonly Case[]> = {
       is: "allowed",
     },
     {
+      name: "nobody restarts with the next minor while data is in the format of the one before",
+      given: withPeer(converted, "my-etcd-1", { spec: { version: "3.7.1" } }),
+      step: restarting(converted, "my-etcd-1"),
+      is: "forbidden",
+    },
+    {
+      name: "nor is anybody given it",
+      given: converted,
+      step: giving(converted, "my-etcd-1", "3.7.1"),
+      is: "forbidden",
+    },
+    {
       name: "what another member is to run is its own business",
       given: withPeer(settled, "my-etcd-1", { spec: { version: "3.5.35" } }),
       step: STEPS.restartPod,

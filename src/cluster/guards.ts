@@ -25,7 +25,7 @@ import { type ClusterSnapshot, identityOf, isOwned, peerNamed } from "#cluster/s
 import { isDown } from "#cluster/standstill.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { isSurplusLearner } from "#cluster/surplus.ts";
-import { whyNoPathTo, whyNotBack, whyNotOlder } from "#cluster/version-path.ts";
+import { whyNoPathTo, whyNotYet } from "#cluster/version-path.ts";
 import { isWaived } from "#cluster/waivers.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { Draft, KubeObject } from "#kube/kinds.ts";
@@ -155,21 +155,21 @@ const versionPath: ClusterGuard = {
 
 /**
  * No member gets a release of an older minor, or restarts with one, before etcd's own downgrade has brought its data there; unless some member
- * still runs it, so that the cluster never spoke a later one.
+ * still runs it, so that the cluster never spoke a later one. Nor one of a newer minor before all data has been converted back.
  */
 const downgradeEnabled: ClusterGuard = {
   name: "downgrade-enabled",
   forbids(snapshot, step) {
     if (step.do === "restartPod") {
       const version = peerNamed(snapshot, step.name)?.spec.version;
-      return version === undefined || isHarmless(snapshot, step) ? undefined : whyNotBack(snapshot, step.name, version);
+      return version === undefined || isHarmless(snapshot, step) ? undefined : whyNotYet(snapshot, step.name, version);
     }
     const peer = peerIn(step);
     if (peer?.spec === undefined) return undefined;
     const { version } = peer.spec;
     const { name } = peer.metadata;
     if (version === ownVersion(snapshot, step)) return undefined;
-    return step.do === "replacePeer" ? whyNotBack(snapshot, name, version) : whyNotOlder(snapshot, version);
+    return whyNotYet(snapshot, name, version);
   },
 };
 

@@ -220,6 +220,28 @@ describe("what a member is to run next", () => {
         given: saying(wanting(NEXT_MINOR), "my-etcd-0", { storageVersion: "3.5.0" }),
         next: OLD,
       },
+      {
+        name: "a turn to the minor before is taken back then, too",
+        given: saying(withTurn(wanting(NEXT_MINOR), "my-etcd-2", BEFORE), "my-etcd-0", { storageVersion: "3.5.0" }),
+        next: OLD,
+      },
+      {
+        name: "who runs nothing gets the rest at once",
+        given: saying(
+          withCrashing(
+            recording(
+              wanting({ ...NEXT_MINOR, podTemplate: LIMITED }, { down: ["my-etcd-2"] }),
+              "3.6.16",
+              "3.6.16",
+              "3.6.16",
+            ),
+            "my-etcd-2",
+          ),
+          "my-etcd-0",
+          { storageVersion: "3.5.0" },
+        ),
+        next: { ...OLD, podTemplate: LIMITED },
+      },
       { name: "is what is wanted when its data is there", given: downgrading(back, ["my-etcd-2"]), next: BEFORE },
       { name: "is no matter of others' data", given: downgrading(back, ["my-etcd-1"]), next: OLD },
       {

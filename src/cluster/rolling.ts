@@ -8,7 +8,7 @@ import { unreadyForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { isDown, isYoung } from "#cluster/standstill.ts";
-import { versionOfData, versionsInUse, whyNoPathTo, whyNotBack, whyNotForward } from "#cluster/version-path.ts";
+import { versionOfData, versionsInUse, whyNoPathTo, whyNotYet } from "#cluster/version-path.ts";
 import { runningRevision, runningVersion, templateOfMost } from "#cluster/versions.ts";
 import { isOlderMinor } from "#etcd/version.ts";
 
@@ -61,7 +61,7 @@ export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberT
   if (hasComeUp(snapshot, peer)) return own;
   const back = [peer.spec.previous, provenTemplate(snapshot, wanted)].filter((each) => each !== undefined);
   const isOpen = (version: string) =>
-    whyNoPathTo(snapshot, version) === undefined && whyNotBack(snapshot, peer.metadata.name, version) === undefined;
+    whyNoPathTo(snapshot, version) === undefined && whyNotYet(snapshot, peer.metadata.name, version) === undefined;
   return back.find(({ version }) => isOpen(version)) ?? own;
 }
 
@@ -82,17 +82,20 @@ function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   const own = { ...wanted, version: peer.spec.version };
   // Nobody can go to what is asked for: then there is no release for all of them.
   if (wanted.version !== snapshot.cluster.spec.version) return own;
-  if (whyNotForward(snapshot, wanted.version) !== undefined) return templateOf(peer);
-  if (whyNotBack(snapshot, name, wanted.version) === undefined) return wanted;
-  const told = versionOfData(snapshot, name);
-  const member = memberNamed(snapshot, name);
-  const isWellOnIt = member !== undefined && told !== undefined && health(snapshot, member).is === "healthy";
-  // A turn that it cannot use any more, because its downgrade was cancelled, is taken back.
-  if (isWellOnIt && isOlderMinor(peer.spec.version, told))
-    return staleTurn(snapshot, peer) ?? { ...wanted, version: told };
+  if (whyNotYet(snapshot, name, wanted.version) === undefined) return wanted;
   // Half of what is asked for would be tried out by nobody, and who fails with it would not be put back. Who runs nothing loses nothing.
   const runsNothing = !snapshot.pods.has(name) || isDown(snapshot, name);
-  return runsNothing ? own : templateOf(peer);
+  return insteadOfOlder(snapshot, peer) ?? (runsNothing ? own : templateOf(peer));
+}
+
+/** What the member gets instead of an older minor that it cannot go to any more, because its downgrade was cancelled, and that it is well without. */
+function insteadOfOlder(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate | undefined {
+  const { name } = peer.metadata;
+  const told = versionOfData(snapshot, name);
+  const member = memberNamed(snapshot, name);
+  const isWell = member !== undefined && health(snapshot, member).is === "healthy";
+  if (!isWell || told === undefined || !isOlderMinor(peer.spec.version, told)) return undefined;
+  return staleTurn(snapshot, peer) ?? { ...wantedTemplate(snapshot), version: told };
 }
 
 /** Whether the member is well with what was tried after all. Who has been fit once need not be at every moment. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { askedDowngrade, whyNoPathTo, whyNotBack, whyNotForward } from "#cluster/version-path.ts";
+import { askedDowngrade, whyNoPathTo, whyNotYet } from "#cluster/version-path.ts";
 import { cluster } from "#kit/cluster.ts";
 import { THEIRS, withEachMember, withMember, withoutPeers } from "#kit/cluster-changes.ts";
 import {
@@ -315,9 +315,7 @@ describe("a member that is to go back by a minor", () => {
     { name: "nor for the next one", given: settled, to: "3.7.1", why: undefined },
   ];
   for (const { name: so, given, to = "3.5.35", why } of cases)
-    test(so, () => expect(whyNotBack(given, name, to)).toBe(why));
-
-  test("is a member", () => expect(whyNotBack(settled, "my-etcd-9", "3.5.35")).toBeUndefined());
+    test(so, () => expect(whyNotYet(given, name, to)).toBe(why));
 });
 
 /** A voter that a person added, with this release on record. */
@@ -333,7 +331,7 @@ function recordingTheirs(version: string): ClusterSnapshot {
 
 describe("members that are to go forward by a minor", () => {
   const told = (words: Parameters<typeof saying>[2]) => saying(settled, "my-etcd-1", words);
-  const cases: { name: string; given: ClusterSnapshot; to?: string; why: string | undefined }[] = [
+  const cases: { name: string; given: ClusterSnapshot; of?: string; to?: string; why: string | undefined }[] = [
     { name: "can when their data is in their own format", given: told({ storageVersion: "3.6.0" }), why: undefined },
     { name: "can when nobody tells of a format", given: told({ storageVersion: undefined }), why: undefined },
     {
@@ -346,6 +344,24 @@ describe("members that are to go forward by a minor", () => {
       given: told({ storageVersion: "3.5.0" }),
       why: "the data of my-etcd-1 is, or is to be, in the format of 3.5.0",
     },
+    {
+      name: "nor those that have never run",
+      given: saying(neverStarted, "my-etcd-1", { storageVersion: "3.5.0" }),
+      of: "my-etcd-2",
+      why: "the data of my-etcd-1 is, or is to be, in the format of 3.5.0",
+    },
+    {
+      name: "nor those that are to be",
+      given: told({ storageVersion: "3.5.0" }),
+      of: "my-etcd-9",
+      why: "the data of my-etcd-1 is, or is to be, in the format of 3.5.0",
+    },
+    {
+      name: "need not ask when they are there already",
+      given: saying(answering(settled, "3.7.1"), "my-etcd-1", { storageVersion: "3.5.0" }),
+      of: "my-etcd-0",
+      why: undefined,
+    },
     { name: "can when that cannot be read", given: told({ storageVersion: "mine" }), why: undefined },
     { name: "can by the word of a build of somebody's own", given: told({ version: "mine" }), why: undefined },
     { name: "need not ask within their minor", given: told({ storageVersion: "3.5.0" }), to: "3.6.17", why: undefined },
@@ -355,5 +371,12 @@ describe("members that are to go forward by a minor", () => {
       why: undefined,
     },
   ];
-  for (const { name, given, to = "3.7.1", why } of cases) test(name, () => expect(whyNotForward(given, to)).toBe(why));
+  for (const { name, given, of = "my-etcd-0", to = "3.7.1", why } of cases)
+    test(name, () => expect(whyNotYet(given, of, to)).toBe(why));
+});
+
+test("a member that is to be begins with what the cluster speaks", () => {
+  const mixed = answering(settled, "3.6.16", "3.7.1", "3.7.1");
+  expect(whyNotYet(mixed, "my-etcd-9", "3.6.17")).toBeUndefined();
+  expect(whyNotYet(settled, "my-etcd-9", "3.5.35")).toBe("the cluster runs 3.6.16, and nobody says that it runs 3.5");
 });

@@ -6,6 +6,15 @@ import { isStuck } from "#cluster/standstill.ts";
 import { runningRevision, runningVersion } from "#cluster/versions.ts";
 import { isOlderMinor, isRelease, isSameMinor, minorOf, whyNoPath } from "#etcd/version.ts";
 
+// To which releases can members go?
+//   Whether there is a way at all is a matter of all of them alike, and of the releases alone: within a minor, forward to the next one, and
+//   back to the one before (`whyNoPathTo`).
+// And when?
+//   Within the minor of its data a member goes at any time. Forward when all data is in the format of the release that runs: right after a
+//   downgrade was cancelled some is not, and a later release may not read it; etcd converts it back within seconds. Back when etcd's own
+//   downgrade has brought the member's data there, or while some voter still runs that minor, since the cluster never spoke a later one.
+//   Who has no data gets it from the others, and goes wherever the cluster has been (`whyNotYet`).
+
 /** Why members cannot go to spec.version, in words for people. */
 export function whyNoVersionPath(snapshot: ClusterSnapshot): string | undefined {
   const { version } = snapshot.cluster.spec;
@@ -13,10 +22,7 @@ export function whyNoVersionPath(snapshot: ClusterSnapshot): string | undefined 
   return why === undefined ? undefined : `${why}; it is ${version}, and the cluster runs ${runningVersion(snapshot)}`;
 }
 
-/**
- * Why no member can ever go to this release from what they have their data from. Within a minor everything is allowed; forward to the next
- * one; and back to the one before, for which each of them has to be ready (`whyNotBack`).
- */
+/** Why no member can ever go to this release from what they have their data from. */
 export function whyNoPathTo(snapshot: ClusterSnapshot, wanted: string): string | undefined {
   for (const version of versionsInUse(snapshot)) {
     const why = whyNoPath(version, wanted);
@@ -38,23 +44,21 @@ export function isSpoken(snapshot: ClusterSnapshot, wanted: string): boolean {
 }
 
 /**
- * Why this member cannot restart with this release, if that is of an older minor than what it has its data from. What it was given before,
- * and has not told that it runs, is not asked about. Who has never run is as if made anew.
+ * Why the member of this name, which may be a new one, cannot go to this release yet from what it has its data from; `undefined` when it can.
+ * What it was given before, and has not told that it runs, is not asked about.
  */
-export function whyNotBack(snapshot: ClusterSnapshot, name: string, wanted: string): string | undefined {
+export function whyNotYet(snapshot: ClusterSnapshot, name: string, wanted: string): string | undefined {
   const member = memberNamed(snapshot, name);
-  if (member === undefined) return undefined;
   const from = versionOfData(snapshot, name);
-  if (from === undefined) return whyNotOlder(snapshot, wanted);
-  if (!isOlderMinor(wanted, from)) return undefined;
-  return isSpoken(snapshot, wanted) ? undefined : whyNotConverted(snapshot, member, wanted);
+  if (member === undefined || from === undefined)
+    return whyNotForward(snapshot, wanted) ?? whyNotAnew(snapshot, wanted);
+  if (isOlderMinor(from, wanted)) return whyNotForward(snapshot, wanted);
+  if (!isOlderMinor(wanted, from) || isSpoken(snapshot, wanted)) return undefined;
+  return whyNotConverted(snapshot, member, wanted);
 }
 
-/**
- * Why nobody can go to a newer minor yet: a downgrade is enabled, or was until a moment ago, and data is in an older format than that of
- * the release that runs, which the newer one may not read. etcd converts it back within seconds.
- */
-export function whyNotForward(snapshot: ClusterSnapshot, wanted: string): string | undefined {
+/** Why nobody can go to a newer minor: data of somebody's is in an older format than that of the release that runs, or is being brought there. */
+function whyNotForward(snapshot: ClusterSnapshot, wanted: string): string | undefined {
   for (const member of ownVoters(snapshot)) {
     const answer = health(snapshot, member);
     if (answer.is !== "healthy" || !isRelease(answer.status.version)) continue;
@@ -68,8 +72,8 @@ export function whyNotForward(snapshot: ClusterSnapshot, wanted: string): string
   return undefined;
 }
 
-/** Why a member that is made anew cannot begin with this release: who has yet to get its data gets it from what the cluster speaks. */
-export function whyNotOlder(snapshot: ClusterSnapshot, wanted: string): string | undefined {
+/** Why nobody can begin with this release: who has no data gets it from a cluster that speaks a newer one. */
+function whyNotAnew(snapshot: ClusterSnapshot, wanted: string): string | undefined {
   const newer = versionsInUse(snapshot).find((version) => isOlderMinor(wanted, version));
   return newer === undefined || isSpoken(snapshot, wanted)
     ? undefined
