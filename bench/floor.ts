@@ -1,5 +1,6 @@
 import { DEFAULT_STORAGE, DEFAULT_VERSION } from "#api/common-schema.ts";
 import type { Draft, Service } from "#kube/kinds.ts";
+import { lifecycle } from "#peer/desired/ending.ts";
 import { livenessProbe, readinessProbe, startupProbe } from "#peer/desired/probes.ts";
 import type { StatefulSet } from "./kube.ts";
 
@@ -88,6 +89,7 @@ function podSpec(namespace: string) {
         startupProbe,
         livenessProbe,
         readinessProbe,
+        ...lifecycle({ podTemplate: {} }),
         securityContext: {
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,

@@ -3,13 +3,14 @@ import { itemsOf, mapIn, type Part, type Reserved, valueText, whyNotFields } fro
 
 // How does a member end?
 //   The kubelet runs the hook preStop, then sends a signal, and when the grace period is over it kills: it counts from the beginning of the
-//   hook. What a hook that is a command takes nobody knows before; a pause that a hook is says so.
+//   hook. What a hook that is a command takes nobody knows before; a pause that a hook is says so. What the operator itself has etcd do before
+//   it ends is a default for who says nothing (src/peer/desired/ending.ts).
 
 /**
  * On shutdown etcd hands its leadership over, which takes seven seconds at most with its default election timeout (ReqTimeout in
  * server/config/config.go of etcd), and then closes its files. Killed before, it leaves the others to find out.
  */
-const MIN_GRACE_SECONDS = 10;
+export const MIN_GRACE_SECONDS = 10;
 /** The operator's as well as Kubernetes' own, where nobody says it. */
 const DEFAULT_GRACE_SECONDS = 30;
 const HANDS_OVER = "etcd takes up to 7 seconds to hand its leadership over before it ends";

@@ -81,6 +81,7 @@ const GOLDEN = {
         startupProbe: probe("/livez", 2381, { periodSeconds: 1, failureThreshold: 1800 }),
         livenessProbe: probe("/livez", 2381, { periodSeconds: 10, failureThreshold: 12 }),
         readinessProbe: probe("/readyz", 2379, { periodSeconds: 1, failureThreshold: 5, timeoutSeconds: 3 }),
+        lifecycle: { preStop: { sleep: { seconds: 1 } } },
         securityContext: {
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,
@@ -246,6 +247,49 @@ test("of a template that an earlier release took, and that leaves etcd no time t
   const snapshot = peer({ stage: "starting", spec: { podTemplate: { spec: hurried } } });
   expect(replicaSet(snapshot).spec?.template?.spec).toMatchObject(hurried);
 });
+
+test.each([
+  { says: "nothing", spec: {}, is: { preStop: { sleep: { seconds: 1 } } } },
+  {
+    says: "another hook",
+    ...ending({ preStop: { exec: { command: ["x"] } } }),
+    is: { preStop: { exec: { command: ["x"] } } },
+  },
+  {
+    says: "another pause",
+    ...ending({ preStop: { sleep: { seconds: 5 } } }),
+    is: { preStop: { sleep: { seconds: 5 } } },
+  },
+  { says: "that there is none", ...ending({ preStop: null }), is: {} },
+  { says: "that there is nothing of the kind", ...ending(null), is: undefined },
+  {
+    says: "with which signal it ends",
+    ...ending({ stopSignal: "SIGINT" }),
+    is: { stopSignal: "SIGINT", preStop: { sleep: { seconds: 1 } } },
+  },
+  {
+    says: "what another container does",
+    spec: { containers: [{ ...SIDECAR, lifecycle: { preStop: { exec: { command: ["x"] } } } }] },
+    is: { preStop: { sleep: { seconds: 1 } } },
+  },
+  { says: "that there is hardly time", spec: { terminationGracePeriodSeconds: 10 }, is: undefined },
+  {
+    says: "that there is just time enough",
+    spec: { terminationGracePeriodSeconds: 11 },
+    is: { preStop: { sleep: { seconds: 1 } } },
+  },
+  {
+    says: "that there is Kubernetes' own time",
+    spec: { terminationGracePeriodSeconds: null },
+    is: { preStop: { sleep: { seconds: 1 } } },
+  },
+])("before etcd ends, when a template says $says, it does $is", ({ spec, is }) => {
+  expect(containerOf(peer({ spec: { podTemplate: { spec } } })).lifecycle).toEqual(is);
+});
+
+function ending(lifecycle: object | null) {
+  return { spec: { containers: [{ name: "etcd", lifecycle }] } };
+}
 
 test("annotations and resources of the user's own reach the pod, and labels stay ours", () => {
   const resources = { limits: { cpu: "2", memory: "2Gi" }, requests: { cpu: "500m" } };

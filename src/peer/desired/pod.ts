@@ -18,6 +18,7 @@ import { whyNotPod } from "#api/pod-template/reserved.ts";
 import { revisionOf } from "#api/revision.ts";
 import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import type { Pod } from "#kube/kinds.ts";
+import { GRACE_SECONDS, lifecycle } from "#peer/desired/ending.ts";
 import { etcdEnvironment, startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { extraArguments } from "#peer/desired/etcd-options.ts";
 import { livenessProbe, readinessProbe, startupProbe } from "#peer/desired/probes.ts";
@@ -25,8 +26,6 @@ import type { PeerSnapshot } from "#peer/snapshot.ts";
 
 /** The user and group belong to nobody: no image has them, so nothing else on a node runs as them. */
 const USER_ID = 65_532;
-/** Time to hand leadership over and to flush, in seconds; etcd needs one or two. */
-const GRACE_SECONDS = 30;
 
 type PodSpec = NonNullable<Pod["spec"]>;
 
@@ -137,6 +136,7 @@ function etcdContainer(snapshot: PeerSnapshot) {
     startupProbe,
     livenessProbe,
     readinessProbe,
+    ...lifecycle(spec),
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
     volumeMounts: [{ name: DATA_VOLUME, mountPath: VOLUME_PATH }],
   };
