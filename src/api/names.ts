@@ -111,8 +111,6 @@ export const MAX_BACKUP_NAME_LENGTH = 63;
 export const BACKUP_LABEL = `${GROUP}/backup-name`;
 /** The container that takes the snapshot. */
 export const AGENT_CONTAINER = "agent";
-/** On the Job of an EtcdBackup: the key of its object, which is decided once. */
-export const OBJECT_KEY_ANNOTATION = `${GROUP}/object-key`;
 /** On a claim, with the value "true": backups may be stored on it. */
 export const BACKUP_DESTINATION_LABEL = `${GROUP}/backup-destination`;
 /** The Secret with what a store is asked when a destination's URL is given without credentials. */

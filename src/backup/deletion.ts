@@ -30,12 +30,18 @@ function lackOfDeletion(snapshot: BackupSnapshot): Lack | undefined {
     const message = `pod ${name} was to end and is still there, such as on a node that is lost, and may store something`;
     return { reason: "PodPending", message };
   }
-  if (removing === undefined) return lackOfClaim(snapshot);
+  if (removing === undefined) return lackOfPlace(snapshot) ?? lackOfClaim(snapshot);
   if (stateOf(removing.job) === "failed") return failureOf(snapshot, removing);
   const trouble = troubleOf(snapshot, removing);
   const idleMs = snapshot.takenAtMs - (idleSince(removing) ?? snapshot.takenAtMs);
   const isUsual = trouble?.reason === "BackingUp" || (trouble?.reason === "PodPending" && idleMs < QUIET_MS);
   return isUsual ? undefined : trouble;
+}
+
+/** An object was stored, and where, the spec says in words that are not understood any more. */
+function lackOfPlace(snapshot: BackupSnapshot): Lack | undefined {
+  const target = targetOf(snapshot);
+  return typeof target === "string" ? { reason: "SpecRefused", message: target } : undefined;
 }
 
 /** What a person can do about an object that is not deleted. */

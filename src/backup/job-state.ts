@@ -1,4 +1,5 @@
 import { type AgentReport, reportIn } from "#agent/report.ts";
+import { type BackupTask, TASK_VARIABLE } from "#agent/task.ts";
 import { AGENT_CONTAINER, deletionJobName } from "#api/names.ts";
 import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import { controllerOf, type Job, type Pod } from "#kube/kinds.ts";
@@ -96,6 +97,31 @@ export function isRunning({ status }: Pod): boolean {
 function endOf({ status }: Pod): readonly string[] {
   const finishedAt = agentOf(status)?.state?.terminated?.finishedAt;
   return finishedAt === undefined ? [] : [finishedAt];
+}
+
+/** The key that the agent of this Job was given; a Job's template never changes. */
+export function keyOfTask({ spec }: Job): string | undefined {
+  const agent = spec?.template.spec?.containers.find(({ name }) => name === AGENT_CONTAINER);
+  const text = agent?.env?.find(({ name }) => name === TASK_VARIABLE)?.value;
+  return text === undefined ? undefined : (JSON.parse(text) as Pick<BackupTask, "key">).key;
+}
+
+/**
+ * Whether no agent of the backup has run, so that nothing of it can be in the store. Pods go, and what they did with them: so it is on
+ * record from the first look at the Job on, until one runs.
+ */
+export function isNothingStored(snapshot: BackupSnapshot): boolean {
+  const { taking, orphans, backup } = snapshot;
+  const own = taking !== undefined && isOwned(snapshot, taking.job) ? taking : undefined;
+  if ([...orphans, ...(own?.pods ?? [])].some(hasStarted)) return false;
+  if (own !== undefined && stateOf(own.job) === "succeeded") return false;
+  if (backup.status?.jobName !== undefined) return backup.status.nothingStored === true;
+  return (own?.job.status?.failed ?? 0) === 0;
+}
+
+function hasStarted({ status }: Pod): boolean {
+  const { running, terminated } = agentOf(status)?.state ?? {};
+  return running !== undefined || terminated !== undefined || status?.phase === "Running";
 }
 
 export function agentOf(status: Pod["status"]) {

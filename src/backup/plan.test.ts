@@ -28,6 +28,8 @@ const ENDED = { phase: "Failed", jobName: "nightly" } as const;
 const MADE = { phase: "BackingUp", jobName: "nightly" } as const;
 /** When it was looked at first: now. */
 const STARTED = { phase: "BackingUp", startTime: "2026-01-01T12:00:00Z" } as const;
+/** The Job is made, and no pod of it has run. */
+const NOTHING = { ...MADE, nothingStored: true } as const;
 const KEEP = { [KEEP_OBJECT_ANNOTATION]: "true" };
 const MINUTE = 60_000;
 const job = attempt(backup(), "running").job;
@@ -54,6 +56,8 @@ function removing(stage: Parameters<typeof removal>[1], given: Parameters<typeof
   return { ...snapshot, removing: removal(snapshot, stage) };
 }
 
+/** The Job was given up by its controller, which has deleted its pod. */
+const overdue = { job: attempt(backup(), "failed").job, pods: [] };
 const membersClaim = destinationClaim({ [CLUSTER_LABEL]: "my-etcd" });
 /** With other metadata on the Job that deletes. */
 function ofRemoval(snapshot: BackupSnapshot, metadata: object): BackupSnapshot {
@@ -154,7 +158,14 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "deletes the object of a Job that is not on record yet", given: going({ stage: "succeeded", status: { phase: "BackingUp" } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "lets go when the Job of its name is somebody else's", given: withJob(going({ stage: "succeeded", status: { phase: "BackingUp" } }), { ownerReferences: [] }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
   { name: "leaves somebody else's Job at work", given: withJob(going({ status: { phase: "BackingUp" } }), { ownerReferences: [] }), expect: "release-backup: releaseBackup" },
-  { name: "lets go when its spec names no place", given: going({ stage: "new", spec: { destination: {} } }), expect: "release-backup: releaseBackup", because: "its spec names no place where an object could be" },
+  { name: "lets go when its spec names no place", given: going({ stage: "new", status: { phase: "Failed" }, spec: { destination: {} } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
+  { name: "stays when something was stored at a place that its spec does not name any more", given: going({ stage: "new", spec: { destination: {} } }), expect: "warn: await-deletion", because: /^its object is not deleted: SpecRefused: spec.destination is empty; .*keep-object/ },
+  { name: "ends a Job whose pod waits for a Secret", given: going({ stage: "starting", status: NOTHING }), expect: "stop-backup: deleteJob nightly" },
+  { name: "waits for the pod of such a Job", given: going({ stage: "new", status: NOTHING, with: { orphans: attempt(backup(), "starting").pods } }), expect: "wait: stop-backup" },
+  { name: "lets go of what has stored nothing", given: going({ stage: "new", status: NOTHING }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
+  { name: "lets go of what has failed without a pod that ran", given: going({ status: { ...NOTHING, phase: "Failed" }, with: { taking: overdue } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
+  { name: "writes down that an agent runs before it ends its Job", given: going({ status: NOTHING }), expect: "wait: stop-backup", because: "that its agent has run is written down" },
+  { name: "deletes the object of a Job that has completed unseen", given: going({ status: NOTHING, with: { taking: { job: attempt(backup(), "succeeded").job, pods: [] } } }), expect: "wait: stop-backup" },
   {
     name: "leaves a deletion alone that nothing waits for any more",
     given: later({ ...failedRemoval, backup: backup({ status: ENDED, deleting: true }).backup }, 20 * MINUTE),

@@ -134,6 +134,36 @@ test.each(["Completed", "Failed"] as const)("%s is for ever", (phase) => {
   expect(statusOf(backup({ stage: "new", status }))).toEqual(status);
 });
 
+/** The Job is made, and no pod of it has run. */
+const NOTHING: EtcdBackupStatus = { ...EARLIER, jobName: "nightly", nothingStored: true };
+/** The same Job, with this status and without its pods. */
+function alone(stage: "made" | "succeeded" | "failed", status: object = {}) {
+  const { job } = attempt(backup(), stage);
+  return { taking: { job: { ...job, status: { ...job.status, ...status } } as Job, pods: [] } };
+}
+
+test.each<[string, Parameters<typeof backup>[0], true | undefined]>([
+  ["at the first look at its Job", { stage: "made" }, true],
+  ["while its pod does not run", { stage: "starting" }, true],
+  ["as long as that is on record", { stage: "starting", status: NOTHING }, true],
+  ["when the Job has given up such a pod", { status: NOTHING, with: alone("failed", { failed: 1 }) }, true],
+  ["when its Job is gone", { stage: "new", status: NOTHING }, true],
+  ["not before there is a Job", { stage: "new" }, undefined],
+  ["not while its pod runs", { stage: "running", status: NOTHING }, undefined],
+  ["not when its pod has ended", { stage: "failed", status: NOTHING }, undefined],
+  ["not when another pod runs that has lost its Job", { stage: "new", status: NOTHING, with: { orphans: attempt(backup(), "running").pods } }, undefined],
+  ["not when its pod was to run at least", { with: { taking: { job: attempt(backup(), "made").job, pods: [agentPod(attempt(backup(), "made").job, { phase: "Running" }, {})] } } }, undefined],
+  ["not when its Job has completed unseen", { status: NOTHING, with: alone("succeeded") }, undefined],
+  ["not when a pod may have run before the first look", { with: alone("failed", { failed: 1 }) }, undefined],
+  ["not when one has run before", { stage: "starting", status: { ...EARLIER, jobName: "nightly" } }, undefined],
+  ["no more when its pod has run after it was given up", { stage: "running", status: { ...NOTHING, phase: "Failed" } }, undefined],
+  ["also after it was given up", { stage: "new", status: { ...NOTHING, phase: "Failed" } }, true],
+  ["also when it is being deleted", { stage: "starting", status: NOTHING, deleting: true, held: true, spec: { objectPolicy: "Delete" } }, true],
+  ["not when its pod has run when it is being deleted", { stage: "running", status: NOTHING, deleting: true, held: true, spec: { objectPolicy: "Delete" } }, undefined],
+])("that nothing is stored is told: %s", (_, given, told) => {
+  expect(statusOf(backup(given)).nothingStored).toBe(told);
+}); // biome-ignore format: a table
+
 describe("what keeps the plan from being carried out is told:", () => {
   const refused = (code?: string): Rest => ({ because: "no", forMs: 1_000, isBrief: false, ...(code && { code }) });
 

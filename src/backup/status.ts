@@ -2,6 +2,7 @@ import type { BackupConditionType, BackupReason } from "#api/conditions.ts";
 import { backupJobName } from "#api/names.ts";
 import type { BackupProgress, EtcdBackup, EtcdBackupStatus, StoredBackup } from "#api/v1beta1/backup.ts";
 import { letGoText, whyNotDeleted } from "#backup/deletion.ts";
+import { isNothingStored } from "#backup/job-state.ts";
 import { type BackupSnapshot, hasEnded, isDeleting, isHeld, isOwned } from "#backup/snapshot.ts";
 import { sourceText } from "#backup/source.ts";
 import type { BackupStep } from "#backup/step.ts";
@@ -16,11 +17,11 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
   const { backup } = snapshot;
   const before = backup.status ?? {};
   if (isDeleting(snapshot)) return isHeld(snapshot) ? withDeletion(snapshot, before, plan) : before;
-  if (hasEnded(snapshot)) return before;
+  if (hasEnded(snapshot)) return withNothing(snapshot, before);
   const verdict = toldVerdict(snapshot, plan);
   const { progress: _, ...kept } = before;
   const now = rfc3339(snapshot.takenAtMs);
-  return {
+  return withNothing(snapshot, {
     ...kept,
     observedGeneration: generationOf(snapshot),
     phase: verdict.phase,
@@ -30,7 +31,7 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
     ...(verdict.phase === "BackingUp" ? progressOf(snapshot) : { completionTime: now }),
     ...(verdict.object === undefined ? {} : { object: storedOf(verdict.object) }),
     conditions: conditionsOf(snapshot, verdict),
-  };
+  });
 }
 
 /**
@@ -53,6 +54,11 @@ function placeOf(snapshot: BackupSnapshot): EtcdBackupStatus {
   const isMade = taking !== undefined && isOwned(snapshot, taking.job);
   const made = isMade ? { objectKey: target.key, jobName: backupJobName(backup.metadata.name) } : {};
   return { objectURL: target.url, ...made };
+}
+
+/** Of a backup whose Job is made: whether it has stored nothing so far. */
+function withNothing(snapshot: BackupSnapshot, { nothingStored: _, ...status }: EtcdBackupStatus): EtcdBackupStatus {
+  return status.jobName !== undefined && isNothingStored(snapshot) ? { ...status, nothingStored: true } : status;
 }
 
 function progressOf({ backup, progress }: BackupSnapshot): { progress?: BackupProgress } {
@@ -116,7 +122,8 @@ function withDeletion(snapshot: BackupSnapshot, before: EtcdBackupStatus, plan: 
     lack === undefined
       ? { reason: "DeletingObject", message: plan.next === "settled" ? "it is about to be deleted" : plan.because }
       : { reason: "ObjectNotDeleted", message: `${lack}; ${letGoText(snapshot)}` };
-  return { ...before, conditions: condition(snapshot, before.conditions ?? [], "ObjectDeleted", false, word) };
+  const conditions = condition(snapshot, before.conditions ?? [], "ObjectDeleted", false, word);
+  return withNothing(snapshot, { ...before, conditions });
 }
 
 type Conditions = NonNullable<EtcdBackupStatus["conditions"]>;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { OBJECT_KEY_ANNOTATION } from "#api/names.ts";
+import { TASK_VARIABLE } from "#agent/task.ts";
+import type { Attempted } from "#backup/snapshot.ts";
 import { targetOf } from "#backup/target.ts";
 import { cluster } from "#kit/cluster.ts";
 import { backup } from "#kit/etcd-backup.ts";
@@ -140,6 +141,36 @@ test("a cluster made again under its name has other keys, but a backup keeps its
   expect(targetOf({ ...made, cluster: anew })).toMatchObject({ key: KEY });
   const noted = backup({ stage: "new", status: { phase: "BackingUp", objectKey: "noted" } });
   expect(targetOf({ ...noted, taking: made.taking })).toMatchObject({ key: "noted" });
-  const theirs = { ...made.taking!, job: { ...made.taking!.job, metadata: { ...made.taking!.job.metadata, ownerReferences: [], annotations: { [OBJECT_KEY_ANNOTATION]: "theirs" } } } as Job }; // biome-ignore format: a Job
+  expect(targetOf({ ...made, cluster: anew, taking: toldKey("told") })).toMatchObject({ key: "told" });
+  const theirs = toldKey("theirs", { ownerReferences: [] });
   expect(targetOf({ ...made, taking: theirs })).toMatchObject({ key: KEY });
+  expect(targetOf({ ...made, taking: toldKey(undefined) })).toMatchObject({ key: KEY });
+});
+
+/** The Job with an agent that was given this key. @param metadata what differs of the Job's */
+function toldKey(key: string | undefined, metadata: object = {}): Attempted {
+  const { job, pods } = backup({ stage: "made" }).taking!;
+  const env = key === undefined ? [] : [{ name: TASK_VARIABLE, value: JSON.stringify({ key }) }];
+  const spec = { template: { spec: { containers: [{ name: "other" }, { name: "agent", env }] } } };
+  return { pods, job: { ...job, metadata: { ...job.metadata, ...metadata }, spec } as unknown as Job };
+}
+
+test("a URL that is on record holds, whatever its template would be by now", () => {
+  const status = { phase: "Completed", objectKey: "old/k", objectURL: "s3://aa/old/k?region=r" } as const;
+  for (const template of ["s3://bb/{{ .Name }}", "s3://bb/{{ .Unknown }}", "none"]) {
+    const destination = { url: { template, credentials: { secretName: "s" } } };
+    expect(target({ destination }, { status })).toEqual({
+      location: { store: "s3", bucket: "aa", region: "r" },
+      key: "old/k",
+      url: "s3://aa/old/k?region=r",
+      credentials: { secretName: "s", isOptional: false },
+    });
+  }
+  const { objectURL } = status;
+  const destination = { url: { template: "s3://bb/{{ .Name }}" } };
+  expect(target({ destination }, { status: { objectURL } })).toMatchObject({ key: "nightly" });
+  expect(target({ destination }, { with: { taking: toldKey("told") } })).toMatchObject({ key: "told" });
+  expect(target({ destination }, { status: { ...status, objectURL: "no" } })).toContain(
+    "spec.destination.url.template",
+  );
 });

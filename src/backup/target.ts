@@ -1,6 +1,7 @@
-import { DEFAULT_CREDENTIALS_SECRET, OBJECT_KEY_ANNOTATION } from "#api/names.ts";
+import { DEFAULT_CREDENTIALS_SECRET } from "#api/names.ts";
 import { renderObjectURL, whyNotObjectURLTemplate } from "#api/object-url.ts";
 import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
+import { keyOfTask } from "#backup/job-state.ts";
 import { type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import { objectURL, parseObjectURL, type StoreLocation } from "#objectstore/location.ts";
 
@@ -64,12 +65,16 @@ function target(
 
 type URLDestination = NonNullable<EtcdBackupSpec["destination"]["url"]>;
 
-function urlTarget({ backup }: BackupSnapshot, { template, credentials }: URLDestination): Target | string {
+function urlTarget(snapshot: BackupSnapshot, { template, credentials }: URLDestination): Target | string {
   const field = "spec.destination.url.template";
-  const why = whyNotObjectURLTemplate(template);
+  const { metadata, status = {} } = snapshot.backup;
+  // What is on record holds, also for an operator that would make another URL of the template.
+  const noted = status.objectKey === undefined ? undefined : status.objectURL;
+  const why = noted === undefined ? whyNotObjectURLTemplate(template) : undefined;
   if (why !== undefined) return `${field} ${why}`;
   try {
-    const { location, key } = parseObjectURL(renderObjectURL(template, backup.metadata));
+    const { location, ...rendered } = parseObjectURL(noted ?? renderObjectURL(template, metadata));
+    const key = notedKey(snapshot) ?? rendered.key;
     const secret = credentials ?? { secretName: DEFAULT_CREDENTIALS_SECRET };
     const isOptional = credentials === undefined;
     return { location, key, url: objectURL(location, key), credentials: { ...secret, isOptional } };
@@ -83,9 +88,14 @@ function urlTarget({ backup }: BackupSnapshot, { template, credentials }: URLDes
  * same one, nor has another cluster of the same name.
  */
 function keyOf(snapshot: BackupSnapshot, prefix: string | undefined): string {
+  return notedKey(snapshot) ?? newKey(snapshot, prefix);
+}
+
+/** On record in the status, and until that is written in what the Job's agent was told. */
+function notedKey(snapshot: BackupSnapshot): string | undefined {
   const { backup, taking } = snapshot;
-  const noted = taking !== undefined && isOwned(snapshot, taking.job) ? taking.job.metadata.annotations : {};
-  return backup.status?.objectKey ?? noted?.[OBJECT_KEY_ANNOTATION] ?? newKey(snapshot, prefix);
+  const isMade = taking !== undefined && isOwned(snapshot, taking.job);
+  return backup.status?.objectKey ?? (isMade ? keyOfTask(taking.job) : undefined);
 }
 
 function newKey({ backup, cluster }: BackupSnapshot, prefix: string | undefined): string {

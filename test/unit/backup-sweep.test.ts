@@ -34,6 +34,8 @@ class World {
   /** The operator dies after so many writes. */
   readonly diesAfter: number;
   isDead = false;
+  /** No pod of a Job starts, such as for want of a Secret. */
+  areStuck = false;
   #version = 1_000;
 
   constructor(diesAfter: number) {
@@ -133,17 +135,14 @@ class World {
   goOn(): void {
     for (const job of this.all<Job>(JOBS.plural)) {
       const pod = this.all<Pod>("pods").find((each) => controllerOf(each)?.uid === job.metadata.uid);
-      if (pod === undefined)
-        this.put(
-          "pods",
-          agentPod(
-            job,
-            { phase: "Running" },
-            { running: { startedAt: this.#now() } },
-            { name: `${job.metadata.name}-pod`, uid: `pod-of-${job.metadata.uid}` },
-          ),
-        );
-      else if (pod.status?.phase === "Running") this.#end(job, pod);
+      if (pod === undefined) {
+        const metadata = { name: `${job.metadata.name}-pod`, uid: `pod-of-${job.metadata.uid}` };
+        const [status, state] = this.areStuck
+          ? [{ phase: "Pending" }, { waiting: { reason: "ContainerCreating" } }]
+          : [{ phase: "Running" }, { running: { startedAt: this.#now() } }];
+        this.put("pods", agentPod(job, status, state, metadata));
+      }
+      if (pod?.status?.phase === "Running") this.#end(job, pod);
     }
     this.#collect();
   }
@@ -209,6 +208,8 @@ function operator(world: World): () => Promise<void> {
 interface Scenario {
   readonly name: string;
   readonly spec: object;
+  /** No pod of a Job starts. */
+  readonly areStuck?: boolean;
   /** When a person deletes it. */
   readonly deletesWhen?: (world: World) => boolean;
   readonly mustWrite: readonly string[];
@@ -252,12 +253,24 @@ const scenarios: readonly Scenario[] = [
       expect([...world.objects.keys()]).toEqual([]);
     },
   },
+  {
+    name: "a backup that is deleted while its pod waits for a Secret",
+    spec: { objectPolicy: "Delete" },
+    areStuck: true,
+    deletesWhen: (world) => world.all("pods").length > 0,
+    mustWrite: ["create nightly", "delete nightly", 'patch {"metadata":{"finalizers":[]}}'],
+    end: (world) => {
+      expect(world.writes).not.toContain("create delete-0123456789-uid-of-backup");
+      expect([...world.objects.keys()]).toEqual([]);
+    },
+  },
 ];
 
 const ROUNDS = 40;
 
-async function run({ spec, deletesWhen }: Scenario, diesAfter: number): Promise<World> {
+async function run({ spec, deletesWhen, areStuck = false }: Scenario, diesAfter: number): Promise<World> {
   const world = new World(diesAfter);
+  world.areStuck = areStuck;
   world.put(ETCD_BACKUPS.plural, etcdBackup({ spec }));
   let look = operator(world);
   for (let round = 0; round < ROUNDS; round++) {

@@ -46,6 +46,10 @@ export const backupStatusSchema = z
       .optional()
       .describe("Where it is, or is to be, in its bucket, container or volume: decided once, when the Job is made."),
     jobName: z.string().optional().describe("The Job that does it, in the same namespace."),
+    nothingStored: z
+      .boolean()
+      .optional()
+      .describe("True as long as no pod of the Job has run, so that there is no object that could be deleted."),
     startTime: time.optional().describe("When the operator saw the EtcdBackup first."),
     completionTime: time.optional().describe("When it ended, well or not."),
     object: backupObjectSchema.optional(),

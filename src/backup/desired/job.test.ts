@@ -60,7 +60,7 @@ const EXTERNAL = {
   },
 };
 
-test("the Job is the backup's own, has its name, and says which key it stores", () => {
+test("the Job is the backup's own, and has its name", () => {
   const { metadata, spec, ...kind } = made();
   expect(kind).toEqual({ apiVersion: "batch/v1", kind: "Job" });
   const labels = {
@@ -73,7 +73,6 @@ test("the Job is the backup's own, has its name, and says which key it stores", 
     namespace: "foo",
     name: "nightly",
     labels,
-    annotations: { "etcd.improbable.io/object-key": KEY },
     ownerReferences: [
       {
         apiVersion: "etcd.improbable.io/v1beta1",

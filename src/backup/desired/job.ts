@@ -1,5 +1,5 @@
 import { AGENT_COMMAND, type AgentTask, NO_RETRY_EXIT_CODE, PROGRESS_PORT, TASK_VARIABLE } from "#agent/task.ts";
-import { AGENT_CONTAINER, backupJobName, backupLabels, deletionJobName, OBJECT_KEY_ANNOTATION } from "#api/names.ts";
+import { AGENT_CONTAINER, backupJobName, backupLabels, deletionJobName } from "#api/names.ts";
 import { ownedBy } from "#backup/desired/owned.ts";
 import { backupTask, deleteTask } from "#backup/desired/task.ts";
 import { destinationVolumes, sourceVolumes } from "#backup/desired/volumes.ts";
@@ -26,7 +26,6 @@ export function backupJob(snapshot: BackupSnapshot, target: Target, image: strin
   const { activeDeadlineSeconds } = snapshot.backup.spec;
   const volumes = [...destinationVolumes(target), ...sourceVolumes(snapshot)];
   return jobOf(snapshot, backupJobName(name), image, backupTask(snapshot, target), volumes, {
-    annotations: { [OBJECT_KEY_ANNOTATION]: target.key },
     ...(activeDeadlineSeconds === undefined ? {} : { activeDeadlineSeconds }),
   });
 }
@@ -43,7 +42,7 @@ function jobOf(
   image: string,
   task: AgentTask,
   volumes: ReturnType<typeof destinationVolumes>,
-  { annotations, ...rest }: { annotations?: Readonly<Record<string, string>>; activeDeadlineSeconds?: number },
+  limits: { activeDeadlineSeconds?: number },
 ): Draft<Job> {
   const { metadata, spec } = snapshot.backup;
   const labels = { ...backupLabels(metadata.name) };
@@ -54,7 +53,6 @@ function jobOf(
       namespace: metadata.namespace,
       name,
       labels,
-      ...(annotations === undefined ? {} : { annotations }),
       ownerReferences: [ownedBy(snapshot)],
     },
     spec: {
@@ -68,7 +66,7 @@ function jobOf(
           { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
         ],
       },
-      ...rest,
+      ...limits,
       template: {
         metadata: { labels },
         spec: {

@@ -22,7 +22,7 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
     first: "stop-backup",
     second: "release-backup",
     so: "no agent goes on when its EtcdBackup is gone",
-    given: { ...backup({ ...going, stage: "new", spec: { ...DELETE, destination: {} } }), taking: own },
+    given: backup({ ...going, stage: "starting", status: { ...MADE, nothingStored: true } }),
   },
   {
     first: "stop-deletion",

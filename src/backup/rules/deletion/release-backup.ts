@@ -1,11 +1,10 @@
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
-import { reportOf, stateOf } from "#backup/job-state.ts";
+import { isNothingStored, reportOf, stateOf } from "#backup/job-state.ts";
 import { type Attempted, type BackupSnapshot, isLeaving, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
-import { targetOf } from "#backup/target.ts";
 import { step } from "#runtime/decide.ts";
 
-/** An EtcdBackup goes when its object is gone, when there was never a Job that could have stored one, or when a person says so. */
+/** An EtcdBackup goes when its object is gone, when no pod has ever run that could have stored one, or when a person says so. */
 export const releaseBackup: BackupRule = {
   name: "release-backup",
   decide(snapshot) {
@@ -16,14 +15,12 @@ export const releaseBackup: BackupRule = {
 };
 
 function whyReleased(snapshot: BackupSnapshot): string | undefined {
-  const { backup, taking, removing } = snapshot;
+  const { removing } = snapshot;
   const deleted = removing === undefined ? undefined : whyDeleted(snapshot, removing);
   if (deleted !== undefined) return deleted;
   if (mayKeepObject(snapshot))
     return `the annotation ${KEEP_OBJECT_ANNOTATION} is "true": the object stays, but for what had been deleted by then`;
-  if (typeof targetOf(snapshot) === "string") return "its spec names no place where an object could be";
-  const wasMade = backup.status?.jobName !== undefined || (taking !== undefined && isOwned(snapshot, taking.job));
-  return wasMade ? undefined : "nothing was ever stored";
+  return isNothingStored(snapshot) ? "nothing was ever stored" : undefined;
 }
 
 function whyDeleted(snapshot: BackupSnapshot, removing: Attempted): string | undefined {
