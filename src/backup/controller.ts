@@ -1,12 +1,13 @@
 import { BACKUP_LABEL } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
 import { actOnBackup, type BackupWrites, writeStatus } from "#backup/act.ts";
-import { type BackupReads, observeBackup } from "#backup/observe.ts";
+import { type BackupReads, observeBackup, type Readers } from "#backup/observe.ts";
 import { planBackup } from "#backup/plan.ts";
 import { ProgressReader } from "#backup/progress.ts";
 import { type BackupSnapshot, hasEnded } from "#backup/snapshot.ts";
 import { backupStatus, failingStatus } from "#backup/status.ts";
 import { type BackupStep, targetTextOf } from "#backup/step.ts";
+import { WarningsReader } from "#backup/warnings.ts";
 import { isSameData } from "#base/hash.ts";
 import { apiVersionOf, controllerOf, type KubeObject } from "#kube/kinds.ts";
 import type { Controller, Key, Subject } from "#runtime/controller.ts";
@@ -22,12 +23,15 @@ export function backupController(
   kube: BackupWrites,
   reads: BackupReads,
   onEnd: OnEnd = () => undefined,
-  progress = new ProgressReader(reads.clock),
+  readers: Readers = {
+    progress: new ProgressReader(reads.clock),
+    warnings: new WarningsReader(reads.kube, reads.clock),
+  },
 ): Controller<BackupSnapshot, BackupStep, EtcdBackupStatus> {
   return {
     name: "backup",
     restMs: REST_MS,
-    observe: (key, signal) => observeBackup(reads, progress, key, signal),
+    observe: (key, signal) => observeBackup(reads, readers, key, signal),
     plan: planBackup,
     target: targetTextOf,
     act: (step, snapshot, signal) => actOnBackup(kube, step, snapshot, signal),

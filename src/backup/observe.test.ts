@@ -1,9 +1,10 @@
 import { createServer, type Server } from "node:http";
 import { expect, test } from "vitest";
 import { backupController, backupKeysFor, isOpen } from "#backup/controller.ts";
-import { type BackupReads, observeBackup } from "#backup/observe.ts";
+import { type BackupReads, observeBackup, type Readers } from "#backup/observe.ts";
 import { ProgressReader } from "#backup/progress.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
+import { WarningsReader } from "#backup/warnings.ts";
 import { OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { claim, cluster, NOW } from "#kit/cluster.ts";
@@ -52,11 +53,12 @@ async function look(world: World = {}) {
     clock: { wallMs: () => world.nowMs ?? NOW },
     agentImage: IMAGE,
   } as unknown as BackupReads;
-  const reader = new ProgressReader(new FakeClock(), (address) => {
+  const warnings = new WarningsReader(reads.kube, new FakeClock());
+  const progress = new ProgressReader(new FakeClock(), (address) => {
     asked.push(address);
     return (world.ask ?? (() => Promise.resolve(JSON.stringify(answer))))();
   });
-  const seen = await observeBackup(reads, reader, KEY, signal);
+  const seen = await observeBackup(reads, { progress, warnings }, KEY, signal);
   return { asked, listed, seen: seen.is === "present" ? seen.value : undefined };
 }
 
@@ -69,8 +71,7 @@ test("of the Jobs and pods it sees the backup's own, and asks the agent that run
 
 test("an EtcdBackup that is gone is absent", async () => {
   const reads = { backups: { get: () => undefined } } as unknown as BackupReads;
-  const reader = new ProgressReader(new FakeClock());
-  expect(await observeBackup(reads, reader, KEY, signal)).toEqual({ is: "absent" });
+  expect(await observeBackup(reads, {} as Readers, KEY, signal)).toEqual({ is: "absent" });
 });
 
 test("no cluster is looked for that is not named", async () => {
@@ -155,6 +156,24 @@ test("a backup is looked at without events that cannot be had", async () => {
   const world = { snapshot: backup({ stage: "made" }), nowMs: MADE_MS + 60_000 } as const;
   expect((await look({ ...world, list: fail("KubeForbidden") })).seen?.warnings).toEqual([]);
   await expect(look({ ...world, list: fail("Cancelled") })).rejects.toMatchObject({ code: "Cancelled" });
+});
+
+test("Kubernetes is asked for its warnings every thirty seconds at most, and about another pod at once", async () => {
+  const clock = new FakeClock();
+  let listed = 0;
+  const list = () => {
+    listed += 1;
+    return Promise.resolve({ items: [{ note: `warning ${listed}` }], resourceVersion: "1" });
+  };
+  const reader = new WarningsReader({ list } as never, clock);
+  const [pod] = attempt(backup(), "starting").pods;
+  const other = { ...pod!, metadata: { ...pod!.metadata, uid: "other" } };
+  expect(await reader.of(pod!, signal)).toEqual(["warning 1"]);
+  await clock.advance(29_999);
+  expect(await reader.of(pod!, signal)).toEqual(["warning 1"]);
+  expect(await reader.of(other, signal)).toEqual(["warning 2"]);
+  await clock.advance(1);
+  expect(await reader.of(pod!, signal)).toEqual(["warning 3"]);
 });
 
 test("an agent that does not answer, or answers something else, is no trouble", async () => {

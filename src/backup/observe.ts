@@ -5,18 +5,11 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { hasEnded, idleSince, isRunning, stateOf, workingPod } from "#backup/job-state.ts";
 import type { ProgressReader } from "#backup/progress.ts";
 import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
+import type { WarningsReader } from "#backup/warnings.ts";
 import type { Clock } from "#base/clock.ts";
-import { hasCode, OperatorError } from "#base/error.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import type { KubeClient } from "#kube/client.ts";
-import {
-  controllerOf,
-  EVENTS,
-  type Job,
-  PERSISTENT_VOLUME_CLAIMS,
-  type PersistentVolumeClaim,
-  type Pod,
-} from "#kube/kinds.ts";
+import { controllerOf, type Job, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 
 /** By backup: `namespace/name` of the EtcdBackup. */
@@ -42,13 +35,17 @@ export interface BackupReads {
 
 /** After this time without a pod at work Kubernetes is asked what it warns of, in milliseconds: an image takes its time. */
 const WARNINGS_AFTER_MS = 5_000;
-/** A message is read by people. */
-const MAX_WARNINGS = 3;
+
+/** Who is asked now and then, and remembered in between. */
+export interface Readers {
+  readonly progress: Pick<ProgressReader, "of">;
+  readonly warnings: Pick<WarningsReader, "of">;
+}
 
 /** Everything that one decision may use. Cached objects cost nothing; the agent and Kubernetes' events are asked while the Job is at work. */
 export async function observeBackup(
   reads: BackupReads,
-  progress: ProgressReader,
+  { progress, warnings }: Readers,
   key: Key,
   signal: AbortSignal,
 ): Promise<Observed<BackupSnapshot>> {
@@ -61,9 +58,9 @@ export async function observeBackup(
   const owners = [taking, removing].map((each) => each?.job.metadata.uid);
   const takenAtMs = reads.clock.wallMs();
   const active = backup.metadata.deletionTimestamp === undefined ? taking : removing;
-  const [agentsWord, warnings, claim] = await Promise.all([
+  const [agentsWord, warned, claim] = await Promise.all([
     progressOf(progress, active, signal),
-    warningsOf(reads, active, takenAtMs, signal),
+    warningsOf(warnings, active, takenAtMs, signal),
     claimOf(reads, backup, active, signal),
   ]);
   if (claim.is === "unknown") return claim;
@@ -76,7 +73,7 @@ export async function observeBackup(
     orphans: pods.filter((pod) => !hasEnded(pod) && !owners.includes(controllerOf(pod)?.uid)),
     claim: claim.is === "present" ? claim.value : undefined,
     namesake: namesakeOf(reads, backup),
-    warnings,
+    warnings: warned,
     progress: agentsWord,
     agentImage: reads.agentImage,
   });
@@ -114,7 +111,7 @@ function namesakeOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): 
 }
 
 async function progressOf(
-  reader: ProgressReader,
+  reader: Readers["progress"],
   active: Attempted | undefined,
   signal: AbortSignal,
 ): Promise<Progress | undefined> {
@@ -122,9 +119,8 @@ async function progressOf(
   return pod === undefined || !isRunning(pod) ? undefined : await reader.of(pod, signal);
 }
 
-/** They explain what hinders a pod and decide nothing, so a backup is looked at without them, too. */
 async function warningsOf(
-  { kube }: BackupReads,
+  reader: Readers["warnings"],
   active: Attempted | undefined,
   nowMs: number,
   signal: AbortSignal,
@@ -132,23 +128,5 @@ async function warningsOf(
   if (active === undefined || stateOf(active.job) !== "active") return [];
   const since = idleSince(active);
   if (since === undefined || nowMs - since < WARNINGS_AFTER_MS) return [];
-  const { namespace, uid } = (workingPod(active) ?? active.job).metadata;
-  try {
-    const query = { namespace, fieldSelector: `regarding.uid=${uid},type=Warning` };
-    const { items } = await kube.list(EVENTS, query, { signal });
-    const latest = items.toSorted((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1)).slice(0, MAX_WARNINGS);
-    return latest.map(({ note, reason }) => note ?? reason ?? "no reason given");
-  } catch (thrown) {
-    if (!(thrown instanceof OperatorError) || hasCode(thrown, "Cancelled", "Bug")) throw thrown;
-    return [];
-  }
-}
-
-/** Kubernetes' own components write the older fields. */
-function timeOf(event: {
-  eventTime?: string;
-  series?: { lastObservedTime?: string };
-  deprecatedLastTimestamp?: string;
-}): string {
-  return event.series?.lastObservedTime ?? event.deprecatedLastTimestamp ?? event.eventTime ?? "";
+  return await reader.of(workingPod(active) ?? active.job, signal);
 }

@@ -5,6 +5,7 @@ import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { BackupWrites } from "#backup/act.ts";
 import { backupController } from "#backup/controller.ts";
 import type { BackupReads } from "#backup/observe.ts";
+import { WarningsReader } from "#backup/warnings.ts";
 import { OperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
 import { absent, present } from "#base/observed.ts";
@@ -191,7 +192,10 @@ function operator(world: World): () => Promise<void> {
     clock: world.clock,
     agentImage: IMAGE,
   } as unknown as BackupReads;
-  const room = backupController(kube, reads, () => undefined, { of: () => Promise.resolve(undefined) } as never);
+  const room = backupController(kube, reads, () => undefined, {
+    progress: { of: () => Promise.resolve(undefined) },
+    warnings: new WarningsReader(kube, world.clock),
+  });
   const seen = { expect: (_: unknown, __: Written) => undefined, unmet: () => undefined };
   const tools = {
     clock: world.clock,
