@@ -71,8 +71,8 @@ function world(answers: readonly Answer[] = [memberWith("m1:2379")]) {
     ask: (_signal: AbortSignal, except: ReadonlySet<Answer["source"]>) =>
       Promise.resolve(answers.filter(({ source }) => !except.has(source))),
   };
-  const run = (change: Partial<BackupTask> = {}) =>
-    backUp(
+  const run = async (change: Partial<BackupTask> = {}) => {
+    const done = backUp(
       { ...task, ...change },
       {
         store,
@@ -85,6 +85,10 @@ function world(answers: readonly Answer[] = [memberWith("m1:2379")]) {
         log: silentLog,
       },
     );
+    done.catch(() => undefined);
+    await clock.advance(20_000); // Nothing else makes time pass.
+    return await done;
+  };
   return { store, clock, stop, run };
 }
 
@@ -175,6 +179,25 @@ describe("a backup", () => {
     assert.ok(store.objects.get(KEY)?.bytes.equals(snapshot));
     assert.notEqual(manifestIn(store).attempt, before);
     assert.equal(store.objects.get(KEY)?.metadata.attempt, manifestIn(store).attempt);
+  });
+
+  test("that another attempt is about to complete is waited for, and is that attempt's", async () => {
+    const { store, clock, run } = world();
+    const first = await run();
+    const theirs = new Map(store.objects);
+    store.objects.delete(MANIFEST);
+    clock.after(9_000, () => store.objects.set(MANIFEST, theirs.get(MANIFEST)!));
+    assert.deepEqual(await run(), first);
+    assert.deepEqual(store.objects, theirs);
+  });
+
+  test("whose former attempt may still complete it waits no longer than it is told to", async () => {
+    const { store, stop, clock, run } = world();
+    await run();
+    store.objects.delete(MANIFEST);
+    clock.after(5_000, () => stop.abort());
+    assert.match(await failure(run()), /^Stopped: /);
+    assert.deepEqual(store.keys, [KEY]);
   });
 
   test.each<[string, (store: MemoryStore) => void]>([

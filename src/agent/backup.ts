@@ -32,7 +32,7 @@ const CLEANUP_MS = 15_000;
 /** Stores a snapshot, or finds that a former attempt did. @throws AgentError; then there is no backup, nor an object that looks like one */
 export async function backUp(task: BackupTask, parts: BackupParts): Promise<BackupObject> {
   const { store, signal, log, board } = parts;
-  const former = await formerAttempt(store, task.key, task.backupUID, signal);
+  const former = await formerAttempt(store, task.key, task.backupUID, parts);
   if (former !== undefined) {
     log.info({ object: task.key }, "a former attempt has stored it");
     return objectOf(former);

@@ -1,3 +1,4 @@
+import type { Clock } from "#base/clock.ts";
 import type { ObjectStore, StoredObject } from "#objectstore/store.ts";
 import { type Manifest, manifestKeyOf, readManifest } from "./archive/manifest.ts";
 import { AgentError } from "./error.ts";
@@ -40,16 +41,28 @@ export function isWhole(stored: Stored): stored is Stored & { readonly manifest:
 }
 
 /**
+ * How long an object may wait for its manifest, in milliseconds: who is at work writes it right away. Too small: what another pod of the
+ * same Job completes at this moment is deleted. Too large: the attempt after one that was killed between the two waits for nothing.
+ */
+const BETWEEN_WRITES_MS = 10_000;
+const LOOK_EVERY_MS = 1_000;
+
+/**
  * The manifest of this backup, if a former attempt completed it. What one left that did not is deleted.
- * @throws AgentError ObjectExists when something else lies there
+ * @throws AgentError ObjectExists when something else lies there; StoreError
  */
 export async function formerAttempt(
   store: ObjectStore,
   key: string,
   backupUID: string,
-  signal: AbortSignal,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<Manifest | undefined> {
-  const stored = await readOwn(store, key, backupUID, signal);
+  const untilMs = clock.monotonicMs() + BETWEEN_WRITES_MS;
+  let stored = await readOwn(store, key, backupUID, signal);
+  while (stored.object !== undefined && !isWhole(stored) && clock.monotonicMs() < untilMs) {
+    await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined); // Who is told to stop hears so from the store.
+    stored = await readOwn(store, key, backupUID, signal);
+  }
   if (isWhole(stored)) return stored.manifest;
   // The manifest first: an object without one is never taken for a backup.
   if (stored.manifest !== undefined) await store.delete(manifestKeyOf(key), { signal });
