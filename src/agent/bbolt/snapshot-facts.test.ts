@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, describe, test } from "vitest";
+import { bboltFile, etcdBuckets, etcdSnapshot, metaPage, snapshotOf } from "#kit/bbolt.ts";
+import { AgentError } from "../error.ts";
+import { factsOf } from "./snapshot-facts.ts";
+
+const home = mkdtempSync(join(tmpdir(), "bbolt-test-"));
+afterAll(() => rmSync(home, { recursive: true }));
+
+async function facts(bytes: Buffer) {
+  const path = join(home, "snapshot.db");
+  writeFileSync(path, bytes);
+  return await factsOf(path);
+}
+
+async function refusal(bytes: Buffer): Promise<string> {
+  const thrown = await facts(bytes).then(
+    () => assert.fail("it was read"),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(thrown instanceof AgentError && thrown.reason === "SnapshotCorrupt", String(thrown));
+  return thrown.message;
+}
+
+describe("a snapshot tells", () => {
+  test("whether users and roles are switched on", async () => {
+    for (const inline of [true, false]) {
+      const read = async (authEnabled?: boolean) =>
+        (await facts(etcdSnapshot({ ...(authEnabled === undefined ? {} : { authEnabled }) }, { inline }))).authEnabled;
+      assert.deepEqual([await read(), await read(false), await read(true)], [false, false, true]);
+    }
+  });
+
+  test("its highest revision, whatever the shape of the tree", async () => {
+    const shapes = fc.record({
+      pageBytes: fc.constantFrom(1024, 4096, 16_384, 65_536),
+      perPage: fc.integer({ min: 2, max: 40 }),
+      inline: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(fc.bigInt(2n, 2n ** 60n), { maxLength: 200 }),
+        shapes,
+        async (revisions, shape) => {
+          const highest = revisions.reduce((a, b) => (a > b ? a : b), 1n);
+          assert.deepEqual(await facts(etcdSnapshot({ revisions, authEnabled: true }, shape)), {
+            revision: highest,
+            authEnabled: true,
+            clusterVersion: "3.6.0",
+          });
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test("the revision of a compaction that left no key as new", async () => {
+    const read = async (compacted: object) => (await facts(etcdSnapshot({ revisions: [2, 7], compacted }))).revision;
+    assert.deepEqual(
+      [await read({ finished: 9 }), await read({ scheduled: 9 }), await read({ finished: 5 })],
+      [9n, 9n, 7n],
+    );
+  });
+
+  test("no version before the cluster has agreed on one", async () => {
+    const { cluster: _, ...buckets } = etcdBuckets();
+    assert.deepEqual(await facts(snapshotOf(bboltFile(buckets))), { revision: 7n, authEnabled: false });
+  });
+
+  test("what the newest whole one of its two first pages says", async () => {
+    const old = bboltFile(etcdBuckets({ revisions: [2] }));
+    // The newer transaction has written its pages behind the older one's, and the second page.
+    const next = old.length / 4096;
+    const root = etcdBuckets({ revisions: [2, 5] });
+    const pages = bboltFile(root).subarray(2 * 4096);
+    assert.equal(pages.length, 4096, "all in one page");
+    pages.writeBigUInt64LE(BigInt(next), 0);
+    const both = Buffer.concat([
+      old.subarray(0, 4096),
+      metaPage(1, 4096, BigInt(next), next + 1, 8n),
+      old.subarray(8192),
+      pages,
+    ]);
+    assert.equal((await facts(both)).revision, 5n);
+    both.writeUInt8(both.readUInt8(4096 + 40) ^ 1, 4096 + 40); // of the second page: it was being written
+    assert.equal((await facts(both)).revision, 2n);
+    both.writeUInt8(both.readUInt8(4096 + 40) ^ 1, 4096 + 40);
+    both.writeUInt8(both.readUInt8(40) ^ 1, 40); // of the first one: the size of a page is found by trying
+    assert.equal((await facts(both)).revision, 5n);
+  });
+});
+
+describe("refused by name is", () => {
+  test("what is no database", async () => {
+    assert.match(await refusal(Buffer.alloc(0)), /no page that tells what it is/);
+    assert.match(await refusal(Buffer.alloc(100_000, "etcd ")), /no page that tells what it is/);
+    assert.match(await refusal(bboltFile({ things: new Map() })), /a database of bbolt, and not one of etcd/);
+  });
+
+  test("a tree that goes round", async () => {
+    const bytes = bboltFile(etcdBuckets({ revisions: Array.from({ length: 100 }, (_, at) => at + 2) }), { perPage: 4 });
+    // Each branch page of the file gets itself as its only children.
+    for (let at = 2 * 4096; at < bytes.length; at += 4096) {
+      if (bytes.readUInt16LE(at + 8) !== 1) continue;
+      for (let child = 0; child < bytes.readUInt16LE(at + 10); child++) {
+        bytes.writeBigUInt64LE(BigInt(at / 4096), at + 16 + child * 16 + 8);
+      }
+    }
+    assert.match(await refusal(bytes), /go round in a circle/);
+  });
+
+  test("whatever else, and reading ends", async () => {
+    const whole = etcdSnapshot(
+      { revisions: Array.from({ length: 100 }, (_, at) => at + 2) },
+      { perPage: 4, inline: false },
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.nat(whole.length - 1), fc.integer({ min: 0, max: 255 })), { minLength: 1, maxLength: 50 }),
+        fc.nat(whole.length),
+        async (changes, length) => {
+          const bytes = Buffer.from(whole);
+          for (const [at, value] of changes) bytes[at] = value;
+          await facts(bytes.subarray(0, length)).catch((thrown: unknown) => {
+            assert.ok(thrown instanceof AgentError && thrown.reason === "SnapshotCorrupt", String(thrown));
+          });
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
