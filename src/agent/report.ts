@@ -101,7 +101,7 @@ export interface Progress {
   readonly phase: ProgressPhase;
   /** Of the snapshot. */
   readonly bytesRead: number;
-  /** Handed to the object store. */
+  /** Handed to the object store, or written to the volume. */
   readonly bytesStored: number;
   /** About how large the snapshot will be: the size of the member's database; 0 until it is known. */
   readonly bytesExpected: number;

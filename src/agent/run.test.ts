@@ -6,11 +6,12 @@ import { join } from "node:path";
 import { afterAll, describe, test } from "vitest";
 import { systemClock } from "#base/clock.ts";
 import { createLog } from "#base/log.ts";
+import { etcdSnapshot } from "#kit/bbolt.ts";
 import { readKey } from "./archive/key.ts";
 import { ProgressBoard, serveProgress } from "./progress.ts";
 import { progressIn, reportIn } from "./report.ts";
 import { runAgent } from "./run.ts";
-import { PROGRESS_PATH } from "./task.ts";
+import { PROGRESS_PATH, SNAPSHOT_FILE } from "./task.ts";
 
 const home = mkdtempSync(join(tmpdir(), "agent-test-"));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -24,6 +25,16 @@ const backup = {
   source: { endpoints: ["http://127.0.0.1:1"] },
   compression: "None",
   about: { namespace: "default", backupName: "daily" },
+};
+
+const workDir = join(home, ".restore-uid");
+const fetching = { kind: "fetch", from: deletion.destination, key: "db.db", workDir };
+const finishing = {
+  kind: "finish",
+  workDir,
+  restored: join(workDir, "data"),
+  dataDir: join(home, "data"),
+  restoreUID: "uid",
 };
 
 let count = 0;
@@ -79,6 +90,23 @@ describe("a task", () => {
       { ...backup, source: { ...backup.source, clusterID: "0" } },
       /^BadTask: .* source\.clusterID: /,
     ],
+    ["that deletes what is no work directory", { ...fetching, workDir: home }, /^BadTask: .* workDir: .*\.restore-/],
+    [
+      "that deletes something else",
+      { ...fetching, workDir: `${workDir}/../data/.restore-` },
+      /^BadTask: .* workDir: is not a normal path/,
+    ],
+    [
+      "that takes what was restored from elsewhere",
+      { ...finishing, restored: join(home, "elsewhere") },
+      /^BadTask: .* restored: must be below workDir/,
+    ],
+    [
+      "that moves it to where it is deleted",
+      { ...finishing, dataDir: join(workDir, "here") },
+      /^BadTask: .* dataDir: must not be below workDir/,
+    ],
+    ["that expects no hash", { ...fetching, expect: { sha256: "0" } }, /^BadTask: .* expect\.sha256: /],
     ["with another compression", { ...backup, compression: "Gzip" }, /^BadTask: .* compression: /],
   ])("%s is refused by the field", async (_what, task, expected) => {
     assert.match(await failure(task), expected);
@@ -108,6 +136,24 @@ describe("a task", () => {
     const { report, log } = await run(deletion);
     assert.deepEqual(report, { ok: true, kind: "delete", deleted: false });
     assert.ok(log.includes("db.db") && !log.includes('"level":"error"'), log);
+  });
+
+  test("is done: a snapshot is fetched, and what was made of it comes to its place", async () => {
+    writeFileSync(join(volume, "plain.db"), etcdSnapshot());
+    const { report } = await run({ ...fetching, key: "plain.db" });
+    assert.ok(
+      report?.ok === true && report.kind === "fetch" && report.snapshot.revision === "7",
+      JSON.stringify(report),
+    );
+    mkdirSync(join(finishing.restored, "member/snap"), { recursive: true });
+    writeFileSync(
+      join(finishing.restored, "member/snap/db"),
+      readFileSync(join(workDir, SNAPSHOT_FILE)).subarray(0, -32),
+    );
+    assert.deepEqual((await run(finishing)).report, { ok: true, kind: "finish", moved: true, revision: "7" });
+    assert.deepEqual((await run(finishing)).report, { ok: true, kind: "finish", moved: false, revision: "7" });
+    assert.match(await failure({ ...finishing, restoreUID: "another" }), /^DataExists: /);
+    rmSync(join(volume, "plain.db"));
   });
 
   test("that is stopped before it begins says so", async () => {

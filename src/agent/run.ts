@@ -1,9 +1,10 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
+import type { StoreLocation } from "#objectstore/location.ts";
 import { openStore } from "#objectstore/open.ts";
 import type { ObjectStore } from "#objectstore/store.ts";
-import { type EncryptionKey, readKey } from "./archive/key.ts";
+import { keyFrom } from "./archive/key-file.ts";
 import { backUp } from "./backup.ts";
 import { asAgentError } from "./copy.ts";
 import { deleteBackup } from "./delete.ts";
@@ -11,8 +12,10 @@ import { AgentError } from "./error.ts";
 import { ProgressBoard, serveProgress } from "./progress.ts";
 import { readTask } from "./read-task.ts";
 import { type AgentReport, failure, reportText } from "./report.ts";
+import { fetchSnapshot } from "./restore/fetch.ts";
+import { finishRestore } from "./restore/finish.ts";
 import { openSources } from "./source.ts";
-import type { AgentTask, BackupTask, Encryption } from "./task.ts";
+import type { AgentTask, BackupTask, FetchTask } from "./task.ts";
 
 /** What the process of the agent is told. */
 export interface AgentOptions {
@@ -84,23 +87,45 @@ async function attempt(options: AgentOptions): Promise<AgentReport> {
 }
 
 async function perform(task: AgentTask, board: ProgressBoard, options: AgentOptions): Promise<AgentReport> {
-  if (task.kind !== "backup" && task.kind !== "delete") {
-    throw new AgentError("BadTask", `this release of the agent cannot ${WORDS[task.kind]}`);
+  const { signal } = options;
+  switch (task.kind) {
+    case "backup":
+      return await withStore(task.destination, task, (store) => performBackup(task, store, board, options));
+    case "delete":
+      board.phase = "Deleting";
+      return await withStore(task.destination, task, async (store) => {
+        return { ok: true, kind: "delete", deleted: await deleteBackup(task, store, signal) };
+      });
+    case "fetch":
+      return await withStore(task.from, task, (store) => performFetch(task, store, board, options));
+    case "finish":
+      return { ok: true, kind: "finish", ...(await finishRestore(task)) };
+    case "verify":
+      throw new AgentError("BadTask", `this release of the agent cannot ${WORDS.verify}`);
   }
-  const { destination, credentialsDir } = task;
-  const store = await openStore(destination, credentialsDir === undefined ? {} : { credentialsDir });
+}
+
+async function withStore(
+  location: StoreLocation,
+  { credentialsDir }: { readonly credentialsDir?: string },
+  use: (store: ObjectStore) => Promise<AgentReport>,
+): Promise<AgentReport> {
+  const store = await openStore(location, credentialsDir === undefined ? {} : { credentialsDir });
   try {
-    switch (task.kind) {
-      case "backup":
-        return await performBackup(task, store, board, options);
-      case "delete": {
-        board.phase = "Deleting";
-        return { ok: true, kind: "delete", deleted: await deleteBackup(task, store, options.signal) };
-      }
-    }
+    return await use(store);
   } finally {
     await store.close();
   }
+}
+
+async function performFetch(
+  task: FetchTask,
+  store: ObjectStore,
+  board: ProgressBoard,
+  { signal, log }: AgentOptions,
+): Promise<AgentReport> {
+  const key = task.encryption && (await keyFrom(task.encryption));
+  return { ok: true, kind: "fetch", snapshot: await fetchSnapshot(task, { store, key, board, signal, log }) };
 }
 
 async function performBackup(
@@ -110,7 +135,7 @@ async function performBackup(
   options: AgentOptions,
 ): Promise<AgentReport> {
   const { signal, clock, log, patienceMs = PATIENCE_MS } = options;
-  const key = task.encryption === undefined ? undefined : await keyFrom(task.encryption);
+  const key = task.encryption && (await keyFrom(task.encryption));
   const sources = await openSources(task.source, options.pingIntervalMs);
   try {
     const object = await backUp(task, { store, sources, key, board, signal, clock, log, patienceMs });
@@ -118,13 +143,4 @@ async function performBackup(
   } finally {
     sources.close();
   }
-}
-
-async function keyFrom({ keyFile, keyID }: Encryption): Promise<EncryptionKey> {
-  const content = await readFile(keyFile).catch((thrown: Error) => {
-    throw new AgentError("BadKey", `the key cannot be read: ${thrown.message}`, { cause: thrown });
-  });
-  const key = readKey(content, keyFile);
-  if (keyID === undefined || key.id === keyID) return key;
-  throw new AgentError("BadKey", `${keyFile} holds the key ${key.id}; it must be the key ${keyID}`);
 }

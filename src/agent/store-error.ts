@@ -6,7 +6,7 @@ const REASONS: Readonly<Record<StoreReason, FailureReason>> = {
   WrongCredentials: "WrongCredentials",
   AccessDenied: "AccessDenied",
   NoSuchBucket: "NoSuchBucket",
-  NoSuchObject: "Internal", // Nothing is read before it was seen to be there.
+  NoSuchObject: "NoSuchObject", // Deleted just now: nothing is read before it was seen to be there.
   ObjectExists: "ObjectExists",
   NoSpace: "NoSpace",
   Unreachable: "StoreUnreachable",

@@ -1,10 +1,22 @@
 import { en } from "zod/locales";
 import * as z from "zod/mini";
+import { WORK_DIR_PREFIX } from "./task.ts";
 
 z.config(en()); // the words for what is wrong with a value
 
 const word = z.string().check(z.minLength(1));
 const path = z.string().check(z.startsWith("/"));
+/** Normal, so that one below another is seen to be. */
+const directory = z.string().check(
+  z.regex(/^(\/[^/]+)+$/),
+  z.refine((text) => !/\/\.{1,2}(\/|$)/.test(text), "is not a normal path"),
+);
+const workDir = directory.check(
+  z.refine(
+    (text) => text.slice(text.lastIndexOf("/") + 1).startsWith(WORK_DIR_PREFIX),
+    `must have a name that begins with ${WORK_DIR_PREFIX}`,
+  ),
+);
 const url = z.url({ protocol: /^https?$/ });
 const endpoint = z.optional(url);
 const destination = z.discriminatedUnion("store", [
@@ -58,9 +70,20 @@ export const taskSchema = z.discriminatedUnion("kind", [
         sha256: z.optional(z.string().check(z.regex(/^[0-9a-f]{64}$/))),
       }),
     ),
-    workDir: path,
+    workDir,
     roomBytes: z.optional(z.int().check(z.nonnegative())),
   }),
-  z.strictObject({ kind: z.literal("finish"), workDir: path, restored: path, dataDir: path, restoreUID: word }),
-  z.strictObject({ kind: z.literal("verify"), endpoint: url, workDir: path }),
+  z
+    .strictObject({ kind: z.literal("finish"), workDir, restored: directory, dataDir: directory, restoreUID: word })
+    .check(
+      z.refine(({ workDir, restored }) => restored.startsWith(`${workDir}/`), {
+        path: ["restored"],
+        error: "must be below workDir, which is deleted in the end",
+      }),
+      z.refine(({ workDir, dataDir }) => !`${dataDir}/`.startsWith(`${workDir}/`), {
+        path: ["dataDir"],
+        error: "must not be below workDir, which is deleted in the end",
+      }),
+    ),
+  z.strictObject({ kind: z.literal("verify"), endpoint: url, workDir }),
 ]);

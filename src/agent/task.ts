@@ -70,7 +70,7 @@ export interface FetchTask {
   /** An object that is not encrypted is refused then, since somebody may have put it there instead of one that is. */
   readonly encryption?: Encryption;
   readonly expect?: ExpectedSnapshot;
-  /** Below the data volume; what is in it is deleted first. */
+  /** On the data volume; its name begins with WORK_DIR_PREFIX, since what is in it is deleted first. */
   readonly workDir: string;
   /** How many bytes must be free beyond the snapshot itself. Undefined: its size, since `etcdutl` makes a second copy. */
   readonly roomBytes?: number;
@@ -83,6 +83,9 @@ export interface ExpectedSnapshot {
   /** Of the snapshot as etcd sent it, in hexadecimal. */
   readonly sha256?: string;
 }
+
+/** Example: `/var/lib/etcd/.restore-0a1b2c3d` */
+export const WORK_DIR_PREFIX = ".restore-";
 
 /** Below FetchTask.workDir. */
 export const SNAPSHOT_FILE = "snapshot.db";

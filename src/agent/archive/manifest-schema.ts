@@ -33,6 +33,8 @@ export const manifestSchema = z.object({
   /** Of the EtcdBackup. */
   backupName: z.string(),
   backupUID: z.string().check(z.minLength(1)),
+  /** Whether users and roles were switched on; missing where the member would not tell. The snapshot itself has the last word. */
+  authEnabled: z.optional(z.boolean()),
   /** Which attempt at this backup wrote the object; the object's metadata says the same. */
   attempt: z.string().check(z.minLength(1)),
 });

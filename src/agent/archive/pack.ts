@@ -59,11 +59,16 @@ export class PackedSnapshot {
  * The snapshot in an object, as etcd sent it. Nobody may use it before its end has come: only then everything is known to be right.
  * @param source the bytes of the object
  * @param expected what the manifest says
+ * @param snapshot tells afterwards what came
  * @throws AgentError SnapshotCorrupt when it is not what was stored, BadKey when the key is not the one it was encrypted with
  */
-export async function* unpacked(source: Bytes, packing: Packing, expected: Measures): AsyncGenerator<Uint8Array, void> {
+export async function* unpacked(
+  source: Bytes,
+  packing: Packing,
+  expected: Measures,
+  snapshot = new SnapshotCheck(),
+): AsyncGenerator<Uint8Array, void> {
   const stored = new Tally();
-  const snapshot = new SnapshotCheck();
   let bytes: Bytes = stored.pass(atMost(source, expected.storedBytes));
   if (packing.key !== undefined) bytes = decrypted(bytes, packing.key);
   if (packing.compression === "Zstd") bytes = decompressed(bytes);

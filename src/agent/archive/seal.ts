@@ -55,6 +55,11 @@ export async function* decrypted(source: Bytes, key: EncryptionKey): AsyncGenera
   }
 }
 
+/** Whether an object that begins like this is one of ours. */
+export function isEncrypted(beginning: Buffer): boolean {
+  return beginning.subarray(0, MAGIC.length).equals(MAGIC);
+}
+
 function decryptedChunk(bytes: Buffer, fileKey: Uint8Array, header: Buffer, nonce: Buffer): Buffer {
   const chunk = nonce.readUInt32BE(NONCE.counterAt);
   if (bytes.length < TAG_BYTES) throw corrupt(`it is cut off in chunk ${chunk}`);
@@ -81,7 +86,7 @@ function headerFor(key: EncryptionKey): Buffer {
 
 function checkHeader(header: Buffer, last: boolean, key: EncryptionKey): void {
   if (last) throw corrupt(`it ends after ${header.length} bytes, in its header or right behind it`);
-  if (!header.subarray(0, MAGIC.length).equals(MAGIC)) throw corrupt("it does not begin like an encrypted snapshot");
+  if (!isEncrypted(header)) throw corrupt("it does not begin like an encrypted snapshot");
   const chunkBytes = header.readUInt32BE(AT.chunkBytes);
   if (chunkBytes !== CHUNK_BYTES)
     throw corrupt(`its chunks are said to have ${chunkBytes} bytes; it must be ${CHUNK_BYTES}`);

@@ -11,6 +11,14 @@ const WINDOW_LOG = 21;
 /** 8 MiB: the most that a reader holds for us. Frames of other tools may ask for more when they were made with `--long`. */
 const MAX_WINDOW_LOG = 23;
 
+/** RFC 8878, 3.1.1; no database begins like this. */
+const MAGIC = 0xfd2fb528;
+
+/** Whether a file that begins like this is a zstd frame. */
+export function isCompressed(beginning: Buffer): boolean {
+  return beginning.length >= 4 && beginning.readUInt32LE() === MAGIC;
+}
+
 /** One zstd frame with a checksum, as `zstd -d` reads it. */
 export function compressed(source: Bytes): AsyncGenerator<Uint8Array, void> {
   const params = {

@@ -1,0 +1,14 @@
+import { readFile } from "node:fs/promises";
+import { AgentError } from "../error.ts";
+import type { Encryption } from "../task.ts";
+import { type EncryptionKey, readKey } from "./key.ts";
+
+/** @throws AgentError BadKey when it is not there, no key, or another one than is meant */
+export async function keyFrom({ keyFile, keyID }: Encryption): Promise<EncryptionKey> {
+  const content = await readFile(keyFile).catch((thrown: Error) => {
+    throw new AgentError("BadKey", `the key cannot be read: ${thrown.message}`, { cause: thrown });
+  });
+  const key = readKey(content, keyFile);
+  if (keyID === undefined || key.id === keyID) return key;
+  throw new AgentError("BadKey", `${keyFile} holds the key ${key.id}; it must be the key ${keyID}`);
+}

@@ -1,0 +1,46 @@
+import type { StoredObject } from "#objectstore/store.ts";
+import type { Manifest } from "../archive/manifest.ts";
+import type { SnapshotFacts } from "../bbolt/snapshot-facts.ts";
+import { AgentError } from "../error.ts";
+import type { ExpectedSnapshot } from "../task.ts";
+
+/** Before the first byte: whether it can be the right one at all. @throws AgentError SnapshotCorrupt, AuthEnabled */
+export function checkManifest(manifest: Manifest, object: StoredObject, expect: ExpectedSnapshot = {}): void {
+  const { key, storedBytes, backupUID, sha256, authEnabled } = manifest;
+  if (object.bytes !== storedBytes) {
+    throw corrupt(`${key} has ${object.bytes} bytes, and its manifest says ${storedBytes}`);
+  }
+  if (expect.backupUID !== undefined && backupUID !== expect.backupUID) {
+    throw corrupt(`${key} is of the backup with uid ${backupUID}; it must be that of ${expect.backupUID}`);
+  }
+  if (expect.sha256 !== undefined && sha256 !== expect.sha256) throw otherSHA256(key, sha256, expect.sha256);
+  if (authEnabled === true) throw authIsEnabled(key);
+}
+
+/** When it is all there: whether it is what was said. @throws AgentError SnapshotCorrupt, AuthEnabled */
+export function checkExpected(
+  expect: ExpectedSnapshot = {},
+  manifest: Manifest | undefined,
+  { key, sha256, revision, authEnabled }: SnapshotFacts & { readonly key: string; readonly sha256: string },
+): void {
+  if (expect.sha256 !== undefined && sha256 !== expect.sha256) throw otherSHA256(key, sha256, expect.sha256);
+  if (manifest !== undefined && revision < BigInt(manifest.revision)) {
+    throw corrupt(`${key} ends at revision ${revision}, and its manifest says that it holds ${manifest.revision}`);
+  }
+  if (authEnabled) throw authIsEnabled(key);
+}
+
+function otherSHA256(key: string, is: string, expected: string): AgentError {
+  return corrupt(`${key} is another snapshot: its SHA-256 is ${is}; it must be ${expected}`);
+}
+
+function authIsEnabled(key: string): AgentError {
+  return new AgentError(
+    "AuthEnabled",
+    `in ${key} users and roles are switched on, so its members would refuse the operator. Restore it by hand with etcdutl, run \`etcdctl auth disable\`, take a backup of that, and restore from it`,
+  );
+}
+
+function corrupt(message: string): AgentError {
+  return new AgentError("SnapshotCorrupt", message);
+}

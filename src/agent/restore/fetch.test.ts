@@ -1,0 +1,274 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { zstdCompressSync } from "node:zlib";
+import { afterAll, beforeEach, describe, test } from "vitest";
+import { silentLog } from "#base/log.ts";
+import { etcdSnapshot } from "#kit/bbolt.ts";
+import { MemoryStore } from "#kit/memory-store.ts";
+import { StoreError } from "#objectstore/error.ts";
+import { readKey } from "../archive/key.ts";
+import { type Manifest, manifestText } from "../archive/manifest.ts";
+import { PackedSnapshot, type Packing } from "../archive/pack.ts";
+import { asAgentError } from "../copy.ts";
+import { ProgressBoard } from "../progress.ts";
+import type { ExpectedSnapshot, FetchTask } from "../task.ts";
+import { fetchSnapshot } from "./fetch.ts";
+
+const KEY = "backups/db.db";
+const MANIFEST = `${KEY}.manifest.json`;
+const key = readKey(Buffer.alloc(32, 7), "the file");
+const otherKey = readKey(Buffer.alloc(32, 8), "the file");
+const snapshot = etcdSnapshot({ revisions: [2, 3, 9] });
+const sha256 = createHash("sha256").update(snapshot).digest("hex");
+
+const home = mkdtempSync(join(tmpdir(), "fetch-test-"));
+afterAll(() => rmSync(home, { recursive: true }));
+const workDir = join(home, ".restore-uid");
+beforeEach(() => rmSync(workDir, { recursive: true, force: true }));
+
+const task: FetchTask = { kind: "fetch", from: { store: "volume", path: "/" }, key: KEY, workDir };
+const PLAIN: Packing = { compression: "None", key: undefined };
+const SEALED: Packing = { compression: "Zstd", key };
+
+async function* once(bytes: Buffer) {
+  yield await Promise.resolve(bytes);
+}
+
+async function packed(bytes: Buffer, packing: Packing) {
+  const pack = new PackedSnapshot(packing);
+  const parts: Uint8Array[] = [];
+  for await (const part of pack.pass(once(bytes))) parts.push(part);
+  return { object: Buffer.concat(parts), measures: pack.measures() };
+}
+
+/** A store with a backup in it. */
+async function stored(packing: Packing, options: { bytes?: Buffer; manifest?: Partial<Manifest> } = {}) {
+  const { object, measures } = await packed(options.bytes ?? snapshot, packing);
+  const store = new MemoryStore();
+  store.objects.set(KEY, { bytes: object, metadata: {} });
+  const manifest: Manifest = {
+    formatVersion: 1,
+    key: KEY,
+    ...measures,
+    revision: "8",
+    cluster: { namespace: "default", name: "db", uid: "of-db", id: "cdf" },
+    memberID: "8e",
+    etcdVersion: "3.6.16",
+    startedAt: "2026-11-22T11:00:00.000Z",
+    completedAt: "2026-11-22T11:00:02.000Z",
+    compression: packing.compression,
+    ...(packing.key === undefined ? {} : { encryption: { algorithm: "AES-256-GCM-STREAM", keyID: packing.key.id } }),
+    backupName: "daily",
+    backupUID: "of-daily",
+    attempt: "first",
+    ...options.manifest,
+  };
+  store.objects.set(MANIFEST, { bytes: Buffer.from(manifestText(manifest)), metadata: {} });
+  return store;
+}
+
+function run(
+  store: MemoryStore,
+  change: Partial<FetchTask> = {},
+  secret?: typeof key,
+  signal = new AbortController().signal,
+) {
+  const board = new ProgressBoard(0);
+  return fetchSnapshot({ ...task, ...change }, { store, key: secret, board, signal, log: silentLog });
+}
+
+/** And nothing is left. */
+async function refusal(...args: Parameters<typeof run>): Promise<string> {
+  const thrown = await run(...args).then(
+    () => assert.fail("it went well"),
+    (thrown: unknown) => asAgentError(thrown),
+  );
+  assert.deepEqual(readdirSync(home), [], "nothing is left");
+  return `${thrown.reason}: ${thrown.message}`;
+}
+
+describe("a snapshot is fetched", () => {
+  test.each([
+    ["as etcd sent it", PLAIN],
+    ["compressed", { compression: "Zstd", key: undefined }],
+    ["encrypted", { compression: "None", key }],
+    ["compressed and encrypted", SEALED],
+  ] as const)("%s", async (_name, packing) => {
+    const fetched = await run(await stored(packing), {}, packing.key);
+    assert.deepEqual(fetched, {
+      key: KEY,
+      bytes: snapshot.length,
+      sha256,
+      revision: "9",
+      etcdVersion: "3.6.16",
+      clusterID: "cdf",
+      clusterUID: "of-db",
+      backupUID: "of-daily",
+      hasManifest: true,
+    });
+    assert.deepEqual(readdirSync(workDir), ["snapshot.db"]);
+    assert.ok(readFileSync(join(workDir, "snapshot.db")).equals(snapshot));
+  });
+
+  test.each([
+    ["as etcd sent it", PLAIN, snapshot],
+    ["compressed by zstd", PLAIN, zstdCompressSync(snapshot)],
+    ["encrypted by us", SEALED, undefined],
+  ] as const)("without a manifest, %s", async (_name, packing, bytes) => {
+    const store = new MemoryStore();
+    store.objects.set(KEY, { bytes: bytes ?? (await packed(snapshot, packing)).object, metadata: {} });
+    const fetched = await run(store, { expect: { sha256 } }, packing.key);
+    assert.deepEqual(fetched, {
+      key: KEY,
+      bytes: snapshot.length,
+      sha256,
+      revision: "9",
+      etcdVersion: "3.6.0",
+      hasManifest: false,
+    });
+    assert.ok(readFileSync(join(workDir, "snapshot.db")).equals(snapshot));
+  });
+
+  test("when a former attempt was killed, whose rest is deleted", async () => {
+    mkdirSync(join(workDir, "data/member/snap"), { recursive: true });
+    writeFileSync(join(workDir, "snapshot.db.part"), "half");
+    await run(await stored(PLAIN));
+    assert.deepEqual(readdirSync(workDir), ["snapshot.db"]);
+  });
+
+  test("that is the one that was meant", async () => {
+    await run(await stored(PLAIN), { expect: { backupUID: "of-daily", sha256 } });
+  });
+});
+
+describe("refused by name, with nothing left, is", () => {
+  test("what is not there", async () => {
+    assert.match(await refusal(new MemoryStore()), /^NoSuchObject: there is no object backups\/db\.db$/);
+    const store = await stored(PLAIN);
+    store.objects.delete(KEY);
+    assert.match(await refusal(store), /^NoSuchObject: .*only its manifest is there/);
+  });
+
+  test("a backup that is not the one that was meant", async () => {
+    const other = "0".repeat(64);
+    const meant = (expect: ExpectedSnapshot) => ({ expect });
+    assert.match(
+      await refusal(await stored(PLAIN), meant({ backupUID: "x" })),
+      /^SnapshotCorrupt: .* uid of-daily; .* of x$/,
+    );
+    assert.match(await refusal(await stored(PLAIN), meant({ sha256: other })), /^SnapshotCorrupt: .*another snapshot/);
+    const store = await stored(PLAIN);
+    store.objects.delete(MANIFEST);
+    assert.match(await refusal(store, meant({ backupUID: "of-daily" })), /^NoSuchObject: .* has no manifest/);
+    assert.match(
+      await refusal(store, meant({ backupUID: "of-daily", sha256: other })),
+      /^SnapshotCorrupt: .*another snapshot/,
+    );
+    await run(store, meant({ backupUID: "of-daily", sha256 }));
+  });
+
+  test("a manifest of another object, or none, or one of a snapshot that held more", async () => {
+    assert.match(
+      await refusal(await stored(PLAIN, { manifest: { key: "x.db" } })),
+      /^SnapshotCorrupt: .*another object, x\.db/,
+    );
+    const store = await stored(PLAIN);
+    store.objects.set(MANIFEST, { bytes: Buffer.from("{"), metadata: {} });
+    assert.match(await refusal(store), /^SnapshotCorrupt: .* is no JSON/);
+    const ahead = await stored(PLAIN, { manifest: { revision: "10" } });
+    assert.match(await refusal(ahead), /^SnapshotCorrupt: .* ends at revision 9, .* holds 10$/);
+  });
+
+  test.each([
+    ["as etcd sent it", PLAIN],
+    ["compressed", { compression: "Zstd", key: undefined }],
+    ["compressed and encrypted", SEALED],
+  ] as const)("one byte changed anywhere, or cut off: %s", async (_name, packing) => {
+    const { bytes } = (await stored(packing)).objects.get(KEY)!;
+    const wrongs: Buffer[] = [];
+    for (const at of [0, 5, 30, 60, bytes.length >> 1, bytes.length - 33, bytes.length - 1]) {
+      const wrong = Buffer.from(bytes);
+      wrong[at]! ^= 1;
+      wrongs.push(wrong);
+    }
+    for (const length of [0, 10, bytes.length >> 1, bytes.length - 512, bytes.length - 1]) {
+      wrongs.push(bytes.subarray(0, length));
+    }
+    for (const wrong of wrongs) {
+      const store = await stored(packing);
+      store.objects.set(KEY, { bytes: wrong, metadata: {} });
+      assert.match(await refusal(store, {}, packing.key), /^SnapshotCorrupt: |^BadKey: /);
+      store.objects.delete(MANIFEST);
+      // Of a zstd frame there are bits on which nothing depends, and then the snapshot is the right one.
+      const alone = await run(store, {}, packing.key).catch(() => undefined);
+      assert.ok(alone === undefined || (packing.compression === "Zstd" && packing.key === undefined));
+      assert.equal(alone?.sha256 ?? sha256, sha256);
+      assert.deepEqual(readdirSync(home), alone === undefined ? [] : [".restore-uid"]);
+      rmSync(workDir, { recursive: true, force: true });
+    }
+  });
+
+  test("a key that does not fit, before anything is read", async () => {
+    const sealed = await stored(SEALED);
+    assert.match(await refusal(sealed), new RegExp(`^BadKey: .*with the key ${key.id}, and no key is given`));
+    assert.match(
+      await refusal(sealed, {}, otherKey),
+      new RegExp(`^BadKey: .*${key.id}, and the key at hand is ${otherKey.id}`),
+    );
+    const plain = await stored(PLAIN);
+    assert.match(await refusal(plain, {}, key), /^BadKey: .*is not encrypted, and a key is given/);
+    for (const { calls } of [sealed, plain]) assert.ok(!calls.includes(`get ${KEY}`));
+  });
+
+  test("a key that does not fit, where there is no manifest", async () => {
+    const [sealed, plain] = await Promise.all([stored(SEALED), stored(PLAIN)]);
+    for (const store of [sealed, plain]) store.objects.delete(MANIFEST);
+    assert.match(await refusal(sealed), /^BadKey: .*it is encrypted, and no key is given/);
+    assert.match(await refusal(sealed, {}, otherKey), /^BadKey: .*with the key/);
+    assert.match(await refusal(plain, {}, key), /^BadKey: .*is not encrypted, and a key is given/);
+  });
+
+  test("auth that is switched on, by the manifest's word before anything is read, and by the snapshot's", async () => {
+    const bytes = etcdSnapshot({ revisions: [2, 3, 9], authEnabled: true });
+    const told = await stored(PLAIN, { bytes, manifest: { authEnabled: true } });
+    assert.match(
+      await refusal(told),
+      /^AuthEnabled: in backups\/db\.db users and roles are switched on.*etcdctl auth disable/,
+    );
+    assert.ok(!told.calls.includes(`get ${KEY}`));
+    assert.match(await refusal(await stored(PLAIN, { bytes, manifest: { authEnabled: false } })), /^AuthEnabled: /);
+    const alone = await stored(PLAIN, { bytes });
+    alone.objects.delete(MANIFEST);
+    assert.match(await refusal(alone), /^AuthEnabled: /);
+  });
+
+  test("a snapshot for which there is no room", async () => {
+    const roomBytes = 2 ** 60;
+    const store = await stored(PLAIN);
+    const words = new RegExp(
+      `^NoSpace: the volume of ${workDir} has \\d+ bytes free; it takes ${roomBytes + snapshot.length}: ${snapshot.length} for the snapshot`,
+    );
+    assert.match(await refusal(store, { roomBytes }), words);
+    assert.ok(!store.calls.includes(`get ${KEY}`));
+  });
+
+  test("whatever the store refuses, and being told to stop", async () => {
+    const store = await stored(PLAIN);
+    store.before = (call) => {
+      if (call === `get ${KEY}`) throw new StoreError("AccessDenied", "you may not");
+    };
+    assert.equal(await refusal(store), "AccessDenied: you may not");
+    const stop = new AbortController();
+    store.before = () => stop.abort();
+    assert.match(await refusal(store, {}, undefined, stop.signal), /^Stopped: /);
+  });
+
+  test("a place that is not there", async () => {
+    const away = join(home, "away", ".restore-uid");
+    assert.match(await refusal(await stored(PLAIN), { workDir: away }), /^Internal: .*away\/\.restore-uid: ENOENT/);
+    assert.ok(!existsSync(join(home, "away")));
+  });
+});

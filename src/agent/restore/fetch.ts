@@ -1,0 +1,129 @@
+import { type FileHandle, open, rename } from "node:fs/promises";
+import { join } from "node:path";
+import type { Log } from "#base/log.ts";
+import type { ObjectStore, StoredObject } from "#objectstore/store.ts";
+import type { Bytes } from "../archive/bytes.ts";
+import { SnapshotCheck } from "../archive/integrity.ts";
+import type { EncryptionKey } from "../archive/key.ts";
+import { type Manifest, manifestKeyOf } from "../archive/manifest.ts";
+import { unpacked } from "../archive/pack.ts";
+import { refusalOf, unpackedByLooks } from "../archive/unknown.ts";
+import { factsOf, type SnapshotFacts } from "../bbolt/snapshot-facts.ts";
+import { asAgentError } from "../copy.ts";
+import { AgentError } from "../error.ts";
+import type { ProgressBoard } from "../progress.ts";
+import type { FetchedSnapshot } from "../report.ts";
+import { readStored } from "../stored.ts";
+import { type FetchTask, SNAPSHOT_FILE } from "../task.ts";
+import { checkExpected, checkManifest } from "./expected.ts";
+import { makeWorkDir, onDisk, Room, removeWorkDir } from "./work-dir.ts";
+
+export interface FetchParts {
+  readonly store: ObjectStore;
+  /** Undefined: the snapshot must not be encrypted. */
+  readonly key: EncryptionKey | undefined;
+  readonly board: ProgressBoard;
+  readonly signal: AbortSignal;
+  readonly log: Log;
+}
+
+/** A snapshot that lies at a key, and what is known of it before its first byte. */
+interface Found {
+  readonly object: StoredObject;
+  readonly manifest: Manifest | undefined;
+}
+
+/** What was written. */
+interface Written {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** Brings the snapshot to the work directory. @throws AgentError; then the directory is not there */
+export async function fetchSnapshot(task: FetchTask, parts: FetchParts): Promise<FetchedSnapshot> {
+  const { board, log } = parts;
+  await makeWorkDir(task.workDir);
+  try {
+    const found = await find(task, parts);
+    const room = await Room.on(task.workDir, task.roomBytes);
+    room.check(found.manifest?.bytes ?? found.object.bytes);
+    board.phase = "Copying";
+    board.bytesExpected = found.manifest?.bytes ?? found.object.bytes;
+    const part = join(task.workDir, `${SNAPSHOT_FILE}.part`);
+    const written = await write(task, found, part, room, parts);
+    board.phase = "Finishing";
+    const facts = await factsOf(part);
+    checkExpected(task.expect, found.manifest, { key: task.key, ...written, ...facts });
+    const fetched = { key: task.key, ...written, revision: facts.revision.toString(), ...originOf(found, facts) };
+    // Only the kubelet's next container reads it, on this very node: who loses the node begins anew.
+    await onDisk(part, () => rename(part, join(task.workDir, SNAPSHOT_FILE)));
+    board.phase = "Done";
+    return fetched;
+  } catch (thrown) {
+    await removeWorkDir(task.workDir).catch((left: Error) => {
+      log.warn({ error: left.message }, "the work directory is left");
+    });
+    throw asAgentError(thrown);
+  }
+}
+
+async function find({ key, expect }: FetchTask, { store, key: secret, signal, log }: FetchParts): Promise<Found> {
+  const { object, manifest } = await readStored(store, key, signal);
+  if (object === undefined) {
+    const rest = manifest === undefined ? "" : "; only its manifest is there";
+    throw new AgentError("NoSuchObject", `there is no object ${key}${rest}`);
+  }
+  if (manifest !== undefined) checkManifest(manifest, object, expect);
+  else if (expect?.backupUID !== undefined && expect.sha256 === undefined) {
+    throw new AgentError(
+      "NoSuchObject",
+      `${key} has no manifest ${manifestKeyOf(key)}: nobody knows whether it is that of the backup`,
+    );
+  } else log.info({ object: key }, "it has no manifest: whether it is whole is told by etcd's own checksum alone");
+  const refusal = manifest && refusalOf(manifest.encryption !== undefined, secret, manifest.encryption?.keyID);
+  if (refusal !== undefined) throw refusal;
+  return { object, manifest };
+}
+
+async function write(
+  task: FetchTask,
+  { manifest }: Found,
+  path: string,
+  room: Room,
+  parts: FetchParts,
+): Promise<Written> {
+  const { store, key, board, signal } = parts;
+  const source = store.get(task.key, { signal });
+  const check = new SnapshotCheck();
+  const bytes: Bytes =
+    manifest === undefined
+      ? unpackedByLooks(source, key, check)
+      : unpacked(source, { compression: manifest.compression, key }, manifest, check);
+  const file = await onDisk(path, () => open(path, "wx", 0o600));
+  try {
+    for await (const chunk of bytes) {
+      room.check(board.bytesRead + chunk.length);
+      board.bytesRead += chunk.length;
+      await onDisk(path, () => writeAll(file, chunk));
+      board.bytesStored = board.bytesRead;
+    }
+  } finally {
+    await file.close();
+  }
+  return { bytes: check.bytes, sha256: check.sha256 };
+}
+
+async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
+  for (let written = 0; written < chunk.length; ) {
+    written += (await file.write(chunk, written)).bytesWritten;
+  }
+}
+
+function originOf({ manifest }: Found, facts: SnapshotFacts) {
+  if (manifest === undefined) {
+    return { ...(facts.clusterVersion === undefined ? {} : { etcdVersion: facts.clusterVersion }), hasManifest: false };
+  }
+  const { etcdVersion, cluster, backupUID } = manifest;
+  const clusterUID = cluster.uid === undefined ? {} : { clusterUID: cluster.uid };
+  return { etcdVersion, clusterID: cluster.id, ...clusterUID, backupUID, hasManifest: true };
+}

@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { factsOf } from "#agent/bbolt/snapshot-facts.ts";
+import type { AgentReport } from "#agent/report.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import { backupTask, etcdTool, load, TestVolume, urlOf } from "#kit/backup.ts";
+import {
+  ETCD_VERSIONS,
+  type EtcdMember,
+  neverAborted,
+  planEtcd,
+  type RunningEtcd,
+  startEtcd,
+  untilLed,
+} from "#kit/etcd.ts";
+import { BUMP, etcdutlRestore, fetchTask, finishTask, runTask } from "#kit/restore.ts";
+
+const options = { signal: neverAborted };
+
+function fetched(report: AgentReport) {
+  assert.ok(report.ok && report.kind === "fetch", JSON.stringify(report));
+  return report.snapshot;
+}
+
+describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
+  let etcd: RunningEtcd;
+  let volume: TestVolume;
+  let revision: number;
+  beforeAll(async () => {
+    etcd = await startEtcd({ version, members: 1 });
+    volume = new TestVolume();
+    await load(etcd, 4);
+    // Enough that the tree has branches, with keys that were changed, deleted and compacted.
+    const { endpoint } = etcd.members[0]!;
+    for (let n = 0; n < 500; n++) await etcd.client.put(endpoint, `many/${n % 400}`, `value ${n}`, options);
+    revision = await etcd.client.put(endpoint, "last", "yes", options);
+    await ctl("del", "last");
+    revision++;
+  });
+  afterAll(async () => {
+    volume[Symbol.dispose]();
+    await etcd.stop();
+  });
+
+  const ctl = async (...args: string[]) =>
+    await etcdTool(version, "etcdctl", `--endpoints=${urlOf(etcd.members[0]!)}`, ...args);
+  /** Values of a megabyte are compared apart: etcdctl would print them. */
+  const everything = async (client: EtcdClient, member: EtcdMember) => {
+    const read = async (...args: string[]) =>
+      await etcdTool(version, "etcdctl", `--endpoints=${urlOf(member)}`, "get", ...args);
+    const big = await client.get(member.endpoint, "big/3", options);
+    return [
+      await read("", "--prefix", "--keys-only"),
+      await read("many/", "--prefix"),
+      big?.value.length,
+      big?.modRevision,
+    ];
+  };
+  const save = async (name: string, ...args: string[]) => {
+    const path = join(volume.path, name);
+    await ctl(...args, "snapshot", "save", path);
+    return path;
+  };
+
+  test.each([
+    ["encrypted, with its manifest", true],
+    ["as some other tool has saved it", false],
+  ])("has everything, %s, on three members with one revision", async (_name, isOurs) => {
+    const keyFile = join(volume.path, ".key");
+    writeFileSync(keyFile, randomBytes(32));
+    const key = isOurs ? "ours.db" : "theirs.db";
+    const backup = backupTask(volume, [urlOf(etcd.members[0]!)], { key, compression: "Zstd", encryption: { keyFile } });
+    if (isOurs) assert.ok((await runTask(backup, volume)).ok);
+    else await save(key);
+
+    const restored = await planEtcd({ version, members: 3 });
+    try {
+      const { initialCluster } = restored;
+      for (const member of restored.members) {
+        const { dir } = member.plan;
+        const task = fetchTask(volume, key, dirname(dir), isOurs ? { encryption: { keyFile } } : {});
+        const snapshot = fetched(await runTask(task, volume));
+        assert.equal(snapshot.revision, String(revision));
+        assert.equal(snapshot.hasManifest, isOurs);
+        assert.equal(snapshot.backupUID, isOurs ? backup.backupUID : undefined);
+        assert.equal(snapshot.etcdVersion, isOurs ? version : version.replace(/\d+$/, "0"));
+        await etcdutlRestore(version, task, member, initialCluster);
+        const finish = finishTask(task, dir);
+        const done = { ok: true, kind: "finish", revision: String(revision + BUMP) } as const;
+        assert.deepEqual(await runTask(finish, volume), { ...done, moved: true });
+        assert.deepEqual(await runTask(finish, volume), { ...done, moved: false });
+        assert.ok(!existsSync(task.workDir));
+      }
+      await Promise.all(restored.members.map((member) => member.start({ initialCluster, state: "existing" })));
+      await Promise.all(restored.members.map((member) => untilLed(restored.client, member)));
+      for (const member of restored.members) {
+        assert.deepEqual(await everything(restored.client, member), await everything(etcd.client, etcd.members[0]!));
+      }
+      const { endpoint } = restored.members[0]!;
+      assert.equal(await restored.client.put(endpoint, "next", "yes", options), revision + BUMP + 1);
+      // The members have started, and a pod of the same Job that is late does no harm.
+      const [first] = restored.members;
+      const late = await runTask(finishTask(fetchTask(volume, key, dirname(first!.plan.dir)), first!.plan.dir), volume);
+      assert.ok(late.ok && late.kind === "finish" && !late.moved);
+      assert.ok(!/restored\.json/.test(first!.log), "etcd has no word on the marker");
+    } finally {
+      await restored.stop();
+    }
+  });
+
+  test("does not begin into data that is not its own", async () => {
+    const dir = join(volume.path, ".in-use");
+    const task = fetchTask(volume, "in-use.db", dir);
+    mkdirSync(dir);
+    await save("in-use.db");
+    for (const restoreUID of ["first", "second"]) {
+      fetched(await runTask(task, volume));
+      await etcdutlRestore(version, task, etcd.members[0]!, etcd.initialCluster);
+      const report = await runTask(finishTask(task, join(dir, "data"), { restoreUID }), volume);
+      if (restoreUID === "first") assert.ok(report.ok);
+      else assert.ok(!report.ok && report.reason === "DataExists" && /uid first/.test(report.message));
+    }
+  });
+
+  test("tells the revision of a compaction that is newer than every key", async () => {
+    const { endpoint } = etcd.members[0]!;
+    await etcd.client.put(endpoint, "gone", "soon", options);
+    await ctl("del", "gone");
+    const last = (await etcd.client.put(endpoint, "gone", "soon", options)) + 1;
+    await ctl("del", "gone");
+    await ctl("compact", String(last), "--physical");
+    assert.equal((await factsOf(await save("compacted.db"))).revision, BigInt(last));
+    const after = await etcd.client.put(endpoint, "after", "that", options);
+    assert.equal(after, last + 1);
+  });
+
+  test("is refused while users and roles are switched on, and taken when they are off again", async () => {
+    assert.equal((await factsOf(await save("never.db"))).authEnabled, false);
+    for (const args of [
+      ["user", "add", "root:secret"],
+      ["user", "grant-role", "root", "root"],
+      ["auth", "enable"],
+    ])
+      await ctl(...args);
+    const asRoot = "--user=root:secret";
+    await save("on.db", asRoot);
+    await ctl(asRoot, "auth", "disable");
+    await save("off.db");
+    const dir = join(volume.path, ".auth");
+    mkdirSync(dir);
+    const on = await runTask(fetchTask(volume, "on.db", dir), volume);
+    assert.ok(!on.ok && on.reason === "AuthEnabled" && /etcdctl auth disable/.test(on.message), JSON.stringify(on));
+    assert.deepEqual(readdirSync(dir), []);
+    fetched(await runTask(fetchTask(volume, "off.db", dir), volume));
+  });
+});
