@@ -22,6 +22,8 @@ export function lackOfSource({ backup, cluster }: BackupSnapshot): Lack | undefi
     return { reason: "ClusterNotFormed", message: `EtcdCluster ${clusterName} has not formed yet` };
   const available = conditions.find(({ type }) => type === "Available");
   if (available?.status === "True" || available?.reason === "NoSpaceAlarm") return undefined;
+  // The operator fails to look after the cluster, which may be well: the agent finds out.
+  if (available?.reason === "InternalError") return undefined;
   if (available?.reason === "Forming")
     return { reason: "ClusterNotFormed", message: `EtcdCluster ${clusterName} has not formed yet` };
   const why = available === undefined ? "nothing is known of it yet" : available.message;

@@ -403,6 +403,11 @@ describe("without a Job", () => {
     ],
     ["is corrupt", { cluster: available({ conditions: [isAvailable("False", "CorruptionAlarm")] }) }, "NoQuorum"],
     [
+      "the operator fails to look after, which may be well",
+      { cluster: available({ conditions: [isAvailable("Unknown", "InternalError")] }) },
+      "BackingUp",
+    ],
+    [
       "is full, which can be read",
       { cluster: available({ conditions: [isAvailable("False", "NoSpaceAlarm")] }) },
       "BackingUp",

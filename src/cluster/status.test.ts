@@ -801,14 +801,22 @@ test("cluster status: the same look gives the same status, so that nothing is wr
 });
 
 test("cluster status: that looks fail is said beside what is known, and of a cluster of which nothing is", () => {
-  const live = { ...settled.cluster, status: statusOf(settled) };
+  const waiting = {
+    ...settled.cluster,
+    metadata: { ...settled.cluster.metadata, annotations: { "etcd.improbable.io/paused": "true" } },
+  };
+  const live = { ...waiting, status: statusOf({ ...settled, cluster: waiting }) };
   const failing = failingStatus(live, "it fails", NOW);
   const said = { reason: "InternalError", message: "it fails" };
   const stands = { type: "Progressing", status: "False", ...said };
   const unknown = { type: "Ready", status: "Unknown", ...said };
+  const ofThePresent = ["Available", "Degraded", "UpToDate"].map((type) => ({ ...unknown, type }));
   expect(failing.members).toEqual(live.status.members);
   expect(failing.conditions).toHaveLength(live.status.conditions!.length);
-  for (const each of [stands, unknown])
+  const paused = live.status.conditions!.find(({ type }) => type === "Paused");
+  expect(paused).toBeDefined();
+  expect(failing.conditions).toContainEqual(paused);
+  for (const each of [stands, unknown, ...ofThePresent])
     expect(failing.conditions).toContainEqual(expect.objectContaining({ ...each, observedGeneration: 1 }));
   const { generation: _, ...metadata } = settled.cluster.metadata;
   const at = { observedGeneration: 0, lastTransitionTime: "1970-01-01T00:00:00Z" };

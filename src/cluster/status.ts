@@ -60,6 +60,9 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
   };
 }
 
+/** Questions about the present, which only a look can answer. That of Ready is answered in any case. */
+const OF_THE_PRESENT: readonly string[] = ["Available", "Degraded", "UpToDate"] satisfies ConditionType[];
+
 /**
  * The status as it is, and that no look at the cluster comes to its end: nothing is done then, and whether all is well nobody knows. The next
  * look that does says something else.
@@ -67,9 +70,12 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
 export function failingStatus({ metadata, status }: EtcdCluster, because: string, nowMs: number): EtcdClusterStatus {
   const verdict = { reason: "InternalError", message: because, observedGeneration: metadata.generation ?? 0 } as const;
   const now = rfc3339(nowMs);
-  const standstill = { type: "Progressing", status: "False", ...verdict } as const;
-  const known = withCondition(status?.conditions ?? [], standstill, now);
-  return { ...status, conditions: withCondition(known, { type: "Ready", status: "Unknown", ...verdict }, now) };
+  const before = status?.conditions ?? [];
+  const told = before.map(({ type }) => type).filter((type) => OF_THE_PRESENT.includes(type));
+  const unknown = ["Ready", ...told].map((type) => ({ type, status: "Unknown" as const, ...verdict }));
+  const standstill = { type: "Progressing", status: "False" as const, ...verdict };
+  const conditions = [standstill, ...unknown].reduce((all, each) => withCondition(all, each, now), before);
+  return { ...status, conditions };
 }
 
 /** Whether the status is not worth a write yet: a cluster that is seconds old is being formed, as it says already. */
