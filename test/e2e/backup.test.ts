@@ -1,18 +1,14 @@
-import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { promisify } from "node:util";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
-import { mainBinary } from "#dev/components.ts";
 import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { Load } from "#kit/load.ts";
+import { restored, UserBackups } from "#kit/user-backups.ts";
 import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/versitygw.ts";
 
 // A backup as people handle it: an EtcdBackup, a Job with the operator's own image, and an object that etcd's own tools restore.
@@ -21,12 +17,14 @@ const KEYS = Array.from({ length: 8 }, (_, n) => `known-${n}`);
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
+let backups: UserBackups;
 
 beforeAll(async () => {
   namespace = await testNamespace("backup");
   cluster = new UserCluster(namespace.name);
+  backups = new UserBackups(cluster);
   await cluster.create({ replicas: 3 });
-  await apply({
+  await backups.apply({
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
     metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
@@ -38,28 +36,6 @@ afterAll(async () => {
   await namespace[Symbol.asyncDispose]();
 });
 
-async function apply(manifest: { metadata: object } & Record<string, unknown>): Promise<void> {
-  const object = { ...manifest, metadata: { ...manifest.metadata, namespace: namespace.name } };
-  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
-}
-
-async function backUp(name: string, spec: object, version = "v1beta1"): Promise<void> {
-  await apply({ apiVersion: `etcd.improbable.io/${version}`, kind: "EtcdBackup", metadata: { name }, spec });
-}
-
-async function read(name: string): Promise<EtcdBackup> {
-  return await cluster.json<EtcdBackup>("get", "etcdbackup", name);
-}
-
-/** Waits until the backup has ended so. */
-async function until(name: string, phase: "Completed" | "Failed", deadlineMs = 120_000): Promise<EtcdBackup> {
-  return await eventually(async () => {
-    const backup = await read(name);
-    if (backup.status?.phase !== phase) throw new Error(`${name} is not ${phase}: ${JSON.stringify(backup.status)}`);
-    return backup;
-  }, deadlineMs);
-}
-
 /** The folder of the machine that holds the claim's data. */
 async function folderOf(claim: string): Promise<string> {
   const { spec } = await cluster.json<{ spec: { volumeName: string } }>("get", "pvc", claim);
@@ -69,46 +45,6 @@ async function folderOf(claim: string): Promise<string> {
   const found = nodes.find((folder) => existsSync(folder));
   if (found === undefined) throw new Error(`no node holds ${spec.volumeName}`);
   return found;
-}
-
-const run = promisify(execFile);
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
-  return port;
-}
-
-/** Restores the snapshot with etcd's own tools into a member of one, and reads these keys from it. */
-async function restored(file: string, keys: readonly string[]): Promise<Record<string, string>> {
-  const bin = dirname(mainBinary(`etcd-${DEFAULT_VERSION}` as never));
-  const folder = mkdtempSync(join(tmpdir(), "restored-"));
-  const data = join(folder, "data");
-  try {
-    await run(join(bin, "etcdutl"), ["snapshot", "restore", file, "--data-dir", data]);
-    const [client, peer] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}`);
-    const flags = [`--data-dir=${data}`, `--listen-client-urls=${client}`, `--advertise-client-urls=${client}`, `--listen-peer-urls=${peer}`, "--log-level=error"]; // biome-ignore format: a list
-    const etcd = spawn(join(bin, "etcd"), flags, { stdio: "ignore" });
-    const ended = new Promise((done) => etcd.once("close", done));
-    try {
-      return Object.fromEntries(
-        await Promise.all(
-          keys.map(async (key) => {
-            const args = [`--endpoints=${client}`, "get", key, "--print-value-only"];
-            const { stdout } = await eventually(() => run(join(bin, "etcdctl"), args), 30_000);
-            return [key, stdout.trim()] as const;
-          }),
-        ),
-      );
-    } finally {
-      etcd.kill("SIGKILL");
-      await ended;
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
 }
 
 const volume = { volume: { claimName: "backups", path: "nightly" } };
@@ -122,8 +58,8 @@ describe("a backup to a volume", () => {
     ).header;
     await using load = new Load(namespace.name, "my-etcd");
     await load.untilServed();
-    await backUp("nightly", { source, destination: volume, objectPolicy: "Delete" });
-    const { status, metadata, spec } = await until("nightly", "Completed");
+    await backups.backUp("nightly", { source, destination: volume, objectPolicy: "Delete" });
+    const { status, metadata, spec } = await backups.until("nightly", "Completed");
     expect(spec.resources).toEqual({ requests: { cpu: "200m", memory: "160Mi" }, limits: { memory: "256Mi" } });
     expect(metadata.finalizers).toEqual(["etcdbackup.etcd.improbable.io/object-cleanup"]);
     expect(status).toMatchObject({
@@ -155,34 +91,34 @@ describe("a backup to a volume", () => {
       .split("\n")
       .map((line) => line.split(/\s+/));
     expect(lines[0]).toEqual(["NAME", "PHASE", "SOURCE", "BYTES", "REVISION", "AGE"]);
-    const { object } = (await read("nightly")).status ?? {};
+    const { object } = (await backups.read("nightly")).status ?? {};
     expect(lines[1]?.slice(0, 5)).toEqual(["nightly", "Completed", "my-etcd", String(object?.bytes), object?.revision]);
   });
 
   test("is not made a second time when its Job is deleted", async () => {
     await cluster.kubectl("delete", "job", "nightly");
-    const { status } = await read("nightly");
-    await backUp("other", { source, destination: volume, compression: "Zstd" });
-    await until("other", "Completed");
-    expect((await read("nightly")).status).toEqual(status);
+    const { status } = await backups.read("nightly");
+    await backups.backUp("other", { source, destination: volume, compression: "Zstd" });
+    await backups.until("other", "Completed");
+    expect((await backups.read("nightly")).status).toEqual(status);
     expect(await cluster.kubectl("get", "jobs", "-o", "name")).toBe("job.batch/other\n");
   });
 
   test("takes its object along, if it was asked to", async () => {
-    const { status } = await read("nightly");
+    const { status } = await backups.read("nightly");
     const file = join(await folderOf("backups"), status?.objectKey ?? "");
     expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([true, true]);
     await cluster.kubectl("delete", "etcdbackup", "nightly", "--timeout=90s");
     expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([false, false]);
-    const kept = (await read("other")).status?.objectKey ?? "";
+    const kept = (await backups.read("other")).status?.objectKey ?? "";
     await cluster.kubectl("delete", "etcdbackup", "other", "--timeout=30s");
     expect(existsSync(join(await folderOf("backups"), kept))).toBe(true);
   });
 
   test("waits for a Secret, says which, and goes on when it is there", async () => {
-    await backUp("locked", { source, destination: volume, encryption: { keySecret: { name: "backup-key" } } });
+    await backups.backUp("locked", { source, destination: volume, encryption: { keySecret: { name: "backup-key" } } });
     const waiting = await eventually(async () => {
-      const { status } = await read("locked");
+      const { status } = await backups.read("locked");
       const complete = status?.conditions?.find(({ type }) => type === "Complete");
       if (complete?.reason !== "SecretMissing") throw new Error(`it says ${JSON.stringify(complete)}`);
       return complete;
@@ -195,11 +131,19 @@ describe("a backup to a volume", () => {
       "backup-key",
       `--from-literal=key=${"0123456789abcdef".repeat(4)}`,
     );
-    const { status } = await until("locked", "Completed", 200_000);
+    const { status } = await backups.until("locked", "Completed", 200_000);
     expect(status?.object).toMatchObject({ encrypted: true });
     const file = join(await folderOf("backups"), status?.objectKey ?? "");
     expect(readFileSync(file).subarray(0, 8).toString()).toBe("ECOSNAP1");
   });
+});
+
+test("a backup whose Secret was never there has stored nothing, and goes when it is deleted", async () => {
+  const destination = { s3: { bucket: "b", credentials: { secretName: "nobody" } } };
+  await backups.backUp("nothing", { source, destination, objectPolicy: "Delete" });
+  await backups.untilReason("nothing", "Complete", "SecretMissing");
+  expect((await backups.read("nothing")).status).toMatchObject({ jobName: "nothing", nothingStored: true });
+  await cluster.kubectl("delete", "etcdbackup", "nothing", "--timeout=60s");
 });
 
 describe("a backup to S3", () => {
@@ -227,21 +171,21 @@ describe("a backup to S3", () => {
 
   test("stores the object with the credentials of a Secret, compressed, and takes it along", async () => {
     const destination = { s3: { ...s3, credentials: { secretName: "s3" } } };
-    await backUp("remote", { source, destination, compression: "Zstd", objectPolicy: "Delete" });
-    const { status } = await until("remote", "Completed");
+    await backups.backUp("remote", { source, destination, compression: "Zstd", objectPolicy: "Delete" });
+    const { status } = await backups.until("remote", "Completed");
     const file = join(store.root, "backups", status?.objectKey ?? "");
     const stored = readFileSync(file);
     expect(stored.length).toBe(status?.object?.storedBytes);
     const content = zstdDecompressSync(stored);
     expect(createHash("sha256").update(content).digest("hex")).toBe(status?.object?.sha256);
-    expect(JSON.stringify(await read("remote"))).not.toContain(S3_ACCESS.secret);
+    expect(JSON.stringify(await backups.read("remote"))).not.toContain(S3_ACCESS.secret);
     await cluster.kubectl("delete", "etcdbackup", "remote", "--timeout=90s");
     expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([false, false]);
   });
 
   test("fails at once with a wrong key, and names the Secret", async () => {
-    await backUp("mistaken", { source, destination: { s3: { ...s3, credentials: { secretName: "wrong" } } } });
-    const { status } = await until("mistaken", "Failed", 60_000);
+    await backups.backUp("mistaken", { source, destination: { s3: { ...s3, credentials: { secretName: "wrong" } } } });
+    const { status } = await backups.until("mistaken", "Failed", 60_000);
     const failed = status?.conditions?.find(({ type }) => type === "Failed");
     expect(failed).toMatchObject({ reason: "WrongCredentials", message: expect.stringContaining("(Secret wrong)") });
     const pods = await cluster.kubectl("get", "pods", "-l", "etcd.improbable.io/backup-name=mistaken", "-o", "name");
@@ -263,8 +207,8 @@ describe("a backup to S3", () => {
       source: { clusterURL: "http://my-etcd:2379" },
       destination: { objectURLTemplate: `s3://backups/{{ .Namespace }}/{{ .Name }}.db?${query}` },
     };
-    await backUp("slide", spec, "v1alpha1");
-    const { status } = await until("slide", "Completed");
+    await backups.backUp("slide", spec, "v1alpha1");
+    const { status } = await backups.until("slide", "Completed");
     const file = join(store.root, "backups", namespace.name, "slide.db");
     expect(readFileSync(file).length).toBe(status?.object?.bytes);
     expect(await restored(file, KEYS.slice(0, 2))).toEqual({
@@ -277,8 +221,8 @@ describe("a backup to S3", () => {
     const query = `endpoint=10.88.1.1:${store.port}&disableSSL=true&s3ForcePathStyle=true&region=us-east-1`;
     const objectURLTemplate = `s3://nowhere/{{ .Namespace }}/{{ .Name }}-{{ .UID }}.db?${query}`;
     const spec = { source: { clusterURL: "http://my-etcd:2379" }, destination: { objectURLTemplate } };
-    await backUp("old", spec, "v1alpha1");
-    const { status, metadata } = await until("old", "Failed", 60_000);
+    await backups.backUp("old", spec, "v1alpha1");
+    const { status, metadata } = await backups.until("old", "Failed", 60_000);
     expect(status?.objectURL).toContain(`s3://nowhere/${namespace.name}/old-${metadata.uid}.db?`);
     expect(status?.conditions).toMatchObject([{ type: "Complete" }, { type: "Failed", reason: "NoSuchBucket" }]);
     const alpha = await cluster.json<EtcdBackup>("get", "etcdbackups.v1alpha1.etcd.improbable.io", "old");
@@ -309,19 +253,19 @@ test("a backup that a quota refuses says so", async () => {
 });
 
 test("a cluster that is not there is waited for, and a claim of a member is no destination", async () => {
-  await backUp("early", { source: { clusterName: "nobody" }, destination: volume });
+  await backups.backUp("early", { source: { clusterName: "nobody" }, destination: volume });
   await eventually(async () => {
-    const { status } = await read("early");
+    const { status } = await backups.read("early");
     expect(status?.conditions).toMatchObject([{ reason: "ClusterNotFound" }, { reason: "ClusterNotFound" }]);
     expect(status?.phase).toBe("BackingUp");
   });
-  await backUp("unlabelled", { source, destination: { volume: { claimName: "nothing" } } });
+  await backups.backUp("unlabelled", { source, destination: { volume: { claimName: "nothing" } } });
   await eventually(async () => {
-    const { status } = await read("unlabelled");
+    const { status } = await backups.read("unlabelled");
     expect(status?.conditions).toMatchObject([{ reason: "ClaimNotAllowed" }, { reason: "ClaimNotAllowed" }]);
   });
-  await backUp("wrong", { source, destination: { volume: { claimName: "my-etcd-0" } } });
-  const { status } = await until("wrong", "Failed");
+  await backups.backUp("wrong", { source, destination: { volume: { claimName: "my-etcd-0" } } });
+  const { status } = await backups.until("wrong", "Failed");
   expect(status?.conditions).toMatchObject([
     {},
     { reason: "SpecRefused", message: expect.stringContaining("it must be another claim") },

@@ -81,7 +81,7 @@ describe("a backup in mid-stream", () => {
   }
 
   async function heldAt(isEnough: Parameters<typeof startHoldingProxy>[1]): Promise<HoldingProxy> {
-    const proxy = await startHoldingProxy(store.port, isEnough);
+    const proxy = await startHoldingProxy(() => store.port, isEnough);
     onTestFinished(() => proxy.stop());
     return proxy;
   }

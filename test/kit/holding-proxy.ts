@@ -10,17 +10,22 @@ export interface HoldingProxy {
   stop(): Promise<void>;
 }
 
-/** @param isEnough asked before each piece goes to the server: the bytes of all connections before it, and the piece */
+/**
+ * @param targetPort of the server on loopback, asked for each connection
+ * @param isEnough asked before each piece goes to the server: the bytes of all connections before it, and the piece
+ * @param host where it listens; by default nobody but this machine reaches it
+ */
 export async function startHoldingProxy(
-  targetPort: number,
+  targetPort: () => number,
   isEnough: (bytesBefore: number, piece: Buffer) => boolean,
+  host = "127.0.0.1",
 ): Promise<HoldingProxy> {
   const { promise: held, resolve: hold } = Promise.withResolvers<void>();
   const { promise: resumed, resolve: resume } = Promise.withResolvers<void>();
   const sockets = new Set<Socket>();
   let [bytes, isHeld] = [0, false];
   const server = createServer((near) => {
-    const far = connect(targetPort, "127.0.0.1");
+    const far = connect(targetPort(), "127.0.0.1");
     const forward = async () => {
       for await (const piece of near as AsyncIterable<Buffer>) {
         isHeld ||= isEnough(bytes, piece);
@@ -39,7 +44,7 @@ export async function startHoldingProxy(
     forward().catch(() => far.destroy()); // Whoever broke it off hears nothing more.
     far.pipe(near);
   });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  await new Promise<void>((done) => server.listen(0, host, done));
   return {
     port: (server.address() as { port: number }).port,
     held,

@@ -1,0 +1,88 @@
+import { execFile, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import { mainBinary } from "#dev/components.ts";
+import { eventually, kubectl, type UserCluster } from "#kit/e2e.ts";
+import { freePort } from "#kit/store-server.ts";
+
+/** Backups in the namespace of a cluster as a user handles them: with kubectl. */
+export class UserBackups {
+  readonly #cluster: UserCluster;
+
+  constructor(cluster: UserCluster) {
+    this.#cluster = cluster;
+  }
+
+  async apply(manifest: { metadata: object } & Record<string, unknown>): Promise<void> {
+    const { namespace } = this.#cluster;
+    const object = { ...manifest, metadata: { ...manifest.metadata, namespace } };
+    await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
+  }
+
+  async secret(name: string, files: Readonly<Record<string, string>>): Promise<void> {
+    await this.apply({ apiVersion: "v1", kind: "Secret", metadata: { name }, stringData: files });
+  }
+
+  async backUp(name: string, spec: object, version = "v1beta1"): Promise<void> {
+    await this.apply({ apiVersion: `etcd.improbable.io/${version}`, kind: "EtcdBackup", metadata: { name }, spec });
+  }
+
+  async read(name: string): Promise<EtcdBackup> {
+    return await this.#cluster.json<EtcdBackup>("get", "etcdbackup", name);
+  }
+
+  /** Waits until the backup has ended so. */
+  async until(name: string, phase: "Completed" | "Failed", deadlineMs = 120_000): Promise<EtcdBackup> {
+    return await eventually(async () => {
+      const backup = await this.read(name);
+      if (backup.status?.phase !== phase) throw new Error(`${name} is not ${phase}: ${JSON.stringify(backup.status)}`);
+      return backup;
+    }, deadlineMs);
+  }
+
+  /** Waits until the condition says so. @returns its message */
+  async untilReason(name: string, type: "Complete" | "Failed", reason: string, deadlineMs = 60_000): Promise<string> {
+    return await eventually(async () => {
+      const { status } = await this.read(name);
+      const condition = status?.conditions?.find((each) => each.type === type);
+      if (condition?.reason === reason) return condition.message;
+      throw new Error(`${type} of ${name} is ${JSON.stringify(condition)}`);
+    }, deadlineMs);
+  }
+}
+
+const run = promisify(execFile);
+
+/** Restores the snapshot with etcd's own tools into a member of one, and reads these keys from it. */
+export async function restored(file: string, keys: readonly string[]): Promise<Record<string, string>> {
+  const bin = dirname(mainBinary(`etcd-${DEFAULT_VERSION}` as never));
+  const folder = mkdtempSync(join(tmpdir(), "restored-"));
+  const data = join(folder, "data");
+  try {
+    await run(join(bin, "etcdutl"), ["snapshot", "restore", file, "--data-dir", data]);
+    const [client, peer] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}`);
+    const flags = [`--data-dir=${data}`, `--listen-client-urls=${client}`, `--advertise-client-urls=${client}`, `--listen-peer-urls=${peer}`, "--log-level=error"]; // biome-ignore format: a list
+    const etcd = spawn(join(bin, "etcd"), flags, { stdio: "ignore" });
+    const ended = new Promise((done) => etcd.once("close", done));
+    try {
+      return Object.fromEntries(
+        await Promise.all(
+          keys.map(async (key) => {
+            const args = [`--endpoints=${client}`, "get", key, "--print-value-only"];
+            const { stdout } = await eventually(() => run(join(bin, "etcdctl"), args), 30_000);
+            return [key, stdout.trim()] as const;
+          }),
+        ),
+      );
+    } finally {
+      etcd.kill("SIGKILL");
+      await ended;
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

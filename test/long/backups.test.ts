@@ -1,0 +1,331 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BlobServiceClient, StorageSharedKeyCredential } from "@azure/storage-blob";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
+import { CLIENT_PORT } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import { systemClock } from "#base/clock.ts";
+import { ensureAzurite } from "#dev/azurite.ts";
+import { ensureComponents } from "#dev/components.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
+import { TransportPool } from "#etcd/transport.ts";
+import { flagFiles, newAuthority } from "#kit/authority.ts";
+import { AZURE_ACCESS, startAzurite } from "#kit/azurite.ts";
+import { etcdTool } from "#kit/backup.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { planEtcd, until as untilSo } from "#kit/etcd.ts";
+import { startFakeGCS, startTokenServer, workloadIdentity } from "#kit/fake-gcs.ts";
+import { startGCSSessions } from "#kit/gcs-sessions.ts";
+import { type HoldingProxy, startHoldingProxy } from "#kit/holding-proxy.ts";
+import { killEtcd } from "#kit/load-accidents.ts";
+import { killOperator } from "#kit/loaded-cluster.ts";
+import { peakUntilEnd, processesOf } from "#kit/pod-process.ts";
+import { credentialsDir, removeTemporaryDirs, temporaryDir } from "#kit/store-server.ts";
+import { restored, UserBackups } from "#kit/user-backups.ts";
+import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/versitygw.ts";
+import type { Pod } from "#kube/kinds.ts";
+import type { StoreLocation } from "#objectstore/location.ts";
+import { openStore } from "#objectstore/open.ts";
+
+// Backups of a cluster in Kubernetes to every kind of store, of an etcd of somebody else, of a gigabyte, and what becomes of one when
+// somebody is killed in the middle of it.
+
+/** This machine, as pods see it: the first node's gateway. */
+const HERE = "10.88.1.1";
+/** More than lies between a member and a store that stands still, and more than one part. */
+const MEGABYTES = 40;
+/** Within the snapshot, and after its first part. */
+const MID_STREAM = 12_000_000;
+const KEYS = ["known-0", "known-1"];
+const EXPECTED = { "known-0": "value of known-0", "known-1": "value of known-1" };
+const source = { clusterName: "my-etcd" };
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+let backups: UserBackups;
+let s3: Versitygw;
+
+beforeAll(async () => {
+  await ensureComponents(["versitygw", "fake-gcs-server"], (_sentence, work) => work(() => undefined));
+  await ensureAzurite((_sentence, work) => work(() => undefined));
+  namespace = await testNamespace("backups");
+  cluster = new UserCluster(namespace.name);
+  backups = new UserBackups(cluster);
+  await cluster.create({ replicas: 3 });
+  s3 = await startVersitygw();
+  s3.bucket("backups");
+  await backups.secret("s3", { AWS_ACCESS_KEY_ID: S3_ACCESS.id, AWS_SECRET_ACCESS_KEY: S3_ACCESS.secret });
+  await cluster.untilReady(180_000);
+  for (const key of KEYS) await cluster.put("my-etcd-0", key, `value of ${key}`);
+  await fill(cluster, MEGABYTES);
+});
+afterAll(async () => {
+  await s3?.stop();
+  removeTemporaryDirs();
+  await namespace?.[Symbol.asyncDispose]();
+});
+
+/** Puts values of a megabyte each, through the first member. */
+async function fill({ name }: UserCluster, megabytes: number): Promise<void> {
+  const { status } = await cluster.json<Pod>("get", "pod", await cluster.podOf(`${name}-0`));
+  const pool = new TransportPool(systemClock);
+  const client = new GrpcClient({ pool, clock: systemClock });
+  const endpoint = { address: `${status?.podIP}:${CLIENT_PORT}` };
+  const value = "a value of the test, ".repeat(1_000_000 / 21);
+  for (let n = 0; n < megabytes; n++) {
+    const options = { signal: AbortSignal.timeout(30_000), deadlineMs: 30_000 };
+    await client.put(endpoint, `big/${n}`, `${value}${n}`, options);
+  }
+  pool.closeAll();
+}
+
+/** A way from pods to a server on loopback, that is held when this says so. */
+async function wayTo(port: () => number, isEnough: Parameters<typeof startHoldingProxy>[1] = () => false) {
+  const way = await startHoldingProxy(port, isEnough, "0.0.0.0");
+  onTestFinished(() => way.stop());
+  return way;
+}
+
+/** What is stored is what the status says, and etcd's own tools make a cluster of it. */
+async function expectStored(location: StoreLocation, credentials: Record<string, string>, { status }: EtcdBackup) {
+  const store = await openStore(location, { credentialsDir: credentialsDir(credentials) });
+  const parts: Uint8Array[] = [];
+  for await (const part of store.get(status?.objectKey ?? "", { signal: AbortSignal.timeout(60_000) }))
+    parts.push(part);
+  await store.close();
+  const content = Buffer.concat(parts);
+  expect(createHash("sha256").update(content).digest("hex")).toBe(status?.object?.sha256);
+  const file = join(temporaryDir("snapshot"), "snapshot.db");
+  writeFileSync(file, content);
+  expect(await restored(file, KEYS)).toEqual(EXPECTED);
+}
+
+describe("the object is whole", () => {
+  test("in Google Cloud Storage, with a workload identity", async () => {
+    const [fake, tokens] = await Promise.all([startFakeGCS(), startTokenServer("known")]);
+    const server = await startGCSSessions(fake.port);
+    onTestFinished(async () => void (await Promise.all([server.stop(), fake.stop(), tokens.stop()])));
+    const here = `http://127.0.0.1:${server.port}`;
+    await fetch(`${here}/storage/v1/b`, { method: "POST", body: JSON.stringify({ name: "backups" }) });
+    const [toStore, toTokens] = [await wayTo(() => server.port), await wayTo(() => Number(new URL(tokens.url).port))];
+    // The token of the identity is a part of the one file of the Secret.
+    const identity = (url: string, file: string) => {
+      const credentials = JSON.parse(workloadIdentity(url, file)) as object;
+      const format = { type: "json", subject_token_field_name: "subject" };
+      return JSON.stringify({ ...credentials, subject: "known", credential_source: { file, format } });
+    };
+    const tokenURL = `http://${HERE}:${toTokens.port}${new URL(tokens.url).pathname}`;
+    await backups.secret("gcs", {
+      "credentials.json": identity(tokenURL, "/run/agent/credentials/credentials.json"),
+    });
+    const gcs = { bucket: "backups", endpoint: `http://${HERE}:${toStore.port}`, credentials: { secretName: "gcs" } };
+    await backups.backUp("to-google", { source, destination: { gcs } });
+    const backup = await backups.until("to-google", "Completed");
+    const folder = credentialsDir({ subject: JSON.stringify({ subject: "known" }) });
+    const ours = { "credentials.json": identity(tokens.url, join(folder, "subject")) };
+    await expectStored({ store: "gcs", bucket: "backups", endpoint: here }, ours, backup);
+  });
+
+  test("in Azure Blob, with an account's key", async () => {
+    const server = await startAzurite();
+    onTestFinished(() => server.stop());
+    const { account, key } = AZURE_ACCESS;
+    const here = `http://127.0.0.1:${server.port}/${account}`;
+    await new BlobServiceClient(here, new StorageSharedKeyCredential(account, key)).createContainer("backups");
+    const way = await wayTo(() => server.port);
+    await backups.secret("azure", { AZURE_STORAGE_KEY: key });
+    const there = { account, container: "backups", endpoint: `http://${HERE}:${way.port}/${account}` };
+    const azure = { ...there, credentials: { secretName: "azure" } };
+    await backups.backUp("to-azure", { source, destination: { azure } });
+    const backup = await backups.until("to-azure", "Completed");
+    await expectStored({ store: "azure", ...there, endpoint: here }, { AZURE_STORAGE_KEY: key }, backup);
+  });
+
+  test("of an etcd of somebody else, with TLS and a user", async () => {
+    const authority = await newAuthority();
+    const [server, client] = [await authority.issue("etcd.example"), await authority.issue("nobody")];
+    const etcd = await planEtcd({ version: "3.6.16", members: 1 });
+    onTestFinished(() => etcd.stop());
+    const member = etcd.members[0]!;
+    const { clientPort, dir } = member.plan;
+    await member.start({ initialCluster: etcd.initialCluster, state: "new" }, [
+      `--listen-client-urls=https://0.0.0.0:${clientPort}`,
+      `--advertise-client-urls=https://${HERE}:${clientPort}`,
+      "--client-cert-auth",
+      ...flagFiles(`${dir}-tls`, {
+        "trusted-ca-file": authority.pem,
+        "cert-file": server.cert,
+        "key-file": server.key,
+      }),
+    ]);
+    await untilSo("the member is ready", async () => (await member.httpStatus("/health")) === 200);
+    const files = { "ca.crt": authority.pem, "tls.crt": client.cert, "tls.key": client.key };
+    const folder = credentialsDir(files);
+    const flags = [`--cacert=${folder}/ca.crt`, `--cert=${folder}/tls.crt`, `--key=${folder}/tls.key`];
+    const etcdctl = (...args: readonly string[]) =>
+      etcdTool(
+        "3.6.16",
+        "etcdctl",
+        `--endpoints=127.0.0.1:${clientPort}`,
+        ...flags,
+        "--insecure-skip-tls-verify",
+        ...args,
+      );
+    await etcdctl("put", "theirs", "yes");
+    await etcdctl("user", "add", "root:hunter2");
+    await etcdctl("user", "grant-role", "root", "root");
+    await etcdctl("auth", "enable");
+    await backups.secret("their-tls", files);
+    await backups.secret("their-root", { ETCD_USERNAME: "root", ETCD_PASSWORD: "hunter2" });
+    const theirs = {
+      endpoints: [`https://${HERE}:${clientPort}`],
+      tls: { secretName: "their-tls", serverName: "etcd.example" },
+      auth: { secretName: "their-root" },
+    };
+    const way = await wayTo(() => s3.port);
+    await backups.backUp("external", { source: theirs, destination: { s3: s3By(way) } });
+    const { status } = await backups.until("external", "Completed");
+    expect(status?.objectKey).toContain(`/external/${HERE}/`);
+    expect(status?.object?.etcdVersion).toBe("3.6.16");
+    await expectWhole(status);
+    expect(JSON.stringify(await backups.read("external"))).not.toContain("hunter2");
+  });
+});
+
+function s3By({ port }: Pick<HoldingProxy, "port">): object {
+  const endpoint = `http://${HERE}:${port}`;
+  return { bucket: "backups", endpoint, region: "us-east-1", pathStyle: true, credentials: { secretName: "s3" } };
+}
+
+/** Everything is there, and etcd's own tool takes it. */
+async function expectWhole(status: EtcdBackup["status"]): Promise<string> {
+  const file = join(s3.root, "backups", status?.objectKey ?? "");
+  expect([readFileSync(file).length, existsSync(`${file}.manifest.json`)]).toEqual([status?.object?.bytes, true]);
+  await etcdTool(DEFAULT_VERSION as "3.6.16", "etcdutl", "snapshot", "status", file);
+  return file;
+}
+
+describe("in mid-stream", () => {
+  /** A backup that stands still in the middle of its object. */
+  async function held(name: string): Promise<HoldingProxy> {
+    const way = await wayTo(
+      () => s3.port,
+      (bytes) => bytes > MID_STREAM,
+    );
+    await backups.backUp(name, { source, destination: { s3: s3By(way) } });
+    await way.held;
+    await expectNothing(name);
+    return way;
+  }
+
+  /** Nothing is to be seen where the object is to be. */
+  async function expectNothing(name: string): Promise<void> {
+    const { objectKey = "" } = (await backups.read(name)).status ?? {};
+    expect(objectKey).not.toBe("");
+    const file = join(s3.root, "backups", objectKey);
+    expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([false, false]);
+  }
+
+  async function podsOf(name: string): Promise<readonly Pod[]> {
+    return (await cluster.json<{ items: Pod[] }>("get", "pods", "-l", `etcd.improbable.io/backup-name=${name}`)).items;
+  }
+
+  async function expectCompleted(name: string): Promise<EtcdBackup["status"]> {
+    const { status } = await backups.until(name, "Completed");
+    expect(await restored(await expectWhole(status), KEYS)).toEqual(EXPECTED);
+    return status;
+  }
+
+  test("the operator is killed: the agent goes on, and the next operator tells what it stored", async () => {
+    const way = await held("operator");
+    await killOperator();
+    way.resume();
+    await expectCompleted("operator");
+    expect(await podsOf("operator")).toHaveLength(1);
+  });
+
+  test("the agent is killed: another attempt stores the object", async () => {
+    const way = await held("agent");
+    const [pod] = await podsOf("agent");
+    for (const { pid } of processesOf(pod!.metadata.uid)) process.kill(pid, "SIGKILL");
+    await backups.untilReason("agent", "Complete", "Retrying");
+    await expectNothing("agent");
+    way.resume();
+    await expectCompleted("agent");
+  });
+
+  test("its pod is deleted: another one stores the object", async () => {
+    const way = await held("pod");
+    const [pod] = await podsOf("pod");
+    await cluster.kubectl("delete", "pod", pod!.metadata.name, "--grace-period=0", "--force");
+    await eventually(async () =>
+      expect((await podsOf("pod")).map(({ metadata }) => metadata.uid)).not.toContain(pod!.metadata.uid),
+    );
+    await expectNothing("pod");
+    way.resume();
+    await expectCompleted("pod");
+  });
+
+  test("the store is killed: the attempt says so, and one after that stores the object", async () => {
+    const way = await held("store");
+    await s3.stop();
+    way.resume();
+    const why = await backups.untilReason("store", "Complete", "Retrying", 120_000);
+    expect(why).toContain("StoreUnreachable");
+    await expectNothing("store");
+    s3 = await startVersitygw({ root: s3.root });
+    await expectCompleted("store");
+  });
+
+  test("the member that is read is killed: another one is read", async () => {
+    const way = await held("member");
+    const [pod] = await podsOf("member");
+    const log = await cluster.kubectl("logs", pod!.metadata.name);
+    const address = /"address":"(my-etcd-\d)\./.exec(log)?.[1];
+    expect(address).toBeDefined();
+    const member = await cluster.json<Pod>("get", "pod", await cluster.podOf(address!));
+    await killEtcd(member.metadata.uid);
+    way.resume();
+    const status = await expectCompleted("member");
+    const first = (await cluster.get()).status?.members?.find(({ name }) => name === address);
+    expect(status?.object?.memberID).not.toBe(first?.id);
+    expect(await podsOf("member")).toHaveLength(1);
+    await cluster.untilReady();
+  });
+});
+
+test("a gigabyte takes no more memory than a little does", { timeout: 900_000 }, async () => {
+  const large = new UserCluster(namespace.name, "large");
+  await large.create({ replicas: 1 });
+  await large.untilReady();
+  await fill(large, 1_100);
+  const way = await wayTo(() => s3.port);
+  const startedAtMs = performance.now();
+  await backups.backUp("gigabyte", { source: { clusterName: "large" }, destination: { s3: s3By(way) } });
+  const agent = await eventually(async () => {
+    const { items } = await cluster.json<{ items: Pod[] }>(
+      "get",
+      "pods",
+      "-l",
+      "etcd.improbable.io/backup-name=gigabyte",
+    );
+    const [found] = items.flatMap(({ metadata }) => processesOf(metadata.uid));
+    if (found === undefined) throw new Error("the agent does not run yet");
+    return found;
+  });
+  const peak = await peakUntilEnd(agent);
+  const { status } = await backups.until("gigabyte", "Completed", 300_000);
+  const seconds = (performance.now() - startedAtMs) / 1000;
+  const bytes = status?.object?.bytes ?? 0;
+  const megabytes = (count: number) => Math.round(count / 1e6);
+  console.log(
+    `a backup of ${megabytes(bytes)} MB took ${Math.round(seconds)} s; at most ${megabytes(peak.residentBytes)} MB of the agent in memory, ${megabytes(peak.podBytes)} MB of its pod`,
+  );
+  expect(bytes).toBeGreaterThan(1024 ** 3);
+  expect(peak.residentBytes).toBeGreaterThan(0);
+  expect(peak.residentBytes).toBeLessThan(150e6);
+  const file = await expectWhole(status);
+  rmSync(file);
+});
