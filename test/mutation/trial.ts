@@ -8,7 +8,9 @@ import { refused } from "./refused.ts";
 
 // How can a thousand mutations be tried in seconds?
 //   A room and its table tests are bundled once, with every mutation in it, asleep. For each mutation only those tests run that
-//   reach its place, until one fails; what is reached while tests are loaded, such as a constant, is loaded anew.
+//   reach its place, until one fails. When none does, what was reached while tests were loaded, such as a constant, is loaded anew, and any
+//   test may notice. Those that are likely to are asked first: who noticed mutations of the same file, who was written down next to what
+//   reached the place while loading; and the quick ones before the slow ones.
 
 /** What decides, below src/ROOM. */
 const MUTATED = [
@@ -51,6 +53,11 @@ const MUTATED = [
 const PATIENCE = 20;
 const LEAST_DEADLINE_MS = 1_000;
 
+/** So many tests are asked first. */
+const REMEMBERED = 8;
+/** So many are asked that were written down next to what reached a mutation while tests were loaded. */
+const NEAR = 20;
+
 export interface Survivor extends Mutation {
   /** Whether any test reaches it. */
   readonly isReached: boolean;
@@ -91,7 +98,7 @@ export async function trial(root: string, room: string, { part, of }: Part, expe
   const tests = new Tests(await bundled(root, room, texts), expect);
   const isOurs = (id: number): boolean => id % of === part;
   const survivors = mutations.flatMap((mutation, id) =>
-    !isOurs(id) || tests.notice(id) ? [] : [{ ...mutation, isReached: tests.reach(id) }],
+    !isOurs(id) || tests.notice(id, mutation.file) ? [] : [{ ...mutation, isReached: tests.reach(id) }],
   );
   const impossible = refused(root, survivors);
   return {
@@ -108,6 +115,13 @@ class Tests {
   readonly #loaded: ReadonlyMap<string, Body>;
   /** By mutation: the tests that reach it; "" stands for loading them. */
   readonly #reached = new Map<number, Set<string>>();
+  /** By mutation that is reached while tests are loaded: how many tests were written down until then. */
+  readonly #loading = new Map<number, Set<number>>();
+  #writtenDown = 0;
+  /** By test: how long it took without a mutation. */
+  readonly #tookMs = new Map<string, number>();
+  /** By file: the tests that noticed mutations in it, the last one last. */
+  readonly #noticed = new Map<string, string[]>();
   readonly #deadlineMs: number;
   #active = -1;
   #running: string | undefined = "";
@@ -119,7 +133,9 @@ class Tests {
     const loaded = this.#tests();
     for (const [name, body] of loaded) {
       this.#running = name;
+      const started = performance.now();
       body();
+      this.#tookMs.set(name, performance.now() - started);
     }
     this.#running = undefined;
     this.#deadlineMs = Math.max(LEAST_DEADLINE_MS, Math.round((performance.now() - begin) * PATIENCE));
@@ -130,33 +146,65 @@ class Tests {
     return this.#reached.has(id);
   }
 
-  /** Whether a test fails, or cannot be loaded, or does not end. */
-  notice(id: number): boolean {
+  /**
+   * Whether a test fails, or cannot be loaded, or does not end.
+   * @param file that the mutation is in
+   */
+  notice(id: number, file: string): boolean {
     const by = this.#reached.get(id);
     if (by === undefined) return false;
+    if (this.#isNoticed(id, file, this.#inOrder(by, file), () => this.#loaded)) return true;
+    return by.has("") && this.#isNoticed(id, file, this.#inOrder(this.#loaded.keys(), file, id), () => this.#tests());
+  }
+
+  #isNoticed(id: number, file: string, names: readonly string[], tests: () => ReadonlyMap<string, Body>): boolean {
+    let asked: string | undefined;
     Memory.forget();
     this.#active = id;
     shared.attempt = () => {
-      const tests = by.has("") ? this.#tests() : this.#loaded;
-      for (const name of by.has("") ? this.#loaded.keys() : by) tests.get(name)?.();
+      const bodies = tests();
+      for (asked of names) bodies.get(asked)?.();
     };
     try {
       ATTEMPT.runInThisContext({ timeout: this.#deadlineMs });
       return false;
     } catch {
+      if (asked !== undefined) this.#remember(asked, file);
       return true;
     } finally {
       this.#active = -1;
     }
   }
 
+  /**
+   * The likely ones first.
+   * @param id of a mutation for which they are loaded anew
+   */
+  #inOrder(names: Iterable<string>, file: string, id?: number): readonly string[] {
+    const took = (name: string): number => this.#tookMs.get(name) ?? 0;
+    const quick = [...names].sort((a, b) => took(a) - took(b));
+    const all = [...this.#loaded.keys()];
+    const places = id === undefined ? [] : [...(this.#loading.get(id) ?? [])];
+    const near = places.flatMap((place) => all.slice(place, place + NEAR));
+    const may = new Set(quick);
+    const likely = [...(this.#noticed.get(file) ?? []).toReversed(), ...near];
+    return [...new Set([...likely, ...quick])].filter((name) => may.has(name));
+  }
+
+  #remember(test: string, file: string): void {
+    const noticed = (this.#noticed.get(file) ?? []).filter((each) => each !== test);
+    this.#noticed.set(file, [...noticed, test].slice(-REMEMBERED));
+  }
+
   #tests(): ReadonlyMap<string, Body> {
+    this.#writtenDown = 0;
     const tests = new Map<string, Body>();
     const titles: string[] = [];
     const test = (name: string, ...rest: readonly unknown[]) => {
       const title = [...titles, name].join(" ");
       if (typeof rest.at(-1) !== "function" || tests.has(title)) throw new Error(`two tests, or none: ${title}`);
       tests.set(title, rest.at(-1) as Body);
+      this.#writtenDown = tests.size;
     };
     test.each = (rows: readonly unknown[]) => (name: string, body: (...row: readonly unknown[]) => unknown) => {
       for (const [n, row] of rows.entries()) test(`${name} ${n}`, () => body(...(Array.isArray(row) ? row : [row])));
@@ -179,6 +227,7 @@ class Tests {
     if (this.#running !== undefined) {
       const by = this.#reached.get(id) ?? new Set();
       this.#reached.set(id, by.add(this.#running));
+      if (this.#running === "") this.#loading.set(id, (this.#loading.get(id) ?? new Set()).add(this.#writtenDown));
     }
     return id === this.#active;
   }
