@@ -1,5 +1,6 @@
 import { rfc3339 } from "#base/timestamp.ts";
 import { POD_DISRUPTION_BUDGETS, PODS, type Pod, type PodDisruptionBudget } from "#kube/kinds.ts";
+import { isOver } from "./world-containers.ts";
 import { isSelected } from "./world-controllers.ts";
 import { type ListedMember, membersOf } from "./world-disk.ts";
 import type { Process } from "./world-etcd.ts";
@@ -48,7 +49,8 @@ export function drain({ api, random, tell, evicted, nowMs }: PeoplesParts): bool
       .filter(({ metadata, spec }) => spec?.nodeName !== undefined && metadata.deletionTimestamp === undefined),
   );
   if (pod === undefined) return false;
-  const budgets = api.list(POD_DISRUPTION_BUDGETS).filter((budget) => isSelected(budget, pod));
+  // Who has ended already may go at any time.
+  const budgets = isOver(pod) ? [] : api.list(POD_DISRUPTION_BUDGETS).filter((budget) => isSelected(budget, pod));
   if (!budgets.every((budget) => permits(budget, pod, api.list(PODS)))) return false;
   tell(`pod ${pod.metadata.name} is evicted`);
   for (const budget of isReady(pod) ? budgets : [])

@@ -16,13 +16,17 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
   PODS,
+  type Pod,
   REPLICA_SETS,
   type Ref,
   type ReplicaSet,
   type Resource,
   SERVICES,
+  type Service,
 } from "#kube/kinds.ts";
+import { isOver } from "./world-containers.ts";
 import type { Random } from "./world-random.ts";
+import { allocated, poolOf, whyNotService } from "./world-services.ts";
 
 /** Every kind that the world has. */
 export const WORLD_KINDS: readonly AnyResource[] = [
@@ -123,7 +127,8 @@ export class ApiServer {
     this.#admit(actor, resource, "create");
     this.#uids += 1;
     const { status: _, ...rest } = draft as Partial<Anything>;
-    validate(resource, undefined, rest.spec);
+    const spec = filled(resource, rest.spec, undefined, this.version);
+    validate(resource, undefined, spec.spec);
     const isClaim = resource.plural === PERSISTENT_VOLUME_CLAIMS.plural;
     const metadata: ObjectMeta = {
       ...draft.metadata,
@@ -133,7 +138,6 @@ export class ApiServer {
       creationTimestamp: rfc3339(this.#nowMs()),
       ...(isClaim ? { finalizers: [CLAIM_PROTECTION] } : {}),
     };
-    const spec = withAddress(resource, rest.spec, `10.96.${this.#uids >> 8}.${this.#uids & 0xff}`);
     return this.#store(actor, "create", resource, undefined, { ...rest, ...spec, metadata } as KubeObject) as T;
   }
 
@@ -147,8 +151,7 @@ export class ApiServer {
     }
     this.#admit(actor, resource, "replace");
     if (actor === "operator" && this.admission.get(resource.plural) === "undone") return before as KubeObject as T;
-    const old = (before.spec as { clusterIP?: string } | undefined)?.clusterIP;
-    const { spec } = { ...draft, ...withAddress(resource, (draft as Partial<Anything>).spec, old) };
+    const { spec } = filled(resource, (draft as Partial<Anything>).spec, before.spec, this.version);
     validate(resource, before.spec, spec);
     const generation = (before.metadata.generation ?? 0) + (isDeepStrictEqual(spec, before.spec) ? 0 : 1);
     const { uid, creationTimestamp, deletionTimestamp } = before.metadata;
@@ -199,8 +202,9 @@ export class ApiServer {
     this.#require(resource, before, options.preconditions ?? {});
     const { metadata } = before;
     const finalizers = [...(metadata.finalizers ?? []), ...(options.isForeground === true ? [FOREGROUND] : [])];
+    // CheckGracefulDelete in pkg/registry/core/pod/strategy.go
     const runs =
-      resource.plural === PODS.plural && (before as { spec?: { nodeName?: string } }).spec?.nodeName !== undefined;
+      resource.plural === PODS.plural && (before as Pod).spec?.nodeName !== undefined && !isOver(before as Pod);
     if (finalizers.length === 0 && !runs) {
       this.#remove(actor, "delete", resource, before);
     } else if (metadata.deletionTimestamp === undefined) {
@@ -308,6 +312,8 @@ export class ApiServer {
 
 /** What the schemas forbid, as far as the operator could do it. @param before undefined when the object is made */
 function validate(resource: AnyResource, before: unknown, after: unknown): void {
+  const why = resource.plural === SERVICES.plural ? whyNotService(after as object, before as object) : undefined;
+  if (why !== undefined) throw new OperatorError("KubeInvalid", `Service: ${why}`);
   if (isForbidden(resource, before, after))
     throw new OperatorError("KubeInvalid", `${resource.kind}: a rule of its schema forbids this`);
 }
@@ -334,10 +340,10 @@ function fixedIn({ clusterName, storage }: EtcdPeerSpec): object {
 /** The regular expression in the CEL rule of a version. */
 const VERSION = new RegExp(/matches\('(.+)'\)/.exec(JSON.stringify(versionSchema.meta()))?.[1] ?? "no rule");
 
-/** A Service gets an address unless it says which, or None, and keeps it: pkg/registry/core/service/storage/alloc.go. */
-function withAddress({ plural }: AnyResource, spec: unknown, address: string | undefined): { spec?: unknown } {
-  if (plural !== SERVICES.plural || address === undefined) return spec === undefined ? {} : { spec };
-  return { spec: { clusterIP: address, ...(spec as object) } };
+/** @param serial of its own for each write */
+function filled({ plural }: AnyResource, spec: unknown, before: unknown, serial: number): { spec?: unknown } {
+  if (plural !== SERVICES.plural) return spec === undefined ? {} : { spec };
+  return { spec: allocated(spec as Service["spec"], before as Service["spec"], poolOf(serial)) };
 }
 
 function merged(

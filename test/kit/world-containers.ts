@@ -69,6 +69,30 @@ function tagOf(image: string | undefined): string {
   return image?.startsWith("beside.test/") === true ? (image.split(":")[1] ?? "") : "";
 }
 
+/** Whether it has ended for good, and only stays on record: nothing in it is started again. */
+export function isOver({ status }: { readonly status?: { readonly phase?: string } }): boolean {
+  return status?.phase === "Failed";
+}
+
+/**
+ * The last word on a pod that was ended because its node ran short. It keeps the address that it had, which may soon be somebody else's:
+ * `killPod` in pkg/kubelet/eviction/eviction_manager.go, `getPodIPs` in pkg/kubelet/pleg/generic.go.
+ */
+export function evictedStatus({ spec, status }: Pod, now: string): PodStatus {
+  const terminated = { exitCode: 137, reason: "Error" };
+  return {
+    ...(status?.podIP === undefined ? {} : { podIP: status.podIP }),
+    phase: "Failed",
+    reason: "Evicted",
+    message: "The node was low on resource: ephemeral-storage.",
+    conditions: [
+      { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", lastTransitionTime: now },
+      { type: "Ready", status: "False", reason: "PodFailed", lastTransitionTime: now },
+    ],
+    containerStatuses: (spec?.containers ?? []).map(({ name }) => ({ name, ready: false, state: { terminated } })),
+  } as unknown as PodStatus;
+}
+
 /** Whether the node cannot even make the pod's sandbox, since a volume of it is not to be had. */
 export function lacksVolume({ spec }: Pod): boolean {
   return spec?.volumes?.some(({ configMap }) => configMap?.name === NO_CONFIG_MAP) ?? false;

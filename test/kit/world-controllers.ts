@@ -77,7 +77,10 @@ export class KubeControllers {
     });
   }
 
-  /** A claim that was to go goes when no pod uses it, and its volume with everything on it. */
+  /**
+   * A claim that was to go goes when no pod uses it, and its volume with everything on it. A pod that has ended uses it as long as it is on
+   * record: `podUsesPVCForDeletion` in pkg/controller/volume/pvcprotection.
+   */
   releaseClaim(): boolean {
     const pods = this.#api.list(PODS);
     const users = new Set(

@@ -12,7 +12,16 @@ import {
   type ReplicaSet,
 } from "#kube/kinds.ts";
 import type { ApiServer } from "./world-api.ts";
-import { isHeldUp, lacksVolume, MOST_CPUS, podStatus, whyItCannotStart, whyItEnded } from "./world-containers.ts";
+import {
+  evictedStatus,
+  isHeldUp,
+  isOver,
+  lacksVolume,
+  MOST_CPUS,
+  podStatus,
+  whyItCannotStart,
+  whyItEnded,
+} from "./world-containers.ts";
 import type { Disk } from "./world-disk.ts";
 import type { Etcd } from "./world-etcd.ts";
 import { flagsOf } from "./world-flags.ts";
@@ -60,6 +69,8 @@ export class Kubelets {
   /** How many claims still get a volume. */
   volumesLeft = Number.POSITIVE_INFINITY;
   readonly #parts: Parts;
+  /** Addresses of what pods run in, by their uids; a pod gets another one after its node has restarted. */
+  readonly #sandboxes = new Map<string, string>();
   /** What the ReplicaSet controller last saw of each: it has a cache too. */
   readonly #seenSets = new Map<string, ReplicaSet>();
 
@@ -84,7 +95,7 @@ export class Kubelets {
       api.list(REPLICA_SETS).filter(({ metadata }) => {
         const seen = this.#seenSets.get(metadata.uid);
         if (seen === undefined || metadata.deletionTimestamp !== undefined) return false;
-        return this.#podsOf(seen).filter(isWanted).length < (seen.spec?.replicas ?? 1);
+        return this.#podsOf(seen).filter((pod) => isWanted(pod) && !isOver(pod)).length < (seen.spec?.replicas ?? 1);
       }),
     );
     const seen = this.#seenSets.get(set?.metadata.uid ?? "");
@@ -190,17 +201,17 @@ export class Kubelets {
   startContainer(): boolean {
     const { etcd, random, tell } = this.#parts;
     const idle = this.#pods().filter(
-      (pod) => pod.metadata.deletionTimestamp === undefined && this.#isOnRunningNode(pod),
+      (pod) => pod.metadata.deletionTimestamp === undefined && !isOver(pod) && this.#isOnRunningNode(pod),
     );
     for (const pod of this.#shuffled(idle.filter(({ metadata }) => !etcd.processes.has(metadata.uid)))) {
       const disk = this.#diskOf(pod);
       if (disk === undefined || disk.heldBy !== undefined) continue;
       if (isHeldUp(pod)) {
-        const sandbox = lacksVolume(pod) ? undefined : (pod.status?.podIP ?? this.#freeAddress());
+        const sandbox = lacksVolume(pod) ? undefined : this.#addressOf(pod);
         if (this.#setStatus(pod, sandbox, undefined)) return true;
         continue;
       }
-      const address = pod.status?.podIP ?? this.#freeAddress();
+      const address = this.#addressOf(pod);
       const broken = whyItCannotStart(pod);
       if (broken !== undefined) {
         if (this.#setStatus(pod, address, broken)) return true;
@@ -222,8 +233,8 @@ export class Kubelets {
     const { etcd } = this.#parts;
     for (const pod of this.#shuffled(this.#pods().filter((each) => this.#isOnRunningNode(each)))) {
       const process = etcd.processes.get(pod.metadata.uid);
-      const podIP = process?.address ?? pod.status?.podIP;
-      if (podIP === undefined || isHeldUp(pod)) continue;
+      const podIP = process?.address ?? this.#sandboxes.get(pod.metadata.uid) ?? pod.status?.podIP;
+      if (podIP === undefined || isOver(pod) || isHeldUp(pod)) continue;
       const why = process === undefined ? (whyItCannotStart(pod) ?? whyItEnded(pod)) : undefined;
       if (this.#setStatus(pod, podIP, why)) return true;
     }
@@ -245,15 +256,32 @@ export class Kubelets {
     return true;
   }
 
+  /** A node runs short of something: its kubelet ends a pod, which stays on record; the ReplicaSet controller makes another one. */
+  evictForWant(): boolean {
+    const { api, etcd, nowMs, tell } = this.#parts;
+    const pod = this.#pick(
+      this.#pods().filter((each) => isWanted(each) && !isOver(each) && this.#isOnRunningNode(each)),
+    );
+    if (pod === undefined) return false;
+    tell(`${pod.spec?.nodeName} runs short, and ends ${pod.metadata.name}`);
+    etcd.stop(pod.metadata.uid);
+    this.#sandboxes.delete(pod.metadata.uid);
+    api.update("kubernetes", PODS, pod, { status: evictedStatus(pod, rfc3339(nowMs())) } as Partial<Pod>);
+    return true;
+  }
+
   /** Stops what runs in a pod; the kubelet starts it again. */
   killContainer(pod: Pod): void {
     this.#parts.etcd.stop(pod.metadata.uid);
   }
 
-  /** Everything on the node stops. Its pods stay on record. */
+  /** Everything on the node stops. Its pods stay on record, with addresses that may be others' by the time they run again. */
   nodeDown(node: WorldNode): void {
     node.isUp = false;
-    for (const pod of this.#pods()) if (pod.spec?.nodeName === node.name) this.killContainer(pod);
+    for (const pod of this.#pods().filter(({ spec }) => spec?.nodeName === node.name)) {
+      this.killContainer(pod);
+      this.#sandboxes.delete(pod.metadata.uid);
+    }
   }
 
   /** The node controller marks the pods of a node that is down: they are made anew elsewhere once they are gone. */
@@ -325,9 +353,15 @@ export class Kubelets {
     return this.nodes.some((node) => isHeard(node) && node.name === pod.spec?.nodeName);
   }
 
+  #addressOf({ metadata }: Pod): string {
+    const address = this.#sandboxes.get(metadata.uid) ?? this.#freeAddress();
+    this.#sandboxes.set(metadata.uid, address);
+    return address;
+  }
+
   #freeAddress(): string {
     const running = [...this.#parts.etcd.processes.values()].map(({ address }) => address);
-    const taken = new Set([...this.#pods().map(({ status }) => status?.podIP), ...running]);
+    const taken = new Set([...this.#pods().map(({ metadata }) => this.#sandboxes.get(metadata.uid)), ...running]);
     const all = Array.from({ length: ADDRESSES + taken.size }, (_, n) => `10.0.0.${n + 1}`);
     return this.#pick(all.filter((address) => !taken.has(address))) ?? "10.0.1.1";
   }

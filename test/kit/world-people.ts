@@ -34,6 +34,7 @@ export const PEOPLES_ACTS = [
   "editReplicas",
   "editVersion",
   "editTemplate",
+  "editClientService",
   "pause",
   "deletePod",
   "forceDeletePod",
@@ -78,6 +79,19 @@ const TEMPLATES: readonly EtcdCluster["spec"]["podTemplate"][] = [
   ...Object.values(NEVER_STARTED),
 ];
 
+const CLOSED = { type: "ClusterIP" } as const;
+/** What people may set `spec.clientService` to. */
+const CLIENT_SERVICES: readonly EtcdCluster["spec"]["clientService"][] = [
+  CLOSED,
+  { type: "NodePort" },
+  { type: "LoadBalancer" },
+  {
+    type: "LoadBalancer",
+    trafficDistribution: "PreferClose",
+    metadata: { annotations: { "example.test/lb": "internal" } },
+  },
+];
+
 const OWNED: readonly AnyResource[] = [SERVICES, POD_DISRUPTION_BUDGETS, ETCD_PEERS, REPLICA_SETS];
 
 /** People with kubectl. Each act says whether there was anything to do. */
@@ -109,6 +123,8 @@ export class People {
           // Now and then people are to restart members.
           updateStrategy: { type: generation % 3 === 2 ? "OnDelete" : "RollingUpdate" },
         }));
+      case "editClientService":
+        return this.#edit((spec) => ({ ...spec, clientService: this.#parts.random.pick(CLIENT_SERVICES) ?? CLOSED }));
       case "pause":
         return this.#pause();
       case "deletePod":
@@ -215,7 +231,7 @@ export class People {
     const after = api.replace("person", ETCD_CLUSTERS, { ...cluster, spec } as Draft<EtcdCluster>);
     if (after !== cluster)
       tell(
-        `a person sets replicas ${spec.replicas}, version ${spec.version}, podTemplate ${JSON.stringify(spec.podTemplate)}, ${spec.updateStrategy.type}`,
+        `a person sets replicas ${spec.replicas}, version ${spec.version}, podTemplate ${JSON.stringify(spec.podTemplate)}, ${spec.updateStrategy.type}, ${spec.clientService.type}`,
       );
     return after !== cluster;
   }

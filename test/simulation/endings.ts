@@ -14,7 +14,7 @@ import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { clusterIdFromHex, hexOf, type MemberId } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
-import { isBrokenBeside } from "#kit/world-containers.ts";
+import { isBrokenBeside, isOver } from "#kit/world-containers.ts";
 import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
 import { isDowngrade, minorOf, mustBeNewerFirst, whyNotThisVersion } from "#kit/world-version.ts";
 import {
@@ -52,7 +52,7 @@ export function wrongEnding(world: World, memory: Memory): string | undefined {
 }
 
 function isRunningPodOf(pod: Pod, set: ReplicaSet): boolean {
-  return controllerOf(pod)?.uid === set.metadata.uid && pod.metadata.deletionTimestamp === undefined;
+  return controllerOf(pod)?.uid === set.metadata.uid && pod.metadata.deletionTimestamp === undefined && !isOver(pod);
 }
 
 function isClaimOf({ metadata }: KubeObject, { spec }: EtcdPeer): boolean {
@@ -139,6 +139,18 @@ class Ending {
       const wrong = isRefused ? this.#tellsOfRefusal() : `its ${what} is missing`;
       if (wrong !== undefined) return wrong;
     }
+    const { metadata, spec } = this.#cluster;
+    const service = this.#find(SERVICES, clientServiceName(metadata.name));
+    const isOwned = service !== undefined && controllerOf(service)?.uid === metadata.uid;
+    const { type } = spec.clientService;
+    // Without labels it is nobody's.
+    if (
+      isOwned &&
+      service.metadata.labels !== undefined &&
+      (service.spec?.type ?? "ClusterIP") !== type &&
+      !this.#world.api.admission.has(SERVICES.plural)
+    )
+      return `its client Service is no ${type}`;
     for (const member of initialMembers.filter(({ joined }) => joined)) {
       const peer = this.#peers().find(({ spec }) => spec.memberID === member.id);
       if (peer === undefined) continue; // replaced, or the wrong members are told of below
@@ -308,6 +320,7 @@ class Ending {
     if (late !== undefined) return `EtcdPeer ${late.metadata.name} is not what the spec asks for`;
     const pod = this.#world.api
       .list(PODS)
+      .filter((pod) => !isOver(pod))
       .find(
         ({ metadata, spec }) =>
           peers.some((peer) => peer.metadata.name === spec?.hostname) &&

@@ -43,6 +43,8 @@ export function happen(world: World, happening: Happening): boolean {
       return breakAgent(world);
     case "nodeDown":
       return toggleNode(world);
+    case "evictForWant":
+      return world.kubelets.evictForWant();
     case "evict":
       return world.kubelets.evict();
     case "emptyDisk":

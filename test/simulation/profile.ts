@@ -14,6 +14,7 @@ export const MISHAPS = [
   "breakAgent",
   "nodeDown",
   "evict",
+  "evictForWant",
   "emptyDisk",
   "corruptMember",
   "hideMember",
