@@ -10,10 +10,12 @@ import {
   claim,
   clusterOf,
   headOf,
+  PORT,
   peer,
   pod,
   realApi,
   replicaSet,
+  service,
   simulatedApi,
 } from "#kit/likeness-apiserver.ts";
 import {
@@ -21,9 +23,12 @@ import {
   type KubeObject,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
+  type Pod,
   REPLICA_SETS,
   type ReplicaSet,
   type Resource,
+  SERVICES,
+  type Service,
 } from "#kube/kinds.ts";
 import { crdManifests } from "../../scripts/manifests.ts";
 
@@ -422,6 +427,66 @@ const STORIES: readonly Story[] = [
       }
       await kube.create(PODS, pod(namespace, "end"), OPTIONS);
       await diary.note("what a watch tells", () => events(PODS, { resourceVersion }, "end"));
+    },
+  },
+  {
+    name: "pod that has ended",
+    async tell({ kube, namespace, diary }) {
+      const running = await diary.need("it is on a node", () =>
+        kube.create(PODS, pod(namespace, "a", "node-0"), OPTIONS),
+      );
+      const status = { phase: "Failed", reason: "Evicted" } as NonNullable<Pod["status"]>;
+      await diary.note("the kubelet has ended it", () =>
+        kube.replace(PODS, { ...running, status }, { signal, subresource: "status" }),
+      );
+      await diary.note("it stays", () => kube.get(PODS, running.metadata, OPTIONS));
+      await diary.note("it is deleted", () =>
+        kube.delete(PODS, running.metadata, { signal, preconditions: { uid: running.metadata.uid } }),
+      );
+      await diary.note("it is gone", () => kube.get(PODS, running.metadata, OPTIONS));
+    },
+  },
+  {
+    name: "service",
+    async tell({ kube, namespace, diary }) {
+      let live = await kube.create(SERVICES, service(namespace, "a", {}), OPTIONS);
+      const { clusterIP } = live.spec ?? {};
+      const ports: unknown[] = [undefined];
+      // Of addresses and ports only which are the same.
+      const drawn = ({ spec = {} }: Service) => {
+        const nodePort = spec.ports?.[0]?.nodePort;
+        if (!ports.includes(nodePort)) ports.push(nodePort);
+        const { type = "ClusterIP", externalTrafficPolicy, allocateLoadBalancerNodePorts } = spec;
+        const open = { externalTrafficPolicy, allocateLoadBalancerNodePorts };
+        return { type, isThere: spec.clusterIP === clusterIP, port: ports.indexOf(nodePort), open };
+      };
+      const put = (line: string, spec: Service["spec"]) =>
+        diary.note(line, async () => {
+          live = await kube.replace(
+            SERVICES,
+            { ...live, spec: { ...service(namespace, "a", {}).spec, ...spec } },
+            OPTIONS,
+          );
+          return drawn(live);
+        });
+      await put("nothing changes", {});
+      await put("it gets a port on nodes", { type: "NodePort" });
+      await put("and keeps it", { type: "NodePort" });
+      await put("also behind a load balancer", { type: "LoadBalancer" });
+      await put("all of that goes when it is closed", {});
+      await put("it gets another one", { type: "LoadBalancer" });
+      await put("closed with all that it says, it is closed", { ...live.spec, type: "ClusterIP" });
+      await put("closed it has no such port", { ports: [{ ...PORT, nodePort: 30_080 }] });
+      await put("nor such a policy", { externalTrafficPolicy: "Local" });
+      await put("its address stays", { clusterIP: "None" });
+      await put("one that is asked for is given", { type: "NodePort", ports: [{ ...PORT, nodePort: 30_080 }] });
+      await diary.note("one without an address has none", async () => {
+        const { spec } = await kube.create(SERVICES, service(namespace, "b", { clusterIP: "None" }), OPTIONS);
+        return { clusterIP: spec?.clusterIP };
+      });
+      await diary.note("one may be open from the start", async () =>
+        drawn(await kube.create(SERVICES, service(namespace, "c", { type: "NodePort" }), OPTIONS)),
+      );
     },
   },
   {

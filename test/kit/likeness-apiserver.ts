@@ -15,6 +15,8 @@ import {
   type Pod,
   REPLICA_SETS,
   type ReplicaSet,
+  SERVICES,
+  type Service,
 } from "#kube/kinds.ts";
 import { NAMESPACES, type Namespace } from "./kinds.ts";
 import { Diary, quietWorld, type Show } from "./likeness.ts";
@@ -188,6 +190,12 @@ export function pod(namespace: string, name: string, nodeName?: string): Draft<P
     ...headOf(PODS, namespace, name, { labels: { of: "story" } }),
     spec: { containers, ...(nodeName === undefined ? {} : { nodeName }) },
   } as unknown as Draft<Pod>;
+}
+
+export const PORT = { name: "client", port: 2379, targetPort: 2379, protocol: "TCP" } as const;
+
+export function service(namespace: string, name: string, spec: NonNullable<Service["spec"]>): Draft<Service> {
+  return { ...headOf(SERVICES, namespace, name), spec: { ports: [PORT], ...spec } } as Draft<Service>;
 }
 
 export function replicaSet(namespace: string, name: string): Draft<ReplicaSet> {
