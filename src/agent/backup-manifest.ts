@@ -4,6 +4,7 @@ import type { Manifest } from "./archive/manifest.ts";
 import type { Measures } from "./archive/pack.ts";
 import { ALGORITHM } from "./archive/seal.ts";
 import type { Member } from "./choose-member.ts";
+import type { Content } from "./content.ts";
 import type { BackupObject } from "./report.ts";
 import type { BackupTask } from "./task.ts";
 
@@ -12,6 +13,7 @@ export interface Copied {
   readonly member: Member;
   /** The snapshot holds everything that was acknowledged up to it. */
   readonly revision: bigint;
+  readonly content: Content;
   readonly measures: Measures;
 }
 
@@ -32,6 +34,7 @@ export function manifestFor({ task, key, copied, ...facts }: Facts): Manifest {
     key: task.key,
     ...copied.measures,
     revision: copied.revision.toString(),
+    ...copied.content,
     cluster: {
       namespace,
       ...(clusterName === undefined ? {} : { name: clusterName }),

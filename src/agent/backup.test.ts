@@ -60,7 +60,15 @@ function memberWith(address: string, breaks?: Error): Answer {
     if (breaks !== undefined) throw breaks;
     yield snapshot.subarray(1_000);
   }
-  return { source: { address, revision: () => Promise.resolve(REVISION), snapshot: send }, status };
+  const source = {
+    address,
+    revision: () => Promise.resolve(REVISION),
+    snapshot: send,
+    keys: () => Promise.resolve(12),
+    hashKV: () => Promise.resolve({ hash: 7, compactRevision: -1n }),
+    authEnabled: () => Promise.resolve(false),
+  };
+  return { source, status };
 }
 
 function world(answers: readonly Answer[] = [memberWith("m1:2379")]) {
@@ -119,6 +127,9 @@ describe("a backup", () => {
       sha256,
       storedSha256: sha256,
       revision: "9007199254740993",
+      keys: 12,
+      hashKV: { hash: 7, compactRevision: "-1" },
+      authEnabled: false,
       cluster: { namespace: "default", name: "db", uid: "uid", id: "cdf" },
       memberID: "8e",
       etcdVersion: "3.6.16",

@@ -5,6 +5,7 @@ import type { EncryptionKey } from "./archive/key.ts";
 import { type Manifest, manifestKeyOf, manifestText } from "./archive/manifest.ts";
 import { type Copied, manifestFor, objectOf } from "./backup-manifest.ts";
 import { type Answer, chooseMember, type Member } from "./choose-member.ts";
+import { contentOf } from "./content.ts";
 import { asAgentError, type CopyParts, copySnapshot } from "./copy.ts";
 import { AgentError } from "./error.ts";
 import type { BackupObject, FailureReason } from "./report.ts";
@@ -70,7 +71,9 @@ async function copyFromSome(task: BackupTask, attempt: string, parts: BackupPart
     try {
       // It says what the snapshot holds at least, and makes that all that was acknowledged before the backup began.
       const revision = await source.revision({ signal: parts.signal, deadlineMs: CATCH_UP_MS });
-      return { member, revision, measures: await copySnapshot(member, target, parts) };
+      const { dbSizeBytes } = status;
+      const content = await contentOf(source, { revision, dbSizeBytes }, parts.signal);
+      return { member, revision, content, measures: await copySnapshot(member, target, parts) };
     } catch (thrown) {
       last = asAgentError(thrown);
       if (!ANOTHER_MAY_DO.includes(last.reason)) throw last;

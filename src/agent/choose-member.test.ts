@@ -49,9 +49,13 @@ const unknownUser = new ConnectError("authentication failed", Code.InvalidArgume
 const noLeader = new ConnectError("etcdserver: no leader", Code.Unavailable);
 
 function sourceAt(address: string): Answer["source"] {
+  const unasked = () => Promise.reject(new Error("nothing is asked here"));
   return {
     address,
-    revision: () => Promise.reject(new Error("nothing is asked here")),
+    revision: unasked,
+    keys: unasked,
+    hashKV: unasked,
+    authEnabled: unasked,
     snapshot() {
       throw new Error("nothing is read here");
     },

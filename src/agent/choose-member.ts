@@ -2,11 +2,12 @@ import type { OperatorError } from "#base/error.ts";
 import type { SnapshotSource } from "#etcd/snapshot-source.ts";
 import { type SourceFailure, sourceFailureOf } from "#etcd/source-failure.ts";
 import { type EndpointStatus, hexOf } from "#etcd/types.ts";
+import type { ContentSource } from "./content.ts";
 import { AgentError } from "./error.ts";
 import type { FailureReason } from "./report.ts";
 
 /** What came of asking one endpoint. */
-export type Answer = { readonly source: Pick<SnapshotSource, "address" | "revision" | "snapshot"> } & (
+export type Answer = { readonly source: Pick<SnapshotSource, "address" | "revision" | "snapshot"> & ContentSource } & (
   | { readonly status: EndpointStatus }
   | { readonly failed: OperatorError }
 );

@@ -36,6 +36,13 @@ export interface SourceLogin {
   readonly password: string;
 }
 
+/** What two members have in common that hold the same. */
+export interface ContentHash {
+  readonly hash: number;
+  /** Hashes are alike only when this is; -1 when there was no compaction yet. */
+  readonly compactRevision: bigint;
+}
+
 interface Deadline {
   readonly signal: AbortSignal;
   readonly deadlineMs: number;
@@ -57,7 +64,7 @@ const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
 /** etcd's header for the token (`TokenFieldNameGRPC` in its api/v3rpc/rpctypes). */
 const TOKEN_HEADER = "token";
-/** Before all keys that anybody has. */
+/** Before all keys that anybody has; as the end of a range, behind them. */
 const FIRST_KEY = new Uint8Array([0]);
 const AUTH_NOT_ENABLED = "etcdserver: authentication is not enabled";
 
@@ -105,6 +112,31 @@ export class SnapshotSource {
       const { header } = await this.#kv.range({ key: FIRST_KEY, countOnly: true }, options);
       if (header === undefined) throw new OperatorError("EtcdRejected", `Range at ${this.address}: there is no header`);
       return header.revision;
+    });
+  }
+
+  /** How many keys there are at a revision that this member has applied. */
+  async keys(revision: bigint, { signal, deadlineMs }: Deadline): Promise<number> {
+    return await this.#asked("Range", signal, async () => {
+      const options = { ...this.#options(signal), timeoutMs: deadlineMs };
+      const request = { key: FIRST_KEY, rangeEnd: FIRST_KEY, countOnly: true, serializable: true, revision };
+      return Number((await this.#kv.range(request, options)).count);
+    });
+  }
+
+  /** The hash of everything up to a revision that this member has applied. It reads all of it, and writes nothing meanwhile: half a second for 256 MiB. */
+  async hashKV(revision: bigint, { signal, deadlineMs }: Deadline): Promise<ContentHash> {
+    return await this.#asked("HashKV", signal, async () => {
+      const options = { ...this.#options(signal), timeoutMs: deadlineMs };
+      const { hash, compactRevision } = await this.#maintenance.hashKV({ revision }, options);
+      return { hash, compactRevision };
+    });
+  }
+
+  /** Whether users and roles are switched on. */
+  async authEnabled({ signal, deadlineMs }: Deadline): Promise<boolean> {
+    return await this.#asked("AuthStatus", signal, async () => {
+      return (await this.#auth.authStatus({}, { ...this.#options(signal), timeoutMs: deadlineMs })).enabled;
     });
   }
 

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, test } from "vitest";
+import { readManifest } from "#agent/archive/manifest.ts";
+import { factsOf } from "#agent/bbolt/snapshot-facts.ts";
 import { AgentError } from "#agent/error.ts";
 import type { FailureReason } from "#agent/report.ts";
 import type { EtcdSource } from "#agent/task.ts";
@@ -80,6 +82,9 @@ describe.each(ETCD_VERSIONS)("a backup of an etcd %s of somebody else, with TLS 
     const file = join(volume.path, object.key);
     const status = JSON.parse(await etcdTool(version, "etcdutl", "snapshot", "status", file, "--write-out=json"));
     assert.ok(status.totalKey >= 1); // some releases count what etcd keeps for itself
+    const { authEnabled, keys, hashKV } = readManifest(readFileSync(`${file}.manifest.json`, "utf8"), object.key);
+    assert.deepEqual([authEnabled, keys, hashKV?.compactRevision], [true, 1, "-1"]);
+    assert.equal((await factsOf(file)).authEnabled, true);
   });
 
   test("is refused with the wrong ones, by what is wrong, and leaves nothing", async () => {

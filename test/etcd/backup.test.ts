@@ -67,6 +67,10 @@ describe.each(ETCD_VERSIONS)("a backup of etcd %s", (version) => {
     assert.equal(manifest.cluster.id, hexOf(read.clusterId));
     assert.equal(manifest.etcdVersion, version);
     assert.ok(Number(manifest.revision) >= revision);
+    const { hash, compactRevision } = await etcd.client.hashKv(etcd.members[0]!.endpoint, { ...options, revision });
+    assert.deepEqual(manifest.hashKV, { hash, compactRevision: String(compactRevision) });
+    assert.equal(manifest.keys, 5);
+    assert.equal(manifest.authEnabled, false);
     assert.equal(report.object.storedBytes, readFileSync(file).length);
 
     const snapshot = join(volume.path, ".snapshot");

@@ -33,7 +33,13 @@ export const manifestSchema = z.object({
   /** Of the EtcdBackup. */
   backupName: z.string(),
   backupUID: z.string().check(z.minLength(1)),
-  /** Whether users and roles were switched on; missing where the member would not tell. The snapshot itself has the last word. */
+  /** At `revision`, as the member told; of a backup by an older release, or where it would not tell, all three are missing. */
+  keys: z.optional(bytes),
+  /** As `etcdctl endpoint hashkv` prints it. It says the same of another etcd only at the same compact revision. */
+  hashKV: z.optional(
+    z.object({ hash: z.int().check(z.nonnegative()), compactRevision: z.string().check(z.regex(/^-?[0-9]+$/)) }),
+  ),
+  /** Whether users and roles were switched on. The snapshot itself has the last word. */
   authEnabled: z.optional(z.boolean()),
   /** Which attempt at this backup wrote the object; the object's metadata says the same. */
   attempt: z.string().check(z.minLength(1)),

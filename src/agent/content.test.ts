@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { OperatorError } from "#base/error.ts";
+import { type ContentSource, contentOf } from "./content.ts";
+
+const { signal } = new AbortController();
+const small = { revision: 9n, dbSizeBytes: 256 * 1024 ** 2 };
+const refused = () => Promise.reject(new OperatorError("EtcdRejected", "not for you"));
+
+function sourceWith(change: Partial<ContentSource> = {}) {
+  const asked: unknown[] = [];
+  const source: ContentSource = {
+    keys: (revision) => {
+      asked.push(["keys", revision]);
+      return Promise.resolve(0);
+    },
+    hashKV: (revision) => {
+      asked.push(["hashKV", revision]);
+      return Promise.resolve({ hash: 0, compactRevision: -1n });
+    },
+    authEnabled: () => Promise.resolve(true),
+    ...change,
+  };
+  return { source, asked };
+}
+
+test("a member tells what is in its snapshot, at a revision that the snapshot holds", async () => {
+  const { source, asked } = sourceWith();
+  const content = { keys: 0, hashKV: { hash: 0, compactRevision: "-1" }, authEnabled: true };
+  assert.deepEqual(await contentOf(source, small, signal), content);
+  assert.deepEqual(asked, [
+    ["keys", 9n],
+    ["hashKV", 9n],
+  ]);
+});
+
+test("what a member does not tell is left out", async () => {
+  for (const [name, rest] of [
+    ["keys", ["hashKV", "authEnabled"]],
+    ["hashKV", ["keys", "authEnabled"]],
+    ["authEnabled", ["keys", "hashKV"]],
+  ] as const) {
+    const content = await contentOf(sourceWith({ [name]: refused }).source, small, signal);
+    assert.deepEqual(Object.keys(content).sort(), [...rest].sort());
+  }
+});
+
+test("no hash is asked of a large member: it would stand still meanwhile", async () => {
+  const { source, asked } = sourceWith();
+  const { hashKV } = await contentOf(source, { ...small, dbSizeBytes: small.dbSizeBytes + 1 }, signal);
+  assert.deepEqual([hashKV, asked], [undefined, [["keys", 9n]]]);
+});
+
+test("being told to stop is no answer, nor is a defect", async () => {
+  const cancelled = new OperatorError("Cancelled", "stop");
+  for (const thrown of [cancelled, new TypeError("a defect")]) {
+    const { source } = sourceWith({ keys: () => Promise.reject(thrown) });
+    await assert.rejects(contentOf(source, small, signal), thrown);
+  }
+});
