@@ -43,8 +43,8 @@ export interface VerifyReport {
   readonly revision: string;
   /** How many keys there are at it. */
   readonly keys: number;
-  /** Of all keys and values up to it, in hexadecimal; undefined when it could not be compared, and `message` says why. */
-  readonly hash?: string;
+  /** Of all keys and values up to it, as `etcdctl endpoint hashkv` prints it; undefined when it could not be compared, and `message` says why. */
+  readonly hash?: number;
   /** For people: what was compared. */
   readonly message: string;
 }
@@ -202,7 +202,7 @@ const VERIFY_FIELDS: FieldsOf<VerifyReport> = {
   kind: "string",
   revision: "string",
   keys: "number",
-  hash: "string?",
+  hash: "number?",
   message: "string",
 };
 

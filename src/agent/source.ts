@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { OperatorError } from "#base/error.ts";
-import { SnapshotSource, type SourceLogin, type SourceTLS } from "#etcd/snapshot-source.ts";
+import { SnapshotSource, type SourceAccess, type SourceLogin, type SourceTLS } from "#etcd/snapshot-source.ts";
 import type { Answer } from "./choose-member.ts";
 import { AgentError } from "./error.ts";
 import type { EtcdSource } from "./task.ts";
@@ -52,8 +52,13 @@ export async function openSources(source: EtcdSource, pingIntervalMs?: number): 
   }
   const tls = await tlsIn(source);
   const login = source.authDir === undefined ? undefined : await loginIn(source.authDir);
+  return new Sources(source.endpoints.map((url) => openSource(url, { tls, login, pingIntervalMs })));
+}
+
+/** @throws AgentError BadTask for what cannot be asked */
+export function openSource(url: string, access: Omit<SourceAccess, "url"> = {}): SnapshotSource {
   try {
-    return new Sources(source.endpoints.map((url) => new SnapshotSource({ url, tls, login, pingIntervalMs })));
+    return new SnapshotSource({ url, ...access });
   } catch (thrown) {
     if (!(thrown instanceof OperatorError)) throw thrown;
     throw new AgentError("BadTask", thrown.message, { cause: thrown });

@@ -37,6 +37,8 @@ export const REFUSAL_TEXTS = {
   DowngradeInProcess: "etcdserver: cluster has a downgrade job in progress",
   /** There is no downgrade to cancel. */
   NoInflightDowngrade: "etcdserver: no inflight downgrade job",
+  /** The history up to this revision is gone. */
+  Compacted: "etcdserver: mvcc: required revision has been compacted",
   /** The alarm CORRUPT is raised. */
   Corrupt: "etcdserver: corrupt cluster",
   /** The alarm NOSPACE is raised. */

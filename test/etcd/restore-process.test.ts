@@ -85,7 +85,7 @@ describe("the process that fetches a large snapshot", () => {
       report?.ok === true && report.kind === "fetch" && report.snapshot.sha256 === sha256,
       JSON.stringify(report),
     );
-    assert.deepEqual(readdirSync(task.workDir), ["snapshot.db"]);
+    assert.deepEqual(readdirSync(task.workDir), ["expected.json", "snapshot.db"]);
   });
 
   test("takes no more memory than is allowed", async () => {

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, test } from "vitest";
+import { readManifest } from "#agent/archive/manifest.ts";
 import { factsOf } from "#agent/bbolt/snapshot-facts.ts";
 import type { AgentReport } from "#agent/report.ts";
 import type { EtcdClient } from "#etcd/client.ts";
@@ -122,6 +124,50 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
       const report = await runTask(finishTask(task, join(dir, "data"), { restoreUID }), volume);
       if (restoreUID === "first") assert.ok(report.ok);
       else assert.ok(!report.ok && report.reason === "DataExists" && /uid first/.test(report.message));
+    }
+  });
+
+  test("is verified by a throw-away member, which is found out when something is not there", async () => {
+    await ctl("compact", String(revision - 5));
+    const key = "verified.db";
+    const backup = backupTask(volume, [urlOf(etcd.members[0]!)], { key });
+    assert.ok((await runTask(backup, volume)).ok);
+    const thrownAway = await planEtcd({ version, members: 1 });
+    try {
+      const [member] = thrownAway.members;
+      const dir = dirname(member!.plan.dir);
+      const task = fetchTask(volume, key, dir);
+      const held = fetched(await runTask(task, volume));
+      await etcdutlRestore(version, task, member!, thrownAway.initialCluster, 0);
+      await rename(join(task.workDir, "data"), member!.plan.dir);
+      const verify = { kind: "verify", endpoint: urlOf(member!), workDir: task.workDir } as const;
+      const verified = runTask(verify, volume);
+      await member!.start({ initialCluster: thrownAway.initialCluster, state: "existing" });
+      const manifest = readManifest(readFileSync(join(volume.path, `${key}.manifest.json`), "utf8"), key);
+      assert.equal(manifest.hashKV?.compactRevision, String(revision - 5));
+      const { hash } = manifest.hashKV;
+      const keys = 4 + 1 + 400;
+      const message = `etcd starts with it and has all ${keys} keys of revision ${held.revision}, and their hash is that of the manifest`;
+      assert.deepEqual(await verified, { ok: true, kind: "verify", revision: held.revision, keys, hash, message });
+
+      const expected = join(task.workDir, "expected.json");
+      const claim = async (change: object, highest = held.revision) => {
+        const told = { revision: held.revision, keys, hashKV: manifest.hashKV, ...change };
+        writeFileSync(expected, JSON.stringify({ key, revision: highest, manifest: told }));
+        const report = await runTask(verify, volume);
+        return report.ok ? "ok" : `${report.reason}: ${report.message}`;
+      };
+      assert.equal(await claim({}), "ok");
+      assert.match(
+        await claim({ keys: keys + 1 }),
+        /^VerificationFailed: .*has 405 keys at revision \d+, .* says 406$/,
+      );
+      const other = { hash: hash ^ 1, compactRevision: String(revision - 5) };
+      assert.match(await claim({ hashKV: other }), /^VerificationFailed: .*the hash of all up to/);
+      assert.match(await claim({}, String(revision + 1)), /^VerificationFailed: .* is at revision/);
+      assert.equal(await claim({ revision: "2" }), "ok", "nobody knows what was there before a compaction");
+    } finally {
+      await thrownAway.stop();
     }
   });
 

@@ -42,6 +42,7 @@ export async function etcdutlRestore(
   { workDir }: FetchTask,
   member: EtcdMember,
   initialCluster: string,
+  bump = BUMP,
 ): Promise<void> {
   const { name, token } = member.plan;
   await etcdTool(
@@ -49,6 +50,7 @@ export async function etcdutlRestore(
     "etcdutl",
     ...["snapshot", "restore", join(workDir, SNAPSHOT_FILE), `--data-dir=${join(workDir, "data")}`, `--name=${name}`],
     ...[`--initial-cluster=${initialCluster}`, `--initial-advertise-peer-urls=${member.peerUrl}`],
-    ...[`--initial-cluster-token=${token}`, `--bump-revision=${BUMP}`, "--mark-compacted"],
+    `--initial-cluster-token=${token}`,
+    ...(bump === 0 ? [] : [`--bump-revision=${bump}`, "--mark-compacted"]),
   );
 }

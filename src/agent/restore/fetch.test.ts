@@ -109,7 +109,7 @@ describe("a snapshot is fetched", () => {
       backupUID: "of-daily",
       hasManifest: true,
     });
-    assert.deepEqual(readdirSync(workDir), ["snapshot.db"]);
+    assert.deepEqual(readdirSync(workDir), ["expected.json", "snapshot.db"]);
     assert.ok(readFileSync(join(workDir, "snapshot.db")).equals(snapshot));
   });
 
@@ -136,7 +136,7 @@ describe("a snapshot is fetched", () => {
     mkdirSync(join(workDir, "data/member/snap"), { recursive: true });
     writeFileSync(join(workDir, "snapshot.db.part"), "half");
     await run(await stored(PLAIN));
-    assert.deepEqual(readdirSync(workDir), ["snapshot.db"]);
+    assert.deepEqual(readdirSync(workDir), ["expected.json", "snapshot.db"]);
   });
 
   test("that is the one that was meant", async () => {

@@ -15,6 +15,7 @@ import type { ProgressBoard } from "../progress.ts";
 import type { FetchedSnapshot } from "../report.ts";
 import { readStored } from "../stored.ts";
 import { type FetchTask, SNAPSHOT_FILE } from "../task.ts";
+import { type Expectation, leaveExpectation } from "./expectation.ts";
 import { checkExpected, checkManifest } from "./expected.ts";
 import { makeWorkDir, onDisk, Room, removeWorkDir } from "./work-dir.ts";
 
@@ -55,6 +56,7 @@ export async function fetchSnapshot(task: FetchTask, parts: FetchParts): Promise
     const facts = await factsOf(part);
     checkExpected(task.expect, found.manifest, { key: task.key, ...written, ...facts });
     const fetched = { key: task.key, ...written, revision: facts.revision.toString(), ...originOf(found, facts) };
+    await leaveExpectation(task.workDir, expectationOf(found, fetched));
     // Only the kubelet's next container reads it, on this very node: who loses the node begins anew.
     await onDisk(part, () => rename(part, join(task.workDir, SNAPSHOT_FILE)));
     board.phase = "Done";
@@ -126,4 +128,11 @@ function originOf({ manifest }: Found, facts: SnapshotFacts) {
   const { etcdVersion, cluster, backupUID } = manifest;
   const clusterUID = cluster.uid === undefined ? {} : { clusterUID: cluster.uid };
   return { etcdVersion, clusterID: cluster.id, ...clusterUID, backupUID, hasManifest: true };
+}
+
+function expectationOf({ manifest }: Found, { key, revision }: FetchedSnapshot): Expectation {
+  if (manifest === undefined) return { key, revision };
+  const { keys, hashKV } = manifest;
+  const told = { ...(keys === undefined ? {} : { keys }), ...(hashKV === undefined ? {} : { hashKV }) };
+  return { key, revision, manifest: { revision: manifest.revision, ...told } };
 }

@@ -1,0 +1,104 @@
+import type { Clock } from "#base/clock.ts";
+import type { Log } from "#base/log.ts";
+import type { StoreLocation } from "#objectstore/location.ts";
+import { openStore } from "#objectstore/open.ts";
+import type { ObjectStore } from "#objectstore/store.ts";
+import { keyFrom } from "./archive/key-file.ts";
+import { backUp } from "./backup.ts";
+import { deleteBackup } from "./delete.ts";
+import type { ProgressBoard } from "./progress.ts";
+import type { AgentReport } from "./report.ts";
+import { readExpectation } from "./restore/expectation.ts";
+import { fetchSnapshot } from "./restore/fetch.ts";
+import { finishRestore } from "./restore/finish.ts";
+import { verifyRestored } from "./restore/verify.ts";
+import { openSource, openSources } from "./source.ts";
+import type { AgentTask, BackupTask, FetchTask, VerifyTask } from "./task.ts";
+
+export interface PerformOptions {
+  /** Ends the task with `Stopped`; nothing is left behind. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** For how long nothing may move, in milliseconds. Undefined: PATIENCE_MS. */
+  readonly patienceMs?: number;
+  /** See SourceAccess. */
+  readonly pingIntervalMs?: number;
+}
+
+/** A store may take minutes to put the parts of a large object together. */
+const PATIENCE_MS = 5 * 60_000;
+
+/** Does the task. @throws AgentError, StoreError, OperatorError */
+export async function perform(task: AgentTask, board: ProgressBoard, options: PerformOptions): Promise<AgentReport> {
+  const { signal } = options;
+  switch (task.kind) {
+    case "backup":
+      return await withStore(task.destination, task, (store) => performBackup(task, store, board, options));
+    case "delete":
+      board.phase = "Deleting";
+      return await withStore(task.destination, task, async (store) => {
+        return { ok: true, kind: "delete", deleted: await deleteBackup(task, store, signal) };
+      });
+    case "fetch":
+      return await withStore(task.from, task, (store) => performFetch(task, store, board, options));
+    case "finish":
+      return { ok: true, kind: "finish", ...(await finishRestore(task)) };
+    case "verify":
+      board.phase = "Verifying";
+      return await performVerify(task, options);
+  }
+}
+
+async function withStore(
+  location: StoreLocation,
+  { credentialsDir }: { readonly credentialsDir?: string },
+  use: (store: ObjectStore) => Promise<AgentReport>,
+): Promise<AgentReport> {
+  const store = await openStore(location, credentialsDir === undefined ? {} : { credentialsDir });
+  try {
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function performFetch(
+  task: FetchTask,
+  store: ObjectStore,
+  board: ProgressBoard,
+  { signal, log }: PerformOptions,
+): Promise<AgentReport> {
+  const key = task.encryption && (await keyFrom(task.encryption));
+  return { ok: true, kind: "fetch", snapshot: await fetchSnapshot(task, { store, key, board, signal, log }) };
+}
+
+async function performBackup(
+  task: BackupTask,
+  store: ObjectStore,
+  board: ProgressBoard,
+  options: PerformOptions,
+): Promise<AgentReport> {
+  const { signal, clock, log, patienceMs = PATIENCE_MS } = options;
+  const key = task.encryption && (await keyFrom(task.encryption));
+  const sources = await openSources(task.source, options.pingIntervalMs);
+  try {
+    const object = await backUp(task, { store, sources, key, board, signal, clock, log, patienceMs });
+    return { ok: true, kind: "backup", object };
+  } finally {
+    sources.close();
+  }
+}
+
+async function performVerify(
+  { workDir, endpoint }: VerifyTask,
+  { signal, clock, patienceMs = PATIENCE_MS }: PerformOptions,
+): Promise<AgentReport> {
+  const expected = await readExpectation(workDir);
+  const source = openSource(endpoint);
+  try {
+    return { ok: true, kind: "verify", ...(await verifyRestored(expected, { source, clock, signal, patienceMs })) };
+  } finally {
+    source.close();
+  }
+}
