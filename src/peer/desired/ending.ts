@@ -10,8 +10,11 @@ import { record } from "#base/json.ts";
 
 /** Time to end in, to hand leadership over and to flush, in seconds; etcd needs one or two. */
 export const GRACE_SECONDS = 30;
-/** A guess until everybody knows, in seconds: it takes less on a cluster that is well, and each restart of a member takes longer by it. */
-const PAUSE_SECONDS = 1;
+/**
+ * In seconds. kube-proxy changes its rules once a second at most (`minSyncPeriod`), and takes a moment until it has heard, and for the change.
+ * Too short: connections are refused. Each restart of a member takes longer by it.
+ */
+const PAUSE_SECONDS = 2;
 
 /** What etcd's container does before it ends; the grace period begins with it. */
 export function lifecycle({ podTemplate }: Pick<EtcdPeerSpec, "podTemplate">) {

@@ -81,7 +81,7 @@ const GOLDEN = {
         startupProbe: probe("/livez", 2381, { periodSeconds: 1, failureThreshold: 1800 }),
         livenessProbe: probe("/livez", 2381, { periodSeconds: 10, failureThreshold: 12 }),
         readinessProbe: probe("/readyz", 2379, { periodSeconds: 1, failureThreshold: 5, timeoutSeconds: 3 }),
-        lifecycle: { preStop: { sleep: { seconds: 1 } } },
+        lifecycle: { preStop: { sleep: { seconds: 2 } } },
         securityContext: {
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,
@@ -249,7 +249,7 @@ test("of a template that an earlier release took, and that leaves etcd no time t
 });
 
 test.each([
-  { says: "nothing", spec: {}, is: { preStop: { sleep: { seconds: 1 } } } },
+  { says: "nothing", spec: {}, is: { preStop: { sleep: { seconds: 2 } } } },
   {
     says: "another hook",
     ...ending({ preStop: { exec: { command: ["x"] } } }),
@@ -265,23 +265,23 @@ test.each([
   {
     says: "with which signal it ends",
     ...ending({ stopSignal: "SIGINT" }),
-    is: { stopSignal: "SIGINT", preStop: { sleep: { seconds: 1 } } },
+    is: { stopSignal: "SIGINT", preStop: { sleep: { seconds: 2 } } },
   },
   {
     says: "what another container does",
     spec: { containers: [{ ...SIDECAR, lifecycle: { preStop: { exec: { command: ["x"] } } } }] },
-    is: { preStop: { sleep: { seconds: 1 } } },
+    is: { preStop: { sleep: { seconds: 2 } } },
   },
-  { says: "that there is hardly time", spec: { terminationGracePeriodSeconds: 10 }, is: undefined },
+  { says: "that there is hardly time", spec: { terminationGracePeriodSeconds: 11 }, is: undefined },
   {
     says: "that there is just time enough",
-    spec: { terminationGracePeriodSeconds: 11 },
-    is: { preStop: { sleep: { seconds: 1 } } },
+    spec: { terminationGracePeriodSeconds: 12 },
+    is: { preStop: { sleep: { seconds: 2 } } },
   },
   {
     says: "that there is Kubernetes' own time",
     spec: { terminationGracePeriodSeconds: null },
-    is: { preStop: { sleep: { seconds: 1 } } },
+    is: { preStop: { sleep: { seconds: 2 } } },
   },
 ])("before etcd ends, when a template says $says, it does $is", ({ spec, is }) => {
   expect(containerOf(peer({ spec: { podTemplate: { spec } } })).lifecycle).toEqual(is);
