@@ -9,6 +9,7 @@ import {
   OPERATOR,
   PEER_LABEL,
   QUARANTINE_LABEL,
+  SCHEDULE_LABEL,
   WEBHOOKS,
 } from "#api/names.ts";
 import { APP_ARMOR_PREFIX, PROFILES, SELINUX_TYPES, SYSCTLS } from "#api/pod-template/reserved-confinement.ts";
@@ -49,6 +50,7 @@ const VARIABLES: readonly Named[] = [
   { name: "changesPod", expression: "variables.resource == 'pods' && variables.updates" },
   { name: "writesReplicaSet", expression: "variables.resource == 'replicasets' && !variables.deletes" },
   { name: "writesService", expression: "variables.resource == 'services' && !variables.deletes" },
+  { name: "changesBackup", expression: "variables.resource == 'etcdbackups' && variables.updates" },
   { name: "isDefinition", expression: "variables.resource == 'customresourcedefinitions'" },
   {
     name: "changesDefinition",
@@ -141,7 +143,8 @@ export const VALIDATIONS: readonly Validation[] = [
   },
   {
     // Definitions are made by who installs the operator, and have a rule of their own.
-    expression: `variables.creates || variables.isDefinition || ${isManaged("variables.oldLabels")} || (variables.isClaim && ${HELD_DATA_OF_OURS})`,
+    // Of backups that people have made it changes finalizers alone, which is checked below.
+    expression: `variables.creates || variables.isDefinition || variables.changesBackup || ${isManaged("variables.oldLabels")} || (variables.isClaim && ${HELD_DATA_OF_OURS})`,
     message: `the operator changes and deletes only what has the label ${MANAGED_BY_LABEL}=${OPERATOR}`,
   },
   {
@@ -151,6 +154,14 @@ export const VALIDATIONS: readonly Validation[] = [
   {
     expression: `variables.resource != 'pods' || !variables.deletes || '${PEER_LABEL}' in variables.oldLabels`,
     message: `of pods the operator deletes only those of members, which have the label ${PEER_LABEL}`,
+  },
+  {
+    expression: `variables.resource != 'etcdbackups' || !variables.deletes || '${SCHEDULE_LABEL}' in variables.oldLabels`,
+    message: `of EtcdBackups the operator deletes only those of schedules, which have the label ${SCHEDULE_LABEL}`,
+  },
+  {
+    expression: `!variables.changesBackup || (object.spec == oldObject.spec && variables.labels == variables.oldLabels && ${isSame("ownerReferences")})`,
+    message: "of an EtcdBackup the operator changes only its finalizers and annotations",
   },
   {
     expression: "!variables.changesPod || object.spec == oldObject.spec",
@@ -348,6 +359,7 @@ export function admissionPolicy(user: string, image: string, labels: Readonly<Re
         rule("apiextensions.k8s.io", ["customresourcedefinitions", "customresourcedefinitions/status"], every),
         // A peer that lost its labels is still its cluster's, and is looked after.
         rule(GROUP, ["etcdpeers"], ["CREATE"]),
+        rule(GROUP, ["etcdbackups"], every),
       ],
     },
     matchConditions: [{ name: "operator", expression: `request.userInfo.username == '${user}'` }],

@@ -7,6 +7,8 @@ import {
   PEER_CONDITION_TYPES,
   PEER_REASONS,
   REASONS,
+  SCHEDULE_CONDITION_TYPES,
+  SCHEDULE_REASONS,
 } from "#api/conditions.ts";
 import { WAIVABLE } from "#api/waivers.ts";
 import { BACKUP_GUARDS } from "#backup/guards.ts";
@@ -15,6 +17,8 @@ import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES } from "#peer/plan.ts";
+import { SCHEDULE_GUARDS } from "#schedule/guards.ts";
+import { SCHEDULE_RULES } from "#schedule/plan.ts";
 import { fieldPages } from "./field-pages.ts";
 import { page, table } from "./pages.ts";
 
@@ -42,6 +46,7 @@ function conditionsPage(): string {
     "The annotation `etcd.improbable.io/waive` of an EtcdCluster, such as `members-ready until 2026-11-22T12:00:00Z, members-healthy until 2026-11-22T12:00:00Z`, names checks for which the restarts of an update need not wait, each until a time with a zone, 7 days ahead at most. Nothing else can be waived.",
     table(["check", "what an update waits for while it is not waived"], wordRows(WAIVABLE)),
     ...kind("EtcdBackup", BACKUP_CONDITION_TYPES, BACKUP_REASONS),
+    ...kind("EtcdBackupSchedule", SCHEDULE_CONDITION_TYPES, SCHEDULE_REASONS),
   );
 }
 
@@ -80,6 +85,7 @@ async function rulesPage(root: string): Promise<string> {
     ...(await room("cluster", "Of an EtcdCluster", [CLUSTER_RULES, CLUSTER_GUARDS])),
     ...(await room("peer", "Of an EtcdPeer", [PEER_RULES, PEER_GUARDS])),
     ...(await room("backup", "Of an EtcdBackup", [BACKUP_RULES, BACKUP_GUARDS])),
+    ...(await room("schedule", "Of an EtcdBackupSchedule", [SCHEDULE_RULES, SCHEDULE_GUARDS])),
   );
 }
 

@@ -13,6 +13,9 @@ export const DEFAULT_BACKUP_RESOURCES = {
   limits: { memory: "256Mi" },
 };
 
+/** What the schema of v1beta1 fills in. */
+export const DEFAULT_BACKUP_SPEC = { compression: "None", objectPolicy: "Keep", resources: DEFAULT_BACKUP_RESOURCES };
+
 /** The spec of an EtcdBackup, without what v1beta1 fills in. @param beyond what v1alpha1 cannot say of it */
 export function backupFromV1alpha1({ source, destination, ...rest }: Json, beyond: Json): Json {
   return {

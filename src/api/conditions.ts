@@ -127,8 +127,32 @@ export const BACKUP_REASONS = {
     "The stored object could not be deleted; the message says why, and how the EtcdBackup can go without.",
 } as const;
 
+/** Every condition of an EtcdBackupSchedule, with the question that it answers. */
+export const SCHEDULE_CONDITION_TYPES = {
+  Ready: "Is a backup made whenever one is due?",
+  BackupReady: "Did the latest run leave a good backup?",
+} as const;
+
+/** Every reason that a condition of an EtcdBackupSchedule may have. */
+export const SCHEDULE_REASONS = {
+  Scheduled: "Backups are made when they are due; the message says when the next one is.",
+  Suspended: "By spec.suspend: no backups are made.",
+  BackupRunning: "A backup is due, and waits for an earlier one that has not ended.",
+  BackupCompleted: "The latest backup that has ended is stored; the message names it.",
+  BackupFailed: "The latest backup that has ended has failed; the message says why.",
+  NoBackupYet: "No backup has ended yet.",
+  RunMissed:
+    "A backup was not begun within spec.startingDeadlineSeconds, such as while the operator was away or an earlier one had not ended.",
+  SpecRefused: "The spec asks for what cannot be done; the message names the field, what it is and what it may be.",
+  StepRefused: SHARED_REASONS.StepRefused,
+  NameTaken: SHARED_REASONS.NameTaken,
+  InternalError: SHARED_REASONS.InternalError,
+} as const;
+
 export type ConditionType = keyof typeof CONDITION_TYPES;
 export type Reason = keyof typeof REASONS;
 export type PeerReason = keyof typeof PEER_REASONS;
 export type BackupConditionType = keyof typeof BACKUP_CONDITION_TYPES;
 export type BackupReason = keyof typeof BACKUP_REASONS;
+export type ScheduleConditionType = keyof typeof SCHEDULE_CONDITION_TYPES;
+export type ScheduleReason = keyof typeof SCHEDULE_REASONS;

@@ -1,7 +1,8 @@
-import { backupFromV1alpha1, backupToV1alpha1, DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
+import { backupFromV1alpha1, backupToV1alpha1, DEFAULT_BACKUP_SPEC } from "#api/backup-conversion.ts";
 import { beyondIn, withBeyond } from "#api/beyond.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION } from "#api/names.ts";
 import { fromBeyond, podTemplateFromV1alpha1, podTemplateToV1alpha1 } from "#api/pod-template/conversion.ts";
+import { scheduleFromV1alpha1, scheduleToV1alpha1 } from "#api/schedule-conversion.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { isSameData } from "#base/hash.ts";
 import { defined, record, without } from "#base/json.ts";
@@ -26,15 +27,36 @@ export const DEFAULTS: Readonly<Record<string, Json>> = {
     disruptionBudget: "Quorum",
     paused: false,
   },
-  EtcdBackup: { compression: "None", objectPolicy: "Keep", resources: DEFAULT_BACKUP_RESOURCES },
+  EtcdBackup: DEFAULT_BACKUP_SPEC,
+  EtcdBackupSchedule: {
+    timeZone: "UTC",
+    suspend: false,
+    immediate: false,
+    concurrencyPolicy: "Forbid",
+    failedBackupsHistoryLimit: 3,
+  },
 };
+
+/** How the spec of a kind is converted. Clusters and members have much in common. */
+interface Conversion {
+  /** @param beyond what v1alpha1 cannot say of it */
+  readonly up: (spec: Json, beyond: Json) => Json;
+  readonly down: (spec: Json) => { readonly said: Json; readonly beyond: Json };
+}
+
+function conversionOf(kind: string): Conversion {
+  if (kind === "EtcdBackup") return { up: backupFromV1alpha1, down: backupToV1alpha1 };
+  if (kind === "EtcdBackupSchedule") return { up: scheduleFromV1alpha1, down: scheduleToV1alpha1 };
+  return { up: memberFromV1alpha1, down: memberToV1alpha1 };
+}
+
 /** What both versions of clusters and members call by the same name. */
 const COMMON = ["replicas", "version", "clusterName", "bootstrap", "clusterID", "clusterToken", "memberID"];
 
 /** What both versions say of a volume, by the same name. */
 const CLAIM = ["accessModes", "storageClassName", "volumeAttributesClassName", "selector"];
 
-/** The object in another version: an EtcdCluster, an EtcdPeer or an EtcdBackup, as the API server has it. Takes any object, and never throws. */
+/** The object in another version: an EtcdCluster, an EtcdPeer, an EtcdBackup or an EtcdBackupSchedule, as the API server has it. Takes any object, and never throws. */
 export function converted(object: Json, kind: string, to: Version, group: string): Json {
   const apiVersion = `${group}/${to}`;
   if (object.apiVersion === apiVersion) return object;
@@ -67,7 +89,7 @@ function toV1beta1(object: Json, kind: string, apiVersion: string): Json {
 }
 
 function specToV1beta1(spec: Json, kind: string, beyond: Json): Json {
-  const said = kind === "EtcdBackup" ? backupFromV1alpha1(spec, beyond) : memberFromV1alpha1(spec, beyond);
+  const said = conversionOf(kind).up(spec, beyond);
   return defined({ ...defaultsOf(kind), ...said });
 }
 
@@ -83,7 +105,7 @@ function memberFromV1alpha1({ storage, podTemplate, previous, ...rest }: Json, b
 
 function toV1alpha1(object: Json, kind: string, apiVersion: string): Json {
   const whole = record(object.spec);
-  const { said, beyond } = kind === "EtcdBackup" ? backupToV1alpha1(whole) : memberToV1alpha1(whole);
+  const { said, beyond } = conversionOf(kind).down(whole);
   const isDefault = ([key, value]: readonly [string, unknown]) => isSameData(value, defaultsOf(kind)[key]);
   const more = Object.fromEntries(Object.entries(defined(beyond)).filter((entry) => !isDefault(entry)));
   const spec = defined(said);

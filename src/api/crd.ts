@@ -1,10 +1,18 @@
 import type { z } from "zod";
-import { CONDITION_TYPES } from "#api/conditions.ts";
-import { CONVERSION_PATH, GROUP, MAX_BACKUP_NAME_LENGTH, MAX_CLUSTER_NAME_LENGTH, WEBHOOKS } from "#api/names.ts";
+import { CONDITION_TYPES, type ScheduleConditionType } from "#api/conditions.ts";
+import {
+  CONVERSION_PATH,
+  GROUP,
+  MAX_BACKUP_NAME_LENGTH,
+  MAX_CLUSTER_NAME_LENGTH,
+  MAX_SCHEDULE_NAME_LENGTH,
+  WEBHOOKS,
+} from "#api/names.ts";
 import { type JsonSchema, structural } from "#api/structural.ts";
 import { backupSpecSchema as backupSpecV1alpha1 } from "#api/v1alpha1/backup-schema.ts";
 import { clusterSpecSchema as clusterSpecV1alpha1 } from "#api/v1alpha1/cluster-schema.ts";
 import { peerSpecSchema as peerSpecV1alpha1 } from "#api/v1alpha1/peer-schema.ts";
+import { scheduleSpecSchema as scheduleSpecV1alpha1 } from "#api/v1alpha1/schedule-schema.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { backupSpecSchema } from "#api/v1beta1/backup-schema.ts";
 import { backupStatusSchema } from "#api/v1beta1/backup-status-schema.ts";
@@ -12,12 +20,15 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
+import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
+import { scheduleSpecSchema } from "#api/v1beta1/schedule-schema.ts";
+import { scheduleStatusSchema } from "#api/v1beta1/schedule-status-schema.ts";
 import { clusterStatusSchema, peerStatusSchema } from "#api/v1beta1/status-schema.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 
 interface Column {
   name: string;
-  type: "string" | "integer" | "date";
+  type: "string" | "integer" | "boolean" | "date";
   jsonPath: string;
   description?: string;
   priority?: number;
@@ -38,7 +49,7 @@ interface Definition {
 
 const AGE: Column = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
 
-function conditionReason(type: keyof typeof CONDITION_TYPES): string {
+function conditionReason(type: keyof typeof CONDITION_TYPES | ScheduleConditionType): string {
   return `.status.conditions[?(@.type=="${type}")].reason`;
 }
 
@@ -122,6 +133,32 @@ const DEFINITIONS: readonly Definition[] = [
       {
         rule: `size(self.metadata.name) <= ${MAX_BACKUP_NAME_LENGTH}`,
         message: `metadata.name is too long; it may have at most ${MAX_BACKUP_NAME_LENGTH} characters, because its Job and the Job's pods are named after it`,
+      },
+    ],
+  },
+  {
+    resource: ETCD_BACKUP_SCHEDULES,
+    description: "Makes EtcdBackups again and again, and says which of them are kept.",
+    shortNames: ["etcdbs"],
+    specs: { v1beta1: scheduleSpecSchema, v1alpha1: scheduleSpecV1alpha1 },
+    status: scheduleStatusSchema,
+    columns: [
+      { name: "Schedule", type: "string", jsonPath: ".spec.schedule" },
+      { name: "Suspend", type: "boolean", jsonPath: ".spec.suspend" },
+      {
+        name: "Last good",
+        type: "date",
+        jsonPath: ".status.lastSuccessful.time",
+        description: "How old the latest backup is that was completed",
+      },
+      { name: "Next", type: "string", jsonPath: ".status.nextScheduleTime", description: "When the next one is due" },
+      { name: "Status", type: "string", jsonPath: conditionReason("BackupReady") },
+      AGE,
+    ],
+    rules: [
+      {
+        rule: `size(self.metadata.name) <= ${MAX_SCHEDULE_NAME_LENGTH}`,
+        message: `metadata.name is too long; it may have at most ${MAX_SCHEDULE_NAME_LENGTH} characters, because its EtcdBackups are named after it and the time`,
       },
     ],
   },

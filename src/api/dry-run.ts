@@ -44,7 +44,8 @@ function refused(why: string): Edit {
   return { is: "refused", why };
 }
 
-function patchIn(text: string): Readonly<Record<string, unknown>> | undefined {
+/** A merge patch of a spec; `undefined` when it is no JSON object. */
+export function patchIn(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isMap(value) ? value : undefined;
@@ -54,7 +55,7 @@ function patchIn(text: string): Readonly<Record<string, unknown>> | undefined {
 }
 
 /** https://www.rfc-editor.org/rfc/rfc7386 */
-function merged(target: unknown, patch: unknown, depth: number): unknown {
+export function merged(target: unknown, patch: unknown, depth: number): unknown {
   if (!isMap(patch) || depth > MAX_DEPTH) return patch;
   const before = isMap(target) ? target : {};
   const kept = Object.entries(before).filter(([key]) => !Object.hasOwn(patch, key));

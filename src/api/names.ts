@@ -119,7 +119,19 @@ export const DEFAULT_CREDENTIALS_SECRET = "etcd-backup-credentials";
 export const OBJECT_FINALIZER = `etcdbackup.${GROUP}/object-cleanup`;
 /** On an EtcdBackup that goes, with the value "true": it may go, and its object stays. */
 export const KEEP_OBJECT_ANNOTATION = `${GROUP}/keep-object`;
-/** On an EtcdCluster: an edit of its spec that is to be explained and not made, as a JSON merge patch; see dry-run.ts. */
+/**
+ * On an EtcdBackup, with the value "true": its object goes with it, whatever its objectPolicy says. The operator writes it together with the
+ * finalizer, when the retention of its EtcdBackupSchedule gives the object away.
+ */
+export const DELETE_OBJECT_ANNOTATION = `${GROUP}/delete-object`;
+
+/** On an EtcdBackup: the EtcdBackupSchedule that made it. The operator of 2020 had the same label. Who takes it away keeps the backup. */
+export const SCHEDULE_LABEL = `${GROUP}/backup-schedule-name`;
+/** On an EtcdBackup: the uid of that EtcdBackupSchedule. What an earlier one of the same name has made is not looked after. */
+export const SCHEDULE_UID_ANNOTATION = `${GROUP}/schedule-uid`;
+/** The longest name of an EtcdBackupSchedule: its backups' names are longer by a time, such as -20261122-030000. */
+export const MAX_SCHEDULE_NAME_LENGTH = MAX_BACKUP_NAME_LENGTH - "-20261122-030000".length;
+/** On an EtcdCluster or an EtcdBackupSchedule: an edit of its spec that is to be explained and not made, as a JSON merge patch; see dry-run.ts. */
 export const DRY_RUN_ANNOTATION = `${GROUP}/dry-run`;
 
 /** The longest cluster name: `NAME-client` and `NAME-12345` must be DNS labels and label values, which end at 63. */
@@ -210,4 +222,26 @@ export function backupLabels(backup: string): Readonly<Record<string, string>> {
     [COMPONENT_LABEL]: BACKUP_COMPONENT,
     [BACKUP_LABEL]: backup,
   };
+}
+
+/** The EtcdBackup of the run that is due at this time. Two runs never have the same name, and one run never two. @param dueMs since 1970, a whole second */
+export function scheduledBackupName(schedule: string, dueMs: number): string {
+  const [date = "", time = ""] = new Date(dueMs).toISOString().replaceAll(/[-:]/g, "").split("T");
+  return `${schedule}-${date}-${time.slice(0, 6)}`;
+}
+
+/** When the run was due whose EtcdBackup has this name, in milliseconds since 1970; `undefined` when no run of the schedule has it. */
+export function dueTimeOf(schedule: string, backup: string): number | undefined {
+  const name = `${schedule}-`;
+  const digits = backup.startsWith(name) ? backup.slice(name.length) : "";
+  const parts = /^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)$/.exec(digits);
+  if (parts === null) return undefined;
+  const [, year, month, day, hour, minute, second] = parts;
+  const dueMs = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  return Number.isNaN(dueMs) ? undefined : dueMs;
+}
+
+/** Labels on the EtcdBackups of a schedule. */
+export function scheduledBackupLabels(schedule: string): Readonly<Record<string, string>> {
+  return { [MANAGED_BY_LABEL]: OPERATOR, [SCHEDULE_LABEL]: schedule };
 }

@@ -1,6 +1,6 @@
 import { lackOfClaim } from "#backup/claim.ts";
 import { stateOf, storingPods } from "#backup/job-state.ts";
-import { hasEnded, isDeleting, isHeld, isOwned, mayKeepObject } from "#backup/snapshot.ts";
+import { asksForDeletion, hasEnded, isDeleting, isHeld, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import type { BackupGuard } from "#backup/step.ts";
 
 /** A Job of somebody else is never ended. */
@@ -36,7 +36,7 @@ const askedToDelete: BackupGuard = {
   name: "asked-to-delete",
   forbids(snapshot, step) {
     if (step.do !== "createDeletionJob") return undefined;
-    const isAsked = snapshot.backup.spec.objectPolicy === "Delete" && isDeleting(snapshot) && !mayKeepObject(snapshot);
+    const isAsked = asksForDeletion(snapshot) && isDeleting(snapshot) && !mayKeepObject(snapshot);
     if (!isAsked) return "nobody asked for the object to be deleted";
     const { taking } = snapshot;
     const isTaking = taking !== undefined && isOwned(snapshot, taking.job) && stateOf(taking.job) === "active";

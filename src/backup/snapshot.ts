@@ -1,5 +1,5 @@
 import type { Progress } from "#agent/report.ts";
-import { KEEP_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
+import { DELETE_OBJECT_ANNOTATION, KEEP_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { controllerOf, type Job, type KubeObject, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
@@ -57,6 +57,11 @@ export function isHeld({ backup }: BackupSnapshot): boolean {
 /** Whether it is being deleted, and does not go before its object has. */
 export function isLeaving(snapshot: BackupSnapshot): boolean {
   return isDeleting(snapshot) && isHeld(snapshot);
+}
+
+/** Whether the object is to go with the EtcdBackup: as it was asked for, or since the retention of its schedule gives it away. */
+export function asksForDeletion({ backup }: BackupSnapshot): boolean {
+  return backup.spec.objectPolicy === "Delete" || backup.metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true";
 }
 
 /** Whether a person has said that the object may stay. */

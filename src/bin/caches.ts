@@ -1,7 +1,8 @@
-import { BACKUP_LABEL, CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, PEER_LABEL } from "#api/names.ts";
+import { BACKUP_LABEL, CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, PEER_LABEL, SCHEDULE_LABEL } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { BACKUP_INDEX, SOURCE_INDEX } from "#backup/observe.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
@@ -21,6 +22,7 @@ import {
   SERVICES,
 } from "#kube/kinds.ts";
 import { PEER_INDEX } from "#peer/observe.ts";
+import { SCHEDULE_INDEX } from "#schedule/observe.ts";
 
 /** The operator's picture of the API server: what it reads, and what wakes it. Owned objects are selected by label. */
 export type Caches = ReturnType<typeof createCaches>;
@@ -41,8 +43,9 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       clock,
       log,
       resource: ETCD_BACKUPS,
-      indexes: { [SOURCE_INDEX]: clusterOfBackup },
+      indexes: { [SOURCE_INDEX]: clusterOfBackup, [SCHEDULE_INDEX]: byLabel(SCHEDULE_LABEL) },
     }),
+    schedules: new Cache<EtcdBackupSchedule>({ client, clock, log, resource: ETCD_BACKUP_SCHEDULES }),
     jobs: new Cache({ ...ours, resource: JOBS, keep: withoutPodTemplate }),
     services: new Cache({ ...ours, resource: SERVICES }),
     budgets: new Cache({ ...ours, resource: POD_DISRUPTION_BUDGETS }),

@@ -2,6 +2,7 @@ import { OPERATOR, WEBHOOKS } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { resourceName } from "#kube/kinds.ts";
 
 /** A rule of a ClusterRole (rbac.authorization.k8s.io/v1). */
@@ -17,7 +18,7 @@ const READ = ["get", "list", "watch"] as const;
 /** Of kinds that are only ever read through a cache. */
 const FOLLOW = ["list", "watch"] as const;
 
-const DEFINITIONS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS].map((each) => resourceName(each));
+const DEFINITIONS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES].map((each) => resourceName(each));
 
 /**
  * What the operator may do, and no more: each line is a read of caches.ts, a write of an `act.ts` or what the webhooks need.
@@ -41,9 +42,13 @@ export const PERMISSIONS: readonly Permission[] = [
     verbs: [...READ, "create", "update", "patch", "delete"],
   },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdpeers/status"], verbs: ["update"] },
-  // backup: watches what people write, keeps it until its object is deleted, tells how it goes
-  { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackups"], verbs: [...READ, "patch"] },
+  // backup: watches what people write, keeps it until its object is deleted, tells how it goes; schedule: makes backups, and deletes
+  // those that are not kept
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackups"], verbs: [...READ, "create", "patch", "delete"] },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackups/status"], verbs: ["update"] },
+  // schedule: watches what people write, tells when backups are due and which there are
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackupschedules"], verbs: READ },
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackupschedules/status"], verbs: ["update"] },
   // cluster: Services and budget, which goes when nobody wants one; peer: the ReplicaSet
   { apiGroups: [""], resources: ["services"], verbs: [...FOLLOW, "create", "update"] },
   { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: [...FOLLOW, "create", "update", "delete"] },

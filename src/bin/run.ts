@@ -3,6 +3,7 @@ import { pausedBy } from "#api/pause.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { backupController, backupKeysFor, isOpen } from "#backup/controller.ts";
 import { SOURCE_INDEX } from "#backup/observe.ts";
 import { systemClock } from "#base/clock.ts";
@@ -28,6 +29,7 @@ import { Expectations } from "#runtime/expectations.ts";
 import { type Check, serveHealth } from "#runtime/health.ts";
 import { createMetrics, type Metrics } from "#runtime/metrics.ts";
 import type { PassTools } from "#runtime/pass.ts";
+import { scheduleController, scheduleKeysFor } from "#schedule/controller.ts";
 import { startWebhooks } from "#webhooks/start.ts";
 import { backupMetrics } from "./backup-metrics.ts";
 import { type Caches, createCaches } from "./caches.ts";
@@ -141,7 +143,11 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
         await Promise.race([
           Promise.all([
             ...rooms.map((room) => room.run(leading, flags.workers)),
-            migrateStorage({ kube, clock, log }, [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS], leading),
+            migrateStorage(
+              { kube, clock, log },
+              [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES],
+              leading,
+            ),
           ]),
           aborted(leading, DRAIN_MS),
         ]);
@@ -263,6 +269,15 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
         ...[caches.jobs, caches.pods].map((cache) => ({ cache, keysFor: backupKeysFor })),
       ],
       allKeys: () => keysOf(caches.backups.list()),
+      tools,
+    }),
+    new ControlLoop({
+      controller: scheduleController(kube, reads),
+      watches: [
+        { cache: caches.schedules, keysFor: ownKey },
+        { cache: caches.backups, keysFor: scheduleKeysFor },
+      ],
+      allKeys: () => keysOf(caches.schedules.list()),
       tools,
     }),
   ] as const;

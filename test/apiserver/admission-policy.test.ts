@@ -4,6 +4,7 @@ import { mergePodTemplate } from "#api/pod-template/merge.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { asOperatorError } from "#base/error.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import { fencedPeer } from "#cluster/desired/peer.ts";
@@ -60,7 +61,7 @@ beforeAll(async () => {
   await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
   for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")])
     await admin.create(kindOf(manifest), manifest as unknown as Draft<KubeObject>, OPTIONS);
-  for (const each of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS])
+  for (const each of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES])
     await vi.waitFor(() => admin.list<KubeObject>(each, { namespace }, OPTIONS), { timeout: 30_000 });
 });
 afterAll(async () => await server?.stop());
@@ -625,7 +626,7 @@ describe("with the rights that are shipped", () => {
   });
 
   test("of definitions the operator reads and writes its own three, and nothing else", async () => {
-    for (const name of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS].map((of) => resourceName(of))) {
+    for (const name of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES].map((of) => resourceName(of))) {
       const live = await operator.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, OPTIONS);
       const same = await operator.replace(CUSTOM_RESOURCE_DEFINITIONS, live, OPTIONS);
       await operator.replace(CUSTOM_RESOURCE_DEFINITIONS, same, { ...OPTIONS, subresource: "status" });
@@ -682,7 +683,7 @@ describe("with every right that there is, the policy alone lets the operator", (
     });
   }
 
-  const definitions = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS].map((of) => resourceName(of));
+  const definitions = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES].map((of) => resourceName(of));
   const [ofClusters = ""] = definitions;
   const REFUSED = (says: string) => new RegExp(`ValidatingAdmissionPolicy '${OPERATOR}' .*${says}`);
   const MERGE = { ...OPTIONS, type: "merge" } as const;

@@ -2,6 +2,7 @@ import { OPERATOR, WEBHOOKS } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { silentLog } from "#base/log.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -102,7 +103,7 @@ export async function leadAdmission(
 /** The same for conversions. */
 export async function leadConversions(admin: KubeClient, port: number): Promise<void> {
   const spec = { conversion: { webhook: { clientConfig: { service: { port } } } } };
-  for (const of of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS]) {
+  for (const of of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES]) {
     const ref = { name: resourceName(of) };
     await admin.patch(CUSTOM_RESOURCE_DEFINITIONS, ref, { spec }, { ...OPTIONS, type: "merge" });
   }

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { BACKUP_REASONS, PEER_REASONS, REASONS } from "#api/conditions.ts";
+import { BACKUP_REASONS, PEER_REASONS, REASONS, SCHEDULE_REASONS } from "#api/conditions.ts";
 
 /** What the compiler cannot tell: that a reason which is documented can also come. That every one which comes is documented, it tells. */
 async function unused(room: string, reasons: object): Promise<readonly string[]> {
@@ -24,4 +24,8 @@ test("every reason of an EtcdBackup is used, by the operator or by the agent's r
   const agents = [...report.matchAll(/^ {2}(\w+): \{ retry: (?:true|false) \},$/gm)].map(([, reason]) => reason);
   expect(agents.length).toBeGreaterThan(10);
   expect((await unused("backup", BACKUP_REASONS)).filter((reason) => !agents.includes(reason))).toEqual([]);
+});
+
+test("every reason of an EtcdBackupSchedule is used", async () => {
+  expect(await unused("schedule", SCHEDULE_REASONS)).toEqual([]);
 });

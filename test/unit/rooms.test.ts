@@ -59,7 +59,14 @@ function forbiddenImports(file: string): readonly string[] {
 const IMPURE_WORDS =
   /\b(?:async|await|setTimeout|setInterval|fetch)\b|\b(?:process|console|performance)\.|\b(?:Date\.now|Math\.random)\b|new Date\(\)/;
 /** Libraries that only compute, and hashing: same input, same output. */
-const PURE_PACKAGES = ["zod", "node:crypto", "kubernetes-models", "@connectrpc/connect", "@bufbuild/protobuf"];
+const PURE_PACKAGES = [
+  "zod",
+  "node:crypto",
+  "kubernetes-models",
+  "@connectrpc/connect",
+  "@bufbuild/protobuf",
+  "croner",
+];
 
 function impurities(file: string): readonly string[] {
   const text = readFileSync(file, "utf8");

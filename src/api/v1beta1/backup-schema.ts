@@ -84,42 +84,44 @@ const encryptionSchema = z
   })
   .describe("Encrypts the object with AES-256-GCM before it leaves the pod.");
 
-export const backupSpecSchema = z
-  .object({
-    source: sourceSchema,
-    destination: destinationSchema,
-    compression: z
-      .enum(["None", "Zstd"])
-      .default("None")
-      .describe("None: the object is what etcdutl restores. Zstd: `zstd -d` makes it that."),
-    encryption: encryptionSchema.optional(),
-    objectPolicy: z
-      .enum(["Keep", "Delete"])
-      .default("Keep")
-      .describe(
-        "What becomes of the stored object when the EtcdBackup is deleted. Delete: it is deleted first; the annotation etcd.improbable.io/keep-object lets the EtcdBackup go without.",
-      ),
-    serviceAccountName: z
-      .string()
-      .min(1)
-      .max(253)
-      .optional()
-      .describe(
-        "Under which account of the namespace the pod runs, for clouds that give it an identity. It gets no token of Kubernetes.",
-      ),
-    resources: resourcesSchema
-      .default(DEFAULT_BACKUP_RESOURCES)
-      .describe("Compute resources of the pod, as in a Pod. It takes the same memory for any size of data."),
-    activeDeadlineSeconds: z
-      .number()
-      .int()
-      .min(1)
-      .max(2_592_000)
-      .optional()
-      .describe(
-        "As of a Job: how long it may take with all its attempts. Without it as long as bytes move; one that stands still for five minutes has failed.",
-      ),
-  })
+/** All that may be said of a backup. A schedule's template is the same, and may be edited. */
+export const backupFieldsSchema = z.object({
+  source: sourceSchema,
+  destination: destinationSchema,
+  compression: z
+    .enum(["None", "Zstd"])
+    .default("None")
+    .describe("None: the object is what etcdutl restores. Zstd: `zstd -d` makes it that."),
+  encryption: encryptionSchema.optional(),
+  objectPolicy: z
+    .enum(["Keep", "Delete"])
+    .default("Keep")
+    .describe(
+      "What becomes of the stored object when the EtcdBackup is deleted. Delete: it is deleted first; the annotation etcd.improbable.io/keep-object lets the EtcdBackup go without.",
+    ),
+  serviceAccountName: z
+    .string()
+    .min(1)
+    .max(253)
+    .optional()
+    .describe(
+      "Under which account of the namespace the pod runs, for clouds that give it an identity. It gets no token of Kubernetes.",
+    ),
+  resources: resourcesSchema
+    .default(DEFAULT_BACKUP_RESOURCES)
+    .describe("Compute resources of the pod, as in a Pod. It takes the same memory for any size of data."),
+  activeDeadlineSeconds: z
+    .number()
+    .int()
+    .min(1)
+    .max(2_592_000)
+    .optional()
+    .describe(
+      "As of a Job: how long it may take with all its attempts. Without it as long as bytes move; one that stands still for five minutes has failed.",
+    ),
+});
+
+export const backupSpecSchema = backupFieldsSchema
   .meta({
     "x-kubernetes-validations": [
       { rule: "self == oldSelf", message: "spec cannot be changed after creation; make another EtcdBackup" },

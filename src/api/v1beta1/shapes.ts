@@ -676,5 +676,372 @@ export const SHAPES = {
    "source",
    "destination"
   ]
+ },
+ "EtcdBackupSchedule": {
+  "type": "object",
+  "properties": {
+   "schedule": {
+    "type": "string",
+    "maxLength": 128
+   },
+   "timeZone": {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 64
+   },
+   "suspend": {
+    "type": "boolean"
+   },
+   "immediate": {
+    "type": "boolean"
+   },
+   "startingDeadlineSeconds": {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 31536000
+   },
+   "concurrencyPolicy": {
+    "type": "string",
+    "enum": [
+     "Forbid",
+     "Allow",
+     "Replace"
+    ]
+   },
+   "retention": {
+    "type": "object",
+    "properties": {
+     "keepLast": {
+      "type": "integer",
+      "minimum": 1,
+      "maximum": 10000
+     },
+     "keepFor": {
+      "type": "string",
+      "maxLength": 32
+     },
+     "keepDaily": {
+      "type": "integer",
+      "minimum": 1,
+      "maximum": 10000
+     },
+     "keepWeekly": {
+      "type": "integer",
+      "minimum": 1,
+      "maximum": 10000
+     },
+     "keepMonthly": {
+      "type": "integer",
+      "minimum": 1,
+      "maximum": 10000
+     }
+    }
+   },
+   "successfulBackupsHistoryLimit": {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 1000
+   },
+   "failedBackupsHistoryLimit": {
+    "type": "integer",
+    "minimum": 0,
+    "maximum": 1000
+   },
+   "verifyEvery": {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 10000
+   },
+   "backupTemplate": {
+    "type": "object",
+    "properties": {
+     "source": {
+      "type": "object",
+      "properties": {
+       "clusterName": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 52
+       },
+       "endpoints": {
+        "minItems": 1,
+        "maxItems": 16,
+        "type": "array",
+        "items": {
+         "type": "string",
+         "maxLength": 512
+        }
+       },
+       "tls": {
+        "type": "object",
+        "properties": {
+         "secretName": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 253
+         },
+         "serverName": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 253
+         }
+        }
+       },
+       "auth": {
+        "type": "object",
+        "properties": {
+         "secretName": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 253
+         }
+        },
+        "required": [
+         "secretName"
+        ]
+       }
+      }
+     },
+     "destination": {
+      "type": "object",
+      "properties": {
+       "s3": {
+        "type": "object",
+        "properties": {
+         "bucket": {
+          "type": "string",
+          "maxLength": 222
+         },
+         "prefix": {
+          "type": "string",
+          "maxLength": 256
+         },
+         "endpoint": {
+          "type": "string",
+          "maxLength": 512
+         },
+         "region": {
+          "type": "string",
+          "maxLength": 63
+         },
+         "pathStyle": {
+          "type": "boolean"
+         },
+         "credentials": {
+          "type": "object",
+          "properties": {
+           "secretName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           }
+          },
+          "required": [
+           "secretName"
+          ]
+         }
+        },
+        "required": [
+         "bucket"
+        ]
+       },
+       "gcs": {
+        "type": "object",
+        "properties": {
+         "bucket": {
+          "type": "string",
+          "maxLength": 222
+         },
+         "prefix": {
+          "type": "string",
+          "maxLength": 256
+         },
+         "endpoint": {
+          "type": "string",
+          "maxLength": 512
+         },
+         "credentials": {
+          "type": "object",
+          "properties": {
+           "secretName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           }
+          },
+          "required": [
+           "secretName"
+          ]
+         }
+        },
+        "required": [
+         "bucket"
+        ]
+       },
+       "azure": {
+        "type": "object",
+        "properties": {
+         "account": {
+          "type": "string",
+          "maxLength": 24
+         },
+         "container": {
+          "type": "string",
+          "maxLength": 63
+         },
+         "prefix": {
+          "type": "string",
+          "maxLength": 256
+         },
+         "endpoint": {
+          "type": "string",
+          "maxLength": 512
+         },
+         "credentials": {
+          "type": "object",
+          "properties": {
+           "secretName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           }
+          },
+          "required": [
+           "secretName"
+          ]
+         }
+        },
+        "required": [
+         "account",
+         "container"
+        ]
+       },
+       "volume": {
+        "type": "object",
+        "properties": {
+         "claimName": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 253
+         },
+         "path": {
+          "type": "string",
+          "maxLength": 256
+         }
+        },
+        "required": [
+         "claimName"
+        ]
+       },
+       "url": {
+        "type": "object",
+        "properties": {
+         "template": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 600
+         },
+         "credentials": {
+          "type": "object",
+          "properties": {
+           "secretName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           }
+          },
+          "required": [
+           "secretName"
+          ]
+         }
+        },
+        "required": [
+         "template"
+        ]
+       }
+      }
+     },
+     "compression": {
+      "type": "string",
+      "enum": [
+       "None",
+       "Zstd"
+      ]
+     },
+     "encryption": {
+      "type": "object",
+      "properties": {
+       "keySecret": {
+        "type": "object",
+        "properties": {
+         "name": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 253
+         },
+         "key": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 253
+         }
+        },
+        "required": [
+         "name"
+        ]
+       }
+      },
+      "required": [
+       "keySecret"
+      ]
+     },
+     "objectPolicy": {
+      "type": "string",
+      "enum": [
+       "Keep",
+       "Delete"
+      ]
+     },
+     "serviceAccountName": {
+      "type": "string",
+      "minLength": 1,
+      "maxLength": 253
+     },
+     "resources": {
+      "type": "object",
+      "properties": {
+       "limits": {
+        "type": "object",
+        "maxProperties": 32,
+        "additionalProperties": {
+         "x-kubernetes-int-or-string": true,
+         "maxLength": 32
+        }
+       },
+       "requests": {
+        "type": "object",
+        "maxProperties": 32,
+        "additionalProperties": {
+         "x-kubernetes-int-or-string": true,
+         "maxLength": 32
+        }
+       }
+      }
+     },
+     "activeDeadlineSeconds": {
+      "type": "integer",
+      "minimum": 1,
+      "maximum": 2592000
+     }
+    },
+    "required": [
+     "source",
+     "destination"
+    ]
+   }
+  },
+  "required": [
+   "schedule",
+   "backupTemplate"
+  ]
  }
 };

@@ -1,0 +1,34 @@
+import { backupFromV1alpha1, backupToV1alpha1, DEFAULT_BACKUP_SPEC } from "#api/backup-conversion.ts";
+import { fromBeyond } from "#api/pod-template/conversion.ts";
+import { isSameData } from "#base/hash.ts";
+import { defined, record, without } from "#base/json.ts";
+
+// v1alpha1 says when, and of what and whither. All else of a schedule rides along, and the template is converted as an EtcdBackup is.
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The spec of an EtcdBackupSchedule, without what v1beta1 fills in. @param beyond what v1alpha1 cannot say of it */
+export function scheduleFromV1alpha1({ backupTemplate, ...rest }: Json, beyond: Json): Json {
+  return {
+    ...without(beyond, ["schedule", "backupTemplate"]),
+    ...rest,
+    backupTemplate:
+      backupTemplate === undefined
+        ? undefined
+        : defined({
+            ...DEFAULT_BACKUP_SPEC,
+            ...backupFromV1alpha1(record(backupTemplate), record(beyond.backupTemplate)),
+          }),
+  };
+}
+
+export function scheduleToV1alpha1({ schedule, backupTemplate, ...rest }: Json): { said: Json; beyond: Json } {
+  const template = backupTemplate === undefined ? undefined : backupToV1alpha1(record(backupTemplate));
+  const more = Object.entries(template?.beyond ?? {}).filter(
+    ([key, value]) => !isSameData(value, (DEFAULT_BACKUP_SPEC as Json)[key]),
+  );
+  return {
+    said: { schedule, backupTemplate: template === undefined ? undefined : defined(template.said) },
+    beyond: { ...rest, backupTemplate: fromBeyond(Object.fromEntries(more)) },
+  };
+}

@@ -1,0 +1,45 @@
+import { z } from "zod";
+
+// What can the API server check of a schedule?
+//   Its form, and that each number is in the range of its field. What remains (5-1 as a range, the 31st of February) is found when the
+//   operator looks at it, and stands in the status.
+
+/** One of the five fields. @param value a pattern of what may stand in it */
+function field(value: string): string {
+  const part = `([*?]|(${value})(-(${value}))?)(/0*[1-9][0-9]?)?`;
+  return `${part}(,${part})*`;
+}
+
+const MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec";
+const DAYS = "sun|mon|tue|wed|thu|fri|sat";
+
+const FIELDS = [
+  field("0*[0-5]?[0-9]"),
+  field("0*(1?[0-9]|2[0-3])"),
+  field("0*([1-9]|[12][0-9]|3[01])"),
+  field(`0*([1-9]|1[0-2])|${MONTHS}`),
+  field(`0*[0-6]|${DAYS}`),
+].join(" +");
+
+/** The same in the operator: which schedules there are. Names of months and days may be written in capitals. */
+const SCHEDULES = `^(?i)(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every +([0-9]+([.][0-9]+)?(ms|s|m|h))+|${FIELDS})$`;
+
+export const A_SCHEDULE =
+  "five fields (minute, hour, day of the month, month, day of the week) such as 0 3 * * *, or @hourly, @daily, @weekly, @monthly, @yearly, or @every with a duration such as @every 1h30m";
+
+/** A schedule, by the words that https://pkg.go.dev/github.com/robfig/cron/v3 has for it. */
+export const scheduleSchema = z
+  .string()
+  .max(128)
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: `self.matches('${SCHEDULES}')`,
+        messageExpression: `'it is ' + self + '; it must be ${A_SCHEDULE}'`,
+        message: `it must be ${A_SCHEDULE}`,
+      },
+    ],
+  })
+  .describe(
+    "When backups are made: five fields as in a crontab, such as `0 3 * * *` or `*/15 8-18 * * MON-FRI`, or @hourly, @daily, @weekly, @monthly, @yearly, or @every with a duration, such as `@every 6h`, counted from the creation of the EtcdBackupSchedule.",
+  );

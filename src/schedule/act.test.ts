@@ -1,0 +1,154 @@
+import { expect, test } from "vitest";
+import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { NOW } from "#kit/cluster.ts";
+import { run, schedule } from "#kit/schedule.ts";
+import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
+import { actOnSchedule, type ScheduleWrites, writeStatus } from "#schedule/act.ts";
+import { backupFor } from "#schedule/desired/backup.ts";
+import type { ScheduleStep } from "#schedule/step.ts";
+
+const HOUR = 3_600_000;
+const signal = new AbortController().signal;
+const snapshot = schedule();
+const [older, newer] = [run(NOW - HOUR, { metadata: { finalizers: ["theirs"] } }), run(NOW)];
+const create: ScheduleStep = { do: "createBackup", backup: backupFor(snapshot.schedule, NOW, 0) };
+
+interface Request {
+  readonly verb: string;
+  readonly what: string;
+  readonly body?: unknown;
+  readonly options?: object;
+}
+
+/** What was asked of the API server, in order. @param live what it answers about the object that is looked at */
+function recorder(live: Observed<KubeObject>) {
+  const requests: Request[] = [];
+  const note = (
+    verb: string,
+    { plural }: Resource<KubeObject>,
+    name: string,
+    body: unknown,
+    given: { signal: AbortSignal },
+  ) => {
+    const { signal: _, ...options } = given;
+    requests.push({ verb, what: `${plural}/${name}`, ...(body === undefined ? {} : { body }), options });
+  };
+  const kube = {
+    find: (of: Resource<KubeObject>, { name }: Ref, options: never) => {
+      note("find", of, name, undefined, options);
+      return Promise.resolve(live);
+    },
+    create: (of: Resource<KubeObject>, draft: KubeObject, options: never) => {
+      note("create", of, draft.metadata.name, undefined, options);
+      return Promise.resolve(draft);
+    },
+    patch: (of: Resource<KubeObject>, { name }: Ref, patch: object, options: never) => {
+      note("patch", of, name, patch, options);
+      return Promise.resolve(older);
+    },
+    replace: (of: Resource<KubeObject>, object: KubeObject, options: never) => {
+      note("replace", of, object.metadata.name, undefined, options);
+      return Promise.resolve(object);
+    },
+    delete: (of: Resource<KubeObject>, { name }: Ref, options: never) => {
+      note("delete", of, name, undefined, options);
+      return Promise.resolve();
+    },
+  } as unknown as ScheduleWrites;
+  return { kube, requests };
+}
+
+async function requestsOf(step: ScheduleStep, live: Observed<KubeObject>): Promise<readonly Request[]> {
+  const { kube, requests } = recorder(live);
+  await actOnSchedule(kube, step, snapshot, signal);
+  return requests;
+}
+
+const alive = present<KubeObject>(snapshot.schedule);
+
+test("a backup is made once the schedule was looked at", async () => {
+  expect(await requestsOf(create, alive)).toEqual([
+    { verb: "find", what: "etcdbackupschedules/nightly", options: {} },
+    { verb: "create", what: "etcdbackups/nightly-20260101-120000", options: {} },
+  ]);
+});
+
+test.each<[string, Observed<KubeObject>, string]>([
+  ["gone", absent, "KubeConflict"],
+  ["not to be seen", unknown("timeout"), "KubeUnavailable"],
+  ["another one", present({ ...snapshot.schedule, metadata: { ...snapshot.schedule.metadata, uid: "x" } }), "KubeConflict"],
+  ["edited", present({ ...snapshot.schedule, metadata: { ...snapshot.schedule.metadata, generation: 2 } }), "KubeConflict"],
+  ["being deleted", present(schedule({ deleting: true }).schedule), "KubeConflict"],
+])("no backup is made for a schedule that is %s", async (_, live, code) => {
+  const { kube, requests } = recorder(live);
+  await expect(actOnSchedule(kube, create, snapshot, signal)).rejects.toMatchObject({ code });
+  expect(requests.map(({ verb }) => verb)).toEqual(["find"]);
+}); // biome-ignore format: a table
+
+const preconditions = { uid: older.metadata.uid, resourceVersion: "100" };
+const looked = { verb: "find", what: `etcdbackups/${newer.metadata.name}`, options: {} };
+
+test("a good backup is deleted, as it was read, once the later one was looked at", async () => {
+  const requests = await requestsOf({ do: "deleteBackup", backup: older, keeper: newer }, present<KubeObject>(newer));
+  const options = { preconditions, propagation: "Background" };
+  expect(requests).toEqual([looked, { verb: "delete", what: `etcdbackups/${older.metadata.name}`, options }]);
+});
+
+test("one that stored nothing is deleted without looking at another", async () => {
+  const requests = await requestsOf({ do: "deleteBackup", backup: older, keeper: undefined }, absent);
+  expect(requests.map(({ verb }) => verb)).toEqual(["delete"]);
+});
+
+test("an object is given away in one write, with the finalizer, and kept in one", async () => {
+  const options = { type: "merge", preconditions };
+  const patch = (annotation: string | null, finalizers: readonly string[]) => ({
+    verb: "patch",
+    what: `etcdbackups/${older.metadata.name}`,
+    body: { metadata: { annotations: { [DELETE_OBJECT_ANNOTATION]: annotation }, finalizers } },
+    options,
+  });
+  const live = present<KubeObject>(newer);
+  expect(await requestsOf({ do: "giveObject", backup: older, keeper: newer }, live)).toEqual([
+    looked,
+    patch("true", ["theirs", OBJECT_FINALIZER]),
+  ]);
+  const given = { ...older, metadata: { ...older.metadata, finalizers: [OBJECT_FINALIZER, "theirs"] } };
+  expect(await requestsOf({ do: "giveObject", backup: given, keeper: newer }, live)).toEqual([
+    looked,
+    patch("true", ["theirs", OBJECT_FINALIZER]),
+  ]);
+  expect(await requestsOf({ do: "keepObject", backup: given }, absent)).toEqual([patch(null, ["theirs"])]);
+  const goes = { ...given, spec: { ...given.spec, objectPolicy: "Delete" as const } };
+  expect(await requestsOf({ do: "keepObject", backup: goes }, absent)).toEqual([
+    patch(null, ["theirs", OBJECT_FINALIZER]),
+  ]);
+});
+
+test.each<[string, Observed<EtcdBackup>, string]>([
+  ["gone", absent, "KubeConflict"],
+  ["not to be seen", unknown("timeout"), "KubeUnavailable"],
+  ["another one", present(run(NOW, { metadata: { uid: "x" } })), "KubeConflict"],
+  ["being deleted", present(run(NOW, { deleting: true })), "KubeConflict"],
+  ["not good after all", present(run(NOW, { phase: "Failed" })), "KubeConflict"],
+])("nothing goes for a later one that is %s", async (_, live, code) => {
+  for (const what of ["deleteBackup", "giveObject"] as const) {
+    const { kube, requests } = recorder(live);
+    const done = actOnSchedule(kube, { do: what, backup: older, keeper: newer }, snapshot, signal);
+    await expect(done).rejects.toMatchObject({ code });
+    expect(requests.map(({ verb }) => verb)).toEqual(["find"]);
+  }
+});
+
+test("the status is written to the schedule as it was read", async () => {
+  const { kube, requests } = recorder(absent);
+  const written = await writeStatus(kube, snapshot.schedule, { runs: 1 }, signal);
+  expect(requests).toEqual([
+    { verb: "replace", what: "etcdbackupschedules/nightly", options: { subresource: "status" } },
+  ]);
+  expect(written).toMatchObject({
+    kind: "stored",
+    object: { status: { runs: 1 }, metadata: { resourceVersion: "50" } },
+  });
+});

@@ -1,0 +1,104 @@
+import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
+import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
+import {
+  ETCD_BACKUP_SCHEDULES,
+  type EtcdBackupSchedule,
+  type EtcdBackupScheduleStatus,
+} from "#api/v1beta1/schedule.ts";
+import { OperatorError } from "#base/error.ts";
+import type { KubeClient } from "#kube/client.ts";
+import type { KubeObject, Resource } from "#kube/kinds.ts";
+import type { Written } from "#runtime/controller.ts";
+import { isGood, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import type { ScheduleStep } from "#schedule/step.ts";
+
+/** What this room writes to. */
+export type ScheduleWrites = Pick<KubeClient, "find" | "create" | "replace" | "patch" | "delete">;
+
+/** Does one step: exactly one write, with its precondition. */
+export async function actOnSchedule(
+  kube: ScheduleWrites,
+  step: ScheduleStep,
+  { schedule }: ScheduleSnapshot,
+  signal: AbortSignal,
+): Promise<Written> {
+  switch (step.do) {
+    case "createBackup":
+      await needSchedule(kube, schedule, signal);
+      return stored(ETCD_BACKUPS, await kube.create(ETCD_BACKUPS, step.backup, { signal }));
+    case "deleteBackup":
+      await needKeeper(kube, step.keeper, signal);
+      return await deleteBackup(kube, step.backup, signal);
+    case "giveObject":
+      await needKeeper(kube, step.keeper, signal);
+      return await markBackup(kube, step.backup, true, signal);
+    case "keepObject":
+      return await markBackup(kube, step.backup, false, signal);
+  }
+}
+
+/** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
+export async function writeStatus(
+  kube: ScheduleWrites,
+  schedule: EtcdBackupSchedule,
+  status: EtcdBackupScheduleStatus,
+  signal: AbortSignal,
+): Promise<Written> {
+  const changed: EtcdBackupSchedule = { ...schedule, status };
+  return stored(
+    ETCD_BACKUP_SCHEDULES,
+    await kube.replace(ETCD_BACKUP_SCHEDULES, changed, { signal, subresource: "status" }),
+  );
+}
+
+/** A create has no precondition that could tell that the cache is behind: who has just suspended or deleted the schedule wants no backup. */
+async function needSchedule(kube: ScheduleWrites, { metadata }: EtcdBackupSchedule, signal: AbortSignal) {
+  const { namespace, name, uid, generation } = metadata;
+  const live = await kube.find(ETCD_BACKUP_SCHEDULES, { namespace, name }, { signal });
+  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
+  const now = live.is === "present" ? live.value.metadata : undefined;
+  if (now?.uid === uid && now.generation === generation && now.deletionTimestamp === undefined) return;
+  throw new OperatorError("KubeConflict", `EtcdBackupSchedule ${name} has changed; the cache does not show it yet`);
+}
+
+/** The good backup for which another one may go is looked at once more: somebody may be deleting it just now. */
+async function needKeeper(kube: ScheduleWrites, keeper: EtcdBackup | undefined, signal: AbortSignal) {
+  if (keeper === undefined) return;
+  const { namespace, name, uid } = keeper.metadata;
+  const live = await kube.find(ETCD_BACKUPS, { namespace, name }, { signal });
+  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
+  if (live.is === "present" && live.value.metadata.uid === uid && isGood(live.value)) return;
+  throw new OperatorError("KubeConflict", `EtcdBackup ${name} is going; the cache does not show it yet`);
+}
+
+/** Deletes only this very backup, and only as it was read: whoever has just said that it stays is heard. */
+async function deleteBackup(kube: ScheduleWrites, { metadata }: EtcdBackup, signal: AbortSignal): Promise<Written> {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const preconditions = { uid, resourceVersion };
+  await kube.delete(ETCD_BACKUPS, { namespace, name }, { signal, preconditions, propagation: "Background" });
+  return { kind: "external" };
+}
+
+/** Patches only this very backup, and only as it was read. The finalizer keeps the EtcdBackup until its object is gone. */
+async function markBackup(
+  kube: ScheduleWrites,
+  { metadata, spec }: EtcdBackup,
+  isGoing: boolean,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { namespace, name, uid, resourceVersion, finalizers = [] } = metadata;
+  const others = finalizers.filter((each) => each !== OBJECT_FINALIZER);
+  const isHeld = isGoing || spec.objectPolicy === "Delete";
+  const patch = {
+    metadata: {
+      annotations: { [DELETE_OBJECT_ANNOTATION]: isGoing ? "true" : null },
+      finalizers: isHeld ? [...others, OBJECT_FINALIZER] : others,
+    },
+  };
+  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
+  return stored(ETCD_BACKUPS, await kube.patch(ETCD_BACKUPS, { namespace, name }, patch, options));
+}
+
+function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {
+  return { kind: "stored", resource, object };
+}

@@ -1,0 +1,94 @@
+import { Cron, CronPattern } from "croner";
+import { millisecondsOf } from "#api/duration.ts";
+import type { EtcdBackupScheduleSpec } from "#api/v1beta1/schedule.ts";
+import { told } from "#base/json.ts";
+import { cronPattern } from "#schedule/cron-fields.ts";
+
+// Whose words are these?
+//   Those of https://pkg.go.dev/github.com/robfig/cron/v3, by which the operator of 2020 and Kubernetes' CronJob read a schedule. They are
+//   checked here, and put into what croner takes, which knows calendars and time zones.
+// What of the days on which clocks are put forward and back?
+//   A time that is left out is made up for at the moment when the clocks go on, and one that comes twice counts once: a nightly backup is
+//   made every night, and once. What has a * for its hour or its minute goes by real time, as cron on Linux does.
+
+/** When runs are due: a fixed list of moments, in milliseconds since 1970, from long ago until for ever. */
+export interface Calendar {
+  /** The latest that is not after this moment. */
+  latest(ms: number): number | undefined;
+  /** The first after this moment. */
+  next(ms: number): number | undefined;
+}
+
+const DESCRIPTORS: Readonly<Record<string, string>> = {
+  "@yearly": "0 0 1 1 *",
+  "@annually": "0 0 1 1 *",
+  "@monthly": "0 0 1 * *",
+  "@weekly": "0 0 * * 0",
+  "@daily": "0 0 * * *",
+  "@midnight": "0 0 * * *",
+  "@hourly": "0 * * * *",
+};
+
+const SECOND_MS = 1_000;
+
+/**
+ * The moments at which the schedule is due.
+ * @param anchorMs from when on `@every` counts
+ * @returns a sentence when it is none: the field, what it is and what it may be
+ */
+export function calendarOf(
+  { schedule, timeZone }: Pick<EtcdBackupScheduleSpec, "schedule" | "timeZone">,
+  anchorMs: number,
+): Calendar | string {
+  if (!isTimeZone(timeZone))
+    return `spec.timeZone is ${told(timeZone)}; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC`;
+  const text = schedule.trim().toLowerCase();
+  const [, period] = /^@every +(\S+)$/.exec(text) ?? [];
+  if (period !== undefined) return everyCalendar(period, anchorMs);
+  const fields = Object.hasOwn(DESCRIPTORS, text) ? (DESCRIPTORS[text] ?? "") : text;
+  const pattern = cronPattern(fields);
+  return typeof pattern === "string"
+    ? `spec.schedule is ${told(schedule)}; ${pattern}`
+    : cronCalendar(pattern.pattern, timeZone, schedule);
+}
+
+function everyCalendar(period: string, anchorMs: number): Calendar | string {
+  const exactMs = millisecondsOf(period);
+  if (exactMs === undefined || exactMs === 0)
+    return `spec.schedule is ${told(`@every ${period}`)}; after @every it must have a duration such as 1h30m`;
+  // Whole seconds, and one at least.
+  const everyMs = Math.max(1, Math.floor(exactMs / SECOND_MS)) * SECOND_MS;
+  const at = (n: number) => (n > 0 ? anchorMs + n * everyMs : undefined);
+  const count = (ms: number) => Math.floor((ms - anchorMs) / everyMs);
+  return { latest: (ms) => at(count(ms)), next: (ms) => at(Math.max(0, count(ms)) + 1) };
+}
+
+function cronCalendar(pattern: string, timezone: string, schedule: string): Calendar | string {
+  if (!hasDay(pattern))
+    return `spec.schedule is ${told(schedule)}; no year has that day, and it must be one that comes`;
+  const cron = new Cron(pattern, { timezone, paused: true, mode: "5-part", fixedTimeRule: "no-wildcard" });
+  return {
+    // What is asked for is before the moment that is given, and croner counts in seconds.
+    latest: (ms) => cron.previousRuns(1, new Date((Math.floor(ms / SECOND_MS) + 1) * SECOND_MS))[0]?.getTime(),
+    next: (ms) => cron.nextRun(new Date(Math.floor(ms / SECOND_MS) * SECOND_MS))?.getTime(),
+  };
+}
+
+/** Of each month in a leap year. */
+const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/** Whether a day of a month that is asked for is in a calendar. croner would look for it through a thousand years. */
+function hasDay(pattern: string): boolean {
+  const { day, month, starDOW } = new CronPattern(pattern, undefined, { mode: "5-part" });
+  if (!starDOW) return true;
+  return DAYS.some((days, place) => month[place] === 1 && day.slice(0, days).includes(1));
+}
+
+function isTimeZone(timeZone: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone });
+    return true;
+  } catch {
+    return false; // a name that is not known is a RangeError
+  }
+}

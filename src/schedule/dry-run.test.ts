@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import { DRY_RUN_ANNOTATION } from "#api/names.ts";
+import { NOW } from "#kit/cluster.ts";
+import { run, schedule } from "#kit/schedule.ts";
+import { dryRunOf } from "#schedule/dry-run.ts";
+import { planSchedule } from "#schedule/plan.ts";
+
+const HOUR = 3_600_000;
+const backups = [
+  run(NOW - 4 * HOUR, { phase: "Failed" }),
+  run(NOW - 3 * HOUR),
+  run(NOW - 2 * HOUR, { objectPolicy: "Delete" }),
+  run(NOW - HOUR),
+];
+const [failed = "", oldest = "", older = ""] = backups.map(({ metadata }) => metadata.name);
+const url = (name: string) => `s3://backups/${name}.db`;
+
+function asked(patch: unknown, given: Parameters<typeof schedule>[0] = {}) {
+  const text = typeof patch === "string" ? patch : JSON.stringify(patch);
+  return schedule({ backups, annotations: { [DRY_RUN_ANNOTATION]: text }, ...given });
+}
+
+test.each<[string, object, readonly object[]]>([
+  ["a retention, with every object that would go", { retention: { keepLast: 1 } }, [
+    { name: oldest, objectURL: url(oldest) },
+    { name: older, objectURL: url(older) },
+  ]],
+  ["a limit, with the objects that go by their policy", { successfulBackupsHistoryLimit: 1, failedBackupsHistoryLimit: 0 }, [
+    { name: failed },
+    { name: oldest },
+    { name: older, objectURL: url(older) },
+  ]],
+  ["what keeps all", { retention: { keepLast: 9 } }, []],
+  ["something else", { suspend: true }, []],
+])("it lists what the edit would delete: %s", (_, patch, deletes) => {
+  expect(dryRunOf(asked(patch))).toEqual({ deletes });
+}); // biome-ignore format: a table
+
+test("nothing of it is carried out", () => {
+  expect(planSchedule(asked({ retention: { keepLast: 1 } })).next).toBe("settled");
+});
+
+test("it begins with the spec as it is, and null takes a field away", () => {
+  const spec = { retention: { keepLast: 1, keepFor: "90m" } };
+  const deletes = [{ name: oldest, objectURL: url(oldest) }];
+  expect(dryRunOf(asked({}, { spec }))).toEqual({ deletes });
+  expect(dryRunOf(asked({ retention: { keepFor: null } }, { spec }))?.deletes.map(({ name }) => name)).toEqual([
+    oldest,
+    older,
+  ]);
+  expect(dryRunOf(asked({ retention: null, successfulBackupsHistoryLimit: 2 }, { spec }))?.deletes).toEqual([
+    { name: oldest },
+  ]);
+  expect(
+    dryRunOf(asked({ failedBackupsHistoryLimit: null }, { spec: { failedBackupsHistoryLimit: 0 } }))?.deletes,
+  ).toEqual([]);
+});
+
+test.each<[string, string]>([
+  ["what?", 'it is "what?"; it must be a JSON object, a merge patch of spec'],
+  ["[]", "it must be a JSON object"],
+  ['{"retention":{"keepLast":0}}', "with it, spec.retention.keepLast is 0; it must be at least 1"],
+  ['{"schedule":"x"}', 'with it, spec.schedule is "x"; it must have five fields'],
+  ['{"retention":{"keepLast":1},"successfulBackupsHistoryLimit":1}', "with it, spec has both retention and successful"],
+])("%s is refused", (text, says) => {
+  const { refused = "", deletes } = dryRunOf(asked(text)) ?? { deletes: [{}] };
+  expect(refused).toContain(says);
+  expect(deletes).toEqual([]);
+});
+
+test("without the annotation nothing is said, and of many only the first are named", () => {
+  expect(dryRunOf(schedule({ backups }))).toBeUndefined();
+  const many = Array.from({ length: 150 }, (_, n) => run(NOW - n * HOUR));
+  const told = dryRunOf(asked({ retention: { keepLast: 1 } }, { backups: many }));
+  expect(told?.deletes).toHaveLength(100);
+  expect(told?.more).toBe(49);
+  expect(told?.deletes[0]?.name).toBe(many.at(-1)?.metadata.name);
+  const few = dryRunOf(asked({ retention: { keepLast: 50 } }, { backups: many }));
+  expect(few?.deletes).toHaveLength(100);
+  expect(few).not.toHaveProperty("more");
+});

@@ -1,0 +1,52 @@
+import { DEFAULTS } from "#api/conversion.ts";
+import { merged, patchIn } from "#api/dry-run.ts";
+import { DRY_RUN_ANNOTATION } from "#api/names.ts";
+import { whyNotShape } from "#api/shape.ts";
+import {
+  type DryRunStatus,
+  ETCD_BACKUP_SCHEDULES,
+  type EtcdBackupSchedule,
+  type EtcdBackupScheduleSpec,
+} from "#api/v1beta1/schedule.ts";
+import { record, told } from "#base/json.ts";
+import { calendarOf } from "#schedule/cron.ts";
+import { disposalsOf } from "#schedule/disposal.ts";
+import { madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+
+// How does one ask what a retention would delete?
+//   kubectl annotate etcdbackupschedule nightly etcd.improbable.io/dry-run='{"retention":{"keepLast":7}}'
+//   As of an EtcdCluster, the value is what `kubectl patch --type=merge` would be given for spec. Nothing of it is carried out.
+
+/** A status is read by people, and its size is bounded. */
+const MAX_TOLD = 100;
+
+/** What the edit in the annotation would delete; `undefined` without one. Takes any text, and never throws. */
+export function dryRunOf({ schedule, backups }: ScheduleSnapshot): DryRunStatus | undefined {
+  const text = schedule.metadata.annotations?.[DRY_RUN_ANNOTATION];
+  if (text === undefined) return undefined;
+  const spec = editedSpec(schedule, text);
+  if (typeof spec === "string") return { refused: spec, deletes: [] };
+  const all = disposalsOf(spec, backups);
+  const deletes = all.slice(0, MAX_TOLD).map(({ backup, isWithObject }) => {
+    const isObjectLost =
+      isWithObject || (backup.spec.objectPolicy === "Delete" && backup.status?.phase === "Completed");
+    const { objectURL } = backup.status ?? {};
+    return { name: backup.metadata.name, ...(isObjectLost && objectURL !== undefined ? { objectURL } : {}) };
+  });
+  return { deletes, ...(all.length > MAX_TOLD ? { more: all.length - MAX_TOLD } : {}) };
+}
+
+/** @returns a sentence when it is no edit */
+function editedSpec(schedule: EtcdBackupSchedule, text: string): EtcdBackupScheduleSpec | string {
+  const patch = patchIn(text);
+  if (patch === undefined)
+    return `it is ${told(text)}; it must be a JSON object, a merge patch of spec such as {"retention":{"keepLast":7}}`;
+  const edited = { ...DEFAULTS.EtcdBackupSchedule, ...record(merged(schedule.spec, patch, 0)) };
+  const why = whyNotShape(edited, ETCD_BACKUP_SCHEDULES.kind);
+  if (why !== undefined) return `with it, ${why}`;
+  const spec = edited as EtcdBackupScheduleSpec;
+  if (spec.retention !== undefined && spec.successfulBackupsHistoryLimit !== undefined)
+    return "with it, spec has both retention and successfulBackupsHistoryLimit; it must have one of them";
+  const calendar = calendarOf(spec, madeAtMs(schedule));
+  return typeof calendar === "string" ? `with it, ${calendar}` : spec;
+}

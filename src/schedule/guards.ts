@@ -1,0 +1,59 @@
+import { dueTimeOf } from "#api/names.ts";
+import { isObjectGoing, latestLike } from "#schedule/disposal.ts";
+import { runsOf } from "#schedule/runs.ts";
+import { isDeleting, isGood, isOwned } from "#schedule/snapshot.ts";
+import type { ScheduleGuard } from "#schedule/step.ts";
+
+/** A backup that somebody else has made is never changed or deleted. */
+const ownOnly: ScheduleGuard = {
+  name: "own-only",
+  forbids(snapshot, step) {
+    if (step.do === "createBackup" || isOwned(snapshot, step.backup)) return undefined;
+    return `EtcdBackup ${step.backup.metadata.name} is not this schedule's`;
+  },
+};
+
+/** No run is made twice, before it is due, after its schedule was suspended or deleted, or when a later one has been made. */
+const onceOnly: ScheduleGuard = {
+  name: "once-only",
+  forbids(snapshot, step) {
+    if (step.do !== "createBackup") return undefined;
+    const { schedule, takenAtMs, namesake } = snapshot;
+    const { name } = step.backup.metadata;
+    if (schedule.spec.suspend || isDeleting(schedule)) return "the schedule is suspended or being deleted";
+    if (namesake !== undefined) return `EtcdBackup ${name} exists`;
+    const dueMs = dueTimeOf(schedule.metadata.name, name);
+    if (dueMs === undefined || dueMs > takenAtMs) return `EtcdBackup ${name} is not due yet`;
+    const { lastMs } = runsOf(snapshot);
+    return lastMs !== undefined && dueMs <= lastMs ? `EtcdBackup ${name} was made, or a later one` : undefined;
+  },
+};
+
+/** The last good backup of an etcd is never given away, and none before a later one of the same etcd is stored. */
+const lastGoodStays: ScheduleGuard = {
+  name: "last-good-stays",
+  forbids({ backups }, step) {
+    if (step.do !== "deleteBackup" && step.do !== "giveObject") return undefined;
+    const { backup, keeper } = step;
+    if (backup.status?.phase !== "Completed") return undefined;
+    const latest = latestLike(backup, backups.filter(isGood));
+    const isLeft = latest !== undefined && latest.metadata.uid !== backup.metadata.uid;
+    if (isLeft && keeper?.metadata.uid === latest.metadata.uid) return undefined;
+    return `EtcdBackup ${backup.metadata.name} is the last good one of its etcd`;
+  },
+};
+
+/** An object is given away only by a retention; what a history limit deletes leaves its object as it is. */
+const objectByRetention: ScheduleGuard = {
+  name: "object-by-retention",
+  forbids({ schedule }, step) {
+    if (schedule.spec.retention !== undefined) {
+      if (step.do !== "deleteBackup" || step.backup.status?.phase !== "Completed") return undefined;
+      return isObjectGoing(step.backup) ? undefined : `the object of ${step.backup.metadata.name} would stay for ever`;
+    }
+    return step.do === "giveObject" ? "there is no spec.retention" : undefined;
+  },
+};
+
+/** These are the invariants of a schedule. Each may hold back a step of any rule. */
+export const SCHEDULE_GUARDS: readonly ScheduleGuard[] = [ownOnly, onceOnly, lastGoodStays, objectByRetention];

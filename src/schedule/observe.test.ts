@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { NOW } from "#kit/cluster.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { counted, etcdBackupSchedule, run } from "#kit/schedule.ts";
+import { scheduleKeysFor } from "#schedule/controller.ts";
+import { observeSchedule, type ScheduleReads } from "#schedule/observe.ts";
+
+const HOUR = 3_600_000;
+const KEY = { namespace: "foo", name: "nightly" };
+
+function reads(
+  schedule: ReturnType<typeof etcdBackupSchedule> | undefined,
+  backups: readonly EtcdBackup[],
+): ScheduleReads {
+  return {
+    schedules: { get: () => schedule, byIndex: () => [] },
+    backups: {
+      get: ({ namespace, name }) =>
+        backups.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace),
+      byIndex: (index, value) => (index === "schedule" && value === "foo/nightly" ? backups : []),
+    },
+    clock: new FakeClock(NOW),
+  };
+}
+
+test("a schedule that is gone is absent", () => {
+  expect(observeSchedule(reads(undefined, []), KEY).is).toBe("absent");
+});
+
+test("its own backups, in the order of their creation, and who has the name of the run that is due", () => {
+  const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR) });
+  const theirs = run(NOW, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
+  const [older, newer] = [run(NOW - 2 * HOUR), run(NOW - HOUR)];
+  const seen = observeSchedule(reads(etcdBackupSchedule({ status }), [newer, theirs, older]), KEY);
+  expect(seen).toMatchObject({ is: "present", value: { takenAtMs: NOW, backups: [older, newer], namesake: theirs } });
+});
+
+test("nobody has the name when nothing is due", () => {
+  const seen = observeSchedule(reads(etcdBackupSchedule(), [run(NOW)]), KEY);
+  expect(seen).toMatchObject({ value: { namesake: undefined } });
+});
+
+test("a backup wakes the schedule of its label", () => {
+  expect(scheduleKeysFor(run(NOW))).toEqual([KEY]);
+  expect(scheduleKeysFor(run(NOW, { metadata: { labels: {} } }))).toEqual([]);
+  expect(scheduleKeysFor(run(NOW, { metadata: { namespace: undefined } }))).toEqual([]);
+});

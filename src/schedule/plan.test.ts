@@ -1,0 +1,155 @@
+import { expect, test } from "vitest";
+import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { NOW } from "#kit/cluster.ts";
+import { planText } from "#kit/plan-text.ts";
+import { counted, MADE_MS, run, schedule } from "#kit/schedule.ts";
+import { planSchedule, SCHEDULE_RULES } from "#schedule/plan.ts";
+import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
+import type { ScheduleStep } from "#schedule/step.ts";
+
+const HOUR = 3_600_000;
+
+function stepText(step: ScheduleStep): string {
+  return `${step.do} ${step.backup.metadata.name}`;
+}
+
+/** The run of noon is due. */
+function due(given: Parameters<typeof schedule>[0] = {}): ScheduleSnapshot {
+  const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs: 3 });
+  return schedule({ status, ...given });
+}
+
+const active = run(NOW - HOUR, { phase: "active" });
+const theirs = run(NOW, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
+const unlabelled = run(NOW, { metadata: { labels: {} } });
+const keepLast = { retention: { keepLast: 1 } };
+const [older, newer] = [run(NOW - 2 * HOUR), run(NOW - HOUR)];
+const given = run(NOW - 2 * HOUR, { given: true });
+
+const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[] = [
+  { name: "nothing is done while nothing is due", given: schedule(), expect: "settled" },
+  { name: "a run that is due is made", given: due(), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "a schedule that is being deleted makes nothing", given: due({ deleting: true }), expect: "settled" },
+  { name: "and deletes nothing", given: schedule({ deleting: true, spec: keepLast, backups: [given, newer] }), expect: "settled" },
+  { name: "a time zone that is none makes nothing", given: due({ spec: { timeZone: "Mars/Phobos" } }), expect: "warn: refuse-schedule" },
+  { name: "a schedule that was edited is put on record first", given: due({ spec: { schedule: "@daily" } }), expect: "wait: count-anew" },
+  { name: "a schedule that is new, too", given: due({ status: {} }), expect: "wait: count-anew" },
+  { name: "one that is suspended is not counted", given: due({ spec: { suspend: true }, status: {} }), expect: "settled" },
+  { name: "a suspended schedule makes nothing", given: due({ spec: { suspend: true } }), expect: "settled" },
+  { name: "a suspended schedule still keeps its limits", given: schedule({ spec: { ...keepLast, suspend: true }, backups: [older, newer] }), expect: "give-object: giveObject nightly-20260101-100000" },
+  { name: "a run that was made and lost its label is recorded", given: due({ namesake: unlabelled }), expect: "wait: record-run" },
+  { name: "a backup of somebody else is not taken over", given: due({ namesake: theirs }), expect: "warn: name-taken" },
+  { name: "Forbid: a run waits for the one before", given: due({ backups: [active] }), expect: "wait: await-backup" },
+  { name: "Forbid: but not for one that has ended", given: due({ backups: [newer] }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "Forbid: nor for one that is being deleted", given: due({ backups: [run(NOW - HOUR, { phase: "active", deleting: true })] }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "Allow: a run does not wait", given: due({ backups: [active], spec: { concurrencyPolicy: "Allow" } }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "Replace: the one before is deleted", given: due({ backups: [newer, active], spec: { concurrencyPolicy: "Replace" } }), expect: "replace-backup: deleteBackup nightly-20260101-110000" },
+  { name: "Replace: and then the run is made", given: due({ backups: [newer], spec: { concurrencyPolicy: "Replace" } }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "Replace: nothing is deleted while nothing is due", given: schedule({ backups: [active], spec: { concurrencyPolicy: "Replace" } }), expect: "settled" },
+  { name: "Replace: nor for a run that has been made", given: due({ backups: [active], namesake: unlabelled, spec: { concurrencyPolicy: "Replace" } }), expect: "wait: record-run" },
+  { name: "the first one at once", given: schedule({ spec: { schedule: "0 0 1 6 *", immediate: true }, status: counted({ schedule: "0 0 1 6 *" }) }), expect: "create-backup: createBackup nightly-20251222-120000" },
+  { name: "retention: the object is given away first", given: schedule({ spec: keepLast, backups: [older, newer] }), expect: "give-object: giveObject nightly-20260101-100000" },
+  { name: "retention: then the backup is deleted", given: schedule({ spec: keepLast, backups: [given, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
+  { name: "retention: an object that goes anyway need not be given away", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { objectPolicy: "Delete", given: true }), newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
+  { name: "retention: one that is being deleted is not looked at", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, deleting: true }), newer] }), expect: "settled" },
+  { name: "retention: a failed one does not push out a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { phase: "Failed" })] }), expect: "settled" },
+  { name: "retention: nor one of another etcd", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { etcd: "a" }), run(NOW - HOUR, { etcd: "b" })] }), expect: "settled" },
+  { name: "retention: what is kept by now stays", given: schedule({ spec: { retention: { keepLast: 2 } }, backups: [given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "retention taken away: what was given away stays", given: schedule({ backups: [given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "history: a completed one goes as its policy says", given: schedule({ spec: { successfulBackupsHistoryLimit: 1 }, backups: [older, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
+  { name: "history: none goes without a limit", given: schedule({ backups: [older, newer] }), expect: "settled" },
+  { name: "history: failed ones go, the oldest first", given: schedule({ spec: { failedBackupsHistoryLimit: 1 }, backups: [4, 3, 2, 1].map((n) => run(NOW - n * HOUR, { phase: "Failed" })) }), expect: "delete-backup: deleteBackup nightly-20260101-080000" },
+  { name: "history: all failed ones go when none is wanted", given: schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [run(NOW, { phase: "Failed" })] }), expect: "delete-backup: deleteBackup nightly-20260101-120000" },
+  { name: "what runs is never deleted for a limit", given: schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [active] }), expect: "settled" },
+]; // biome-ignore format: a table
+
+for (const { name, given: snapshot, expect: expected } of cases) {
+  test(`schedule plan: ${name}`, () => expect(planText(planSchedule(snapshot), stepText)).toBe(expected));
+}
+
+test("the next look comes when the next run is due", () => {
+  expect(planSchedule(schedule({ atMs: NOW + 1_000 }))).toEqual({ next: "settled", recheckAfterMs: HOUR - 1_000 });
+  expect(planSchedule(schedule({ spec: { suspend: true } }))).toEqual({ next: "settled" });
+});
+
+test("an object is not lost while it cannot be given away: the EtcdBackup stays until then", () => {
+  const rest = { because: "refused", forMs: 60_000, isBrief: false };
+  const plan = planSchedule(schedule({ spec: keepLast, backups: [older, newer] }), (rule) =>
+    rule === "give-object" ? rest : undefined,
+  );
+  expect(plan).toMatchObject({ next: "settled", recheckAfterMs: 60_000, aside: [{ rule: "give-object" }] });
+});
+
+test("whoever is deleted goes for the latest good one of its etcd", () => {
+  const backups = [run(NOW - 3 * HOUR, { given: true, etcd: "a" }), run(NOW - 2 * HOUR, { etcd: "a" }), run(NOW - HOUR, { etcd: "b" })]; // biome-ignore format: a list
+  const plan = planSchedule(schedule({ spec: keepLast, backups }));
+  expect(plan).toMatchObject({ step: { do: "deleteBackup", backup: backups[0], keeper: backups[1] } });
+});
+
+test("every first and then every third run is verified", () => {
+  const specs = [0, 1, 2, 3, 4, 6].map((runs) => {
+    const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs });
+    const plan = planSchedule(schedule({ status, spec: { verifyEvery: 3 } }));
+    return plan.next === "step" && plan.step.do === "createBackup" && "verify" in (plan.step.backup.spec ?? {});
+  });
+  expect(specs).toEqual([true, false, false, true, false, true]);
+});
+
+test("what is made is the template, and belongs to the schedule by label and uid", () => {
+  const plan = planSchedule(due());
+  expect(plan).toMatchObject({ because: "a backup was due at 2026-01-01T12:00:00Z" });
+  expect(plan.next === "step" && plan.step.backup).toEqual({
+    apiVersion: "etcd.improbable.io/v1beta1",
+    kind: "EtcdBackup",
+    metadata: {
+      namespace: "foo",
+      name: "nightly-20260101-120000",
+      labels: {
+        "app.kubernetes.io/managed-by": "etcd-cluster-operator",
+        "etcd.improbable.io/backup-schedule-name": "nightly",
+      },
+      annotations: { "etcd.improbable.io/schedule-uid": "uid-of-schedule" },
+    },
+    spec: due().schedule.spec.backupTemplate,
+  });
+});
+
+test("every rule has a case in which it decides", () => {
+  const spoken = cases.map(({ given: snapshot }) => {
+    const plan = planSchedule(snapshot);
+    return plan.next === "settled"
+      ? snapshot.schedule.metadata.deletionTimestamp
+        ? "deleting"
+        : "await-due"
+      : plan.rule;
+  });
+  expect(SCHEDULE_RULES.map(({ name }) => name).filter((name) => !spoken.includes(name))).toEqual([]);
+});
+
+test("one rule decides alone where two have an opinion", () => {
+  const pairs: readonly (readonly [string, string, ScheduleSnapshot])[] = [
+    ["deleting", "refuse-schedule", due({ deleting: true, spec: { timeZone: "Mars/Phobos" } })],
+    ["refuse-schedule", "count-anew", due({ status: {}, spec: { timeZone: "Mars/Phobos" } })],
+    ["count-anew", "give-object", due({ status: {}, spec: keepLast, backups: [older, newer] })],
+    ["record-run", "give-object", due({ namesake: unlabelled, spec: keepLast, backups: [older, newer] })],
+    ["replace-backup", "await-backup", due({ backups: [active], spec: { concurrencyPolicy: "Replace" } })],
+    ["create-backup", "give-object", due({ spec: keepLast, backups: [older, newer] })],
+    ["keep-object", "delete-backup", schedule({ spec: { successfulBackupsHistoryLimit: 1 }, backups: [given, newer] })],
+    ["give-object", "delete-backup", schedule({ spec: { retention: { keepLast: 1 } }, backups: [run(NOW - 3 * HOUR, { given: true }), older, newer] })],
+    ["delete-backup", "await-backup", due({ backups: [run(NOW - 2 * HOUR, { phase: "Failed" }), active], spec: { failedBackupsHistoryLimit: 0 } })],
+    ["await-backup", "name-taken", due({ backups: [active], namesake: theirs })],
+    ["name-taken", "await-due", due({ namesake: theirs })],
+  ]; // biome-ignore format: a table
+  for (const [first, second, snapshot] of pairs) {
+    const having = SCHEDULE_RULES.filter((rule) => rule.decide(snapshot) !== undefined).map(({ name }) => name);
+    expect(having).toEqual(expect.arrayContaining([first, second]));
+    expect(having[0]).toBe(first);
+  }
+});
+
+test("a backup made in a schedule's first second is not its own twin", () => {
+  const status = counted({ schedule: "@hourly" });
+  const plan = planSchedule(schedule({ status, spec: { immediate: true }, backups: [run(MADE_MS)] }));
+  expect(planText(plan, stepText)).toBe("create-backup: createBackup nightly-20260101-120000");
+});

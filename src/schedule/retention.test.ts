@@ -1,0 +1,153 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Retention } from "#api/v1beta1/schedule.ts";
+import { keptOf, type Stored } from "#schedule/retention.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Backups of one etcd that were made at these times. */
+function at(...times: readonly string[]): readonly Stored[] {
+  return times.map((time) => ({ name: time, atMs: Date.parse(time), etcd: "a" }));
+}
+
+function kept(all: readonly Stored[], retention: Retention, timeZone = "UTC"): readonly string[] {
+  const names = keptOf(all, retention, timeZone);
+  return all.flatMap(({ name }) => (names.has(name) ? [name] : []));
+}
+
+const YEAR = at(
+  "2025-12-31T22:30Z", // the next year in Kathmandu
+  "2026-01-15T03:00Z",
+  "2026-01-31T03:00Z",
+  "2026-02-01T03:00Z", // a Sunday
+  "2026-02-02T03:00Z",
+  "2026-02-02T15:00Z",
+  "2026-02-03T03:00Z",
+);
+
+describe("keeps", () => {
+  test.each<[string, Retention, readonly string[]]>([
+    ["the latest", { keepLast: 2 }, ["2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
+    ["all when there are fewer", { keepLast: 9 }, YEAR.map(({ name }) => name)],
+    ["those not older than", { keepFor: "1d" }, ["2026-02-02T03:00Z", "2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
+    ["those not older than hours", { keepFor: "23h59m59s" }, ["2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
+    ["those not older than weeks", { keepFor: "2w5d" }, YEAR.slice(1).map(({ name }) => name)],
+    ["the last of each day", { keepDaily: 3 }, ["2026-02-01T03:00Z", "2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
+    ["the last of each week, which begins on Monday", { keepWeekly: 3 }, ["2026-01-15T03:00Z", "2026-02-01T03:00Z", "2026-02-03T03:00Z"]],
+    ["the last of each month", { keepMonthly: 9 }, ["2025-12-31T22:30Z", "2026-01-31T03:00Z", "2026-02-03T03:00Z"]],
+    ["what any of them keeps", { keepLast: 1, keepMonthly: 2, keepFor: "12h" }, ["2026-01-31T03:00Z", "2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
+    ["the latest, whatever is asked for", {}, ["2026-02-03T03:00Z"]],
+    ["everything, when the duration is none", { keepFor: "soon" }, YEAR.map(({ name }) => name)],
+  ])("%s", (_, retention, names) => {
+    expect(kept(YEAR, retention)).toEqual(names);
+  }); // biome-ignore format: a table
+
+  test("days of the schedule's time zone", () => {
+    // In Kathmandu the first one is in the new year, and 15:00 is 20:45 of the same day.
+    expect(kept(YEAR, { keepMonthly: 9 }, "Asia/Kathmandu")).toEqual(["2026-01-31T03:00Z", "2026-02-03T03:00Z"]);
+    const evening = at("2026-03-28T22:30Z", "2026-03-28T23:30Z", "2026-03-29T21:30Z", "2026-03-29T22:30Z");
+    expect(kept(evening, { keepDaily: 3 }, "Europe/Berlin")).toEqual(
+      ["2026-03-28T22:30Z", "2026-03-29T21:30Z", "2026-03-29T22:30Z"],
+    ); // biome-ignore format: a day has 23 hours
+  });
+
+  test("of two that were made in one second, the one that was due later", () => {
+    const twins = ["a-2", "a-1", "a-3"].map((name) => ({ name, atMs: 0, etcd: "a" }));
+    expect(kept(twins, { keepLast: 2 })).toEqual(["a-2", "a-3"]);
+  });
+
+  test("as many of each etcd", () => {
+    const other = at("2020-01-01T00:00Z", "2020-01-02T00:00Z").map((each) => ({ ...each, etcd: "b" }));
+    expect(kept([...YEAR, ...other], { keepLast: 1, keepFor: "1h" })).toEqual([
+      "2026-02-03T03:00Z",
+      "2020-01-02T00:00Z",
+    ]);
+  });
+});
+
+const stored = fc
+  .array(fc.record({ atMs: fc.integer({ min: 0, max: 400 * DAY_MS }), etcd: fc.constantFrom("a", "b", "") }), {
+    minLength: 1,
+    maxLength: 60,
+  })
+  .map((all) => all.map((each, n): Stored => ({ ...each, name: `b-${n}` })));
+const count = fc.option(fc.integer({ min: 1, max: 12 }), { nil: undefined });
+const retention = fc.record({
+  keepLast: count,
+  keepFor: fc.constantFrom(undefined, "1h", "7d", "30d12h"),
+  keepDaily: count,
+  keepWeekly: count,
+  keepMonthly: count,
+}) as fc.Arbitrary<Retention>;
+const zone = fc.constantFrom("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe");
+const RUNS = { numRuns: 300 };
+
+describe("for all backups and rules", () => {
+  test("the latest of each etcd is kept", () => {
+    fc.assert(
+      fc.property(stored, retention, zone, (all, rules, timeZone) => {
+        const names = keptOf(all, rules, timeZone);
+        for (const group of Map.groupBy(all, ({ etcd }) => etcd).values()) {
+          const newestMs = Math.max(...group.map(({ atMs }) => atMs));
+          expect(group.some(({ name, atMs }) => atMs === newestMs && names.has(name))).toBe(true);
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  test("what is kept is kept again: nothing more goes as long as nothing new comes", () => {
+    fc.assert(
+      fc.property(stored, retention, zone, (all, rules, timeZone) => {
+        const once = keptOf(all, rules, timeZone);
+        const twice = keptOf(all.filter(({ name }) => once.has(name)), rules, timeZone); // biome-ignore format: one thing
+        expect([...twice].sort()).toEqual([...once].sort());
+      }),
+      RUNS,
+    );
+  });
+
+  test("their order does not matter, and those of another etcd neither", () => {
+    fc.assert(
+      fc.property(stored, retention, zone, (all, rules, timeZone) => {
+        const names = [...keptOf(all, rules, timeZone)].sort();
+        expect([...keptOf(all.toReversed(), rules, timeZone)].sort()).toEqual(names);
+        const groups = [...Map.groupBy(all, ({ etcd }) => etcd).values()];
+        expect(groups.flatMap((group) => [...keptOf(group, rules, timeZone)]).sort()).toEqual(names);
+      }),
+      RUNS,
+    );
+  });
+
+  test("a rule more keeps nothing less, and each keeps what it says", () => {
+    fc.assert(
+      fc.property(stored, retention, zone, (all, rules, timeZone) => {
+        const whole = keptOf(all, rules, timeZone);
+        const parts = Object.entries(rules).flatMap(([rule, value]) => [...keptOf(all, { [rule]: value }, timeZone)]);
+        expect([...new Set([...parts, ...keptOf(all, {}, timeZone)])].sort()).toEqual([...whole].sort());
+        for (const group of Map.groupBy(all, ({ etcd }) => etcd).values()) {
+          const left = group.filter(({ name }) => whole.has(name));
+          expect(left.length).toBeGreaterThanOrEqual(Math.min(group.length, rules.keepLast ?? 1));
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  test("what was given away is never missed: a backup that comes later pushes out none that a period needs", () => {
+    // Pruned after every backup, as the operator does, or once at the end: the same is left.
+    fc.assert(
+      fc.property(stored, retention, zone, (all, rules, timeZone) => {
+        const inTime = all.toSorted((a, b) => a.atMs - b.atMs || (a.name < b.name ? -1 : 1));
+        let left: readonly Stored[] = [];
+        for (const each of inTime) {
+          const now = [...left, each];
+          const names = keptOf(now, rules, timeZone);
+          left = now.filter(({ name }) => names.has(name));
+        }
+        expect(left.map(({ name }) => name).sort()).toEqual([...keptOf(inTime, rules, timeZone)].sort());
+      }),
+      RUNS,
+    );
+  });
+});

@@ -1,0 +1,84 @@
+import type { Retention } from "#api/v1beta1/schedule.ts";
+
+// How is it counted?
+//   Each rule says what is kept, and what one of them keeps is kept. Ages are counted back from the latest backup, and days are those that
+//   have one: as long as no new backup comes, nothing is given away, whatever the clock says. Each etcd counts by itself, by its ID: one that
+//   was made anew under the same name, perhaps by mistake, does not push out the last backups of the one that was lost.
+
+/** A backup whose object is stored. */
+export interface Stored {
+  readonly name: string;
+  /** When it was made, in milliseconds since 1970. */
+  readonly atMs: number;
+  /** Of which etcd. */
+  readonly etcd: string;
+}
+
+/** The names of those that are kept. The latest one of each etcd always is. */
+export function keptOf(all: readonly Stored[], retention: Retention, timeZone: string): ReadonlySet<string> {
+  const dayOf = daysIn(timeZone);
+  const groups = Map.groupBy(all.toSorted(newestFirst), ({ etcd }) => etcd);
+  return new Set([...groups.values()].flatMap((group) => keptOfOne(group, retention, dayOf)).map(({ name }) => name));
+}
+
+/** @param group of one etcd, the newest first */
+function keptOfOne(group: readonly Stored[], retention: Retention, dayOf: (ms: number) => Day): readonly Stored[] {
+  const { keepLast = 0, keepFor, keepDaily = 0, keepWeekly = 0, keepMonthly = 0 } = retention;
+  const newestMs = group[0]?.atMs ?? 0;
+  const keepForMs = keepFor === undefined ? -1 : spanOf(keepFor);
+  return [
+    ...group.slice(0, Math.max(1, keepLast)),
+    ...group.filter(({ atMs }) => newestMs - atMs <= keepForMs),
+    ...lastOfEach(group, keepDaily, (ms) => dayOf(ms).day),
+    ...lastOfEach(group, keepWeekly, (ms) => Math.floor((dayOf(ms).day + MONDAY) / 7)),
+    ...lastOfEach(group, keepMonthly, (ms) => dayOf(ms).month),
+  ];
+}
+
+/** The newest of each of the latest periods that have one. */
+function lastOfEach(group: readonly Stored[], periods: number, periodOf: (ms: number) => number): readonly Stored[] {
+  const newest = [...Map.groupBy(group, ({ atMs }) => periodOf(atMs)).values()];
+  return newest.slice(0, periods).flatMap(([first]) => first ?? []);
+}
+
+/** Of two that were made in the same second, the one whose name is greater: it was due later. */
+function newestFirst(a: Stored, b: Stored): number {
+  return b.atMs - a.atMs || (a.name < b.name ? 1 : -1);
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = {
+  w: 7 * 86_400_000,
+  d: 86_400_000,
+  h: 3_600_000,
+  m: 60_000,
+  s: 1_000,
+};
+
+/** `30d` or `1w12h`, in milliseconds; what is none keeps everything. */
+function spanOf(text: string): number {
+  if (!/^(\d+[wdhms])+$/.test(text)) return Number.POSITIVE_INFINITY;
+  return [...text.matchAll(/(\d+)([wdhms])/g)].reduce(
+    (sum, [, n, unit = ""]) => sum + Number(n) * (UNITS_MS[unit] ?? 0),
+    0,
+  );
+}
+
+interface Day {
+  /** Counted from 1970-01-01. */
+  readonly day: number;
+  /** Counted from year 0. */
+  readonly month: number;
+}
+
+/** 1970-01-01 was a Thursday: so many days after the Monday with which its week began. */
+const MONDAY = 3;
+
+/** On which day of this time zone a moment is. */
+function daysIn(timeZone: string): (ms: number) => Day {
+  const format = new Intl.DateTimeFormat("en", { timeZone, year: "numeric", month: "numeric", day: "numeric" });
+  return (ms) => {
+    const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
+    const [year = 0, month = 0, day = 0] = [parts.get("year"), parts.get("month"), parts.get("day")];
+    return { day: Date.UTC(year, month - 1, day) / 86_400_000, month: year * 12 + month };
+  };
+}

@@ -1,0 +1,16 @@
+import { step } from "#runtime/decide.ts";
+import { disposalsIn, isObjectGoing } from "#schedule/disposal.ts";
+import type { ScheduleRule } from "#schedule/step.ts";
+
+/** An EtcdBackup that is not kept is deleted: by the retention with its object, by a history limit as its objectPolicy says. */
+export const deleteBackup: ScheduleRule = {
+  name: "delete-backup",
+  decide(snapshot) {
+    const all = disposalsIn(snapshot);
+    const next = all.find((each) => !each.isWithObject || isObjectGoing(each.backup));
+    if (next === undefined) return undefined;
+    const { backup, keeper, because } = next;
+    const text = `EtcdBackup ${backup.metadata.name} is deleted: ${because}`;
+    return step("delete-backup", text, { do: "deleteBackup", backup, keeper });
+  },
+};

@@ -1,0 +1,12 @@
+import { runsOf } from "#schedule/runs.ts";
+import type { ScheduleRule } from "#schedule/step.ts";
+
+/** All is done until the next backup is due. */
+export const awaitDue: ScheduleRule = {
+  name: "await-due",
+  decide(snapshot) {
+    const { nextMs } = runsOf(snapshot);
+    if (nextMs === undefined) return undefined;
+    return { next: "settled", recheckAfterMs: Math.max(0, nextMs - snapshot.takenAtMs) };
+  },
+};

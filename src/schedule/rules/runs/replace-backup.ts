@@ -1,0 +1,17 @@
+import { step } from "#runtime/decide.ts";
+import { isMade, runsOf } from "#schedule/runs.ts";
+import { isActive } from "#schedule/snapshot.ts";
+import type { ScheduleRule } from "#schedule/step.ts";
+
+/** With concurrencyPolicy Replace, a backup that has not ended when the next one is due is deleted first. */
+export const replaceBackup: ScheduleRule = {
+  name: "replace-backup",
+  decide(snapshot) {
+    if (snapshot.schedule.spec.concurrencyPolicy !== "Replace") return undefined;
+    if (runsOf(snapshot).dueMs === undefined || isMade(snapshot)) return undefined;
+    const backup = snapshot.backups.find(isActive);
+    if (backup === undefined) return undefined;
+    const because = `EtcdBackup ${backup.metadata.name} has not ended when the next one is due`;
+    return step("replace-backup", because, { do: "deleteBackup", backup, keeper: undefined });
+  },
+};

@@ -1,0 +1,44 @@
+import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+
+/** All that one decision about an EtcdBackupSchedule may use. Built by observe.ts, read-only ever after. */
+export interface ScheduleSnapshot {
+  /** Milliseconds since 1970: the only "now" that a rule knows. */
+  readonly takenAtMs: number;
+  readonly schedule: EtcdBackupSchedule;
+  /** Its own EtcdBackups, in the order of their creation: by label and uid. */
+  readonly backups: readonly EtcdBackup[];
+  /** Who has the name of the backup that is due; it may be somebody else's. */
+  readonly namesake: EtcdBackup | undefined;
+}
+
+/** Whether this very EtcdBackupSchedule, not an earlier one of the same name, has made the backup. */
+export function isOwned({ schedule }: Pick<ScheduleSnapshot, "schedule">, { metadata }: EtcdBackup): boolean {
+  return metadata.annotations?.[SCHEDULE_UID_ANNOTATION] === schedule.metadata.uid;
+}
+
+export function isDeleting({ metadata }: EtcdBackup | EtcdBackupSchedule): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** Whether it has not ended, and may go on. */
+export function isActive(backup: EtcdBackup): boolean {
+  const { phase } = backup.status ?? {};
+  return phase !== "Completed" && phase !== "Failed" && !isDeleting(backup);
+}
+
+/** Whether its object is stored, and stays so far. */
+export function isGood(backup: EtcdBackup): boolean {
+  return backup.status?.phase === "Completed" && !isDeleting(backup);
+}
+
+/** When the backup was made, in milliseconds since 1970, by the API server's clock. */
+export function madeAtMs({ metadata }: EtcdBackup | EtcdBackupSchedule): number {
+  return Date.parse(metadata.creationTimestamp ?? "");
+}
+
+/** Of which etcd it is, as far as is known: one that was made anew under the same name has another ID. */
+export function etcdOf({ status }: EtcdBackup): string {
+  return status?.object?.clusterID ?? "";
+}

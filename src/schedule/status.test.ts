@@ -1,0 +1,161 @@
+import { describe, expect, test } from "vitest";
+import type { EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { NOW } from "#kit/cluster.ts";
+import { counted, etcdBackupSchedule, MADE_MS, run, schedule } from "#kit/schedule.ts";
+import { planSchedule } from "#schedule/plan.ts";
+import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { failingStatus, scheduleStatus } from "#schedule/status.ts";
+
+const HOUR = 3_600_000;
+const STATUS = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs: 3 });
+
+function statusOf(snapshot: ScheduleSnapshot): EtcdBackupScheduleStatus {
+  return scheduleStatus(snapshot, planSchedule(snapshot));
+}
+
+function told(snapshot: ScheduleSnapshot): readonly string[] {
+  const { conditions = [] } = statusOf(snapshot);
+  return conditions.map(({ type, status, reason, message }) => `${type} ${status} ${reason}: ${message}`);
+}
+
+const NONE = "BackupReady False NoBackupYet: no backup has ended yet";
+const NEXT = "Ready True Scheduled: the next backup is due at 2026-01-01T13:00:00Z";
+const active = run(NOW - HOUR, { phase: "active" });
+
+describe("conditions", () => {
+  test.each<[string, ScheduleSnapshot, readonly string[]]>([
+    ["before the first run", schedule(), [NONE, NEXT]],
+    ["before the schedule is on record", schedule({ status: {} }), [NONE, "Ready True Scheduled: the first due time is being counted"]],
+    ["suspended", schedule({ spec: { suspend: true } }), [NONE, "Ready False Suspended: spec.suspend is true: no backups are made"]],
+    ["not understood", schedule({ spec: { timeZone: "Mars" } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
+    ["not understood and suspended", schedule({ spec: { timeZone: "Mars", suspend: true } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
+    ["a run waits", schedule({ status: STATUS, backups: [active] }), [NONE, "Ready True BackupRunning: a backup was due at 2026-01-01T12:00:00Z, and EtcdBackup nightly-20260101-110000 has not ended"]],
+    ["nothing waits", schedule({ backups: [active] }), [NONE, NEXT]],
+    ["a good one", schedule({ backups: [run(NOW - HOUR, { phase: "Failed" }), run(NOW)] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db", NEXT]],
+    ["a good one, and another one under way", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db", NEXT]],
+    ["one that failed", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", NEXT]],
+    ["a good one that is being deleted", schedule({ backups: [run(NOW, { deleting: true })] }), [NONE, NEXT]],
+    ["missed", schedule({ status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), ["BackupReady False RunMissed: the backup that was due at 2026-01-01T12:00:00Z was not begun within 60 s", NEXT]],
+  ])("%s", (_, snapshot, expected) => expect(told(snapshot)).toEqual(expected)); // biome-ignore format: a table
+
+  test("what is refused is told, and so is a name that is taken", () => {
+    const snapshot = schedule({ status: STATUS });
+    const aside = (code: string) => [{ rule: "create-backup", because: "no", code, is: "refused" as const }];
+    const ready = (plan: Parameters<typeof scheduleStatus>[1]) =>
+      scheduleStatus(snapshot, plan).conditions?.find(({ type }) => type === "Ready");
+    expect(ready({ next: "settled", aside: aside("KubeForbidden") })).toMatchObject({
+      status: "False",
+      reason: "StepRefused",
+      message: "create-backup: no",
+      observedGeneration: 1,
+      lastTransitionTime: rfc3339(NOW),
+    });
+    expect(ready({ next: "settled", aside: aside("KubeAlreadyExists") })?.reason).toBe("NameTaken");
+    expect(ready({ next: "settled", aside: [{ ...aside("x")[0]!, is: "putOff" }] })?.reason).toBe("Scheduled");
+    const taken = { next: "wait", rule: "name-taken", because: "b", recheckAfterMs: 1, warn: true } as const;
+    expect(ready(taken)).toMatchObject({ status: "False", reason: "NameTaken", message: "b" });
+    expect(ready({ ...taken, rule: "await-backup" })?.reason).toBe("Scheduled");
+  });
+});
+
+describe("what the next look has to remember", () => {
+  const { conditions: _, ...first } = statusOf(schedule({ status: {} }));
+
+  test("the first look counts from the creation", () => {
+    const since = rfc3339(MADE_MS);
+    expect(first).toEqual({
+      observedGeneration: 1,
+      counted: { schedule: "@hourly", timeZone: "UTC", since },
+      runs: 0,
+      active: [],
+    });
+  });
+
+  test("an edit counts from now, and what was made stays", () => {
+    const edited = statusOf(schedule({ status: STATUS, spec: { schedule: "@daily" } }));
+    expect(edited).toMatchObject({
+      counted: { schedule: "@daily", timeZone: "UTC", since: rfc3339(NOW) },
+      lastScheduleTime: rfc3339(NOW - HOUR),
+      runs: 3,
+    });
+    const zone = statusOf(schedule({ status: STATUS, spec: { timeZone: "Europe/Berlin" } }));
+    expect(zone.counted).toEqual({ schedule: "@hourly", timeZone: "Europe/Berlin", since: rfc3339(NOW) });
+  });
+
+  test("nothing is counted while it is suspended or not understood, and anew afterwards", () => {
+    const suspended = statusOf(schedule({ status: STATUS, spec: { suspend: true } }));
+    expect(suspended).not.toHaveProperty("counted");
+    expect(suspended).not.toHaveProperty("nextScheduleTime");
+    expect(statusOf(schedule({ status: suspended })).counted?.since).toBe(rfc3339(NOW));
+    expect(statusOf(schedule({ status: STATUS, spec: { timeZone: "Mars" } }))).not.toHaveProperty("counted");
+  });
+
+  test("runs, the latest and the next one", () => {
+    const snapshot = schedule({ status: STATUS, backups: [run(NOW)] });
+    expect(statusOf(snapshot)).toMatchObject({
+      counted: STATUS.counted,
+      lastScheduleTime: "2026-01-01T12:00:00Z",
+      nextScheduleTime: "2026-01-01T13:00:00Z",
+      runs: 4,
+    });
+  });
+
+  test("a run that was made and has lost its label", () => {
+    const snapshot = schedule({ status: STATUS, namesake: run(NOW, { metadata: { labels: {} } }) });
+    expect(statusOf(snapshot)).toMatchObject({ lastScheduleTime: "2026-01-01T12:00:00Z", runs: 4 });
+    const theirs = schedule({ status: STATUS, namesake: run(NOW, { metadata: { annotations: {} } }) });
+    expect(statusOf(theirs)).toMatchObject({ lastScheduleTime: "2026-01-01T11:00:00Z", runs: 3 });
+  });
+
+  test("a schedule that is being deleted keeps its status", () => {
+    expect(statusOf(schedule({ status: STATUS, deleting: true, backups: [run(NOW)] }))).toBe(STATUS);
+    expect(statusOf({ ...schedule({ deleting: true }), schedule: { ...etcdBackupSchedule({ deleting: true }), status: undefined as never } })).toEqual({}); // biome-ignore format: one thing
+  });
+});
+
+describe("the latest ones", () => {
+  const GOOD = { name: "nightly-20260101-110000", time: "2026-01-01T11:00:00Z", objectURL: "s3://backups/nightly-20260101-110000.db" }; // biome-ignore format: one thing
+
+  test("the latest good one, with what is known of it", () => {
+    const backups = [run(NOW - 2 * HOUR), run(NOW - HOUR, { etcd: "a" }), run(NOW, { phase: "Failed" })];
+    expect(statusOf(schedule({ backups })).lastSuccessful).toEqual({ ...GOOD, revision: "12" });
+    expect(statusOf(schedule({ backups: [run(NOW - HOUR)] })).lastSuccessful).toEqual(GOOD);
+    const bare = run(NOW - HOUR);
+    const { name, time } = GOOD;
+    const nothing = { ...bare, status: { phase: "Completed" as const } };
+    expect(statusOf(schedule({ backups: [nothing] })).lastSuccessful).toEqual({ name, time });
+  });
+
+  test("the latest verified one", () => {
+    const backups = [run(NOW - 2 * HOUR, { verified: true }), run(NOW - HOUR, { verified: true }), run(NOW)];
+    const { name, time } = GOOD;
+    expect(statusOf(schedule({ backups })).lastVerified).toEqual({ name, time });
+    const doubtful = run(NOW - HOUR, { verified: true });
+    doubtful.status!.conditions![0]!.status = "Unknown";
+    expect(statusOf(schedule({ backups: [doubtful] }))).not.toHaveProperty("lastVerified");
+  });
+
+  test("of what is gone the record stays", () => {
+    const made = { name: "n", time: rfc3339(NOW) };
+    const status = { ...STATUS, lastSuccessful: made, lastVerified: made };
+    expect(statusOf(schedule({ status }))).toMatchObject({ lastSuccessful: made, lastVerified: made });
+    expect(statusOf(schedule())).not.toHaveProperty("lastSuccessful");
+  });
+
+  test("those that have not ended", () => {
+    expect(statusOf(schedule({ backups: [run(NOW - 2 * HOUR), active] })).active).toEqual(["nightly-20260101-110000"]);
+  });
+});
+
+test("a schedule whose looks fail says so, and keeps the rest", () => {
+  const failing = failingStatus(etcdBackupSchedule({ status: STATUS }), "it broke", NOW);
+  expect(failing).toMatchObject({
+    ...STATUS,
+    conditions: [
+      { type: "Ready", status: "Unknown", reason: "InternalError", message: "it broke", observedGeneration: 1 },
+    ],
+  });
+  const { status: __, ...never } = etcdBackupSchedule();
+  expect(failingStatus(never, "it broke", NOW).conditions).toHaveLength(1);
+});

@@ -1,0 +1,121 @@
+import type { ScheduleConditionType, ScheduleReason } from "#api/conditions.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdBackupSchedule, EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { withCondition } from "#runtime/conditions.ts";
+import type { Plan } from "#runtime/decide.ts";
+import { dryRunOf } from "#schedule/dry-run.ts";
+import { calendarFor, isMade, newSinceMs, runsOf } from "#schedule/runs.ts";
+import { isActive, isDeleting, isGood, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import type { ScheduleStep } from "#schedule/step.ts";
+import { backupReadyWord, latestOf, readyWord, type Word } from "#schedule/verdict.ts";
+
+/** What was seen and is meant, for people and for other software; and what the next look has to remember. Pure. */
+export function scheduleStatus(snapshot: ScheduleSnapshot, plan: Plan<ScheduleStep>): EtcdBackupScheduleStatus {
+  const { schedule, backups } = snapshot;
+  const before = schedule.status ?? {};
+  if (isDeleting(schedule)) return before;
+  const dryRun = dryRunOf(snapshot);
+  return {
+    observedGeneration: schedule.metadata.generation ?? 0,
+    ...countedOf(snapshot),
+    ...runsTold(snapshot),
+    active: backups.filter(isActive).map(({ metadata }) => metadata.name),
+    ...lastOf(snapshot),
+    ...(dryRun === undefined ? {} : { dryRun }),
+    conditions: conditionsOf(snapshot, plan),
+  };
+}
+
+/** The status as it is, and that no look at the schedule comes to its end. */
+export function failingStatus(
+  { metadata, status = {} }: EtcdBackupSchedule,
+  because: string,
+  nowMs: number,
+): EtcdBackupScheduleStatus {
+  const reason: ScheduleReason = "InternalError";
+  const condition = { type: "Ready", status: "Unknown" as const, reason, message: because };
+  const observedGeneration = metadata.generation ?? 0;
+  const conditions = withCondition(status.conditions ?? [], { ...condition, observedGeneration }, rfc3339(nowMs));
+  return { ...status, conditions };
+}
+
+/** By which schedule due times are counted, and from when on. */
+function countedOf(snapshot: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "counted"> {
+  const { schedule, timeZone, suspend } = snapshot.schedule.spec;
+  if (suspend || typeof calendarFor(snapshot) === "string") return {};
+  const sinceMs = runsOf(snapshot).sinceMs ?? newSinceMs(snapshot);
+  return { counted: { schedule, timeZone, since: rfc3339(sinceMs) } };
+}
+
+function runsTold(snapshot: ScheduleSnapshot): EtcdBackupScheduleStatus {
+  const { lastMs, made, dueMs, nextMs } = runsOf(snapshot);
+  const isRecorded = dueMs !== undefined && isMade(snapshot);
+  const toldMs = isRecorded ? dueMs : lastMs;
+  return {
+    ...(toldMs === undefined ? {} : { lastScheduleTime: rfc3339(toldMs) }),
+    ...(nextMs === undefined ? {} : { nextScheduleTime: rfc3339(nextMs) }),
+    runs: isRecorded ? made + 1 : made,
+  };
+}
+
+/** Of backups that are gone by now, what was on record. */
+function lastOf({ schedule, backups }: ScheduleSnapshot): EtcdBackupScheduleStatus {
+  const { lastSuccessful, lastVerified } = schedule.status ?? {};
+  const good = latestOf(backups.filter(isGood));
+  const verified = latestOf(backups.filter(isVerified));
+  const successful = good === undefined ? lastSuccessful : successfulOf(good);
+  const proven = verified === undefined ? lastVerified : madeOf(verified);
+  return {
+    ...(successful === undefined ? {} : { lastSuccessful: successful }),
+    ...(proven === undefined ? {} : { lastVerified: proven }),
+  };
+}
+
+function isVerified({ status }: EtcdBackup): boolean {
+  return status?.conditions?.some(({ type, status: is }) => type === "Verified" && is === "True") === true;
+}
+
+function successfulOf(backup: EtcdBackup) {
+  const { object, objectURL } = backup.status ?? {};
+  return {
+    ...madeOf(backup),
+    ...(object === undefined ? {} : { revision: object.revision }),
+    ...(objectURL === undefined ? {} : { objectURL }),
+  };
+}
+
+function madeOf(backup: EtcdBackup) {
+  return { name: backup.metadata.name, time: rfc3339(madeAtMs(backup)) };
+}
+
+type Conditions = NonNullable<EtcdBackupScheduleStatus["conditions"]>;
+
+function conditionsOf(snapshot: ScheduleSnapshot, plan: Plan<ScheduleStep>): Conditions {
+  const said = snapshot.schedule.status?.conditions ?? [];
+  const ready = hindrance(plan) ?? readyWord(snapshot);
+  return condition(snapshot, condition(snapshot, said, "Ready", ready), "BackupReady", backupReadyWord(snapshot));
+}
+
+/** What keeps the plan from being carried out. */
+function hindrance(plan: Plan<ScheduleStep>): Word | undefined {
+  const lack = plan.aside?.find(({ is }) => is !== "putOff");
+  if (lack !== undefined) {
+    const reason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
+    return { isTrue: false, reason, message: `${lack.rule}: ${lack.because}` };
+  }
+  if (plan.next !== "wait" || plan.rule !== "name-taken") return undefined;
+  return { isTrue: false, reason: "NameTaken", message: plan.because };
+}
+
+function condition(
+  snapshot: ScheduleSnapshot,
+  others: Conditions,
+  type: ScheduleConditionType,
+  word: Word,
+): Conditions {
+  const { isTrue, reason, message } = word;
+  const observedGeneration = snapshot.schedule.metadata.generation ?? 0;
+  const status = isTrue ? ("True" as const) : ("False" as const);
+  return withCondition(others, { type, status, reason, message, observedGeneration }, rfc3339(snapshot.takenAtMs));
+}

@@ -1,0 +1,183 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { parse } from "yaml";
+import { DEFAULT_BACKUP_SPEC } from "#api/backup-conversion.ts";
+import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
+import type { KubeClient } from "#kube/client.ts";
+import type { Draft, Resource } from "#kube/kinds.ts";
+import { calendarOf } from "#schedule/cron.ts";
+import { crdManifests } from "../../scripts/manifests.ts";
+
+// What people write of a schedule is taken, completed or refused by the API server, before the operator is asked.
+
+const { signal } = new AbortController();
+const OPTIONS = { signal };
+const namespace = "default";
+let server: ApiServer;
+let kube: KubeClient;
+
+const ALPHA: Resource<EtcdBackupSchedule> = { ...ETCD_BACKUP_SCHEDULES, version: "v1alpha1" };
+
+beforeAll(async () => {
+  server = await startApiServer();
+  kube = server.client;
+  for (const definition of crdManifests())
+    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as unknown as CustomResourceDefinition, OPTIONS);
+  await vi.waitFor(() => kube.list(ETCD_BACKUP_SCHEDULES, { namespace }, OPTIONS), { timeout: 30_000 });
+});
+afterAll(async () => await server?.stop());
+
+let count = 0;
+
+async function made(spec: unknown, of = ETCD_BACKUP_SCHEDULES, name = `s-${count++}`): Promise<EtcdBackupSchedule> {
+  const apiVersion = `${of.group}/${of.version}`;
+  const draft = { apiVersion, kind: of.kind, metadata: { namespace, name }, spec };
+  return await kube.create(of, draft as unknown as Draft<EtcdBackupSchedule>, OPTIONS);
+}
+
+const TEMPLATE = { source: { clusterName: "orders" }, destination: { gcs: { bucket: "backups" } } };
+const LEAST = { schedule: "@daily", backupTemplate: TEMPLATE };
+
+function with_(change: object): object {
+  return { ...LEAST, ...change };
+}
+
+test("a schedule that says nothing but when, whence and whither gets every default", async () => {
+  expect((await made(LEAST)).spec).toEqual({
+    schedule: "@daily",
+    timeZone: "UTC",
+    suspend: false,
+    immediate: false,
+    concurrencyPolicy: "Forbid",
+    failedBackupsHistoryLimit: 3,
+    backupTemplate: { ...TEMPLATE, ...DEFAULT_BACKUP_SPEC },
+  });
+});
+
+const GOOD = [
+  "0 3 * * *",
+  "*/15 8-18 * * MON-FRI",
+  "5/15 * * * *",
+  "0 0 1,15 jan-jun/2 ?",
+  "00 03 * * 0",
+  "@hourly",
+  "@midnight",
+  "@every 1h30m",
+  "@every 90s",
+];
+const BAD = [
+  "",
+  "0 3 * *",
+  "0 3 * * * *",
+  "60 3 * * *",
+  "0 24 * * *",
+  "0 3 32 * *",
+  "0 3 0 * *",
+  "0 3 * 13 *",
+  "0 3 * * 7",
+  "0 3 L * *",
+  "*/0 * * * *",
+  "@every",
+  "@every 1d",
+  "@never",
+  "TZ=UTC 0 3 * * *",
+  "CRON_TZ=UTC 0 3 * * *",
+  "0 3 * * mo",
+];
+
+describe("is taken:", () => {
+  test.each(GOOD)("%s", async (schedule) => {
+    expect((await made(with_({ schedule }))).spec.schedule).toBe(schedule);
+    expect(typeof calendarOf({ schedule, timeZone: "UTC" }, 0)).toBe("object");
+  });
+
+  test.each<[string, object]>([
+    ["a time zone", { timeZone: "America/Argentina/Buenos_Aires" }],
+    ["all of a retention", { retention: { keepLast: 1, keepFor: "30d12h", keepDaily: 7, keepWeekly: 4, keepMonthly: 12 } }],
+    ["limits of the history", { successfulBackupsHistoryLimit: 1, failedBackupsHistoryLimit: 0 }],
+    ["all the rest", { suspend: true, immediate: true, startingDeadlineSeconds: 60, concurrencyPolicy: "Replace", verifyEvery: 10 }],
+  ])("%s", async (_, change) => expect((await made(with_(change))).spec).toMatchObject(change)); // biome-ignore format: a table
+});
+
+describe("is refused, by field, value and what it may be:", () => {
+  test.each(BAD)("schedule %j, by the operator, too", async (schedule) => {
+    const refusal = await made(with_({ schedule })).then(() => "it was taken", String);
+    expect(refusal).toContain("spec.schedule");
+    expect(refusal).toContain(`it is ${schedule}; it must be five fields`);
+    expect(typeof calendarOf({ schedule, timeZone: "UTC" }, 0)).toBe("string");
+  });
+
+  test.each<[string, unknown, readonly string[]]>([
+    ["no schedule", { backupTemplate: TEMPLATE }, ["spec.schedule: Required value"]],
+    ["no template", { schedule: "@daily" }, ["spec.backupTemplate: Required value"]],
+    ["a time zone that is none", with_({ timeZone: "Mars/Phobos" }), ["spec.timeZone", "unknown time zone Mars/Phobos"]],
+    ["an offset", with_({ timeZone: "+02:00" }), ["it is +02:00; it must be the name of a time zone, such as Europe/Berlin"]],
+    ["the zone of whoever reads it", with_({ timeZone: "Local" }), ["it is Local; it must be the name of a time zone"]],
+    ["a retention of nothing", with_({ retention: {} }), ["retention must have at least one of keepLast, keepFor"]],
+    ["to keep none", with_({ retention: { keepLast: 0 } }), ["spec.retention.keepLast", "greater than or equal to 1"]],
+    ["an odd duration", with_({ retention: { keepFor: "1y" } }), ["it is 1y; it must be a duration such as 30d or 12h"]],
+    ["no duration", with_({ retention: { keepFor: "0d" } }), ["it is 0d; it must be a duration such as 30d or 12h"]],
+    ["two ways to keep", with_({ retention: { keepLast: 1 }, successfulBackupsHistoryLimit: 1 }), ["retention and successfulBackupsHistoryLimit exclude each other"]],
+    ["no good backup at all", with_({ successfulBackupsHistoryLimit: 0 }), ["spec.successfulBackupsHistoryLimit", "greater than or equal to 1"]],
+    ["an odd policy", with_({ concurrencyPolicy: "Queue" }), ['spec.concurrencyPolicy: Unsupported value: "Queue"']],
+    ["a template that is no backup", with_({ backupTemplate: { source: {}, destination: TEMPLATE.destination } }), ["source must have exactly one of clusterName and endpoints"]],
+  ])("%s", async (_, spec, says) => {
+    const refusal = await made(spec).then(() => "it was taken", String);
+    for (const words of says) expect(refusal).toContain(words);
+  }); // biome-ignore format: a table
+
+  test("a name that would leave no room for a time", async () => {
+    await expect(made(LEAST, ETCD_BACKUP_SCHEDULES, "a".repeat(48))).rejects.toThrow(
+      "metadata.name is too long; it may have at most 47",
+    );
+    expect((await made(LEAST, ETCD_BACKUP_SCHEDULES, "a".repeat(47))).metadata.uid).toBeTruthy();
+  });
+
+  test("an odd schedule in v1alpha1", async () => {
+    const backupTemplate = { source: { clusterURL: "http://a:2379" }, destination: { objectURLTemplate: "s3://b/k" } };
+    await expect(made({ schedule: "daily", backupTemplate }, ALPHA)).rejects.toThrow(
+      "it is daily; it must be five fields",
+    );
+  });
+});
+
+test("all of the spec may be edited", async () => {
+  const { metadata } = await made(LEAST);
+  const backupTemplate = { compression: "Zstd", source: { clusterName: "other" } };
+  const edit = { spec: { schedule: "@every 1h", timeZone: "Europe/Berlin", suspend: true, backupTemplate } };
+  const edited = await kube.patch(ETCD_BACKUP_SCHEDULES, metadata, edit, { signal, type: "merge" });
+  expect(edited.spec).toMatchObject(edit.spec);
+});
+
+test("the example is taken", async () => {
+  const { spec } = parse(readFileSync("examples/backup-schedule.yaml", "utf8")) as { spec: object };
+  expect((await made(spec)).spec).toMatchObject(spec);
+});
+
+test("a status may have all that the operator tells", async () => {
+  const schedule = await made(LEAST);
+  const time = "2026-01-01T12:00:00Z";
+  const condition = {
+    status: "True" as const,
+    reason: "Scheduled",
+    message: "m",
+    observedGeneration: 1,
+    lastTransitionTime: time,
+  };
+  const status: EtcdBackupSchedule["status"] = {
+    observedGeneration: 1,
+    counted: { schedule: "@daily", timeZone: "UTC", since: time },
+    lastScheduleTime: time,
+    nextScheduleTime: time,
+    runs: 7,
+    active: ["a"],
+    lastSuccessful: { name: "a", time, revision: "9223372036854775807", objectURL: "gs://backups/a" },
+    lastVerified: { name: "a", time },
+    dryRun: { refused: "r", deletes: [{ name: "a", objectURL: "gs://backups/a" }, { name: "b" }], more: 3 },
+    conditions: [{ ...condition, type: "Ready" }],
+  };
+  const options = { signal, subresource: "status" } as const;
+  expect((await kube.replace(ETCD_BACKUP_SCHEDULES, { ...schedule, status }, options)).status).toEqual(status);
+});

@@ -1,0 +1,121 @@
+import {
+  DELETE_OBJECT_ANNOTATION,
+  SCHEDULE_UID_ANNOTATION,
+  scheduledBackupLabels,
+  scheduledBackupName,
+} from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import {
+  ETCD_BACKUP_SCHEDULES,
+  type EtcdBackupSchedule,
+  type EtcdBackupScheduleStatus,
+} from "#api/v1beta1/schedule.ts";
+import { scheduleSpecSchema } from "#api/v1beta1/schedule-schema.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { apiVersionOf } from "#kube/kinds.ts";
+import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { NOW } from "./cluster.ts";
+import { etcdBackup } from "./etcd-backup.ts";
+
+/** When `nightly` was made: ten days ago. */
+export const MADE_MS = NOW - 10 * 86_400_000;
+
+interface Given {
+  /** As a person would write it: defaults are filled in. Without it, a backup is due every hour. */
+  readonly spec?: object;
+  /** Default: that due times have been counted from the creation on, and the latest run was now. */
+  readonly status?: EtcdBackupScheduleStatus;
+  readonly backups?: readonly EtcdBackup[];
+  readonly namesake?: EtcdBackup;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly deleting?: boolean;
+  readonly atMs?: number;
+}
+
+export const TEMPLATE = {
+  source: { clusterName: "my-etcd" },
+  destination: { s3: { bucket: "backups", credentials: { secretName: "s3" } } },
+};
+
+/** A snapshot of EtcdBackupSchedule `nightly` in namespace `foo`, at noon, when nothing is due. */
+export function schedule(given: Given = {}): ScheduleSnapshot {
+  const { backups = [], namesake, atMs: takenAtMs = NOW } = given;
+  return { takenAtMs, schedule: etcdBackupSchedule(given), backups, namesake };
+}
+
+export function etcdBackupSchedule(given: Given = {}): EtcdBackupSchedule {
+  const { annotations } = given;
+  const spec = scheduleSpecSchema.parse({ schedule: "@hourly", backupTemplate: TEMPLATE, ...given.spec });
+  return {
+    apiVersion: apiVersionOf(ETCD_BACKUP_SCHEDULES),
+    kind: ETCD_BACKUP_SCHEDULES.kind,
+    metadata: {
+      namespace: "foo",
+      name: "nightly",
+      uid: "uid-of-schedule",
+      resourceVersion: "50",
+      generation: 1,
+      creationTimestamp: rfc3339(MADE_MS),
+      ...(annotations === undefined ? {} : { annotations }),
+      ...(given.deleting === true ? { deletionTimestamp: rfc3339(NOW) } : {}),
+    },
+    spec,
+    status: given.status ?? counted(spec, { lastScheduleTime: rfc3339(NOW), runs: 240 }),
+  };
+}
+
+/** The status of a schedule that has been looked at: due times have been counted from its creation on. */
+export function counted(
+  { schedule: text = "@hourly", timeZone = "UTC" }: { schedule?: string; timeZone?: string },
+  more: EtcdBackupScheduleStatus = {},
+): EtcdBackupScheduleStatus {
+  return { observedGeneration: 1, counted: { schedule: text, timeZone, since: rfc3339(MADE_MS) }, ...more };
+}
+
+interface GivenRun {
+  /** Default: that it was stored. active: it has not ended. */
+  readonly phase?: "active" | "Completed" | "Failed";
+  /** etcd's cluster ID; without it nothing is known of what was stored. */
+  readonly etcd?: string;
+  readonly objectPolicy?: "Keep" | "Delete";
+  /** Whether the retention has given its object away, or its objectPolicy has it deleted with the EtcdBackup. */
+  readonly given?: boolean;
+  readonly held?: boolean;
+  readonly deleting?: boolean;
+  readonly verified?: boolean;
+  readonly metadata?: object;
+}
+
+/** The EtcdBackup of a run that was due, and made, at this time. */
+export function run(atMs: number, given: GivenRun = {}): EtcdBackup {
+  const { phase = "Completed", etcd, objectPolicy = "Keep" } = given;
+  const name = scheduledBackupName("nightly", atMs);
+  const made = etcdBackup({ spec: { objectPolicy }, held: given.held === true || given.given === true });
+  const marked = given.given === true && objectPolicy === "Keep" ? { [DELETE_OBJECT_ANNOTATION]: "true" } : {};
+  const object = etcd === undefined ? {} : { object: { clusterID: etcd, revision: "12" } as never };
+  const time = rfc3339(atMs);
+  const condition = (type: string, reason: string, message: string) => ({
+    ...{ type, status: "True" as const, reason, message, observedGeneration: 1, lastTransitionTime: time },
+  });
+  const conditions = [
+    ...(phase === "Failed" ? [condition("Failed", "NoSpace", "the bucket is full")] : []),
+    ...(given.verified === true ? [condition("Verified", "Verified", "it is whole")] : []),
+  ];
+  return {
+    ...made,
+    metadata: {
+      ...made.metadata,
+      name,
+      uid: `uid-of-${name}`,
+      creationTimestamp: time,
+      labels: scheduledBackupLabels("nightly"),
+      annotations: { [SCHEDULE_UID_ANNOTATION]: "uid-of-schedule", ...marked },
+      ...(given.deleting === true ? { deletionTimestamp: time } : {}),
+      ...given.metadata,
+    },
+    status:
+      phase === "active"
+        ? { phase: "BackingUp" }
+        : { phase, objectURL: `s3://backups/${name}.db`, completionTime: time, ...object, conditions },
+  };
+}

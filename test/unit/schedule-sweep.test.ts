@@ -1,0 +1,321 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { OBJECT_FINALIZER } from "#api/names.ts";
+import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import { OperatorError } from "#base/error.ts";
+import { silentLog } from "#base/log.ts";
+import { absent, present } from "#base/observed.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { NOW } from "#kit/cluster.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { etcdBackupSchedule } from "#kit/schedule.ts";
+import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
+import { createMetrics } from "#runtime/metrics.ts";
+import { Pass } from "#runtime/pass.ts";
+import type { ScheduleWrites } from "#schedule/act.ts";
+import { scheduleController } from "#schedule/controller.ts";
+import { isObjectGoing } from "#schedule/disposal.ts";
+import type { ScheduleReads } from "#schedule/observe.ts";
+
+// The room of schedules with an API server, the room of backups and a clock that are made for it: operators die after any write, caches are
+// behind, clocks jump. No run comes twice, none is lost, and the last good backup stays.
+
+const KEY = { namespace: "foo", name: "nightly" };
+const signal = new AbortController().signal;
+const HOUR = 3_600_000;
+
+type Metadata = KubeObject["metadata"] & { finalizers?: readonly string[]; deletionTimestamp?: string };
+type Live = KubeObject & { metadata: Metadata };
+
+/** A clock that people may set. Nothing here waits for it. */
+class SetClock extends FakeClock {
+  passedMs = 0;
+  aheadMs = 0;
+
+  override wallMs(): number {
+    return super.wallMs() + this.passedMs + this.aheadMs;
+  }
+
+  override monotonicMs(): number {
+    return super.monotonicMs() + this.passedMs;
+  }
+}
+
+class World {
+  readonly clock = new SetClock(NOW);
+  readonly backups = new Map<string, EtcdBackup>();
+  schedule: EtcdBackupSchedule;
+  /** By name: every EtcdBackup that was ever made. */
+  readonly made: string[] = [];
+  /** Objects in the store, by the name of their EtcdBackup. */
+  readonly objects = new Set<string>();
+  /** The operator dies after so many writes. */
+  diesAfter: number;
+  writes = 0;
+  isDead = false;
+  /** What caches show: a picture that may be old. */
+  #shown: { schedule: EtcdBackupSchedule; backups: Map<string, EtcdBackup> };
+  #version = 1_000;
+
+  constructor(spec: object, diesAfter: number) {
+    const { status: _, ...fresh } = etcdBackupSchedule({ spec });
+    this.schedule = { ...fresh, metadata: { ...fresh.metadata, creationTimestamp: rfc3339(NOW) } };
+    this.diesAfter = diesAfter;
+    this.#shown = { schedule: this.schedule, backups: new Map() };
+  }
+
+  get nowMs(): number {
+    return this.clock.wallMs();
+  }
+
+  /** Caches catch up. */
+  show(): void {
+    this.#shown = { schedule: this.schedule, backups: new Map(this.backups) };
+  }
+
+  edit(change: object): void {
+    const { metadata, spec } = this.schedule;
+    const generation = (metadata.generation ?? 0) + 1;
+    this.schedule = this.#stored({
+      ...this.schedule,
+      metadata: { ...metadata, generation },
+      spec: { ...spec, ...change },
+    });
+  }
+
+  /** The room of backups, and the store, go on: what runs ends, and what is to go goes. */
+  goOn(phase: "Completed" | "Failed" = "Completed"): void {
+    for (const [name, backup] of this.backups) {
+      if (backup.metadata.deletionTimestamp !== undefined) {
+        if (isObjectGoing(backup)) this.objects.delete(name);
+        this.backups.delete(name);
+        continue;
+      }
+      if (backup.status?.phase !== undefined) continue;
+      if (phase === "Completed") this.objects.add(name);
+      this.backups.set(name, this.#stored({ ...backup, status: { phase, objectURL: name } }));
+    }
+  }
+
+  good(): readonly string[] {
+    return [...this.backups.values()].flatMap(({ metadata, status }) => (status?.phase === "Completed" && metadata.deletionTimestamp === undefined ? [metadata.name] : [])); // biome-ignore format: one question
+  }
+
+  #stored<T extends KubeObject>(object: T): T {
+    this.#version += 1;
+    return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
+  }
+
+  #live(plural: string, name: string): Live | undefined {
+    return (plural === ETCD_BACKUPS.plural ? this.backups.get(name) : this.schedule) as Live | undefined;
+  }
+
+  #same(plural: string, name: string, { uid, resourceVersion }: { uid?: string; resourceVersion?: string }): Live {
+    const live = this.#live(plural, name);
+    if (live === undefined) throw new OperatorError("KubeNotFound", `${name} is gone`);
+    const { metadata } = live;
+    if ((uid ?? metadata.uid) !== metadata.uid || (resourceVersion ?? metadata.resourceVersion) !== metadata.resourceVersion)
+      throw new OperatorError("KubeConflict", `${name} has changed`); // biome-ignore format: one question
+    return live;
+  }
+
+  #change<T>(result: () => T): Promise<T> {
+    if (this.isDead) throw new OperatorError("LeaseLost", "this process is dead");
+    const made = result();
+    this.writes += 1;
+    this.isDead = this.writes === this.diesAfter;
+    // Who dies does not hear the answer.
+    if (this.isDead) throw new OperatorError("KubeUnavailable", "died");
+    return Promise.resolve(made);
+  }
+
+  client(): ScheduleWrites {
+    const client = {
+      find: ({ plural }: Resource<KubeObject>, { name }: Ref) => {
+        const live = this.#live(plural, name);
+        return Promise.resolve(live === undefined ? absent : present(live));
+      },
+      create: async (_: Resource<KubeObject>, draft: EtcdBackup) =>
+        await this.#change(() => {
+          const { name } = draft.metadata;
+          if (this.backups.has(name)) throw new OperatorError("KubeAlreadyExists", `${name} exists`);
+          const uid = `uid-${this.#version}`;
+          const metadata = { ...draft.metadata, uid, creationTimestamp: rfc3339(this.nowMs) };
+          this.made.push(name);
+          this.backups.set(name, this.#stored({ ...draft, metadata }));
+          return this.backups.get(name);
+        }),
+      replace: async ({ plural }: Resource<KubeObject>, object: EtcdBackupSchedule) =>
+        await this.#change(() => {
+          const live = this.#same(plural, object.metadata.name, object.metadata) as unknown as EtcdBackupSchedule;
+          this.schedule = this.#stored({ ...live, status: object.status } as EtcdBackupSchedule);
+          return this.schedule;
+        }),
+      patch: async (
+        { plural }: Resource<KubeObject>,
+        { name }: Ref,
+        patch: Live,
+        { preconditions }: { preconditions: object },
+      ) =>
+        await this.#change(() => {
+          const live = this.#same(plural, name, preconditions) as unknown as EtcdBackup;
+          const annotations = { ...live.metadata.annotations, ...patch.metadata.annotations };
+          const kept = Object.fromEntries(Object.entries(annotations).filter(([, value]) => value !== null));
+          const metadata = { ...live.metadata, ...patch.metadata, annotations: kept };
+          this.backups.set(name, this.#stored({ ...live, metadata } as EtcdBackup));
+          return this.backups.get(name);
+        }),
+      delete: async ({ plural }: Resource<KubeObject>, { name }: Ref, { preconditions }: { preconditions: object }) =>
+        await this.#change(() => {
+          const live = this.#same(plural, name, preconditions) as unknown as EtcdBackup;
+          const isHeld = live.metadata.finalizers?.includes(OBJECT_FINALIZER) === true;
+          const metadata = { ...live.metadata, deletionTimestamp: rfc3339(this.nowMs) };
+          if (isHeld) this.backups.set(name, this.#stored({ ...live, metadata }));
+          else this.backups.delete(name);
+        }),
+    };
+    return client as unknown as ScheduleWrites;
+  }
+
+  /** A process of the operator: nothing of the one before is left in it. */
+  operator(): () => Promise<void> {
+    const reads: ScheduleReads = {
+      schedules: { get: () => this.#shown.schedule, byIndex: () => [] },
+      backups: { get: ({ name }) => this.#shown.backups.get(name), byIndex: () => [...this.#shown.backups.values()] },
+      clock: this.clock,
+    };
+    const pass = new Pass(scheduleController(this.client(), reads), {
+      clock: this.clock,
+      log: silentLog,
+      metrics: createMetrics(),
+      expectations: { expect: () => undefined, unmet: () => undefined } as never,
+      tell: () => undefined,
+      mayAct: () => !this.isDead,
+    });
+    return async () => void (await pass.run(KEY, signal));
+  }
+}
+
+/** Looks until there is nothing more to write. A process that died is followed by another one. */
+async function settle(world: World, start: () => Promise<void>): Promise<() => Promise<void>> {
+  let look = start;
+  const first = world.writes;
+  for (let idle = 0; idle < 2; ) {
+    const before = world.writes;
+    if (before - first > 200) throw new Error("it never comes to an end");
+    world.show();
+    await look();
+    idle = world.writes === before ? idle + 1 : 0;
+    if (!world.isDead) continue;
+    world.isDead = false;
+    look = world.operator();
+  }
+  return look;
+}
+
+/** Six hours with a run each, which ends before the next one is due. */
+async function sixHours(spec: object, diesAfter: number): Promise<World> {
+  const world = new World(spec, diesAfter);
+  let look = await settle(world, world.operator());
+  for (let hour = 1; hour <= 6; hour++) {
+    world.clock.passedMs += HOUR;
+    look = await settle(world, look);
+    world.goOn();
+    look = await settle(world, look);
+    world.goOn();
+  }
+  return world;
+}
+
+const HOURS = ["13", "14", "15", "16", "17", "18"].map((hour) => `nightly-20260101-${hour}0000`);
+
+describe("an operator that dies after any of its writes comes to the same end:", { timeout: 120_000 }, () => {
+  test.each<[string, object, (world: World) => void]>([
+    ["a schedule that keeps all", {}, (world) => expect(world.good()).toEqual(HOURS)],
+    ["a retention", { retention: { keepLast: 2 } }, (world) => {
+      expect(world.good()).toEqual(HOURS.slice(-2));
+      expect([...world.objects]).toEqual(HOURS.slice(-2));
+    }],
+    ["a limit", { successfulBackupsHistoryLimit: 2 }, (world) => {
+      expect(world.good()).toEqual(HOURS.slice(-2));
+      expect([...world.objects]).toEqual(HOURS);
+    }],
+    ["immediate", { immediate: true, concurrencyPolicy: "Replace" }, (world) => {
+      expect(world.made).toEqual(["nightly-20260101-120000", ...HOURS]);
+      expect(world.good()).toEqual(HOURS);
+    }],
+  ])("%s", async (_, spec, end) => {
+    const undisturbed = await sixHours(spec, -1);
+    end(undisturbed);
+    expect(undisturbed.writes).toBeGreaterThan(12);
+    for (let death = 1; death <= undisturbed.writes; death++) {
+      const world = await sixHours(spec, death);
+      end(world);
+      expect(world.made, `died after write ${death}`).toEqual(undisturbed.made);
+      expect(world.schedule.status, `died after write ${death}`).toEqual(undisturbed.schedule.status);
+    }
+  }); // biome-ignore format: a table
+});
+
+type Event =
+  | { readonly is: "time" | "clock"; readonly ms: number }
+  | { readonly is: "death"; readonly after: number }
+  | { readonly is: "end"; readonly phase: "Completed" | "Failed" }
+  | { readonly is: "look" | "show" }
+  | { readonly is: "edit"; readonly change: object };
+
+const event: fc.Arbitrary<Event> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ is: fc.constant("time" as const), ms: fc.integer({ min: 1_000, max: 3 * HOUR }) }) },
+  { weight: 1, arbitrary: fc.record({ is: fc.constant("clock" as const), ms: fc.integer({ min: -5 * HOUR, max: 5 * HOUR }) }) },
+  { weight: 2, arbitrary: fc.record({ is: fc.constant("death" as const), after: fc.integer({ min: 1, max: 3 }) }) },
+  { weight: 4, arbitrary: fc.record({ is: fc.constant("end" as const), phase: fc.constantFrom("Completed" as const, "Completed" as const, "Failed" as const) }) },
+  { weight: 8, arbitrary: fc.record({ is: fc.constantFrom("look" as const, "look" as const, "show" as const) }) },
+  { weight: 1, arbitrary: fc.record({ is: fc.constant("edit" as const), change: fc.constantFrom<object>({ suspend: true }, { suspend: false }, { schedule: "@every 40m" }, { schedule: "30 * * * *" }, { retention: { keepLast: 1 } }, { retention: undefined }, { timeZone: "Europe/Berlin" }) }) },
+); // biome-ignore format: a table
+
+test("whatever happens, no run comes twice, the last good backup stays, and the schedule goes on", {
+  timeout: 120_000,
+}, async () => {
+  const policy = fc.constantFrom("Forbid", "Allow", "Replace");
+  await fc.assert(
+    fc.asyncProperty(fc.array(event, { minLength: 10, maxLength: 60 }), policy, async (events, concurrencyPolicy) => {
+      const world = new World({ concurrencyPolicy, immediate: true, retention: { keepLast: 2 } }, -1);
+      let look = world.operator();
+      let best: string | undefined;
+      for (const each of events) {
+        if (each.is === "time") world.clock.passedMs += each.ms;
+        else if (each.is === "clock") world.clock.aheadMs += each.ms;
+        else if (each.is === "death") world.diesAfter = world.writes + each.after;
+        else if (each.is === "end") world.goOn(each.phase);
+        else if (each.is === "edit") world.edit(each.change);
+        else if (each.is === "show") world.show();
+        else await look();
+        if (world.isDead) {
+          world.isDead = false;
+          look = world.operator();
+        }
+        expect(new Set(world.made).size, "a run came twice").toBe(world.made.length);
+        if (best !== undefined) expect(world.good().length, "the last good backup is gone").toBeGreaterThan(0);
+        best = world.good().at(-1);
+      }
+      // In the end all is as it should be again.
+      world.diesAfter = -1;
+      world.edit({ suspend: false, schedule: "@hourly", timeZone: "UTC", retention: { keepLast: 2 } });
+      const wanted = world.made.length + 3;
+      // The clock may have been put back by a day.
+      for (let hour = 0; hour < 30 && world.made.length < wanted; hour++) {
+        look = await settle(world, look);
+        world.goOn();
+        world.clock.passedMs += HOUR;
+      }
+      look = await settle(world, look);
+      world.goOn();
+      await settle(world, look);
+      expect(world.made.length).toBeGreaterThanOrEqual(wanted);
+      expect(world.good()).toHaveLength(2);
+      expect([...world.objects].filter((name) => world.good().includes(name))).toHaveLength(2);
+    }),
+    { numRuns: 60 },
+  );
+});
