@@ -13,6 +13,7 @@ test("the operator holds nothing of the agent but what both agree on, no library
   const shared = [
     "src/agent/task.ts",
     "src/agent/report.ts",
+    "src/agent/failure.ts",
     "src/objectstore/location.ts",
     "src/objectstore/error.ts",
     "src/objectstore/key.ts",
