@@ -113,6 +113,52 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
     }
   });
 
+  test("refuses whatever is not what was stored, and leaves nothing", async () => {
+    const dir = join(volume.path, ".refused");
+    mkdirSync(dir);
+    const [keyFile, otherKey] = [join(volume.path, ".key"), join(volume.path, ".other-key")];
+    for (const file of [keyFile, otherKey]) writeFileSync(file, randomBytes(32));
+    const name = (sealed: boolean) => (sealed ? "sealed.db" : "plain.db");
+    for (const sealed of [true, false]) {
+      const packing = sealed ? ({ compression: "Zstd", encryption: { keyFile } } as const) : {};
+      const backup = backupTask(volume, [urlOf(etcd.members[0]!)], { key: name(sealed), ...packing });
+      assert.ok((await runTask(backup, volume)).ok);
+    }
+    const file = (sealed: boolean, of = "") => join(volume.path, `${name(sealed)}${of}`);
+    const refusedWith = async (sealed: boolean, key = keyFile) => {
+      const report = await runTask(
+        fetchTask(volume, name(sealed), dir, sealed ? { encryption: { keyFile: key } } : {}),
+        volume,
+      );
+      assert.deepEqual(readdirSync(dir), report.ok ? [".restore-uid"] : []);
+      return report.ok ? "" : report.reason;
+    };
+    for (const sealed of [true, false]) {
+      assert.equal(await refusedWith(sealed), "", "as it was stored");
+      const bytes = readFileSync(file(sealed));
+      const changed = (at: number) => Buffer.from(bytes.map((byte, index) => (index === at ? byte ^ 1 : byte)));
+      const wrongs = [0, 20, bytes.length >> 1, bytes.length - 40, bytes.length - 1].map(changed);
+      for (const wrong of [...wrongs, bytes.subarray(0, -1), bytes.subarray(0, 100), Buffer.alloc(0)]) {
+        writeFileSync(file(sealed), wrong);
+        assert.equal(await refusedWith(sealed), "SnapshotCorrupt");
+      }
+      writeFileSync(file(sealed), bytes);
+      const manifest = readFileSync(file(sealed, ".manifest.json"), "utf8");
+      for (const wrong of [
+        manifest.slice(0, -10),
+        readFileSync(file(!sealed, ".manifest.json"), "utf8"),
+        manifest.replace(/("storedSha256": ")(.)/, (_, start, digit) => `${start}${digit === "0" ? "1" : "0"}`),
+        manifest.replace(/"revision": "\d/, '"revision": "9'),
+      ]) {
+        writeFileSync(file(sealed, ".manifest.json"), wrong);
+        assert.equal(await refusedWith(sealed), "SnapshotCorrupt", wrong);
+      }
+      writeFileSync(file(sealed, ".manifest.json"), manifest);
+    }
+    assert.equal(await refusedWith(true, otherKey), "BadKey");
+    assert.equal(await refusedWith(true), "", "and it is as before");
+  });
+
   test("does not begin into data that is not its own", async () => {
     const dir = join(volume.path, ".in-use");
     const task = fetchTask(volume, "in-use.db", dir);

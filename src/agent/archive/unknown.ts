@@ -45,8 +45,12 @@ async function looked(source: Bytes) {
     bytes += next.value.length;
   }
   async function* all(): AsyncGenerator<Uint8Array, void> {
-    yield* read;
-    yield* { [Symbol.asyncIterator]: () => chunks };
+    try {
+      yield* read;
+      yield* { [Symbol.asyncIterator]: () => chunks };
+    } finally {
+      await chunks.return?.();
+    }
   }
   return { beginning: Buffer.concat(read), all: all(), end: async () => await chunks.return?.() };
 }

@@ -35,6 +35,12 @@ describe("a snapshot tells", () => {
     }
   });
 
+  test("that they never were, though there is much else about them", async () => {
+    const auth = new Map(Array.from({ length: 60 }, (_, at) => [Buffer.from(`b${at}`), Buffer.from("?")]));
+    const { authEnabled } = await facts(bboltFile({ ...etcdBuckets(), auth }, { perPage: 4 }));
+    assert.equal(authEnabled, false);
+  });
+
   test("its highest revision, whatever the shape of the tree", async () => {
     const shapes = fc.record({
       pageBytes: fc.constantFrom(1024, 4096, 16_384, 65_536),
@@ -111,6 +117,28 @@ describe("refused by name is", () => {
       }
     }
     assert.match(await refusal(bytes), /go round in a circle/);
+  });
+
+  test("a tree that is larger than any file", async () => {
+    const [children, levels] = [100, 8];
+    const one = bboltFile(etcdBuckets({ revisions: [2] }), { inline: false });
+    const page = (id: number, count: number) => {
+      const bytes = Buffer.alloc(4096);
+      bytes.writeUInt16LE(count === 0 ? 2 : 1, 8);
+      bytes.writeUInt16LE(count, 10);
+      for (let child = 0; child < count; child++) bytes.writeBigUInt64LE(BigInt(id + 1), 16 + child * 16 + 8);
+      return bytes;
+    };
+    const first = one.length / 4096;
+    page(first - 1, children).copy(one, 2 * 4096); // the only page of the bucket `key`
+    const more = Array.from({ length: levels }, (_, at) => page(first + at, at === levels - 1 ? 0 : children));
+    assert.match(await refusal(Buffer.concat([one, ...more])), /its pages lead nowhere/);
+  });
+
+  test("a key that is larger than any", async () => {
+    const bytes = bboltFile(etcdBuckets({ revisions: [2] }), { inline: false });
+    bytes.writeUInt32LE(2 ** 31, 2 * 4096 + 16 + 8);
+    assert.match(await refusal(bytes), /a key or a value of its own has 2147483648 bytes/);
   });
 
   test("whatever else, and reading ends", async () => {

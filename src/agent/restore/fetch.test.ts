@@ -1,12 +1,21 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { afterAll, beforeEach, describe, test } from "vitest";
 import { silentLog } from "#base/log.ts";
-import { etcdSnapshot } from "#kit/bbolt.ts";
+import { etcdSnapshot, snapshotOf } from "#kit/bbolt.ts";
 import { MemoryStore } from "#kit/memory-store.ts";
 import { StoreError } from "#objectstore/error.ts";
 import { readKey } from "../archive/key.ts";
@@ -225,10 +234,23 @@ describe("refused by name, with nothing left, is", () => {
 
   test("a key that does not fit, where there is no manifest", async () => {
     const [sealed, plain] = await Promise.all([stored(SEALED), stored(PLAIN)]);
-    for (const store of [sealed, plain]) store.objects.delete(MANIFEST);
+    const ended: string[] = [];
+    for (const store of [sealed, plain]) {
+      store.objects.delete(MANIFEST);
+      const get = store.get.bind(store);
+      store.get = async function* (...args) {
+        try {
+          yield* get(...args);
+          yield Buffer.from("more that nobody reads");
+        } finally {
+          ended.push(args[0]);
+        }
+      };
+    }
     assert.match(await refusal(sealed), /^BadKey: .*it is encrypted, and no key is given/);
     assert.match(await refusal(sealed, {}, otherKey), /^BadKey: .*with the key/);
     assert.match(await refusal(plain, {}, key), /^BadKey: .*is not encrypted, and a key is given/);
+    assert.equal(ended.filter((of) => of === KEY).length, 3, "what was begun is let go");
   });
 
   test("auth that is switched on, by the manifest's word before anything is read, and by the snapshot's", async () => {
@@ -252,6 +274,30 @@ describe("refused by name, with nothing left, is", () => {
       `^NoSpace: the volume of ${workDir} has \\d+ bytes free; it takes ${roomBytes + snapshot.length}: ${snapshot.length} for the snapshot`,
     );
     assert.match(await refusal(store, { roomBytes }), words);
+    assert.ok(!store.calls.includes(`get ${KEY}`));
+  });
+
+  test("a snapshot that grows beyond the room that there is while it is decompressed", async () => {
+    const dir = mkdtempSync("/dev/shm/fetch-test-"); // where nobody else frees room meanwhile
+    try {
+      const large = snapshotOf(Buffer.alloc(8 * 1024 ** 2));
+      const store = new MemoryStore();
+      store.objects.set(KEY, { bytes: zstdCompressSync(large), metadata: {} });
+      const { bavail, bsize } = statfsSync(dir);
+      const roomBytes = bavail * bsize - large.length / 2;
+      const why = await refusal(store, { workDir: join(dir, ".restore-uid"), roomBytes });
+      assert.match(why, /^NoSpace: .* bytes free; it takes/);
+      assert.ok(store.calls.includes(`get ${KEY}`));
+      assert.deepEqual(readdirSync(dir), []);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
+
+  test("an object of another size than its manifest says, before anything is read", async () => {
+    const store = await stored(PLAIN);
+    store.objects.set(KEY, { bytes: snapshot.subarray(0, 5_000), metadata: {} });
+    assert.match(await refusal(store), /^SnapshotCorrupt: .* has 5000 bytes, and its manifest says/);
     assert.ok(!store.calls.includes(`get ${KEY}`));
   });
 
