@@ -9,6 +9,7 @@ import {
   OPERATOR,
   PEER_LABEL,
   QUARANTINE_LABEL,
+  RESTORED_FROM,
   SCHEDULE_LABEL,
   WEBHOOKS,
 } from "#api/names.ts";
@@ -285,6 +286,15 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "probes and hooks of the operator's ReplicaSets name no host: they ask their own pod",
   },
   {
+    expression: `variables.resource != 'etcdclusters' || '${RESTORED_FROM}' in variables.annotations`,
+    message: `the operator makes EtcdClusters only of restores, with the annotation ${RESTORED_FROM}`,
+  },
+  {
+    expression:
+      "variables.resource != 'etcdrestores' || object.metadata.?ownerReferences.orValue([]).exists(each, each.?controller.orValue(false) && each.kind == 'EtcdCluster')",
+    message: "the operator makes EtcdRestores only for EtcdClusters, to which they belong",
+  },
+  {
     // RBAC knows no name of what is yet to be made.
     expression: `variables.resource != 'secrets' || (variables.creates ? object : oldObject).metadata.name == '${WEBHOOKS}'`,
     message: `of Secrets the operator writes only ${WEBHOOKS}`,
@@ -358,7 +368,7 @@ export function admissionPolicy(user: string, image: string, labels: Readonly<Re
         rule("policy", ["poddisruptionbudgets"], every),
         rule("apiextensions.k8s.io", ["customresourcedefinitions", "customresourcedefinitions/status"], every),
         // A peer that lost its labels is still its cluster's, and is looked after.
-        rule(GROUP, ["etcdpeers"], ["CREATE"]),
+        rule(GROUP, ["etcdclusters", "etcdpeers", "etcdrestores"], ["CREATE"]),
         rule(GROUP, ["etcdbackups"], every),
       ],
     },

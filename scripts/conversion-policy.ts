@@ -3,6 +3,7 @@ import { BEYOND_V1ALPHA1_ANNOTATION as BEYOND, GROUP, OPERATOR } from "#api/name
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { admissionPolicyNamed } from "./policy.ts";
 
@@ -26,10 +27,9 @@ export function conversionPolicy(labels: Readonly<Record<string, string>>) {
         {
           apiGroups: [GROUP],
           apiVersions: ["v1alpha1", "v1beta1"],
-          resources: [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES].flatMap(({ plural }) => [
-            plural,
-            `${plural}/status`,
-          ]),
+          resources: [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_RESTORES, ETCD_BACKUP_SCHEDULES].flatMap(
+            ({ plural }) => [plural, `${plural}/status`],
+          ),
           operations: ["CREATE", "UPDATE"],
         },
       ],

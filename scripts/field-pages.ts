@@ -29,6 +29,7 @@ const EDITS: Readonly<Record<string, string>> = {
   version: "roll; refused for a way that etcd does not support",
   image: "roll",
   storage: "refused",
+  bootstrap: "refused; it can be taken away, which changes nothing for a cluster that has formed",
   etcd: "roll",
   podTemplate: "roll",
   clientService: "at once",

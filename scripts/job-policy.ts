@@ -1,6 +1,15 @@
 import { AGENT_COMMAND, TASK_VARIABLE } from "#agent/task.ts";
-import { BACKUP_LABEL, GROUP } from "#api/names.ts";
+import {
+  BACKUP_LABEL,
+  DATA_VOLUME,
+  ETCD_REPOSITORY,
+  ETCDUTL_CONTAINER,
+  FETCH_CONTAINER,
+  GROUP,
+  RESTORE_LABEL,
+} from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
+import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { KEY_FILE } from "#backup/desired/task.ts";
 import { AUTH_KEYS, CREDENTIAL_KEYS, TLS_KEYS } from "#backup/desired/volumes.ts";
 import type { Validation } from "./admission-policy.ts";
@@ -27,31 +36,52 @@ function made(expression: string): string {
   return `!(${isJob}) || !variables.creates || (${expression.replaceAll(/\bpod\./g, "object.spec.template.spec.")})`;
 }
 
+/** Only once: the API server counts what a policy costs. */
+const KINDS = [ETCD_BACKUPS, ETCD_RESTORES].map(({ kind }) => kind);
+const LABELS = [BACKUP_LABEL, RESTORE_LABEL];
+
+/** Containers of the pod of a restore that run before the last one; a backup's pod has none. */
+const BEFORE = [FETCH_CONTAINER, ETCDUTL_CONTAINER];
+const ALL = "(pod.containers + pod.?initContainers.orValue([]))";
+const isTool = `each.name == '${ETCDUTL_CONTAINER}'`;
+
 /** What is asked of Jobs. @param image the operator's own, which they run */
 export function jobValidations(image: string): readonly Validation[] {
   return [
     { expression: `!(${isJob}) || !variables.updates`, message: "the operator changes no Job" },
     {
-      expression: `!(${isJob}) || '${BACKUP_LABEL}' in (variables.creates ? variables.labels : variables.oldLabels)`,
-      message: `the operator makes and deletes only Jobs of backups, which have the label ${BACKUP_LABEL}`,
+      expression: `!(${isJob}) || ${list(LABELS)}.exists(label, label in (variables.creates ? variables.labels : variables.oldLabels))`,
+      message: `the operator makes and deletes only Jobs of backups and restores, which have the label ${LABELS.join(" or ")}`,
     },
     {
       expression: made(
-        `object.metadata.?ownerReferences.orValue([]).exists(each, each.?controller.orValue(false) && each.kind == '${ETCD_BACKUPS.kind}' && each.apiVersion.startsWith('${GROUP}/'))`,
+        `object.metadata.?ownerReferences.orValue([]).exists(each, each.?controller.orValue(false) && each.kind in ${list(KINDS)} && each.apiVersion.startsWith('${GROUP}/'))`,
       ),
-      message: `a Job of the operator belongs to an ${ETCD_BACKUPS.kind}`,
+      message: `a Job of the operator belongs to an ${KINDS.join(" or ")}`,
     },
     {
       expression: made(
-        "pod.containers.size() == 1 && pod.?initContainers.orValue([]).size() == 0" +
-          ` && pod.containers.all(each, each.image == '${image}' && each.?command.orValue([]) == ${list(AGENT_COMMAND)}` +
-          " && each.?args.orValue([]).size() == 0 && ![each.?lifecycle, each.?livenessProbe, each.?readinessProbe, each.?startupProbe].exists(one, one.hasValue()))",
+        "pod.containers.size() == 1" +
+          ` && pod.?initContainers.orValue([]).map(each, each.name).join(' ') in ${list(["", BEFORE.join(" ")])}` +
+          ` && ${ALL}.all(each, ${isTool} || (each.image == '${image}' && each.?command.orValue([]) == ${list(AGENT_COMMAND)}))` +
+          ` && ${ALL}.all(each, each.?args.orValue([]).size() == 0 && ![each.?lifecycle, each.?livenessProbe, each.?readinessProbe, each.?startupProbe, each.?restartPolicy].exists(one, one.hasValue()))`,
       ),
       message: `pods of the operator's Jobs run the agent of ${image}, and nothing else`,
     },
     {
+      // etcd's image is named by people, so it gets nothing but the volume that is to be filled; nor does the cloud know it.
       expression: made(
-        "pod.containers.all(each, each.?envFrom.orValue([]).size() == 0" +
+        `pod.?initContainers.orValue([]).all(each, !(${isTool}) || (each.?command.orValue([]).size() > 3` +
+          " && each.command[0] == 'etcdutl' && each.command[1] == 'snapshot' && each.command[2] == 'restore'" +
+          ` && each.?env.orValue([]).size() == 0 && each.?volumeMounts.orValue([]).all(one, one.name == '${DATA_VOLUME}')` +
+          ` && (pod.?serviceAccountName.orValue('default') == 'default' || each.image.startsWith('${ETCD_REPOSITORY}:v'))))` +
+          ` && pod.containers.all(each, !(${isTool}))`,
+      ),
+      message: `pods of the operator's Jobs run etcdutl only to restore a snapshot, without Secrets, and under an account of their own only that of ${ETCD_REPOSITORY}`,
+    },
+    {
+      expression: made(
+        `${ALL}.all(each, each.?envFrom.orValue([]).size() == 0` +
           ` && each.?env.orValue([]).all(one, one.name == '${TASK_VARIABLE}' && !has(one.valueFrom)))`,
       ),
       message: `the environment of pods of the operator's Jobs is ${TASK_VARIABLE}, which holds no secret, and nothing else`,
@@ -74,13 +104,13 @@ export function jobValidations(image: string): readonly Validation[] {
       expression: made(
         "!(pod.?hostNetwork.orValue(false) || pod.?hostPID.orValue(false) || pod.?hostIPC.orValue(false))" +
           " && pod.?resourceClaims.orValue([]).size() == 0 && !has(pod.nodeName) && !has(pod.priorityClassName)" +
-          " && pod.containers.all(each, each.?ports.orValue([]).all(port, port.?hostPort.orValue(0) == 0))",
+          ` && ${ALL}.all(each, each.?ports.orValue([]).all(port, port.?hostPort.orValue(0) == 0))`,
       ),
       message: "pods of the operator's Jobs have nothing of their node, and no place or priority of their own",
     },
     {
       expression: made(
-        "pod.containers.all(each, !each.?securityContext.?allowPrivilegeEscalation.orValue(true) && !each.?securityContext.?capabilities.?add.hasValue())",
+        `${ALL}.all(each, !each.?securityContext.?allowPrivilegeEscalation.orValue(true) && !each.?securityContext.?capabilities.?add.hasValue())`,
       ),
       message: "containers of the operator's Jobs do not gain privileges",
     },

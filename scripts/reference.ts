@@ -7,6 +7,8 @@ import {
   PEER_CONDITION_TYPES,
   PEER_REASONS,
   REASONS,
+  RESTORE_CONDITION_TYPES,
+  RESTORE_REASONS,
   SCHEDULE_CONDITION_TYPES,
   SCHEDULE_REASONS,
 } from "#api/conditions.ts";
@@ -17,6 +19,8 @@ import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES } from "#peer/plan.ts";
+import { RESTORE_GUARDS } from "#restore/guards.ts";
+import { RESTORE_RULES } from "#restore/plan.ts";
 import { SCHEDULE_GUARDS } from "#schedule/guards.ts";
 import { SCHEDULE_RULES } from "#schedule/plan.ts";
 import { fieldPages } from "./field-pages.ts";
@@ -47,6 +51,7 @@ function conditionsPage(): string {
     table(["check", "what an update waits for while it is not waived"], wordRows(WAIVABLE)),
     ...kind("EtcdBackup", BACKUP_CONDITION_TYPES, BACKUP_REASONS),
     ...kind("EtcdBackupSchedule", SCHEDULE_CONDITION_TYPES, SCHEDULE_REASONS),
+    ...kind("EtcdRestore", RESTORE_CONDITION_TYPES, RESTORE_REASONS),
   );
 }
 
@@ -86,6 +91,7 @@ async function rulesPage(root: string): Promise<string> {
     ...(await room("peer", "Of an EtcdPeer", [PEER_RULES, PEER_GUARDS])),
     ...(await room("backup", "Of an EtcdBackup", [BACKUP_RULES, BACKUP_GUARDS])),
     ...(await room("schedule", "Of an EtcdBackupSchedule", [SCHEDULE_RULES, SCHEDULE_GUARDS])),
+    ...(await room("restore", "Of an EtcdRestore", [RESTORE_RULES, RESTORE_GUARDS])),
   );
 }
 

@@ -59,6 +59,8 @@ export const REASONS = {
   WaitsForDeletion:
     "spec.updateStrategy.type is OnDelete: members get what the spec asks for when somebody deletes their pods; the message names them.",
   NoVersionPath: "Members cannot go to spec.version from what they run; the message says what to do instead.",
+  Restoring: "The cluster begins with a stored snapshot, and its EtcdRestore is under way; the message says how it is.",
+  RestoreFailed: "The EtcdRestore by which the cluster was to begin has failed; the message says why and what to do.",
   SpecRefused:
     "The spec asks for what no member could run; the message names the field, what it is and what it may be. Members keep what they have.",
   OtherClusterAnswered: "A member answered with the ID of another cluster or member; it is not believed.",
@@ -149,6 +151,57 @@ export const SCHEDULE_REASONS = {
   InternalError: SHARED_REASONS.InternalError,
 } as const;
 
+/** Every condition of an EtcdRestore, with the question that it answers. */
+export const RESTORE_CONDITION_TYPES = {
+  Complete: "Is the cluster there with the data of the snapshot, and can be read?",
+  Failed: "Has the restore ended without a cluster?",
+} as const;
+
+/** Every reason that a condition of an EtcdRestore may have. */
+export const RESTORE_REASONS = {
+  Restoring: "Claims are being filled with the data of the snapshot, or are about to be.",
+  StartingCluster: "The claims are filled; the EtcdCluster starts with them, and is waited for until it can be read.",
+  Completed: "The EtcdCluster is Ready, and was read at a revision that is not below status.revision.",
+  Retrying: "An attempt has failed, and another one is made; the message says why.",
+  Waiting: SHARED_REASONS.Waiting,
+  StepRefused: SHARED_REASONS.StepRefused,
+  NameTaken: SHARED_REASONS.NameTaken,
+  InternalError: SHARED_REASONS.InternalError,
+  Deleting: "The EtcdRestore is being deleted, before its cluster was there.",
+  SpecRefused: "The spec asks for what cannot be done; the message names the field, what it is and what it may be.",
+  ClusterExists: "There is an EtcdCluster of that name, with data of its own; nothing is ever restored into it.",
+  ClaimExists:
+    "There are claims that a cluster of that name has left, or another restore has made; they are never overwritten.",
+  ClaimLost: "A claim that was being filled is gone, or is another one now.",
+  ClaimNotAllowed:
+    "The claim of the source is not there, or does not say by its label that backups are stored on it; the message says how.",
+  BackupNotFound: "There is no EtcdBackup of the name that spec.source.backupName gives.",
+  BackupNotCompleted: "The EtcdBackup is still under way.",
+  BackupFailed: "The EtcdBackup has failed, so there is no object of it.",
+  PodPending: "A pod does not run; the message says why.",
+  PodRefused: "A pod cannot be made, such as for a quota of the namespace; the message has the API server's words.",
+  SecretMissing: "A Secret, or a key of it, that the pods need is not there; the message names it.",
+  ImageUnavailable: "An image that the pods run cannot be had on its node; the message says which.",
+  AgentFailed: "A pod ended without a report; the message says how.",
+  RestoreToolFailed: "etcdutl could not make a data directory of the snapshot; the message has its words.",
+  NoSuchObject: "There is no object at that key.",
+  NoSuchBucket: "The bucket, container or directory is not there.",
+  SnapshotCorrupt:
+    "The object is not what its manifest or etcd's own checksum says: it is cut off, a byte is another one, or the manifest is that of another object.",
+  BadKey: "The object is encrypted with another key than the one that is given, or it is not encrypted.",
+  AuthEnabled:
+    "Users and roles are switched on in the snapshot, and the operator has no user; the message says what to do.",
+  NoSpace: "The volumes of the members are too small for the snapshot; the message says how large they must be.",
+  DataExists: "A volume holds data that is not of this restore; it is never overwritten.",
+  WrongCredentials: "The store does not know who asks, or the credentials are missing or expired.",
+  AccessDenied: "The store knows who asks and does not allow it.",
+  StoreUnreachable: "The store does not answer.",
+  StoreTLS: "The store's certificate is not trusted.",
+  BadTask: "The agent cannot do what it is asked for; the message says why.",
+  Stopped: "A pod was told to stop.",
+  Internal: "A defect of the agent, or an answer that it does not know.",
+} as const;
+
 export type ConditionType = keyof typeof CONDITION_TYPES;
 export type Reason = keyof typeof REASONS;
 export type PeerReason = keyof typeof PEER_REASONS;
@@ -156,3 +209,5 @@ export type BackupConditionType = keyof typeof BACKUP_CONDITION_TYPES;
 export type BackupReason = keyof typeof BACKUP_REASONS;
 export type ScheduleConditionType = keyof typeof SCHEDULE_CONDITION_TYPES;
 export type ScheduleReason = keyof typeof SCHEDULE_REASONS;
+export type RestoreConditionType = keyof typeof RESTORE_CONDITION_TYPES;
+export type RestoreReason = keyof typeof RESTORE_REASONS;

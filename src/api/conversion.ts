@@ -1,7 +1,13 @@
-import { backupFromV1alpha1, backupToV1alpha1, DEFAULT_BACKUP_SPEC } from "#api/backup-conversion.ts";
+import {
+  backupFromV1alpha1,
+  backupToV1alpha1,
+  DEFAULT_BACKUP_RESOURCES,
+  DEFAULT_BACKUP_SPEC,
+} from "#api/backup-conversion.ts";
 import { beyondIn, withBeyond } from "#api/beyond.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION } from "#api/names.ts";
 import { fromBeyond, podTemplateFromV1alpha1, podTemplateToV1alpha1 } from "#api/pod-template/conversion.ts";
+import { restoreFromV1alpha1, restoreToV1alpha1 } from "#api/restore-conversion.ts";
 import { scheduleFromV1alpha1, scheduleToV1alpha1 } from "#api/schedule-conversion.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { isSameData } from "#base/hash.ts";
@@ -28,6 +34,7 @@ export const DEFAULTS: Readonly<Record<string, Json>> = {
     paused: false,
   },
   EtcdBackup: DEFAULT_BACKUP_SPEC,
+  EtcdRestore: { resources: DEFAULT_BACKUP_RESOURCES },
   EtcdBackupSchedule: {
     timeZone: "UTC",
     suspend: false,
@@ -37,26 +44,36 @@ export const DEFAULTS: Readonly<Record<string, Json>> = {
   },
 };
 
-/** How the spec of a kind is converted. Clusters and members have much in common. */
-interface Conversion {
-  /** @param beyond what v1alpha1 cannot say of it */
-  readonly up: (spec: Json, beyond: Json) => Json;
-  readonly down: (spec: Json) => { readonly said: Json; readonly beyond: Json };
-}
-
-function conversionOf(kind: string): Conversion {
-  if (kind === "EtcdBackup") return { up: backupFromV1alpha1, down: backupToV1alpha1 };
-  if (kind === "EtcdBackupSchedule") return { up: scheduleFromV1alpha1, down: scheduleToV1alpha1 };
-  return { up: memberFromV1alpha1, down: memberToV1alpha1 };
-}
-
-/** What both versions of clusters and members call by the same name. */
-const COMMON = ["replicas", "version", "clusterName", "bootstrap", "clusterID", "clusterToken", "memberID"];
+/** What both versions of clusters, and of members, call by the same name; only what a cluster begins with is beyond v1alpha1. */
+const CLUSTERS = ["replicas", "version", "clusterName", "clusterID", "clusterToken", "memberID"];
+const MEMBERS = [...CLUSTERS, "bootstrap"];
 
 /** What both versions say of a volume, by the same name. */
 const CLAIM = ["accessModes", "storageClassName", "volumeAttributesClassName", "selector"];
 
-/** The object in another version: an EtcdCluster, an EtcdPeer, an EtcdBackup or an EtcdBackupSchedule, as the API server has it. Takes any object, and never throws. */
+type Split = { readonly said: Json; readonly beyond: Json };
+
+/** How the spec of a kind is converted; all others are made like that of a member. */
+const CONVERTERS: Readonly<Record<string, { from: (spec: Json, beyond: Json) => Json; to: (spec: Json) => Split }>> = {
+  EtcdBackup: { from: backupFromV1alpha1, to: backupToV1alpha1 },
+  EtcdBackupSchedule: { from: scheduleFromV1alpha1, to: scheduleToV1alpha1 },
+  EtcdCluster: { from: clusterFromV1alpha1, to: clusterToV1alpha1 },
+  EtcdRestore: {
+    from: (spec, beyond) =>
+      restoreFromV1alpha1(spec, beyond, (cluster, more) => specToV1beta1(cluster, "EtcdCluster", more)),
+    to: (spec) => restoreToV1alpha1(spec, (cluster) => specToV1alpha1(cluster, "EtcdCluster")),
+  },
+};
+const MEMBER = {
+  from: (spec: Json, beyond: Json) => memberFromV1alpha1(spec, beyond, MEMBERS),
+  to: (spec: Json) => memberToV1alpha1(spec, MEMBERS),
+};
+
+function convertersOf(kind: string) {
+  return (Object.hasOwn(CONVERTERS, kind) ? CONVERTERS[kind] : undefined) ?? MEMBER;
+}
+
+/** The object in another version: an object of the operator's kinds, as the API server has it. Takes any object, and never throws. */
 export function converted(object: Json, kind: string, to: Version, group: string): Json {
   const apiVersion = `${group}/${to}`;
   if (object.apiVersion === apiVersion) return object;
@@ -89,13 +106,32 @@ function toV1beta1(object: Json, kind: string, apiVersion: string): Json {
 }
 
 function specToV1beta1(spec: Json, kind: string, beyond: Json): Json {
-  const said = conversionOf(kind).up(spec, beyond);
-  return defined({ ...defaultsOf(kind), ...said });
+  return defined({ ...defaultsOf(kind), ...convertersOf(kind).from(spec, beyond) });
 }
 
-function memberFromV1alpha1({ storage, podTemplate, previous, ...rest }: Json, beyond: Json): Json {
+/** What of it v1alpha1 says, and beyond that what the schema would not fill in anyway. */
+function specToV1alpha1(whole: Json, kind: string): Split {
+  const { said, beyond } = convertersOf(kind).to(whole);
+  const isDefault = ([key, value]: readonly [string, unknown]) => isSameData(value, defaultsOf(kind)[key]);
+  const more = Object.entries(defined(beyond)).filter((entry) => !isDefault(entry));
+  return { said: defined(said), beyond: Object.fromEntries(more) };
+}
+
+function clusterFromV1alpha1(spec: Json, beyond: Json): Json {
+  return memberFromV1alpha1(spec, beyond, CLUSTERS);
+}
+
+function clusterToV1alpha1(spec: Json): Split {
+  return memberToV1alpha1(spec, CLUSTERS);
+}
+
+function memberFromV1alpha1(
+  { storage, podTemplate, previous, ...rest }: Json,
+  beyond: Json,
+  common: readonly string[],
+): Json {
   return {
-    ...without(beyond, COMMON),
+    ...without(beyond, common),
     ...rest,
     storage: storage === undefined ? undefined : storageFromV1alpha1(record(storage), record(beyond.storage)),
     podTemplate: podTemplateFromV1alpha1(podTemplate, beyond.podTemplate),
@@ -104,11 +140,7 @@ function memberFromV1alpha1({ storage, podTemplate, previous, ...rest }: Json, b
 }
 
 function toV1alpha1(object: Json, kind: string, apiVersion: string): Json {
-  const whole = record(object.spec);
-  const { said, beyond } = conversionOf(kind).down(whole);
-  const isDefault = ([key, value]: readonly [string, unknown]) => isSameData(value, defaultsOf(kind)[key]);
-  const more = Object.fromEntries(Object.entries(defined(beyond)).filter((entry) => !isDefault(entry)));
-  const spec = defined(said);
+  const { said: spec, beyond: more } = specToV1alpha1(record(object.spec), kind);
   const { [BEYOND_V1ALPHA1_ANNOTATION]: left, ...others } = annotationsOf(object);
   // Usable on an object of v1beta1 it was written by hand, and would become a part of the spec that nobody has checked.
   const isLeft = left !== undefined && whyNotBeyond(left, spec, kind) !== undefined;
@@ -117,19 +149,19 @@ function toV1alpha1(object: Json, kind: string, apiVersion: string): Json {
   return { ...object, apiVersion, metadata: withAnnotations(object, annotations), spec };
 }
 
-function memberToV1alpha1({ storage, podTemplate, previous, ...rest }: Json): { said: Json; beyond: Json } {
+function memberToV1alpha1({ storage, podTemplate, previous, ...rest }: Json, common: readonly string[]): Split {
   const template = podTemplateToV1alpha1(podTemplate);
   const volume = storage === undefined ? undefined : storageToV1alpha1(record(storage));
   const back = previous === undefined ? undefined : previousToV1alpha1(record(previous));
   return {
     said: {
-      ...only(rest, COMMON),
+      ...only(rest, common),
       storage: volume?.said,
       podTemplate: template.said,
       previous: back?.said,
     },
     beyond: {
-      ...without(rest, COMMON),
+      ...without(rest, common),
       storage: volume?.beyond,
       podTemplate: template.beyond,
       previous: back?.beyond,

@@ -1,10 +1,11 @@
 import type { z } from "zod";
-import { CONDITION_TYPES, type ScheduleConditionType } from "#api/conditions.ts";
+import { CONDITION_TYPES, RESTORE_CONDITION_TYPES, type ScheduleConditionType } from "#api/conditions.ts";
 import {
   CONVERSION_PATH,
   GROUP,
   MAX_BACKUP_NAME_LENGTH,
   MAX_CLUSTER_NAME_LENGTH,
+  MAX_RESTORE_NAME_LENGTH,
   MAX_SCHEDULE_NAME_LENGTH,
   WEBHOOKS,
 } from "#api/names.ts";
@@ -12,6 +13,7 @@ import { type JsonSchema, structural } from "#api/structural.ts";
 import { backupSpecSchema as backupSpecV1alpha1 } from "#api/v1alpha1/backup-schema.ts";
 import { clusterSpecSchema as clusterSpecV1alpha1 } from "#api/v1alpha1/cluster-schema.ts";
 import { peerSpecSchema as peerSpecV1alpha1 } from "#api/v1alpha1/peer-schema.ts";
+import { restoreSpecSchema as restoreSpecV1alpha1 } from "#api/v1alpha1/restore-schema.ts";
 import { scheduleSpecSchema as scheduleSpecV1alpha1 } from "#api/v1alpha1/schedule-schema.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { backupSpecSchema } from "#api/v1beta1/backup-schema.ts";
@@ -20,6 +22,9 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
+import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
+import { restoreSpecSchema } from "#api/v1beta1/restore-schema.ts";
+import { restoreStatusSchema } from "#api/v1beta1/restore-status-schema.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { scheduleSpecSchema } from "#api/v1beta1/schedule-schema.ts";
 import { scheduleStatusSchema } from "#api/v1beta1/schedule-status-schema.ts";
@@ -159,6 +164,32 @@ const DEFINITIONS: readonly Definition[] = [
       {
         rule: `size(self.metadata.name) <= ${MAX_SCHEDULE_NAME_LENGTH}`,
         message: `metadata.name is too long; it may have at most ${MAX_SCHEDULE_NAME_LENGTH} characters, because its EtcdBackups are named after it and the time`,
+      },
+    ],
+  },
+  {
+    resource: ETCD_RESTORES,
+    description: "A new etcd cluster that is made of a stored snapshot.",
+    shortNames: ["etcdr"],
+    specs: { v1beta1: restoreSpecSchema, v1alpha1: restoreSpecV1alpha1 },
+    status: restoreStatusSchema,
+    columns: [
+      { name: "Phase", type: "string", jsonPath: ".status.phase" },
+      { name: "Cluster", type: "string", jsonPath: ".status.clusterName" },
+      { name: "Source", type: "string", jsonPath: ".status.source" },
+      {
+        name: "Reason",
+        type: "string",
+        jsonPath: `.status.conditions[?(@.type=="Complete")].reason`,
+        description: RESTORE_CONDITION_TYPES.Complete,
+      },
+      { name: "Object", type: "string", jsonPath: ".status.objectURL", priority: 1 },
+      AGE,
+    ],
+    rules: [
+      {
+        rule: `size(self.metadata.name) <= ${MAX_RESTORE_NAME_LENGTH}`,
+        message: `metadata.name is too long; it may have at most ${MAX_RESTORE_NAME_LENGTH} characters, because a label of its Jobs has it`,
       },
     ],
   },

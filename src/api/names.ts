@@ -7,6 +7,9 @@ export const GROUP = "etcd.improbable.io";
 /** What the operator, its image, its Deployment and its field manager are called. */
 export const OPERATOR = "etcd-cluster-operator";
 
+/** Where etcd's images come from, without tag, when nobody says otherwise. */
+export const ETCD_REPOSITORY = "gcr.io/etcd-development/etcd";
+
 /** What etcd's container is called in each member's pod. */
 export const ETCD_CONTAINER = "etcd";
 
@@ -31,6 +34,7 @@ const COMPONENT_LABEL = "app.kubernetes.io/component";
 /** Marks pods that are members, as opposed to the pods of backups and restores: budgets and Services select by it. */
 const MEMBER_COMPONENT = "member";
 const BACKUP_COMPONENT = "backup";
+const RESTORE_COMPONENT = "restore";
 export const CLUSTER_LABEL = `${GROUP}/cluster-name`;
 export const PEER_LABEL = `${GROUP}/peer-name`;
 
@@ -131,6 +135,18 @@ export const SCHEDULE_LABEL = `${GROUP}/backup-schedule-name`;
 export const SCHEDULE_UID_ANNOTATION = `${GROUP}/schedule-uid`;
 /** The longest name of an EtcdBackupSchedule: its backups' names are longer by a time, such as -20261122-030000. */
 export const MAX_SCHEDULE_NAME_LENGTH = MAX_BACKUP_NAME_LENGTH - "-20261122-030000".length;
+/** The longest name of an EtcdRestore: it stands in a label of its Jobs and their pods. */
+export const MAX_RESTORE_NAME_LENGTH = 63;
+/** On a Job and its pods: the EtcdRestore that they are of. */
+export const RESTORE_LABEL = `${GROUP}/restore-name`;
+/** A label of claims and an annotation of an EtcdCluster: the uid of the EtcdRestore that made them. */
+export const RESTORED_FROM = `${GROUP}/restored-from`;
+/** On an EtcdRestore: its claims that hold no whole data are deleted before it goes. */
+export const CLAIMS_FINALIZER = `etcdrestore.${GROUP}/claim-cleanup`;
+/** The containers of a restore's pod, one after another: brings the snapshot, makes a data directory of it, puts that in its place. */
+export const FETCH_CONTAINER = "fetch";
+export const ETCDUTL_CONTAINER = "etcdutl";
+export const FINISH_CONTAINER = "finish";
 /** On an EtcdCluster or an EtcdBackupSchedule: an edit of its spec that is to be explained and not made, as a JSON merge patch; see dry-run.ts. */
 export const DRY_RUN_ANNOTATION = `${GROUP}/dry-run`;
 
@@ -244,4 +260,19 @@ export function dueTimeOf(schedule: string, backup: string): number | undefined 
 /** Labels on the EtcdBackups of a schedule. */
 export function scheduledBackupLabels(schedule: string): Readonly<Record<string, string>> {
   return { [MANAGED_BY_LABEL]: OPERATOR, [SCHEDULE_LABEL]: schedule };
+}
+
+/** The Job that fills the claim of the member with this ordinal. @param uid of the EtcdRestore: no other Job has this name */
+export function restoreJobName(uid: string, ordinal: number): string {
+  return `restore-${uid}-${ordinal}`;
+}
+
+/** Labels on the Jobs of an EtcdRestore and their pods. They are no members of a cluster, and no cluster's labels are on them. */
+export function restoreLabels(restore: string): Readonly<Record<string, string>> {
+  return {
+    [NAME_LABEL]: "etcd-restore",
+    [MANAGED_BY_LABEL]: OPERATOR,
+    [COMPONENT_LABEL]: RESTORE_COMPONENT,
+    [RESTORE_LABEL]: restore,
+  };
 }

@@ -28,56 +28,73 @@ export interface Target {
 
 /** @returns a sentence when the spec does not say it: the field, what it is and what it may be */
 export function targetOf(snapshot: BackupSnapshot): Target | string {
-  const { s3, gcs, azure, volume, url } = snapshot.backup.spec.destination;
+  return targetAt(snapshot.backup.spec.destination, {
+    keyFor: (prefix) => keyOf(snapshot, prefix),
+    atURL: (url) => templateTarget(snapshot, url),
+  });
+}
+
+interface Places {
+  /** The key, below what it begins with. */
+  readonly keyFor: (prefix: string | undefined) => string;
+  readonly atURL: (url: URLDestination) => Target | string;
+}
+
+/** The same of any destination. */
+export function targetAt(
+  { s3, gcs, azure, volume, url }: EtcdBackupSpec["destination"],
+  { keyFor, atURL }: Places,
+): Target | string {
   if (s3 !== undefined) {
     const { bucket, endpoint, region, pathStyle } = s3;
-    return target(snapshot, { store: "s3", bucket, pathStyle, ...given({ endpoint, region }) }, s3);
+    return remote({ store: "s3", bucket, pathStyle, ...given({ endpoint, region }) }, keyFor(s3.prefix), s3);
   }
   if (gcs !== undefined) {
     const { bucket, endpoint } = gcs;
-    return target(snapshot, { store: "gcs", bucket, ...given({ endpoint }) }, gcs);
+    return remote({ store: "gcs", bucket, ...given({ endpoint }) }, keyFor(gcs.prefix), gcs);
   }
   if (azure !== undefined) {
     const { account, container, endpoint } = azure;
-    return target(snapshot, { store: "azure", account, container, ...given({ endpoint }) }, azure);
+    return remote({ store: "azure", account, container, ...given({ endpoint }) }, keyFor(azure.prefix), azure);
   }
   if (volume !== undefined) {
     // The path is a part of the key: directories of keys are made when they are missing.
     const { claimName, path } = volume;
-    const key = keyOf(snapshot, path);
+    const key = keyFor(path);
     return { location: { store: "volume", path: VOLUME_MOUNT }, key, url: `volume://${claimName}/${key}`, claimName };
   }
-  if (url !== undefined) return urlTarget(snapshot, url);
+  if (url !== undefined) return atURL(url);
   return "spec.destination is empty; it must have exactly one of s3, gcs, azure, volume and url";
 }
 
 type Remote = Exclude<StoreLocation, { readonly store: "volume" }>;
+type Secret = { readonly secretName: string } | undefined;
 
-function target(
-  snapshot: BackupSnapshot,
-  location: Remote,
-  { prefix, credentials }: { prefix?: string | undefined; credentials?: { secretName: string } | undefined },
-): Target {
-  const key = keyOf(snapshot, prefix);
+function remote(location: Remote, key: string, { credentials }: { credentials?: Secret }): Target {
   const secret = credentials === undefined ? {} : { credentials: { ...credentials, isOptional: false } };
   return { location, key, url: objectURL(location, key), ...secret };
 }
 
 type URLDestination = NonNullable<EtcdBackupSpec["destination"]["url"]>;
 
-function urlTarget(snapshot: BackupSnapshot, { template, credentials }: URLDestination): Target | string {
+function templateTarget(snapshot: BackupSnapshot, { template, credentials }: URLDestination): Target | string {
   const field = "spec.destination.url.template";
   const { metadata, status = {} } = snapshot.backup;
   // What is on record holds, also for an operator that would make another URL of the template.
   const noted = status.objectKey === undefined ? undefined : status.objectURL;
   const why = noted === undefined ? whyNotObjectURLTemplate(template) : undefined;
   if (why !== undefined) return `${field} ${why}`;
+  return urlTarget(noted ?? renderObjectURL(template, metadata), credentials, field, notedKey(snapshot));
+}
+
+/** The object of a URL. @param field for people, where the URL is none @param noted the key, when it is on record */
+export function urlTarget(text: string, secret: Secret, field: string, noted?: string): Target | string {
   try {
-    const { location, ...rendered } = parseObjectURL(noted ?? renderObjectURL(template, metadata));
-    const key = notedKey(snapshot) ?? rendered.key;
-    const secret = credentials ?? { secretName: DEFAULT_CREDENTIALS_SECRET };
-    const isOptional = credentials === undefined;
-    return { location, key, url: objectURL(location, key), credentials: { ...secret, isOptional } };
+    const { location, ...parsed } = parseObjectURL(text);
+    const key = noted ?? parsed.key;
+    const { secretName } = secret ?? { secretName: DEFAULT_CREDENTIALS_SECRET };
+    const credentials = { secretName, isOptional: secret === undefined };
+    return { location, key, url: objectURL(location, key), credentials };
   } catch (thrown) {
     return `${field}: ${thrown instanceof Error ? thrown.message : "it is no URL of an object"}`;
   }

@@ -7,7 +7,7 @@ import type { Pod } from "#kube/kinds.ts";
 import { whyNotRunning } from "#kube/pod.ts";
 
 /** https://github.com/kubernetes/kubernetes/blob/v1.36.0/pkg/kubelet/images/types.go */
-const IMAGE_REASONS = [
+export const IMAGE_REASONS = [
   "ErrImagePull",
   "ImagePullBackOff",
   "InvalidImageName",
@@ -16,7 +16,7 @@ const IMAGE_REASONS = [
 ];
 
 /** What the kubelet says when it cannot mount a Secret. */
-const NO_SECRET = /secrets? "[^"]*" not found|non-existent secret key/i;
+export const NO_SECRET = /secrets? "[^"]*" not found|non-existent secret key/i;
 
 /** Why no pod of the Job is at work; `undefined` when one is. */
 export function troubleOf(snapshot: BackupSnapshot, attempted: Attempted): Lack | undefined {

@@ -1,7 +1,16 @@
-import { BACKUP_LABEL, CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, PEER_LABEL, SCHEDULE_LABEL } from "#api/names.ts";
+import {
+  BACKUP_LABEL,
+  CLUSTER_LABEL,
+  MANAGED_BY_LABEL,
+  OPERATOR,
+  PEER_LABEL,
+  RESTORE_LABEL,
+  SCHEDULE_LABEL,
+} from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { BACKUP_INDEX, SOURCE_INDEX } from "#backup/observe.ts";
 import type { Clock } from "#base/clock.ts";
@@ -22,6 +31,7 @@ import {
   SERVICES,
 } from "#kube/kinds.ts";
 import { PEER_INDEX } from "#peer/observe.ts";
+import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
 import { SCHEDULE_INDEX } from "#schedule/observe.ts";
 
 /** The operator's picture of the API server: what it reads, and what wakes it. Owned objects are selected by label. */
@@ -46,13 +56,20 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       indexes: { [SOURCE_INDEX]: clusterOfBackup, [SCHEDULE_INDEX]: byLabel(SCHEDULE_LABEL) },
     }),
     schedules: new Cache<EtcdBackupSchedule>({ client, clock, log, resource: ETCD_BACKUP_SCHEDULES }),
+    restores: new Cache<EtcdRestore>({
+      client,
+      clock,
+      log,
+      resource: ETCD_RESTORES,
+      indexes: { [TARGET_INDEX]: clusterOfRestore },
+    }),
     jobs: new Cache({ ...ours, resource: JOBS, keep: withoutPodTemplate }),
     services: new Cache({ ...ours, resource: SERVICES }),
     budgets: new Cache({ ...ours, resource: POD_DISRUPTION_BUDGETS }),
     claims: new Cache({
       ...ours,
       resource: PERSISTENT_VOLUME_CLAIMS,
-      indexes: { [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL) },
+      indexes: { [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL), [TARGET_INDEX]: byLabel(CLUSTER_LABEL) },
     }),
     replicaSets: new Cache({ ...ours, resource: REPLICA_SETS, keep: withoutTemplate }),
     pods: new Cache({
@@ -61,8 +78,10 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       keep: whatMatters,
       indexes: {
         [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL),
+        [TARGET_INDEX]: byLabel(CLUSTER_LABEL),
         [PEER_INDEX]: byLabel(PEER_LABEL),
         [BACKUP_INDEX]: byLabel(BACKUP_LABEL),
+        [RESTORE_INDEX]: byLabel(RESTORE_LABEL),
       },
     }),
   };
@@ -83,6 +102,10 @@ function clusterOfPeer(peer: EtcdPeer): readonly string[] {
 function clusterOfBackup({ metadata, spec }: EtcdBackup): readonly string[] {
   const { clusterName } = spec.source;
   return clusterName === undefined ? [] : [`${metadata.namespace}/${clusterName}`];
+}
+
+function clusterOfRestore({ metadata, spec }: EtcdRestore): readonly string[] {
+  return [`${metadata.namespace}/${spec.clusterTemplate.clusterName}`];
 }
 
 /** A Job is never compared, and its template is long. */

@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { parseArgs } from "node:util";
+import { ETCD_REPOSITORY } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { LOG_LEVELS, type LogLevel } from "#base/log.ts";
 import { DEFAULT_REQUESTS_PER_SECOND } from "#kube/rate.ts";
@@ -34,7 +35,6 @@ export interface Flags {
 }
 
 /** Where etcd's own releases are published (https://github.com/etcd-io/etcd/releases). */
-const DEFAULT_IMAGE_REPOSITORY = "gcr.io/etcd-development/etcd";
 
 /**
  * Five minutes is a guess: longer than a node takes to reboot. Too small: data is copied for nothing. Too large: a second
@@ -55,7 +55,7 @@ export const USAGE = `Usage: operator [flags]
 
   --kubeconfig FILE         reach the cluster by this file; without it: the pod's service account, or ~/.kube/config
   --namespace NAME          where the operator is installed, and its own lease lies; default: POD_NAMESPACE, or etcd-operator-system
-  --etcd-repository IMAGE   etcd's image without tag; default: ${DEFAULT_IMAGE_REPOSITORY}
+  --etcd-repository IMAGE   etcd's image without tag; default: ${ETCD_REPOSITORY}
   --agent-image IMAGE       the operator's own image, which the pods of backups run; default: OPERATOR_IMAGE
   --http-port PORT          /metrics, /healthz and /readyz; default: 8080; 0 takes a free one
   --webhook-port PORT       what the API server asks before it stores an EtcdCluster, over HTTPS; default: 9443; 0 takes a free one
@@ -83,7 +83,7 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
     clusterLeaseNamespace: CLUSTER_LEASE_NAMESPACE,
     webhookNamespace: namespace,
     identity: `${hostname()}_${process.pid}_${Math.random().toString(36).slice(2, 10)}`,
-    imageRepository: values["etcd-repository"] ?? DEFAULT_IMAGE_REPOSITORY,
+    imageRepository: values["etcd-repository"] ?? ETCD_REPOSITORY,
     agentImage: values["agent-image"] ?? env.OPERATOR_IMAGE,
     httpPort: wholeNumber("--http-port", values["http-port"], 8080, 0, 65_535),
     workers: wholeNumber("--workers", values.workers, WORKERS, 1, 1_000),

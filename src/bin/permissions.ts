@@ -2,6 +2,7 @@ import { OPERATOR, WEBHOOKS } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { resourceName } from "#kube/kinds.ts";
 
@@ -18,7 +19,9 @@ const READ = ["get", "list", "watch"] as const;
 /** Of kinds that are only ever read through a cache. */
 const FOLLOW = ["list", "watch"] as const;
 
-const DEFINITIONS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES].map((each) => resourceName(each));
+const DEFINITIONS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_RESTORES, ETCD_BACKUP_SCHEDULES].map((each) =>
+  resourceName(each),
+);
 
 /**
  * What the operator may do, and no more: each line is a read of caches.ts, a write of an `act.ts` or what the webhooks need.
@@ -26,13 +29,13 @@ const DEFINITIONS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDU
  * used. What they amount to is limited further by scripts/admission-policy.ts.
  */
 export const PERMISSIONS: readonly Permission[] = [
-  // cluster: watches what people write, records identity and status
-  { apiGroups: ["etcd.improbable.io"], resources: ["etcdclusters"], verbs: READ },
+  // cluster: watches what people write, records identity and status; restore: makes the cluster whose claims it has filled
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdclusters"], verbs: [...READ, "create"] },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdclusters/status"], verbs: ["update"] },
   // Owner references that block deletion may only be set by who may change the owner's finalizers.
   {
     apiGroups: ["etcd.improbable.io"],
-    resources: ["etcdclusters/finalizers", "etcdpeers/finalizers", "etcdbackups/finalizers"],
+    resources: ["etcdclusters/finalizers", "etcdpeers/finalizers", "etcdbackups/finalizers", "etcdrestores/finalizers"],
     verbs: ["update"],
   },
   // cluster: one EtcdPeer per member, and its removal; peer: its finalizers and its status
@@ -49,15 +52,20 @@ export const PERMISSIONS: readonly Permission[] = [
   // schedule: watches what people write, tells when backups are due and which there are
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackupschedules"], verbs: READ },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackupschedules/status"], verbs: ["update"] },
+  // restore: watches what people write, keeps it until claims that it has not filled are deleted, tells how it goes; cluster: makes one for a
+  // cluster that is to begin with a stored snapshot
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdrestores"], verbs: [...READ, "create", "patch"] },
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdrestores/status"], verbs: ["update"] },
   // cluster: Services and budget, which goes when nobody wants one; peer: the ReplicaSet
   { apiGroups: [""], resources: ["services"], verbs: [...FOLLOW, "create", "update"] },
   { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: [...FOLLOW, "create", "update", "delete"] },
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: [...FOLLOW, "create", "update"] },
-  // peer: the claim; deleted only after somebody asked for fewer members, patched only to put it aside or its labels back
+  // peer: the claim; deleted only after somebody asked for fewer members, patched only to put it aside or its labels back. restore: the claims of
+  // a new cluster; patched to say whose data they hold, deleted only while they hold nobody's
   { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: [...READ, "create", "patch", "delete"] },
   // peer: fences the running pod, by its annotations; cluster: restarts a member, by deleting its pod
   { apiGroups: [""], resources: ["pods"], verbs: [...FOLLOW, "patch", "delete"] },
-  // backup: the Jobs that take a snapshot, and that delete one
+  // backup: the Jobs that take a snapshot, and that delete one; restore: those that fill a claim
   { apiGroups: ["batch"], resources: ["jobs"], verbs: [...FOLLOW, "create", "delete"] },
   // peer: which classes there are, for a claim that gets no volume
   { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["list"] },

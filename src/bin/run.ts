@@ -3,6 +3,7 @@ import { pausedBy } from "#api/pause.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { backupController, backupKeysFor, isOpen } from "#backup/controller.ts";
 import { SOURCE_INDEX } from "#backup/observe.ts";
@@ -23,6 +24,8 @@ import { limitsFor } from "#kube/rate.ts";
 import { migrateStorage } from "#kube/storage-migration.ts";
 import { httpTransport, type Transport } from "#kube/transport.ts";
 import { peerController, peerKeysFor } from "#peer/controller.ts";
+import { isOpen as isOpenRestore, restoreController, restoreKeysFor } from "#restore/controller.ts";
+import { TARGET_INDEX } from "#restore/observe.ts";
 import { ControlLoop } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
 import { Expectations } from "#runtime/expectations.ts";
@@ -145,7 +148,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
             ...rooms.map((room) => room.run(leading, flags.workers)),
             migrateStorage(
               { kube, clock, log },
-              [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES],
+              [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_RESTORES, ETCD_BACKUP_SCHEDULES],
               leading,
             ),
           ]),
@@ -242,6 +245,7 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
           cache,
           ...byCluster,
         })),
+        { cache: caches.restores, keysFor: targetOfRestore },
       ],
       allKeys: () => keysOf(caches.clusters.list()),
       tools,
@@ -280,6 +284,17 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
       allKeys: () => keysOf(caches.schedules.list()),
       tools,
     }),
+    new ControlLoop({
+      controller: restoreController(kube, reads),
+      watches: [
+        { cache: caches.restores, keysFor: ownKey },
+        { cache: caches.clusters, keysFor: (cluster) => keysOf(openRestoresOf(caches, cluster)) },
+        { cache: caches.backups, keysFor: (backup) => keysOf(restoresFrom(caches, backup)) },
+        ...[caches.jobs, caches.pods].map((cache) => ({ cache, keysFor: restoreKeysFor })),
+      ],
+      allKeys: () => keysOf(caches.restores.list()),
+      tools,
+    }),
   ] as const;
 }
 
@@ -294,6 +309,22 @@ function peersOf(caches: Caches, { metadata }: KubeObject): readonly KubeObject[
 /** Those that have ended do not care for their cluster any more. */
 function openBackupsOf(caches: Caches, { metadata }: KubeObject): readonly KubeObject[] {
   return caches.backups.byIndex(SOURCE_INDEX, `${metadata.namespace}/${metadata.name}`).filter(isOpen);
+}
+
+function openRestoresOf(caches: Caches, { metadata }: KubeObject): readonly KubeObject[] {
+  return caches.restores.byIndex(TARGET_INDEX, `${metadata.namespace}/${metadata.name}`).filter(isOpenRestore);
+}
+
+/** The cluster that waits for it. */
+function targetOfRestore(restore: KubeObject): readonly Key[] {
+  const { metadata, spec } = restore as EtcdRestore;
+  return [{ namespace: metadata.namespace, name: spec.clusterTemplate.clusterName }];
+}
+
+function restoresFrom(caches: Caches, { metadata }: KubeObject): readonly KubeObject[] {
+  const isFrom = (restore: EtcdRestore) =>
+    restore.metadata.namespace === metadata.namespace && restore.spec.source.backupName === metadata.name;
+  return caches.restores.list().filter((restore) => isOpenRestore(restore) && isFrom(restore));
 }
 
 function ownKey({ metadata }: KubeObject): readonly Key[] {

@@ -1,6 +1,7 @@
 import { CLIENT_PORT, ETCD_CONTAINER, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import { servicePut } from "#cluster/desired/services.ts";
@@ -52,6 +53,8 @@ export async function actOnCluster(
         { ...snapshot.cluster.status, identity: withJoined(snapshot, step.names) },
         signal,
       );
+    case "createRestore":
+      return await create(kube, ETCD_RESTORES, step.restore, signal);
     case "createService":
       return await create(kube, SERVICES, step.service, signal);
     case "replaceService":

@@ -4,6 +4,7 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer, revisedPeer } from "#cluster/desired/peer.ts";
+import { restoreFor } from "#cluster/desired/restore.ts";
 import { clientService } from "#cluster/desired/services.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -59,10 +60,14 @@ function asking(snapshot: ClusterSnapshot, spec: Partial<ClusterSnapshot["cluste
   return { ...snapshot, cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, ...spec } } };
 }
 
+const FROM_BACKUP = { bootstrap: { fromBackup: { backupName: "nightly" } } };
+const unjoined = { ...identity, initialMembers: identity.initialMembers.map((each) => ({ ...each, joined: false })) };
+
 /** One step of every kind, each about what is there. */
 const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: Kind }> } = {
   recordIdentity: { do: "recordIdentity", identity },
   recordJoined: { do: "recordJoined", names: ["my-etcd-0"] },
+  createRestore: { do: "createRestore", restore: restoreFor(settled, { backupName: "nightly" }) },
   createService: { do: "createService", service: clientService(settled) },
   replaceService: { do: "replaceService", live: settled.clientService!, service: clientService(settled) },
   createBudget: { do: "createBudget", budget: disruptionBudget(settled) },
@@ -184,6 +189,39 @@ const cases: Record<string, readonly Case[]> = {
       is: "forbidden",
     },
     { name: "with an identity all the rest may be made", given: settled, step: STEPS.createService, is: "allowed" },
+    {
+      name: "data is asked for before there is an identity",
+      given: cluster({ stage: "new" }),
+      step: STEPS.createRestore,
+      is: "allowed",
+    },
+    { name: "and never afterwards", given: settled, step: STEPS.createRestore, is: "forbidden" },
+  ],
+  "restored-first": [
+    {
+      name: "what is to begin with a snapshot does not begin with nothing",
+      given: asking(cluster({ stage: "new" }), FROM_BACKUP),
+      step: { do: "recordIdentity", identity: unjoined },
+      is: "forbidden",
+    },
+    {
+      name: "it begins with claims that hold data",
+      given: asking(cluster({ stage: "new" }), FROM_BACKUP),
+      step: STEPS.recordIdentity,
+      is: "allowed",
+    },
+    {
+      name: "all others may begin with nothing",
+      given: cluster({ stage: "new" }),
+      step: { do: "recordIdentity", identity: unjoined },
+      is: "allowed",
+    },
+    {
+      name: "all the rest is none of its business",
+      given: asking(settled, FROM_BACKUP),
+      step: STEPS.createService,
+      is: "allowed",
+    },
   ],
   "runnable-only": [
     {

@@ -38,7 +38,19 @@ const identityFirst: ClusterGuard = {
     if (step.do === "recordIdentity") {
       return recorded === undefined ? undefined : `the cluster is ${recorded.clusterID} already`;
     }
+    if (step.do === "createRestore") return recorded === undefined ? undefined : "the cluster has its data already";
     return recorded === undefined ? "the cluster's identity is not on record" : undefined;
+  },
+};
+
+/** A cluster that is to begin with a stored snapshot never begins with nothing: it is only ever what its claims say. */
+const restoredFirst: ClusterGuard = {
+  name: "restored-first",
+  forbids({ cluster }, step) {
+    if (step.do !== "recordIdentity" || cluster.spec.bootstrap === undefined) return undefined;
+    return step.identity.initialMembers.some(({ joined }) => joined)
+      ? undefined
+      : "no claim holds the data of a snapshot";
   },
 };
 
@@ -377,6 +389,7 @@ function peerIn(step: ClusterStep): Draft<EtcdPeer> | undefined {
 /** These are the invariants of a cluster. Each may hold back a step of any rule. */
 export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   identityFirst,
+  restoredFirst,
   bootstrapOnce,
   runnableOnly,
   joinedIsSeen,

@@ -49,6 +49,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     peers: view(settled.peers),
     services: view([settled.headlessService!, (given.from ?? settled).clientService!]),
     budgets: view([settled.budget!]),
+    restores: view([]),
     claims: view(settled.claims),
     pods: view(pods),
     etcd: {

@@ -7,6 +7,7 @@ import {
 } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { askedAt, clientServiceAnswer } from "#cluster/client-service-answer.ts";
@@ -36,6 +37,7 @@ export const CLUSTER_INDEX = "cluster";
 export interface ClusterReads {
   readonly clusters: CacheView<EtcdCluster>;
   readonly peers: CacheView<EtcdPeer>;
+  readonly restores: CacheView<EtcdRestore>;
   readonly services: CacheView<Service>;
   readonly budgets: CacheView<PodDisruptionBudget>;
   readonly claims: CacheView<PersistentVolumeClaim>;
@@ -91,6 +93,7 @@ export async function observeCluster(
     budget: reads.budgets.get({ namespace, name: disruptionBudgetName(key.name) }),
     peers,
     foreignPeers: all.filter((peer) => !peers.includes(peer)),
+    restore: reads.restores.get(key),
     claims: reads.claims.byIndex(CLUSTER_INDEX, index),
     pods,
     endpoints,

@@ -10,11 +10,14 @@ import { bootstrap } from "#cluster/rules/forming/bootstrap.ts";
 import { awaitHealth } from "#cluster/rules/healing/await-health.ts";
 import { replaceLost } from "#cluster/rules/healing/replace-lost.ts";
 import { adoptClaims } from "#cluster/rules/identity/adopt-claims.ts";
+import { awaitRestore } from "#cluster/rules/identity/await-restore.ts";
 import { claimTaken } from "#cluster/rules/identity/claim-taken.ts";
+import { createRestore } from "#cluster/rules/identity/create-restore.ts";
 import { fence } from "#cluster/rules/identity/fence.ts";
 import { nameTaken } from "#cluster/rules/identity/name-taken.ts";
 import { recordIdentity } from "#cluster/rules/identity/record-identity.ts";
 import { recordJoined } from "#cluster/rules/identity/record-joined.ts";
+import { restoreFailed } from "#cluster/rules/identity/restore-failed.ts";
 import { deleting } from "#cluster/rules/life/deleting.ts";
 import { paused } from "#cluster/rules/life/paused.ts";
 import { awaitLearner } from "#cluster/rules/membership/await-learner.ts";
@@ -52,6 +55,9 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   refusedSpec, // It comes before anything is made: what is made from it would have to be thrown away.
   nameTaken, // It comes before anything is made, so that nothing half-done stays behind when a name is not ours.
   adoptClaims, // It comes before a new identity is made: a cluster that was there before comes back as itself.
+  createRestore, // It comes before a new identity is made: what is to begin with data does not begin without.
+  awaitRestore, // It comes before claims that do not tell are called taken: the restore has not filled them yet.
+  restoreFailed, // It comes before anything else is made of the claims' name.
   claimTaken, // It comes before an identity exists: afterwards the claims are the cluster's own.
   recordIdentity, // It comes before anything of the cluster exists.
   recordJoined, // It comes before every rule that asks who has joined.

@@ -2,6 +2,7 @@ import { ordinalOf, peerHost, peerName, peerUrl } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import type { ClusterIdentity, EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { Observed } from "#base/observed.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { type Alarm, type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
@@ -33,6 +34,8 @@ export interface ClusterSnapshot {
   readonly peers: readonly EtcdPeer[];
   /** EtcdPeers that name this cluster, and that it does not own: somebody wrote them, or an earlier cluster of the name left them. */
   readonly foreignPeers: readonly EtcdPeer[];
+  /** The EtcdRestore of the cluster's name, whoever made it. */
+  readonly restore: EtcdRestore | undefined;
   /** Every claim that carries this cluster's label, whoever made it. */
   readonly claims: readonly PersistentVolumeClaim[];
   /** The current pod of each member that has one, by peer name. */

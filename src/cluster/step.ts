@@ -2,6 +2,7 @@ import { draftText } from "#api/applied-hash.ts";
 import type { Removal } from "#api/names.ts";
 import type { ClusterIdentity } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { Draft, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
@@ -11,6 +12,8 @@ import type { Guard, Rule } from "#runtime/decide.ts";
 export type ClusterStep =
   | { readonly do: "recordIdentity"; readonly identity: ClusterIdentity }
   | { readonly do: "recordJoined"; readonly names: readonly string[] }
+  /** The EtcdRestore that fills the cluster's claims. */
+  | { readonly do: "createRestore"; readonly restore: Draft<EtcdRestore> }
   | { readonly do: "createService"; readonly service: Draft<Service> }
   | { readonly do: "replaceService"; readonly live: Service; readonly service: Draft<Service> }
   | { readonly do: "createBudget"; readonly budget: Draft<PodDisruptionBudget> }
@@ -42,6 +45,8 @@ export function targetOf(step: ClusterStep): string {
       return step.identity.clusterID;
     case "recordJoined":
       return step.names.join(" ");
+    case "createRestore":
+      return step.restore.metadata.name;
     case "createService":
     case "replaceService":
       return draftText(step.service);

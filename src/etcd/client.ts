@@ -96,6 +96,8 @@ export interface EtcdClient {
     key: Bytes,
     options: CallOptions & { readonly serializable?: boolean | undefined },
   ): Promise<KeyValue | undefined>;
+  /** The revision of the cluster, by a linearizable read: a quorum has confirmed it. */
+  revision(endpoint: Endpoint, options: CallOptions): Promise<bigint>;
   /** Deletes one key, or all from `key` up to `rangeEnd` (excluded). @returns how many keys it deleted */
   deleteRange(
     endpoint: Endpoint,

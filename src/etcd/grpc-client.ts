@@ -164,6 +164,13 @@ export class GrpcClient implements EtcdClient {
     return found === undefined ? undefined : keyValueOf(found);
   }
 
+  async revision(endpoint: Endpoint, options: CallOptions): Promise<bigint> {
+    // Before all keys that anybody has: what is told is the header.
+    const request = { key: new Uint8Array([0]), countOnly: true };
+    const answer = await this.#ask("Range", endpoint, options, (member, rpc) => member.kv.range(request, rpc));
+    return answer.header.revision;
+  }
+
   async deleteRange(
     endpoint: Endpoint,
     key: Bytes,

@@ -3,6 +3,7 @@ import { CONVERSION_PATH, GROUP } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { told } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
@@ -26,7 +27,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 
 const VERSIONS: readonly Version[] = ["v1alpha1", "v1beta1"];
 const API_VERSIONS = VERSIONS.map((version) => `${GROUP}/${version}`);
-const KINDS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES].map(({ kind }) => kind);
+const KINDS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_RESTORES, ETCD_BACKUP_SCHEDULES].map(({ kind }) => kind);
 
 type Json = Readonly<Record<string, unknown>>;
 

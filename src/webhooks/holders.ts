@@ -2,6 +2,7 @@ import { OPERATOR } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import {
   type AnyResource,
@@ -44,5 +45,6 @@ export const BUNDLE_HOLDERS = [
   conversionOf(ETCD_PEERS),
   conversionOf(ETCD_BACKUPS),
   conversionOf(ETCD_BACKUP_SCHEDULES),
+  conversionOf(ETCD_RESTORES),
   ADMISSION,
 ] as unknown as readonly BundleHolder<KubeObject>[];

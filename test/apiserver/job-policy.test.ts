@@ -142,6 +142,7 @@ const RUN = "run the agent of operator:test, and nothing else";
 const ENVIRONMENT = "is AGENT_TASK, which holds no secret, and nothing else";
 const MOUNTS = "mount claims, and of Secrets only keys that a backup needs";
 const NODE = "have nothing of their node, and no place or priority of their own";
+const TOOL = "run etcdutl only to restore a snapshot";
 const PRIVILEGES = "do not gain privileges";
 const TOKEN = "get no token";
 const OWNER = "a Job of the operator belongs to an EtcdBackup";
@@ -181,6 +182,7 @@ const CASES: readonly (readonly [what: string, change: object, says: string])[] 
   ["a device", pod({ resourceClaims: [{ name: "d", resourceClaimName: "d" }] }), NODE],
   ["privileges", agent({ securityContext: { allowPrivilegeEscalation: true } }), PRIVILEGES],
   ["escalation by default", agent({ securityContext: { allowPrivilegeEscalation: null } }), PRIVILEGES],
+  ["etcdutl instead of the agent", { spec: { podFailurePolicy: null, template: { spec: { containers: { name: "etcdutl" } } } } }, TOOL],
   ["a capability", agent({ securityContext: { capabilities: { add: ["NET_ADMIN"] } } }), PRIVILEGES],
 ]; // biome-ignore format: a table
 

@@ -49,5 +49,6 @@ function stepText(step: ClusterStep): string {
   if (step.do === "moveLeader") return `moveLeader ${step.from} to ${step.to}`;
   if (step.do === "recordJoined") return `recordJoined ${step.names.join(" ")}`;
   if (step.do === "createService" || step.do === "replaceService") return `${step.do} ${step.service.metadata.name}`;
+  if (step.do === "createRestore") return `createRestore ${step.restore.metadata.name}`;
   return step.do;
 }

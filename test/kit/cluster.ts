@@ -131,6 +131,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
     budget: undefined,
     peers: [],
     foreignPeers: [],
+    restore: undefined,
     claims: [],
     pods: new Map(),
     endpoints: new Map(),

@@ -68,7 +68,7 @@ const sourceSchema = z
   })
   .describe("Of which etcd a snapshot is taken.");
 
-const encryptionSchema = z
+export const encryptionSchema = z
   .object({
     keySecret: z
       .object({

@@ -8,6 +8,7 @@ import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
 export type EtcdBackupSpec = z.output<typeof backupSpecSchema>;
 export type EtcdBackupStatus = z.output<typeof backupStatusSchema>;
+export type ResourceNeeds = EtcdBackupSpec["resources"];
 export type BackupSource = EtcdBackupSpec["source"];
 export type BackupDestination = EtcdBackupSpec["destination"];
 export type StoredBackup = z.output<typeof backupObjectSchema>;

@@ -9,6 +9,7 @@ import {
 } from "#api/common-schema.ts";
 import { etcdSchema } from "#api/v1beta1/etcd-schema.ts";
 import { imageSchema, podTemplateSchema } from "#api/v1beta1/pod-schema.ts";
+import { ONE_SOURCE, RESTORE_SOURCE, serviceAccountNameSchema } from "#api/v1beta1/restore-source-schema.ts";
 import { DEFAULT_STORAGE_SPEC, storageSchema } from "#api/v1beta1/storage-schema.ts";
 
 const clientServiceSchema = z
@@ -56,12 +57,32 @@ const replacementSchema = z
   })
   .describe("When a lost member is replaced by a new one.");
 
+const bootstrapSchema = z
+  .object({
+    fromBackup: z
+      .object({ ...RESTORE_SOURCE, serviceAccountName: serviceAccountNameSchema })
+      .meta({ "x-kubernetes-validations": [ONE_SOURCE] })
+      .describe(
+        "The cluster begins with the data of a stored snapshot: the operator makes an EtcdRestore of the cluster's name and waits for it. Claims that a cluster of the name has left come first.",
+      ),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "self == oldSelf",
+        message: "bootstrap cannot be changed after creation; it can be taken away, and another cluster can be made",
+      },
+    ],
+  })
+  .describe("With what a new cluster begins; without it with nothing. It is read only when the cluster is made.");
+
 export const clusterSpecSchema = z
   .object({
     replicas: replicasSchema,
     version: versionSchema.default(DEFAULT_VERSION),
     image: imageSchema.optional(),
     storage: storageSchema.default(DEFAULT_STORAGE_SPEC),
+    bootstrap: bootstrapSchema.optional(),
     etcd: etcdSchema.optional(),
     podTemplate: podTemplateSchema.default({}),
     clientService: clientServiceSchema.default({ type: "ClusterIP" }),
@@ -79,5 +100,18 @@ export const clusterSpecSchema = z
       .describe(
         "The operator looks and tells, and changes nothing. The annotation etcd.improbable.io/paused does the same.",
       ),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "!has(self.bootstrap) || has(oldSelf.bootstrap)",
+        message: "bootstrap cannot be given to a cluster that exists; make another cluster",
+      },
+      {
+        rule: "!has(self.bootstrap) || !has(self.bootstrap.fromBackup.serviceAccountName) || !has(self.image) || (!has(self.image.repository) && !has(self.image.digest))",
+        message:
+          "bootstrap.fromBackup.serviceAccountName is given, and an image, which would run with that account's identity; give only one of them",
+      },
+    ],
   })
   .describe("The etcd cluster that is wanted.");

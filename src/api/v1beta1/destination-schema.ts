@@ -43,14 +43,14 @@ const prefixSchema = pathSchema("prefix")
   .describe("What the object's key begins with. The namespace, the cluster, the time and the name follow.");
 
 /** @param keys that the Secret may have, for people */
-function credentials(keys: string) {
+export function credentials(keys: string) {
   return z
     .object({ secretName: secretName.describe(`Secret with ${keys}.`) })
     .optional()
     .describe("With what the store is asked. Without it the identity that the cloud gives to the pod's account.");
 }
 
-const s3Schema = z.object({
+export const s3Schema = z.object({
   bucket: bucketSchema.describe("Name of the bucket, which has to be there."),
   prefix: prefixSchema,
   endpoint: urlSchema("https://minio.example.com:9000").optional().describe("Where a server is that is not AWS."),
@@ -66,14 +66,14 @@ const s3Schema = z.object({
   ),
 });
 
-const gcsSchema = z.object({
+export const gcsSchema = z.object({
   bucket: bucketSchema.describe("Name of the bucket, which has to be there."),
   prefix: prefixSchema,
   endpoint: urlSchema("https://storage.example.com").optional().describe("Where a server is that is not Google's."),
   credentials: credentials("credentials.json, the key of a service account"),
 });
 
-const azureSchema = z.object({
+export const azureSchema = z.object({
   account: named("account", "^[a-z0-9]{3,24}$", "3 to 24 lower case letters and digits", 24).describe(
     "Name of the storage account.",
   ),
@@ -102,7 +102,7 @@ const azureSchema = z.object({
   credentials: credentials("AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN"),
 });
 
-const volumeSchema = z.object({
+export const volumeSchema = z.object({
   claimName: z
     .string()
     .min(1)

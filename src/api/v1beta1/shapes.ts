@@ -213,6 +213,222 @@ export const SHAPES = {
    },
    "image": IMAGE,
    "storage": STORAGE,
+   "bootstrap": {
+    "type": "object",
+    "properties": {
+     "fromBackup": {
+      "type": "object",
+      "properties": {
+       "backupName": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 63
+       },
+       "object": {
+        "type": "object",
+        "properties": {
+         "s3": {
+          "type": "object",
+          "properties": {
+           "bucket": {
+            "type": "string",
+            "maxLength": 222
+           },
+           "endpoint": {
+            "type": "string",
+            "maxLength": 512
+           },
+           "region": {
+            "type": "string",
+            "maxLength": 63
+           },
+           "pathStyle": {
+            "type": "boolean"
+           },
+           "credentials": {
+            "type": "object",
+            "properties": {
+             "secretName": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             }
+            },
+            "required": [
+             "secretName"
+            ]
+           },
+           "key": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 1024
+           }
+          },
+          "required": [
+           "bucket",
+           "key"
+          ]
+         },
+         "gcs": {
+          "type": "object",
+          "properties": {
+           "bucket": {
+            "type": "string",
+            "maxLength": 222
+           },
+           "endpoint": {
+            "type": "string",
+            "maxLength": 512
+           },
+           "credentials": {
+            "type": "object",
+            "properties": {
+             "secretName": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             }
+            },
+            "required": [
+             "secretName"
+            ]
+           },
+           "key": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 1024
+           }
+          },
+          "required": [
+           "bucket",
+           "key"
+          ]
+         },
+         "azure": {
+          "type": "object",
+          "properties": {
+           "account": {
+            "type": "string",
+            "maxLength": 24
+           },
+           "container": {
+            "type": "string",
+            "maxLength": 63
+           },
+           "endpoint": {
+            "type": "string",
+            "maxLength": 512
+           },
+           "credentials": {
+            "type": "object",
+            "properties": {
+             "secretName": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             }
+            },
+            "required": [
+             "secretName"
+            ]
+           },
+           "key": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 1024
+           }
+          },
+          "required": [
+           "account",
+           "container",
+           "key"
+          ]
+         },
+         "volume": {
+          "type": "object",
+          "properties": {
+           "claimName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           },
+           "key": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 1024
+           }
+          },
+          "required": [
+           "claimName",
+           "key"
+          ]
+         },
+         "url": {
+          "type": "object",
+          "properties": {
+           "url": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 600
+           },
+           "credentials": {
+            "type": "object",
+            "properties": {
+             "secretName": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             }
+            },
+            "required": [
+             "secretName"
+            ]
+           }
+          },
+          "required": [
+           "url"
+          ]
+         },
+         "encryption": {
+          "type": "object",
+          "properties": {
+           "keySecret": {
+            "type": "object",
+            "properties": {
+             "name": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             },
+             "key": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             }
+            },
+            "required": [
+             "name"
+            ]
+           }
+          },
+          "required": [
+           "keySecret"
+          ]
+         }
+        }
+       },
+       "serviceAccountName": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 253
+       }
+      }
+     }
+    },
+    "required": [
+     "fromBackup"
+    ]
+   },
    "etcd": ETCD,
    "podTemplate": POD_TEMPLATE,
    "clientService": {
@@ -1042,6 +1258,354 @@ export const SHAPES = {
   "required": [
    "schedule",
    "backupTemplate"
+  ]
+ },
+ "EtcdRestore": {
+  "type": "object",
+  "properties": {
+   "source": {
+    "type": "object",
+    "properties": {
+     "backupName": {
+      "type": "string",
+      "minLength": 1,
+      "maxLength": 63
+     },
+     "object": {
+      "type": "object",
+      "properties": {
+       "s3": {
+        "type": "object",
+        "properties": {
+         "bucket": {
+          "type": "string",
+          "maxLength": 222
+         },
+         "endpoint": {
+          "type": "string",
+          "maxLength": 512
+         },
+         "region": {
+          "type": "string",
+          "maxLength": 63
+         },
+         "pathStyle": {
+          "type": "boolean"
+         },
+         "credentials": {
+          "type": "object",
+          "properties": {
+           "secretName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           }
+          },
+          "required": [
+           "secretName"
+          ]
+         },
+         "key": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 1024
+         }
+        },
+        "required": [
+         "bucket",
+         "key"
+        ]
+       },
+       "gcs": {
+        "type": "object",
+        "properties": {
+         "bucket": {
+          "type": "string",
+          "maxLength": 222
+         },
+         "endpoint": {
+          "type": "string",
+          "maxLength": 512
+         },
+         "credentials": {
+          "type": "object",
+          "properties": {
+           "secretName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           }
+          },
+          "required": [
+           "secretName"
+          ]
+         },
+         "key": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 1024
+         }
+        },
+        "required": [
+         "bucket",
+         "key"
+        ]
+       },
+       "azure": {
+        "type": "object",
+        "properties": {
+         "account": {
+          "type": "string",
+          "maxLength": 24
+         },
+         "container": {
+          "type": "string",
+          "maxLength": 63
+         },
+         "endpoint": {
+          "type": "string",
+          "maxLength": 512
+         },
+         "credentials": {
+          "type": "object",
+          "properties": {
+           "secretName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           }
+          },
+          "required": [
+           "secretName"
+          ]
+         },
+         "key": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 1024
+         }
+        },
+        "required": [
+         "account",
+         "container",
+         "key"
+        ]
+       },
+       "volume": {
+        "type": "object",
+        "properties": {
+         "claimName": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 253
+         },
+         "key": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 1024
+         }
+        },
+        "required": [
+         "claimName",
+         "key"
+        ]
+       },
+       "url": {
+        "type": "object",
+        "properties": {
+         "url": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 600
+         },
+         "credentials": {
+          "type": "object",
+          "properties": {
+           "secretName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           }
+          },
+          "required": [
+           "secretName"
+          ]
+         }
+        },
+        "required": [
+         "url"
+        ]
+       },
+       "encryption": {
+        "type": "object",
+        "properties": {
+         "keySecret": {
+          "type": "object",
+          "properties": {
+           "name": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           },
+           "key": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           }
+          },
+          "required": [
+           "name"
+          ]
+         }
+        },
+        "required": [
+         "keySecret"
+        ]
+       }
+      }
+     }
+    }
+   },
+   "clusterTemplate": {
+    "type": "object",
+    "properties": {
+     "clusterName": {
+      "type": "string",
+      "minLength": 1,
+      "maxLength": 52
+     },
+     "spec": {
+      "type": "object",
+      "properties": {
+       "replicas": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 7
+       },
+       "version": {
+        "type": "string",
+        "maxLength": 32
+       },
+       "image": IMAGE,
+       "storage": STORAGE,
+       "etcd": ETCD,
+       "podTemplate": POD_TEMPLATE,
+       "clientService": {
+        "type": "object",
+        "properties": {
+         "type": {
+          "type": "string",
+          "enum": [
+           "ClusterIP",
+           "NodePort",
+           "LoadBalancer"
+          ]
+         },
+         "metadata": {
+          "type": "object",
+          "properties": {
+           "labels": {
+            "maxProperties": 64,
+            "type": "object",
+            "additionalProperties": {
+             "type": "string"
+            }
+           },
+           "annotations": {
+            "maxProperties": 64,
+            "type": "object",
+            "additionalProperties": {
+             "type": "string"
+            }
+           }
+          }
+         },
+         "trafficDistribution": {
+          "type": "string",
+          "enum": [
+           "PreferClose",
+           "PreferSameZone",
+           "PreferSameNode"
+          ]
+         }
+        }
+       },
+       "updateStrategy": {
+        "type": "object",
+        "properties": {
+         "type": {
+          "type": "string",
+          "enum": [
+           "RollingUpdate",
+           "OnDelete"
+          ]
+         },
+         "memberTimeout": {
+          "type": "string",
+          "maxLength": 32
+         }
+        }
+       },
+       "replacement": {
+        "type": "object",
+        "properties": {
+         "after": {
+          "type": "string",
+          "maxLength": 32
+         }
+        }
+       },
+       "disruptionBudget": {
+        "type": "string",
+        "enum": [
+         "Quorum",
+         "None"
+        ]
+       },
+       "paused": {
+        "type": "boolean"
+       }
+      },
+      "required": [
+       "replicas"
+      ]
+     }
+    },
+    "required": [
+     "clusterName",
+     "spec"
+    ]
+   },
+   "serviceAccountName": {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 253
+   },
+   "resources": {
+    "type": "object",
+    "properties": {
+     "limits": {
+      "type": "object",
+      "maxProperties": 32,
+      "additionalProperties": {
+       "x-kubernetes-int-or-string": true,
+       "maxLength": 32
+      }
+     },
+     "requests": {
+      "type": "object",
+      "maxProperties": 32,
+      "additionalProperties": {
+       "x-kubernetes-int-or-string": true,
+       "maxLength": 32
+      }
+     }
+    }
+   }
+  },
+  "required": [
+   "source",
+   "clusterTemplate"
   ]
  }
 };

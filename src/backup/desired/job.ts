@@ -1,5 +1,6 @@
-import { AGENT_COMMAND, type AgentTask, NO_RETRY_EXIT_CODE, PROGRESS_PORT, TASK_VARIABLE } from "#agent/task.ts";
+import { type AgentTask, NO_RETRY_EXIT_CODE, PROGRESS_PORT } from "#agent/task.ts";
 import { AGENT_CONTAINER, backupJobName, backupLabels, deletionJobName } from "#api/names.ts";
+import { agentContainer } from "#backup/desired/containers.ts";
 import { ownedBy } from "#backup/desired/owned.ts";
 import { backupTask, deleteTask } from "#backup/desired/task.ts";
 import { destinationVolumes, sourceVolumes } from "#backup/desired/volumes.ts";
@@ -98,16 +99,7 @@ function container(
   volumes: ReturnType<typeof destinationVolumes>,
 ) {
   return {
-    name: AGENT_CONTAINER,
-    image,
-    imagePullPolicy: "IfNotPresent",
-    command: [...AGENT_COMMAND],
-    // An agent that ends without a report has said why in its last log lines.
-    terminationMessagePolicy: "FallbackToLogsOnError",
-    env: [{ name: TASK_VARIABLE, value: JSON.stringify(task) }],
+    ...agentContainer({ name: AGENT_CONTAINER, image, task, resources: backup.spec.resources, volumes }),
     ports: [{ name: "progress", containerPort: PROGRESS_PORT, protocol: "TCP" }],
-    resources: backup.spec.resources,
-    securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
-    volumeMounts: volumes.map(({ mount }) => mount),
   };
 }

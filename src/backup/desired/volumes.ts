@@ -12,7 +12,7 @@ import type { StoreLocation } from "#objectstore/location.ts";
 type Volume = NonNullable<NonNullable<Pod["spec"]>["volumes"]>[number];
 type Mount = NonNullable<NonNullable<Pod["spec"]>["containers"][number]["volumeMounts"]>[number];
 
-interface Mounted {
+export interface Mounted {
   readonly volume: Volume;
   readonly mount: Mount;
 }
@@ -46,21 +46,21 @@ export function sourceVolumes({ backup }: BackupSnapshot): readonly Mounted[] {
   const { source, encryption } = backup.spec;
   const { tls, auth } = source;
   return [
-    ...(encryption === undefined
-      ? []
-      : [
-          secretVolume("encryption", MOUNTS.encryption, [
-            {
-              name: encryption.keySecret.name,
-              items: [{ key: encryption.keySecret.key, path: KEY_FILE, mode: MODE }],
-            },
-          ]),
-        ]),
+    ...encryptionVolumes(encryption?.keySecret),
     ...(tls?.secretName === undefined
       ? []
       : [secretVolume("source-tls", MOUNTS.sourceTLS, [part(tls.secretName, TLS_KEYS, true)])]),
     ...(auth === undefined ? [] : [secretVolume("source-auth", MOUNTS.sourceAuth, [part(auth.secretName, AUTH_KEYS)])]),
   ];
+}
+
+/** The key of an encryption, if there is one. */
+export function encryptionVolumes(
+  key: { readonly name: string; readonly key: string } | undefined,
+): readonly Mounted[] {
+  if (key === undefined) return [];
+  const items = [{ key: key.key, path: KEY_FILE, mode: MODE }];
+  return [secretVolume("encryption", MOUNTS.encryption, [{ name: key.name, items }])];
 }
 
 function credentialVolume({ secretName, isOptional }: Credentials, store: StoreLocation["store"]): Mounted {

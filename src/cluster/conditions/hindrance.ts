@@ -11,6 +11,7 @@ interface Hindrance {
 const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "name-taken": "NameTaken",
   "claim-taken": "ClaimTaken",
+  "restore-failed": "RestoreFailed",
   "no-version-path": "NoVersionPath",
   "refused-spec": "SpecRefused",
   "runnable-only": "SpecRefused",

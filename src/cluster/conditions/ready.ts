@@ -19,6 +19,7 @@ export function ready(given: Case): Verdict {
   const healthy = voters.filter((member) => member.healthy).length;
   if (isForming(snapshot)) {
     if (hindrance !== undefined) return no(hindrance.reason, hindrance.message);
+    if (given.plan.next === "wait" && given.plan.rule === "await-restore") return no("Restoring", given.plan.because);
     return no("Forming", `${healthy} of ${replicas} members have joined`);
   }
   const service = available(given);

@@ -23,6 +23,7 @@ import type { Service } from "#kube/kinds.ts";
 export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnapshot | undefined {
   switch (step.do) {
     case "recordIdentity": // Of a cluster that has yet to form nothing is foretold.
+    case "createRestore": // The same is true of one that has yet to get its data.
     case "stopUpdate": // While all goes well, no update stops.
       return undefined;
     case "recordJoined":

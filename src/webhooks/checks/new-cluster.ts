@@ -17,6 +17,7 @@ export function newCluster(
     budget: undefined,
     peers: [],
     foreignPeers: [],
+    restore: undefined,
     claims,
     pods: new Map(),
     endpoints: new Map(),

@@ -1,0 +1,102 @@
+import { fromBeyond } from "#api/pod-template/conversion.ts";
+import { isMap, record, without } from "#base/json.ts";
+
+// What does v1alpha1 show of a restore that it cannot say?
+//   It must show a URL of the object, so it shows the nearest thing. What was meant rides along, and holds as long as the URL is what would be
+//   shown of it. The cluster's spec is converted as that of an EtcdCluster is.
+
+type Json = Readonly<Record<string, unknown>>;
+type Split = { readonly said: Json; readonly beyond: Json };
+
+/** The spec of an EtcdRestore, without what v1beta1 fills in. @param beyond what v1alpha1 cannot say of it @param cluster converts the spec of one */
+export function restoreFromV1alpha1(
+  { source, clusterTemplate, ...rest }: Json,
+  beyond: Json,
+  cluster: (spec: Json, beyond: Json) => Json,
+): Json {
+  return {
+    ...without(beyond, ["source", "clusterTemplate"]),
+    ...rest,
+    source: source === undefined ? undefined : sourceFromV1alpha1(record(source), record(beyond.source)),
+    clusterTemplate:
+      clusterTemplate === undefined
+        ? undefined
+        : templateFromV1alpha1(record(clusterTemplate), record(beyond.clusterTemplate), cluster),
+  };
+}
+
+export function restoreToV1alpha1({ source, clusterTemplate, ...rest }: Json, cluster: (spec: Json) => Split): Split {
+  const from = source === undefined ? undefined : sourceToV1alpha1(record(source));
+  const template = clusterTemplate === undefined ? undefined : templateToV1alpha1(record(clusterTemplate), cluster);
+  return {
+    said: { source: from?.said, clusterTemplate: template?.said },
+    beyond: { ...rest, source: from?.beyond, clusterTemplate: template?.beyond },
+  };
+}
+
+function sourceFromV1alpha1({ objectURL, ...rest }: Json, beyond: Json): Json {
+  if (beyond.backupName !== undefined || kindOf(beyond.object) !== undefined)
+    if (shown(beyond) === objectURL) return { ...beyond, ...rest };
+  const object = record(beyond.object);
+  const url = { ...record(object.url), ...(objectURL === undefined ? {} : { url: objectURL }) };
+  return {
+    ...without(beyond, ["backupName", "object"]),
+    ...rest,
+    object: { ...without(object, KINDS), url },
+  };
+}
+
+function sourceToV1alpha1(source: Json): { said: Json; beyond: Json | undefined } {
+  const { object, ...others } = source;
+  const { url, ...more } = record(object);
+  const isURL = isMap(url) && typeof url.url === "string" && Object.keys(others).length === 0 && !hasKind(more);
+  if (!isURL) {
+    const objectURL = shown(source);
+    return { said: objectURL === undefined ? {} : { objectURL }, beyond: fromBeyond(source) };
+  }
+  const { url: objectURL, ...rest } = url;
+  const beyond = fromBeyond({ ...more, url: fromBeyond(rest) });
+  return { said: { objectURL }, beyond: fromBeyond({ object: beyond }) };
+}
+
+function templateFromV1alpha1(template: Json, beyond: Json, cluster: (spec: Json, beyond: Json) => Json): Json {
+  const { spec, ...rest } = template;
+  const whole = spec === undefined ? {} : { spec: cluster(record(spec), record(beyond.spec)) };
+  return { ...without(beyond, ["clusterName", "spec"]), ...rest, ...whole };
+}
+
+function templateToV1alpha1(template: Json, cluster: (spec: Json) => Split): { said: Json; beyond: Json | undefined } {
+  const { clusterName, spec, ...rest } = template;
+  const converted = spec === undefined ? undefined : cluster(record(spec));
+  return {
+    said: {
+      ...(clusterName === undefined ? {} : { clusterName }),
+      ...(converted === undefined ? {} : { spec: converted.said }),
+    },
+    beyond: fromBeyond({ ...rest, spec: converted && fromBeyond(converted.beyond) }),
+  };
+}
+
+const KINDS = ["s3", "gcs", "azure", "volume", "url"];
+const SCHEMES: Readonly<Record<string, string>> = { s3: "s3", gcs: "gs", azure: "azblob", volume: "volume" };
+
+function kindOf(object: unknown): string | undefined {
+  return KINDS.find((kind) => kind !== "url" && record(object)[kind] !== undefined);
+}
+
+function hasKind(object: Json): boolean {
+  return kindOf(object) !== undefined;
+}
+
+/** Where it is, roughly; `undefined` when it is nowhere. */
+function shown({ backupName, object }: Json): string | undefined {
+  if (typeof backupName === "string") return `backup://${backupName}`;
+  const kind = kindOf(object);
+  if (kind === undefined) {
+    const { url } = record(record(object).url);
+    return typeof url === "string" ? url : undefined;
+  }
+  const { bucket, container, claimName, key } = record(record(object)[kind]);
+  const place = [bucket ?? container ?? claimName, key].filter((part) => typeof part === "string");
+  return `${SCHEMES[kind]}://${place.join("/")}`.slice(0, 600);
+}

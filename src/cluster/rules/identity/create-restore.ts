@@ -1,0 +1,18 @@
+import { keptClaims } from "#cluster/desired/identity.ts";
+import { restoreFor } from "#cluster/desired/restore.ts";
+import { identityOf } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/** A cluster that is to begin with a stored snapshot gets an EtcdRestore, which fills its claims. Claims that are there already come first. */
+export const createRestore: ClusterRule = {
+  name: "create-restore",
+  holds: true,
+  decide(snapshot) {
+    const from = snapshot.cluster.spec.bootstrap?.fromBackup;
+    if (identityOf(snapshot) !== undefined || from === undefined) return undefined;
+    if (snapshot.restore !== undefined || keptClaims(snapshot).length > 0) return undefined;
+    const because = `it begins with ${from.backupName === undefined ? "a stored snapshot" : `EtcdBackup ${from.backupName}`}`;
+    return step("create-restore", because, { do: "createRestore", restore: restoreFor(snapshot, from) });
+  },
+};

@@ -1,0 +1,156 @@
+import { CLAIMS_FINALIZER } from "#api/names.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_RESTORES, type EtcdRestore, type EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
+import { OperatorError } from "#base/error.ts";
+import type { KubeClient } from "#kube/client.ts";
+import {
+  JOBS,
+  type Job,
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  type Resource,
+} from "#kube/kinds.ts";
+import type { RestoreSnapshot } from "#restore/snapshot.ts";
+import type { RestoreStep } from "#restore/step.ts";
+import type { Written } from "#runtime/controller.ts";
+
+/** What this room writes to. */
+export type RestoreWrites = Pick<KubeClient, "find" | "create" | "replace" | "patch" | "delete">;
+
+/** Does one step: exactly one write, with its precondition. */
+export async function actOnRestore(
+  kube: RestoreWrites,
+  step: RestoreStep,
+  snapshot: RestoreSnapshot,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { restore } = snapshot;
+  const finalizers = restore.metadata.finalizers ?? [];
+  switch (step.do) {
+    case "holdRestore":
+      return await patchFinalizers(kube, restore, [...finalizers, CLAIMS_FINALIZER], signal);
+    case "releaseRestore":
+      return await releaseRestore(kube, restore, finalizers, signal);
+    case "createClaim":
+      await needRestore(kube, snapshot, signal);
+      // A POST and not an apply: a claim that appeared meanwhile holds somebody's data and is not to be changed.
+      return stored(PERSISTENT_VOLUME_CLAIMS, await kube.create(PERSISTENT_VOLUME_CLAIMS, step.claim, { signal }));
+    case "createJob":
+      await needRestore(kube, snapshot, signal);
+      await needNoCluster(kube, snapshot, signal);
+      return stored(JOBS, await kube.create(JOBS, step.job, { signal }));
+    case "deleteJob":
+      return await deleteJob(kube, step.job, signal);
+    case "tellClaim":
+      return await tellClaim(kube, step.claim, step.annotations, signal);
+    case "deleteClaim":
+      return await deleteClaim(kube, step.claim, signal);
+    case "createCluster":
+      await needRestore(kube, snapshot, signal);
+      return stored(ETCD_CLUSTERS, await kube.create(ETCD_CLUSTERS, step.cluster, { signal }));
+  }
+}
+
+/** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
+export async function writeStatus(
+  kube: RestoreWrites,
+  snapshot: Pick<RestoreSnapshot, "restore">,
+  status: EtcdRestoreStatus,
+  signal: AbortSignal,
+): Promise<Written> {
+  const restore: EtcdRestore = { ...snapshot.restore, status };
+  return stored(ETCD_RESTORES, await kube.replace(ETCD_RESTORES, restore, { signal, subresource: "status" }));
+}
+
+/**
+ * A create has no precondition that could tell that the cache is behind. What is made for a restore that is gone, nobody would look after. So
+ * the API server is asked first.
+ */
+async function needRestore(kube: RestoreWrites, { restore }: RestoreSnapshot, signal: AbortSignal): Promise<void> {
+  const { namespace, name, uid } = restore.metadata;
+  const live = await kube.find(ETCD_RESTORES, { namespace, name }, { signal });
+  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
+  const isThere = live.is === "present" && live.value.metadata.uid === uid;
+  if (isThere && live.value.metadata.deletionTimestamp === undefined) return;
+  throw new OperatorError("KubeConflict", `EtcdRestore ${name} is gone; the cache does not show it yet`);
+}
+
+/** A cluster that the cache does not show yet may be taking the claim this moment. */
+async function needNoCluster(
+  kube: RestoreWrites,
+  { restore, cluster }: RestoreSnapshot,
+  signal: AbortSignal,
+): Promise<void> {
+  const ref = { namespace: restore.metadata.namespace, name: restore.spec.clusterTemplate.clusterName };
+  const live = await kube.find(ETCD_CLUSTERS, ref, { signal });
+  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
+  const isSame = live.is === "present" && live.value.metadata.uid === cluster?.metadata.uid;
+  const isBare = live.is === "present" && live.value.status?.identity === undefined;
+  if (live.is === "absent" || (isSame && isBare)) return;
+  throw new OperatorError("KubeConflict", `EtcdCluster ${ref.name} is there; the cache does not show it yet`);
+}
+
+/** The uid is a precondition: a Job made again under the same name is another one. Its pods go with it. */
+async function deleteJob(kube: RestoreWrites, { metadata }: Job, signal: AbortSignal): Promise<Written> {
+  const { namespace, name, uid } = metadata;
+  await kube.delete(JOBS, { namespace, name }, { signal, preconditions: { uid }, propagation: "Background" });
+  return { kind: "deleted", resource: JOBS, ref: { namespace, name }, uid };
+}
+
+/** Patches only this very claim, and only as it was read. */
+async function tellClaim(
+  kube: RestoreWrites,
+  { metadata }: PersistentVolumeClaim,
+  annotations: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
+  const patch = { metadata: { annotations } };
+  return stored(
+    PERSISTENT_VOLUME_CLAIMS,
+    await kube.patch(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, patch, options),
+  );
+}
+
+/** Deletes only this very claim, and only as it was read: who has said meanwhile whose data it holds makes this a conflict. */
+async function deleteClaim(
+  kube: RestoreWrites,
+  { metadata }: PersistentVolumeClaim,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const preconditions = { uid, resourceVersion };
+  await kube.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal, preconditions });
+  return { kind: "deleted", resource: PERSISTENT_VOLUME_CLAIMS, ref: { namespace, name }, uid };
+}
+
+/** Takes our finalizer away, and if it was the last one of a restore that is being deleted, the restore goes. */
+async function releaseRestore(
+  kube: RestoreWrites,
+  restore: EtcdRestore,
+  finalizers: readonly string[],
+  signal: AbortSignal,
+): Promise<Written> {
+  const others = finalizers.filter((each) => each !== CLAIMS_FINALIZER);
+  const written = await patchFinalizers(kube, restore, others, signal);
+  return restore.metadata.deletionTimestamp === undefined ? written : { kind: "external" };
+}
+
+/** Patches only this very restore, and only as it was read: somebody else's finalizer is never lost. */
+async function patchFinalizers(
+  kube: RestoreWrites,
+  { metadata }: EtcdRestore,
+  finalizers: readonly string[],
+  signal: AbortSignal,
+): Promise<Written> {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
+  const patch = { metadata: { finalizers } };
+  return stored(ETCD_RESTORES, await kube.patch(ETCD_RESTORES, { namespace, name }, patch, options));
+}
+
+function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {
+  return { kind: "stored", resource, object };
+}

@@ -1,0 +1,21 @@
+import { clusterLabels, RESTORED_FROM } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { apiVersionOf, type Draft } from "#kube/kinds.ts";
+import type { RestoreSnapshot } from "#restore/snapshot.ts";
+
+/** The cluster that takes the filled claims, as any that is made under the name of kept ones. It has no owner: it outlives the EtcdRestore. */
+export function restoredCluster({ restore }: RestoreSnapshot): Draft<EtcdCluster> {
+  const { namespace, uid } = restore.metadata;
+  const { clusterName, spec } = restore.spec.clusterTemplate;
+  return {
+    apiVersion: apiVersionOf(ETCD_CLUSTERS),
+    kind: ETCD_CLUSTERS.kind,
+    metadata: {
+      namespace,
+      name: clusterName,
+      labels: clusterLabels(clusterName),
+      annotations: { [RESTORED_FROM]: uid },
+    },
+    spec,
+  };
+}

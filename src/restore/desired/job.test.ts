@@ -1,0 +1,221 @@
+import { describe, expect, test } from "vitest";
+import { AGENT_COMMAND } from "#agent/task.ts";
+import { IMAGE } from "#kit/etcd-backup.ts";
+import { BY_URL, goodObject, ON_VOLUME, restore, sourceBackup, UID } from "#kit/etcd-restore.ts";
+import { restoreJob } from "#restore/desired/job.ts";
+import type { RestoreSnapshot } from "#restore/snapshot.ts";
+
+type Container = Readonly<Record<string, unknown>> & {
+  env?: [{ name: string; value: string }];
+  volumeMounts: readonly { name: string; mountPath: string; readOnly?: boolean }[];
+};
+type PodSpec = Readonly<Record<string, never>> & {
+  initContainers: readonly [Container, Container];
+  containers: readonly [Container];
+  volumes: readonly {
+    name: string;
+    projected?: { sources: { secret: { name: string; items: { key: string }[] } }[] };
+  }[];
+};
+
+function made(spec: object = {}, given: Partial<RestoreSnapshot> = {}, ordinal = 1) {
+  const snapshot = restore({ stage: "claims", spec, with: given });
+  return restoreJob(snapshot, snapshot.members[ordinal]!, goodObject(snapshot), IMAGE);
+}
+
+function podOf(job: ReturnType<typeof made>): PodSpec {
+  return job.spec?.template.spec as unknown as PodSpec;
+}
+
+function taskOf(container: Container): Record<string, unknown> {
+  return JSON.parse(container.env?.[0].value ?? "") as Record<string, unknown>;
+}
+
+const LABELS = {
+  "app.kubernetes.io/name": "etcd-restore",
+  "app.kubernetes.io/managed-by": "etcd-cluster-operator",
+  "app.kubernetes.io/component": "restore",
+  "etcd.improbable.io/restore-name": "back",
+  "etcd.improbable.io/restored-from": UID,
+};
+const template = (cluster: object) => ({
+  clusterTemplate: { clusterName: "restored", spec: { replicas: 3, ...cluster } },
+});
+
+test("the Job is the restore's own, and has its uid and the member's ordinal in its name", () => {
+  const { metadata, spec, ...kind } = made();
+  expect(kind).toEqual({ apiVersion: "batch/v1", kind: "Job" });
+  expect(metadata).toEqual({
+    namespace: "foo",
+    name: `restore-${UID}-1`,
+    labels: LABELS,
+    ownerReferences: [
+      {
+        ...{ apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdRestore", name: "back", uid: UID },
+        ...{ controller: true, blockOwnerDeletion: true },
+      },
+    ],
+  });
+  expect(spec?.template.metadata).toEqual({ labels: LABELS });
+});
+
+test("an attempt that would end like the last one is not made, whichever container ended, and those that Kubernetes ends do not count", () => {
+  const rule = (containerName: string, values: readonly number[]) => ({
+    action: "FailJob",
+    onExitCodes: { containerName, operator: "In", values },
+  });
+  expect(made().spec).toMatchObject({
+    backoffLimit: 4,
+    podFailurePolicy: {
+      rules: [
+        rule("fetch", [2]),
+        rule("finish", [2]),
+        rule("etcdutl", [1, 2, 128]),
+        { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
+      ],
+    },
+    template: { spec: { restartPolicy: "Never" } },
+  });
+});
+
+test("the pod runs under restricted pod security, as the member will, without a token", () => {
+  const { containers: _, initContainers: __, volumes: ___, topologySpreadConstraints: ____, ...spec } = podOf(made());
+  expect(spec).toEqual({
+    restartPolicy: "Never",
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: 10,
+    securityContext: {
+      ...{ runAsNonRoot: true, runAsUser: 65_532, runAsGroup: 65_532, fsGroup: 65_532 },
+      fsGroupChangePolicy: "OnRootMismatch",
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    hostAliases: [{ ip: "127.0.0.1", hostnames: ["restored-1.restored.foo.svc"] }],
+  });
+  expect(podOf(made({ serviceAccountName: "cloud" }))).toMatchObject({ serviceAccountName: "cloud" });
+  const users = { securityContext: { runAsUser: 1_000, fsGroup: 2_000 } };
+  const etcd = { name: "etcd", securityContext: { runAsGroup: 3_000 } };
+  const own = podOf(made(template({ podTemplate: { spec: { ...users, containers: [etcd] } } })));
+  expect(own.securityContext).toMatchObject({
+    runAsNonRoot: true,
+    runAsUser: 1_000,
+    runAsGroup: 3_000,
+    fsGroup: 2_000,
+  });
+});
+
+describe("its containers, one after another:", () => {
+  const confined = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } };
+  const work = `/var/lib/etcd/.restore-${UID}`;
+  const DATA = { name: "etcd-data", mountPath: "/var/lib/etcd" };
+
+  test("the agent brings the snapshot, with what the store and the key ask for", () => {
+    const [bringing] = podOf(made()).initContainers;
+    const { env: _, ...rest } = bringing;
+    expect(rest).toEqual({
+      name: "fetch",
+      image: IMAGE,
+      imagePullPolicy: "IfNotPresent",
+      command: AGENT_COMMAND,
+      terminationMessagePolicy: "FallbackToLogsOnError",
+      resources: { requests: { cpu: "200m", memory: "160Mi" }, limits: { memory: "256Mi" } },
+      securityContext: confined,
+      volumeMounts: [DATA, { name: "credentials", mountPath: "/run/agent/credentials", readOnly: true }],
+    });
+    expect(taskOf(bringing)).toEqual({
+      kind: "fetch",
+      from: { store: "s3", bucket: "backups", pathStyle: false },
+      key: "foo/my-etcd/u/nightly.db",
+      credentialsDir: "/run/agent/credentials",
+      expect: { backupUID: "0123456789-uid-of-backup", sha256: "ab" },
+      workDir: work,
+    });
+  });
+
+  test("of an EtcdBackup without its facts it expects the uid alone", () => {
+    const { object: _, ...status } = sourceBackup().status ?? {};
+    const [bringing] = podOf(made({}, { backup: { ...sourceBackup(), status } })).initContainers;
+    expect(taskOf(bringing)).toMatchObject({ expect: { backupUID: "0123456789-uid-of-backup" } });
+    expect(taskOf(bringing).expect).not.toHaveProperty("sha256");
+  });
+
+  test("of a URL it expects nothing", () => {
+    const [bringing] = podOf(made(BY_URL)).initContainers;
+    const task = taskOf(bringing);
+    expect(task).toMatchObject({ from: { store: "s3", bucket: "bucket", region: "eu-1" }, key: "k.db" });
+    expect(task).not.toHaveProperty("expect");
+    expect(task).not.toHaveProperty("encryption");
+  });
+
+  test("of a volume it mounts the claim, so that nobody writes to it, and the key", () => {
+    const pod = podOf(made(ON_VOLUME));
+    const [bringing, tool] = pod.initContainers;
+    expect(taskOf(bringing)).toMatchObject({
+      from: { store: "volume", path: "/volume" },
+      key: "nightly/k.db",
+      encryption: { keyFile: "/run/agent/encryption/key" },
+    });
+    expect(taskOf(bringing)).not.toHaveProperty("credentialsDir");
+    expect(bringing.volumeMounts).toEqual([
+      DATA,
+      { name: "destination", mountPath: "/volume", readOnly: true },
+      { name: "encryption", mountPath: "/run/agent/encryption", readOnly: true },
+    ]);
+    for (const each of [tool, ...pod.containers]) expect(each.volumeMounts).toEqual([DATA]);
+    expect(pod.volumes.map(({ name }) => name)).toEqual(["etcd-data", "destination", "encryption"]);
+    expect(pod.volumes[2]?.projected?.sources[0]?.secret).toMatchObject({
+      name: "key",
+      items: [{ key: "key", path: "key" }],
+    });
+  });
+
+  test("etcdutl of the cluster's own release makes a data directory of it, as that of this member", () => {
+    const [, tool] = podOf(made()).initContainers;
+    const url = (n: number) => `http://restored-${n}.restored.foo.svc:2380`;
+    expect(tool).toEqual({
+      name: "etcdutl",
+      image: "registry.example/etcd:v3.6.16",
+      imagePullPolicy: "IfNotPresent",
+      command: [
+        ...["etcdutl", "snapshot", "restore", `${work}/snapshot.db`, `--data-dir=${work}/data`, "--name=restored-1"],
+        `--initial-cluster=restored-0=${url(0)},restored-1=${url(1)},restored-2=${url(2)}`,
+        `--initial-cluster-token=foo/restored/${UID}`,
+        `--initial-advertise-peer-urls=${url(1)}`,
+        ...["--bump-revision=1000000000", "--mark-compacted"],
+      ],
+      terminationMessagePolicy: "FallbackToLogsOnError",
+      securityContext: confined,
+      volumeMounts: [DATA],
+    });
+  });
+
+  test("etcdutl has the image and the resources of the member", () => {
+    const resources = { limits: { memory: "1Gi" } };
+    const image = { repository: "example.test/etcd", pullPolicy: "Always", pullSecrets: [{ name: "pull" }] };
+    const pod = podOf(
+      made(
+        template({ image, version: "3.5.35", podTemplate: { spec: { containers: [{ name: "etcd", resources }] } } }),
+      ),
+    );
+    const [, tool] = pod.initContainers;
+    expect(tool).toMatchObject({ image: "example.test/etcd:v3.5.35", imagePullPolicy: "Always", resources });
+    expect(pod).toMatchObject({ imagePullSecrets: [{ name: "pull" }] });
+  });
+
+  test("the agent puts that in its place, all at once", () => {
+    const [finishing] = podOf(made({ resources: { limits: { memory: "300Mi" } } })).containers;
+    expect(finishing).toMatchObject({
+      name: "finish",
+      image: IMAGE,
+      volumeMounts: [DATA],
+      resources: { limits: { memory: "300Mi" } },
+    });
+    expect(taskOf(finishing)).toEqual({
+      kind: "finish",
+      workDir: work,
+      restored: `${work}/data`,
+      dataDir: "/var/lib/etcd/data",
+      restoreUID: UID,
+    });
+  });
+});

@@ -1,0 +1,40 @@
+import { RESTORED_FROM } from "#api/names.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { apiVersionOf, type Draft, type PersistentVolumeClaim } from "#kube/kinds.ts";
+import { podTemplate } from "#peer/desired/pod.ts";
+import { volumeClaim } from "#peer/desired/volume-claim.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import type { RestoreSnapshot } from "#restore/snapshot.ts";
+
+/** The pod that the member of this name will have: the one that fills its claim runs where it can run. */
+export function memberPod(snapshot: RestoreSnapshot, name: string): ReturnType<typeof podTemplate> {
+  return podTemplate(asPeer(snapshot, name));
+}
+
+/** The claim of a member, made by this restore. It does not say yet whose data it holds: while it is being filled, no cluster takes it. */
+export function restoredClaim(snapshot: RestoreSnapshot, name: string): Draft<PersistentVolumeClaim> {
+  const claim = volumeClaim(asPeer(snapshot, name));
+  const labels = { ...claim.metadata.labels, [RESTORED_FROM]: snapshot.restore.metadata.uid };
+  return { ...claim, metadata: { ...claim.metadata, labels } };
+}
+
+/** The member, as the room `peer` will see it, of which by now only its spec is known. */
+function asPeer({ restore, takenAtMs, imageRepository }: RestoreSnapshot, name: string): PeerSnapshot {
+  const { clusterName, spec } = restore.spec.clusterTemplate;
+  const { version, image, etcd, podTemplate: template, storage } = spec;
+  const peer: EtcdPeer = {
+    apiVersion: apiVersionOf(ETCD_PEERS),
+    kind: ETCD_PEERS.kind,
+    metadata: { ...restore.metadata, name },
+    spec: {
+      clusterName,
+      version,
+      ...(image === undefined ? {} : { image }),
+      ...(etcd === undefined ? {} : { etcd }),
+      podTemplate: template,
+      storage,
+    },
+  };
+  const unseen = { pausedBy: undefined, claim: undefined, replicaSet: undefined, pod: undefined, endpoint: undefined };
+  return { takenAtMs, peer, imageRepository, storageClasses: undefined, ...unseen };
+}

@@ -1,0 +1,91 @@
+import { describe, expect, test } from "vitest";
+import { memberLabels } from "#api/names.ts";
+import type { Pod } from "#kube/kinds.ts";
+import { placementOf } from "#restore/desired/placement.ts";
+
+const LABELS = { ...memberLabels("restored", "restored-0"), team: "shop" };
+const OWN = { "etcd.improbable.io/restored-from": "u" };
+
+function placed(spec: object) {
+  return placementOf(spec as NonNullable<Pod["spec"]>, LABELS, OWN);
+}
+
+function spread(labelSelector: object) {
+  return {
+    topologySpreadConstraints: [{ topologyKey: "zone", maxSkew: 1, whenUnsatisfiable: "DoNotSchedule", labelSelector }],
+  };
+}
+
+test("a pod has all that the member's pod says of nodes, and nothing else of it", () => {
+  const node = {
+    nodeSelector: { disk: "fast" },
+    tolerations: [{ key: "etcd", operator: "Exists" }],
+    schedulerName: "mine",
+    runtimeClassName: "kata",
+    imagePullSecrets: [{ name: "pull" }],
+  };
+  expect(
+    placed({ ...node, hostname: "restored-0", subdomain: "restored", priorityClassName: "high", volumes: [] }),
+  ).toEqual(node);
+  const affinity = {
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchFields: [] }] } },
+  };
+  expect(placed({ affinity })).toEqual({ affinity });
+});
+
+describe("what is said of the other members is said of the restore's pods:", () => {
+  test.each([
+    [{ matchLabels: { "etcd.improbable.io/cluster-name": "restored" } }],
+    [{ matchLabels: { team: "shop" }, matchExpressions: [{ key: "team", operator: "In", values: ["shop", "x"] }] }],
+    [
+      {
+        matchExpressions: [
+          { key: "team", operator: "Exists" },
+          { key: "other", operator: "DoesNotExist" },
+        ],
+      },
+    ],
+    [
+      {
+        matchExpressions: [
+          { key: "team", operator: "NotIn", values: ["x"] },
+          { key: "other", operator: "NotIn", values: ["x"] },
+        ],
+      },
+    ],
+    [{}],
+  ])("%j", (selector) => expect(placed(spread(selector))).toEqual(spread({ matchLabels: OWN })));
+});
+
+describe("what is said of others stays:", () => {
+  test.each([
+    [{ matchLabels: { app: "noisy" } }],
+    [{ matchLabels: { team: "shop", "etcd.improbable.io/cluster-name": "another" } }],
+    [{ matchExpressions: [{ key: "team", operator: "In", values: ["x"] }] }],
+    [{ matchExpressions: [{ key: "other", operator: "In", values: ["shop"] }] }],
+    [{ matchExpressions: [{ key: "team", operator: "NotIn", values: ["shop"] }] }],
+    [{ matchExpressions: [{ key: "other", operator: "Exists" }] }],
+    [{ matchExpressions: [{ key: "team", operator: "DoesNotExist" }] }],
+    [{ matchExpressions: [{ key: "team", operator: "Sounds" }] }],
+    [{ matchExpressions: [{ key: "team", operator: "In", values: "shop" }] }],
+    [{ matchExpressions: ["team"] }],
+    [{ matchExpressions: "team" }],
+    [{ matchLabels: "team" }],
+  ])("%j", (selector) => expect(placed(spread(selector))).toEqual(spread(selector)));
+});
+
+test("terms of an affinity are looked at, however deep they are", () => {
+  const term = (labelSelector: object) => ({
+    affinity: {
+      podAntiAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          { weight: 1, podAffinityTerm: { topologyKey: "zone", labelSelector } },
+        ],
+      },
+    },
+  });
+  expect(placed(term({ matchLabels: { team: "shop" } }))).toEqual(term({ matchLabels: OWN }));
+  expect(placed({ affinity: { podAntiAffinity: { x: [{ labelSelector: null, n: 1 }] } } })).toEqual({
+    affinity: { podAntiAffinity: { x: [{ labelSelector: null, n: 1 }] } },
+  });
+});

@@ -1,0 +1,67 @@
+import { type FetchTask, type FinishTask, SNAPSHOT_FILE } from "#agent/task.ts";
+import { VOLUME_PATH } from "#api/names.ts";
+import { KEY_FILE, MOUNTS } from "#backup/desired/task.ts";
+import { restoredIdentity } from "#restore/identity.ts";
+import type { SourceObject } from "#restore/object.ts";
+import type { RestoreSnapshot } from "#restore/snapshot.ts";
+
+/**
+ * Added to the revision of the snapshot, so that no revision which a client has seen after it was taken comes again with other data; all
+ * before count as compacted, so that whoever watches from there is told. A thousand million: what a cluster writes in weeks at its fastest.
+ */
+export const BUMP = 1_000_000_000;
+
+/** Where etcd looks for the member's data (peer/desired/etcd-flags.ts). */
+export const DATA_DIR = `${VOLUME_PATH}/data`;
+
+/** On the member's own volume: what is made there comes to its place by a rename. */
+function workDir({ restore }: RestoreSnapshot): string {
+  return `${VOLUME_PATH}/.restore-${restore.metadata.uid}`;
+}
+
+function restoredDir(snapshot: RestoreSnapshot): string {
+  return `${workDir(snapshot)}/data`;
+}
+
+/** Brings the snapshot, checked and as etcd sent it. */
+export function fetchTask(snapshot: RestoreSnapshot, { target, keySecret, expect }: SourceObject): FetchTask {
+  const { location, key, credentials } = target;
+  return {
+    kind: "fetch",
+    from: location,
+    key,
+    ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
+    ...(keySecret === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
+    ...(expect === undefined ? {} : { expect }),
+    workDir: workDir(snapshot),
+  };
+}
+
+/** Makes a data directory of it, as that of this member. */
+export function etcdutlArguments(snapshot: RestoreSnapshot, name: string): readonly string[] {
+  const { token, members } = restoredIdentity(snapshot.restore);
+  const url = members.find((member) => member.name === name)?.url ?? "";
+  return [
+    "snapshot",
+    "restore",
+    `${workDir(snapshot)}/${SNAPSHOT_FILE}`,
+    `--data-dir=${restoredDir(snapshot)}`,
+    `--name=${name}`,
+    `--initial-cluster=${members.map((member) => `${member.name}=${member.url}`).join(",")}`,
+    `--initial-cluster-token=${token}`,
+    `--initial-advertise-peer-urls=${url}`,
+    `--bump-revision=${BUMP}`,
+    "--mark-compacted",
+  ];
+}
+
+/** Puts that in its place. */
+export function finishTask(snapshot: RestoreSnapshot): FinishTask {
+  return {
+    kind: "finish",
+    workDir: workDir(snapshot),
+    restored: restoredDir(snapshot),
+    dataDir: DATA_DIR,
+    restoreUID: snapshot.restore.metadata.uid,
+  };
+}

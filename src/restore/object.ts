@@ -1,0 +1,72 @@
+import type { ExpectedSnapshot } from "#agent/task.ts";
+import type { EtcdBackup, EtcdBackupSpec } from "#api/v1beta1/backup.ts";
+import type { StoredSnapshot } from "#api/v1beta1/restore.ts";
+import { type Target, targetAt, urlTarget } from "#backup/target.ts";
+import type { RestoreSnapshot } from "#restore/snapshot.ts";
+
+/** The object that is read, and with what. */
+export interface SourceObject {
+  readonly target: Target;
+  /** The key with which it was encrypted, if it was. */
+  readonly keySecret?: { readonly name: string; readonly key: string };
+  readonly expect?: ExpectedSnapshot;
+}
+
+/** @returns a sentence when the spec does not say it: the field, what it is and what it may be */
+export function objectOf(snapshot: RestoreSnapshot): SourceObject | string {
+  const { source } = snapshot.restore.spec;
+  if ((source.backupName === undefined) === (source.object === undefined))
+    return "spec.source must have exactly one of backupName and object";
+  if (source.object !== undefined) return ofObject(source.object);
+  const { backup } = snapshot;
+  return backup === undefined
+    ? `spec.source.backupName is ${source.backupName}, and there is no such EtcdBackup in this namespace`
+    : ofBackup(backup);
+}
+
+function ofBackup({ metadata, spec, status }: EtcdBackup): SourceObject | string {
+  const { objectKey = "", objectURL = "" } = status ?? {};
+  const target = targetAt(spec.destination, {
+    keyFor: () => objectKey,
+    atURL: ({ credentials }) => urlTarget(objectURL, credentials, "status.objectURL", objectKey),
+  });
+  if (typeof target === "string") return `EtcdBackup ${metadata.name}: ${target}`;
+  const sha256 = status?.object?.sha256;
+  const expect = { backupUID: metadata.uid, ...(sha256 === undefined ? {} : { sha256 }) };
+  return { target, expect, ...keyOf(spec.encryption) };
+}
+
+function ofObject({ url, encryption, ...stores }: StoredSnapshot): SourceObject | string {
+  // A store is named as that of a destination is; only the key is whole here.
+  const target =
+    url === undefined
+      ? targetAt(stores, { keyFor: () => keyIn(stores), atURL: () => "" })
+      : urlTarget(url.url, url.credentials, "spec.source.object.url.url");
+  if (typeof target !== "string") return { target, ...keyOf(encryption) };
+  return target.replace("spec.destination", "spec.source.object");
+}
+
+function keyIn({ s3, gcs, azure, volume }: Omit<StoredSnapshot, "url" | "encryption">): string {
+  return (s3 ?? gcs ?? azure ?? volume)?.key ?? "";
+}
+
+function keyOf(encryption: EtcdBackupSpec["encryption"]): Pick<SourceObject, "keySecret"> {
+  return encryption === undefined ? {} : { keySecret: encryption.keySecret };
+}
+
+/** For people: the EtcdBackup, or where the object is. */
+export function sourceText(snapshot: RestoreSnapshot): string {
+  const { backupName } = snapshot.restore.spec.source;
+  if (backupName !== undefined) return backupName;
+  const object = objectOf(snapshot);
+  return typeof object === "string" ? "" : object.target.url;
+}
+
+/** Every Secret that the pods mount and cannot do without. */
+export function secretNamesOf(snapshot: RestoreSnapshot): readonly string[] {
+  const object = objectOf(snapshot);
+  if (typeof object === "string") return [];
+  const { credentials } = object.target;
+  const names = [credentials?.isOptional === true ? undefined : credentials?.secretName, object.keySecret?.name];
+  return [...new Set(names.filter((name) => name !== undefined))];
+}

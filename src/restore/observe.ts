@@ -1,0 +1,160 @@
+import { CLIENT_PORT, ETCD_CONTAINER, QUARANTINE_LABEL, restoreJobName } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
+import { stateOf, workingPod } from "#backup/job-state.ts";
+import type { Attempted } from "#backup/snapshot.ts";
+import type { WarningsReader } from "#backup/warnings.ts";
+import type { Clock } from "#base/clock.ts";
+import { hasCode, OperatorError } from "#base/error.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import { clusterIdFromHex } from "#etcd/types.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { controllerOf, type Job, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
+import { dialAddress, isReady } from "#kube/pod.ts";
+import { memberNames, restoredIdentity } from "#restore/identity.ts";
+import { objectOf } from "#restore/object.ts";
+import { idleSince } from "#restore/pods.ts";
+import { hasEnded, isComplete, type RestoreSnapshot } from "#restore/snapshot.ts";
+import { isStarted } from "#restore/verdict.ts";
+import type { CacheView, Key } from "#runtime/controller.ts";
+
+/** By restore: `namespace/name` of the EtcdRestore. */
+export const RESTORE_INDEX = "restore";
+/** By the EtcdCluster that restores make, or whose claims and pods these are: `namespace/name` of it. */
+export const TARGET_INDEX = "target";
+
+export interface RestoreReads {
+  readonly restores: CacheView<EtcdRestore>;
+  readonly backups: CacheView<EtcdBackup>;
+  readonly clusters: CacheView<EtcdCluster>;
+  readonly claims: CacheView<PersistentVolumeClaim>;
+  readonly jobs: CacheView<Job>;
+  readonly pods: CacheView<Pod>;
+  /** For what Kubernetes warns of while no pod gets on, and for the claim of the source: a label that the cache still shows may be gone. */
+  readonly kube: Pick<KubeClient, "find" | "list">;
+  readonly etcd: Pick<EtcdClient, "revision">;
+  readonly clock: Clock;
+  readonly agentImage: string | undefined;
+  readonly imageRepository: string;
+}
+
+/** After this time without a pod at work Kubernetes is asked what it warns of, in milliseconds: an image takes its time. */
+const WARNINGS_AFTER_MS = 5_000;
+/** How many members are asked for the revision before it counts as unknown. */
+const READ_ATTEMPTS = 2;
+
+/** Everything that one decision may use. Cached objects cost nothing; Kubernetes' events and the new cluster are asked when they matter. */
+export async function observeRestore(
+  reads: RestoreReads,
+  warnings: Pick<WarningsReader, "of">,
+  key: Key,
+  signal: AbortSignal,
+): Promise<Observed<RestoreSnapshot>> {
+  const restore = reads.restores.get(key);
+  if (restore === undefined) return absent;
+  const seen = cached(reads, restore);
+  if (hasEnded(seen)) return present(seen);
+  const [warned, sourceClaim, read] = await Promise.all([
+    warningsOf(warnings, seen, signal),
+    claimOf(reads, seen, signal),
+    readOf(reads, seen, signal),
+  ]);
+  if (sourceClaim.is === "unknown") return sourceClaim;
+  return present({
+    ...seen,
+    warnings: warned,
+    sourceClaim: sourceClaim.is === "present" ? sourceClaim.value : undefined,
+    read,
+  });
+}
+
+function cached(reads: RestoreReads, restore: EtcdRestore): RestoreSnapshot {
+  const { namespace, name, uid } = restore.metadata;
+  const { source, clusterTemplate } = restore.spec;
+  const pods = reads.pods.byIndex(RESTORE_INDEX, `${namespace}/${name}`);
+  const jobOf = (ordinal: number) => reads.jobs.get({ namespace, name: restoreJobName(uid, ordinal) });
+  const names = memberNames(restore);
+  const labelled = reads.claims.byIndex(TARGET_INDEX, `${namespace}/${clusterTemplate.clusterName}`);
+  const others = labelled.filter(
+    ({ metadata }) => !names.includes(metadata.name) && metadata.labels?.[QUARANTINE_LABEL] === undefined,
+  );
+  return {
+    takenAtMs: reads.clock.wallMs(),
+    restore,
+    members: names.map((member, ordinal) => ({
+      name: member,
+      ordinal,
+      claim: reads.claims.get({ namespace, name: member }),
+      filling: attempted(jobOf(ordinal), pods),
+    })),
+    otherClaims: others.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)),
+    cluster: reads.clusters.get({ namespace, name: clusterTemplate.clusterName }),
+    backup: source.backupName === undefined ? undefined : reads.backups.get({ namespace, name: source.backupName }),
+    sourceClaim: undefined,
+    warnings: [],
+    read: undefined,
+    agentImage: reads.agentImage,
+    imageRepository: reads.imageRepository,
+  };
+}
+
+function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | undefined {
+  return job && { job, pods: pods.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid) };
+}
+
+/** Before a Job is made, the API server is asked. Once there is one, its pod mounts the claim anyway. */
+async function claimOf(
+  { claims, kube }: RestoreReads,
+  seen: RestoreSnapshot,
+  signal: AbortSignal,
+): Promise<Observed<PersistentVolumeClaim>> {
+  const object = objectOf(seen);
+  if (typeof object === "string" || object.target.claimName === undefined) return absent;
+  const ref = { namespace: seen.restore.metadata.namespace, name: object.target.claimName };
+  if (!isStarted(seen)) return await kube.find(PERSISTENT_VOLUME_CLAIMS, ref, { signal });
+  const known = claims.get(ref);
+  return known === undefined ? absent : present(known);
+}
+
+/** Of the first Job or pod that does not get on. */
+async function warningsOf(
+  reader: Pick<WarningsReader, "of">,
+  { members, takenAtMs }: RestoreSnapshot,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const idle = members.flatMap(({ filling }) => {
+    const since = filling === undefined || stateOf(filling.job) !== "active" ? undefined : idleSince(filling);
+    return filling === undefined || since === undefined ? [] : [{ filling, since }];
+  });
+  const [first] = idle;
+  if (first === undefined || takenAtMs - first.since < WARNINGS_AFTER_MS) return [];
+  return await reader.of(workingPod(first.filling) ?? first.filling.job, signal);
+}
+
+/** A cluster that calls itself Ready is read, of the members whose pods are ready, by one that answers. */
+async function readOf(
+  { pods, etcd }: RestoreReads,
+  seen: RestoreSnapshot,
+  signal: AbortSignal,
+): Promise<Observed<bigint> | undefined> {
+  const ready = seen.cluster?.status?.conditions?.find(({ type }) => type === "Ready");
+  if (!isComplete(seen) || ready?.status !== "True" || seen.cluster === undefined) return undefined;
+  const { namespace, name } = seen.cluster.metadata;
+  const addresses = pods
+    .byIndex(TARGET_INDEX, `${namespace}/${name}`)
+    .filter(isReady)
+    .flatMap((pod) => dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT) ?? []);
+  const expectedClusterId = clusterIdFromHex(restoredIdentity(seen.restore).clusterID);
+  let why = "no member has a pod that is ready";
+  for (const address of addresses.slice(0, READ_ATTEMPTS)) {
+    try {
+      return present(await etcd.revision({ address }, { signal, expectedClusterId }));
+    } catch (thrown) {
+      if (!(thrown instanceof OperatorError) || hasCode(thrown, "Cancelled", "Bug")) throw thrown;
+      why = thrown.message;
+    }
+  }
+  return unknown(why);
+}

@@ -1,0 +1,194 @@
+import { expect, test } from "vitest";
+import { failure } from "#agent/report.ts";
+import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
+import { destinationClaim } from "#kit/etcd-backup.ts";
+import {
+  BY_URL,
+  claimAt,
+  clusterOf,
+  ended,
+  failed,
+  foreignClaim,
+  jobOf,
+  ON_VOLUME,
+  restore,
+  restorePod,
+  sourceBackup,
+  succeeded,
+  withMember,
+} from "#kit/etcd-restore.ts";
+import { planText } from "#kit/plan-text.ts";
+import type { Job } from "#kube/kinds.ts";
+import { planRestore, RESTORE_RULES } from "#restore/plan.ts";
+import type { RestoreSnapshot } from "#restore/snapshot.ts";
+import type { RestoreStep } from "#restore/step.ts";
+
+function stepText(step: RestoreStep): string {
+  if ("job" in step) return `${step.do} ${step.job.metadata.name.replace(/.*-/, "")}`;
+  if ("claim" in step) return `${step.do} ${step.claim.metadata.name}`;
+  return step.do === "createCluster" ? `${step.do} ${step.cluster.metadata.name}` : step.do;
+}
+
+const MINUTE = 60_000;
+const STARTED = { phase: "Pending", startTime: "2026-01-01T12:00:00Z" } as const;
+const FAILED = { phase: "Failed" } as const;
+const FAILED_NOW = { phase: "Failed", completionTime: "2026-01-01T12:00:00Z" } as const;
+const COMPLETED = { phase: "Completed" } as const;
+const running = restore();
+const job = jobOf(running, running.members[1]!);
+const other = clusterOf(running, true);
+const live = {
+  ...other,
+  metadata: { ...other.metadata, annotations: {} },
+  status: { ...other.status, identity: { clusterID: "b0b", token: "t", initialMembers: [] } },
+};
+
+function later(snapshot: RestoreSnapshot, ms: number): RestoreSnapshot {
+  return { ...snapshot, takenAtMs: snapshot.takenAtMs + ms };
+}
+
+/** The second claim could not be filled. */
+function failing(states?: Parameters<typeof failed>[1]): RestoreSnapshot {
+  return withMember(running, 1, { filling: failed(job, states) });
+}
+
+function theirs(of: Job): Job {
+  return { ...of, metadata: { ...of.metadata, ownerReferences: [] } };
+}
+
+/** So many claims say whose data they hold. */
+function told(count: number, given: Parameters<typeof restore>[0] = {}): RestoreSnapshot {
+  let snapshot = restore({ stage: "filled", ...given });
+  for (let n = 0; n < count; n++)
+    snapshot = withMember(snapshot, n, { claim: claimAt(snapshot, `restored-${n}`, true) });
+  return snapshot;
+}
+
+const cases: { name: string; given: RestoreSnapshot; expect: string; because?: string | RegExp }[] = [
+  { name: "is held before anything is made", given: restore({ stage: "new" }), expect: "hold-restore: holdRestore" },
+  { name: "then makes claims", given: restore({ stage: "new", held: true }), expect: "create-claim: createClaim restored-0", because: "restored to claims, of which restored-0 is one" },
+  { name: "makes the claims that are missing", given: withMember(restore({ stage: "claims" }), 2, { claim: undefined }), expect: "create-claim: createClaim restored-2" },
+  { name: "then Jobs", given: restore({ stage: "claims" }), expect: "fill-claim: createJob 0", because: "claim restored-0 is filled with the snapshot s3://backups/foo/my-etcd/u/nightly.db" },
+  { name: "of an object by its URL", given: restore({ stage: "claims", spec: BY_URL }), expect: "fill-claim: createJob 0", because: "s3://bucket/k.db?region=eu-1" },
+  { name: "of an object on a claim that is meant for it", given: restore({ stage: "claims", spec: ON_VOLUME }), expect: "fill-claim: createJob 0", because: "volume://backups/nightly/k.db" },
+  { name: "all side by side", given: withMember(restore(), 1, { filling: undefined }), expect: "fill-claim: createJob 1" },
+  { name: "waits while they are at work", given: running, expect: "wait: await-claims", because: "0 of 3 claims are filled" },
+  { name: "waits for pods", given: restore({ stage: "made" }), expect: "wait: await-claims", because: /^the pod of Job restore-.*-0 is not made yet$/ },
+  { name: "waits for a volume", given: restore({ stage: "starting" }), expect: "wait: await-claims", because: "container finish waits: PodInitializing" },
+  { name: "warns of a quota", given: restore({ stage: "made", with: { warnings: ["exceeded quota: q"] } }), expect: "warn: await-claims", because: "cannot be made: exceeded quota: q" },
+  { name: "warns of a Secret that is not there", given: restore({ stage: "starting", with: { warnings: ['MountVolume.SetUp failed: secret "s3" not found'] } }), expect: "warn: await-claims", because: /of s3: MountVolume/ },
+  { name: "gives up pods that do not start in ten minutes", given: later(restore({ stage: "starting" }), 10 * MINUTE), expect: "warn: restore-failed", because: /^PodPending: .*; it was waited for 10 minutes$/ },
+  { name: "warns of an attempt that failed", given: withMember(running, 1, { filling: { job, pods: [restorePod(job, "Failed", [ended(1, failure("StoreUnreachable", "no route"))])] } }), expect: "warn: await-claims", because: "another one follows: StoreUnreachable: no route" },
+  { name: "says that it has failed", given: failing(), expect: "warn: restore-failed", because: "BadKey: the object is encrypted with the key 01234567" },
+  { name: "says what etcdutl said", given: failing([ended(0), ended(1, "Error: expected sha256")]), expect: "warn: restore-failed", because: "RestoreToolFailed: Error: expected sha256" },
+  { name: "tells the claims when all are filled", given: restore({ stage: "filled" }), expect: "tell-claims: tellClaim restored-0" },
+  { name: "and not before", given: withMember(restore({ stage: "filled" }), 2, { filling: running.members[2]!.filling }), expect: "wait: await-claims", because: "2 of 3 claims are filled" },
+  { name: "one after another", given: told(1), expect: "tell-claims: tellClaim restored-1" },
+  { name: "to the end, although a Job is gone", given: withMember(told(2), 2, { filling: undefined }), expect: "tell-claims: tellClaim restored-2" },
+  { name: "to the end, although it is being deleted", given: told(2, { deleting: true }), expect: "tell-claims: tellClaim restored-2" },
+  { name: "then makes the cluster", given: restore({ stage: "told" }), expect: "create-cluster: createCluster restored" },
+  { name: "unless it is there and has asked for it", given: restore({ stage: "told", askedBy: "uid-of-restored", with: { cluster: { ...clusterOf(running), status: {} } } }), expect: "wait: await-cluster" },
+  { name: "makes none in its place", given: restore({ stage: "told", askedBy: "uid-of-restored" }), expect: "wait: await-cluster" },
+  { name: "waits for the cluster", given: restore({ stage: "forming" }), expect: "wait: await-cluster", because: "EtcdCluster restored is not Ready yet: nothing is known of it yet" },
+  { name: "waits for its revision", given: restore({ stage: "ready", with: { read: { is: "present", value: 11n } } }), expect: "wait: await-cluster", because: "is at revision 11, and must be at 1000000012 at least" },
+  { name: "waits until it can be read", given: restore({ stage: "ready", with: { read: { is: "unknown", why: "no" } } }), expect: "wait: await-cluster", because: "its revision is not known: no" },
+  { name: "says that it is completed", given: restore({ stage: "ready" }), expect: "wait: restore-completed", because: "EtcdCluster restored is Ready, at revision 1000000012" },
+  { name: "lets go what is completed", given: restore({ stage: "ready", status: COMPLETED }), expect: "release-restore: releaseRestore" },
+  { name: "clears the Jobs of what is completed", given: restore({ stage: "ready", status: COMPLETED, held: false }), expect: "clear-jobs: deleteJob 0" },
+  { name: "leaves alone what is completed", given: clearedJobs(restore({ stage: "ready", status: COMPLETED, held: false })), expect: "settled" },
+  { name: "leaves the logs of what has failed", given: later(restore({ stage: "told", held: false, status: FAILED_NOW }), 5 * MINUTE - 1), expect: "settled" },
+  { name: "though not for ever", given: later(restoreOf(restore({ stage: "told", held: false }), FAILED_NOW, 3), 5 * MINUTE), expect: "clear-jobs: deleteJob 0" },
+  { name: "waits for claims that are going", given: deletedClaims(withMember(foreignClaims(), 0, { claim: foreignClaim("restored-0") })), expect: "warn: await-place", because: "is being deleted; a pod may still use it" },
+  { name: "refuses one that stays beside them", given: withMember(deletedClaims(foreignClaims()), 1, { claim: foreignClaim("restored-1") }), expect: "warn: restore-failed", because: "ClaimExists: claim restored-1 exists already" },
+  { name: "leaves alone what is completed, although its claims are gone", given: restore({ stage: "new", status: COMPLETED }), expect: "settled" },
+  { name: "ends the Jobs of what was given up", given: restore({ status: FAILED }), expect: "stop-jobs: deleteJob 0" },
+  { name: "ends a Job once", given: { ...restore({ status: FAILED }), members: restore({ status: FAILED }).members.map((each) => ({ ...each, filling: { ...each.filling!, job: { ...each.filling!.job, metadata: { ...each.filling!.job.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } } } })) }, expect: "delete-claims: deleteClaim restored-0" },
+  { name: "leaves the Job that has failed, with its log, and deletes the claims", given: restoreOf(failing(), FAILED, 1), expect: "delete-claims: deleteClaim restored-0" },
+  { name: "deletes a claim once", given: deletedClaims(restore({ stage: "claims", status: FAILED })), expect: "release-restore: releaseRestore" },
+  { name: "then it is over", given: restore({ stage: "new", status: FAILED }), expect: "settled" },
+  { name: "never deletes a claim that says whose data it holds", given: restore({ stage: "told", status: FAILED }), expect: "release-restore: releaseRestore" },
+  { name: "never deletes somebody else's", given: withMember(restore({ stage: "new", held: true, status: FAILED }), 0, { claim: foreignClaim("restored-0", "old") }), expect: "release-restore: releaseRestore" },
+  { name: "who deletes it has its Jobs ended", given: restore({ deleting: true }), expect: "stop-jobs: deleteJob 0" },
+  { name: "and its claims deleted", given: restore({ stage: "claims", deleting: true }), expect: "delete-claims: deleteClaim restored-0" },
+  { name: "and then it goes", given: restore({ stage: "new", held: true, deleting: true }), expect: "release-restore: releaseRestore" },
+  { name: "with the claims that are whole left behind", given: restore({ stage: "told", deleting: true }), expect: "release-restore: releaseRestore" },
+  { name: "makes nothing for what is being deleted", given: restore({ stage: "new", deleting: true }), expect: "settled" },
+  { name: "makes no cluster for it either", given: restore({ stage: "told", deleting: true, held: false }), expect: "settled" },
+  { name: "refuses a cluster that is there", given: restore({ stage: "new", with: { cluster: live } }), expect: "warn: restore-failed", because: "ClusterExists: EtcdCluster restored exists already, which is etcd cluster b0b" },
+  { name: "refuses one that is being made", given: restore({ stage: "new", with: { cluster: { ...live, status: {} } } }), expect: "warn: restore-failed", because: "ClusterExists: EtcdCluster restored exists already, which is being made" },
+  { name: "refuses one that has taken its claims by now", given: restore({ stage: "told", with: { cluster: live } }), expect: "warn: restore-failed", because: "ClusterExists" },
+  { name: "takes the one that has asked for it", given: restore({ stage: "new", askedBy: "uid-of-restored", with: { cluster: { ...live, status: {} } } }), expect: "hold-restore: holdRestore" },
+  { name: "unless that has data", given: restore({ stage: "new", askedBy: "uid-of-restored", with: { cluster: live } }), expect: "warn: restore-failed", because: "ClusterExists" },
+  { name: "or another one has asked", given: restore({ stage: "new", askedBy: "another", with: { cluster: { ...live, status: {} } } }), expect: "warn: restore-failed", because: "ClusterExists" },
+  { name: "refuses claims that are there", given: withMember(restore({ stage: "new" }), 1, { claim: foreignClaim("restored-1") }), expect: "warn: restore-failed", because: /^ClaimExists: claim restored-1 exists already, and is never overwritten/ },
+  { name: "refuses claims of an earlier EtcdRestore of its name", given: withMember(restore({ stage: "new" }), 0, { claim: foreignClaim("restored-0", "old") }), expect: "warn: restore-failed", because: "made by the EtcdRestore with uid old" },
+  { name: "refuses claims that its cluster would find", given: restore({ stage: "new", with: { otherClaims: [foreignClaim("restored-4")] } }), expect: "warn: restore-failed", because: "claim restored-4 exists already" },
+  { name: "does not ask for claims once a cluster may have made some", given: restore({ stage: "ready", with: { otherClaims: [foreignClaim("restored-4")] } }), expect: "wait: restore-completed" },
+  { name: "warns of a Job of its name", given: withMember(running, 0, { filling: { job: theirs(job), pods: [] } }), expect: "warn: await-place", because: "exists already: nobody manages it" },
+  { name: "says that a claim was lost in the middle", given: withMember(running, 2, { claim: undefined }), expect: "warn: restore-failed", because: "ClaimLost: claim restored-2 is gone, in the middle of the restore" },
+  { name: "says that a claim was lost before the cluster was there", given: withMember(restore({ stage: "told" }), 2, { claim: undefined }), expect: "warn: restore-failed", because: "ClaimLost: claim restored-2 is gone, before its cluster was there" },
+  { name: "waits for an EtcdBackup", given: restore({ stage: "new", with: { backup: sourceBackup({ phase: "BackingUp" }) } }), expect: "wait: await-source", because: "EtcdBackup nightly is still under way" },
+  { name: "however long it takes", given: later(restore({ stage: "new", with: { backup: sourceBackup({ phase: "BackingUp" }) } }), 100 * MINUTE), expect: "wait: await-source" },
+  { name: "waits for one that is not there", given: restore({ stage: "new", with: { backup: undefined } }), expect: "warn: await-source", because: "there is no EtcdBackup nightly in this namespace" },
+  { name: "though not for ever", given: later(restore({ stage: "new", status: STARTED, with: { backup: undefined } }), 10 * MINUTE), expect: "warn: restore-failed", because: /^BackupNotFound: .*; it was waited for 10 minutes$/ },
+  { name: "refuses one that has failed", given: restore({ stage: "new", with: { backup: sourceBackup({ phase: "Failed" }) } }), expect: "warn: restore-failed", because: "BackupFailed: EtcdBackup nightly has failed: its status does not say why" },
+  { name: "refuses a snapshot of a later minor release", given: restore({ stage: "new", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "3.7.1" } }) } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 3.7.1" },
+  { name: "takes one of an earlier minor release", given: restore({ stage: "claims", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "3.5.1" } }) } }), expect: "fill-claim: createJob 0" },
+  { name: "waits for a claim to consent", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: destinationClaim({}) } }), expect: "warn: await-source", because: `kubectl label persistentvolumeclaim backups ${BACKUP_DESTINATION_LABEL}=true` },
+  { name: "waits for a claim that is not there", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "warn: await-source", because: "the object is on claim backups, which is not in this namespace" },
+  { name: "asks no more when its Jobs are made", given: restore({ spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "wait: await-claims" },
+  { name: "refuses what is no URL", given: restore({ stage: "new", spec: { source: { object: { url: { url: "ftp://x" } } } } }), expect: "warn: restore-failed", because: "SpecRefused: spec.source.object.url.url: the object URL has the scheme" },
+  { name: "waits for the operator's image", given: restore({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-image", because: "--agent-image" },
+]; // biome-ignore format: a table
+
+/** The same with this status; all but one Job have ended well. */
+function restoreOf(
+  snapshot: RestoreSnapshot,
+  status: RestoreSnapshot["restore"]["status"] & object,
+  but: number,
+): RestoreSnapshot {
+  const members = snapshot.members.map((each) =>
+    each.ordinal === but ? each : { ...each, filling: succeeded(each.filling!.job) },
+  );
+  return { ...snapshot, members, restore: { ...snapshot.restore, status } };
+}
+
+/** Every member's claim is somebody else's. */
+function foreignClaims(): RestoreSnapshot {
+  const snapshot = restore({ stage: "new" });
+  return { ...snapshot, members: snapshot.members.map((each) => ({ ...each, claim: foreignClaim(each.name) })) };
+}
+
+function clearedJobs(snapshot: RestoreSnapshot): RestoreSnapshot {
+  return { ...snapshot, members: snapshot.members.map((each) => ({ ...each, filling: undefined })) };
+}
+
+function deletedClaims(snapshot: RestoreSnapshot): RestoreSnapshot {
+  const members = snapshot.members.map((each) => ({
+    ...each,
+    claim: { ...each.claim!, metadata: { ...each.claim!.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } },
+  }));
+  return { ...snapshot, members };
+}
+
+for (const { name, given, expect: wanted, because } of cases) {
+  test(`restore plan: ${name}`, () => {
+    const plan = planRestore(given);
+    expect(planText(plan, stepText)).toBe(wanted);
+    if (because !== undefined && plan.next !== "settled")
+      expect(plan.because).toEqual(
+        typeof because === "string" ? expect.stringContaining(because) : expect.stringMatching(because),
+      );
+  });
+}
+
+test("restore plan: every rule decides a case", () => {
+  const spoken = new Set(
+    cases.flatMap(({ given }) => {
+      const plan = planRestore(given);
+      if (plan.next !== "settled") return [plan.rule];
+      return [RESTORE_RULES.find((rule) => rule.decide(given)?.next === "settled")?.name];
+    }),
+  );
+  expect(RESTORE_RULES.map(({ name }) => name).filter((name) => !spoken.has(name))).toEqual([]);
+});

@@ -1,0 +1,22 @@
+import { restoreJob } from "#restore/desired/job.ts";
+import { objectOf } from "#restore/object.ts";
+import { isComplete, isOurs } from "#restore/snapshot.ts";
+import type { RestoreRule } from "#restore/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/** A Job fills each claim where its member can run, and tries again when its pod is lost. All of them work side by side. */
+export const fillClaim: RestoreRule = {
+  name: "fill-claim",
+  decide(snapshot) {
+    const { agentImage } = snapshot;
+    const object = objectOf(snapshot);
+    if (isComplete(snapshot) || agentImage === undefined || typeof object === "string") return undefined;
+    const next = snapshot.members.find(
+      ({ claim, filling }) => filling === undefined && claim !== undefined && isOurs(snapshot, claim),
+    );
+    if (next === undefined) return undefined;
+    const job = restoreJob(snapshot, next, object, agentImage);
+    const because = `claim ${next.name} is filled with the snapshot ${object.target.url}`;
+    return step("fill-claim", because, { do: "createJob", job, member: next.name });
+  },
+};

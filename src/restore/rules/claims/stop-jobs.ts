@@ -1,0 +1,20 @@
+import { stateOf } from "#backup/job-state.ts";
+import { fillingOf } from "#restore/pods.ts";
+import { isGivenUp } from "#restore/snapshot.ts";
+import type { RestoreRule } from "#restore/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/** A restore that was given up has its Jobs ended before its claims go. One that has failed by itself stays for a while, with its log. */
+export const stopJobs: RestoreRule = {
+  name: "stop-jobs",
+  decide(snapshot) {
+    if (!isGivenUp(snapshot)) return undefined;
+    const job = snapshot.members
+      .map((member) => fillingOf(snapshot, member)?.job)
+      .find(
+        (each) => each !== undefined && stateOf(each) === "active" && each.metadata.deletionTimestamp === undefined,
+      );
+    if (job === undefined) return undefined;
+    return step("stop-jobs", `the restore was given up; Job ${job.metadata.name} is ended`, { do: "deleteJob", job });
+  },
+};

@@ -1,0 +1,23 @@
+import { identityAnnotations } from "#restore/identity.ts";
+import { isFilled } from "#restore/pods.ts";
+import { hasEnded, isComplete, isGivenUp, isOurs, isTold } from "#restore/snapshot.ts";
+import type { RestoreRule } from "#restore/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/**
+ * When all claims are filled, each says which member of which cluster it is of: that is the last that is written to them. A cluster of the
+ * name takes them only when all do, so this goes on to the end, also when the EtcdRestore is being deleted in its middle.
+ */
+export const tellClaims: RestoreRule = {
+  name: "tell-claims",
+  holds: true,
+  decide(snapshot) {
+    if (hasEnded(snapshot) || isGivenUp(snapshot)) return undefined;
+    if (!isComplete(snapshot) && !snapshot.members.every((member) => isFilled(snapshot, member))) return undefined;
+    const next = snapshot.members.find(({ claim }) => claim !== undefined && isOurs(snapshot, claim) && !isTold(claim));
+    if (next?.claim === undefined) return undefined;
+    const because = `all claims are filled; ${next.name} says whose data it holds`;
+    const annotations = identityAnnotations(snapshot.restore, next.name);
+    return step("tell-claims", because, { do: "tellClaim", claim: next.claim, annotations });
+  },
+};

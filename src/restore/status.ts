@@ -1,0 +1,143 @@
+import type { RestoreConditionType, RestoreReason } from "#api/conditions.ts";
+import { restoreJobName } from "#api/names.ts";
+import type { EtcdRestore, EtcdRestoreStatus, RestoredSnapshot } from "#api/v1beta1/restore.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { restoredIdentity } from "#restore/identity.ts";
+import { objectOf, sourceText } from "#restore/object.ts";
+import { broughtBy, fillingOf } from "#restore/pods.ts";
+import { hasEnded, isDeleting, type RestoreSnapshot } from "#restore/snapshot.ts";
+import type { RestoreStep } from "#restore/step.ts";
+import { afterRefusal, revisionOf, type Verdict, verdictOf } from "#restore/verdict.ts";
+import { withCondition } from "#runtime/conditions.ts";
+import type { Plan } from "#runtime/decide.ts";
+
+/** What was seen and is meant, for people and for other software. Completed and Failed are for ever. Pure. */
+export function restoreStatus(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): EtcdRestoreStatus {
+  const { restore } = snapshot;
+  const before = restore.status ?? {};
+  if (hasEnded(snapshot)) return before;
+  const verdict = toldVerdict(snapshot, plan);
+  const now = rfc3339(snapshot.takenAtMs);
+  const { clusterName } = restore.spec.clusterTemplate;
+  return {
+    ...before,
+    observedGeneration: generationOf(snapshot),
+    phase: verdict.phase,
+    source: sourceText(snapshot),
+    clusterName,
+    clusterID: restoredIdentity(restore).clusterID,
+    ...placeOf(snapshot),
+    ...whatOf(snapshot),
+    ...startOf(before, verdict, now),
+    ...(verdict.phase === "Pending" ? {} : { completionTime: now }),
+    conditions: conditionsOf(snapshot, verdict),
+  };
+}
+
+/**
+ * The status as it is, and that no look at the restore comes to its end: how it is, nobody knows then. Of one that has ended everything is
+ * known.
+ */
+export function failingStatus(
+  { metadata, status = {} }: EtcdRestore,
+  because: string,
+  nowMs: number,
+): EtcdRestoreStatus {
+  if (status.phase === "Completed" || status.phase === "Failed") return status;
+  const reason: RestoreReason = "InternalError";
+  const condition = { type: "Complete", status: "Unknown" as const, reason, message: because };
+  const observedGeneration = metadata.generation ?? 0;
+  const conditions = withCondition(status.conditions ?? [], { ...condition, observedGeneration }, rfc3339(nowMs));
+  return { ...status, conditions };
+}
+
+/** An EtcdBackup that is under way takes its time: what counts begins when it has ended. */
+function startOf({ startTime }: EtcdRestoreStatus, { reason }: Verdict, now: string): EtcdRestoreStatus {
+  if (startTime !== undefined) return { startTime };
+  return reason === "BackupNotCompleted" ? {} : { startTime: now };
+}
+
+function placeOf(snapshot: RestoreSnapshot): EtcdRestoreStatus {
+  const object = objectOf(snapshot);
+  const { restore, members } = snapshot;
+  const made = members.filter((member) => fillingOf(snapshot, member) !== undefined);
+  return {
+    ...(typeof object === "string" ? {} : { objectURL: object.target.url }),
+    ...(made.length === 0
+      ? {}
+      : { jobNames: made.map(({ ordinal }) => restoreJobName(restore.metadata.uid, ordinal)) }),
+  };
+}
+
+/** What the agents have told of it, while somebody remembers. */
+function whatOf(snapshot: RestoreSnapshot): EtcdRestoreStatus {
+  const [brought] = snapshot.members.flatMap((member) => {
+    const filling = fillingOf(snapshot, member);
+    return filling === undefined ? [] : (broughtBy(filling) ?? []);
+  });
+  const revision = revisionOf(snapshot);
+  return {
+    ...(brought === undefined ? {} : { snapshot: readOf(brought) }),
+    ...(revision === undefined ? {} : { revision }),
+  };
+}
+
+function readOf(brought: NonNullable<ReturnType<typeof broughtBy>>): RestoredSnapshot {
+  const { key, bytes, sha256, revision, etcdVersion, clusterID, hasManifest } = brought;
+  return {
+    ...{ key, bytes, sha256, revision, hasManifest },
+    ...(etcdVersion === undefined ? {} : { etcdVersion }),
+    ...(clusterID === undefined ? {} : { clusterID }),
+  };
+}
+
+/** Rules whose wait has a reason of its own, and does not end; the rest is told by the verdict. */
+const REASON_OF_RULE: Readonly<Record<string, RestoreReason>> = { "await-image": "Waiting" };
+
+interface Word {
+  readonly reason: RestoreReason;
+  readonly message: string;
+}
+
+/** The verdict, with what keeps the plan from being carried out. A refusal of a step is waited out like all that others have to mend. */
+function toldVerdict(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): Verdict {
+  const verdict = verdictOf(snapshot);
+  if (isDeleting(snapshot)) return { phase: "Pending", reason: "Deleting", message: deletionText(plan) };
+  if (verdict.phase !== "Pending") return verdict;
+  const lack = plan.aside?.find(({ is }) => is !== "putOff");
+  if (lack !== undefined) {
+    const reason: RestoreReason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
+    return afterRefusal(snapshot, { reason, message: `${lack.rule}: ${lack.because}` });
+  }
+  const reason = plan.next === "wait" ? REASON_OF_RULE[plan.rule] : undefined;
+  return plan.next === "wait" && reason !== undefined ? { ...verdict, reason, message: plan.because } : verdict;
+}
+
+function deletionText(plan: Plan<RestoreStep>): string {
+  return plan.next === "settled" ? "it is about to be deleted" : plan.because;
+}
+
+function conditionsOf(snapshot: RestoreSnapshot, verdict: Verdict) {
+  const { phase } = verdict;
+  const before = snapshot.restore.status?.conditions ?? [];
+  const said = condition(snapshot, before, "Complete", phase === "Completed", verdict);
+  return condition(snapshot, said, "Failed", phase === "Failed", verdict);
+}
+
+type Conditions = NonNullable<EtcdRestoreStatus["conditions"]>;
+
+function condition(
+  snapshot: RestoreSnapshot,
+  others: Conditions,
+  type: RestoreConditionType,
+  isTrue: boolean,
+  { reason, message }: Word,
+): Conditions {
+  const status = isTrue ? "True" : "False";
+  const next = { type, status, reason, message, observedGeneration: generationOf(snapshot) } as const;
+  return withCondition(others, next, rfc3339(snapshot.takenAtMs));
+}
+
+function generationOf({ restore }: RestoreSnapshot): number {
+  return restore.metadata.generation ?? 0;
+}

@@ -1,0 +1,158 @@
+import { RESTORE_REASONS, type RestoreReason } from "#api/conditions.ts";
+import { failedBecause, lastEnded, stateOf } from "#backup/job-state.ts";
+import { objectOf } from "#restore/object.ts";
+import { lackOfCluster, lackOfPlace } from "#restore/place.ts";
+import { endText, failureOf, fillingOf, finishedBy, idleSince, isFilled, isReportDue } from "#restore/pods.ts";
+import { isComplete, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
+import { type Lack, lackOfSource } from "#restore/source.ts";
+import { troubleOf } from "#restore/trouble.ts";
+
+/** What is to be said of the restore by now. */
+export interface Verdict extends Lack {
+  readonly phase: "Pending" | "Completed" | "Failed";
+}
+
+/**
+ * How long is waited for what others have to do (an EtcdBackup, a node, a volume, an image, a Secret, room in a quota), in milliseconds. Ten
+ * minutes is a guess: a node that is ordered from a cloud takes a few. Too small: a restore fails that would have gone well. Too large: who
+ * waits for it hears late that somebody has to do something.
+ */
+export const PATIENCE_MS = 10 * 60_000;
+
+/** How the restore is doing, from what is to be seen: what its status says already is not asked. */
+export function verdictOf(snapshot: RestoreSnapshot): Verdict {
+  if (isComplete(snapshot)) return ofCluster(snapshot);
+  const refusal = lackOfPlace(snapshot);
+  if (refusal !== undefined) return refusal.isFinal ? failed(refusal) : awaited(snapshot, refusal, startMs(snapshot));
+  for (const member of snapshot.members) {
+    const failure = failureIn(snapshot, member);
+    if (failure !== undefined) return failed(failure);
+  }
+  if (!isStarted(snapshot)) {
+    const lack = lackBefore(snapshot);
+    if (lack?.isFinal) return failed(lack);
+    if (lack !== undefined)
+      return lack.reason === "BackupNotCompleted" ? pending(lack) : awaited(snapshot, lack, startMs(snapshot));
+  }
+  return ofMembers(snapshot);
+}
+
+/** What is said when a step of ours is refused: others may mend that, though not for ever. */
+export function afterRefusal(snapshot: RestoreSnapshot, lack: Lack): Verdict {
+  // With claims that are filled anybody can make the cluster, with another spec, too.
+  return isComplete(snapshot) ? pending(lack) : awaited(snapshot, lack, startMs(snapshot));
+}
+
+/** Whether a pod may have the source mounted by now. */
+export function isStarted(snapshot: RestoreSnapshot): boolean {
+  return snapshot.members.some((member) => fillingOf(snapshot, member) !== undefined);
+}
+
+/** What is missing before anything can be read. */
+export function lackBefore(snapshot: RestoreSnapshot): Lack | undefined {
+  const lack = lackOfSource(snapshot);
+  if (lack !== undefined) return lack;
+  const object = objectOf(snapshot);
+  return typeof object === "string" ? { reason: "SpecRefused", message: object, isFinal: true } : undefined;
+}
+
+/** Why the claim of this member will never be filled; `undefined` while it may be. */
+function failureIn(snapshot: RestoreSnapshot, member: RestoredMember): Lack | undefined {
+  const filling = fillingOf(snapshot, member);
+  if (filling === undefined) return undefined;
+  if (member.claim === undefined)
+    return { reason: "ClaimLost", message: `claim ${member.name} is gone, in the middle of the restore` };
+  if (stateOf(filling.job) !== "failed" || isReportDue(snapshot, filling)) return undefined;
+  const failure = failureOf(filling);
+  if (failure !== undefined) return { reason: reasonOf(failure.reason), message: withSecret(snapshot, failure) };
+  const last = lastEnded(filling.pods);
+  const { reason, message } = failedBecause(filling.job);
+  const how = last === undefined ? `${message} (${reason})` : endText(last);
+  return { reason: "AgentFailed", message: `Job ${filling.job.metadata.name} left no report: ${how}` };
+}
+
+/** What a pod says may be anything; reasons that are none of a restore's are the agent's defects. */
+function reasonOf(said: string): RestoreReason {
+  return Object.hasOwn(RESTORE_REASONS, said) ? (said as RestoreReason) : "Internal";
+}
+
+/** Whom the agent knows as files only. */
+function withSecret(snapshot: RestoreSnapshot, { reason, message }: { reason: string; message: string }): string {
+  if (!["BadKey", "WrongCredentials", "AccessDenied", "StoreTLS"].includes(reason)) return message;
+  const object = objectOf(snapshot);
+  if (typeof object === "string") return message;
+  const name = reason === "BadKey" ? object.keySecret?.name : object.target.credentials?.secretName;
+  return name === undefined ? message : `${message} (Secret ${name})`;
+}
+
+function ofMembers(snapshot: RestoreSnapshot): Verdict {
+  const active = snapshot.members.flatMap((member) => {
+    const filling = fillingOf(snapshot, member);
+    return filling === undefined || stateOf(filling.job) !== "active" ? [] : [filling];
+  });
+  for (const filling of active) {
+    const trouble = troubleOf(snapshot, filling);
+    if (trouble !== undefined) return awaited(snapshot, trouble, idleSince(filling) ?? Number.NaN);
+  }
+  const filled = snapshot.members.filter((member) => isFilled(snapshot, member)).length;
+  return pending({ reason: "Restoring", message: `${filled} of ${snapshot.members.length} claims are filled` });
+}
+
+/** The claims are filled, and all else is the cluster's. */
+function ofCluster(snapshot: RestoreSnapshot): Verdict {
+  const { cluster, read, members } = snapshot;
+  const { clusterName } = snapshot.restore.spec.clusterTemplate;
+  const starting = (message: string) => pending({ reason: "StartingCluster", message });
+  const lost = members.find(({ claim }) => claim === undefined);
+  if (cluster === undefined && lost !== undefined)
+    return failed({ reason: "ClaimLost", message: `claim ${lost.name} is gone, before its cluster was there` });
+  if (cluster === undefined) return starting(`all claims are filled; EtcdCluster ${clusterName} is about to be made`);
+  const foreign = lackOfCluster(snapshot);
+  if (foreign !== undefined) return failed(foreign);
+  const ready = cluster.status?.conditions?.find(({ type }) => type === "Ready");
+  if (ready?.status !== "True")
+    return starting(`EtcdCluster ${clusterName} is not Ready yet: ${ready?.message ?? "nothing is known of it yet"}`);
+  if (read === undefined || read.is !== "present")
+    return starting(
+      `EtcdCluster ${clusterName} is Ready; its revision is not known: ${read?.is === "unknown" ? read.why : "nobody was asked"}`,
+    );
+  const expected = revisionOf(snapshot);
+  if (expected !== undefined && read.value < BigInt(expected))
+    return starting(`EtcdCluster ${clusterName} is at revision ${read.value}, and must be at ${expected} at least`);
+  return {
+    phase: "Completed",
+    reason: "Completed",
+    message: `EtcdCluster ${clusterName} is Ready, at revision ${read.value}`,
+  };
+}
+
+/** With which the members start, in decimal; `undefined` while none has told. */
+export function revisionOf(snapshot: RestoreSnapshot): string | undefined {
+  const told = snapshot.members.flatMap((member) => {
+    const filling = fillingOf(snapshot, member);
+    return filling === undefined ? [] : (finishedBy(filling)?.revision ?? []);
+  });
+  const revisions = told.filter((each) => /^[0-9]{1,19}$/.test(each));
+  return snapshot.restore.status?.revision ?? revisions[0];
+}
+
+function failed({ reason, message }: Lack, more = ""): Verdict {
+  return { phase: "Failed", reason, message: message + more };
+}
+
+function pending({ reason, message }: Lack): Verdict {
+  return { phase: "Pending", reason, message };
+}
+
+/** Since when it is waited for: the first look that was told. An operator that was away for an hour has waited for nothing. */
+function startMs({ restore, takenAtMs }: RestoreSnapshot): number {
+  const { startTime } = restore.status ?? {};
+  return startTime === undefined ? takenAtMs : Date.parse(startTime);
+}
+
+/** @param sinceMs what is no time runs out never: a clock that is wrong fails nobody */
+function awaited({ takenAtMs }: RestoreSnapshot, lack: Lack, sinceMs: number): Verdict {
+  return takenAtMs - sinceMs >= PATIENCE_MS
+    ? failed(lack, `; it was waited for ${PATIENCE_MS / 60_000} minutes`)
+    : pending(lack);
+}

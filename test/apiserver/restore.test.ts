@@ -1,0 +1,288 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { parse } from "yaml";
+import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
+import { OPERATOR, RESTORED_FROM } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { goodObject, ON_VOLUME, restore } from "#kit/etcd-restore.ts";
+import { NAMESPACES } from "#kit/kinds.ts";
+import { install } from "#kit/webhooks-apiserver.ts";
+import type { KubeClient } from "#kube/client.ts";
+import {
+  type Draft,
+  JOBS,
+  type Job,
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  type Resource,
+} from "#kube/kinds.ts";
+import { restoredCluster } from "#restore/desired/cluster.ts";
+import { restoreJob } from "#restore/desired/job.ts";
+import { restoredClaim } from "#restore/desired/member.ts";
+import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+
+// What people write of a restore is taken, completed or refused by the API server before the operator is asked; and what the operator's
+// account may do for one is asked of it, too, with the manifests that are shipped.
+
+const OPTIONS = { signal: new AbortController().signal };
+const namespace = "foo";
+const IMAGE = "operator:test";
+const ALPHA: Resource<EtcdRestore> = { ...ETCD_RESTORES, version: "v1alpha1" };
+
+let server: ApiServer;
+let admin: KubeClient;
+let operator: KubeClient;
+
+beforeAll(async () => {
+  server = await startApiServer(["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"]);
+  admin = server.client;
+  operator = await server.clientFor("operator");
+  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
+  // Nobody answers for the operator here.
+  const manifests = operatorManifests(IMAGE).filter(({ kind }) => kind !== "ValidatingWebhookConfiguration");
+  for (const manifest of [...crdManifests(), ...manifests]) await install(admin, manifest);
+  await vi.waitFor(() => operator.list(ETCD_RESTORES, { namespace }, OPTIONS), { timeout: 30_000 });
+  await vi.waitFor(() => expect(job({ metadata: { ownerReferences: null } })).rejects.toThrow(OPERATOR), {
+    timeout: 30_000,
+  });
+});
+afterAll(async () => await server?.stop());
+
+let count = 0;
+
+async function made(spec: unknown, of = ETCD_RESTORES, name = `r-${count++}`): Promise<EtcdRestore> {
+  const apiVersion = `${of.group}/${of.version}`;
+  const draft = { apiVersion, kind: of.kind, metadata: { namespace, name }, spec } as unknown as Draft<EtcdRestore>;
+  return await admin.create(of, draft, OPTIONS);
+}
+
+const SOURCE = { backupName: "nightly" };
+const TEMPLATE = { clusterName: "restored", spec: { replicas: 3 } };
+
+function from(source: object): object {
+  return { source, clusterTemplate: TEMPLATE };
+}
+
+function object(of: object): object {
+  return from({ object: of });
+}
+
+function into(template: object, more: object = {}): object {
+  return { source: SOURCE, clusterTemplate: { ...TEMPLATE, ...template }, ...more };
+}
+
+test("a restore that says nothing but whence and whither gets every default, those of a cluster, too", async () => {
+  const { spec } = await made({ source: SOURCE, clusterTemplate: TEMPLATE });
+  expect(spec).toMatchObject({
+    source: SOURCE,
+    clusterTemplate: { clusterName: "restored", spec: { replicas: 3, version: "3.6.16", storage: { size: "8Gi" } } },
+    resources: DEFAULT_BACKUP_RESOURCES,
+  });
+});
+
+describe("is taken:", () => {
+  test.each([
+    ["S3", object({ s3: { bucket: "backups", key: "a b/c+d.db", endpoint: "http://10.0.0.1:9000", region: "eu-1", pathStyle: true } })],
+    ["Google's store", object({ gcs: { bucket: "backups", key: "k", credentials: { secretName: "gcs" } } })],
+    ["Azure's store", object({ azure: { account: "mine", container: "con", key: "k" } })],
+    ["a volume, encrypted", object({ volume: { claimName: "c", key: "a/b.db" }, encryption: { keySecret: { name: "key" } } })],
+    ["a URL", object({ url: { url: "s3://b/k.db?region=eu-1", credentials: { secretName: "s3" } } })],
+    ["an account of its own", into({}, { serviceAccountName: "cloud" })],
+    ["an account, and when an image is pulled", into({ spec: { replicas: 1, image: { pullPolicy: "Always" } } }, { serviceAccountName: "cloud" })],
+  ])("%s", async (_, spec) => expect((await made(spec)).metadata.uid).toBeTruthy()); // biome-ignore format: a table
+});
+
+describe("is refused, by field, value and what it may be:", () => {
+  test.each<[string, unknown, string]>([
+    ["no source", { clusterTemplate: TEMPLATE }, "spec.source: Required value"],
+    ["an empty source", from({}), "it must have exactly one of backupName and object"],
+    ["two sources", from({ ...SOURCE, object: { url: { url: "gs://b/k" } } }), "it must have exactly one of backupName and object"],
+    ["an object that is nowhere", object({}), "object must have exactly one of s3, gcs, azure, volume and url"],
+    ["an object at two places", object({ url: { url: "gs://b/k" }, gcs: { bucket: "bb", key: "k" } }), "object must have exactly one of s3, gcs, azure, volume and url"],
+    ["no key", object({ gcs: { bucket: "bb" } }), "spec.source.object.gcs.key: Required value"],
+    ["a way out of the volume", object({ volume: { claimName: "c", key: "a/../b" } }), "key is a/../b; it must be names with / between them"],
+    ["a key that begins with /", object({ s3: { bucket: "bb", key: "/a" } }), "key is /a; it must be names"],
+    ["a key that is a dot", object({ s3: { bucket: "bb", key: "." } }), "key is .; it must be names"],
+    ["an odd bucket", object({ s3: { bucket: "a/b", key: "k" } }), "bucket is a/b; it must be 2 to 222 letters"],
+    ["no name of a cluster", { source: SOURCE, clusterTemplate: { spec: { replicas: 1 } } }, "spec.clusterTemplate.clusterName: Required value"],
+    ["an odd name of a cluster", into({ clusterName: "1st" }), "clusterName is 1st; it must be a-z, 0-9 and -, begin with a letter"],
+    ["a name that ends with a dash", into({ clusterName: "a-" }), "clusterName is a-; it must be"],
+    ["a long name of a cluster", into({ clusterName: "a".repeat(53) }), "may not be more than 52"],
+    ["what a cluster does not take", into({ spec: { replicas: 8 } }), "spec.clusterTemplate.spec.replicas"],
+    ["a release that nobody has", into({ spec: { replicas: 1, version: "2.0.0" } }), "version is 2.0.0; it must be an etcd release"],
+    ["an account with an image of one's own", into({ spec: { replicas: 1, image: { repository: "example.test/etcd" } } }, { serviceAccountName: "a" }), "serviceAccountName is given, and an image in clusterTemplate.spec"],
+    ["an account with an image by its digest", into({ spec: { replicas: 1, image: { digest: `sha256:${"0".repeat(64)}` } } }, { serviceAccountName: "a" }), "give only one of them"],
+  ])("%s", async (_, spec, says) => expect(await made(spec).then(() => "it was taken", String)).toContain(says)); // biome-ignore format: a table
+
+  test("a name that would not fit into a label", async () => {
+    await expect(made(from(SOURCE), ETCD_RESTORES, "a".repeat(64))).rejects.toThrow("metadata.name is too long");
+    expect((await made(from(SOURCE), ETCD_RESTORES, "a".repeat(63))).metadata.uid).toBeTruthy();
+  });
+
+  test("no URL in v1alpha1", async () => {
+    await expect(made({ source: {}, clusterTemplate: TEMPLATE }, ALPHA)).rejects.toThrow(
+      "spec.source.objectURL: Required value",
+    );
+  });
+});
+
+test("the example is taken", async () => {
+  const { spec } = parse(readFileSync("examples/restore.yaml", "utf8")) as { spec: object };
+  expect((await made(spec)).spec).toMatchObject(spec);
+});
+
+test("afterwards nothing of the spec is changed, and the rest is", async () => {
+  const { metadata } = await made(from(SOURCE));
+  const edit = (change: object) => admin.patch(ETCD_RESTORES, metadata, change, { ...OPTIONS, type: "merge" });
+  for (const spec of [
+    { source: { backupName: "other" } },
+    { clusterTemplate: { spec: { podTemplate: { spec: { a: 1 } } } } },
+  ])
+    await expect(edit({ spec })).rejects.toThrow("spec cannot be changed after creation; make another EtcdRestore");
+  expect((await edit({ metadata: { annotations: { a: "1" } } })).metadata.annotations).toEqual({ a: "1" });
+});
+
+describe("an EtcdCluster that begins with a backup", () => {
+  async function begun(spec: object, name = `c-${count++}`): Promise<EtcdCluster> {
+    const draft = {
+      apiVersion: "etcd.improbable.io/v1beta1",
+      kind: "EtcdCluster",
+      metadata: { namespace, name },
+      spec,
+    };
+    return await admin.create(ETCD_CLUSTERS, draft as unknown as Draft<EtcdCluster>, OPTIONS);
+  }
+  const bootstrap = { fromBackup: SOURCE };
+  const edit = (of: EtcdCluster, change: object) =>
+    admin.patch(ETCD_CLUSTERS, of.metadata, change, { ...OPTIONS, type: "merge" });
+
+  test("says so when it is made; afterwards that can only be taken away", async () => {
+    const cluster = await begun({ replicas: 3, bootstrap });
+    await expect(edit(cluster, { spec: { bootstrap: { fromBackup: { backupName: "other" } } } })).rejects.toThrow(
+      "bootstrap cannot be changed after creation; it can be taken away",
+    );
+    expect((await edit(cluster, { spec: { replicas: 5 } })).spec.bootstrap).toEqual(bootstrap);
+    expect((await edit(cluster, { spec: { bootstrap: null } })).spec).not.toHaveProperty("bootstrap");
+    await expect(edit(cluster, { spec: { bootstrap } })).rejects.toThrow(
+      "bootstrap cannot be given to a cluster that exists",
+    );
+  });
+
+  test("has one source, and no account together with an image of one's own", async () => {
+    await expect(begun({ replicas: 3, bootstrap: { fromBackup: {} } })).rejects.toThrow(
+      "exactly one of backupName and object",
+    );
+    const fromBackup = { ...SOURCE, serviceAccountName: "cloud" };
+    await expect(
+      begun({ replicas: 3, bootstrap: { fromBackup }, image: { repository: "example.test/etcd" } }),
+    ).rejects.toThrow("bootstrap.fromBackup.serviceAccountName is given, and an image");
+    expect((await begun({ replicas: 3, bootstrap: { fromBackup } })).metadata.uid).toBeTruthy();
+  });
+});
+
+function draft(spec: object = {}): Draft<Job> {
+  const snapshot = { ...restore({ stage: "claims", spec }), imageRepository: "gcr.io/etcd-development/etcd" };
+  return restoreJob(snapshot, snapshot.members[0]!, goodObject(snapshot), IMAGE);
+}
+
+/** A merge patch, as far as tests need one; a list is changed by `{ 0: … }`. */
+function merged(to: unknown, change: unknown): unknown {
+  if (typeof change !== "object" || change === null || Array.isArray(change)) return change;
+  if (Array.isArray(to)) return to.map((each, n) => (n in change ? merged(each, (change as unknown[])[n]) : each));
+  const result: Record<string, unknown> = { ...(to as object) };
+  for (const [key, value] of Object.entries(change)) {
+    if (value === null) delete result[key];
+    else result[key] = merged(result[key] ?? {}, value);
+  }
+  return result;
+}
+
+async function job(change: object = {}, of = draft()): Promise<Job> {
+  const whole = merged({ ...of, metadata: { ...of.metadata, name: `restore-${count++}` } }, change) as Draft<Job>;
+  return await operator.create(JOBS, whole, OPTIONS);
+}
+
+function pod(spec: object): object {
+  return { spec: { template: { spec } } };
+}
+
+/** The same without a policy that speaks of its containers by their names. */
+function bare(spec: object): object {
+  return { spec: { podFailurePolicy: null, template: { spec } } };
+}
+
+describe("the operator makes", () => {
+  const image = { repository: "example.test/etcd" };
+  test.each([
+    ["the Job of a restore", draft()],
+    ["of one from a volume, encrypted", draft(ON_VOLUME)],
+    ["with an image of somebody else", draft(into({ spec: { replicas: 3, image } }))],
+    ["with an account", draft({ serviceAccountName: "cloud" })],
+  ])("%s, and deletes it", async (_, of) => {
+    const { metadata } = await job({}, of);
+    await operator.delete(JOBS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
+  });
+
+  test("the claims, says whose data they hold, and deletes them", async () => {
+    const claim = restoredClaim(restore({ stage: "new" }), "restored-0");
+    const { metadata } = await operator.create(PERSISTENT_VOLUME_CLAIMS, claim, OPTIONS);
+    const patch = { metadata: { annotations: { "etcd.improbable.io/cluster-id": "abc" } } };
+    const told = await operator.patch(PERSISTENT_VOLUME_CLAIMS, metadata, patch, { ...OPTIONS, type: "merge" });
+    const { uid, resourceVersion } = (told as PersistentVolumeClaim).metadata;
+    await operator.delete(PERSISTENT_VOLUME_CLAIMS, metadata, { ...OPTIONS, preconditions: { uid, resourceVersion } });
+  });
+
+  test("the EtcdCluster of a restore, and no other one", async () => {
+    const cluster = restoredCluster(restore());
+    expect((await operator.create(ETCD_CLUSTERS, cluster, OPTIONS)).metadata.annotations).toHaveProperty([
+      RESTORED_FROM,
+    ]);
+    const { annotations: _, ...metadata } = cluster.metadata;
+    const another = { ...cluster, metadata: { ...metadata, name: "another" } };
+    await expect(operator.create(ETCD_CLUSTERS, another, OPTIONS)).rejects.toThrow(
+      "makes EtcdClusters only of restores",
+    );
+  });
+
+  test("an EtcdRestore for an EtcdCluster, and for nobody else", async () => {
+    const { apiVersion, kind, spec } = restore().restore;
+    const labels = { "app.kubernetes.io/managed-by": OPERATOR };
+    const owner = { apiVersion, kind: "EtcdCluster", name: "c", uid: "u", controller: true };
+    const own: Draft<EtcdRestore> = {
+      apiVersion,
+      kind,
+      metadata: { namespace, name: "own", labels, ownerReferences: [owner] },
+      spec,
+    };
+    expect((await operator.create(ETCD_RESTORES, own, OPTIONS)).metadata.uid).toBeTruthy();
+    const nobodys = { ...own, metadata: { namespace, name: "nobodys", labels } };
+    await expect(operator.create(ETCD_RESTORES, nobodys, OPTIONS)).rejects.toThrow(
+      "makes EtcdRestores only for EtcdClusters",
+    );
+  });
+});
+
+describe("the operator makes no Job", () => {
+  const TOOL = "run etcdutl only to restore a snapshot, without Secrets";
+  const AGENT = "run the agent of operator:test, and nothing else";
+  test.each<[string, object, string]>([
+    ["whose etcdutl does something else", pod({ initContainers: { 1: { command: ["etcdutl", "snapshot", "status", "x"] } } }), TOOL],
+    ["whose etcdutl is something else", pod({ initContainers: { 1: { command: ["/bin/sh", "snapshot", "restore", "x"] } } }), TOOL],
+    ["whose etcdutl has a Secret mounted", pod({ initContainers: { 1: { volumeMounts: [{ name: "credentials", mountPath: "/x" }] } } }), TOOL],
+    ["whose etcdutl has a task", pod({ initContainers: { 1: { env: [{ name: "AGENT_TASK", value: "{}" }] } } }), TOOL],
+    ["whose etcdutl has arguments", pod({ initContainers: { 1: { args: ["x"] } } }), AGENT],
+    ["of somebody else's image under an account", pod({ serviceAccountName: "cloud", initContainers: { 1: { image: "example.test/etcd:v3.6.16" } } }), "under an account of their own only that of gcr.io/etcd-development/etcd"],
+    ["that brings the snapshot with another image", pod({ initContainers: { 0: { image: "example.test/agent" } } }), AGENT],
+    ["that ends with another image", pod({ containers: { 0: { image: "example.test/agent" } } }), AGENT],
+    ["that ends with etcdutl", bare({ initContainers: null, containers: { 0: { name: "etcdutl" } } }), TOOL],
+    ["with a container that goes on", pod({ initContainers: { 1: { restartPolicy: "Always" } } }), AGENT],
+    ["with other containers first", bare({ initContainers: { 0: { name: "other" } } }), AGENT],
+    ["with a Secret in the environment", pod({ initContainers: { 0: { envFrom: [{ secretRef: { name: "s" } }] } } }), "the environment of pods"],
+    ["that gains privileges", pod({ initContainers: { 1: { securityContext: { allowPrivilegeEscalation: true } } } }), "do not gain privileges"],
+    ["that takes a port of the node", pod({ initContainers: { 1: { ports: [{ containerPort: 1, hostPort: 1 }] } } }), "nothing of their node"],
+    ["without the label", { metadata: { labels: { "etcd.improbable.io/restore-name": null } } }, "makes and deletes only Jobs of backups and restores"],
+    ["of somebody else", { metadata: { ownerReferences: { 0: { kind: "EtcdCluster" } } } }, "a Job of the operator belongs to an EtcdBackup or EtcdRestore"],
+  ])("%s", async (_, change, says) => await expect(job(change)).rejects.toThrow(says)); // biome-ignore format: a table
+});
