@@ -2,6 +2,7 @@ import { AGENT_COMMAND, TASK_VARIABLE } from "#agent/task.ts";
 import {
   BACKUP_LABEL,
   DATA_VOLUME,
+  ETCD_CONTAINER,
   ETCD_REPOSITORY,
   ETCDUTL_CONTAINER,
   FETCH_CONTAINER,
@@ -11,6 +12,7 @@ import {
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { KEY_FILE } from "#backup/desired/task.ts";
+import { VERIFIED_ETCD_COMMAND } from "#backup/desired/verification.ts";
 import { AUTH_KEYS, CREDENTIAL_KEYS, TLS_KEYS } from "#backup/desired/volumes.ts";
 import type { Validation } from "./admission-policy.ts";
 
@@ -40,10 +42,11 @@ function made(expression: string): string {
 const KINDS = [ETCD_BACKUPS, ETCD_RESTORES].map(({ kind }) => kind);
 const LABELS = [BACKUP_LABEL, RESTORE_LABEL];
 
-/** Containers of the pod of a restore that run before the last one; a backup's pod has none. */
-const BEFORE = [FETCH_CONTAINER, ETCDUTL_CONTAINER];
+/** Containers that begin before the last one: of a restore's pod, and of a verification's, where the last of them runs beside it. A backup's pod has none. */
+const RESTORING = [FETCH_CONTAINER, ETCDUTL_CONTAINER];
+const BEFORE = [[], RESTORING, [...RESTORING, ETCD_CONTAINER]].map((names) => names.join(" "));
 const ALL = "(pod.containers + pod.?initContainers.orValue([]))";
-const isTool = `each.name == '${ETCDUTL_CONTAINER}'`;
+const isTool = `each.name in ${list([ETCDUTL_CONTAINER, ETCD_CONTAINER])}`;
 
 /** What is asked of Jobs. @param image the operator's own, which they run */
 export function jobValidations(image: string): readonly Validation[] {
@@ -62,22 +65,22 @@ export function jobValidations(image: string): readonly Validation[] {
     {
       expression: made(
         "pod.containers.size() == 1" +
-          ` && pod.?initContainers.orValue([]).map(each, each.name).join(' ') in ${list(["", BEFORE.join(" ")])}` +
+          ` && pod.?initContainers.orValue([]).map(each, each.name).join(' ') in ${list(BEFORE)}` +
           ` && ${ALL}.all(each, ${isTool} || (each.image == '${image}' && each.?command.orValue([]) == ${list(AGENT_COMMAND)}))` +
-          ` && ${ALL}.all(each, each.?args.orValue([]).size() == 0 && ![each.?lifecycle, each.?livenessProbe, each.?readinessProbe, each.?startupProbe, each.?restartPolicy].exists(one, one.hasValue()))`,
+          ` && ${ALL}.all(each, each.?args.orValue([]).size() == 0 && ![each.?lifecycle, each.?livenessProbe, each.?readinessProbe, each.?startupProbe].exists(one, one.hasValue()) && (each.name == '${ETCD_CONTAINER}' || !each.?restartPolicy.hasValue()))`,
       ),
       message: `pods of the operator's Jobs run the agent of ${image}, and nothing else`,
     },
     {
       // etcd's image is named by people, so it gets nothing but the volume that is to be filled; nor does the cloud know it.
       expression: made(
-        `pod.?initContainers.orValue([]).all(each, !(${isTool}) || (each.?command.orValue([]).size() > 3` +
-          " && each.command[0] == 'etcdutl' && each.command[1] == 'snapshot' && each.command[2] == 'restore'" +
+        `pod.?initContainers.orValue([]).all(each, !(${isTool}) || ((each.name == '${ETCD_CONTAINER}' ? each.?command.orValue([]) == ${list(VERIFIED_ETCD_COMMAND)}` +
+          " : (each.?command.orValue([]).size() > 3 && each.command[0] == 'etcdutl' && each.command[1] == 'snapshot' && each.command[2] == 'restore'))" +
           ` && each.?env.orValue([]).size() == 0 && each.?volumeMounts.orValue([]).all(one, one.name == '${DATA_VOLUME}')` +
           ` && (pod.?serviceAccountName.orValue('default') == 'default' || each.image.startsWith('${ETCD_REPOSITORY}:v'))))` +
           ` && pod.containers.all(each, !(${isTool}))`,
       ),
-      message: `pods of the operator's Jobs run etcdutl only to restore a snapshot, without Secrets, and under an account of their own only that of ${ETCD_REPOSITORY}`,
+      message: `pods of the operator's Jobs run etcdutl only to restore a snapshot, and etcd only for the pod itself, without Secrets, and under an account of their own only that of ${ETCD_REPOSITORY}`,
     },
     {
       expression: made(
@@ -89,12 +92,12 @@ export function jobValidations(image: string): readonly Validation[] {
     {
       // A key under another name could be taken for a password, and be sent to whom the task names.
       expression: made(
-        "pod.?volumes.orValue([]).all(volume, has(volume.persistentVolumeClaim) || (has(volume.projected)" +
+        "pod.?volumes.orValue([]).all(volume, has(volume.persistentVolumeClaim) || has(volume.emptyDir) || (has(volume.projected)" +
           " && volume.projected.?sources.orValue([]).all(source, has(source.secret) && source.secret.?items.orValue([]).size() > 0" +
           ` && source.secret.items.all(item, item.path == '${KEY_FILE}' || (item.path == item.key && item.key in ${list(KEYS)})))))`,
       ),
       message:
-        "pods of the operator's Jobs mount claims, and of Secrets only keys that a backup needs, under their own names",
+        "pods of the operator's Jobs mount claims, empty volumes, and of Secrets only keys that a backup needs, under their own names",
     },
     {
       expression: made("!pod.?automountServiceAccountToken.orValue(true)"),

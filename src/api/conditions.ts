@@ -82,6 +82,8 @@ export const PEER_REASONS = {
 export const BACKUP_CONDITION_TYPES = {
   Complete: "Is the object in the store, whole, with its manifest?",
   Failed: "Has the backup ended without an object?",
+  Verified:
+    "Was an etcd made of the stored object, with the data that the member had? The condition is there once spec.verify asks for that; True and False are for ever.",
   ObjectDeleted:
     "Has the stored object been deleted? The condition is there once the EtcdBackup is being deleted and its objectPolicy is Delete.",
 } as const;
@@ -124,6 +126,14 @@ export const BACKUP_REASONS = {
   BadTask: "The agent cannot do what it is asked for; the message says why.",
   Stopped: "The pod was told to stop.",
   Internal: "A defect of the agent, or an answer that it does not know.",
+  Verifying: "The object is being verified, or is about to be.",
+  Verified:
+    "The object was fetched, an etcd was made of it, and its data is that of the member; the message says what was compared.",
+  VerificationFailed:
+    "The etcd that was made of the object has not the data of the member; the message says what differs.",
+  RestoreToolFailed: "etcdutl could not make a data directory of the object; the message has its words.",
+  NoSuchObject: "The object is not there any more.",
+  AuthEnabled: "Users and roles are switched on in the snapshot, so that nobody can ask the etcd that is made of it.",
   DeletingObject: "The stored object is being deleted.",
   ObjectNotDeleted:
     "The stored object could not be deleted; the message says why, and how the EtcdBackup can go without.",

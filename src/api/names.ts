@@ -147,6 +147,8 @@ export const CLAIMS_FINALIZER = `etcdrestore.${GROUP}/claim-cleanup`;
 export const FETCH_CONTAINER = "fetch";
 export const ETCDUTL_CONTAINER = "etcdutl";
 export const FINISH_CONTAINER = "finish";
+/** The last container of the pod that verifies a backup: asks a throw-away etcd beside it for the data. */
+export const VERIFY_CONTAINER = "verify";
 /** On an EtcdCluster or an EtcdBackupSchedule: an edit of its spec that is to be explained and not made, as a JSON merge patch; see dry-run.ts. */
 export const DRY_RUN_ANNOTATION = `${GROUP}/dry-run`;
 
@@ -228,6 +230,11 @@ export function backupJobName(backup: string): string {
 /** The Job that deletes the object of an EtcdBackup. @param uid of the EtcdBackup: no other Job has this name */
 export function deletionJobName(uid: string): string {
   return `delete-${uid}`;
+}
+
+/** The Job that verifies the object of an EtcdBackup. @param uid of the EtcdBackup: no other Job has this name */
+export function verificationJobName(uid: string): string {
+  return `verify-${uid}`;
 }
 
 /** Labels on the Jobs of an EtcdBackup and their pods. They are no members of a cluster, and no cluster's labels are on them. */

@@ -24,6 +24,7 @@ export async function actOnBackup(
     case "releaseBackup":
       return await releaseBackup(kube, snapshot.backup, signal);
     case "createJob":
+    case "createVerificationJob":
       await needBackup(kube, snapshot, signal);
       return stored(JOBS, await kube.create(JOBS, step.job, { signal }));
     case "createDeletionJob":

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
+import { verificationJob } from "#backup/desired/verification.ts";
 import { BACKUP_GUARDS } from "#backup/guards.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupStep } from "#backup/step.ts";
-import { attempt, backup, destinationClaim, goodTarget, IMAGE, ON_VOLUME } from "#kit/etcd-backup.ts";
+import { attempt, backup, destinationClaim, goodTarget, IMAGE, ON_VOLUME, verified } from "#kit/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 
 const snapshot = backup();
@@ -17,9 +18,14 @@ const STEPS: { readonly [Kind in BackupStep["do"]]: Extract<BackupStep, { do: Ki
   holdBackup: { do: "holdBackup" },
   releaseBackup: { do: "releaseBackup" },
   createJob: { do: "createJob", job: backupJob(snapshot, target, IMAGE) },
+  createVerificationJob: { do: "createVerificationJob", job: verificationJob(snapshot, target, IMAGE, "etcd:v3") },
   createDeletionJob: { do: "createDeletionJob", job: deletionJob(snapshot, target, IMAGE) },
   deleteJob: { do: "deleteJob", job },
 };
+function isVerified(status: "True" | "False" | "Unknown") {
+  const condition = { type: "Verified", status, reason: "Verified", message: "", observedGeneration: 1 };
+  return { ...condition, lastTransitionTime: "2026-01-01T12:00:00Z" };
+}
 const DELETE = { objectPolicy: "Delete" };
 const going = { spec: DELETE, deleting: true, held: true };
 
@@ -52,11 +58,23 @@ const cases: Record<string, readonly [name: string, given: BackupSnapshot, step:
     ["a deletion while somebody else's Job is active", backup({ ...going, with: { taking: { job: theirs, pods } } }), STEPS.createDeletionJob, "allowed"],
     ["ending a Job", backup(), STEPS.deleteJob, "allowed"],
   ],
+  "asked-to-verify": [
+    ["a verification that was asked for", verified(), STEPS.createVerificationJob, "allowed"],
+    ["a verification that was begun before", verified({ status: { conditions: [isVerified("Unknown")] } }), STEPS.createVerificationJob, "allowed"],
+    ["a verification that nobody asked for", verified({ spec: { verify: false } }), STEPS.createVerificationJob, "forbidden"],
+    ["a verification of what is verified", verified({ status: { conditions: [isVerified("True")] } }), STEPS.createVerificationJob, "forbidden"],
+    ["a verification of what was found wrong", verified({ status: { conditions: [isVerified("False")] } }), STEPS.createVerificationJob, "forbidden"],
+    ["a verification of what is not there yet", verified({ status: { phase: "BackingUp" } }), STEPS.createVerificationJob, "forbidden"],
+    ["a verification of what has failed", verified({ status: { phase: "Failed" } }), STEPS.createVerificationJob, "forbidden"],
+    ["a verification of what is being deleted", verified({ deleting: true }), STEPS.createVerificationJob, "forbidden"],
+    ["a backup", backup({ stage: "new" }), STEPS.createJob, "allowed"],
+  ],
   "claim-consents": [
     ["a Job in a bucket", backup(), STEPS.createJob, "allowed"],
     ["a Job on a claim that is meant for it", backup({ spec: ON_VOLUME, with: { claim: destinationClaim() } }), STEPS.createJob, "allowed"],
     ["a Job on a claim that does not say so", backup({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createJob, "forbidden"],
     ["a Job on a claim that is not there", backup({ spec: ON_VOLUME }), STEPS.createJob, "forbidden"],
+    ["a verification on a claim that does not say so", verified({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createVerificationJob, "forbidden"],
     ["a deletion on a claim that does not say so", backup({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createDeletionJob, "forbidden"],
     ["ending a Job whose claim does not say so", backup({ spec: ON_VOLUME }), STEPS.deleteJob, "allowed"],
   ],

@@ -1,6 +1,14 @@
 import { lackOfClaim } from "#backup/claim.ts";
 import { stateOf, storingPods } from "#backup/job-state.ts";
-import { asksForDeletion, hasEnded, isDeleting, isHeld, isOwned, mayKeepObject } from "#backup/snapshot.ts";
+import {
+  asksForDeletion,
+  hasEnded,
+  isDeleting,
+  isHeld,
+  isOwned,
+  isToBeVerified,
+  mayKeepObject,
+} from "#backup/snapshot.ts";
 import type { BackupGuard } from "#backup/step.ts";
 
 /** A Job of somebody else is never ended. */
@@ -44,13 +52,31 @@ const askedToDelete: BackupGuard = {
   },
 };
 
+/** Only an object that is there is verified, only on demand, and once: the verdict is for ever. */
+const askedToVerify: BackupGuard = {
+  name: "asked-to-verify",
+  forbids(snapshot, step) {
+    if (step.do !== "createVerificationJob") return undefined;
+    if (isDeleting(snapshot)) return "the backup is being deleted";
+    return isToBeVerified(snapshot) ? undefined : "nobody asked for the object to be verified, or it was before";
+  },
+};
+
 /** No pod mounts a claim that is a member's, or whose owner has not said that backups may lie there: mounting alone changes what is on it. */
 const claimConsents: BackupGuard = {
   name: "claim-consents",
   forbids(snapshot, step) {
-    return step.do === "createJob" || step.do === "createDeletionJob" ? lackOfClaim(snapshot)?.message : undefined;
+    const isMounting = ["createJob", "createVerificationJob", "createDeletionJob"].includes(step.do);
+    return isMounting ? lackOfClaim(snapshot)?.message : undefined;
   },
 };
 
 /** These are the invariants of a backup. Each may hold back a step of any rule. */
-export const BACKUP_GUARDS: readonly BackupGuard[] = [ownOnly, onceOnly, heldFirst, askedToDelete, claimConsents];
+export const BACKUP_GUARDS: readonly BackupGuard[] = [
+  ownOnly,
+  onceOnly,
+  heldFirst,
+  askedToDelete,
+  askedToVerify,
+  claimConsents,
+];

@@ -1,9 +1,9 @@
-import { type AgentReport, reportIn } from "#agent/report.ts";
+import { type AgentReport, type FailureReport, reportIn } from "#agent/report.ts";
 import { type BackupTask, TASK_VARIABLE } from "#agent/task.ts";
-import { AGENT_CONTAINER, deletionJobName } from "#api/names.ts";
+import { AGENT_CONTAINER, deletionJobName, ETCDUTL_CONTAINER, FETCH_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
 import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import { controllerOf, type Job, type Pod } from "#kube/kinds.ts";
-import { currentPod, lastWords } from "#kube/pod.ts";
+import { currentPod } from "#kube/pod.ts";
 
 // What the Job controller and the kubelet say of an attempt. The agent's own words are its termination message, written by a pod: they
 // count only when they can be read.
@@ -63,11 +63,31 @@ export function workingPod({ pods }: Attempted): Pod | undefined {
   return currentPod(pods.filter((pod) => !hasEnded(pod)));
 }
 
-/** What the agent said when it ended last. */
-export function reportOf({ pods }: Attempted): AgentReport | undefined {
+/** What the agent said when it ended last. @param container in which it ran */
+export function reportOf({ pods }: Attempted, container: string = AGENT_CONTAINER): AgentReport | undefined {
   const last = lastEnded(pods);
-  const [words = ""] = last === undefined ? [] : lastWords(last, AGENT_CONTAINER);
-  return reportIn(words);
+  const [status] = last === undefined ? [] : statusesOf(last, [container]);
+  return reportIn(status?.state?.terminated?.message ?? status?.lastState?.terminated?.message ?? "");
+}
+
+/** Why the last attempt failed, by the word of whichever of these did. */
+export function reportedFailure(attempted: Attempted, workers: Workers = AGENT): FailureReport | undefined {
+  const reports = workers.map((container) => reportOf(attempted, container));
+  return reports.find((report) => report?.ok === false);
+}
+
+/** How long after the end of a Job its pod's report may still come, in milliseconds: by then every cache shows what was. */
+const REPORT_MS = 60_000;
+
+/** Whether the Job has ended, and that of its pod, with the report, is not seen yet: Jobs and pods are seen each in their own time. */
+export function isReportDue({ takenAtMs }: BackupSnapshot, attempted: Attempted): boolean {
+  const state = stateOf(attempted.job);
+  const last = lastEnded(attempted.pods);
+  const isSeen =
+    state === "succeeded"
+      ? last?.status?.phase === "Succeeded"
+      : last !== undefined && workingPod(attempted) === undefined;
+  return !isSeen && takenAtMs - endedAtMs(attempted.job) < REPORT_MS;
 }
 
 /** Of those that have ended, who succeeded, or else who was made last. */
@@ -76,27 +96,33 @@ export function lastEnded(pods: readonly Pod[]): Pod | undefined {
   return ended.find(({ status }) => status?.phase === "Succeeded") ?? currentPod(ended);
 }
 
-/** Since when nothing of the Job runs, in milliseconds since 1970; `undefined` while its agent runs. */
-export function idleSince(attempted: Attempted): number | undefined {
+/** The containers of a Job's pod that do its work, one after another; by default the agent's alone. */
+export type Workers = readonly string[];
+const AGENT: Workers = [AGENT_CONTAINER];
+export const VERIFIERS: Workers = [FETCH_CONTAINER, ETCDUTL_CONTAINER, VERIFY_CONTAINER];
+
+/** Since when nothing of the Job runs, in milliseconds since 1970; `undefined` while one of these containers runs. */
+export function idleSince(attempted: Attempted, workers: Workers = AGENT): number | undefined {
   const { job, pods } = attempted;
   const pod = workingPod(attempted);
-  const isAtWork = pod !== undefined && pod.metadata.deletionTimestamp === undefined && isRunning(pod);
+  const isAtWork = pod !== undefined && pod.metadata.deletionTimestamp === undefined && isRunning(pod, workers);
   if (isAtWork) return undefined;
   const times = [
     job.metadata.creationTimestamp,
     pod?.metadata.deletionTimestamp ?? pod?.metadata.creationTimestamp,
-    ...pods.flatMap(endOf),
+    ...pods.flatMap((each) => statusesOf(each, workers).map(({ state }) => state?.terminated?.finishedAt)),
   ];
   return Math.max(...times.flatMap((time) => (time === undefined ? [] : [Date.parse(time)])));
 }
 
-export function isRunning({ status }: Pod): boolean {
-  return agentOf(status)?.state?.running !== undefined;
+export function isRunning(pod: Pod, workers: Workers = AGENT): boolean {
+  return statusesOf(pod, workers).some(({ state }) => state?.running !== undefined);
 }
 
-function endOf({ status }: Pod): readonly string[] {
-  const finishedAt = agentOf(status)?.state?.terminated?.finishedAt;
-  return finishedAt === undefined ? [] : [finishedAt];
+/** What the kubelet says of these containers of the pod. */
+export function statusesOf({ status }: Pod, workers: Workers) {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return all.filter(({ name }) => workers.includes(name));
 }
 
 /** The key that the agent of this Job was given; a Job's template never changes. */
@@ -119,11 +145,9 @@ export function isNothingStored(snapshot: BackupSnapshot): boolean {
   return (own?.job.status?.failed ?? 0) === 0;
 }
 
-function hasStarted({ status }: Pod): boolean {
-  const { running, terminated } = agentOf(status)?.state ?? {};
-  return running !== undefined || terminated !== undefined || status?.phase === "Running";
-}
-
-export function agentOf(status: Pod["status"]) {
-  return status?.containerStatuses?.find(({ name }) => name === AGENT_CONTAINER);
+function hasStarted(pod: Pod): boolean {
+  const hasRun = statusesOf(pod, AGENT).some(
+    ({ state }) => state?.running !== undefined || state?.terminated !== undefined,
+  );
+  return hasRun || pod.status?.phase === "Running";
 }

@@ -8,7 +8,7 @@ import { WarningsReader } from "#backup/warnings.ts";
 import { OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { claim, cluster, NOW } from "#kit/cluster.ts";
-import { agentPod, attempt, backup, endedPod, FULL, IMAGE, removal } from "#kit/etcd-backup.ts";
+import { agentPod, attempt, backup, endedPod, FULL, IMAGE, removal, verification, verified } from "#kit/etcd-backup.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import type { KubeObject, Pod, Ref } from "#kube/kinds.ts";
 
@@ -30,7 +30,7 @@ interface World {
 }
 
 async function look(world: World = {}) {
-  const { taking, removing, backup: its } = world.snapshot ?? backup();
+  const { taking, removing, verifying, backup: its } = world.snapshot ?? backup();
   const asked: unknown[] = [];
   const listed: unknown[] = [];
   const view = (objects: readonly (KubeObject | undefined)[]) => ({
@@ -41,7 +41,7 @@ async function look(world: World = {}) {
     backups: view([its]),
     clusters: view([cluster().cluster]),
     claims: view(world.claims ?? []),
-    jobs: view([taking?.job, removing?.job]),
+    jobs: view([taking?.job, removing?.job, verifying?.job]),
     pods: view(world.pods ?? [...(taking?.pods ?? []), ...(removing?.pods ?? [])]),
     kube: {
       find: world.find ?? (() => Promise.resolve(absent)),
@@ -51,6 +51,7 @@ async function look(world: World = {}) {
       },
     },
     clock: { wallMs: () => world.nowMs ?? NOW },
+    imageRepository: "registry.example/etcd",
     agentImage: IMAGE,
   } as unknown as BackupReads;
   const warnings = new WarningsReader(reads.kube, new FakeClock());
@@ -106,6 +107,30 @@ test("the claim of a destination is asked for before a Job is made, and taken fr
   expect((await look({ snapshot: backup({ stage: "new" }), find })).seen?.claim).toBeUndefined();
   const deaf = await look({ snapshot: onVolume("c-0"), find: () => Promise.resolve(unknown("no answer")) });
   expect(deaf.seen).toBeUndefined();
+});
+
+test("the claim is asked for again before the object on it is verified", async () => {
+  const find = () => Promise.resolve(present({ ...claim("c-0"), kind: "live" }));
+  const on = verified({ spec: { destination: { volume: { claimName: "c-0" } } } });
+  expect((await look({ snapshot: on, find })).seen?.claim?.kind).toBe("live");
+  const during = { ...on, verifying: verification(on, "running") };
+  expect((await look({ snapshot: during, find })).seen?.claim).toBeUndefined();
+  const quiet = verified({ spec: { destination: { volume: { claimName: "c-0" } }, verify: false } });
+  expect((await look({ snapshot: quiet, find })).seen?.claim).toBeUndefined();
+});
+
+test("the Job that verifies, and its pod, are seen as such, and Kubernetes is asked what hinders it", async () => {
+  const base = verified();
+  const snapshot = { ...base, verifying: verification(base, "starting") };
+  const pods = [...snapshot.taking!.pods, ...snapshot.verifying.pods];
+  const { seen, listed } = await look({ snapshot, pods, list: events, nowMs: MADE_MS + 5_000 });
+  expect(seen?.verifying).toEqual(snapshot.verifying);
+  expect([seen?.taking?.pods, seen?.orphans]).toEqual([snapshot.taking?.pods, []]);
+  const uid = snapshot.verifying.pods[0]?.metadata.uid;
+  expect(listed).toMatchObject([{ fieldSelector: `regarding.uid=${uid},type=Warning` }]);
+  const running = { ...base, verifying: verification(base, "running") };
+  const at = { snapshot: running, pods: running.verifying.pods, list: events, nowMs: MADE_MS + 5_000 };
+  expect((await look(at)).listed).toEqual([]);
 });
 
 test.each([

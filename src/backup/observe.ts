@@ -1,10 +1,10 @@
 import type { Progress } from "#agent/report.ts";
-import { backupJobName, deletionJobName, ordinalOf } from "#api/names.ts";
+import { AGENT_CONTAINER, backupJobName, deletionJobName, ordinalOf, verificationJobName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { hasEnded, idleSince, isRunning, stateOf, workingPod } from "#backup/job-state.ts";
+import { hasEnded, idleSince, isRunning, stateOf, VERIFIERS, workingPod } from "#backup/job-state.ts";
 import type { ProgressReader } from "#backup/progress.ts";
-import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
+import { type Attempted, type BackupSnapshot, isDeleting, isToBeVerified } from "#backup/snapshot.ts";
 import type { WarningsReader } from "#backup/warnings.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
@@ -29,6 +29,8 @@ export interface BackupReads {
    */
   readonly kube: Pick<KubeClient, "find" | "list">;
   readonly clock: Clock;
+  /** Where images of etcd are. */
+  readonly imageRepository: string;
   /** The operator's own image. */
   readonly agentImage: string | undefined;
 }
@@ -54,14 +56,16 @@ export async function observeBackup(
   const { namespace, name } = key;
   const pods = reads.pods.byIndex(BACKUP_INDEX, `${namespace}/${name}`);
   const jobNamed = (job: string) => attempted(reads.jobs.get({ namespace, name: job }), pods);
-  const [taking, removing] = [jobNamed(backupJobName(name)), jobNamed(deletionJobName(backup.metadata.uid))];
-  const owners = [taking, removing].map((each) => each?.job.metadata.uid);
+  const { uid } = backup.metadata;
+  const [taking, removing] = [jobNamed(backupJobName(name)), jobNamed(deletionJobName(uid))];
+  const verifying = jobNamed(verificationJobName(uid));
+  const owners = [taking, removing, verifying].map((each) => each?.job.metadata.uid);
   const takenAtMs = reads.clock.wallMs();
-  const active = backup.metadata.deletionTimestamp === undefined ? taking : removing;
+  const active = backup.metadata.deletionTimestamp === undefined ? (verifying ?? taking) : removing;
   const [agentsWord, warned, claim] = await Promise.all([
     progressOf(progress, active, signal),
     warningsOf(warnings, active, takenAtMs, signal),
-    claimOf(reads, backup, active, signal),
+    claimOf(reads, backup, { taking, removing, verifying }, signal),
   ]);
   if (claim.is === "unknown") return claim;
   return present({
@@ -70,11 +74,13 @@ export async function observeBackup(
     cluster: clusterOf(reads, backup),
     taking,
     removing,
+    verifying,
     orphans: pods.filter((pod) => !hasEnded(pod) && !owners.includes(controllerOf(pod)?.uid)),
     claim: claim.is === "present" ? claim.value : undefined,
     namesake: namesakeOf(reads, backup),
     warnings: warned,
     progress: agentsWord,
+    imageRepository: reads.imageRepository,
     agentImage: reads.agentImage,
   });
 }
@@ -92,14 +98,17 @@ function clusterOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): E
 /** Before a Job is made, the API server is asked. Once there is one, its pod mounts the claim anyway. */
 async function claimOf(
   { claims, kube }: BackupReads,
-  { metadata: { namespace }, spec }: EtcdBackup,
-  active: Attempted | undefined,
+  backup: EtcdBackup,
+  { taking, removing, verifying }: Pick<BackupSnapshot, "taking" | "removing" | "verifying">,
   signal: AbortSignal,
 ): Promise<Observed<PersistentVolumeClaim>> {
+  const { metadata, spec } = backup;
   const { volume } = spec.destination;
   if (volume === undefined) return absent;
-  const ref = { namespace, name: volume.claimName };
-  if (active === undefined) return await kube.find(PERSISTENT_VOLUME_CLAIMS, ref, { signal });
+  const ref = { namespace: metadata.namespace, name: volume.claimName };
+  const next = isToBeVerified({ backup }) ? verifying : taking;
+  if ((isDeleting({ backup }) ? removing : next) === undefined)
+    return await kube.find(PERSISTENT_VOLUME_CLAIMS, ref, { signal });
   const cached = claims.get(ref);
   return cached === undefined ? absent : present(cached);
 }
@@ -126,7 +135,7 @@ async function warningsOf(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   if (active === undefined || stateOf(active.job) !== "active") return [];
-  const since = idleSince(active);
+  const since = idleSince(active, [AGENT_CONTAINER, ...VERIFIERS]);
   if (since === undefined || nowMs - since < WARNINGS_AFTER_MS) return [];
   return await reader.of(workingPod(active) ?? active.job, signal);
 }

@@ -15,6 +15,8 @@ import {
   isAvailable,
   ON_VOLUME,
   removal,
+  verification,
+  verified,
 } from "#kit/etcd-backup.ts";
 import { planText } from "#kit/plan-text.ts";
 import type { Job } from "#kube/kinds.ts";
@@ -89,6 +91,29 @@ function attemptFailed(reason: "NoSuchBucket"): BackupSnapshot {
   const snapshot = removing("made");
   const { job } = snapshot.removing!;
   return { ...snapshot, removing: { job, pods: [endedPod(job, 1, failure(reason, "no"))] } };
+}
+
+/** The object is being verified. @param found what is on record of it */
+function verifying(
+  stage: Parameters<typeof verification>[1],
+  ends?: Parameters<typeof verification>[2],
+  found?: "True" | "False",
+): BackupSnapshot {
+  const told = {
+    type: "Verified",
+    reason: "Verified",
+    message: "",
+    observedGeneration: 1,
+    lastTransitionTime: "2026-01-01T12:00:00Z",
+  };
+  const snapshot = verified(found === undefined ? {} : { status: { conditions: [{ ...told, status: found }] } });
+  return { ...snapshot, verifying: verification(snapshot, stage, ends) };
+}
+
+/** With other metadata on the Job that verifies. */
+function ofVerification(snapshot: BackupSnapshot, metadata: object): BackupSnapshot {
+  const { job, pods } = snapshot.verifying!;
+  return { ...snapshot, verifying: { pods, job: { ...job, metadata: { ...job.metadata, ...metadata } } as Job } };
 }
 
 const failedRemoval = removing("failed");
@@ -185,6 +210,23 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "lets go when there was never a Job", given: going({ stage: "new", status: { phase: "BackingUp" } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
   { name: "deletes the object of a Job that is gone", given: going({ stage: "new" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "tells that no Job can be made to delete it", given: going({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-deletion", because: "no Job can be made for it" },
+  { name: "verifies what is completed", given: verified(), expect: "verify-object: createVerificationJob verify-0123456789-uid-of-backup", because: /^spec.verify is true: an etcd is made of s3:/ },
+  { name: "verifies no object of which the release is not known", given: verified({ status: { object: undefined } as never }), expect: "warn: await-verification", because: /^the object is not verified: AgentFailed: which release/ },
+  { name: "verifies nothing on a claim that does not say so", given: verified({ spec: ON_VOLUME }), expect: "warn: await-verification", because: "claimName is backups" },
+  { name: "verifies nothing without an image", given: verified({ with: { agentImage: undefined } }), expect: "warn: await-verification", because: "--agent-image" },
+  { name: "verifies nothing at a place that is not understood", given: verified({ stage: "new", spec: { destination: {} } }), expect: "warn: await-verification", because: "SpecRefused: spec.destination is empty" },
+  { name: "waits for the verification", given: verifying("running"), expect: "wait: await-verification", because: "the object is fetched, and an etcd is made of it" },
+  { name: "waits for the pod of the verification", given: verifying("starting"), expect: "wait: await-verification", because: "ContainerCreating" },
+  { name: "warns of what hinders the verification", given: { ...verifying("made"), warnings: ["quota"] }, expect: "warn: await-verification", because: "its pod cannot be made: quota" },
+  { name: "says that the object is right", given: verifying("succeeded"), expect: "wait: await-verification", because: "7 keys" },
+  { name: "says that it is not", given: verifying("failed", { verify: [2, failure("VerificationFailed", "no")] }), expect: "warn: await-verification", because: "the object is not verified: VerificationFailed: no" },
+  { name: "leaves alone what is verified", given: verifying("succeeded", undefined, "True"), expect: "settled" },
+  { name: "ends a verification that was given up", given: verifying("made", undefined, "False"), expect: "stop-verification: deleteJob verify-0123456789-uid-of-backup" },
+  { name: "ends it once", given: ofVerification(verifying("made", undefined, "False"), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "settled" },
+  { name: "never ends somebody else's", given: ofVerification(verifying("made", undefined, "False"), { ownerReferences: [] }), expect: "settled" },
+  { name: "ends a verification that nobody asks for any more", given: { ...verifying("made"), backup: verified({ spec: { verify: false } }).backup }, expect: "stop-verification: deleteJob verify-0123456789-uid-of-backup" },
+  { name: "ends no verification of what has not ended", given: { ...verifying("made"), backup: verified({ status: { phase: "BackingUp" } }).backup }, expect: "wait: backup-completed" },
+  { name: "deletes the object while it is verified", given: { ...verifying("running"), ...going({ stage: "succeeded", spec: { verify: true } }), verifying: verifying("running").verifying }, expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "says why an attempt has failed", given: backup({ stage: "made", with: { taking: { job, pods: [endedPod(job, 1, FULL)] } } }), expect: "warn: await-job", because: "an attempt has failed, another one follows: NoSpace: the bucket is full" },
   { name: "waits for a pod that is being deleted", given: backup({ with: { taking: { job, pods: [agentPod(job, { phase: "Running" }, { running: {} }, { deletionTimestamp: "2026-01-01T12:00:00Z" })] } } }), expect: "wait: await-job", because: "is being deleted" },
 ]; // biome-ignore format: a table

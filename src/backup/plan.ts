@@ -17,6 +17,9 @@ import { ended } from "#backup/rules/life/ended.ts";
 import { stopJob } from "#backup/rules/life/stop-job.ts";
 import { awaitClaim } from "#backup/rules/source/await-claim.ts";
 import { awaitSource } from "#backup/rules/source/await-source.ts";
+import { awaitVerification } from "#backup/rules/verification/await-verification.ts";
+import { stopVerification } from "#backup/rules/verification/stop-verification.ts";
+import { verifyObject } from "#backup/rules/verification/verify-object.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupRule, BackupStep } from "#backup/step.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";
@@ -31,6 +34,9 @@ export const BACKUP_RULES: readonly BackupRule[] = [
   awaitDeletion, // It comes after all that is done for the deletion.
   deleting, // It comes before all that is made: nothing is made for an EtcdBackup that is being deleted.
   stopJob, // It comes before the end.
+  stopVerification, // It comes before the end, too.
+  verifyObject, // It comes before what waits for its Job.
+  awaitVerification, // It comes before the end: a backup that is to be verified has more to tell.
   ended, // It comes before all that begins anything.
   backupCompleted,
   backupFailed, // It comes before all that waits: what has failed waits for nothing.

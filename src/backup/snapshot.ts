@@ -21,6 +21,8 @@ export interface BackupSnapshot {
   readonly taking: Attempted | undefined;
   /** The Job that deletes the object. */
   readonly removing: Attempted | undefined;
+  /** The Job that verifies the object; it may be somebody else's that has its name. */
+  readonly verifying: Attempted | undefined;
   /** Pods of the backup that have not ended and whose Job is gone: they may still store something. */
   readonly orphans: readonly Pod[];
   /** The claim that `spec.destination.volume` names; before a Job is made for it, as the API server has it. */
@@ -31,6 +33,8 @@ export interface BackupSnapshot {
   readonly warnings: readonly string[];
   /** How far the agent is, when it could be asked just now. */
   readonly progress: Progress | undefined;
+  /** Where images of etcd are, for an etcd whose cluster names no other place: a setting of the operator. */
+  readonly imageRepository: string;
   /** The operator's own image, which the agent's pod runs: a setting of the operator. */
   readonly agentImage: string | undefined;
 }
@@ -45,7 +49,7 @@ export function hasEnded({ backup }: BackupSnapshot): boolean {
   return backup.status?.phase === "Completed" || backup.status?.phase === "Failed";
 }
 
-export function isDeleting({ backup }: BackupSnapshot): boolean {
+export function isDeleting({ backup }: Pick<BackupSnapshot, "backup">): boolean {
   return backup.metadata.deletionTimestamp !== undefined;
 }
 
@@ -67,4 +71,10 @@ export function asksForDeletion({ backup }: BackupSnapshot): boolean {
 /** Whether a person has said that the object may stay. */
 export function mayKeepObject({ backup }: BackupSnapshot): boolean {
   return backup.metadata.annotations?.[KEEP_OBJECT_ANNOTATION] === "true";
+}
+
+/** Whether the object is there, is to be verified, and was not yet: what was found is for ever. */
+export function isToBeVerified({ backup: { spec, status } }: Pick<BackupSnapshot, "backup">): boolean {
+  const verified = status?.conditions?.find(({ type }) => type === "Verified")?.status ?? "Unknown";
+  return spec.verify && status?.phase === "Completed" && verified === "Unknown";
 }

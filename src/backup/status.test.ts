@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { failure } from "#agent/report.ts";
 import type { EtcdBackupStatus } from "#api/v1beta1/backup.ts";
 import { planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { backupStatus, failingStatus } from "#backup/status.ts";
 import type { BackupStep } from "#backup/step.ts";
-import { agentPod, attempt, backup, goodTarget, removal } from "#kit/etcd-backup.ts";
+import { agentPod, attempt, backup, goodTarget, removal, verification, verified } from "#kit/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 import type { Plan, Rest } from "#runtime/decide.ts";
 
@@ -126,6 +127,81 @@ test("failed: when and why, and nothing was stored", () => {
   expect(statusOf(snapshot)).not.toHaveProperty("object");
   expect(conditionsOf(snapshot)).toEqual({ Complete: "False NoSpace", Failed: "True NoSpace" });
   expect(messageOf(snapshot, "Failed")).toBe("the bucket is full");
+});
+
+describe("of an object that is verified", () => {
+  const given = verified();
+  const during = (stage: Parameters<typeof verification>[1], ends?: Parameters<typeof verification>[2]) => ({
+    ...given,
+    verifying: verification(given, stage, ends),
+  });
+
+  test("it is told since when, by whom, and at the end what was found, beside all that the backup said", () => {
+    const asked = statusOf({ ...given, verifying: undefined });
+    expect(asked).toEqual({
+      ...given.backup.status,
+      observedGeneration: 1,
+      verification: { startTime: "2026-01-01T12:00:00Z" },
+      conditions: [
+        {
+          ...{ type: "Verified", status: "Unknown", reason: "Verifying", message: "its Job is about to be made" },
+          ...{ observedGeneration: 1, lastTransitionTime: "2026-01-01T12:00:00Z" },
+        },
+      ],
+    });
+    const jobName = "verify-0123456789-uid-of-backup";
+    const startTime = "2026-01-01T11:50:00Z";
+    const begun = (snapshot: BackupSnapshot) =>
+      statusOf({
+        ...snapshot,
+        backup: { ...given.backup, status: { ...given.backup.status, verification: { startTime } } },
+      });
+    expect(begun(during("running")).verification).toEqual({ jobName, startTime });
+    const right = begun(during("succeeded"));
+    expect(right.verification).toEqual({ jobName, startTime, time: "2026-01-01T12:00:00Z", revision: "12", keys: 7 });
+    expect(right.conditions).toMatchObject([
+      { type: "Verified", status: "True", reason: "Verified", message: "7 keys" },
+    ]);
+    const wrong = begun(during("failed", { fetch: [2, failure("SnapshotCorrupt", "no")] }));
+    expect(wrong.verification).toEqual({ jobName, startTime, time: "2026-01-01T12:00:00Z" });
+    expect(wrong.conditions).toMatchObject([{ status: "False", reason: "SnapshotCorrupt", message: "no" }]);
+    expect(statusOf({ ...given, backup: { ...given.backup, status: wrong } })).toEqual(wrong);
+    const lost = { ...given, backup: { ...given.backup, status: begun(during("running")) } };
+    expect(statusOf(lost).verification).toEqual({ jobName, startTime });
+  });
+
+  test("somebody else's Job is not called its own", () => {
+    const { job, pods } = verification(given, "running");
+    const theirs = { pods, job: { ...job, metadata: { ...job.metadata, ownerReferences: [] } } as Job };
+    expect(statusOf({ ...given, verifying: theirs }).verification).toEqual({ startTime: "2026-01-01T12:00:00Z" });
+  });
+
+  test("a Job that is refused is told, and given up after ten minutes", () => {
+    const refused = (snapshot: BackupSnapshot) =>
+      statusOf(
+        snapshot,
+        planBackup(snapshot, () => ({ because: "quota", forMs: 1_000, isBrief: false })),
+      );
+    expect(refused(given).conditions).toMatchObject([
+      { status: "Unknown", reason: "StepRefused", message: "verify-object: quota" },
+    ]);
+    const verification = { startTime: "2026-01-01T11:50:00Z" };
+    const late = {
+      ...given,
+      backup: { ...given.backup, status: { ...given.backup.status, verification } },
+    } as BackupSnapshot;
+    expect(refused(late)).toMatchObject({
+      verification: { time: "2026-01-01T12:00:00Z" },
+      conditions: [
+        { status: "False", reason: "StepRefused", message: "verify-object: quota; it was waited for 10 minutes" },
+      ],
+    });
+  });
+
+  test("nothing is told of what nobody asked for", () => {
+    const quiet = verified({ spec: { verify: false } });
+    expect(statusOf(quiet)).toEqual(quiet.backup.status);
+  });
 });
 
 test.each(["Completed", "Failed"] as const)("%s is for ever", (phase) => {

@@ -8,6 +8,7 @@ import { sourceText } from "#backup/source.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
 import { afterRefusal, type Verdict, verdictOf } from "#backup/verdict.ts";
+import { type Verification, verificationAfterRefusal, verificationOf } from "#backup/verification.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { withCondition } from "#runtime/conditions.ts";
 import type { Plan } from "#runtime/decide.ts";
@@ -17,7 +18,7 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
   const { backup } = snapshot;
   const before = backup.status ?? {};
   if (isDeleting(snapshot)) return isHeld(snapshot) ? withDeletion(snapshot, before, plan) : before;
-  if (hasEnded(snapshot)) return withNothing(snapshot, before);
+  if (hasEnded(snapshot)) return withVerification(snapshot, withNothing(snapshot, before), plan);
   const verdict = toldVerdict(snapshot, plan);
   const { progress: _, ...kept } = before;
   const now = rfc3339(snapshot.takenAtMs);
@@ -124,6 +125,46 @@ function withDeletion(snapshot: BackupSnapshot, before: EtcdBackupStatus, plan: 
       : { reason: "ObjectNotDeleted", message: `${lack}; ${letGoText(snapshot)}` };
   const conditions = condition(snapshot, before.conditions ?? [], "ObjectDeleted", false, word);
   return withNothing(snapshot, { ...before, conditions });
+}
+
+/** What is found of the object is for ever. */
+function withVerification(
+  snapshot: BackupSnapshot,
+  before: EtcdBackupStatus,
+  plan: Plan<BackupStep>,
+): EtcdBackupStatus {
+  const seen = verificationOf(snapshot);
+  if (seen === undefined) return before;
+  const word = seen.status === "Unknown" ? hindrance(plan) : undefined;
+  const told = word === undefined ? seen : verificationAfterRefusal(snapshot, word);
+  const { status, reason, message, revision, keys }: Verification = told;
+  const now = rfc3339(snapshot.takenAtMs);
+  const { jobName, startTime = now } = before.verification ?? {};
+  const made =
+    snapshot.verifying !== undefined && isOwned(snapshot, snapshot.verifying.job) ? snapshot.verifying : undefined;
+  const name = made?.job.metadata.name ?? jobName;
+  return {
+    ...before,
+    observedGeneration: generationOf(snapshot),
+    verification: {
+      ...(name === undefined ? {} : { jobName: name }),
+      startTime,
+      ...(status === "Unknown" ? {} : { time: now }),
+      ...(revision === undefined ? {} : { revision }),
+      ...(keys === undefined ? {} : { keys }),
+    },
+    conditions: withCondition(
+      before.conditions ?? [],
+      {
+        type: "Verified" satisfies BackupConditionType,
+        status,
+        reason,
+        message,
+        observedGeneration: generationOf(snapshot),
+      },
+      now,
+    ),
+  };
 }
 
 type Conditions = NonNullable<EtcdBackupStatus["conditions"]>;

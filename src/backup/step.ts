@@ -9,6 +9,7 @@ export type BackupStep =
   /** Takes it away. */
   | { readonly do: "releaseBackup" }
   | { readonly do: "createJob"; readonly job: Draft<Job> }
+  | { readonly do: "createVerificationJob"; readonly job: Draft<Job> }
   | { readonly do: "createDeletionJob"; readonly job: Draft<Job> }
   | { readonly do: "deleteJob"; readonly job: Job };
 
@@ -22,6 +23,7 @@ export function targetTextOf(step: BackupStep): string {
     case "releaseBackup":
       return "";
     case "createJob":
+    case "createVerificationJob":
     case "createDeletionJob":
       return step.job.metadata.name;
     case "deleteJob":

@@ -1,5 +1,5 @@
 import { AGENT_CONTAINER } from "#api/names.ts";
-import { agentOf, isRunning, lastEnded, reportOf, workingPod } from "#backup/job-state.ts";
+import { isRunning, lastEnded, reportedFailure, statusesOf, type Workers, workingPod } from "#backup/job-state.ts";
 import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
 import type { Lack } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
@@ -18,18 +18,22 @@ export const IMAGE_REASONS = [
 /** What the kubelet says when it cannot mount a Secret. */
 export const NO_SECRET = /secrets? "[^"]*" not found|non-existent secret key/i;
 
-/** Why no pod of the Job is at work; `undefined` when one is. */
-export function troubleOf(snapshot: BackupSnapshot, attempted: Attempted): Lack | undefined {
+/** Why no pod of the Job is at work; `undefined` when one is. @param workers the last one is the one that ends the pod */
+export function troubleOf(
+  snapshot: BackupSnapshot,
+  attempted: Attempted,
+  workers: Workers = [AGENT_CONTAINER],
+): Lack | undefined {
   const pod = workingPod(attempted);
-  if (pod === undefined) return withoutPod(snapshot, attempted);
+  if (pod === undefined) return withoutPod(snapshot, attempted, workers);
   if (pod.metadata.deletionTimestamp !== undefined)
     return {
       reason: "PodPending",
       message: `pod ${pod.metadata.name} is being deleted; another one follows when it is gone`,
     };
-  if (isRunning(pod)) return undefined;
-  const why = whyNotRunning(pod, AGENT_CONTAINER) ?? "its pod is starting";
-  if (IMAGE_REASONS.includes(agentOf(pod.status)?.state?.waiting?.reason ?? ""))
+  if (isRunning(pod, workers)) return undefined;
+  const why = whyNotRunning(pod, workers.at(-1) ?? "") ?? "its pod is starting";
+  if (statusesOf(pod, workers).some(({ state }) => IMAGE_REASONS.includes(state?.waiting?.reason ?? "")))
     return { reason: "ImageUnavailable", message: why };
   const missing = snapshot.warnings.find((warning) => NO_SECRET.test(warning));
   if (missing !== undefined) {
@@ -40,19 +44,19 @@ export function troubleOf(snapshot: BackupSnapshot, attempted: Attempted): Lack 
   return { reason: "PodPending", message: warning === undefined ? why : `${why}; Kubernetes warns: ${warning}` };
 }
 
-function withoutPod({ warnings: [warning] }: BackupSnapshot, attempted: Attempted): Lack {
+function withoutPod({ warnings: [warning] }: BackupSnapshot, attempted: Attempted, workers: Workers): Lack {
   if (warning !== undefined) return { reason: "PodRefused", message: `its pod cannot be made: ${warning}` };
   const last = lastEnded(attempted.pods);
   if (last === undefined) return { reason: "PodPending", message: "its pod is not made yet" };
   if (last.status?.phase === "Succeeded") return { reason: "BackingUp", message: "its pod has ended well" };
-  const report = reportOf(attempted);
-  const why = report?.ok === false ? `${report.reason}: ${report.message}` : endText(last);
+  const report = reportedFailure(attempted, workers);
+  const why = report === undefined ? endText(last, workers) : `${report.reason}: ${report.message}`;
   return { reason: "Retrying", message: `an attempt has failed, another one follows: ${why}` };
 }
 
 /** How a pod ended that left no report. */
-export function endText(pod: Pod): string {
-  return whyNotRunning(pod, AGENT_CONTAINER) ?? `pod ${pod.metadata.name} ended`;
+export function endText(pod: Pod, workers: Workers = [AGENT_CONTAINER]): string {
+  return whyNotRunning(pod, workers.at(-1) ?? "") ?? `pod ${pod.metadata.name} ended`;
 }
 
 /** Every Secret that the pod mounts and cannot do without. */

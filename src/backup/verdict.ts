@@ -1,7 +1,7 @@
 import { type BackupObject, type FailureReason, type FailureReport, isOfBackup } from "#agent/report.ts";
 import type { BackupReason } from "#api/conditions.ts";
 import { lackOfClaim, memberClaimText } from "#backup/claim.ts";
-import { endedAtMs, failedBecause, idleSince, lastEnded, reportOf, stateOf, workingPod } from "#backup/job-state.ts";
+import { failedBecause, idleSince, isReportDue, lastEnded, reportOf, stateOf } from "#backup/job-state.ts";
 import { lackOfName } from "#backup/name.ts";
 import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import { type Lack, lackOfSource } from "#backup/source.ts";
@@ -21,9 +21,6 @@ export interface Verdict extends Lack {
  * Too large: the next one of a schedule waits for one that will never be.
  */
 export const PATIENCE_MS = 10 * 60_000;
-
-/** How long after the end of a Job its pod's report may still come, in milliseconds: by then every cache shows what was. */
-const REPORT_MS = 60_000;
 
 /** How the backup is doing, from what is to be seen: what its status says already is not asked. */
 export function verdictOf(snapshot: BackupSnapshot): Verdict {
@@ -52,6 +49,7 @@ function refusalOf(snapshot: BackupSnapshot): string | undefined {
 }
 
 function ofJob(snapshot: BackupSnapshot, taking: Attempted): Verdict {
+  // Completed and Failed are for ever.
   if (isReportDue(snapshot, taking)) {
     const message = "its Job has ended; the report of its pod is waited for";
     return { phase: "BackingUp", reason: "BackingUp", message };
@@ -64,19 +62,6 @@ function ofJob(snapshot: BackupSnapshot, taking: Attempted): Verdict {
     case "active":
       return ofActive(snapshot, taking);
   }
-}
-
-/**
- * Completed and Failed are for ever, and Jobs and pods are seen each in their own time: the end of the Job may be seen before that of its
- * pod, with the report.
- */
-function isReportDue({ takenAtMs }: BackupSnapshot, taking: Attempted): boolean {
-  const last = lastEnded(taking.pods);
-  const isSeen =
-    stateOf(taking.job) === "succeeded"
-      ? last?.status?.phase === "Succeeded"
-      : last !== undefined && workingPod(taking) === undefined;
-  return !isSeen && takenAtMs - endedAtMs(taking.job) < REPORT_MS;
 }
 
 function completed(taking: Attempted): Verdict {

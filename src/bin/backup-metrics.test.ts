@@ -31,10 +31,28 @@ test("the newest of the completed backups is told, and how many there are of eac
     expect(text).toContain(`etcd_operator_backups${line}\n`);
 });
 
+test("the newest of the verified backups is told, and how many there are of each verdict", async () => {
+  const found = (at: string, status: "True" | "False" | "Unknown"): EtcdBackupStatus => {
+    const condition = { type: "Verified", status, reason: "Verified", message: "", observedGeneration: 1 };
+    return { ...completed(at, 5), conditions: [{ ...condition, lastTransitionTime: "2026-01-09T00:00:00Z" }] };
+  };
+  const text = await told([
+    found("2026-01-02T00:00:00Z", "True"),
+    found("2026-01-01T00:00:00Z", "True"),
+    found("2026-01-03T00:00:00Z", "False"),
+    found("2026-01-04T00:00:00Z", "Unknown"),
+    completed("2026-01-05T00:00:00Z", 5),
+  ]);
+  expect(text).toContain(`etcd_operator_backup_last_verified_timestamp_seconds ${Date.UTC(2026, 0, 2) / 1_000}\n`);
+  for (const line of ['{status="True"} 2', '{status="False"} 1', '{status="Unknown"} 1'])
+    expect(text).toContain(`etcd_operator_backups_verified${line}\n`);
+});
+
 test("without a backup nothing is made up", async () => {
   const text = await told([{ phase: "Failed" }]);
   expect(text).toContain("etcd_operator_backup_last_success_timestamp_seconds 0\n");
   expect(text).toContain("etcd_operator_backup_last_success_bytes 0\n");
+  expect(text).toContain("etcd_operator_backup_last_verified_timestamp_seconds 0\n");
 });
 
 test("ends are counted by reason, and how long it took of those that were completed", async () => {

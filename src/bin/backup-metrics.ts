@@ -6,6 +6,7 @@ import type { OnEnd } from "#backup/controller.ts";
 
 const PREFIX = "etcd_operator_backup";
 const PHASES = ["BackingUp", "Completed", "Failed"];
+const VERDICTS = ["True", "False", "Unknown"];
 /** From an empty database next door to one of many GiB over a slow line. */
 const SECONDS_BUCKETS = [1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200];
 
@@ -40,6 +41,21 @@ export function backupMetrics(registry: Registry, list: () => readonly EtcdBacku
     "Size of the snapshot of the newest of the completed backups; 0 when there is none.",
     () => newestOf(list())?.object?.bytes ?? 0,
   );
+  gauge(
+    "_last_verified_timestamp_seconds",
+    "When the newest of the backups that there are and were verified was completed, since 1970; 0 when there is none.",
+    () => Date.parse(newestOf(list().filter(isVerified))?.completionTime ?? "1970-01-01T00:00:00Z") / 1_000,
+  );
+  const verdicts: Gauge<"status"> = new Gauge({
+    name: `${PREFIX}s_verified`,
+    help: "EtcdBackups that there are and are to be verified, by the status of their condition Verified.",
+    labelNames: ["status"],
+    registers,
+    collect: () => {
+      const all = list().map(verdictOf);
+      for (const status of VERDICTS) verdicts.set({ status }, all.filter((each) => each === status).length);
+    },
+  });
   const phases: Gauge<"phase"> = new Gauge({
     name: `${PREFIX}s`,
     help: "EtcdBackups that there are, by phase.",
@@ -55,6 +71,14 @@ export function backupMetrics(registry: Registry, list: () => readonly EtcdBacku
     ends.inc({ phase, reason });
     if (phase === "Completed") seconds.observe((Date.parse(completionTime) - Date.parse(startTime)) / 1_000);
   };
+}
+
+function verdictOf({ status }: EtcdBackup): string | undefined {
+  return status?.conditions?.find(({ type }) => type === "Verified")?.status;
+}
+
+function isVerified(backup: EtcdBackup): boolean {
+  return verdictOf(backup) === "True";
 }
 
 function newestOf(backups: readonly EtcdBackup[]): EtcdBackupStatus | undefined {

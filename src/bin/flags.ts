@@ -34,8 +34,6 @@ export interface Flags {
   readonly memberTimeoutMs: number;
 }
 
-/** Where etcd's own releases are published (https://github.com/etcd-io/etcd/releases). */
-
 /**
  * Five minutes is a guess: longer than a node takes to reboot. Too small: data is copied for nothing. Too large: a second
  * failure finds the cluster without a spare.

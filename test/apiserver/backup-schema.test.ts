@@ -58,6 +58,7 @@ test("a backup that says nothing but whence and whither gets every default", asy
     source: SOURCE,
     destination: { s3: { bucket: "backups", pathStyle: false } },
     compression: "None",
+    verify: false,
     objectPolicy: "Keep",
     resources: DEFAULT_BACKUP_RESOURCES,
   });
@@ -181,12 +182,47 @@ test("the example is taken", async () => {
   expect((await made(spec)).spec).toMatchObject(spec);
 });
 
-test("afterwards nothing of the spec is changed, and the rest is", async () => {
+const LASTS = "of spec only verify can be changed after creation; make another EtcdBackup";
+
+test.each<[what: string, change: object]>([
+  ["a source", { source: { clusterName: "other" } }],
+  ["a destination", { destination: { s3: { bucket: "another" } } }],
+  ["a compression", { compression: "Zstd" }],
+  ["a policy", { objectPolicy: "Delete" }],
+  ["an encryption", { encryption: { keySecret: { name: "k" } } }],
+  ["an account", { serviceAccountName: "a" }],
+  ["resources", { resources: { limits: { memory: "1Gi" } } }],
+  ["a deadline", { activeDeadlineSeconds: 1 }],
+])("afterwards %s is neither changed nor taken away, also with a wish to verify it", async (_, change) => {
+  const [bare, full] = [
+    await made({ source: SOURCE, destination: DESTINATION }),
+    await made({ source: SOURCE, destination: DESTINATION, ...change }),
+  ];
+  const edit = ({ metadata }: EtcdBackup, spec: object) =>
+    kube.patch(ETCD_BACKUPS, metadata, { spec }, { signal, type: "merge" });
+  await expect(edit(bare, { ...change, verify: true })).rejects.toThrow(LASTS);
+  const optional = Object.keys(change).filter((field) =>
+    ["encryption", "serviceAccountName", "activeDeadlineSeconds"].includes(field),
+  );
+  for (const field of optional) await expect(edit(full, { [field]: null })).rejects.toThrow(LASTS);
+  expect((await edit(full, { verify: true })).spec).toMatchObject({ ...change, verify: true });
+});
+
+test("a backup is verified when somebody says so, then or later, and not taken back", async () => {
+  const spec = { source: SOURCE, destination: DESTINATION };
+  expect((await made({ ...spec, verify: true })).spec.verify).toBe(true);
+  const { metadata } = await made(spec);
+  const verify = (value: boolean | null) =>
+    kube.patch(ETCD_BACKUPS, metadata, { spec: { verify: value } }, { signal, type: "merge" });
+  expect((await verify(false)).spec.verify).toBe(false);
+  expect((await verify(true)).spec.verify).toBe(true);
+  for (const value of [false, null]) await expect(verify(value)).rejects.toThrow("verify cannot be taken back");
+});
+
+test("afterwards nothing else of the spec is changed, and the rest is", async () => {
   const { metadata } = await made({ source: SOURCE, destination: DESTINATION });
   const edit = (change: object) => kube.patch(ETCD_BACKUPS, metadata, change, { signal, type: "merge" });
-  await expect(edit({ spec: { compression: "Zstd" } })).rejects.toThrow(
-    "spec cannot be changed after creation; make another EtcdBackup",
-  );
+  await expect(edit({ spec: { compression: "Zstd" } })).rejects.toThrow(LASTS);
   const { metadata: edited } = await edit({ metadata: { annotations: { a: "1" } } });
   expect(edited.annotations).toEqual({ a: "1" });
 });
@@ -205,6 +241,10 @@ test("a status may have all that the operator tells", async () => {
     object: {
       bytes: 9_000_000_000, storedBytes: 1, sha256: "ab", revision: "9223372036854775807", etcdVersion: "3.6.16",
       clusterID: "ab", memberID: "cd", compression: "Zstd", encrypted: true,
+    },
+    nothingStored: true,
+    verification: {
+      jobName: "verify-u", startTime: "2026-01-01T12:00:10Z", time: "2026-01-01T12:00:20Z", revision: "9223372036854775807", keys: 1,
     },
     progress: { phase: "Copying", bytesRead: 1, bytesStored: 1, bytesExpected: 2 },
   }; // biome-ignore format: a list

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { OPERATOR } from "#api/names.ts";
+import { ETCD_REPOSITORY, OPERATOR } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
+import { verificationJob } from "#backup/desired/verification.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { backup, goodTarget } from "#kit/etcd-backup.ts";
+import { backup, goodTarget, verified } from "#kit/etcd-backup.ts";
 import { NAMESPACES } from "#kit/kinds.ts";
 import { install } from "#kit/webhooks-apiserver.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -45,6 +46,11 @@ const ALL = {
 function draft(spec: object = {}): Draft<Job> {
   const snapshot = backup({ stage: "new", spec });
   return backupJob(snapshot, goodTarget(snapshot), IMAGE);
+}
+
+function verification(spec: object = {}, etcd = "registry.example/etcd:v3.6.16"): Draft<Job> {
+  const snapshot = verified({ spec });
+  return verificationJob(snapshot, goodTarget(snapshot), IMAGE, etcd);
 }
 
 type Json = { [key: string]: unknown };
@@ -100,6 +106,12 @@ describe("the operator makes", () => {
       "the Job of a backup to Azure",
       draft({ destination: { azure: { account: "acc", container: "con", credentials: { secretName: "a" } } } }),
     ],
+    ["the Job of a verification", verification()],
+    [
+      "the Job of a verification with everything",
+      verification({ ...ALL, serviceAccountName: "backup" }, `${ETCD_REPOSITORY}:v3.6.16`),
+    ],
+    ["the Job of a verification on a volume", verification({ destination: { volume: { claimName: "c" } } })],
     ["the Job of a deletion", deletionJob(backup(), goodTarget(backup()), IMAGE)],
   ])("%s, and deletes it", async (_, of) => {
     // biome-ignore format: a table
@@ -140,7 +152,7 @@ describe("the operator makes", () => {
 
 const RUN = "run the agent of operator:test, and nothing else";
 const ENVIRONMENT = "is AGENT_TASK, which holds no secret, and nothing else";
-const MOUNTS = "mount claims, and of Secrets only keys that a backup needs";
+const MOUNTS = "mount claims, empty volumes, and of Secrets only keys that a backup needs";
 const NODE = "have nothing of their node, and no place or priority of their own";
 const TOOL = "run etcdutl only to restore a snapshot";
 const PRIVILEGES = "do not gain privileges";
@@ -189,6 +201,37 @@ const CASES: readonly (readonly [what: string, change: object, says: string])[] 
 function containerOf(job: Draft<Job>): object {
   return job.spec?.template.spec?.containers[0] ?? {};
 }
+
+/** Of the pod of a verification the container of this name is another one. */
+function other(name: string, change: object, spec: object = {}): Draft<Job> {
+  const job = verification(spec);
+  const pod = job.spec?.template.spec as unknown as {
+    initContainers: { name: string }[];
+    containers: { name: string }[];
+  };
+  const changed = (all: { name: string }[]) => all.map((each) => (each.name === name ? merged(each, change) : each));
+  const all = { ...pod, initContainers: changed(pod.initContainers), containers: changed(pod.containers) };
+  return { ...job, spec: { ...job.spec, template: { ...job.spec?.template, spec: all } } } as unknown as Draft<Job>;
+}
+
+const TOOLS = "run etcdutl only to restore a snapshot, and etcd only for the pod itself, without Secrets";
+test.each<[what: string, of: Draft<Job>, says: string]>([
+  ["an etcd that others reach", other("etcd", { command: ["etcd", "--listen-client-urls=http://0.0.0.0:2379"] }), TOOLS],
+  ["another program in its place", other("etcd", { command: ["sh"] }), TOOLS],
+  ["an etcd with a Secret", other("etcd", { volumeMounts: [{ name: "credentials", mountPath: "/a" }] }), TOOLS],
+  ["an etcd with an environment", other("etcd", { env: [{ name: "AGENT_TASK", value: "{}" }] }), TOOLS],
+  ["an etcd with arguments", other("etcd", { args: ["--listen-client-urls=http://0.0.0.0:2379"] }), RUN],
+  ["another etcd's image under an account of its own", verification({ serviceAccountName: "backup" }), TOOLS],
+  ["an etcdutl that does something else", other("etcdutl", { command: ["etcdutl", "snapshot", "status", "a"] }), TOOLS],
+  ["an agent that never ends", other("fetch", { restartPolicy: "Always" }), RUN],
+  ["another image of the agent", other("fetch", { image: "busybox" }), RUN],
+  ["another image of the agent beside etcd", other("verify", { image: "busybox" }), RUN],
+  ["a privileged etcd", other("etcd", { securityContext: { allowPrivilegeEscalation: true } }), PRIVILEGES],
+])("the policy lets the operator make no verification with %s", async (_, of, says) => {
+  const answer = await made(next(), {}, of).then(() => "it was made", String);
+  expect(answer).toContain(`ValidatingAdmissionPolicy '${OPERATOR}'`);
+  expect(answer).toContain(says);
+}); // biome-ignore format: a table
 
 describe("the policy lets the operator make no Job with", () => {
   test.each(CASES)("%s", async (_, change, says) => {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -139,7 +139,7 @@ describe("a backup to a volume", () => {
 });
 
 test("a backup whose Secret was never there has stored nothing, and goes when it is deleted", async () => {
-  const destination = { s3: { bucket: "b", credentials: { secretName: "nobody" } } };
+  const destination = { s3: { bucket: "backups", credentials: { secretName: "nobody" } } };
   await backups.backUp("nothing", { source, destination, objectPolicy: "Delete" });
   await backups.untilReason("nothing", "Complete", "SecretMissing");
   expect((await backups.read("nothing")).status).toMatchObject({ jobName: "nothing", nothingStored: true });
@@ -227,6 +227,51 @@ describe("a backup to S3", () => {
     expect(status?.conditions).toMatchObject([{ type: "Complete" }, { type: "Failed", reason: "NoSuchBucket" }]);
     const alpha = await cluster.json<EtcdBackup>("get", "etcdbackups.v1alpha1.etcd.improbable.io", "old");
     expect(alpha).toMatchObject({ spec, status: { phase: "Failed" } });
+  });
+});
+
+describe("a backup that is verified", () => {
+  async function untilVerified(name: string, verdict: "True" | "False"): Promise<EtcdBackup["status"]> {
+    return await eventually(async () => {
+      const { status } = await backups.read(name);
+      const verified = status?.conditions?.find(({ type }) => type === "Verified");
+      if (verified?.status !== verdict) throw new Error(`${name} is not verified: ${JSON.stringify(verified)}`);
+      return status;
+    }, 120_000);
+  }
+
+  test("is made an etcd of in a pod, which has every key, at the revision and with the hash of the member", async () => {
+    const encryption = { keySecret: { name: "backup-key" } };
+    await backups.backUp("proven", { source, destination: volume, compression: "Zstd", encryption, verify: true });
+    const status = await untilVerified("proven", "True");
+    expect(status?.phase).toBe("Completed");
+    const { verification, object, conditions } = status ?? {};
+    expect(BigInt(verification?.revision ?? 0)).toBeGreaterThanOrEqual(BigInt(object?.revision ?? 0));
+    expect(verification?.keys).toBeGreaterThanOrEqual(KEYS.length);
+    expect(conditions?.find(({ type }) => type === "Verified")?.message).toMatch(/hash/);
+    // Nothing of the data stays on the node.
+    const { items } = await cluster.json<{ items: { status: { phase: string } }[] }>(
+      "get",
+      "pods",
+      "-l",
+      "etcd.improbable.io/backup-name=proven",
+    );
+    expect(items.map(({ status: { phase } }) => phase)).toEqual(["Succeeded", "Succeeded"]);
+  });
+
+  test("later, and is found wrong when a byte of its object is another one", async () => {
+    await backups.backUp("spoiled", { source, destination: volume });
+    const { status } = await backups.until("spoiled", "Completed");
+    const file = join(await folderOf("backups"), status?.objectKey ?? "");
+    const content = readFileSync(file);
+    content.writeUInt8(content.readUInt8(5_000) ^ 1, 5_000);
+    chmodSync(file, 0o600);
+    writeFileSync(file, content);
+    await cluster.kubectl("patch", "etcdbackup", "spoiled", "--type=merge", "-p", '{"spec":{"verify":true}}');
+    const found = await untilVerified("spoiled", "False");
+    expect(found?.conditions?.find(({ type }) => type === "Verified")).toMatchObject({ reason: "SnapshotCorrupt" });
+    expect(found?.phase).toBe("Completed");
+    expect(found?.object).toEqual(status?.object);
   });
 });
 

@@ -4,6 +4,7 @@ import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1bet
 import { backupSpecSchema } from "#api/v1beta1/backup-schema.ts";
 import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
+import { verificationJob } from "#backup/desired/verification.ts";
 import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
 import { type Target, targetOf } from "#backup/target.ts";
 import { apiVersionOf, type Draft, type Job, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
@@ -70,11 +71,13 @@ export function backup(given: Given = {}): BackupSnapshot {
     cluster: available(),
     taking: undefined,
     removing: undefined,
+    verifying: undefined,
     orphans: [],
     claim: undefined,
     namesake: undefined,
     warnings: [],
     progress: undefined,
+    imageRepository: "registry.example/etcd",
     agentImage: IMAGE,
   };
   const taking = stage === "new" ? undefined : attempt(bare, stage, given.report);
@@ -139,6 +142,38 @@ export function attempt(snapshot: BackupSnapshot, stage: BackupStage, report?: A
 export function removal(snapshot: BackupSnapshot, stage: BackupStage, report?: AgentReport): Attempted {
   const done: AgentReport = { ok: true, kind: "delete", deleted: true };
   return attempted(deletionJob(snapshot, goodTarget(snapshot), IMAGE), stage, report ?? done);
+}
+
+/** A backup that is completed and is to be verified. */
+export function verified(given: Given = {}): BackupSnapshot {
+  const { key: _, startedAt: _s, completedAt: _c, ...object } = STORED;
+  const status: EtcdBackupStatus = { phase: "Completed", jobName: "nightly", objectKey: "k", object, ...given.status };
+  return backup({ stage: "succeeded", ...given, status, spec: { verify: true, ...given.spec } });
+}
+
+/** What the agent said that compared the data. */
+export const SAME: AgentReport = { ok: true, kind: "verify", revision: "12", keys: 7, hash: 7, message: "7 keys" };
+
+/** The Job that verifies the object, with its pod. @param ends by container: how it ended, and what it said */
+export function verification(
+  snapshot: BackupSnapshot,
+  stage: BackupStage,
+  ends: Readonly<Record<string, readonly [exitCode: number, words: AgentReport | string]>> = { verify: [0, SAME] },
+): Attempted {
+  const draft = verificationJob(snapshot, goodTarget(snapshot), IMAGE, "registry.example/etcd:v3.6.16");
+  const { job, pods } = attempted(draft, stage, DONE);
+  const [pod] = pods;
+  if (pod === undefined) return { job, pods };
+  const { containerStatuses: [agent] = [], ...status } = pod.status ?? {};
+  const of = (name: string) => {
+    const [exitCode, words] = ends[name] ?? [0, ""];
+    const message = typeof words === "string" ? words : reportText(words);
+    const terminated = { exitCode, reason: exitCode === 0 ? "Completed" : "Error", message };
+    const hasEnded = stage === "succeeded" || stage === "failed";
+    return { ...agent, name, state: hasEnded ? { terminated } : agent?.state };
+  };
+  const made = { ...status, initContainerStatuses: ["fetch", "etcdutl"].map(of), containerStatuses: [of("verify")] };
+  return { job, pods: [{ ...pod, status: made } as unknown as Pod] };
 }
 
 function attempted(draft: Draft<Job>, stage: BackupStage, done: AgentReport): Attempted {

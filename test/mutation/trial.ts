@@ -33,6 +33,7 @@ const MUTATED = [
   "health-log.ts",
   "forecasts.ts",
   "verdict.ts",
+  "verification.ts",
   "trouble.ts",
   "source.ts",
   "target.ts",

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { AgentReport } from "#agent/report.ts";
 import type { AgentTask } from "#agent/task.ts";
 import { BACKUP_LABEL } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
@@ -9,7 +10,7 @@ import { WarningsReader } from "#backup/warnings.ts";
 import { OperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
 import { absent, present } from "#base/observed.ts";
-import { agentPod, available, DONE, endedPod, etcdBackup, IMAGE } from "#kit/etcd-backup.ts";
+import { agentPod, available, DONE, endedPod, etcdBackup, IMAGE, SAME } from "#kit/etcd-backup.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { controllerOf, JOBS, type Job, type KubeObject, type Pod, type Ref, type Resource } from "#kube/kinds.ts";
 import type { Written } from "#runtime/controller.ts";
@@ -21,6 +22,20 @@ import { Pass } from "#runtime/pass.ts";
 const KEY = { namespace: "foo", name: "nightly" };
 const signal = new AbortController().signal;
 const START_MS = Date.parse("2026-01-01T12:00:00Z");
+
+/** What an agent says that has done its task. */
+const REPORTS: Readonly<Record<string, AgentReport>> = {
+  backup: DONE,
+  delete: { ok: true, kind: "delete", deleted: true },
+  verify: SAME,
+};
+
+/** The pod's container is the one that the Job names. */
+function withWorkerOf({ spec }: Job, pod: Pod): Pod {
+  const name = spec?.template.spec?.containers[0]?.name ?? "";
+  const containerStatuses = pod.status?.containerStatuses?.map((each) => ({ ...each, name })) ?? [];
+  return { ...pod, status: { ...pod.status, containerStatuses } };
+}
 
 type Finalized = KubeObject & { metadata: { finalizers?: readonly string[]; deletionTimestamp?: string } };
 
@@ -141,7 +156,7 @@ class World {
         const [status, state] = this.areStuck
           ? [{ phase: "Pending" }, { waiting: { reason: "ContainerCreating" } }]
           : [{ phase: "Running" }, { running: { startedAt: this.#now() } }];
-        this.put("pods", agentPod(job, status, state, metadata));
+        this.put("pods", withWorkerOf(job, agentPod(job, status, state, metadata)));
       }
       if (pod?.status?.phase === "Running") this.#end(job, pod);
     }
@@ -153,8 +168,10 @@ class World {
     const task = JSON.parse(agent?.env?.[0]?.value ?? "") as AgentTask;
     if (task.kind === "backup") this.stored.add(task.key);
     if (task.kind === "delete") this.stored.delete(task.key);
-    const report = task.kind === "backup" ? DONE : ({ ok: true, kind: "delete", deleted: true } as const);
-    this.put("pods", { ...endedPod(job, 0, report), metadata: pod.metadata } as Pod);
+    this.put("pods", {
+      ...withWorkerOf(job, endedPod(job, 0, REPORTS[task.kind] ?? DONE)),
+      metadata: pod.metadata,
+    } as Pod);
     this.put(JOBS.plural, { ...job, status: { conditions: [{ type: "Complete", status: "True" }] } } as Job);
   }
 
@@ -190,6 +207,7 @@ function operator(world: World): () => Promise<void> {
     pods: view("pods"),
     kube,
     clock: world.clock,
+    imageRepository: "registry.example/etcd",
     agentImage: IMAGE,
   } as unknown as BackupReads;
   const room = backupController(kube, reads, () => undefined, {
@@ -265,6 +283,31 @@ const scenarios: readonly Scenario[] = [
     mustWrite: ["create nightly", "delete nightly", 'patch {"metadata":{"finalizers":[]}}'],
     end: (world) => {
       expect(world.writes).not.toContain("create delete-0123456789-uid-of-backup");
+      expect([...world.objects.keys()]).toEqual([]);
+    },
+  },
+  {
+    name: "a backup that is verified",
+    spec: { verify: true },
+    mustWrite: ["create nightly", "create verify-0123456789-uid-of-backup"],
+    end: (world) => {
+      const { verification, conditions } = world.backup?.status ?? {};
+      expect(verification).toMatchObject({ jobName: "verify-0123456789-uid-of-backup", revision: "12", keys: 7 });
+      expect(conditions?.map(({ type, status }) => `${type} ${status}`)).toEqual([
+        "Complete True",
+        "Failed False",
+        "Verified True",
+      ]);
+      expect(world.all(JOBS.plural)).toHaveLength(2);
+    },
+  },
+  {
+    name: "a backup that is deleted while it is verified",
+    spec: { verify: true, objectPolicy: "Delete" },
+    deletesWhen: (world) => world.find(JOBS.plural, "verify-0123456789-uid-of-backup") !== undefined,
+    mustWrite: ["create verify-0123456789-uid-of-backup", "create delete-0123456789-uid-of-backup"],
+    end: (world) => {
+      expect(world.stored.size).toBe(0);
       expect([...world.objects.keys()]).toEqual([]);
     },
   },

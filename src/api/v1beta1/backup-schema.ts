@@ -119,12 +119,36 @@ export const backupFieldsSchema = z.object({
     .describe(
       "As of a Job: how long it may take with all its attempts. Without it as long as bytes move; one that stands still for five minutes has failed.",
     ),
+  verify: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Whether the stored object is fetched again once it is there, made an etcd of in a pod, and its data compared with what the member had; the condition Verified tells how that went. It may be set later, too, and not be taken back.",
+    ),
 });
+
+/** What is decided once, each for itself: the API server estimates what a rule costs, and two optional values are as dear as can be. */
+const LASTING = Object.entries(backupFieldsSchema.shape)
+  .filter(([field]) => field !== "verify")
+  .map(([field, schema]) => {
+    const isSame = `self.${field} == oldSelf.${field}`;
+    const isThere = `has(self.${field})`;
+    return schema.safeParse(undefined).success && schema.parse(undefined) === undefined
+      ? `${isThere} == has(oldSelf.${field}) && (!${isThere} || ${isSame})`
+      : isSame;
+  });
 
 export const backupSpecSchema = backupFieldsSchema
   .meta({
     "x-kubernetes-validations": [
-      { rule: "self == oldSelf", message: "spec cannot be changed after creation; make another EtcdBackup" },
+      {
+        rule: LASTING.join(" && "),
+        message: "of spec only verify can be changed after creation; make another EtcdBackup",
+      },
+      {
+        rule: "self.verify || !oldSelf.verify",
+        message: "verify cannot be taken back; a backup is verified once",
+      },
     ],
   })
   .describe("One snapshot of an etcd cluster, stored as one object.");

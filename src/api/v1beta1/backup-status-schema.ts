@@ -29,6 +29,16 @@ export const progressSchema = z
   })
   .describe("How far the agent was when it was asked last; only while it runs.");
 
+export const verificationSchema = z
+  .object({
+    jobName: z.string().optional().describe("The Job that does it, in the same namespace."),
+    startTime: time.optional().describe("When the operator saw first that it is asked for."),
+    time: time.optional().describe("When it ended, well or not."),
+    revision: z.string().optional().describe("At which the data was compared."),
+    keys: z.number().int().optional().describe("How many keys the etcd has that was made of it, at that revision."),
+  })
+  .describe("How the object was verified; the condition Verified says whether it is right.");
+
 export const backupStatusSchema = z
   .object({
     observedGeneration: z.number().int().optional(),
@@ -54,6 +64,7 @@ export const backupStatusSchema = z
     completionTime: time.optional().describe("When it ended, well or not."),
     object: backupObjectSchema.optional(),
     progress: progressSchema.optional(),
+    verification: verificationSchema.optional(),
     conditions: conditionsSchema(BACKUP_CONDITION_TYPES, BACKUP_REASONS).optional(),
   })
   .describe("What the operator saw and decided last.");

@@ -886,6 +886,9 @@ export const SHAPES = {
     "type": "integer",
     "minimum": 1,
     "maximum": 2592000
+   },
+   "verify": {
+    "type": "boolean"
    }
   },
   "required": [
@@ -1247,6 +1250,9 @@ export const SHAPES = {
       "type": "integer",
       "minimum": 1,
       "maximum": 2592000
+     },
+     "verify": {
+      "type": "boolean"
      }
     },
     "required": [

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { BACKUP_RULES, planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { attempt, backup, ON_VOLUME, removal } from "#kit/etcd-backup.ts";
+import { attempt, backup, ON_VOLUME, removal, verification, verified } from "#kit/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 
 // When both rules have an opinion, the first one speaks: the place in the list is part of each rule.
@@ -50,6 +50,24 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
     second: "stop-job",
     so: "the garbage collector ends the Job",
     given: backup({ stage: "made", status: { phase: "Failed" }, deleting: true }),
+  },
+  {
+    first: "verify-object",
+    second: "await-verification",
+    so: "who waits for a Job has made it",
+    given: verified(),
+  },
+  {
+    first: "verify-object",
+    second: "ended",
+    so: "a backup that is to be verified has more to do",
+    given: verified(),
+  },
+  {
+    first: "stop-verification",
+    second: "ended",
+    so: "no Job goes on that was given up",
+    given: { ...verified({ spec: { verify: false } }), verifying: verification(verified(), "made") },
   },
   {
     first: "backup-failed",

@@ -1,0 +1,70 @@
+import { backupLabels } from "#api/names.ts";
+import type { Container } from "#backup/desired/containers.ts";
+import { ownedBy } from "#backup/desired/owned.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
+import type { Draft, Job, Pod } from "#kube/kinds.ts";
+
+// Why a Job, and not a pod?
+//   A Job makes another pod when one is lost with its node or evicted, while no operator looks. It stays with its last pod until the
+//   EtcdBackup is deleted, so that people find the agent's log.
+
+/** The user and group belong to nobody: no image has them, so nothing else on a node runs as them. */
+const USER_ID = 65_532;
+/** Attempts after the first, with 10 s to 160 s between them; those that Kubernetes itself ends do not count. */
+const RETRIES = 4;
+/** Until an upload that is broken off has been taken back, in seconds. */
+const GRACE_SECONDS = 30;
+
+type JobSpec = NonNullable<Job["spec"]>;
+
+/** What a Job of a backup does. */
+export interface Work {
+  readonly initContainers?: readonly object[];
+  readonly containers: readonly Container[];
+  readonly volumes: NonNullable<NonNullable<Pod["spec"]>["volumes"]>;
+  /** Ends of containers after which another attempt would end likewise. */
+  readonly hopeless: readonly { readonly container: string; readonly exitCodes: readonly number[] }[];
+  readonly activeDeadlineSeconds?: number;
+}
+
+/** A Job of the backup, under restricted pod security and without a token. */
+export function jobOf(snapshot: BackupSnapshot, name: string, work: Work): Draft<Job> {
+  const { metadata, spec } = snapshot.backup;
+  const { hopeless, activeDeadlineSeconds, ...pod } = work;
+  const labels = { ...backupLabels(metadata.name) };
+  const ends = hopeless.map(({ container, exitCodes }) => ({
+    action: "FailJob",
+    onExitCodes: { containerName: container, operator: "In", values: exitCodes },
+  }));
+  return {
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { namespace: metadata.namespace, name, labels, ownerReferences: [ownedBy(snapshot)] },
+    spec: {
+      backoffLimit: RETRIES,
+      podFailurePolicy: {
+        rules: [...ends, { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget", status: "True" }] }],
+      },
+      ...(activeDeadlineSeconds === undefined ? {} : { activeDeadlineSeconds }),
+      template: {
+        metadata: { labels },
+        spec: {
+          restartPolicy: "Never",
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          terminationGracePeriodSeconds: GRACE_SECONDS,
+          ...(spec.serviceAccountName === undefined ? {} : { serviceAccountName: spec.serviceAccountName }),
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: USER_ID,
+            runAsGroup: USER_ID,
+            fsGroup: USER_ID,
+            fsGroupChangePolicy: "OnRootMismatch",
+            seccompProfile: { type: "RuntimeDefault" },
+          },
+          ...pod,
+        },
+      },
+    } as JobSpec,
+  };
+}

@@ -1,0 +1,95 @@
+import { type FetchTask, NO_RETRY_EXIT_CODE, SNAPSHOT_FILE, type VerifyTask, WORK_DIR_PREFIX } from "#agent/task.ts";
+import {
+  DATA_VOLUME,
+  ETCD_CONTAINER,
+  ETCDUTL_CONTAINER,
+  FETCH_CONTAINER,
+  VERIFY_CONTAINER,
+  VOLUME_PATH,
+  verificationJobName,
+} from "#api/names.ts";
+import { agentContainer, type Container, etcdutlContainer } from "#backup/desired/containers.ts";
+import { jobOf } from "#backup/desired/job-shape.ts";
+import { KEY_FILE, MOUNTS } from "#backup/desired/task.ts";
+import { destinationVolumes, encryptionVolumes } from "#backup/desired/volumes.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
+import type { Target } from "#backup/target.ts";
+import type { Draft, Job } from "#kube/kinds.ts";
+
+// Four containers: the agent brings the object, etcdutl of the release that was read makes a data directory of it, that release's etcd
+// runs with it beside the agent, which asks it for its data. All of it lies on an empty volume that goes with the pod. Only the agent gets
+// Secrets; nobody but the pod itself reaches its etcd.
+
+const WORK_DIR = `${VOLUME_PATH}/${WORK_DIR_PREFIX}verify`;
+const DATA_DIR = `${WORK_DIR}/data`;
+const CLIENT_URL = "http://127.0.0.1:2379";
+
+/** What runs as the throw-away etcd; without the flush of each write, since nothing of it is kept. */
+export const VERIFIED_ETCD_COMMAND: readonly string[] = [
+  "etcd",
+  `--data-dir=${DATA_DIR}`,
+  `--listen-client-urls=${CLIENT_URL}`,
+  `--advertise-client-urls=${CLIENT_URL}`,
+  "--listen-peer-urls=http://127.0.0.1:2380",
+  "--unsafe-no-fsync",
+  "--log-level=warn",
+];
+
+/** Ends of etcdutl that another attempt would have, too. */
+const TOOL_FAILURES = [1, 2, 128];
+/** Beside the snapshot and the data that is made of it: etcd's own files of a new log, in bytes. */
+const LOG_BYTES = 512 * 1024 * 1024;
+
+/**
+ * Makes an etcd of the stored object, and compares its data with what was read.
+ * @param image the operator's own @param etcd the image of etcd of the release that was read
+ */
+export function verificationJob(snapshot: BackupSnapshot, target: Target, image: string, etcd: string): Draft<Job> {
+  const { metadata, spec, status } = snapshot.backup;
+  const name = verificationJobName(metadata.uid);
+  const work = { mount: { name: DATA_VOLUME, mountPath: VOLUME_PATH } };
+  const bytes = status?.object?.bytes;
+  const size = bytes === undefined ? {} : { sizeLimit: String(2 * bytes + LOG_BYTES) };
+  const source = [...destinationVolumes(target), ...encryptionVolumes(spec.encryption?.keySecret)].map(
+    ({ volume, mount }) => ({ volume, mount: { ...mount, readOnly: true } }),
+  );
+  const agent = { image, resources: spec.resources };
+  const tool = { image: etcd, pullPolicy: undefined, resources: undefined, volumes: [work] };
+  const restore = ["snapshot", "restore", `${WORK_DIR}/${SNAPSHOT_FILE}`, `--data-dir=${DATA_DIR}`];
+  const verify: VerifyTask = { kind: "verify", endpoint: CLIENT_URL, workDir: WORK_DIR };
+  return jobOf(snapshot, name, {
+    hopeless: [
+      { container: FETCH_CONTAINER, exitCodes: [NO_RETRY_EXIT_CODE] },
+      { container: ETCDUTL_CONTAINER, exitCodes: TOOL_FAILURES },
+      { container: VERIFY_CONTAINER, exitCodes: [NO_RETRY_EXIT_CODE] },
+    ],
+    initContainers: [
+      agentContainer({
+        ...agent,
+        name: FETCH_CONTAINER,
+        task: fetchTask(snapshot, target),
+        volumes: [work, ...source],
+      }),
+      etcdutlContainer({ ...tool, name: ETCDUTL_CONTAINER, args: restore }),
+      { ...etcdutlContainer({ ...tool, name: ETCD_CONTAINER, args: [] }), ...sidecar },
+    ],
+    containers: [agentContainer({ ...agent, name: VERIFY_CONTAINER, task: verify, volumes: [work] })],
+    volumes: [{ name: DATA_VOLUME, emptyDir: size }, ...source.map(({ volume }) => volume)],
+  });
+}
+
+const sidecar = { command: [...VERIFIED_ETCD_COMMAND], restartPolicy: "Always" } as const satisfies Partial<Container>;
+
+function fetchTask({ backup }: BackupSnapshot, { location, key, credentials }: Target): FetchTask {
+  const { metadata, spec, status } = backup;
+  const sha256 = status?.object?.sha256;
+  return {
+    kind: "fetch",
+    from: location,
+    key,
+    ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
+    ...(spec.encryption === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
+    expect: { backupUID: metadata.uid, ...(sha256 === undefined ? {} : { sha256 }) },
+    workDir: WORK_DIR,
+  };
+}

@@ -1,0 +1,23 @@
+import { lackOfClaim } from "#backup/claim.ts";
+import { verificationJob } from "#backup/desired/verification.ts";
+import { isToBeVerified } from "#backup/snapshot.ts";
+import type { BackupRule } from "#backup/step.ts";
+import { targetOf } from "#backup/target.ts";
+import { etcdImageOf } from "#backup/verification.ts";
+import { step } from "#runtime/decide.ts";
+
+/** An object that is there is verified when `spec.verify` asks for it: a Job makes an etcd of it, and compares its data with what was read. */
+export const verifyObject: BackupRule = {
+  name: "verify-object",
+  decide(snapshot) {
+    const { verifying, agentImage } = snapshot;
+    if (!isToBeVerified(snapshot) || verifying !== undefined || agentImage === undefined) return undefined;
+    const [target, etcd] = [targetOf(snapshot), etcdImageOf(snapshot)];
+    if (typeof target === "string" || etcd === undefined || lackOfClaim(snapshot) !== undefined) return undefined;
+    const job = verificationJob(snapshot, target, agentImage, etcd);
+    return step("verify-object", `spec.verify is true: an etcd is made of ${target.url}`, {
+      do: "createVerificationJob",
+      job,
+    });
+  },
+};

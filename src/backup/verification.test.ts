@@ -1,0 +1,125 @@
+import { expect, test } from "vitest";
+import { failure } from "#agent/report.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
+import { etcdImageOf, verificationAfterRefusal, verificationOf } from "#backup/verification.ts";
+import {
+  available,
+  backup,
+  destinationClaim,
+  endedPod,
+  ON_VOLUME,
+  SAME,
+  verification,
+  verified,
+} from "#kit/etcd-backup.ts";
+import type { Job } from "#kube/kinds.ts";
+
+const MINUTE = 60_000;
+const given = verified();
+const CORRUPT = failure("SnapshotCorrupt", "a byte is another one");
+const DIFFERENT = failure("VerificationFailed", "6 of 7 keys are there");
+
+function during(
+  ...args: Parameters<typeof verification> extends [unknown, ...infer Rest] ? Rest : never
+): BackupSnapshot {
+  return { ...given, verifying: verification(given, ...args) };
+}
+
+function later(snapshot: BackupSnapshot, ms: number): BackupSnapshot {
+  return { ...snapshot, takenAtMs: snapshot.takenAtMs + ms };
+}
+
+function stranger(): BackupSnapshot {
+  const { job, pods } = verification(given, "running");
+  return { ...given, verifying: { pods, job: { ...job, metadata: { ...job.metadata, ownerReferences: [] } } as Job } };
+}
+
+/** Since so many milliseconds it is asked for. */
+function since(ms: number, of: BackupSnapshot): BackupSnapshot {
+  const startTime = new Date(of.takenAtMs - ms).toISOString();
+  return { ...of, backup: { ...of.backup, status: { ...of.backup.status, verification: { startTime } } } };
+}
+
+const onVolume = verified({ spec: ON_VOLUME });
+const ofNobody = verified({ status: { object: undefined } as never });
+
+test.each<[string, BackupSnapshot, string, string | RegExp]>([
+  ["before its Job", given, "Unknown Verifying", "its Job is about to be made"],
+  ["while its pod runs", during("running"), "Unknown Verifying", "the object is fetched, and an etcd is made of it"],
+  ["while its pod is made", during("made"), "Unknown PodPending", "its pod is not made yet"],
+  ["while its pod starts", during("starting"), "Unknown PodPending", /container verify waits: ContainerCreating/],
+  ["when the data is right", during("succeeded"), "True Verified", "7 keys"],
+  ["when what was compared is lost", during("succeeded", { verify: [0, ""] }), "True Verified", /the data is right; the report of its pod/],
+  ["when somebody else's words are there", during("succeeded", { verify: [0, { ok: true, kind: "delete", deleted: true }] }), "True Verified", /is lost/],
+  ["when its Job has ended and its pod has not", { ...given, verifying: { ...verification(given, "succeeded"), pods: [] } }, "Unknown Verifying", "its Job has ended; the report of its pod is waited for"],
+  ["when the object is corrupt", during("failed", { fetch: [2, CORRUPT] }), "False SnapshotCorrupt", "a byte is another one"],
+  ["when the data is another one", during("failed", { verify: [2, DIFFERENT] }), "False VerificationFailed", "6 of 7 keys are there"],
+  ["when etcdutl cannot do it", during("failed", { etcdutl: [1, " no snapshot \n"] }), "False RestoreToolFailed", "no snapshot"],
+  ["when etcdutl ends without a word", during("failed", { etcdutl: [137, ""] }), "False RestoreToolFailed", "etcdutl ended with code 137 (Error)"],
+  ["when the agent ends without a word", during("failed", { verify: [1, "killed"] }), "False AgentFailed", /its pod left no report: container verify ended/],
+  ["when a pod says what none of this can", during("failed", { verify: [2, failure("DataExists", "no")] }), "False AgentFailed", /left no report/],
+  ["when its pod is gone", later({ ...given, verifying: { ...verification(given, "failed"), pods: [] } }, MINUTE), "False AgentFailed", /its pod left no report: Job verify-\S+: m \(PodFailurePolicy\)/],
+  ["after ten minutes without a pod", later(during("made"), 10 * MINUTE), "False PodPending", "its pod is not made yet; it was waited for 10 minutes"],
+  ["when its Job is somebody else's", stranger(), "Unknown NameTaken", /^Job verify-\S+ is somebody else's$/],
+  ["when it is so for ten minutes", since(10 * MINUTE, stranger()), "False NameTaken", /waited for 10 minutes/],
+  ["when its claim says no more that backups lie there", onVolume, "Unknown ClaimNotAllowed", /claimName is backups/],
+  ["when it is so for almost ten minutes", since(10 * MINUTE - 1, onVolume), "Unknown ClaimNotAllowed", /claimName/],
+  ["when it is so for ten minutes, too", since(10 * MINUTE, onVolume), "False ClaimNotAllowed", /waited for 10 minutes/],
+  ["on a claim that says so", { ...onVolume, claim: destinationClaim() }, "Unknown Verifying", "its Job is about to be made"],
+  ["when the release is not known", ofNobody, "False AgentFailed", /which release of etcd was read is not known/],
+  ["when the operator does not know its image", { ...given, agentImage: undefined }, "Unknown Waiting", /--agent-image/],
+  ["when the place is not understood any more", verified({ stage: "new", spec: { destination: {} } }), "False SpecRefused", /spec.destination is empty/],
+])("the verdict on the object %s", (_, of, verdict, message) => {
+  const seen = verificationOf(of);
+  expect(`${seen?.status} ${seen?.reason}`).toBe(verdict);
+  if (typeof message === "string") expect(seen?.message).toBe(message);
+  else expect(seen?.message).toMatch(message);
+}); // biome-ignore format: a table
+
+test("what was compared is told", () => {
+  expect(verificationOf(during("succeeded"))).toMatchObject({ revision: "12", keys: 7 });
+  expect(SAME).toMatchObject({ revision: "12", keys: 7 });
+});
+
+test("an attempt that failed and another one that follows: who failed is told", () => {
+  const { job } = verification(given, "made");
+  const [pod] = verification(given, "failed", { fetch: [1, failure("StoreUnreachable", "no answer")] }).pods;
+  expect(verificationOf({ ...given, verifying: { job, pods: [pod!] } })).toMatchObject({
+    status: "Unknown",
+    reason: "Retrying",
+    message: "an attempt has failed, another one follows: StoreUnreachable: no answer",
+  });
+  expect(verificationOf({ ...given, verifying: { job, pods: [endedPod(job, 0, SAME)] } })).toMatchObject({
+    reason: "Verifying",
+  });
+});
+
+test("nobody is told of what nobody asked for, or what is over", () => {
+  const isVerified = { type: "Verified", reason: "Verified", message: "", lastTransitionTime: "2026-01-01T12:00:00Z" };
+  const over = (status: "True" | "False" | "Unknown") =>
+    verified({ status: { conditions: [{ ...isVerified, status, observedGeneration: 1 }] } });
+  expect(verificationOf(backup())).toBeUndefined();
+  expect(verificationOf(verified({ spec: { verify: false } }))).toBeUndefined();
+  expect(verificationOf(verified({ status: { phase: "Failed" } }))).toBeUndefined();
+  expect(verificationOf(verified({ status: { phase: "BackingUp" } }))).toBeUndefined();
+  expect([verificationOf(over("True")), verificationOf(over("False"))]).toEqual([undefined, undefined]);
+  expect(verificationOf(over("Unknown"))).toMatchObject({ reason: "Verifying" });
+});
+
+test("a refusal of its Job is waited out", () => {
+  const lack = { reason: "StepRefused", message: "quota" } as const;
+  expect(verificationAfterRefusal(given, lack)).toEqual({ status: "Unknown", ...lack });
+  expect(verificationAfterRefusal(since(10 * MINUTE, given), lack)).toMatchObject({
+    status: "False",
+    reason: "StepRefused",
+  });
+});
+
+test("etcd is of the release that was read, from where the cluster has its images", () => {
+  expect(etcdImageOf(given)).toBe("registry.example/etcd:v3.6.16");
+  const mirrored = available();
+  const spec = { ...mirrored.spec, image: { repository: "mirror.example/etcd" } } as typeof mirrored.spec;
+  expect(etcdImageOf({ ...given, cluster: { ...mirrored, spec } })).toBe("mirror.example/etcd:v3.6.16");
+  expect(etcdImageOf({ ...given, cluster: undefined })).toBe("registry.example/etcd:v3.6.16");
+  expect(etcdImageOf(ofNobody)).toBeUndefined();
+});
