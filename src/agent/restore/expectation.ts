@@ -7,6 +7,8 @@ import { onDisk } from "./work-dir.ts";
 /** What a member that starts with a fetched snapshot must have. Who fetches it leaves it for who compares: the manifest is in the object store. */
 export interface Expectation {
   readonly key: string;
+  /** The pod: its name is that of the host in each of its containers. */
+  readonly host: string;
   /** The highest of the snapshot, in decimal. */
   readonly revision: string;
   /** What the manifest says; undefined where there is none. */

@@ -1,4 +1,5 @@
 import { type FileHandle, open, rename } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Log } from "#base/log.ts";
 import type { ObjectStore, StoredObject } from "#objectstore/store.ts";
@@ -131,8 +132,9 @@ function originOf({ manifest }: Found, facts: SnapshotFacts) {
 }
 
 function expectationOf({ manifest }: Found, { key, revision }: FetchedSnapshot): Expectation {
-  if (manifest === undefined) return { key, revision };
+  const host = hostname();
+  if (manifest === undefined) return { key, host, revision };
   const { keys, hashKV } = manifest;
   const told = { ...(keys === undefined ? {} : { keys }), ...(hashKV === undefined ? {} : { hashKV }) };
-  return { key, revision, manifest: { revision: manifest.revision, ...told } };
+  return { key, host, revision, manifest: { revision: manifest.revision, ...told } };
 }

@@ -9,13 +9,15 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, test } from "vitest";
 import { bboltFile, etcdBuckets } from "#kit/bbolt.ts";
 import { asAgentError } from "../copy.ts";
 import type { FinishTask } from "../task.ts";
 import { finishRestore } from "./finish.ts";
+import { makeWorkDir } from "./work-dir.ts";
 
 let home: string;
 let task: FinishTask;
@@ -27,10 +29,11 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true }));
 
 /** As `etcdutl snapshot restore` leaves it. */
-function restore({ workDir, restored } = task): void {
+function restore({ workDir, restored } = task, host = hostname()): void {
   mkdirSync(join(restored, "member/snap"), { recursive: true });
   mkdirSync(join(restored, "member/wal"));
   writeFileSync(join(workDir, "snapshot.db"), "a snapshot");
+  writeFileSync(join(workDir, "expected.json"), JSON.stringify({ key: "db.db", revision: "7", host }));
   writeFileSync(join(restored, "member/snap/db"), bboltFile(etcdBuckets({ revisions: [2, 1_000_000_007] })));
   writeFileSync(join(restored, "member/wal/0.wal"), "a log");
 }
@@ -68,6 +71,31 @@ describe("what was restored", () => {
   });
 });
 
+test("a pod that begins anew while another one finishes leaves all of it at its place, or nothing", async () => {
+  const wal = Array.from({ length: 30 }, (_, at) => `${at}.wal`).sort();
+  const outcomes = new Set<string>();
+  for (let round = 0; round < 60; round++) {
+    restore();
+    for (const name of wal) writeFileSync(join(task.restored, "member/wal", name), "a log");
+    const finishing = finishRestore(task).then(
+      () => "finished",
+      () => "begun anew",
+    );
+    for (let turn = 0; turn < round; turn++) await setImmediate();
+    await makeWorkDir(task.workDir);
+    const outcome = await finishing;
+    outcomes.add(outcome);
+    assert.equal(existsSync(task.dataDir), outcome === "finished");
+    if (outcome === "finished") {
+      assert.deepEqual(readdirSync(join(task.dataDir, "member/wal")).sort(), wal);
+      assert.deepEqual(readdirSync(join(task.dataDir, "member")).sort(), ["restored.json", "snap", "wal"]);
+    }
+    rmSync(home, { recursive: true });
+    mkdirSync(home);
+  }
+  assert.deepEqual([...outcomes].sort(), ["begun anew", "finished"], "both have come first");
+});
+
 describe("refused by name, with nothing touched, is", () => {
   test("a place with data that nobody has marked", async () => {
     restore();
@@ -97,7 +125,17 @@ describe("refused by name, with nothing touched, is", () => {
     }
   });
 
+  test("the work of another pod, which goes on with it", async () => {
+    restore(task, "another-pod");
+    assert.match(await refusal(), /^AnotherAttempt: .*\.restore-uid is that of the pod another-pod/);
+    assert.deepEqual(readdirSync(home), [".restore-uid"]);
+    assert.ok(existsSync(join(task.restored, "member/snap/db")));
+  });
+
   test("a directory that etcdutl has not made, or not whole", async () => {
+    assert.match(await refusal(), /^Internal: .*\.restore-uid: ENOENT/);
+    restore();
+    rmSync(task.restored, { recursive: true });
     assert.match(await refusal(), /^Internal: there is no database .*etcdutl snapshot restore/);
     restore();
     writeFileSync(join(task.restored, "member/snap/db"), "half of it");

@@ -1,10 +1,12 @@
 import { constants, type Dirent } from "node:fs";
 import { open, readdir, readFile, rename, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { hostname } from "node:os";
+import { dirname, join, relative } from "node:path";
 import { factsOf } from "../bbolt/snapshot-facts.ts";
 import { AgentError } from "../error.ts";
 import type { FinishTask } from "../task.ts";
-import { onDisk, removeWorkDir } from "./work-dir.ts";
+import { readExpectation } from "./expectation.ts";
+import { absent, onDisk, ownNameFor, removeWorkDir } from "./work-dir.ts";
 
 // Why is it moved?
 //   A pod can be killed at any moment, and etcd starts with whatever it finds in its data directory. So what `etcdutl` makes grows where
@@ -25,22 +27,38 @@ interface Marker {
 
 /** @throws AgentError DataExists when somebody else's data is there; then nothing has been touched */
 export async function finishRestore(task: FinishTask): Promise<{ readonly moved: boolean; readonly revision: string }> {
-  const { workDir, restored, dataDir, restoreUID } = task;
+  const { workDir, dataDir, restoreUID } = task;
   const former = await onDisk(dataDir, () => formerResult(dataDir, restoreUID));
-  if (former === undefined) {
-    const { revision } = await factsIn(restored);
-    const marker = { restoreUID, revision: revision.toString() };
-    await onDisk(restored, async () => {
-      await writeFile(join(restored, MARKER), JSON.stringify(marker), { mode: 0o600 });
-      await syncAll(restored);
-      await rename(restored, dataDir);
-      await sync(dirname(dataDir));
-    });
+  if (former !== undefined) {
     await removeWorkDir(workDir);
-    return { moved: true, revision: marker.revision };
+    return { moved: false, revision: former.revision };
   }
-  await removeWorkDir(workDir);
-  return { moved: false, revision: former.revision };
+  const own = ownNameFor(workDir);
+  await onDisk(workDir, () => rename(workDir, own));
+  try {
+    return { moved: true, revision: await move(own, task) };
+  } catch (thrown) {
+    await rename(own, workDir).catch(() => undefined); // somebody else is at work there
+    throw thrown;
+  }
+}
+
+/** @param own where the work directory is, which nobody else knows */
+async function move(own: string, { workDir, restored, dataDir, restoreUID }: FinishTask): Promise<string> {
+  const { host } = await readExpectation(own);
+  if (host !== hostname()) {
+    throw new AgentError("AnotherAttempt", `${workDir} is that of the pod ${host}, which works on this volume, too`);
+  }
+  const source = join(own, relative(workDir, restored));
+  const revision = (await factsIn(source)).revision.toString();
+  await onDisk(restored, async () => {
+    await writeFile(join(source, MARKER), JSON.stringify({ restoreUID, revision } satisfies Marker), { mode: 0o600 });
+    await syncAll(source);
+    await rename(source, dataDir);
+    await sync(dirname(dataDir));
+  });
+  await removeWorkDir(own);
+  return revision;
 }
 
 /** Of this restore; undefined when there is nothing, not even by anybody else. */
@@ -96,10 +114,4 @@ function markerIn(text: string | undefined): Marker | undefined {
   } catch {
     return undefined; // It is somebody else's file, or not there.
   }
-}
-
-/** For `catch`: undefined when it is not there. */
-function absent(thrown: unknown): undefined {
-  if (thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT") return undefined;
-  throw thrown;
 }

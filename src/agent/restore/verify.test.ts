@@ -11,7 +11,12 @@ import { type VerifyParts, verifyRestored } from "./verify.ts";
 
 const PATIENCE_MS = 60_000;
 const hashKV = { hash: 7, compactRevision: "4" };
-const expected: Expectation = { key: "db.db", revision: "9", manifest: { revision: "8", keys: 3, hashKV } };
+const expected: Expectation = {
+  key: "db.db",
+  host: "pod",
+  revision: "9",
+  manifest: { revision: "8", keys: 3, hashKV },
+};
 
 const leaderId = memberId(1n);
 const status = { clusterId: clusterId(1n), memberId: leaderId, leaderId } as EndpointStatus;
@@ -120,7 +125,8 @@ describe("a throw-away member", () => {
 
   test("is told what is not compared", async () => {
     const message = async (manifest?: Expectation["manifest"]) =>
-      (await run({}, manifest === undefined ? { key: "db.db", revision: "9" } : { ...expected, manifest })).message;
+      (await run({}, manifest === undefined ? { key: "db.db", host: "pod", revision: "9" } : { ...expected, manifest }))
+        .message;
     assert.match(await message(), /has 5 keys; there is no manifest/);
     assert.match(await message({ revision: "8" }), /has 5 keys; its manifest does not tell how many/);
     assert.match(await message({ revision: "8", keys: 3 }), /all 3 keys of revision 8; the manifest has no hash/);
