@@ -57,6 +57,7 @@ const betaSpec = fc
       compression: fc.constantFrom("None", "Zstd"),
       encryption: fc.constantFrom({ keySecret: { name: "k" } }, { keySecret: { name: "k", key: "other" } }),
       objectPolicy: fc.constantFrom("Keep", "Delete"),
+      verify: fc.boolean(),
       serviceAccountName: fc.constant("backup"),
       resources: fc.constantFrom({}, { limits: { memory: "1Gi" } }),
       activeDeadlineSeconds: fc.constant(600),
@@ -125,7 +126,7 @@ test("the URLs of v1alpha1 always hold, whatever rides along", () => {
       const spec = up({ ...rest, metadata, spec: edit }).spec as Json;
       expect(down({ ...rest, ...up({ ...rest, metadata, spec: edit }) }).spec).toEqual(edit);
       expect(whyNotShape(spec, KIND)).toBeUndefined();
-      for (const field of ["compression", "encryption", "objectPolicy", "serviceAccountName", "resources"])
+      for (const field of ["compression", "encryption", "objectPolicy", "serviceAccountName", "resources", "verify"])
         expect(spec[field]).toEqual(before[field]);
     }),
   );
@@ -141,6 +142,7 @@ test("a manifest of 2020 means one endpoint, and the whole key as a URL", () => 
     destination: { url: { template: "gs://my-bucket/{{ .UID }}.db" } },
     compression: "None",
     objectPolicy: "Keep",
+    verify: false,
     resources: { requests: { cpu: "200m", memory: "160Mi" }, limits: { memory: "256Mi" } },
   });
 });

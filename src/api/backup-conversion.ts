@@ -14,7 +14,12 @@ export const DEFAULT_BACKUP_RESOURCES = {
 };
 
 /** What the schema of v1beta1 fills in. */
-export const DEFAULT_BACKUP_SPEC = { compression: "None", objectPolicy: "Keep", resources: DEFAULT_BACKUP_RESOURCES };
+export const DEFAULT_BACKUP_SPEC = {
+  compression: "None",
+  objectPolicy: "Keep",
+  resources: DEFAULT_BACKUP_RESOURCES,
+  verify: false,
+};
 
 /** The spec of an EtcdBackup, without what v1beta1 fills in. @param beyond what v1alpha1 cannot say of it */
 export function backupFromV1alpha1({ source, destination, ...rest }: Json, beyond: Json): Json {

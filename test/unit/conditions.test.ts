@@ -20,7 +20,7 @@ test("every reason of an EtcdPeer is used", async () => {
 });
 
 test("every reason of an EtcdBackup is used, by the operator or by the agent's report", async () => {
-  const report = await readFile(join(import.meta.dirname, "../../src/agent/report.ts"), "utf8");
+  const report = await readFile(join(import.meta.dirname, "../../src/agent/failure.ts"), "utf8");
   const agents = [...report.matchAll(/^ {2}(\w+): \{ retry: (?:true|false) \},$/gm)].map(([, reason]) => reason);
   expect(agents.length).toBeGreaterThan(10);
   expect((await unused("backup", BACKUP_REASONS)).filter((reason) => !agents.includes(reason))).toEqual([]);
