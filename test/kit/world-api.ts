@@ -4,6 +4,7 @@ import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
+import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { OperatorError } from "#base/error.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { Preconditions } from "#kube/client.ts";
@@ -40,6 +41,7 @@ export const WORLD_KINDS: readonly AnyResource[] = [
   PODS,
   // Nobody makes any here; the operator's caches ask for them all the same.
   ETCD_BACKUPS,
+  ETCD_BACKUP_SCHEDULES,
   ETCD_RESTORES,
   JOBS,
 ];
