@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { BACKUP_REASONS, PEER_REASONS, REASONS, SCHEDULE_REASONS } from "#api/conditions.ts";
+import { BACKUP_REASONS, PEER_REASONS, REASONS, RESTORE_REASONS, SCHEDULE_REASONS } from "#api/conditions.ts";
 
 /** What the compiler cannot tell: that a reason which is documented can also come. That every one which comes is documented, it tells. */
 async function unused(room: string, reasons: object): Promise<readonly string[]> {
@@ -19,11 +19,22 @@ test("every reason of an EtcdPeer is used", async () => {
   expect(await unused("peer", PEER_REASONS)).toEqual([]);
 });
 
+/** Reasons that the agent gives. */
+async function agentsReasons(): Promise<readonly (string | undefined)[]> {
+  const source = await readFile(join(import.meta.dirname, "../../src/agent/failure.ts"), "utf8");
+  const reasons = [...source.matchAll(/^ {2}(\w+): \{ retry: (?:true|false) \},$/gm)].map(([, reason]) => reason);
+  expect(reasons.length).toBeGreaterThan(10);
+  return reasons;
+}
+
 test("every reason of an EtcdBackup is used, by the operator or by the agent's report", async () => {
-  const report = await readFile(join(import.meta.dirname, "../../src/agent/failure.ts"), "utf8");
-  const agents = [...report.matchAll(/^ {2}(\w+): \{ retry: (?:true|false) \},$/gm)].map(([, reason]) => reason);
-  expect(agents.length).toBeGreaterThan(10);
+  const agents = await agentsReasons();
   expect((await unused("backup", BACKUP_REASONS)).filter((reason) => !agents.includes(reason))).toEqual([]);
+});
+
+test("every reason of an EtcdRestore is used, by the operator or by the agent's report", async () => {
+  const agents = await agentsReasons();
+  expect((await unused("restore", RESTORE_REASONS)).filter((reason) => !agents.includes(reason))).toEqual([]);
 });
 
 test("every reason of an EtcdBackupSchedule is used", async () => {
