@@ -231,24 +231,23 @@ describe("a backup to S3", () => {
 });
 
 describe("a backup that is verified", () => {
-  async function untilVerified(name: string, verdict: "True" | "False"): Promise<EtcdBackup["status"]> {
+  async function untilVerified(name: string, verdict: "True" | "Unknown", says: RegExp): Promise<EtcdBackup["status"]> {
     return await eventually(async () => {
       const { status } = await backups.read(name);
       const verified = status?.conditions?.find(({ type }) => type === "Verified");
-      if (verified?.status !== verdict) throw new Error(`${name} is not verified: ${JSON.stringify(verified)}`);
-      return status;
+      if (verified?.status === verdict && says.test(verified.message)) return status;
+      throw new Error(`${name}: ${JSON.stringify(verified)}`);
     }, 120_000);
   }
 
   test("is made an etcd of in a pod, which has every key, at the revision and with the hash of the member", async () => {
     const encryption = { keySecret: { name: "backup-key" } };
     await backups.backUp("proven", { source, destination: volume, compression: "Zstd", encryption, verify: true });
-    const status = await untilVerified("proven", "True");
+    const status = await untilVerified("proven", "True", /and their hash is that of the manifest/);
     expect(status?.phase).toBe("Completed");
-    const { verification, object, conditions } = status ?? {};
+    const { verification, object } = status ?? {};
     expect(BigInt(verification?.revision ?? 0)).toBeGreaterThanOrEqual(BigInt(object?.revision ?? 0));
     expect(verification?.keys).toBeGreaterThanOrEqual(KEYS.length);
-    expect(conditions?.find(({ type }) => type === "Verified")?.message).toMatch(/hash/);
     // Nothing of the data stays on the node.
     const { items } = await cluster.json<{ items: { status: { phase: string } }[] }>(
       "get",
@@ -259,7 +258,7 @@ describe("a backup that is verified", () => {
     expect(items.map(({ status: { phase } }) => phase)).toEqual(["Succeeded", "Succeeded"]);
   });
 
-  test("later, and is found wrong when a byte of its object is another one", async () => {
+  test("later, and does not look right when a byte of its object is another one", async () => {
     await backups.backUp("spoiled", { source, destination: volume });
     const { status } = await backups.until("spoiled", "Completed");
     const file = join(await folderOf("backups"), status?.objectKey ?? "");
@@ -268,8 +267,8 @@ describe("a backup that is verified", () => {
     chmodSync(file, 0o600);
     writeFileSync(file, content);
     await cluster.kubectl("patch", "etcdbackup", "spoiled", "--type=merge", "-p", '{"spec":{"verify":true}}');
-    const found = await untilVerified("spoiled", "False");
-    expect(found?.conditions?.find(({ type }) => type === "Verified")).toMatchObject({ reason: "SnapshotCorrupt" });
+    // It is fetched again a few times: it could have been changed on its way.
+    const found = await untilVerified("spoiled", "Unknown", /an attempt has failed.*SnapshotCorrupt: /);
     expect(found?.phase).toBe("Completed");
     expect(found?.object).toEqual(status?.object);
   });

@@ -45,7 +45,12 @@ export class UserBackups {
   }
 
   /** Waits until the condition says so. @returns its message */
-  async untilReason(name: string, type: "Complete" | "Failed", reason: string, deadlineMs = 60_000): Promise<string> {
+  async untilReason(
+    name: string,
+    type: "Complete" | "Failed" | "Verified",
+    reason: string,
+    deadlineMs = 60_000,
+  ): Promise<string> {
     return await eventually(async () => {
       const { status } = await this.read(name);
       const condition = status?.conditions?.find((each) => each.type === type);

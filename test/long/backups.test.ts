@@ -296,6 +296,22 @@ describe("in mid-stream", () => {
   });
 });
 
+test("an object in which a byte is another one is found wrong for ever when it is verified", async () => {
+  const way = await wayTo(() => s3.port);
+  await backups.backUp("spoiled", { source, destination: { s3: s3By(way) } });
+  const { status } = await backups.until("spoiled", "Completed");
+  const file = join(s3.root, "backups", status?.objectKey ?? "");
+  const content = readFileSync(file);
+  content.writeUInt8(content.readUInt8(content.length / 2) ^ 1, content.length / 2);
+  writeFileSync(file, content);
+  await cluster.kubectl("patch", "etcdbackup", "spoiled", "--type=merge", "-p", '{"spec":{"verify":true}}');
+  const message = await backups.untilReason("spoiled", "Verified", "SnapshotCorrupt", 280_000);
+  expect(message).toMatch(/checksum|sha256/);
+  const { status: found } = await backups.read("spoiled");
+  expect(found?.conditions?.find(({ type }) => type === "Verified")?.status).toBe("False");
+  expect(found?.phase).toBe("Completed");
+});
+
 test("a gigabyte takes no more memory than a little does", { timeout: 900_000 }, async () => {
   const large = new UserCluster(namespace.name, "large");
   await large.create({ replicas: 1 });
