@@ -242,6 +242,12 @@ for (const { name, given, expect: wanted, because = "" } of cases) {
   });
 }
 
+test("backup plan: of what is not to be verified, or not yet, no rule so much as thinks of it", () => {
+  const quiet = [verified({ spec: { verify: false } }), verifying("succeeded", undefined, "True")];
+  for (const snapshot of quiet) expect(planBackup({ ...snapshot, verifying: undefined })).toEqual({ next: "settled" });
+  expect(planBackup(verified({ stage: "running", status: { phase: "BackingUp" } }))).not.toHaveProperty("aside");
+});
+
 test("backup plan: a Job that is refused is told, and nothing is waited for", () => {
   const plan = planBackup(backup({ stage: "new" }), () => ({ because: "quota", forMs: 1_000, isBrief: false }));
   expect(plan).toMatchObject({

@@ -6,7 +6,7 @@ import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { backupStatus, failingStatus } from "#backup/status.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { agentPod, attempt, backup, goodTarget, removal, verification, verified } from "#kit/etcd-backup.ts";
-import type { Job } from "#kube/kinds.ts";
+import type { Job, Pod } from "#kube/kinds.ts";
 import type { Plan, Rest } from "#runtime/decide.ts";
 
 function statusOf(snapshot: BackupSnapshot, plan: Plan<BackupStep> = planBackup(snapshot)): EtcdBackupStatus {
@@ -138,7 +138,7 @@ describe("of an object that is verified", () => {
 
   test("it is told since when, by whom, and at the end what was found, beside all that the backup said", () => {
     const asked = statusOf({ ...given, verifying: undefined });
-    expect(asked).toEqual({
+    expect(asked).toStrictEqual({
       ...given.backup.status,
       observedGeneration: 1,
       verification: { startTime: "2026-01-01T12:00:00Z" },
@@ -156,18 +156,42 @@ describe("of an object that is verified", () => {
         ...snapshot,
         backup: { ...given.backup, status: { ...given.backup.status, verification: { startTime } } },
       });
-    expect(begun(during("running")).verification).toEqual({ jobName, startTime });
+    expect(begun(during("running")).verification).toStrictEqual({ jobName, startTime });
     const right = begun(during("succeeded"));
-    expect(right.verification).toEqual({ jobName, startTime, time: "2026-01-01T12:00:00Z", revision: "12", keys: 7 });
+    expect(right.verification).toStrictEqual({
+      jobName,
+      startTime,
+      time: "2026-01-01T12:00:00Z",
+      revision: "12",
+      keys: 7,
+    });
     expect(right.conditions).toMatchObject([
       { type: "Verified", status: "True", reason: "Verified", message: "7 keys" },
     ]);
     const wrong = begun(during("failed", { fetch: [2, failure("SnapshotCorrupt", "no")] }));
-    expect(wrong.verification).toEqual({ jobName, startTime, time: "2026-01-01T12:00:00Z" });
+    expect(wrong.verification).toStrictEqual({ jobName, startTime, time: "2026-01-01T12:00:00Z" });
     expect(wrong.conditions).toMatchObject([{ status: "False", reason: "SnapshotCorrupt", message: "no" }]);
     expect(statusOf({ ...given, backup: { ...given.backup, status: wrong } })).toEqual(wrong);
     const lost = { ...given, backup: { ...given.backup, status: begun(during("running")) } };
-    expect(statusOf(lost).verification).toEqual({ jobName, startTime });
+    expect(statusOf(lost).verification).toStrictEqual({ jobName, startTime });
+  });
+
+  test("what was told of the backup stays", () => {
+    const complete = {
+      type: "Complete",
+      status: "True" as const,
+      reason: "Completed",
+      message: "",
+      observedGeneration: 1,
+    };
+    const conditions = [{ ...complete, lastTransitionTime: "2026-01-01T11:00:00Z" }];
+    const { backup: its } = verified({ status: { conditions } });
+    expect(statusOf({ ...given, backup: its }).conditions).toMatchObject([conditions[0], { type: "Verified" }]);
+  });
+
+  test("what was found is told, whatever else is refused", () => {
+    const plan = { ...planBackup(during("succeeded")), aside: [{ rule: "r", because: "no", is: "refused" }] } as never;
+    expect(statusOf(during("succeeded"), plan).conditions).toMatchObject([{ status: "True", reason: "Verified" }]);
   });
 
   test("somebody else's Job is not called its own", () => {
@@ -218,6 +242,11 @@ function alone(stage: "made" | "succeeded" | "failed", status: object = {}) {
   return { taking: { job: { ...job, status: { ...job.status, ...status } } as Job, pods: [] } };
 }
 
+/** Its pod, without a word on its containers. */
+function unseen(status: object): Pod {
+  return { ...agentPod(attempt(backup(), "made").job, {}, {}), status } as Pod;
+}
+
 test.each<[string, Parameters<typeof backup>[0], true | undefined]>([
   ["at the first look at its Job", { stage: "made" }, true],
   ["while its pod does not run", { stage: "starting" }, true],
@@ -228,6 +257,8 @@ test.each<[string, Parameters<typeof backup>[0], true | undefined]>([
   ["not while its pod runs", { stage: "running", status: NOTHING }, undefined],
   ["not when its pod has ended", { stage: "failed", status: NOTHING }, undefined],
   ["not when another pod runs that has lost its Job", { stage: "new", status: NOTHING, with: { orphans: attempt(backup(), "running").pods } }, undefined],
+  ["while the kubelet has said nothing of its pod", { with: { taking: { job: attempt(backup(), "made").job, pods: [unseen({ phase: "Pending" })] } } }, true],
+  ["not when its agent runs in a pod that does not yet", { with: { taking: { job: attempt(backup(), "made").job, pods: [agentPod(attempt(backup(), "made").job, { phase: "Pending" }, { running: {} })] } } }, undefined],
   ["not when its pod was to run at least", { with: { taking: { job: attempt(backup(), "made").job, pods: [agentPod(attempt(backup(), "made").job, { phase: "Running" }, {})] } } }, undefined],
   ["not when its Job has completed unseen", { status: NOTHING, with: alone("succeeded") }, undefined],
   ["not when a pod may have run before the first look", { with: alone("failed", { failed: 1 }) }, undefined],

@@ -150,7 +150,8 @@ test("a cluster made again under its name has other keys, but a backup keeps its
 /** The Job with an agent that was given this key. @param metadata what differs of the Job's */
 function toldKey(key: string | undefined, metadata: object = {}): Attempted {
   const { job, pods } = backup({ stage: "made" }).taking!;
-  const env = key === undefined ? [] : [{ name: TASK_VARIABLE, value: JSON.stringify({ key }) }];
+  const other = { name: "OTHER", value: JSON.stringify({ key: "other" }) };
+  const env = key === undefined ? [other] : [other, { name: TASK_VARIABLE, value: JSON.stringify({ key }) }];
   const spec = { template: { spec: { containers: [{ name: "other" }, { name: "agent", env }] } } };
   return { pods, job: { ...job, metadata: { ...job.metadata, ...metadata }, spec } as unknown as Job };
 }

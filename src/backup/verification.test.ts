@@ -12,7 +12,7 @@ import {
   verification,
   verified,
 } from "#kit/etcd-backup.ts";
-import type { Job } from "#kube/kinds.ts";
+import type { Job, Pod } from "#kube/kinds.ts";
 
 const MINUTE = 60_000;
 const given = verified();
@@ -75,6 +75,19 @@ test.each<[string, BackupSnapshot, string, string | RegExp]>([
   if (typeof message === "string") expect(seen?.message).toBe(message);
   else expect(seen?.message).toMatch(message);
 }); // biome-ignore format: a table
+
+test.each(["fetch", "etcdutl", "verify"])("while %s runs nothing is amiss", (name) => {
+  const { job, pods } = verification(given, "starting");
+  const each = (status: { name: string }) => (status.name === name ? { ...status, state: { running: {} } } : status);
+  const [pod] = pods;
+  const status = {
+    ...pod?.status,
+    initContainerStatuses: pod?.status?.initContainerStatuses?.map(each),
+    containerStatuses: pod?.status?.containerStatuses?.map(each),
+  };
+  const at = { ...given, verifying: { job, pods: [{ ...pod, status } as Pod] } };
+  expect(verificationOf(later(at, 20 * MINUTE))).toMatchObject({ status: "Unknown", reason: "Verifying" });
+});
 
 test("what was compared is told", () => {
   expect(verificationOf(during("succeeded"))).toMatchObject({ revision: "12", keys: 7 });

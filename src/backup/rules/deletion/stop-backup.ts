@@ -7,7 +7,7 @@ import { step, wait } from "#runtime/decide.ts";
 /** Its pods' events tell when they have ended; this is for events that never come, in milliseconds. */
 const RECHECK_MS = 5_000;
 /** The event of the status that says so wakes this room; in milliseconds. */
-const NOTED_MS = 1_000;
+const NOTED_RECHECK_MS = 1_000;
 
 /** Who deletes an EtcdBackup that is under way has its Job ended first: an agent that goes on would store what was deleted just before. */
 export const stopBackup: BackupRule = {
@@ -17,7 +17,7 @@ export const stopBackup: BackupRule = {
     if (!isLeaving(snapshot) || mayKeepObject(snapshot)) return undefined;
     const job = taking !== undefined && isOwned(snapshot, taking.job) ? taking.job : undefined;
     if (snapshot.backup.status?.nothingStored === true && !isNothingStored(snapshot))
-      return wait("stop-backup", "that its agent has run is written down before its Job is ended", NOTED_MS);
+      return wait("stop-backup", "that its agent has run is written down before its Job is ended", NOTED_RECHECK_MS);
     if (job !== undefined && stateOf(job) === "active" && job.metadata.deletionTimestamp === undefined) {
       const because = `Job ${job.metadata.name} is ended before its object is deleted`;
       return step("stop-backup", because, { do: "deleteJob", job });
