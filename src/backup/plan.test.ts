@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { failure } from "#agent/report.ts";
-import { CLUSTER_LABEL, KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
+import { CLUSTER_LABEL, DELETE_OBJECT_ANNOTATION, KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { BACKUP_RULES, planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupStep } from "#backup/step.ts";
@@ -166,6 +166,7 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "believes no such word before its Job has ended", given: attemptFailed("NoSuchBucket"), expect: "warn: await-deletion", because: "an attempt has failed" },
   { name: "deletes the object", given: going({ stage: "succeeded" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup", because: /^s3:\/\/backups\/.* is deleted before the EtcdBackup goes$/ },
   { name: "deletes the object of what has failed, which may have left a part", given: going({ stage: "failed", status: ENDED }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "deletes the object that was given away, whatever its policy says", given: backup({ stage: "succeeded", status: MADE, deleting: true, held: true, annotations: { [DELETE_OBJECT_ANNOTATION]: "true" } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "waits for the deletion", given: removing("running"), expect: "wait: await-deletion", because: "its object is being deleted" },
   { name: "gives the pod of the deletion its time", given: removing("starting"), expect: "wait: await-deletion", because: "its object is being deleted" },
   { name: "and all of it", given: later(removing("starting"), 19_999), expect: "wait: await-deletion" },
