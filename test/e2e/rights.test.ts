@@ -20,11 +20,6 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
     test: "test/long/upgrade.test.ts",
   },
   {
-    rights: ["delete jobs.batch"],
-    why: "the Job of a backup is ended only when the backup is given up, or deleted in its middle",
-    test: "test/unit/backup-sweep.test.ts",
-  },
-  {
     rights: ["delete poddisruptionbudgets.policy"],
     why: "a budget goes only when somebody sets spec.disruptionBudget to None",
     test: "test/apiserver/admission-policy.test.ts",
@@ -34,6 +29,7 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
       "list etcdclusters.etcd.improbable.io",
       "list etcdpeers.etcd.improbable.io",
       "list etcdbackups.etcd.improbable.io",
+      "list etcdrestores.etcd.improbable.io",
       "list jobs.batch",
       "list pods",
       "list poddisruptionbudgets.policy",
@@ -48,6 +44,7 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
       "update etcdclusters/finalizers.etcd.improbable.io",
       "update etcdpeers/finalizers.etcd.improbable.io",
       "update etcdbackups/finalizers.etcd.improbable.io",
+      "update etcdrestores/finalizers.etcd.improbable.io",
     ],
     why: "asked for by the admission plugin OwnerReferencesPermissionEnforcement, which some distributions have on",
     test: "test/apiserver/admission-policy.test.ts",
