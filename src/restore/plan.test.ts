@@ -97,7 +97,7 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "clears the Jobs of what is completed", given: restore({ stage: "ready", status: COMPLETED, held: false }), expect: "clear-jobs: deleteJob 0" },
   { name: "leaves alone what is completed", given: clearedJobs(restore({ stage: "ready", status: COMPLETED, held: false })), expect: "settled" },
   { name: "leaves the logs of what has failed", given: later(restore({ stage: "told", held: false, status: FAILED_NOW }), 5 * MINUTE - 1), expect: "settled" },
-  { name: "though not for ever", given: later(restoreOf(restore({ stage: "told", held: false }), FAILED_NOW, 3), 5 * MINUTE), expect: "clear-jobs: deleteJob 0" },
+  { name: "clears them in the end", given: later(restoreOf(restore({ stage: "told", held: false }), FAILED_NOW, 3), 5 * MINUTE), expect: "clear-jobs: deleteJob 0" },
   { name: "waits for claims that are going", given: deletedClaims(withMember(foreignClaims(), 0, { claim: foreignClaim("restored-0") })), expect: "warn: await-place", because: "is being deleted; a pod may still use it" },
   { name: "refuses one that stays beside them", given: withMember(deletedClaims(foreignClaims()), 1, { claim: foreignClaim("restored-1") }), expect: "warn: restore-failed", because: "ClaimExists: claim restored-1 exists already" },
   { name: "leaves alone what is completed, although its claims are gone", given: restore({ stage: "new", status: COMPLETED }), expect: "settled" },

@@ -1,0 +1,161 @@
+import { expect, test } from "vitest";
+import { CLAIMS_FINALIZER } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { claimAt, clusterOf, etcdRestore, jobOf, restore } from "#kit/etcd-restore.ts";
+import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
+import { actOnRestore, type RestoreWrites, writeStatus } from "#restore/act.ts";
+import { restoredCluster } from "#restore/desired/cluster.ts";
+import { restoredClaim } from "#restore/desired/member.ts";
+import { identityAnnotations } from "#restore/identity.ts";
+import type { RestoreSnapshot } from "#restore/snapshot.ts";
+import type { RestoreStep } from "#restore/step.ts";
+
+const snapshot = restore();
+const claim = claimAt(snapshot, "restored-0");
+const job = jobOf(snapshot, snapshot.members[0]!);
+const annotations = identityAnnotations(snapshot.restore, "restored-0");
+const createJob: RestoreStep = { do: "createJob", job, member: "restored-0" };
+
+interface Request {
+  readonly verb: string;
+  readonly of: string;
+  readonly what?: unknown;
+  readonly options?: object;
+}
+
+interface Live {
+  readonly restore?: Observed<KubeObject>;
+  readonly cluster?: Observed<EtcdCluster>;
+}
+
+/** @returns what was asked of the API server, in order */
+async function requestsOf(step: RestoreStep, of: RestoreSnapshot = snapshot, live: Live = {}) {
+  const requests: Request[] = [];
+  const note = (verb: string, resource: Resource<KubeObject>, what: unknown, options: { signal: AbortSignal }) => {
+    const { signal: _, ...rest } = options;
+    requests.push({ verb, of: resource.plural, what, options: rest });
+  };
+  const kube = {
+    find: (resource: Resource<KubeObject>, ref: Ref, options: never) => {
+      note("find", resource, ref, options);
+      const there = resource.plural === "etcdrestores" ? live.restore : live.cluster;
+      return Promise.resolve(there ?? (resource.plural === "etcdrestores" ? present(of.restore) : absent));
+    },
+    create: (resource: Resource<KubeObject>, draft: KubeObject, options: never) => {
+      note("create", resource, draft.metadata.name, options);
+      return Promise.resolve(draft);
+    },
+    patch: (resource: Resource<KubeObject>, { name }: Ref, patch: object, options: never) => {
+      note("patch", resource, patch, options);
+      return Promise.resolve({ metadata: { name } });
+    },
+    delete: (resource: Resource<KubeObject>, { name }: Ref, options: never) => {
+      note("delete", resource, name, options);
+      return Promise.resolve();
+    },
+    replace: (resource: Resource<KubeObject>, object: KubeObject, options: never) => {
+      note("replace", resource, object, options);
+      return Promise.resolve(object);
+    },
+  } as unknown as RestoreWrites;
+  const written = await actOnRestore(kube, step, of, AbortSignal.timeout(1_000));
+  return { requests, written, kube };
+}
+
+const verbs = ({ requests }: { requests: readonly Request[] }) => requests.map(({ verb, of }) => `${verb} ${of}`);
+
+test("what is made is made for a restore that is there", async () => {
+  const makes: readonly [RestoreStep, readonly string[]][] = [
+    [
+      { do: "createClaim", claim: restoredClaim(snapshot, "restored-0") },
+      ["find etcdrestores", "create persistentvolumeclaims"],
+    ],
+    [createJob, ["find etcdrestores", "find etcdclusters", "create jobs"]],
+    [{ do: "createCluster", cluster: restoredCluster(snapshot) }, ["find etcdrestores", "create etcdclusters"]],
+  ];
+  const another = etcdRestore();
+  const gone = [
+    absent,
+    present({ ...another, metadata: { ...another.metadata, uid: "another" } }),
+    present(etcdRestore({ deleting: true })),
+  ];
+  for (const [step, wanted] of makes) {
+    const done = await requestsOf(step);
+    expect(verbs(done)).toEqual(wanted);
+    expect(done.written).toMatchObject({ kind: "stored" });
+    for (const live of gone)
+      await expect(requestsOf(step, snapshot, { restore: live })).rejects.toMatchObject({ code: "KubeConflict" });
+    await expect(requestsOf(step, snapshot, { restore: unknown("no") })).rejects.toMatchObject({
+      code: "KubeUnavailable",
+    });
+  }
+});
+
+test("no Job is made for a claim that a cluster may be taking, whatever the cache says", async () => {
+  const cluster = clusterOf(snapshot);
+  const formed = clusterOf(snapshot, true);
+  const known = { ...snapshot, cluster };
+  const conflict = { code: "KubeConflict" };
+  await expect(requestsOf(createJob, snapshot, { cluster: present(cluster) })).rejects.toMatchObject(conflict);
+  await expect(requestsOf(createJob, known, { cluster: present(formed) })).rejects.toMatchObject(conflict);
+  await expect(requestsOf(createJob, snapshot, { cluster: unknown("no") })).rejects.toMatchObject({
+    code: "KubeUnavailable",
+  });
+  expect(verbs(await requestsOf(createJob, known, { cluster: present(cluster) }))).toContain("create jobs");
+});
+
+test("a claim is told, and deleted, only as it was read", async () => {
+  const { uid, resourceVersion } = claim.metadata;
+  const preconditions = { uid, resourceVersion };
+  const told = await requestsOf({ do: "tellClaim", claim, annotations });
+  expect(told.requests).toEqual([
+    {
+      verb: "patch",
+      of: "persistentvolumeclaims",
+      what: { metadata: { annotations } },
+      options: { type: "merge", preconditions },
+    },
+  ]);
+  expect(told.written).toMatchObject({ kind: "stored" });
+  const gone = await requestsOf({ do: "deleteClaim", claim });
+  expect(gone.requests).toEqual([
+    { verb: "delete", of: "persistentvolumeclaims", what: "restored-0", options: { preconditions } },
+  ]);
+  expect(gone.written).toMatchObject({ kind: "deleted", uid, ref: { namespace: "foo", name: "restored-0" } });
+});
+
+test("a Job is ended by its uid, and its pods with it", async () => {
+  const { requests, written } = await requestsOf({ do: "deleteJob", job });
+  const { uid, name } = job.metadata;
+  expect(requests).toEqual([
+    { verb: "delete", of: "jobs", what: name, options: { preconditions: { uid }, propagation: "Background" } },
+  ]);
+  expect(written).toMatchObject({ kind: "deleted", uid });
+});
+
+test("our finalizer comes and goes, beside those of others, on this very restore as it was read", async () => {
+  const bare = restore({ held: false });
+  const options = { type: "merge", preconditions: { uid: bare.restore.metadata.uid, resourceVersion: "100" } };
+  const patch = (finalizers: readonly string[]) => [
+    { verb: "patch", of: "etcdrestores", what: { metadata: { finalizers } }, options },
+  ];
+  expect((await requestsOf({ do: "holdRestore" }, bare)).requests).toEqual(patch([CLAIMS_FINALIZER]));
+  const held = {
+    ...bare,
+    restore: { ...bare.restore, metadata: { ...bare.restore.metadata, finalizers: ["x", CLAIMS_FINALIZER] } },
+  };
+  const released = await requestsOf({ do: "releaseRestore" }, held);
+  expect(released.requests).toEqual(patch(["x"]));
+  expect(released.written).toMatchObject({ kind: "stored" });
+  // Of one that is being deleted, no cache will show it.
+  expect((await requestsOf({ do: "releaseRestore" }, restore({ deleting: true }))).written).toEqual({
+    kind: "external",
+  });
+});
+
+test("the status is written to the object as it was read", async () => {
+  const { kube } = await requestsOf({ do: "holdRestore" });
+  const written = await writeStatus(kube, snapshot, { phase: "Pending" }, AbortSignal.timeout(1_000));
+  expect(written).toMatchObject({ object: { metadata: { resourceVersion: "100" }, status: { phase: "Pending" } } });
+});

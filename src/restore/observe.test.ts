@@ -1,0 +1,215 @@
+import { expect, test } from "vitest";
+import { QUARANTINE_LABEL } from "#api/names.ts";
+import { OperatorError } from "#base/error.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { NOW } from "#kit/cluster.ts";
+import { destinationClaim, IMAGE } from "#kit/etcd-backup.ts";
+import { foreignClaim, ON_VOLUME, restore, UID } from "#kit/etcd-restore.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import type { KubeObject, PersistentVolumeClaim, Pod, Ref } from "#kube/kinds.ts";
+import { isOpen, restoreController, restoreKeysFor } from "#restore/controller.ts";
+import { observeRestore, type RestoreReads } from "#restore/observe.ts";
+import type { RestoreSnapshot } from "#restore/snapshot.ts";
+
+const KEY = { namespace: "foo", name: "back" };
+const signal = new AbortController().signal;
+
+interface World {
+  readonly snapshot?: RestoreSnapshot;
+  readonly claims?: readonly PersistentVolumeClaim[];
+  readonly members?: readonly Pod[];
+  readonly nowMs?: number;
+  readonly find?: () => Promise<Observed<unknown>>;
+  readonly revision?: (address: string) => Promise<bigint>;
+}
+
+async function look(world: World = {}) {
+  const { restore: its, members, cluster, backup } = world.snapshot ?? restore();
+  const asked: string[] = [];
+  const warned: string[] = [];
+  const own = members.flatMap(({ claim }) => claim ?? []);
+  const claims = [...own, ...(world.claims ?? [])];
+  const view = (
+    objects: readonly (KubeObject | undefined)[],
+    indexed: Readonly<Record<string, readonly KubeObject[]>> = {},
+  ) => ({
+    get: ({ name }: Ref) => objects.find((each) => each?.metadata.name === name),
+    byIndex: (index: string, value: string) => indexed[`${index} ${value}`] ?? [],
+  });
+  const jobs = members.flatMap(({ filling }) => filling?.job ?? []);
+  const pods = members.flatMap(({ filling }) => filling?.pods ?? []);
+  const reads = {
+    restores: view([its]),
+    backups: view([backup]),
+    clusters: view([cluster]),
+    claims: view(claims, { "target foo/restored": claims }),
+    jobs: view(jobs),
+    pods: view(pods, { "restore foo/back": pods, "target foo/restored": world.members ?? [] }),
+    kube: {
+      find: (_: unknown, { name }: Ref) => {
+        asked.push(`claim ${name}`);
+        return (world.find ?? (() => Promise.resolve(absent)))();
+      },
+    },
+    etcd: {
+      revision: ({ address }: { address: string }, { expectedClusterId }: { expectedClusterId: bigint }) => {
+        asked.push(`revision ${address} ${typeof expectedClusterId}`);
+        return (world.revision ?? (() => Promise.resolve(5n)))(address);
+      },
+    },
+    clock: { wallMs: () => world.nowMs ?? NOW },
+    agentImage: IMAGE,
+    imageRepository: "registry.example/etcd",
+  } as unknown as RestoreReads;
+  const warnings = {
+    of: ({ metadata }: KubeObject) => {
+      warned.push(metadata.name);
+      return Promise.resolve(["careful"]);
+    },
+  };
+  const seen = await observeRestore(reads, warnings, KEY, signal);
+  return { seen: seen.is === "present" ? seen.value : seen, asked, warned, reads };
+}
+
+async function seenIn(world: World = {}): Promise<RestoreSnapshot> {
+  const { seen } = await look(world);
+  if ("is" in seen) throw new Error("nothing was seen");
+  return seen;
+}
+
+const TARGET = { podIP: "10.0.0.1", phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
+
+function memberPod(podIP: string, isReady = true): Pod {
+  const status = { ...TARGET, podIP, conditions: [{ type: "Ready", status: isReady ? "True" : "False" }] };
+  return { apiVersion: "v1", kind: "Pod", metadata: { namespace: "foo", name: podIP }, status } as unknown as Pod;
+}
+
+test("a restore is seen with its members, and Jobs and pods are matched by who manages them", async () => {
+  const given = restore();
+  const seen = await seenIn({ snapshot: given });
+  expect(seen).toEqual(given);
+  const stray = {
+    ...given,
+    members: given.members.map((each) => ({
+      ...each,
+      filling: {
+        ...each.filling!,
+        job: { ...each.filling!.job, metadata: { ...each.filling!.job.metadata, uid: "other" } },
+      },
+    })),
+  };
+  expect((await seenIn({ snapshot: stray })).members.map(({ filling }) => filling?.pods)).toEqual([[], [], []]);
+});
+
+test("one that is gone is absent", async () => {
+  const { reads } = await look();
+  expect(
+    await observeRestore(reads, { of: () => Promise.resolve([]) }, { namespace: "foo", name: "none" }, signal),
+  ).toEqual(absent);
+});
+
+test("claims of the cluster's name are seen in their order, but for those of members and those that were put aside", async () => {
+  const aside = foreignClaim("restored-7");
+  const claims = [
+    foreignClaim("restored-9"),
+    foreignClaim("restored-4"),
+    { ...aside, metadata: { ...aside.metadata, labels: { [QUARANTINE_LABEL]: "true" } } },
+  ];
+  const { otherClaims } = await seenIn({ claims });
+  expect(otherClaims.map(({ metadata }) => metadata.name)).toEqual(["restored-4", "restored-9"]);
+});
+
+test("of one that has ended nobody is asked", async () => {
+  const { asked, warned } = await look({
+    snapshot: restore({ stage: "ready", status: { phase: "Completed" } }),
+    members: [memberPod("10.0.0.1")],
+  });
+  expect([asked, warned]).toEqual([[], []]);
+});
+
+test("the claim of the source is asked of the API server before there is a Job, and then never", async () => {
+  const there = destinationClaim();
+  const first = await look({
+    snapshot: restore({ stage: "claims", spec: ON_VOLUME }),
+    find: () => Promise.resolve(present(there)),
+  });
+  expect(first.asked).toEqual(["claim backups"]);
+  expect(first.seen).toMatchObject({ sourceClaim: there });
+  const later = await look({ snapshot: restore({ spec: ON_VOLUME }), claims: [there] });
+  expect(later.asked).toEqual([]);
+  expect(later.seen).toMatchObject({ sourceClaim: there });
+  expect((await look({ snapshot: restore({ spec: ON_VOLUME }) })).seen).toMatchObject({ sourceClaim: undefined });
+  const dark = await look({
+    snapshot: restore({ stage: "claims", spec: ON_VOLUME }),
+    find: () => Promise.resolve(unknown("no")),
+  });
+  expect(dark.seen).toEqual(unknown("no"));
+});
+
+test("Kubernetes is asked what it warns of when nothing has run for five seconds", async () => {
+  const starting = restore({ stage: "starting" });
+  const made = Date.parse("2026-01-01T11:59:50Z");
+  expect((await look({ snapshot: starting, nowMs: made + 4_999 })).warned).toEqual([]);
+  expect((await look({ snapshot: starting, nowMs: made + 5_000 })).warned).toEqual([`restore-${UID}-0-abcde`]);
+  expect((await look({ snapshot: restore({ stage: "made" }), nowMs: made + 5_000 })).warned).toEqual([
+    `restore-${UID}-0`,
+  ]);
+  expect((await look({ snapshot: restore({ stage: "filled" }), nowMs: made + 5_000 })).warned).toEqual([]);
+});
+
+test("a cluster that calls itself Ready is read by a member whose pod is ready, as the one that it is to be", async () => {
+  const ready = restore({ stage: "ready" });
+  const members = [memberPod("10.0.0.1", false), memberPod("10.0.0.2"), memberPod("10.0.0.3"), memberPod("10.0.0.4")];
+  const read = await look({ snapshot: ready, members });
+  expect(read.asked).toEqual(["revision 10.0.0.2:2379 bigint"]);
+  expect(read.seen).toMatchObject({ read: present(5n) });
+  const down = () => Promise.reject(new OperatorError("EtcdUnavailable", "down"));
+  const silent = await look({ snapshot: ready, members, revision: down });
+  expect(silent.asked).toHaveLength(2);
+  expect(silent.seen).toMatchObject({ read: unknown("down") });
+  expect((await look({ snapshot: ready })).seen).toMatchObject({ read: unknown("no member has a pod that is ready") });
+  expect((await look({ snapshot: restore({ stage: "forming" }), members })).asked).toEqual([]);
+  const cancelled = () => Promise.reject(new OperatorError("Cancelled", "stop"));
+  await expect(look({ snapshot: ready, members, revision: cancelled })).rejects.toThrow("stop");
+});
+
+test("the room is woken by Jobs and pods of a restore, and lets those rest that have ended", () => {
+  const [member] = restore().members;
+  const { job, pods } = member!.filling!;
+  const bare = { ...job, metadata: { ...job.metadata, labels: {} } };
+  const others = { ...bare, metadata: { ...bare.metadata, ownerReferences: [] } };
+  expect([job, pods[0]!, bare].map((each) => restoreKeysFor(each))).toEqual([[KEY], [KEY], [KEY]]);
+  expect(restoreKeysFor(others)).toEqual([]);
+  expect(
+    [restore(), restore({ status: { phase: "Failed" } }), restore({ status: { phase: "Completed" } })].map((each) =>
+      isOpen(each.restore),
+    ),
+  ).toEqual([true, false, false]);
+});
+
+test("the status is written when it differs, and a look that fails is told", async () => {
+  const written: unknown[] = [];
+  const kube = {
+    replace: (_: unknown, object: { status: unknown }) => {
+      written.push(object.status);
+      return Promise.resolve(object);
+    },
+  };
+  const { reads } = await look();
+  const room = restoreController(kube as never, { ...reads, clock: new FakeClock() } as never);
+  const snapshot = restore({ status: { phase: "Pending" } });
+  expect(await room.writeStatus(snapshot, { phase: "Pending" }, signal)).toBeUndefined();
+  expect(await room.writeStatus(snapshot, { phase: "Failed" }, signal)).toMatchObject({ kind: "stored" });
+  expect(room.subject(snapshot)).toEqual({
+    apiVersion: "etcd.improbable.io/v1beta1",
+    kind: "EtcdRestore",
+    namespace: "foo",
+    name: "back",
+    uid: UID,
+  });
+  expect(room.subjectOf(KEY)).toMatchObject({ name: "back" });
+  expect(room.subjectOf({ namespace: "foo", name: "none" })).toBeUndefined();
+  expect(await room.writeFailing({ namespace: "foo", name: "none" }, "x", signal)).toBeUndefined();
+  await room.writeFailing(KEY, "a defect", signal);
+  expect(written).toMatchObject([{ phase: "Failed" }, { conditions: [{ reason: "InternalError" }] }]);
+});

@@ -1,0 +1,285 @@
+import { describe, expect, test } from "vitest";
+import { failure } from "#agent/report.ts";
+import type { EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
+import {
+  BY_URL,
+  ended,
+  etcdRestore,
+  failed,
+  foreignClaim,
+  jobOf,
+  MADE_AT,
+  ON_VOLUME,
+  restore,
+  restorePod,
+  sourceBackup,
+  UID,
+  withMember,
+} from "#kit/etcd-restore.ts";
+import type { Job } from "#kube/kinds.ts";
+import { planRestore } from "#restore/plan.ts";
+import type { RestoreSnapshot } from "#restore/snapshot.ts";
+import { failingStatus, restoreStatus } from "#restore/status.ts";
+
+const NOW = "2026-01-01T12:00:00Z";
+const CLUSTER_ID = restoreStatus(restore(), planRestore(restore())).clusterID;
+const running = restore();
+const job = jobOf(running, running.members[1]!);
+
+function statusOf(snapshot: RestoreSnapshot, resting?: Parameters<typeof planRestore>[1]): EtcdRestoreStatus {
+  return restoreStatus(snapshot, planRestore(snapshot, resting));
+}
+
+/** Phase, and of both conditions the answer; the reason and the message, which both have. */
+function told(snapshot: RestoreSnapshot, resting?: Parameters<typeof planRestore>[1]): string {
+  const { phase, conditions = [] } = statusOf(snapshot, resting);
+  const [complete, ill] = conditions;
+  expect(conditions.map(({ type }) => type)).toEqual(["Complete", "Failed"]);
+  expect([ill?.reason, ill?.message]).toEqual([complete?.reason, complete?.message]);
+  return `${phase} ${complete?.status} ${ill?.status} ${complete?.reason}: ${complete?.message}`;
+}
+
+/** The second claim could not be filled. */
+function failing(states: readonly object[], reason?: string): RestoreSnapshot {
+  return withMember(running, 1, { filling: failed(job, states, reason) });
+}
+
+test("a restore that runs says what it does, where its snapshot is, and who the cluster will be", () => {
+  expect(statusOf(running)).toEqual({
+    observedGeneration: 1,
+    phase: "Pending",
+    source: "nightly",
+    objectURL: "s3://backups/foo/my-etcd/u/nightly.db?s3ForcePathStyle=false",
+    clusterName: "restored",
+    clusterID: CLUSTER_ID,
+    jobNames: [0, 1, 2].map((n) => `restore-${UID}-${n}`),
+    startTime: NOW,
+    conditions: ["Complete", "Failed"].map((type) => ({
+      ...{ type, status: "False", reason: "Restoring", message: "0 of 3 claims are filled" },
+      ...{ observedGeneration: 1, lastTransitionTime: NOW },
+    })),
+  });
+  expect(CLUSTER_ID).toMatch(/^[0-9a-f]{10,16}$/);
+});
+
+test("what was read is told when an agent has told it", () => {
+  const status = statusOf(restore({ stage: "filled" }));
+  expect(status).toMatchObject({
+    revision: "1000000012",
+    snapshot: {
+      ...{ key: "k.db", bytes: 1_000, sha256: "ab", revision: "12" },
+      ...{ etcdVersion: "3.6.16", clusterID: "cd", hasManifest: true },
+    },
+  });
+  expect(Object.keys(status.snapshot ?? {})).toHaveLength(7);
+  // Of an object that some other tool has stored less is known.
+  const bare = { key: "k", bytes: 1, sha256: "a", revision: "2", hasManifest: false };
+  const brought = ended(0, { ok: true, kind: "fetch", snapshot: bare });
+  const pod = restorePod(job, "Succeeded", [brought, ended(0), ended(0)]);
+  const plain = withMember(restore({ stage: "made" }), 1, { filling: { job, pods: [pod] } });
+  expect(statusOf(plain).snapshot).toEqual(bare);
+  expect(statusOf(plain)).not.toHaveProperty("revision");
+});
+
+test("what has been told is kept when nobody remembers", () => {
+  const before = { revision: "7", snapshot: { key: "k", bytes: 1, sha256: "a", revision: "2", hasManifest: false } };
+  const status = statusOf(restore({ stage: "new", held: true, status: { ...before, startTime: MADE_AT } }));
+  expect(status).toMatchObject({ ...before, startTime: MADE_AT });
+  expect(status).not.toHaveProperty("jobNames");
+});
+
+test("the source is told as people gave it", () => {
+  expect(statusOf(restore({ spec: BY_URL }))).toMatchObject({
+    source: "s3://bucket/k.db?region=eu-1",
+    objectURL: "s3://bucket/k.db?region=eu-1",
+  });
+  expect(statusOf(restore({ spec: ON_VOLUME }))).toMatchObject({ source: "volume://backups/nightly/k.db" });
+  const nowhere = restore({ stage: "new", spec: { source: { object: { url: { url: "x" } } } } });
+  expect(statusOf(nowhere)).toMatchObject({ source: "", phase: "Failed" });
+  expect(statusOf(nowhere)).not.toHaveProperty("objectURL");
+});
+
+describe("how it goes:", () => {
+  const cases: readonly [string, RestoreSnapshot, string][] = [
+    [
+      "completed",
+      restore({ stage: "ready" }),
+      "Completed True False Completed: EtcdCluster restored is Ready, at revision 1000000012",
+    ],
+    [
+      "the cluster starts",
+      restore({ stage: "told" }),
+      "Pending False False StartingCluster: all claims are filled; EtcdCluster restored is about to be made",
+    ],
+    [
+      "the wrong key, with the name of the Secret",
+      { ...failing([ended(2, failure("BadKey", "no"))]), restore: etcdRestore({ spec: ON_VOLUME }) },
+      "Failed False True BadKey: no (Secret key)",
+    ],
+    [
+      "wrong credentials, with the name of the Secret",
+      failing([ended(2, failure("WrongCredentials", "no"))]),
+      "Failed False True WrongCredentials: no (Secret s3)",
+    ],
+    [
+      "a refusal by the store, with the name of the Secret",
+      failing([ended(2, failure("AccessDenied", "no"))]),
+      "Failed False True AccessDenied: no (Secret s3)",
+    ],
+    [
+      "the store's certificate, with the name of the Secret",
+      failing([ended(2, failure("StoreTLS", "no"))]),
+      "Failed False True StoreTLS: no (Secret s3)",
+    ],
+    [
+      "the wrong key of what was not to be encrypted",
+      failing([ended(2, failure("BadKey", "no"))]),
+      "Failed False True BadKey: no",
+    ],
+    [
+      "no object",
+      failing([ended(2, failure("NoSuchObject", "nothing is there"))]),
+      "Failed False True NoSuchObject: nothing is there",
+    ],
+    ["users", failing([ended(2, failure("AuthEnabled", "users"))]), "Failed False True AuthEnabled: users"],
+    [
+      "data in the way",
+      failing([ended(0), ended(0), ended(2, failure("DataExists", "data"))]),
+      "Failed False True DataExists: data",
+    ],
+    ["what no restore can say", failing([ended(2, failure("ObjectExists", "odd"))]), "Failed False True Internal: odd"],
+    [
+      "etcdutl without words",
+      failing([ended(0), ended(137)]),
+      "Failed False True RestoreToolFailed: etcdutl ended with exit code 137 (Error)",
+    ],
+    [
+      "a pod without a report",
+      failing([ended(0), ended(0), ended(1, "killed")]),
+      `Failed False True AgentFailed: Job ${job.metadata.name} left no report: container finish ended: Error with exit code 1 (killed)`,
+    ],
+    [
+      "a Job without a pod",
+      { ...failing([], "BackoffLimitExceeded"), takenAtMs: running.takenAtMs + 60_000 },
+      `Failed False True AgentFailed: Job ${job.metadata.name} left no report: m (BackoffLimitExceeded)`,
+    ],
+    [
+      "a pod that is being deleted",
+      withMember(running, 1, {
+        filling: { job, pods: [restorePod(job, "Pending", [{ running: {} }], { deletionTimestamp: NOW })] },
+      }),
+      `Pending False False PodPending: pod ${job.metadata.name}-abcde is being deleted; another one follows when it is gone`,
+    ],
+    [
+      "an image",
+      withMember(running, 1, {
+        filling: { job, pods: [restorePod(job, "Pending", [ended(0), { waiting: { reason: "ErrImagePull" } }])] },
+      }),
+      "Pending False False ImageUnavailable",
+    ],
+    [
+      "a Secret",
+      restore({ stage: "starting", spec: ON_VOLUME, with: { warnings: ['secret "key" not found'] } }),
+      `Pending False False SecretMissing: pod restore-${UID}-0-abcde waits for a Secret, or a key of one, of key: secret "key" not found`,
+    ],
+    [
+      "a volume that does not come",
+      restore({ stage: "starting", with: { warnings: ["no volume"] } }),
+      `Pending False False PodPending: pod restore-${UID}-0-abcde: container finish waits: PodInitializing; Kubernetes warns: no volume`,
+    ],
+    [
+      "a pod that has ended well",
+      withMember(running, 1, { filling: { job, pods: [restorePod(job, "Succeeded", [])] } }),
+      `Pending False False Restoring: the pod of Job ${job.metadata.name} has ended well`,
+    ],
+    [
+      "an attempt without a report",
+      withMember(running, 1, { filling: { job, pods: [restorePod(job, "Failed", [ended(137)])] } }),
+      `Pending False False Retrying: an attempt of Job ${job.metadata.name} has failed, another one follows: container fetch ended: Error with exit code 137`,
+    ],
+    ["being deleted", restore({ deleting: true }), "Pending False False Deleting: the restore was given up; Job"],
+    [
+      "about to be deleted",
+      restore({ stage: "new", deleting: true }),
+      "Pending False False Deleting: it is about to be deleted",
+    ],
+    [
+      "without the operator's image",
+      restore({ stage: "new", with: { agentImage: undefined } }),
+      "Pending False False Waiting: the operator does not know its own image",
+    ],
+  ];
+  test.each(cases)("%s", (_, snapshot, wanted) => expect(told(snapshot)).toContain(wanted)); // biome-ignore format: a table
+});
+
+test("a Job's end that is seen before that of its pod waits for the report, though not for ever", () => {
+  const { job: its } = failed(job);
+  const at = (ms: number) => ({
+    ...withMember(running, 1, { filling: { job: its, pods: [] } }),
+    takenAtMs: Date.parse("2026-01-01T11:59:58Z") + ms,
+  });
+  expect(told(at(59_999))).toContain("Pending False False");
+  expect(told(at(60_000))).toContain("Failed False True AgentFailed");
+});
+
+test("a step that is refused is told, and waited out while nothing is whole", () => {
+  const refuse = (code?: string) => () => ({
+    because: "quota",
+    forMs: 1_000,
+    isBrief: false,
+    ...(code === undefined ? {} : { code }),
+  });
+  const fresh = restore({ stage: "new", held: true, status: { startTime: NOW } });
+  expect(told(fresh, refuse())).toContain("Pending False False StepRefused: create-claim: quota");
+  expect(told(fresh, refuse("KubeAlreadyExists"))).toContain("NameTaken: create-claim: quota");
+  const later = { ...fresh, takenAtMs: fresh.takenAtMs + 10 * 60_000 };
+  expect(told(later, refuse())).toBe(
+    "Failed False True StepRefused: create-claim: quota; it was waited for 10 minutes",
+  );
+  const whole = { ...restore({ stage: "told", status: { startTime: NOW } }), takenAtMs: later.takenAtMs };
+  expect(told(whole, refuse())).toContain("Pending False False StepRefused: create-cluster: quota");
+  const brief = () => ({ because: "soon", forMs: 1_000, isBrief: true });
+  expect(told(fresh, brief)).not.toContain("soon");
+});
+
+test("what has ended stays as it was told, and ends once", () => {
+  const done = { phase: "Completed", completionTime: MADE_AT } as const;
+  const snapshot = restore({ stage: "new", status: done });
+  expect(statusOf(snapshot)).toBe(snapshot.restore.status);
+  expect(statusOf(restore({ stage: "ready" })).completionTime).toBe(NOW);
+  expect(statusOf(running)).not.toHaveProperty("completionTime");
+});
+
+test("while its EtcdBackup is under way, a restore has not begun", () => {
+  const waiting = restore({ stage: "new", with: { backup: sourceBackup({ phase: "BackingUp" }) } });
+  expect(statusOf(waiting)).not.toHaveProperty("startTime");
+  expect(told(waiting)).toBe("Pending False False BackupNotCompleted: EtcdBackup nightly is still under way");
+});
+
+test("a claim that is in the way is told, and when it is going it is waited for", () => {
+  const claim = foreignClaim("restored-0");
+  const going = { ...claim, metadata: { ...claim.metadata, deletionTimestamp: NOW } };
+  expect(told(withMember(restore({ stage: "new" }), 0, { claim }))).toContain("Failed False True ClaimExists");
+  expect(told(withMember(restore({ stage: "new" }), 0, { claim: going }))).toContain("Pending False False ClaimExists");
+  const theirs = {
+    ...job,
+    metadata: { ...job.metadata, ownerReferences: [{ kind: "EtcdBackup", name: "b", uid: "u", controller: true }] },
+  } as unknown as Job;
+  expect(told(withMember(running, 1, { filling: { job: theirs, pods: [] } }))).toContain("NameTaken: Job");
+});
+
+test("when looks do not come to an end, that is said, unless all is known", () => {
+  const status = failingStatus(etcdRestore({ status: { phase: "Pending" } }), "a defect", Date.parse(NOW));
+  expect(status).toMatchObject({
+    phase: "Pending",
+    conditions: [
+      { type: "Complete", status: "Unknown", reason: "InternalError", message: "a defect", observedGeneration: 1 },
+    ],
+  });
+  for (const phase of ["Completed", "Failed"] as const)
+    expect(failingStatus(etcdRestore({ status: { phase } }), "a defect", 0)).toEqual({ phase });
+  const { generation: _, ...metadata } = etcdRestore().metadata;
+  expect(failingStatus({ ...etcdRestore(), metadata }, "a defect", 0).conditions).toMatchObject([
+    { observedGeneration: 0 },
+  ]);
+});
