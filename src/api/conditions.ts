@@ -8,6 +8,8 @@ export const CONDITION_TYPES = {
   Progressing: "Is the operator changing something, or waiting to?",
   Degraded: "Is the cluster working with less than the spec asks for?",
   UpToDate: "Does every member run what the spec asks for?",
+  BackupReady:
+    "Did the latest run of each EtcdBackupSchedule that names the cluster leave a good backup? The condition is there once one names it.",
   Paused: "Has a person asked the operator to change nothing? The condition is there once somebody has.",
   ClusterIDMismatch:
     "Does a member answer with the ID of another cluster, or of another member? The condition is there once one has.",
@@ -43,6 +45,9 @@ export const REASONS = {
   CorruptionAlarm: "etcd has raised the alarm CORRUPT: until the member is replaced, it refuses every read and write.",
   NoSpaceAlarm:
     "etcd has raised the alarm NOSPACE: it refuses every write until its database is smaller than its quota.",
+  BackedUp: "The latest run of every schedule of the cluster left a good backup; the message names it.",
+  BackupMissing: "A schedule of the cluster left no good backup, or makes none; the message says which one, and why.",
+  NoSchedule: "No EtcdBackupSchedule names the cluster any more.",
   Settled: "There is nothing to do.",
   Acting: "The operator makes the change that the message names.",
   Scaling: "Members are being added or removed, one at a time.",

@@ -1,3 +1,5 @@
+import { fingerprint } from "#base/hash.ts";
+
 /**
  * Every name, label and annotation that the operator makes, in one place: they are a contract with users,
  * with the 2020 operator of the same API group, and between the controller rooms.
@@ -133,6 +135,9 @@ export const DELETE_OBJECT_ANNOTATION = `${GROUP}/delete-object`;
 export const SCHEDULE_LABEL = `${GROUP}/backup-schedule-name`;
 /** On an EtcdBackup: the uid of that EtcdBackupSchedule. What an earlier one of the same name has made is not looked after. */
 export const SCHEDULE_UID_ANNOTATION = `${GROUP}/schedule-uid`;
+/** On an EtcdBackup: the uid of the EtcdCluster before whose upgrade it was made. */
+export const FIRST_BACKUP_ANNOTATION = `${GROUP}/before-upgrade-of`;
+
 /** The longest name of an EtcdBackupSchedule: its backups' names are longer by a time, such as -20261122-030000. */
 export const MAX_SCHEDULE_NAME_LENGTH = MAX_BACKUP_NAME_LENGTH - "-20261122-030000".length;
 /** The longest name of an EtcdRestore: it stands in a label of its Jobs and their pods. */
@@ -262,6 +267,13 @@ export function dueTimeOf(schedule: string, backup: string): number | undefined 
   const [, year, month, day, hour, minute, second] = parts;
   const dueMs = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
   return Number.isNaN(dueMs) ? undefined : dueMs;
+}
+
+/** The EtcdBackup before members go to another minor release. @param minor such as 3.7 @param generation of the spec that asks for it */
+export function firstBackupName(cluster: string, minor: string, generation: number): string {
+  const rest = `-before-${minor}-${generation}`;
+  const isShort = cluster.length + rest.length <= MAX_BACKUP_NAME_LENGTH;
+  return `${isShort ? cluster : `cluster-${fingerprint(cluster)}`}${rest}`;
 }
 
 /** Labels on the EtcdBackups of a schedule. */

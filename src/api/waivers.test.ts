@@ -26,7 +26,7 @@ test("waivers: each has a name and an end, and several are separated by commas",
 });
 
 describe("waivers: what is none is refused in words", () => {
-  const names = "what can is members-healthy, members-ready, members-caught-up, evictions-held-back";
+  const names = "what can is members-healthy, members-ready, members-caught-up, backup-first, evictions-held-back";
   const end =
     "has no end; it must be members-ready until a time with a zone, such as members-ready until 2026-11-22T12:00:00Z";
   const cases: readonly (readonly [string, string])[] = [

@@ -12,6 +12,7 @@ export const WAIVABLE = {
   "members-healthy": "Every other member is healthy. A quorum has to be left all the same.",
   "members-ready": "The pod of every other member is ready by the kubelet's word, sidecars included.",
   "members-caught-up": "Every other member has applied nearly all of the log.",
+  "backup-first": "Before the first member goes to a newer minor release, the backup of that moment is stored.",
   "evictions-held-back": "Kubernetes has seen that no member may be evicted while one restarts.",
 } as const;
 export type Waivable = keyof typeof WAIVABLE;

@@ -15,6 +15,7 @@ import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/sch
 import { BACKUP_INDEX, SOURCE_INDEX } from "#backup/observe.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
+import { clusterKeysForSchedule } from "#cluster/controller.ts";
 import { CLUSTER_INDEX } from "#cluster/observe.ts";
 import { Cache } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -32,6 +33,7 @@ import {
 } from "#kube/kinds.ts";
 import { PEER_INDEX } from "#peer/observe.ts";
 import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
+import { keyText } from "#runtime/controller.ts";
 import { SCHEDULE_INDEX } from "#schedule/observe.ts";
 
 /** The operator's picture of the API server: what it reads, and what wakes it. Owned objects are selected by label. */
@@ -55,7 +57,13 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       resource: ETCD_BACKUPS,
       indexes: { [SOURCE_INDEX]: clusterOfBackup, [SCHEDULE_INDEX]: byLabel(SCHEDULE_LABEL) },
     }),
-    schedules: new Cache<EtcdBackupSchedule>({ client, clock, log, resource: ETCD_BACKUP_SCHEDULES }),
+    schedules: new Cache<EtcdBackupSchedule>({
+      client,
+      clock,
+      log,
+      resource: ETCD_BACKUP_SCHEDULES,
+      indexes: { [CLUSTER_INDEX]: clusterOfSchedule },
+    }),
     restores: new Cache<EtcdRestore>({
       client,
       clock,
@@ -106,6 +114,10 @@ function clusterOfBackup({ metadata, spec }: EtcdBackup): readonly string[] {
 
 function clusterOfRestore({ metadata, spec }: EtcdRestore): readonly string[] {
   return [`${metadata.namespace}/${spec.clusterTemplate.clusterName}`];
+}
+
+function clusterOfSchedule(schedule: EtcdBackupSchedule): readonly string[] {
+  return clusterKeysForSchedule(schedule).map(keyText);
 }
 
 /** A Job is never compared, and its template is long. */

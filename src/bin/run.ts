@@ -4,12 +4,17 @@ import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
-import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
+import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { backupController, backupKeysFor, isOpen } from "#backup/controller.ts";
 import { SOURCE_INDEX } from "#backup/observe.ts";
 import { systemClock } from "#base/clock.ts";
 import { createLog, type Log } from "#base/log.ts";
-import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
+import {
+  clusterController,
+  clusterKeysFor,
+  clusterKeysForBackup,
+  clusterKeysForSchedule,
+} from "#cluster/controller.ts";
 import { CLUSTER_INDEX } from "#cluster/observe.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
@@ -37,6 +42,7 @@ import { startWebhooks } from "#webhooks/start.ts";
 import { backupMetrics } from "./backup-metrics.ts";
 import { type Caches, createCaches } from "./caches.ts";
 import type { Flags } from "./flags.ts";
+import { scheduleMetrics } from "./schedule-metrics.ts";
 import { exportStatistics, requestTimes } from "./statistics.ts";
 
 /** What is left of the ten seconds of a graceful stop for passes to end, in milliseconds. */
@@ -233,6 +239,7 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
     memberTimeoutMs: flags.memberTimeoutMs,
     onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),
   };
+  scheduleMetrics(tools.metrics.registry, () => caches.schedules.list());
   const keysOf = (objects: readonly KubeObject[]): readonly Key[] => objects.flatMap(ownKey);
   const byCluster = { keysFor: clusterKeysFor };
   const byPeer = { keysFor: peerKeysFor };
@@ -241,6 +248,8 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
       controller: clusterController({ kube, etcd }, reads),
       watches: [
         { cache: caches.clusters, keysFor: ownKey },
+        { cache: caches.backups, keysFor: clusterKeysForBackup },
+        { cache: caches.schedules, keysFor: (schedule) => clusterKeysForSchedule(schedule as EtcdBackupSchedule) },
         ...[caches.peers, caches.services, caches.budgets, caches.claims, caches.pods].map((cache) => ({
           cache,
           ...byCluster,

@@ -3,13 +3,15 @@ import { describe, expect, test } from "vitest";
 import { CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
+import { firstBackup } from "#cluster/desired/first-backup.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
 import { newPeer } from "#cluster/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { REFUSAL_TEXTS } from "#etcd/error.ts";
 import { born, claim, cluster } from "#kit/cluster.ts";
-import { downgrading, NEWER, wanting, withCanary, withUpdate } from "#kit/cluster-rolling.ts";
+import { downgrading, NEWER, NEXT_MINOR, wanting, withCanary, withUpdate } from "#kit/cluster-rolling.ts";
+import { etcdBackupSchedule } from "#kit/schedule.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 
@@ -54,6 +56,25 @@ describe("an EtcdPeer that may bootstrap", () => {
   test("is not when the cluster is another one by now", async () => {
     const other = { ...forming.cluster, metadata: { ...forming.cluster.metadata, uid: "another" } };
     await expect(writesOf(step, forming, [other])).rejects.toMatchObject({ code: "KubeConflict" });
+  });
+});
+
+describe("a backup before an upgrade", () => {
+  const upgrade = wanting(NEXT_MINOR);
+  const step: ClusterStep = { do: "createBackup", backup: firstBackup(upgrade, etcdBackupSchedule()) };
+
+  test("is made for the spec that the API server has", async () => {
+    expect(await writesOf(step, upgrade, [upgrade.cluster])).toEqual(["create"]);
+  });
+
+  test.each([
+    ["another one", { uid: "another" }],
+    ["edited", { generation: 9 }],
+    ["being deleted", { deletionTimestamp: "2026-01-01T12:00:00Z" }],
+  ])("is not when the cluster is %s by now", async (_, metadata) => {
+    const now = { ...upgrade.cluster, metadata: { ...upgrade.cluster.metadata, ...metadata } };
+    await expect(writesOf(step, upgrade, [now])).rejects.toMatchObject({ code: "KubeConflict" });
+    await expect(writesOf(step, upgrade, [])).rejects.toMatchObject({ code: "KubeConflict" });
   });
 });
 

@@ -1,4 +1,5 @@
 import { CLIENT_PORT, ETCD_CONTAINER, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
@@ -6,7 +7,7 @@ import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import { servicePut } from "#cluster/desired/services.ts";
 import { enabledDowngrade } from "#cluster/downgrade.ts";
-import { needClaimGone, needNotJoined, needNoVolume, needSilence } from "#cluster/live-checks.ts";
+import { needAsked, needClaimGone, needNotJoined, needNoVolume, needSilence } from "#cluster/live-checks.ts";
 import { isHealthy, type KnownMember, leaderOf, votersOf } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
@@ -84,6 +85,9 @@ export async function actOnCluster(
       );
     case "deletePeer":
       return await deleteAsRead(kube, ETCD_PEERS, step.peer, signal);
+    case "createBackup":
+      await needAsked(kube, snapshot, signal);
+      return await create(kube, ETCD_BACKUPS, step.backup, signal);
     case "restartPod":
       return await deleteAsRead(kube, PODS, step.pod, signal);
     case "stopUpdate":

@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
-import { DRY_RUN_ANNOTATION } from "#api/names.ts";
+import { DRY_RUN_ANNOTATION, FIRST_BACKUP_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { clusterController } from "#cluster/controller.ts";
+import { clusterController, clusterKeysForBackup, clusterKeysForSchedule } from "#cluster/controller.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { cluster } from "#kit/cluster.ts";
+import { etcdBackup } from "#kit/etcd-backup.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
+import { etcdBackupSchedule, TEMPLATE } from "#kit/schedule.ts";
 
 const settled = cluster();
 const KEY = { namespace: "foo", name: "my-etcd" };
@@ -46,6 +48,17 @@ test("that passes fail stands on the cluster once, beside what was known of it, 
 
   const next = { ...settled, cluster: failing! };
   expect(told({ ...failing!, status: clusterStatus(next, planCluster(next)) })).toMatchObject({ reason: "Settled" });
+});
+
+test("schedules, and backups before an upgrade, wake the cluster that they are of", () => {
+  const key = { namespace: "foo", name: "my-etcd" };
+  expect(clusterKeysForSchedule(etcdBackupSchedule())).toEqual([key]);
+  const backupTemplate = { ...TEMPLATE, source: { endpoints: ["http://a:2379"] } };
+  expect(clusterKeysForSchedule(etcdBackupSchedule({ spec: { backupTemplate } }))).toEqual([]);
+  const backup = etcdBackup();
+  expect(clusterKeysForBackup(backup)).toEqual([]);
+  const metadata = { ...backup.metadata, annotations: { [FIRST_BACKUP_ANNOTATION]: "uid" } };
+  expect(clusterKeysForBackup({ ...backup, metadata })).toEqual([key]);
 });
 
 test("of a cluster that is gone nothing is said", async () => {

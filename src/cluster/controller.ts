@@ -1,5 +1,7 @@
-import { CLUSTER_LABEL, ETCD_CONTAINER } from "#api/names.ts";
+import { CLUSTER_LABEL, ETCD_CONTAINER, FIRST_BACKUP_ANNOTATION } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { isSameData } from "#base/hash.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
 import { Forecasts } from "#cluster/forecasts.ts";
@@ -76,6 +78,20 @@ export function clusterController(
 
 function subjectOf({ metadata: { namespace, name, uid } }: EtcdCluster): Subject {
   return { apiVersion: apiVersionOf(ETCD_CLUSTERS), kind: ETCD_CLUSTERS.kind, namespace, name, uid };
+}
+
+/** The cluster whose upgrade waits for the backup. */
+export function clusterKeysForBackup(object: KubeObject): readonly Key[] {
+  const { namespace, annotations } = object.metadata;
+  const { clusterName: name } = (object as EtcdBackup).spec.source;
+  const isFirst = annotations?.[FIRST_BACKUP_ANNOTATION] !== undefined;
+  return isFirst && name !== undefined && namespace !== undefined ? [{ namespace, name }] : [];
+}
+
+/** The cluster that a schedule backs up. */
+export function clusterKeysForSchedule({ metadata, spec }: EtcdBackupSchedule): readonly Key[] {
+  const name = spec.backupTemplate.source.clusterName;
+  return name === undefined ? [] : [{ namespace: metadata.namespace, name }];
 }
 
 /** The cluster that a labelled object belongs to: peers, claims, pods, Services and budgets all carry the label. */

@@ -3,6 +3,7 @@ import { CLEANUP_FINALIZER, QUARANTINE_FINALIZER, REMOVAL_ANNOTATION } from "#ap
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
+import { firstBackup } from "#cluster/desired/first-backup.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { restoreFor } from "#cluster/desired/restore.ts";
 import { clientService } from "#cluster/desired/services.ts";
@@ -38,6 +39,7 @@ import {
   withTurn,
   saying as words,
 } from "#kit/cluster-rolling.ts";
+import { etcdBackupSchedule } from "#kit/schedule.ts";
 import type { Draft, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 
 const settled = cluster();
@@ -75,6 +77,7 @@ const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: 
   deleteBudget: { do: "deleteBudget", live: settled.budget! },
   createPeer: { do: "createPeer", peer: fencedPeer(settled, identity, "my-etcd-0") },
   replacePeer: { do: "replacePeer", live: settled.peers[0]!, peer: fencedPeer(settled, identity, "my-etcd-0") },
+  createBackup: { do: "createBackup", backup: firstBackup(settled, etcdBackupSchedule()) },
   restartPod: { do: "restartPod", name: "my-etcd-2", pod: settled.pods.get("my-etcd-2")! },
   stopUpdate: { do: "stopUpdate", name: "my-etcd-2", message: "it ended" },
   markRemoval: { do: "markRemoval", peer: settled.peers[2]!, removal: "replacement" },

@@ -46,6 +46,14 @@ export async function needNotJoined(
   throw new OperatorError("KubeConflict", `${peer.metadata.name} has joined; the cache does not show it yet`);
 }
 
+/** A create has no precondition: whoever has just taken an upgrade back, or deleted the cluster, wants no backup before it. */
+export async function needAsked(kube: Kube, { cluster }: ClusterSnapshot, signal: AbortSignal): Promise<void> {
+  const { namespace, name, uid, generation } = cluster.metadata;
+  const now = (await ifThere(kube.get(ETCD_CLUSTERS, { namespace, name }, { signal })))?.metadata;
+  if (now?.uid === uid && now.generation === generation && now.deletionTimestamp === undefined) return;
+  throw new OperatorError("KubeConflict", `EtcdCluster ${name} has changed; the cache does not show it yet`);
+}
+
 /** Asks the API server whether a kept claim never had a volume, so that its member never ran: a cache is not believed in this. */
 export async function needNoVolume(
   kube: Kube,

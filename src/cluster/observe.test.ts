@@ -1,12 +1,16 @@
 import { expect, test } from "vitest";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { present, unknown } from "#base/observed.ts";
+import { nameOfFirstBackup } from "#cluster/first-backup.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import { cluster, endpointStatus, pod, unpublished } from "#kit/cluster.ts";
+import { etcdBackup } from "#kit/etcd-backup.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
+import { etcdBackupSchedule } from "#kit/schedule.ts";
 import type { CacheView } from "#runtime/controller.ts";
 import { Silences } from "#runtime/silences.ts";
 
@@ -24,6 +28,8 @@ interface Given {
   /** The client port of this one is silent. */
   readonly silent?: number;
   readonly from?: ClusterSnapshot;
+  readonly schedules?: ClusterSnapshot["schedules"];
+  readonly backups?: readonly EtcdBackup[];
   /** From whom the leader hears; default: it gives no answer. */
   readonly heard?: readonly number[];
   /** How often it is looked, ten seconds apart. */
@@ -46,6 +52,8 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
   const { clusterID } = settled.cluster.status!.identity!;
   const reads: ClusterReads = {
     clusters: view([(given.from ?? settled).cluster]),
+    schedules: view(given.schedules ?? []),
+    backups: view(given.backups ?? []),
     peers: view(settled.peers),
     services: view([settled.headlessService!, (given.from ?? settled).clientService!]),
     budgets: view([settled.budget!]),
@@ -190,6 +198,16 @@ test("observe: nobody is asked while a pod is not ready, or there is something t
   expect(await connectionsOf({ from: { ...from, pods: new Map(from.pods).set("my-etcd-1", unready) } })).toEqual([]);
   const grown = { ...from.cluster, spec: { ...from.cluster.spec, replicas: 5 } };
   expect(await connectionsOf({ from: { ...from, cluster: grown } })).toEqual([]);
+});
+
+test("observe: schedules in the order of their names, and the backup before an upgrade", async () => {
+  const named = (name: string) => ({ ...etcdBackupSchedule(), metadata: { ...etcdBackupSchedule().metadata, name } });
+  const before = etcdBackup();
+  const metadata = { ...before.metadata, name: nameOfFirstBackup(settled.cluster) };
+  const schedules = ["b", "a", "c"].map(named);
+  const seen = await seenWith(LEADERS, { schedules, backups: [before, { ...before, metadata }] });
+  expect(seen.schedules.map((each) => each.metadata.name)).toEqual(["a", "b", "c"]);
+  expect(seen.firstBackup?.metadata.name).toBe("my-etcd-before-3.6-1");
 });
 
 test("observe: a Service that has no address is not asked", async () => {

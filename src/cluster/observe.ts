@@ -5,12 +5,15 @@ import {
   headlessServiceName,
   METRICS_PORT,
 } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { askedAt, clientServiceAnswer } from "#cluster/client-service-answer.ts";
+import { nameOfFirstBackup } from "#cluster/first-backup.ts";
 import type { HealthLog } from "#cluster/health-log.ts";
 import { type MemberAnswer, memberAnswer } from "#cluster/member-answer.ts";
 import { askForList, endpointOf } from "#cluster/member-list.ts";
@@ -36,6 +39,8 @@ export const CLUSTER_INDEX = "cluster";
 
 export interface ClusterReads {
   readonly clusters: CacheView<EtcdCluster>;
+  readonly schedules: CacheView<EtcdBackupSchedule>;
+  readonly backups: CacheView<EtcdBackup>;
   readonly peers: CacheView<EtcdPeer>;
   readonly restores: CacheView<EtcdRestore>;
   readonly services: CacheView<Service>;
@@ -91,6 +96,10 @@ export async function observeCluster(
     headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),
     clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),
     budget: reads.budgets.get({ namespace, name: disruptionBudgetName(key.name) }),
+    schedules: reads.schedules
+      .byIndex(CLUSTER_INDEX, index)
+      .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)),
+    firstBackup: reads.backups.get({ namespace, name: nameOfFirstBackup(cluster) }),
     peers,
     foreignPeers: all.filter((peer) => !peers.includes(peer)),
     restore: reads.restores.get(key),

@@ -32,6 +32,7 @@ import { retirePeer } from "#cluster/rules/membership/retire-peer.ts";
 import { scaleDown } from "#cluster/rules/membership/scale-down.ts";
 import { scaleUp } from "#cluster/rules/membership/scale-up.ts";
 import { takeBackLearner } from "#cluster/rules/membership/take-back-learner.ts";
+import { backupFirst } from "#cluster/rules/rolling/backup-first.ts";
 import { cancelDowngrade } from "#cluster/rules/rolling/cancel-downgrade.ts";
 import { enableDowngrade } from "#cluster/rules/rolling/enable-downgrade.ts";
 import { giveTurn } from "#cluster/rules/rolling/give-turn.ts";
@@ -89,6 +90,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   scaleDown,
   scaleUp,
   enableDowngrade, // It comes before the turns of those who are to go back, and asks for a cluster that is whole.
+  backupFirst, // It comes before the turns, of which the first one waits for it.
   giveTurn, // It comes after scaling, which may make a turn needless, and helps the cluster through the others.
   awaitHealth,
 ];

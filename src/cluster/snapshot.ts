@@ -1,8 +1,10 @@
 import { ordinalOf, peerHost, peerName, peerUrl } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { ClusterIdentity, EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Observed } from "#base/observed.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { type Alarm, type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
@@ -30,6 +32,10 @@ export interface ClusterSnapshot {
   readonly headlessService: Service | undefined;
   readonly clientService: Service | undefined;
   readonly budget: PodDisruptionBudget | undefined;
+  /** The EtcdBackupSchedules whose template names this cluster, in the order of their names. */
+  readonly schedules: readonly EtcdBackupSchedule[];
+  /** The EtcdBackup that has the name of the one before an upgrade to the release of the spec; see first-backup.ts. */
+  readonly firstBackup: EtcdBackup | undefined;
   /** The EtcdPeers of this very cluster. */
   readonly peers: readonly EtcdPeer[];
   /** EtcdPeers that name this cluster, and that it does not own: somebody wrote them, or an earlier cluster of the name left them. */

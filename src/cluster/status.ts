@@ -3,6 +3,7 @@ import { ETCD_CONTAINER, memberSelector, selectorText } from "#api/names.ts";
 import type { EtcdCluster, EtcdClusterStatus, MemberStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { available } from "#cluster/conditions/available.ts";
+import { backupReady, backupStatus } from "#cluster/conditions/backup-ready.ts";
 import { clusterIdMismatch } from "#cluster/conditions/cluster-id-mismatch.ts";
 import { degraded } from "#cluster/conditions/degraded.ts";
 import { paused } from "#cluster/conditions/paused.ts";
@@ -23,6 +24,7 @@ import type { Plan } from "#runtime/decide.ts";
 /** Every condition, by the question that it answers (api/conditions.ts). */
 const JUDGES: Readonly<Record<ConditionType, Judge>> = {
   Available: available,
+  BackupReady: backupReady,
   ClusterIDMismatch: clusterIdMismatch,
   Degraded: degraded,
   Paused: paused,
@@ -55,6 +57,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
     ...(identity === undefined ? {} : { identity }),
     ...(update === undefined ? {} : { update }),
     ...(waivers.length === 0 ? {} : { waivers }),
+    ...backupStatus(snapshot),
     members,
     conditions: conditions({ snapshot, plan, members, own }),
   };

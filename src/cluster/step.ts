@@ -1,5 +1,6 @@
 import { draftText } from "#api/applied-hash.ts";
 import type { Removal } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { ClusterIdentity } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
@@ -24,6 +25,7 @@ export type ClusterStep =
   | { readonly do: "markRemoval"; readonly peer: EtcdPeer; readonly removal: Removal | undefined }
   | { readonly do: "releaseClaim"; readonly peer: EtcdPeer; readonly finalizer: string }
   | { readonly do: "deletePeer"; readonly peer: EtcdPeer }
+  | { readonly do: "createBackup"; readonly backup: Draft<EtcdBackup> }
   | { readonly do: "restartPod"; readonly name: string; readonly pod: Pod }
   | { readonly do: "stopUpdate"; readonly name: string; readonly message: string }
   | { readonly do: "addLearner"; readonly name: string; readonly peerUrl: string }
@@ -65,6 +67,8 @@ export function targetOf(step: ClusterStep): string {
       return `${step.peer.metadata.name} ${step.peer.metadata.uid}`;
     case "restartPod":
       return step.pod.metadata.uid;
+    case "createBackup":
+      return step.backup.metadata.name;
     case "stopUpdate":
       return step.name;
     case "enableDowngrade":

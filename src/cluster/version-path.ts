@@ -1,5 +1,6 @@
 import { revisionOf } from "#api/revision.ts";
 import { whyNotConverted } from "#cluster/downgrade.ts";
+import { whyNotBackedUp } from "#cluster/first-backup.ts";
 import { health, type KnownMember, knownMembers, memberNamed, ownVoters } from "#cluster/members.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { isStuck } from "#cluster/standstill.ts";
@@ -57,8 +58,21 @@ export function whyNotYet(snapshot: ClusterSnapshot, name: string, wanted: strin
   return whyNotConverted(snapshot, member, wanted);
 }
 
-/** Why nobody can go to a newer minor: data of somebody's is in an older format than that of the release that runs, or is being brought there. */
+/** Whether the spec asks for a newer minor release that nobody runs so far, and the backup of the moment before is not stored. */
+export function lacksFirstBackup(snapshot: ClusterSnapshot): boolean {
+  const { version } = snapshot.cluster.spec;
+  return whyNoPathTo(snapshot, version) === undefined && whyBackupFirst(snapshot, version) !== undefined;
+}
+
+function whyBackupFirst(snapshot: ClusterSnapshot, wanted: string): string | undefined {
+  const isNewer = versionsInUse(snapshot).every((version) => isOlderMinor(version, wanted));
+  return isNewer && versionsInUse(snapshot).length > 0 ? whyNotBackedUp(snapshot) : undefined;
+}
+
+/** Why nobody can go to a newer minor yet: the backup before is missing, or data of somebody's is in an older format than that of the release that runs, or is being brought there. */
 function whyNotForward(snapshot: ClusterSnapshot, wanted: string): string | undefined {
+  const first = whyBackupFirst(snapshot, wanted);
+  if (first !== undefined) return first;
   for (const member of ownVoters(snapshot)) {
     const answer = health(snapshot, member);
     if (answer.is !== "healthy" || !isRelease(answer.status.version)) continue;

@@ -748,6 +748,8 @@ describe("with every right that there is, the policy alone lets the operator", (
       ...[`neither makes nor deletes a ${DEFINITION}`, "changes only those of etcd.improbable.io"],
       // restore.test.ts
       ...["makes EtcdClusters only of restores", "makes EtcdRestores only for EtcdClusters"],
+      // job-policy.test.ts
+      ...["deletes only those of schedules", "changes only its finalizers and annotations"],
     ];
     const said = [...CASES, ...DEFINITION_CASES].flatMap(({ says }) => says ?? []);
     const silent = VALIDATIONS.filter(({ message }) => ![...said, ...others].some((says) => message.includes(says)));

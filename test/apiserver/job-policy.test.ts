@@ -1,14 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { ETCD_REPOSITORY, OPERATOR } from "#api/names.ts";
+import {
+  DELETE_OBJECT_ANNOTATION,
+  ETCD_REPOSITORY,
+  MANAGED_BY_LABEL,
+  OBJECT_FINALIZER,
+  OPERATOR,
+  SCHEDULE_LABEL,
+} from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { backup, goodTarget, verified } from "#kit/etcd-backup.ts";
 import { NAMESPACES } from "#kit/kinds.ts";
+import { etcdBackupSchedule } from "#kit/schedule.ts";
 import { install } from "#kit/webhooks-apiserver.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, EVENTS, JOBS, type Job, type KubeObject, resource } from "#kube/kinds.ts";
+import { backupFor } from "#schedule/desired/backup.ts";
 import { jobValidations } from "../../scripts/job-policy.ts";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 
@@ -127,9 +136,16 @@ describe("the operator makes", () => {
       metadata: { namespace, name: "b" },
       spec,
     };
-    await expect(operator.create(ETCD_BACKUPS, manifest as never, OPTIONS)).rejects.toMatchObject({
-      code: "KubeForbidden",
-    });
+    // The policy takes hold a moment after it is there.
+    await vi.waitFor(
+      async () =>
+        await expect(
+          operator.create(ETCD_BACKUPS, manifest as never, { ...OPTIONS, dryRun: true }),
+        ).rejects.toMatchObject({
+          code: "KubeForbidden",
+        }),
+      { timeout: 30_000 },
+    );
     const live = await admin.create(ETCD_BACKUPS, manifest as never, OPTIONS);
     await expect(operator.replace(ETCD_BACKUPS, live, OPTIONS)).rejects.toMatchObject({ code: "KubeForbidden" });
     const finalizers = { metadata: { finalizers: ["etcdbackup.etcd.improbable.io/object-cleanup"] } };
@@ -144,11 +160,48 @@ describe("the operator makes", () => {
     await expect(gone).rejects.toMatchObject({ code: "KubeForbidden" });
   });
 
+  test("an EtcdBackup of a schedule, and deletes it; of its spec and labels it changes nothing", async () => {
+    const draft = backupFor(etcdBackupSchedule(), Date.UTC(2026, 0, 1), 0);
+    const manifest = { ...draft, metadata: { ...draft.metadata, namespace } };
+    const live = await operator.create(ETCD_BACKUPS, manifest, OPTIONS);
+    const edit = (change: object) => operator.patch(ETCD_BACKUPS, live.metadata, change, { ...OPTIONS, type: "merge" });
+    const REST = "changes only its finalizers and annotations";
+    await expect(edit({ metadata: { labels: { [SCHEDULE_LABEL]: "other" } } })).rejects.toThrow(REST);
+    const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "a", uid: "b" }];
+    await expect(edit({ metadata: { ownerReferences } })).rejects.toThrow(REST);
+    await edit({ metadata: { annotations: { [DELETE_OBJECT_ANNOTATION]: "true" }, finalizers: [OBJECT_FINALIZER] } });
+    await edit({ metadata: { annotations: { [DELETE_OBJECT_ANNOTATION]: null }, finalizers: [] } });
+    await operator.delete(ETCD_BACKUPS, live.metadata, asRead(live));
+  });
+
+  test("but deletes none that only looks like one of its own", async () => {
+    const { labels: _, ...metadata } = {
+      ...backupFor(etcdBackupSchedule(), Date.UTC(2027, 0, 1), 0).metadata,
+      namespace,
+    };
+    const spec = backupFor(etcdBackupSchedule(), 0, 0).spec;
+    const manifest = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdBackup", spec };
+    const made = async (name: string, labels: Record<string, string>) =>
+      await admin.create(ETCD_BACKUPS, { ...manifest, metadata: { ...metadata, name, labels } } as never, OPTIONS);
+    const managed = await made("managed", { [MANAGED_BY_LABEL]: OPERATOR });
+    await expect(operator.delete(ETCD_BACKUPS, managed.metadata, asRead(managed))).rejects.toThrow(
+      "only those of schedules",
+    );
+    const labelled = await made("labelled", { [SCHEDULE_LABEL]: "nightly" });
+    await expect(operator.delete(ETCD_BACKUPS, labelled.metadata, asRead(labelled))).rejects.toThrow(
+      "only what has the label",
+    );
+  });
+
   test("a question about events of one object, in the words that the API server takes", async () => {
     const query = { namespace, fieldSelector: "regarding.uid=abc,type=Warning" };
     expect((await operator.list(EVENTS, query, OPTIONS)).items).toEqual([]);
   });
 });
+
+function asRead({ metadata: { uid } }: KubeObject) {
+  return { ...OPTIONS, preconditions: { uid } };
+}
 
 const RUN = "run the agent of operator:test, and nothing else";
 const ENVIRONMENT = "is AGENT_TASK, which holds no secret, and nothing else";

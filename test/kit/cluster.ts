@@ -129,6 +129,8 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
     headlessService: undefined,
     clientService: undefined,
     budget: undefined,
+    schedules: [],
+    firstBackup: undefined,
     peers: [],
     foreignPeers: [],
     restore: undefined,

@@ -23,6 +23,7 @@ const MUTATED = [
   "surplus.ts",
   "snapshot.ts",
   "status.ts",
+  "first-backup.ts",
   "versions.ts",
   "version-path.ts",
   "downgrade.ts",

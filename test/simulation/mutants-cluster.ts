@@ -68,6 +68,10 @@ const LEFT_OUT = leftOut("cluster", [
   { name: "replace-lost", leaning: REPLACED },
   { name: "scale-down", leaning: SCALED },
   { name: "scale-up", leaning: SCALED },
+  {
+    name: "backup-first",
+    covered: "nobody in these histories has a schedule of backups; src/cluster/first-backup.test.ts",
+  },
   { name: "no-version-path", leaning: { ...ROLLED, isTidied: false } },
   { name: "refused-spec", leaning: { ...FORMING, often: { editTemplate: 4 }, isTidied: false } },
   { name: "stop-update", leaning: BROKEN },

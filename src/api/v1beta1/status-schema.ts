@@ -2,6 +2,7 @@ import { z } from "zod";
 import { conditionsSchema, listed } from "#api/common-schema.ts";
 import { CONDITION_TYPES, PEER_CONDITION_TYPES, PEER_REASONS, REASONS } from "#api/conditions.ts";
 import { planSchema } from "#api/v1beta1/plan-schema.ts";
+import { madeBackupSchema } from "#api/v1beta1/schedule-status-schema.ts";
 import { WAIVABLE } from "#api/waivers.ts";
 
 const initialMemberSchema = z.object({
@@ -98,6 +99,15 @@ export const clusterStatusSchema = z
       .array(waiverSchema)
       .optional()
       .describe("The checks that an update does not wait for now, by the annotation etcd.improbable.io/waive."),
+    backup: z
+      .object({
+        lastSuccessful: madeBackupSchema.optional().describe("The latest one that was completed."),
+        lastVerified: madeBackupSchema
+          .optional()
+          .describe("The latest one that was restored into a throw-away member and found whole."),
+      })
+      .optional()
+      .describe("The backups of the EtcdBackupSchedules that name the cluster."),
     members: z
       .array(memberStatusSchema)
       .optional()

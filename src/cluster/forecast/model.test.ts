@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CLEANUP_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { present } from "#base/observed.ts";
+import { firstBackup } from "#cluster/desired/first-backup.ts";
 import { headlessService } from "#cluster/desired/services.ts";
 import { after as afterStep } from "#cluster/forecast/model.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -8,7 +9,8 @@ import type { ClusterStep } from "#cluster/step.ts";
 import { hexOf, memberId, memberIdFromHex } from "#etcd/types.ts";
 import { cluster, unpublished, withArrival, withRemoval } from "#kit/cluster.ts";
 import { listIn, withAlarms } from "#kit/cluster-changes.ts";
-import { BEFORE, downgrading, NEWER, saying, withPeer } from "#kit/cluster-rolling.ts";
+import { BEFORE, downgrading, NEWER, NEXT_MINOR, saying, wanting, withPeer } from "#kit/cluster-rolling.ts";
+import { etcdBackupSchedule } from "#kit/schedule.ts";
 
 const GIVEN = cluster();
 const [FIRST, , THIRD] = GIVEN.peers;
@@ -84,6 +86,13 @@ describe("forecast: what a step makes of the world", () => {
       ["3.6.16", undefined],
       ["3.6.16", undefined],
     ]);
+  });
+
+  test("the backup before an upgrade is stored", () => {
+    const upgrade = wanting(NEXT_MINOR);
+    const backup = firstBackup(upgrade, etcdBackupSchedule());
+    const { firstBackup: made } = afterStep(upgrade, { do: "createBackup", backup }) ?? {};
+    expect(made).toMatchObject({ metadata: backup.metadata, status: { phase: "Completed" } });
   });
 
   test("why a member leaves is written down, and taken back", () => {

@@ -1,4 +1,5 @@
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import {
@@ -56,6 +57,8 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
       const deletionTimestamp = rfc3339(snapshot.takenAtMs);
       return withPeer(snapshot, step.peer, changedStored(step.peer, { deletionTimestamp }));
     }
+    case "createBackup":
+      return { ...snapshot, firstBackup: { ...stored<EtcdBackup>(step.backup), status: { phase: "Completed" } } };
     case "restartPod":
       return restarted(snapshot, step.name);
     case "addLearner": {

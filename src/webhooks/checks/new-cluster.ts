@@ -15,6 +15,8 @@ export function newCluster(
     headlessService: undefined,
     clientService: undefined,
     budget: undefined,
+    schedules: [],
+    firstBackup: undefined,
     peers: [],
     foreignPeers: [],
     restore: undefined,

@@ -20,6 +20,7 @@ import {
   withTurn,
   withUpdated,
 } from "#kit/cluster-rolling.ts";
+import { etcdBackupSchedule } from "#kit/schedule.ts";
 
 // How a running cluster is changed, member by member, and how that is stopped and taken back.
 
@@ -36,6 +37,11 @@ const one = wanting(NEWER, { replicas: 1 });
 const dead = wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] });
 
 testPlans("rolling", [
+  {
+    name: "makes a backup before anybody goes to a newer minor release, where a schedule says how",
+    given: { ...wanting(NEXT_MINOR), schedules: [etcdBackupSchedule()] },
+    expect: "backup-first: createBackup",
+  },
   {
     name: "goes on while a version is asked for that members cannot go to",
     given: cluster({ spec: { version: "3.4.1" } }),

@@ -1,0 +1,88 @@
+import { describe, expect, test } from "vitest";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import { backupReady, backupStatus } from "#cluster/conditions/backup-ready.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster } from "#kit/cluster.ts";
+import { etcdBackupSchedule } from "#kit/schedule.ts";
+
+const TIME = "2026-01-01T12:00:00Z";
+
+/** A schedule of this name whose conditions say this. */
+function schedule(
+  name: string,
+  conditions: Readonly<Record<string, string>>,
+  spec: object = {},
+  more: object = {},
+): EtcdBackupSchedule {
+  const told = Object.entries(conditions).map(([type, message]) => ({
+    ...{ type, status: message.startsWith("no ") ? ("False" as const) : ("True" as const), reason: "R", message },
+    ...{ observedGeneration: 1, lastTransitionTime: TIME },
+  }));
+  const made = etcdBackupSchedule({ spec, status: { conditions: told, ...more } });
+  return { ...made, metadata: { ...made.metadata, name } };
+}
+
+function snapshot(schedules: readonly EtcdBackupSchedule[], status: object = {}): ClusterSnapshot {
+  const whole = cluster();
+  return { ...whole, schedules, cluster: { ...whole.cluster, status: { ...whole.cluster.status, ...status } } };
+}
+
+const good = schedule("a", { Ready: "next", BackupReady: "stored" });
+const bad = schedule("b", { Ready: "next", BackupReady: "no backup" });
+const asleep = schedule("c", { Ready: "no backups are made", BackupReady: "stored" }, { suspend: true });
+const stuck = schedule("d", { Ready: "no right", BackupReady: "stored" });
+const fresh = schedule("e", {});
+const half = schedule("f", { Ready: "next" });
+
+describe("BackupReady", () => {
+  test.each<[string, readonly EtcdBackupSchedule[], string | undefined]>([
+    ["is not there without a schedule", [], undefined],
+    ["a good backup", [good], "True BackedUp: a: stored"],
+    ["no good backup", [good, bad], "False BackupMissing: b: no backup"],
+    ["a schedule that makes none", [stuck, bad], "False BackupMissing: d: no right; b: no backup"],
+    ["one that is suspended beside another", [good, asleep], "True BackedUp: a: stored"],
+    ["one that is suspended alone", [asleep], "False BackupMissing: c: no backups are made"],
+    ["one that is new", [fresh], "False BackupMissing: e: nothing is known of it yet"],
+    ["one that is half known", [half], "False BackupMissing: f: nothing is known of it yet"],
+    ["two good ones", [good, schedule("g", { Ready: "next", BackupReady: "stored, too" })], "True BackedUp: a: stored; g: stored, too"],
+  ])("%s", (_, schedules, expected) => {
+    const verdict = backupReady({ snapshot: snapshot(schedules) });
+    expect(verdict && `${verdict.status} ${verdict.reason}: ${verdict.message}`).toBe(expected);
+  }); // biome-ignore format: a table
+
+  test("is told to be over when the last schedule is gone", () => {
+    const condition = { type: "BackupReady", status: "True", reason: "BackedUp", message: "m" };
+    expect(backupReady({ snapshot: snapshot([], { conditions: [condition] }) })).toEqual({
+      status: "False",
+      reason: "NoSchedule",
+      message: "no EtcdBackupSchedule names this cluster any more",
+    });
+    expect(backupReady({ snapshot: snapshot([], { conditions: [{ ...condition, type: "Ready" }] }) })).toBeUndefined();
+  });
+});
+
+describe("status.backup", () => {
+  const made = (name: string, time: string) => ({ name, time, revision: "7" });
+  const early = { name: "early", time: "2026-01-01T10:00:00Z" };
+  const late = { name: "late", time: "2026-01-01T11:00:00Z" };
+
+  test("is not there before the first backup", () => {
+    expect(backupStatus(snapshot([good]))).toEqual({});
+  });
+
+  test("has the latest of all schedules", () => {
+    const one = schedule("a", {}, {}, { lastSuccessful: made("late", late.time), lastVerified: early });
+    const two = schedule("b", {}, {}, { lastSuccessful: made("early", early.time), lastVerified: late });
+    expect(backupStatus(snapshot([one, two]))).toEqual({ backup: { lastSuccessful: late, lastVerified: late } });
+    expect(backupStatus(snapshot([two, one]))).toEqual({ backup: { lastSuccessful: late, lastVerified: late } });
+    const only = schedule("a", {}, {}, { lastVerified: early });
+    expect(backupStatus(snapshot([only]))).toEqual({ backup: { lastVerified: early } });
+  });
+
+  test("keeps what was on record when its schedule is gone", () => {
+    const backup = { lastSuccessful: late };
+    expect(backupStatus(snapshot([], { backup }))).toEqual({ backup });
+    const older = schedule("a", {}, {}, { lastSuccessful: made("early", early.time) });
+    expect(backupStatus(snapshot([older], { backup }))).toEqual({ backup });
+  });
+});

@@ -1,0 +1,22 @@
+import { FIRST_BACKUP_ANNOTATION, MANAGED_BY_LABEL, OPERATOR } from "#api/names.ts";
+import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import { nameOfFirstBackup } from "#cluster/first-backup.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { apiVersionOf, type Draft } from "#kube/kinds.ts";
+
+/** The backup before a newer minor release, as the schedule makes them. No schedule looks after it, and it has no owner: it stays. */
+export function firstBackup({ cluster }: ClusterSnapshot, { spec }: EtcdBackupSchedule): Draft<EtcdBackup> {
+  const { namespace, uid } = cluster.metadata;
+  return {
+    apiVersion: apiVersionOf(ETCD_BACKUPS),
+    kind: ETCD_BACKUPS.kind,
+    metadata: {
+      namespace,
+      name: nameOfFirstBackup(cluster),
+      labels: { [MANAGED_BY_LABEL]: OPERATOR },
+      annotations: { [FIRST_BACKUP_ANNOTATION]: uid },
+    },
+    spec: spec.backupTemplate,
+  };
+}

@@ -1,0 +1,137 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { BACKUP_DESTINATION_LABEL, SCHEDULE_LABEL } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+
+// A schedule as people handle it: backups come by themselves, those that are not kept go with their objects, and the rest stays.
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+
+beforeAll(async () => {
+  namespace = await testNamespace("schedule");
+  cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 1 });
+  await apply({
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
+    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+  });
+  await cluster.untilReady();
+});
+afterAll(async () => {
+  await namespace?.[Symbol.asyncDispose]();
+});
+
+async function apply(manifest: { metadata: object } & Record<string, unknown>): Promise<void> {
+  const object = { ...manifest, metadata: { ...manifest.metadata, namespace: namespace.name } };
+  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
+}
+
+async function schedule(spec: object): Promise<void> {
+  const backupTemplate = {
+    source: { clusterName: "my-etcd" },
+    destination: { volume: { claimName: "backups", path: "often" } },
+  };
+  await apply({
+    apiVersion: "etcd.improbable.io/v1beta1",
+    kind: "EtcdBackupSchedule",
+    metadata: { name: "often" },
+    spec: { backupTemplate, ...spec },
+  });
+}
+
+async function read(): Promise<EtcdBackupSchedule> {
+  return await cluster.json<EtcdBackupSchedule>("get", "etcdbackupschedule", "often");
+}
+
+/** Its backups, in the order of their due times. */
+async function backups(): Promise<readonly EtcdBackup[]> {
+  const { items } = await cluster.json<{ items: EtcdBackup[] }>("get", "etcdbackups", "-l", `${SCHEDULE_LABEL}=often`);
+  return items.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+}
+
+/** Every object on the volume, by its key. */
+async function objects(): Promise<readonly string[]> {
+  const { spec } = await cluster.json<{ spec: { volumeName: string } }>("get", "pvc", "backups");
+  const nodes = ["node-1", "node-2", "node-3"].map((node) =>
+    join(instance.folder, "nodes", node, "volumes", spec.volumeName),
+  );
+  const folder = nodes.find((each) => existsSync(join(each, "often")));
+  if (folder === undefined) return [];
+  const files = readdirSync(join(folder, "often"), { recursive: true, withFileTypes: true });
+  const paths = files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name));
+  return paths.map((path) => path.slice(folder.length + 1)).filter((key) => key.endsWith(".db"));
+}
+
+async function untilCompleted(count: number): Promise<readonly EtcdBackup[]> {
+  return await eventually(async () => {
+    const completed = (await backups()).filter(({ status }) => status?.phase === "Completed");
+    expect(completed.length).toBeGreaterThanOrEqual(count);
+    return completed;
+  }, 180_000);
+}
+
+test("the first backup is made at once, and another one whenever one is due; nobody deletes any", async () => {
+  await schedule({ schedule: "@every 10s", immediate: true });
+  const [first] = await untilCompleted(3);
+  const { metadata, status } = await read();
+  const at = (metadata.creationTimestamp ?? "").replaceAll(/[-:Z]/g, "").replace("T", "-");
+  expect(first?.metadata.name).toBe(`often-${at}`);
+  expect(status?.runs).toBeGreaterThanOrEqual(3);
+  expect(status?.conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`)).toContain(
+    "BackupReady True BackupCompleted",
+  );
+  const { stdout: lines } = await kubectl.run(["get", "etcdbackupschedules", "-n", namespace.name]);
+  expect(lines).toMatch(/NAME +SCHEDULE +SUSPEND +LAST GOOD +NEXT +STATUS +AGE/);
+});
+
+test("the cluster tells of its backups", async () => {
+  await eventually(async () => {
+    const { status } = await cluster.get();
+    expect(status?.conditions?.find(({ type }) => type === "BackupReady")).toMatchObject({ status: "True" });
+    expect(status?.backup?.lastSuccessful?.name).toMatch(/^often-/);
+  });
+});
+
+test("suspended, it makes none, and an edit of the retention is explained before it is made", async () => {
+  await schedule({ schedule: "@every 10s", suspend: true });
+  const made = await eventually(async () => {
+    const all = await backups();
+    expect(all.every(({ status }) => status?.phase === "Completed")).toBe(true);
+    expect((await read()).status?.conditions?.find(({ type }) => type === "Ready")?.reason).toBe("Suspended");
+    return all;
+  }, 120_000);
+  const dryRun = 'etcd.improbable.io/dry-run={"retention":{"keepLast":1}}';
+  await kubectl.run(["annotate", "etcdbackupschedule", "often", dryRun, "-n", namespace.name]);
+  const expected = made
+    .slice(0, -1)
+    .map(({ metadata, status }) => ({ name: metadata.name, objectURL: status?.objectURL }));
+  await eventually(async () => expect((await read()).status?.dryRun).toEqual({ deletes: expected }));
+  expect((await backups()).length).toBe(made.length);
+  expect((await objects()).length).toBe(made.length);
+});
+
+test("a retention deletes the others with their objects, and the last good one stays", async () => {
+  const latest = (await backups()).at(-1);
+  await schedule({ schedule: "@every 10s", suspend: true, retention: { keepLast: 1 } });
+  await eventually(async () => {
+    expect((await backups()).map(({ metadata }) => metadata.name)).toEqual([latest?.metadata.name]);
+    expect(await objects()).toEqual([latest?.status?.objectKey]);
+  }, 240_000);
+  expect(latest?.spec.objectPolicy).toBe("Keep");
+});
+
+test("when the schedule is deleted, its backups stay", async () => {
+  const before = await backups();
+  await kubectl.run(["delete", "etcdbackupschedule", "often", "-n", namespace.name]);
+  expect((await backups()).map(({ metadata }) => metadata.uid)).toEqual(before.map(({ metadata }) => metadata.uid));
+  await eventually(async () => {
+    const condition = (await cluster.get()).status?.conditions?.find(({ type }) => type === "BackupReady");
+    expect(condition).toMatchObject({ status: "False", reason: "NoSchedule" });
+  });
+});
