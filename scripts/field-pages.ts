@@ -25,7 +25,7 @@ interface Definition {
 
 /** What becomes of an edit of a field in the spec of an EtcdCluster, and of all below it. */
 const EDITS: Readonly<Record<string, string>> = {
-  replicas: "at once: members are added or removed one at a time",
+  replicas: "at once: members are added or removed one at a time; to 0 all stop, and start again as the same ones",
   version: "roll; refused for a way that etcd does not support",
   image: "roll",
   storage: "refused",

@@ -53,9 +53,11 @@ export const MAX_REPLICAS = 7;
 export const replicasSchema = z
   .number()
   .int()
-  .min(1)
+  .min(0)
   .max(MAX_REPLICAS)
-  .describe("How many voting members are wanted, 1 to 7. Odd numbers are better: 4 tolerate no more failures than 3.");
+  .describe(
+    "How many voting members are wanted, 1 to 7. Odd numbers are better: 4 tolerate no more failures than 3. 0 puts the cluster to sleep: members stop, and start again with their data when it is 1 or more.",
+  );
 
 export const versionSchema = z
   .string()

@@ -52,6 +52,9 @@ export const REASONS = {
   Acting: "The operator makes the change that the message names.",
   Scaling: "Members are being added or removed, one at a time.",
   Replacing: "A member that is lost or could not start is being replaced.",
+  Asleep: "spec.replicas is 0: members are stopped, and their data and identity are kept.",
+  FallingAsleep: "spec.replicas is 0: members are being stopped.",
+  Waking: "Members were stopped, because spec.replicas was 0, and are starting again with their data.",
   Paused:
     "By spec.paused or the annotation etcd.improbable.io/paused: the operator looks and tells, and changes nothing.",
   NotPaused:
@@ -79,6 +82,7 @@ export const PEER_REASONS = {
   MemberHealthy: "The member's pod is ready, and the member answers.",
   MemberUnreachable: "The member's pod is ready, but the member gave the operator no answer.",
   PodPending: "The member's pod does not run or is not ready; the message says why.",
+  Asleep: "spec.replicas of the EtcdCluster is 0: the member is stopped, and its data is kept.",
   ClaimLost: "The claim with the member's data is gone; the member is replaced once it is found to be lost.",
   ...SHARED_REASONS,
 } as const;

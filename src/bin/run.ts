@@ -263,8 +263,8 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
       controller: peerController(kube, reads),
       watches: [
         { cache: caches.peers, keysFor: ownKey },
-        // Of a cluster's changes only a pause, set or lifted, concerns its members.
-        { cache: caches.clusters, keysFor: (cluster) => (isPaused(cluster) ? keysOf(peersOf(caches, cluster)) : []) },
+        // Of a cluster's changes only a pause or a sleep, begun or ended, concerns its members.
+        { cache: caches.clusters, keysFor: (cluster) => (isStill(cluster) ? keysOf(peersOf(caches, cluster)) : []) },
         ...[caches.claims, caches.replicaSets, caches.pods].map((cache) => ({ cache, ...byPeer })),
       ],
       allKeys: () => keysOf(caches.peers.list()),
@@ -307,8 +307,9 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
   ] as const;
 }
 
-function isPaused(cluster: KubeObject): boolean {
-  return pausedBy(cluster as EtcdCluster) !== undefined;
+function isStill(object: KubeObject): boolean {
+  const cluster = object as EtcdCluster;
+  return pausedBy(cluster) !== undefined || cluster.status?.sleep !== undefined;
 }
 
 function peersOf(caches: Caches, { metadata }: KubeObject): readonly KubeObject[] {

@@ -5,6 +5,7 @@ import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
+import { rfc3339 } from "#base/timestamp.ts";
 import { servicePut } from "#cluster/desired/services.ts";
 import { enabledDowngrade } from "#cluster/downgrade.ts";
 import { needAsked, needClaimGone, needNotJoined, needNoVolume, needSilence } from "#cluster/live-checks.ts";
@@ -56,6 +57,15 @@ export async function actOnCluster(
       );
     case "createRestore":
       return await create(kube, ETCD_RESTORES, step.restore, signal);
+    case "fallAsleep":
+      return await writeStatus(
+        kube,
+        snapshot,
+        { ...snapshot.cluster.status, sleep: { since: rfc3339(snapshot.takenAtMs) } },
+        signal,
+      );
+    case "wakeUp":
+      return await writeStatus(kube, snapshot, wokenStatus(snapshot), signal);
     case "createService":
       return await create(kube, SERVICES, step.service, signal);
     case "replaceService":
@@ -135,6 +145,11 @@ function firstStatus(snapshot: ClusterSnapshot, identity: ClusterIdentity): Etcd
   const next: ClusterSnapshot = { ...snapshot, cluster: { ...snapshot.cluster, status: recorded } };
   if (!isForming(next)) return recorded;
   return clusterStatus(next, wait("await-members", "members are starting", 0));
+}
+
+function wokenStatus({ cluster: { status }, takenAtMs }: ClusterSnapshot): EtcdClusterStatus {
+  invariant(status?.sleep !== undefined, "only a cluster that sleeps is woken");
+  return { ...status, sleep: { ...status.sleep, wokenAt: rfc3339(takenAtMs) } };
 }
 
 function withJoined(snapshot: ClusterSnapshot, names: readonly string[]): ClusterIdentity {

@@ -8,6 +8,7 @@ import { memberIdFromHex } from "#etcd/types.ts";
 import { born, cluster, sickFor, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
 import { THEIRS, withMember, withStraggler, withUnfencedPod } from "#kit/cluster-changes.ts";
 import { NEWER, OLD, wanting, withPeer, withTurn } from "#kit/cluster-rolling.ts";
+import { tired } from "#kit/cluster-sleep.ts";
 import type { Service } from "#kube/kinds.ts";
 
 // What may never happen, whichever rule wants it. What each guard says of each kind of step: guards.test.ts.
@@ -62,6 +63,18 @@ const forbidden: { name: string; guard: string; given: ClusterSnapshot; step: Cl
     guard: "joined-is-seen",
     given: starting,
     step: { do: "recordJoined", names: ["my-etcd-0"] },
+  },
+  {
+    name: "putting to sleep of whom members are wanted",
+    guard: "sleep-is-asked",
+    given: cluster(),
+    step: { do: "fallAsleep" },
+  },
+  {
+    name: "removing a member while nobody is wanted",
+    guard: "sleep-keeps-members",
+    given: tired({ replicas: 5 }),
+    step: { do: "moveLeader", from: "my-etcd-0", to: "my-etcd-1", id: memberIdFromHex("1") },
   },
   {
     name: "changing what another owner manages",

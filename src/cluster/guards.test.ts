@@ -25,7 +25,7 @@ import {
   withoutMember,
   withRemoval,
 } from "#kit/cluster.ts";
-import { stranger, THEIRS, withMember, withStraggler, withUnboundLearner } from "#kit/cluster-changes.ts";
+import { stranger, THEIRS, withJoined, withMember, withStraggler, withUnboundLearner } from "#kit/cluster-changes.ts";
 import {
   madeFrom,
   NEWER,
@@ -39,6 +39,7 @@ import {
   withTurn,
   saying as words,
 } from "#kit/cluster-rolling.ts";
+import { asleep, tired, wanted } from "#kit/cluster-sleep.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 import type { Draft, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 
@@ -70,6 +71,8 @@ const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: 
   recordIdentity: { do: "recordIdentity", identity },
   recordJoined: { do: "recordJoined", names: ["my-etcd-0"] },
   createRestore: { do: "createRestore", restore: restoreFor(settled, { backupName: "nightly" }) },
+  fallAsleep: { do: "fallAsleep" },
+  wakeUp: { do: "wakeUp" },
   createService: { do: "createService", service: clientService(settled) },
   replaceService: { do: "replaceService", live: settled.clientService!, service: clientService(settled) },
   createBudget: { do: "createBudget", budget: disruptionBudget(settled) },
@@ -176,7 +179,65 @@ function withOptions(peer: Draft<EtcdPeer>, etcd: object): Draft<EtcdPeer> {
   return { ...peer, spec: { ...peer.spec!, etcd } };
 }
 
+const tiredOut = tired();
+
 const cases: Record<string, readonly Case[]> = {
+  "sleep-is-asked": [
+    { name: "nobody sleeps while somebody is wanted", given: settled, step: STEPS.fallAsleep, is: "forbidden" },
+    { name: "a cluster of which nobody is wanted sleeps", given: tiredOut, step: STEPS.fallAsleep, is: "allowed" },
+    {
+      name: "one that forms does so first",
+      given: withJoined(tiredOut, 1),
+      step: STEPS.fallAsleep,
+      is: "forbidden",
+    },
+    {
+      name: "who has joined is fenced first",
+      given: cluster({ stage: "joined", spec: { replicas: 0 } }),
+      step: STEPS.fallAsleep,
+      is: "forbidden",
+    },
+    {
+      name: "who has yet to join need not be",
+      given: withStraggler(tiredOut, { started: false }),
+      step: STEPS.fallAsleep,
+      is: "allowed",
+    },
+    {
+      name: "nor a later one that is joining",
+      given: withArrival(tiredOut, learner.name, "started"),
+      step: STEPS.fallAsleep,
+      is: "allowed",
+    },
+    { name: "nobody wakes while nobody is wanted", given: asleep(), step: STEPS.wakeUp, is: "forbidden" },
+    { name: "all wake when somebody is", given: wanted(asleep(), 1), step: STEPS.wakeUp, is: "allowed" },
+    { name: "other steps are for others to judge", given: settled, step: STEPS.createService, is: "allowed" },
+  ],
+  "sleep-keeps-members": [
+    ...Object.values(STEPS).flatMap((step): readonly Case[] => {
+      const isKept = [
+        ...["recordIdentity", "addLearner", "promote", "removeMember", "markRemoval", "releaseClaim", "deletePeer"],
+        ...["disarmAlarm", "moveLeader", "enableDowngrade", "cancelDowngrade"],
+      ].includes(step.do);
+      const is = isKept ? "forbidden" : "allowed";
+      return [
+        { name: `${step.do} is ${is} while nobody is wanted`, given: tiredOut, step, is },
+        { name: `${step.do} is for others to judge while somebody is`, given: settled, step, is: "allowed" },
+      ];
+    }),
+    {
+      name: "nobody comes while nobody is wanted",
+      given: tiredOut,
+      step: { do: "createPeer", peer: joiningPeer(settled, identity, "my-etcd-3", LATER_ID) },
+      is: "forbidden",
+    },
+    {
+      name: "a first member may, while the cluster forms",
+      given: cluster({ stage: "starting", spec: { replicas: 0 } }),
+      step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-1") },
+      is: "allowed",
+    },
+  ],
   "identity-first": [
     {
       name: "the identity comes first",

@@ -1,6 +1,7 @@
 import { CLEANUP_FINALIZER, isClaimGoing, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
+import { isToSleep } from "#api/sleep.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { othersDown } from "#cluster/fitness.ts";
 import { neverRan, ownArriving } from "#cluster/learners.ts";
@@ -21,7 +22,7 @@ import {
 import { isVouchedFor, sickForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { canary, hasTurn, isAboutToRestart } from "#cluster/rolling.ts";
-import { type ClusterSnapshot, identityOf, isOwned, peerNamed } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, identityOf, isForming, isOwned, peerNamed } from "#cluster/snapshot.ts";
 import { isDown } from "#cluster/standstill.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { isSurplusLearner } from "#cluster/surplus.ts";
@@ -95,6 +96,39 @@ const joinedIsSeen: ClusterGuard = {
       return member === undefined || !hasJoined(snapshot, member);
     });
     return unseen === undefined ? undefined : `${unseen} has not answered as part of this cluster`;
+  },
+};
+
+/**
+ * Members are put to sleep only when nobody is wanted, once the cluster has formed and whoever has joined could not bootstrap again; they are
+ * woken only when somebody is wanted.
+ */
+const sleepIsAsked: ClusterGuard = {
+  name: "sleep-is-asked",
+  forbids(snapshot, step) {
+    const { cluster, peers } = snapshot;
+    if (step.do === "wakeUp") return isToSleep(cluster) ? "spec.replicas is 0" : undefined;
+    if (step.do !== "fallAsleep") return undefined;
+    if (!isToSleep(cluster)) return `spec.replicas is ${cluster.spec.replicas}`;
+    if (isForming(snapshot)) return "the cluster has not formed yet";
+    const joined = identityOf(snapshot)?.initialMembers.filter((member) => member.joined) ?? [];
+    const unfenced = peers.find(
+      ({ spec }) => spec.bootstrap !== undefined && joined.some(({ id }) => id === spec.memberID),
+    );
+    return unfenced === undefined ? undefined : `${unfenced.metadata.name} has joined, and could bootstrap again`;
+  },
+};
+
+/** While nobody is wanted, the cluster stays who it is: nobody is added, promoted or removed, and no claim is let go. */
+const sleepKeepsMembers: ClusterGuard = {
+  name: "sleep-keeps-members",
+  forbids({ cluster }, step) {
+    if (!isToSleep(cluster)) return undefined;
+    const isNewcomer = peerIn(step)?.spec?.bootstrap?.initialClusterState === "Existing";
+    // Whose pod runs nothing while the cluster forms may be helped.
+    const isAboutMembers = step.do !== "restartPod" && ABOUT_MEMBERSHIP.includes(step.do);
+    const isKept = isAboutMembers || step.do === "recordIdentity" || isNewcomer;
+    return isKept ? "spec.replicas is 0: the cluster is to sleep as it is" : undefined;
   },
 };
 
@@ -393,6 +427,8 @@ export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   bootstrapOnce,
   runnableOnly,
   joinedIsSeen,
+  sleepIsAsked,
+  sleepKeepsMembers,
   needMemberList,
   keepQuorum,
   restartKeepsQuorum,

@@ -3,6 +3,7 @@ import { lacksOnlyPod } from "#cluster/learners.ts";
 import { isHealthy, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
 import { isVouchedFor } from "#cluster/patience.ts";
 import { canary, isComingUp } from "#cluster/rolling.ts";
+import { waking } from "#cluster/sleep.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
@@ -102,9 +103,10 @@ export class HealthLog {
   }
 }
 
-/** Who was restarted with something new has its own time to come up, and is not lost before that is over. */
+/** Who wakes up, or was restarted with something new, has its own time to come up, and is not lost before that is over. */
 function isAwaited(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return canary(snapshot)?.id === member.id || isComingUp(snapshot, member);
+  const isWaking = waking(snapshot).some(({ id }) => id === member.id);
+  return isWaking || canary(snapshot)?.id === member.id || isComingUp(snapshot, member);
 }
 
 function historyOf({ known, sick, lost, silent, unfit, unready, wellAtMs }: Noted, atMs: number): MemberHistory {

@@ -8,6 +8,7 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import { cluster, endpointStatus, pod, unpublished } from "#kit/cluster.ts";
+import { asleep } from "#kit/cluster-sleep.ts";
 import { etcdBackup } from "#kit/etcd-backup.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
@@ -248,4 +249,14 @@ test("observe: a member of a cluster that replaces nobody is waited for, and the
   const from = cluster({ down: ["my-etcd-2"], spec: { replacement: { after: "Never" } } });
   const seen = await seenWith(LEADERS, { ...DOWN, from, heard: [1] });
   expect(planCluster(seen)).toMatchObject({ next: "wait", rule: "await-health" });
+});
+
+test("time asleep is in no count, and nobody is asked", async () => {
+  const { pods } = settled;
+  const counted = async (from: ClusterSnapshot) =>
+    (await seenWith([], { from: { ...from, pods: new Map(pods) }, looks: 3 })).histories;
+  expect((await counted(cluster())).get(ids[0]!)?.sickForMs).toBe(20_000);
+  expect(await counted(asleep())).toEqual(new Map());
+  const { endpoints, members } = await seenWith([], { from: asleep() });
+  expect([endpoints.size, members.is]).toEqual([0, "unknown"]);
 });

@@ -5,6 +5,7 @@ import {
   headlessServiceName,
   METRICS_PORT,
 } from "#api/names.ts";
+import { isAsleep } from "#api/sleep.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -114,6 +115,11 @@ export async function observeCluster(
     heard: new Set(),
     histories: new Map(),
   };
+  // Time asleep is in no count: who wakes up begins anew.
+  if (isAsleep(cluster)) {
+    healthLog.forget(key);
+    return present(seen);
+  }
   const histories = healthLog.look(key, seen, reads.clock.monotonicMs());
   const known = await secondLook(reads, healthLog, key, { ...seen, histories }, signal);
   const address = askedAt(known);

@@ -18,8 +18,12 @@ import { nameTaken } from "#cluster/rules/identity/name-taken.ts";
 import { recordIdentity } from "#cluster/rules/identity/record-identity.ts";
 import { recordJoined } from "#cluster/rules/identity/record-joined.ts";
 import { restoreFailed } from "#cluster/rules/identity/restore-failed.ts";
+import { asleep } from "#cluster/rules/life/asleep.ts";
+import { awaitWaking } from "#cluster/rules/life/await-waking.ts";
 import { deleting } from "#cluster/rules/life/deleting.ts";
+import { fallAsleep } from "#cluster/rules/life/fall-asleep.ts";
 import { paused } from "#cluster/rules/life/paused.ts";
+import { wakeUp } from "#cluster/rules/life/wake-up.ts";
 import { awaitLearner } from "#cluster/rules/membership/await-learner.ts";
 import { awaitQuorum } from "#cluster/rules/membership/await-quorum.ts";
 import { giveUpLearner } from "#cluster/rules/membership/give-up-learner.ts";
@@ -53,6 +57,8 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   noSpace, // It only makes a remark, which has to be told whatever else is done, also during a pause.
   noVersionPath, // The same is true of this one.
   paused, // It comes before every rule that changes something.
+  asleep, // The same is true of this one.
+  wakeUp, // It comes before every rule that waits for members: their time begins with it.
   refusedSpec, // It comes before anything is made: what is made from it would have to be thrown away.
   nameTaken, // It comes before anything is made, so that nothing half-done stays behind when a name is not ours.
   adoptClaims, // It comes before a new identity is made: a cluster that was there before comes back as itself.
@@ -63,6 +69,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   recordIdentity, // It comes before anything of the cluster exists.
   recordJoined, // It comes before every rule that asks who has joined.
   fence, // It follows joining at once: until then a member whose volume is emptied could vote.
+  fallAsleep, // It comes after the fence: who sleeps may lose its volume unseen. And before all that starts or changes members.
   headlessServiceRule, // It comes before the members, which find each other by the names that it gives.
   bootstrap, // It makes all first members before anybody is waited for, so that they start side by side.
   restorePeer, // It comes before the quorum is asked for: it only gives a member its own data back.
@@ -77,6 +84,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   awaitVerdict, // The rules below may need to know whose data is right.
   disarmAlarm, // It comes before all changes of membership: until it is done, etcd serves nobody.
   cancelDowngrade, // It comes before anybody joins: while a downgrade is enabled, nobody can.
+  awaitWaking, // It comes before anybody is removed, added or restarted: those who start are not the ones who are lost.
   retirePeer, // It clears away what is over before anything new begins.
   identifyMember, // It recognises a member that was added before another one could be added.
   restoreLearner, // It does the same for a member whose EtcdPeer is gone.

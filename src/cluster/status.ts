@@ -12,6 +12,7 @@ import { ready } from "#cluster/conditions/ready.ts";
 import { isUpToDate, upToDate } from "#cluster/conditions/up-to-date.ts";
 import type { Case, Judge } from "#cluster/conditions/verdict.ts";
 import { type KnownMember, knownMembers } from "#cluster/members.ts";
+import { sleepStatus, sleeps } from "#cluster/sleep.ts";
 import { type ClusterSnapshot, healthOf, identityOf, isQuiet, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { updateStatus } from "#cluster/update-status.ts";
@@ -44,17 +45,20 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
   const leader = members.find((member) => member.leader)?.name;
   const version = oldestVersion(members) ?? cluster.status?.version;
   const identity = identityOf(snapshot);
-  const update = updateStatus(snapshot);
+  // How far an update is cannot be seen while nobody runs.
+  const update = sleeps(snapshot) ? cluster.status?.update : updateStatus(snapshot);
+  const sleep = sleepStatus(snapshot);
   const waivers = activeWaivers(snapshot).map(({ check, untilMs }) => ({ check, until: rfc3339(untilMs) }));
   return {
     observedGeneration: cluster.metadata.generation ?? 0,
-    replicas: snapshot.peers.length,
+    replicas: sleeps(snapshot) ? snapshot.pods.size : snapshot.peers.length,
     readyReplicas: healthy.length,
     ready: `${healthy.length}/${cluster.spec.replicas}`,
     selector: selectorText(memberSelector(cluster.metadata.name)),
     ...(leader === undefined ? {} : { leader }),
     ...(version === undefined ? {} : { version, clusterVersion: minorOf(version) }),
     ...(identity === undefined ? {} : { identity }),
+    ...(sleep === undefined ? {} : { sleep }),
     ...(update === undefined ? {} : { update }),
     ...(waivers.length === 0 ? {} : { waivers }),
     ...backupStatus(snapshot),
@@ -92,7 +96,9 @@ export function mayWait(snapshot: ClusterSnapshot, status: EtcdClusterStatus): b
 function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner, isOurs }: KnownMember): MemberStatus {
   const health = healthOf(snapshot, name, id);
   const status = "status" in health ? health.status : undefined;
-  const why = health.is === "healthy" || isQuiet(snapshot) ? undefined : whyUnhealthy(snapshot, name, health.why);
+  const asleep = sleeps(snapshot) ? "it is stopped: spec.replicas is 0" : undefined;
+  const isWell = health.is === "healthy" || isQuiet(snapshot);
+  const why = isWell ? undefined : (asleep ?? whyUnhealthy(snapshot, name, health.why));
   const message = isOurs ? why : "somebody else has added it: the operator counts it, and does not ask it how it is";
   const recorded = snapshot.cluster.status?.members?.find((member) => member.id === id);
   const version = status?.version ?? recorded?.version; // What it ran last counts until it says otherwise.

@@ -15,6 +15,8 @@ export type ClusterStep =
   | { readonly do: "recordJoined"; readonly names: readonly string[] }
   /** The EtcdRestore that fills the cluster's claims. */
   | { readonly do: "createRestore"; readonly restore: Draft<EtcdRestore> }
+  | { readonly do: "fallAsleep" }
+  | { readonly do: "wakeUp" }
   | { readonly do: "createService"; readonly service: Draft<Service> }
   | { readonly do: "replaceService"; readonly live: Service; readonly service: Draft<Service> }
   | { readonly do: "createBudget"; readonly budget: Draft<PodDisruptionBudget> }
@@ -49,6 +51,9 @@ export function targetOf(step: ClusterStep): string {
       return step.names.join(" ");
     case "createRestore":
       return step.restore.metadata.name;
+    case "fallAsleep":
+    case "wakeUp":
+      return "";
     case "createService":
     case "replaceService":
       return draftText(step.service);

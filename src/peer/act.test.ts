@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { cluster } from "#kit/cluster.ts";
+import { asleep } from "#kit/cluster-sleep.ts";
 import { peer } from "#kit/peer.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { actOnPeer, type PeerWrites } from "#peer/act.ts";
@@ -18,7 +19,7 @@ const steps: PeerStep[] = [
 ];
 
 /** @returns the requests, by verb */
-async function requestsOf(step: PeerStep, snapshot: PeerSnapshot, live: Observed<EtcdPeer>): Promise<string[]> {
+async function requestsOf(step: PeerStep, snapshot: PeerSnapshot, live: Observed<KubeObject>): Promise<string[]> {
   const requests: string[] = [];
   const kube = {
     find: () => {
@@ -27,6 +28,10 @@ async function requestsOf(step: PeerStep, snapshot: PeerSnapshot, live: Observed
     },
     create: (_: Resource<KubeObject>, draft: KubeObject) => {
       requests.push("create");
+      return Promise.resolve(draft);
+    },
+    replace: (_: Resource<KubeObject>, draft: KubeObject) => {
+      requests.push("replace");
       return Promise.resolve(draft);
     },
   } as unknown as PeerWrites;
@@ -51,3 +56,23 @@ for (const step of steps) {
     expect(await requestsOf(step, young, absent)).toEqual(["create"]);
   });
 }
+
+const stop: PeerStep = {
+  do: "replaceReplicaSet",
+  live: old.replicaSet!,
+  replicaSet: replicaSet({ ...old, isAsleep: true }),
+};
+
+test("a member is stopped only when the API server itself says that its cluster sleeps", async () => {
+  expect(await requestsOf(stop, old, present(asleep().cluster))).toEqual(["find", "replace"]);
+  await expect(requestsOf(stop, old, present(cluster().cluster))).rejects.toMatchObject({ code: "KubeConflict" });
+  await expect(requestsOf(stop, old, absent)).rejects.toMatchObject({ code: "KubeConflict" });
+  await expect(requestsOf(stop, old, unknown("no answer"))).rejects.toMatchObject({ code: "KubeUnavailable" });
+});
+
+test("nobody is asked before a member is started, or one that is stopped is changed", async () => {
+  const start: PeerStep = { ...stop, replicaSet: replicaSet(old) };
+  expect(await requestsOf(start, old, absent)).toEqual(["replace"]);
+  const stopped = { ...old.replicaSet!, spec: { ...old.replicaSet!.spec!, replicas: 0 } };
+  expect(await requestsOf({ ...stop, live: stopped }, old, absent)).toEqual(["replace"]);
+});

@@ -1,4 +1,6 @@
 import { QUARANTINE_LABEL, QUARANTINE_REASON_ANNOTATION, QUARANTINE_TIME_ANNOTATION } from "#api/names.ts";
+import { isAsleep } from "#api/sleep.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -45,6 +47,7 @@ export async function actOnPeer(
       await needPeer(kube, snapshot, signal);
       return stored(REPLICA_SETS, await kube.create(REPLICA_SETS, step.replicaSet, { signal }));
     case "replaceReplicaSet":
+      await needSleep(kube, snapshot, step, signal);
       return stored(REPLICA_SETS, await kube.replace(REPLICA_SETS, replacing(step.live, step.replicaSet), { signal }));
   }
 }
@@ -76,6 +79,26 @@ async function needPeer(kube: PeerWrites, { peer, takenAtMs }: PeerSnapshot, sig
   if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
   if (live.is === "present" && live.value.metadata.uid === uid) return;
   throw new OperatorError("KubeConflict", `EtcdPeer ${name} is gone; the cache does not show it yet`);
+}
+
+/**
+ * Nobody is stopped on the word of a cache: the ReplicaSet's resourceVersion does not tell that people have woken the cluster meanwhile.
+ * It costs one request for each member that falls asleep.
+ */
+async function needSleep(
+  kube: PeerWrites,
+  { peer: { metadata, spec } }: PeerSnapshot,
+  { live, replicaSet }: Pick<Extract<PeerStep, { do: "replaceReplicaSet" }>, "live" | "replicaSet">,
+  signal: AbortSignal,
+): Promise<void> {
+  if (replicaSet.spec?.replicas !== 0 || live.spec?.replicas === 0) return;
+  const cluster = await kube.find(ETCD_CLUSTERS, { namespace: metadata.namespace, name: spec.clusterName }, { signal });
+  if (cluster.is === "unknown") throw new OperatorError("KubeUnavailable", cluster.why);
+  if (cluster.is === "present" && isAsleep(cluster.value)) return;
+  throw new OperatorError(
+    "KubeConflict",
+    `EtcdCluster ${spec.clusterName} does not sleep; the cache does not show it yet`,
+  );
 }
 
 /** The uid is a precondition: a claim made again under the same name is another one. */

@@ -17,6 +17,7 @@ import type { PeerStep } from "#peer/step.ts";
 
 const fenced = peer();
 const starting = peer({ stage: "starting" });
+const sleeping = peer({ with: { isAsleep: true } });
 const own = fenced.claim!;
 const foreignSet = born<ReplicaSet>({
   ...replicaSet(fenced),
@@ -156,6 +157,27 @@ const cases: Record<string, readonly Case[]> = {
       is: "forbidden",
     },
     { name: "to put a claim aside nobody has to ask", given: fenced, step: STEPS.quarantineClaim, is: "allowed" },
+  ],
+  "stop-is-asked": [
+    ...(["createReplicaSet", "replaceReplicaSet"] as const).flatMap((kind): readonly Case[] => {
+      const stopping = { ...STEPS[kind], replicaSet: replicaSet(sleeping) } as PeerStep;
+      return [
+        { name: `${kind}: nobody is stopped who is not to sleep`, given: fenced, step: stopping, is: "forbidden" },
+        { name: `${kind}: who is to sleep is`, given: sleeping, step: stopping, is: "allowed" },
+        { name: `${kind}: who is to run is not`, given: fenced, step: STEPS[kind], is: "allowed" },
+      ];
+    }),
+    {
+      name: "who has no pod already may stay so",
+      given: fenced,
+      step: {
+        do: "replaceReplicaSet",
+        live: born<ReplicaSet>(replicaSet(sleeping)),
+        replicaSet: replicaSet(sleeping),
+      },
+      is: "allowed",
+    },
+    { name: "other steps are for others to judge", given: fenced, step: STEPS.labelClaim, is: "allowed" },
   ],
   "own-only": [
     {

@@ -46,6 +46,17 @@ const askedToDelete: PeerGuard = {
   },
 };
 
+/** No member is stopped but with its cluster, which sleeps; who has no pod already may stay so. */
+const stopIsAsked: PeerGuard = {
+  name: "stop-is-asked",
+  forbids({ isAsleep }, step) {
+    if (step.do !== "createReplicaSet" && step.do !== "replaceReplicaSet") return undefined;
+    if (step.replicaSet.spec?.replicas !== 0 || isAsleep) return undefined;
+    const isStopped = step.do === "replaceReplicaSet" && step.live.spec?.replicas === 0;
+    return isStopped ? undefined : "its cluster does not sleep";
+  },
+};
+
 /** What another owner manages is never changed. */
 const ownOnly: PeerGuard = {
   name: "own-only",
@@ -56,4 +67,4 @@ const ownOnly: PeerGuard = {
 };
 
 /** These are the invariants of a member's objects. Each may hold back a step of any rule. */
-export const PEER_GUARDS: readonly PeerGuard[] = [claimFirst, neverTwice, askedToDelete, ownOnly];
+export const PEER_GUARDS: readonly PeerGuard[] = [claimFirst, neverTwice, stopIsAsked, askedToDelete, ownOnly];

@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
 import { PAUSED_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
-import type { PersistentVolumeClaim, Pod } from "#kube/kinds.ts";
+import type { PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
 import { Silences } from "#runtime/silences.ts";
 import { cluster, NOW, pod } from "../../test/kit/cluster.ts";
+import { asleep, SLEEP } from "../../test/kit/cluster-sleep.ts";
 import { peer } from "../../test/kit/peer.ts";
 
 const starting = peer({ stage: "starting" });
@@ -22,6 +24,8 @@ interface Given {
   readonly claim: PersistentVolumeClaim;
   readonly wallMs?: number;
   readonly cluster?: EtcdCluster;
+  readonly replicaSet?: ReplicaSet;
+  readonly peer?: EtcdPeer;
 }
 
 /** The member with these objects; the API server is asked for storage classes by `list`. */
@@ -30,9 +34,9 @@ async function look(given: Given, list: () => Promise<unknown>) {
   let asked = 0;
   const reads = {
     clusters: view(given.cluster),
-    peers: view(starting.peer),
+    peers: view(given.peer ?? starting.peer),
     claims: view(given.claim),
-    replicaSets: view(starting.replicaSet),
+    replicaSets: view(given.replicaSet ?? starting.replicaSet),
     pods: view(given.pod),
     kube: {
       list: () => {
@@ -49,7 +53,8 @@ async function look(given: Given, list: () => Promise<unknown>) {
     new AbortController().signal,
   );
   if (seen.is !== "present") throw new Error("the member is there");
-  return { asked, classes: seen.value.storageClasses, pausedBy: seen.value.pausedBy };
+  const { storageClasses: classes, pausedBy, isAsleep } = seen.value;
+  return { asked, classes, pausedBy, isAsleep };
 }
 
 const local = () => Promise.resolve({ items: [{ metadata: { name: "local" } }], resourceVersion: "1" });
@@ -99,4 +104,41 @@ for (const { name, of, is } of pauses) {
     const given = { pod: starting.pod!, claim: pending, ...(of === undefined ? {} : { cluster: of.cluster }) };
     expect((await look(given, local)).pausedBy).toBe(is);
   });
+}
+
+const owner = { ...asleep().cluster, metadata: { ...asleep().cluster.metadata, uid: "uid-of-owner" } };
+const ownerReferences = [
+  { apiVersion: "v1", kind: "EtcdCluster", name: "my-etcd", uid: "uid-of-owner", controller: true },
+];
+const owned = { ...starting.peer, metadata: { ...starting.peer.metadata, ownerReferences } };
+const stopped = { ...starting.replicaSet!, spec: { ...starting.replicaSet!.spec!, replicas: 0 } };
+const sleeps = [
+  { name: "its EtcdCluster sleeps", of: owner, is: true },
+  { name: "its EtcdCluster, which is being deleted, sleeps", of: going(owner), is: true },
+  { name: "its EtcdCluster is awake", of: { ...owner, spec: { ...owner.spec, replicas: 3 } }, set: stopped, is: false },
+  { name: "its EtcdCluster is to sleep, and nothing is on record", of: withoutSleep(owner), is: false },
+  { name: "its EtcdCluster was woken, and is to sleep again", of: wokenAgain(owner), is: false },
+  { name: "its EtcdCluster is gone, and it runs", is: false },
+  { name: "its EtcdCluster is gone, and it does not run", set: stopped, is: true },
+  { name: "another EtcdCluster of the name sleeps, and it runs", of: asleep().cluster, is: false },
+];
+for (const { name, of, set, is } of sleeps) {
+  test(`whether a member sleeps: ${name}`, async () => {
+    const given = { pod: starting.pod!, claim: pending, peer: owned };
+    const more = { ...(of === undefined ? {} : { cluster: of }), ...(set === undefined ? {} : { replicaSet: set }) };
+    expect((await look({ ...given, ...more }, local)).isAsleep).toBe(is);
+  });
+}
+
+function going(cluster: EtcdCluster): EtcdCluster {
+  return { ...cluster, metadata: { ...cluster.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
+}
+
+function withoutSleep(cluster: EtcdCluster): EtcdCluster {
+  const { sleep: _, ...status } = cluster.status!;
+  return { ...cluster, status };
+}
+
+function wokenAgain(cluster: EtcdCluster): EtcdCluster {
+  return { ...cluster, status: { ...cluster.status!, sleep: { ...SLEEP, wokenAt: SLEEP.since } } };
 }

@@ -1,5 +1,6 @@
 import { CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
+import { isAsleep } from "#api/sleep.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Clock } from "#base/clock.ts";
@@ -9,6 +10,7 @@ import type { EtcdClient } from "#etcd/client.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
+  controllerOf,
   PERSISTENT_VOLUME_CLAIMS,
   type PersistentVolumeClaim,
   type Pod,
@@ -56,15 +58,18 @@ export async function observePeer(
   }
   const claim = await findClaim(reads, peer, signal);
   if (claim.is === "unknown") return claim;
+  const cluster = reads.clusters.get({ namespace: key.namespace, name: peer.spec.clusterName });
+  const replicaSet = reads.replicaSets.get(key);
   const pod = currentPod(reads.pods.byIndex(PEER_INDEX, `${key.namespace}/${key.name}`));
   silences.keep(key, pod === undefined ? [] : [pod]);
   const seen: PeerSnapshot = {
     takenAtMs: reads.clock.wallMs(),
     peer,
-    pausedBy: pausing(reads.clusters.get({ namespace: key.namespace, name: peer.spec.clusterName })),
+    pausedBy: pausing(cluster),
+    isAsleep: sleeping(peer, cluster, replicaSet),
     imageRepository: reads.imageRepository,
     claim: claim.is === "present" ? claim.value : undefined,
-    replicaSet: reads.replicaSets.get(key),
+    replicaSet,
     pod,
     endpoint: await ask(reads.etcd, silences, key, pod, signal),
     storageClasses: undefined,
@@ -103,6 +108,12 @@ async function findClaim(
 /** A pause does not keep a cluster that is being deleted from going. */
 function pausing(cluster: EtcdCluster | undefined): string | undefined {
   return cluster === undefined || cluster.metadata.deletionTimestamp !== undefined ? undefined : pausedBy(cluster);
+}
+
+/** A member whose EtcdCluster is gone, or was made again, is on its way out: it is neither stopped nor started for that. */
+function sleeping(peer: EtcdPeer, cluster: EtcdCluster | undefined, replicaSet: ReplicaSet | undefined): boolean {
+  const isOwner = cluster !== undefined && controllerOf(peer)?.uid === cluster.metadata.uid;
+  return isOwner ? isAsleep(cluster) : replicaSet?.spec?.replicas === 0;
 }
 
 async function ask(

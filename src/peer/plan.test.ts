@@ -70,6 +70,10 @@ function claimWith(metadata: object): PeerSnapshot {
 
 const starting = peer({ stage: "starting" });
 const joined = peer({ stage: "joined" });
+/** Its ReplicaSet wants no pod any more. */
+const sleeping = peer({
+  with: { isAsleep: true, replicaSet: born<ReplicaSet>(replicaSet({ ...peer(), isAsleep: true })) },
+});
 const foreignReplicaSet = born<ReplicaSet>({
   ...replicaSet(peer()),
   metadata: { ...replicaSet(peer()).metadata, ownerReferences: [] },
@@ -341,6 +345,36 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     expect: "settled",
   },
   {
+    name: "stops a member whose cluster sleeps",
+    given: peer({ with: { isAsleep: true } }),
+    expect: "replica-set: replaceReplicaSet fenced",
+    because: "the pod of my-etcd-0 stops: spec.replicas of its EtcdCluster is 0",
+  },
+  {
+    name: "waits for the pod of a member that is to sleep",
+    given: sleeping,
+    expect: "wait: asleep",
+    because: "its cluster sleeps; pod my-etcd-0-abcde has yet to stop",
+  },
+  { name: "does nothing about a member that sleeps", given: { ...sleeping, pod: undefined }, expect: "settled" },
+  {
+    name: "keeps a ReplicaSet for a member that sleeps, without a pod",
+    given: { ...sleeping, pod: undefined, replicaSet: undefined },
+    expect: "replica-set: createReplicaSet fenced",
+  },
+  {
+    name: "starts a member whose cluster was woken",
+    given: { ...sleeping, pod: undefined, isAsleep: false },
+    expect: "replica-set: replaceReplicaSet fenced",
+    because: "can restart the member but never bootstrap it",
+  },
+  {
+    name: "fences a member that sleeps",
+    given: { ...sleeping, pod: undefined, replicaSet: born<ReplicaSet>(replicaSet({ ...joined, isAsleep: true })) },
+    expect: "replica-set: replaceReplicaSet fenced",
+    because: "can restart the member but never bootstrap it",
+  },
+  {
     name: "warns of a pod that nobody may make",
     given: { ...starting, pod: undefined, replicaSet: overQuota },
     expect: "warn: await-pod",
@@ -369,6 +403,14 @@ test("peer plan: a ReplicaSet that somebody has set to 0 over another claim is f
   expect(planText(planPeer({ ...peer(), replicaSet: stopped }), stepText)).toBe(
     "replica-set: replaceReplicaSet fenced",
   );
+});
+
+test("peer plan: a member over another claim sleeps like any other, and is not started again", () => {
+  const given = claimWith({ annotations: {} });
+  const plan = planPeer({ ...given, isAsleep: true });
+  expect(plan).toMatchObject({ rule: "replica-set", step: { replicaSet: { spec: { replicas: 0 } } } });
+  const woken = planPeer({ ...given, replicaSet: sleeping.replicaSet });
+  expect(woken).toMatchObject({ rule: "replica-set", step: { replicaSet: { spec: { replicas: 0 } } } });
 });
 
 test("peer plan: every rule decides at least one of the cases above", () => {
@@ -400,6 +442,12 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     guard: "never-twice",
     given: peer(),
     step: { do: "replaceReplicaSet", live: joined.replicaSet!, replicaSet: replicaSet(starting) },
+  },
+  {
+    name: "stopping a member that is not to sleep",
+    guard: "stop-is-asked",
+    given: peer(),
+    step: { do: "replaceReplicaSet", live: peer().replicaSet!, replicaSet: replicaSet(sleeping) },
   },
   {
     name: "deleting the claim of a member that stays",

@@ -5,6 +5,7 @@ import { claimTaken } from "#peer/rules/claim/claim-taken.ts";
 import { createClaim } from "#peer/rules/claim/create-claim.ts";
 import { labelClaim } from "#peer/rules/claim/label-claim.ts";
 import { releaseClaim } from "#peer/rules/claim/release-claim.ts";
+import { asleep } from "#peer/rules/life/asleep.ts";
 import { deleting } from "#peer/rules/life/deleting.ts";
 import { paused } from "#peer/rules/life/paused.ts";
 import { awaitMember } from "#peer/rules/pod/await-member.ts";
@@ -33,6 +34,7 @@ export const PEER_RULES: readonly PeerRule[] = [
   noteRevision, // It comes after the fence, which is more urgent.
   claimDisowned, // It comes after the fence: a process that runs on the wrong volume may start again.
   claimLost, // The same is true of this one.
+  asleep, // It comes after all that is told of the claim, and before the pod is waited for.
   awaitPod,
   awaitMember, // It comes last: only a member whose pod is ready is asked.
 ];

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import type { EtcdPeerStatus } from "#api/v1beta1/peer.ts";
-import { NOW, pod } from "#kit/cluster.ts";
+import { born, NOW, pod } from "#kit/cluster.ts";
 import { peer } from "#kit/peer.ts";
-import type { Pod } from "#kube/kinds.ts";
+import type { Pod, ReplicaSet } from "#kube/kinds.ts";
+import { replicaSet } from "#peer/desired/replica-set.ts";
 import { planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { failingStatus, mayWait, peerStatus } from "#peer/status.ts";
@@ -102,4 +103,17 @@ test("peer status: that looks fail is said beside what is known, and of a peer o
   expect(failingStatus({ ...settled, metadata, status: undefined } as never, "it fails", 0)).toEqual({
     conditions: [{ ...said, ...at, observedGeneration: 0 }],
   });
+});
+
+test("peer status: of a member that sleeps", () => {
+  const isAsleep = true;
+  const stopped = peer({ with: { isAsleep, pod: undefined, endpoint: undefined } });
+  const asleep = { ...stopped, replicaSet: born<ReplicaSet>(replicaSet(stopped)) };
+  const [ready] = statusOf(asleep).conditions ?? [];
+  expect(ready).toMatchObject({ type: "Ready", status: "False", reason: "Asleep" });
+  expect(ready?.message).toBe("spec.replicas of its EtcdCluster is 0: its pod is stopped, and its data is kept");
+  const stopping = { ...asleep, pod: pod("my-etcd-0", { ready: true }) };
+  expect(statusOf(stopping).conditions?.[0]).toMatchObject({ status: "False", reason: "Asleep" });
+  const lost = { ...asleep, claim: undefined };
+  expect(statusOf(lost).conditions?.[0]).toMatchObject({ status: "False", reason: "ClaimLost" });
 });

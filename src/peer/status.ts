@@ -71,12 +71,15 @@ function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>): Verdict {
   const lack = plan.aside?.find(({ is }) => is !== "putOff");
   if (lack !== undefined)
     return no(lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused", `${lack.rule}: ${lack.because}`);
+  if (snapshot.isAsleep && (plan.next === "settled" || plan.rule === "asleep")) return no("Asleep", ASLEEP);
   if (plan.next === "wait" && plan.rule !== "await-pod")
     return no(REASON_OF_RULE[plan.rule] ?? "Waiting", plan.because);
   const why = whyNotReady(snapshot);
   if (why !== undefined) return no("PodPending", isQuiet(snapshot) ? "its pod is starting" : why);
   return { status: "True", reason: "MemberHealthy", message: "the member answers" };
 }
+
+const ASLEEP = "spec.replicas of its EtcdCluster is 0: its pod is stopped, and its data is kept";
 
 function no(reason: PeerReason, message: string): Verdict {
   return { status: "False", reason, message };

@@ -338,6 +338,9 @@ describe("an edit", () => {
     });
     expect(await scaled(scale(2), scale(2))).toEqual({ uid: "uid-1", allowed: true });
     expect((await scaled(scale(1), { spec: {} })).warnings).toHaveLength(1);
+    expect((await scaled(scale(0), scale(3))).warnings).toEqual([
+      expect.stringContaining("spec.replicas is 0: all members stop"),
+    ]);
     await expect(scaled({ spec: { replicas: "2" } }, scale(3))).rejects.toThrow('request.object.spec.replicas is "2"');
     await expect(scaled({}, scale(3))).rejects.toThrow("request.object.spec is missing");
     expect(calls).toEqual([]);

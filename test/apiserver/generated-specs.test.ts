@@ -97,6 +97,7 @@ async function lastMember(cluster: EtcdCluster): Promise<Draft<ReplicaSet>> {
     takenAtMs: 0,
     peer,
     pausedBy: undefined,
+    isAsleep: false,
     imageRepository: REPOSITORY,
     claim: undefined,
     replicaSet: undefined,

@@ -78,6 +78,14 @@ describe("the manifests of the talk", () => {
     expect((await edit(ETCD_CLUSTERS, "scaled", { replicas: 5 })).spec.replicas).toBe(5);
   });
 
+  test("a cluster may be put to sleep and woken, in each version and by the scale subresource", async () => {
+    await clusterOf("sleeper");
+    const sleep = { spec: { replicas: 0 } };
+    expect((await edit(ETCD_CLUSTERS, "sleeper", sleep.spec)).spec.replicas).toBe(0);
+    expect((await edit(ETCD_CLUSTERS, "sleeper", { replicas: 3 })).spec.replicas).toBe(3);
+    expect((await clusterOf("born-asleep", sleep.spec)).spec.replicas).toBe(0);
+  });
+
   const hosts = [0, 1, 2, 3].map((ordinal) => ({ host: `my-etcd-${ordinal}.my-etcd.foo.svc` }));
   for (const [name, initialClusterState, initialCluster] of [
     ["my-etcd-0", "New", hosts.slice(0, 3)],
@@ -117,8 +125,7 @@ const SUPPORTED = "it must be an etcd release without a leading v: 3.5.11 or lat
 const LONG = `a${"b".repeat(52)}`;
 /** What it is, the spec, what the answer says; for names, the name. */
 const refused: (readonly [name: string, spec: unknown, says: readonly string[], cluster?: string])[] = [
-  ["no member", { replicas: 0 }, ["spec.replicas: Invalid value: 0", "greater than or equal to 1"]],
-  ["-1 members", { replicas: -1 }, ["spec.replicas: Invalid value: -1", "greater than or equal to 1"]],
+  ["-1 members", { replicas: -1 }, ["spec.replicas: Invalid value: -1", "greater than or equal to 0"]],
   ["8 members", { replicas: 8 }, ["spec.replicas: Invalid value: 8", "less than or equal to 7"]],
   ["a word for a number", { replicas: "three" }, ["spec.replicas", "three", "of type integer"]],
   ["half a member", { replicas: 2.5 }, ["spec.replicas", "float64", "integer"]],

@@ -64,6 +64,30 @@ test("all three pods are deleted at once", async () => {
   expect(felt.longestPauseMs).toBeLessThan(LONGEST_OUTAGE_MS);
 });
 
+test("it sleeps and wakes: the same members come back, with the same claims", async () => {
+  const before = await cluster.untilWhole(3);
+  const idsOf = async () => (await cluster.get()).status?.members?.map(({ name, id }) => `${name} ${id}`);
+  const claimsOf = async () => (await cluster.list("pvc")).map(({ metadata }) => metadata.uid).sort();
+  const [ids, claims] = [await idsOf(), await claimsOf()];
+  const felt = await cluster.feltDuring("asleep", async () => {
+    await cluster.scale(0);
+    await eventually(async () => {
+      expect(await cluster.names("pods")).toEqual([]);
+      const { status } = await cluster.get();
+      const said = status?.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+      expect(said).toEqual(
+        expect.arrayContaining(["Ready False Asleep", "Progressing False Asleep", "Degraded False Asleep"]),
+      );
+      expect(status?.replicas).toBe(0);
+    });
+    expect(await cluster.names("etcdpeers")).toEqual(before);
+    await cluster.scale(3);
+    expect(await cluster.untilWhole(3)).toEqual(before);
+  });
+  expect(felt.longestPauseMs).toBeLessThan(2 * LONGEST_OUTAGE_MS);
+  expect([await idsOf(), await claimsOf()]).toEqual([ids, claims]);
+});
+
 test("a volume is emptied: the member is replaced, and its claim is kept aside", async () => {
   const { name, pod } = await cluster.memberAwayFromOperator();
   const felt = await cluster.feltDuring("volume emptied", async () => {

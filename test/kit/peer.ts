@@ -92,6 +92,7 @@ function bareSnapshot(given: Given, mayBootstrap: boolean): PeerSnapshot {
     takenAtMs: NOW,
     peer: object,
     pausedBy: undefined,
+    isAsleep: false,
     imageRepository: "registry.example/etcd",
     claim: undefined,
     replicaSet: undefined,

@@ -88,9 +88,10 @@ export class Kubelets {
     return true;
   }
 
-  /** The ReplicaSet controller makes a pod that is missing, or says why it may not. */
-  createPod(): boolean {
+  /** The ReplicaSet controller makes a pod that is missing, or says why it may not, and deletes one that is too many. */
+  syncPods(): boolean {
     const { api, random } = this.#parts;
+    if (this.#deleteSurplus()) return true;
     const set = this.#pick(
       api.list(REPLICA_SETS).filter(({ metadata }) => {
         const seen = this.#seenSets.get(metadata.uid);
@@ -118,6 +119,20 @@ export class Kubelets {
       spec: template?.spec as NonNullable<Pod["spec"]>,
     });
     return true;
+  }
+
+  #deleteSurplus(): boolean {
+    const { api } = this.#parts;
+    for (const { metadata } of api.list(REPLICA_SETS)) {
+      const seen = this.#seenSets.get(metadata.uid);
+      const pods = seen === undefined || metadata.deletionTimestamp !== undefined ? [] : this.#podsOf(seen);
+      const wanted = pods.filter(isWanted);
+      const [surplus] = wanted.slice(seen?.spec?.replicas ?? 1);
+      if (surplus === undefined) continue;
+      api.delete("kubernetes", PODS, surplus.metadata);
+      return true;
+    }
+    return false;
   }
 
   /** Condition ReplicaFailure: `SetCondition` in pkg/controller/replicaset/replica_set_utils.go. @returns whether that is news */

@@ -1,9 +1,10 @@
-import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
+import { CLUSTER_INDEX } from "#cluster/observe.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import type { EtcdClient } from "#etcd/client.ts";
@@ -76,7 +77,7 @@ const WORKERS = 2;
 /** Shorter than the default, and shorter than the world takes to come to rest: then lost members are replaced within a history. */
 export const REPLACE_AFTER_MS = 20_000;
 /** As `--member-timeout`: longer than the patience with lost members, as by default. */
-const MEMBER_TIMEOUT_MS = 25_000;
+export const MEMBER_TIMEOUT_MS = 25_000;
 const metrics = createMetrics();
 
 /** One life of the operator's process, wired as src/bin/run.ts wires it, with the real rooms, caches and passes. */
@@ -140,6 +141,7 @@ export class OperatorProcess {
         ),
         watches: [
           { cache: caches.peers, keysFor: ownKey },
+          { cache: caches.clusters, keysFor: (cluster) => sleepersOf(cluster as EtcdCluster, caches) },
           ...[caches.claims, caches.replicaSets, caches.pods].map((cache) => ({ cache, keysFor: peerKeysFor })),
         ],
         allKeys: () => caches.peers.list().flatMap(ownKey),
@@ -261,6 +263,12 @@ function expectationsOf(clock: ProcessClock, caches: Caches): Expectations {
 
 function ownKey({ metadata }: KubeObject): readonly Key[] {
   return metadata.namespace === undefined ? [] : [{ namespace: metadata.namespace, name: metadata.name }];
+}
+
+/** The members of a cluster that sleeps or wakes up. */
+function sleepersOf({ metadata, status }: EtcdCluster, { peers }: Caches): readonly Key[] {
+  if (status?.sleep === undefined) return [];
+  return peers.byIndex(CLUSTER_INDEX, `${metadata.namespace}/${metadata.name}`).flatMap(ownKey);
 }
 
 function tracingLog(tell: (text: string) => void): Log {

@@ -50,6 +50,7 @@ export const PEOPLES_ACTS = [
   "addOwnVoter",
   "addOwnLearner",
   "drain",
+  "sleep",
 ] as const;
 export type PeoplesAct = (typeof PEOPLES_ACTS)[number];
 
@@ -155,6 +156,8 @@ export class People {
         return addOwnMember(this.#parts, true);
       case "drain":
         return drain(this.#parts);
+      case "sleep":
+        return this.#edit((spec) => ({ ...spec, replicas: spec.replicas === 0 ? this.#awakeAgain() : 0 }));
     }
     return act satisfies never;
   }
@@ -174,7 +177,7 @@ export class People {
         if (this.foreign.has(object.metadata.uid)) api.delete("person", resource, object.metadata);
     if (api.find(ETCD_CLUSTERS, { namespace: NAMESPACE, name: CLUSTER }) === undefined) this.#create(CLUSTER, replicas);
     for (const cluster of api.list(ETCD_CLUSTERS)) {
-      const spec = clusterSpecSchema.parse({ replicas: cluster.spec.replicas });
+      const spec = clusterSpecSchema.parse({ replicas: cluster.spec.replicas || replicas });
       this.#put(cluster, spec);
       const { [PAUSED_ANNOTATION]: _, ...annotations } = cluster.metadata.annotations ?? {};
       api.update("person", ETCD_CLUSTERS, cluster, { metadata: { ...cluster.metadata, annotations } });
@@ -219,6 +222,12 @@ export class People {
   #edit(change: (spec: EtcdCluster["spec"], generation: number) => EtcdCluster["spec"]): boolean {
     const cluster = this.#parts.random.pick(this.#parts.api.list(ETCD_CLUSTERS));
     return cluster !== undefined && this.#put(cluster, change(cluster.spec, cluster.metadata.generation ?? 0));
+  }
+
+  /** As many as there are, or others: people may have changed their mind meanwhile. */
+  #awakeAgain(): number {
+    const { api, random } = this.#parts;
+    return random.chance(0.5) ? random.between(1, 5) : Math.max(1, api.list(ETCD_PEERS).length);
   }
 
   #editVersion(): boolean {

@@ -21,6 +21,7 @@ const MUTATED = [
   "patience.ts",
   "exposure.ts",
   "surplus.ts",
+  "sleep.ts",
   "snapshot.ts",
   "status.ts",
   "first-backup.ts",

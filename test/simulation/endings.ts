@@ -79,6 +79,9 @@ class Ending {
       return isHeldUp ? undefined : "it was to be deleted and is still there";
     if (spec.paused || metadata.annotations?.[PAUSED_ANNOTATION] === "true")
       return this.#says("Paused", "True", "Paused") ?? this.#says("Progressing", "False", "Paused");
+    if (spec.replicas === 0 && (status?.identity === undefined || status.sleep !== undefined))
+      return this.#wrongAsleep(isHeldUp);
+    if (status?.sleep !== undefined && spec.replicas > 0) return "it was woken long ago, and is still waking";
     const identity = status?.identity;
     if (identity === undefined && this.#hasOldClaims() && this.#says("Ready", "False", "ClaimTaken") === undefined)
       return undefined;
@@ -91,6 +94,24 @@ class Ending {
     if (identity === undefined) return "its identity was never written down";
     if (this.#memory.excused.has(clusterIdFromHex(identity.clusterID))) return undefined;
     return this.#missingObject(identity) ?? this.#wrongMembers(identity);
+  }
+
+  /** @param isHeldUp a pod on a node that is down cannot end */
+  #wrongAsleep(isHeldUp: boolean): string | undefined {
+    const { name } = this.#cluster.metadata;
+    const pods = this.#world.api.list(PODS).filter(({ metadata }) => metadata.labels?.[CLUSTER_LABEL] === name);
+    const said = this.#says("Ready", "False", "Asleep") ?? this.#says("Degraded", "False", "Asleep");
+    if (said !== undefined) return said;
+    if (pods.length === 0) return this.#says("Progressing", "False", "Asleep") ?? this.#wrongSleeper();
+    const isRefused = this.#world.api.admission.size > 0;
+    const names = pods.map(({ metadata }) => metadata.name).join(", ");
+    return isHeldUp || isRefused ? undefined : `it sleeps, and ${names} run on`;
+  }
+
+  #wrongSleeper(): string | undefined {
+    const says = (peer: EtcdPeer) => peer.status?.conditions?.find(({ type }) => type === "Ready")?.reason;
+    const wrong = this.#peers().find((peer) => says(peer) === "PodPending" || says(peer) === "MemberHealthy");
+    return wrong === undefined ? undefined : `EtcdPeer ${wrong.metadata.name} sleeps, and says ${says(wrong)}`;
   }
 
   /** Objects of names that the cluster needs, and that are not the cluster's. */

@@ -98,7 +98,7 @@ function breakWatch(world: World, error: OperatorError): boolean {
 export function kubernetesStep({ random, kubelets, controllers }: World): boolean {
   const steps = [
     () => kubelets.noticeReplicaSet(),
-    () => kubelets.createPod(),
+    () => kubelets.syncPods(),
     () => kubelets.provision(),
     () => kubelets.schedule(),
     () => kubelets.startContainer(),

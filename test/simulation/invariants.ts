@@ -32,6 +32,7 @@ import {
   namesFirst,
   pausedIsLeft,
 } from "./object-invariants.ts";
+import { sleepersStay, stopIsAsked, wakingIsAwaited } from "./sleep-invariants.ts";
 import { availableIsTrue, readyIsTrue, settledIsTrue } from "./status-invariants.ts";
 
 const identityFirst: Invariant = {
@@ -253,6 +254,9 @@ export const INVARIANTS: readonly Invariant[] = [
   leaderOnly,
   goingIsLeft,
   pausedIsLeft,
+  stopIsAsked,
+  sleepersStay,
+  wakingIsAwaited,
   availableIsTrue,
   readyIsTrue,
   settledIsTrue,

@@ -17,6 +17,7 @@ import {
   REPLICA_SETS,
   type ReplicaSet,
 } from "#kube/kinds.ts";
+import { SleepMemory } from "./sleep-memory.ts";
 
 /**
  * Excuses, and the largest share of all histories in which each may be made: more would mean that the simulation looks away.
@@ -81,6 +82,8 @@ export class Memory {
   readonly arrivingSinceMs = new Map<string, number>();
   /** Cluster IDs with a leader, by uid of the EtcdCluster. */
   readonly led = new Map<string, Set<ClusterId>>();
+  /** Who was put to sleep and woken, and when. */
+  readonly sleep = new SleepMemory();
   /** The releases that people have ever asked for. */
   readonly versions = new Set<string>();
   /** Nothing takes pods away but evictions that honour the budget. */
@@ -108,7 +111,9 @@ export class Memory {
       case ETCD_CLUSTERS: {
         const { replicas, version } = (after as EtcdCluster).spec;
         this.versions.add(version);
-        this.fewestAsked.set(uid, Math.min(replicas, this.fewestAsked.get(uid) ?? replicas));
+        this.sleep.note(before as EtcdCluster | undefined, after as EtcdCluster, world.time.nowMs);
+        // Who wants nobody to run asks for nobody to go.
+        if (replicas > 0) this.fewestAsked.set(uid, Math.min(replicas, this.fewestAsked.get(uid) ?? replicas));
         break;
       }
       case ETCD_PEERS:

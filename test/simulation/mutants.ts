@@ -5,6 +5,7 @@ import { CLUSTER_MUTANTS } from "./mutants-cluster.ts";
 import { HEALING_MUTANTS } from "./mutants-healing.ts";
 import { REMAINING_MUTANTS } from "./mutants-rest.ts";
 import { RUNTIME_MUTANTS } from "./mutants-runtime.ts";
+import { SLEEP_MUTANTS } from "./mutants-sleep.ts";
 import { profileOf } from "./profile.ts";
 
 /** Everything that is broken on purpose. */
@@ -12,6 +13,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...CLUSTER_MUTANTS,
   ...HEALING_MUTANTS,
   ...BESIDE_MUTANTS,
+  ...SLEEP_MUTANTS,
   ...RUNTIME_MUTANTS,
   ...REMAINING_MUTANTS,
 ];

@@ -106,7 +106,10 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
   const weights = new Map<Happening, number>(Object.entries(WEIGHTS) as [Happening, number][]);
   const isCalm = random.chance(0.1) || leaning.onlyThat === true;
   for (const mishap of MISHAPS) if (!isCalm && random.chance(0.4)) weights.set(mishap, random.between(1, 3));
-  for (const act of PEOPLES_ACTS) if (!isCalm && random.chance(0.3)) weights.set(act, random.between(1, 2));
+  for (const act of PEOPLES_ACTS.filter((each) => each !== "sleep"))
+    if (!isCalm && random.chance(0.3)) weights.set(act, random.between(1, 2));
+  // Of its own numbers: most histories are what they were before anybody slept. In one in ten, since nothing else goes on meanwhile.
+  if (!isCalm && new Random(seed ^ 0x51ee9).chance(0.1)) weights.set("sleep", 1);
   for (const [happening, weight] of Object.entries(leaning.often ?? {})) weights.set(happening as Happening, weight);
   const some = (most: number): number => (random.chance(0.5) ? random.next() * most : 0);
   const faults = { late: some(0.6), unsent: some(0.15), lostReply: some(0.15), throttled: some(0.08) };

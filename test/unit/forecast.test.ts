@@ -14,6 +14,7 @@ import {
   withStop,
   withTurn,
 } from "#kit/cluster-rolling.ts";
+import { asleep, tired, wanted, woken } from "#kit/cluster-sleep.ts";
 
 /** Each step in a few words: the rule, what it does, and to whom. */
 function steps(snapshot: ClusterSnapshot): readonly string[] {
@@ -80,6 +81,20 @@ describe("forecast: what is going to be done, step by step", () => {
       given: wanting(NEWER, { replicas: 1 }),
       steps: restarting("my-etcd-0"),
     },
+    { name: "a cluster falls asleep", given: tired(), steps: ["fall-asleep fallAsleep"] },
+    { name: "nothing of one that sleeps", given: asleep(), steps: [] },
+    { name: "all who slept wake", given: wanted(asleep(), 3), steps: ["wake-up wakeUp"] },
+    {
+      name: "all who slept wake before anybody goes",
+      given: wanted(asleep(), 2),
+      steps: ["wake-up wakeUp", ...leaving("my-etcd-2"), "disruption-budget replaceBudget"],
+    },
+    {
+      name: "all who slept wake as they were before they restart with something new",
+      given: wanted(asleep({ spec: NEWER }), 3),
+      steps: ["wake-up wakeUp", ...ROLL],
+    },
+    { name: "those who have yet to come up do", given: woken({ down: ["my-etcd-0", "my-etcd-1"] }), steps: [] },
     {
       name: "members are added before others restart",
       given: wanting(NEWER, { spec: { replicas: 4, disruptionBudget: "None" } }),

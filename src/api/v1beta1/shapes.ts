@@ -204,7 +204,7 @@ export const SHAPES = {
   "properties": {
    "replicas": {
     "type": "integer",
-    "minimum": 1,
+    "minimum": 0,
     "maximum": 7
    },
    "version": {
@@ -1485,7 +1485,7 @@ export const SHAPES = {
       "properties": {
        "replicas": {
         "type": "integer",
-        "minimum": 1,
+        "minimum": 0,
         "maximum": 7
        },
        "version": {

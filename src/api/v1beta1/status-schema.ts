@@ -77,6 +77,17 @@ export const updateSchema = z
   })
   .describe("Members are being restarted, one after another, with what the spec asks for; with OnDelete by people.");
 
+const sleepSchema = z
+  .object({
+    since: z.string().meta({ format: "date-time" }).describe("When members were told to stop."),
+    wokenAt: z
+      .string()
+      .optional()
+      .meta({ format: "date-time" })
+      .describe("When they were told to start again; until the last one is back, or its time is up."),
+  })
+  .describe("The cluster sleeps, because spec.replicas is 0, or is waking up.");
+
 const waiverSchema = z.object({
   check: z.string().describe(listed("The check that is waived.", WAIVABLE)),
   until: z.string().meta({ format: "date-time" }).describe("When it is asked again."),
@@ -85,7 +96,11 @@ const waiverSchema = z.object({
 export const clusterStatusSchema = z
   .object({
     observedGeneration: z.number().int().optional(),
-    replicas: z.number().int().optional().describe("How many EtcdPeers there are."),
+    replicas: z
+      .number()
+      .int()
+      .optional()
+      .describe("How many EtcdPeers there are; of a cluster that sleeps, how many pods."),
     readyReplicas: z.number().int().optional().describe("How many voting members are healthy."),
     ready: z.string().optional().describe("Healthy voters and wanted voters, such as 3/3."),
     selector: z.string().optional().describe("Selects the pods of members; used by the scale subresource."),
@@ -93,6 +108,7 @@ export const clusterStatusSchema = z
     version: z.string().optional().describe("The oldest release that a member runs, such as 3.6.16."),
     leader: z.string().optional().describe("Name of the member that leads."),
     identity: identitySchema.optional(),
+    sleep: sleepSchema.optional(),
     update: updateSchema.optional(),
     plan: planSchema.optional(),
     waivers: z

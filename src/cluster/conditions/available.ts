@@ -1,5 +1,6 @@
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import { noSpaceText } from "#cluster/rules/alarms/no-space.ts";
+import { isWaking, sleepText } from "#cluster/sleep.ts";
 import {
   type ClusterSnapshot,
   corruptMembers,
@@ -33,6 +34,8 @@ export function available({ snapshot, members, own }: Pick<Case, "snapshot" | "m
       message: `${voters.length - missing.length} of ${voters.length} voters are healthy`,
     };
   }
+  const asleep = sleepText(snapshot);
+  if (asleep !== undefined) return { status: "False", reason: "Asleep", message: asleep };
   if (isForming(snapshot))
     return { status: "False", reason: "Forming", message: "no majority of the first members has joined yet" };
   const needed = quorumOf(voters.length);
@@ -54,7 +57,7 @@ export function available({ snapshot, members, own }: Pick<Case, "snapshot" | "m
   const names = missing.map((member) => `${member.name} (${member.message ?? "no answer"})`).join(", ");
   return {
     status: "False",
-    reason: "QuorumLost",
+    reason: isWaking(snapshot) ? "Waking" : "QuorumLost",
     message: `${needed} of ${voters.length} voters are needed; missing: ${names}${ofOldClaims(snapshot)}`,
   };
 }

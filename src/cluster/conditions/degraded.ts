@@ -1,12 +1,16 @@
 import { sick as sickMembers } from "#cluster/members.ts";
 import { keptText } from "#cluster/patience.ts";
+import { isWaking, sleepText, wakingText } from "#cluster/sleep.ts";
 import { isForming } from "#cluster/snapshot.ts";
 import { type Case, sickText, type Verdict } from "./verdict.ts";
 
 /** Is the cluster working with less than the spec asks for? */
 export function degraded({ snapshot, own }: Pick<Case, "snapshot" | "own">): Verdict {
   const sick = own.filter((member) => !member.healthy);
+  const asleep = sleepText(snapshot);
+  if (asleep !== undefined) return { status: "False", reason: "Asleep", message: asleep };
   if (isForming(snapshot)) return { status: "False", reason: "Forming", message: "the cluster is being created" };
+  if (isWaking(snapshot)) return { status: "False", reason: "Waking", message: wakingText(snapshot) };
   const voters = own.filter(({ learner }) => !learner).length;
   const { replicas } = snapshot.cluster.spec;
   if (sick.length === 0 && voters < replicas)

@@ -1,3 +1,4 @@
+import { isWaking, sleepText } from "#cluster/sleep.ts";
 import { isForming, isPaused, isQuiet } from "#cluster/snapshot.ts";
 import { changeReason, isChanging } from "./change.ts";
 import { blocked, missing } from "./hindrance.ts";
@@ -20,13 +21,23 @@ function judged(given: Case): Verdict {
       reason: "Paused",
       message: plan.next === "wait" ? plan.because : "the cluster is paused",
     };
+  const asleep = sleepText(snapshot);
+  if (asleep !== undefined && plan.next === "wait")
+    return { status: "True", reason: "FallingAsleep", message: `${plan.rule}: ${plan.because}` };
+  if (asleep !== undefined) return { status: "False", reason: "Asleep", message: asleep };
   const hindrance = blocked(given);
   if (hindrance !== undefined) return { status: "False", ...hindrance };
   const lack = missing(given);
   if (lack !== undefined && plan.next === "settled") return { status: "False", ...lack };
   // Whatever else stands aside is something that is missing.
   const [putOff] = plan.aside ?? [];
-  const changing = isChanging(snapshot) ? changeReason(snapshot) : isForming(snapshot) ? "Forming" : "Waiting";
+  const changing = isWaking(snapshot)
+    ? "Waking"
+    : isChanging(snapshot)
+      ? changeReason(snapshot)
+      : isForming(snapshot)
+        ? "Forming"
+        : "Waiting";
   if (plan.next === "settled" && putOff !== undefined)
     return { status: "True", reason: changing, message: `${putOff.rule}: not yet: ${putOff.because}` };
   const aside = (plan.aside ?? []).map(({ rule, because }) => `; not done: ${rule}: ${because}`).join("");

@@ -1,5 +1,6 @@
 import { clientAddress, isCalledReady } from "#cluster/client-address.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
+import { isWaking, sleepText, wakingText } from "#cluster/sleep.ts";
 import { type ClusterSnapshot, isForming, isOwned } from "#cluster/snapshot.ts";
 import { awaitedText, isRolling, updateStatus, waitingForDeletion } from "#cluster/update-status.ts";
 import { isReady } from "#kube/pod.ts";
@@ -14,6 +15,8 @@ export function ready(given: Case): Verdict {
   const { replicas } = snapshot.cluster.spec;
   const no = (reason: Verdict["reason"], message: string): Verdict => ({ status: "False", reason, message });
   if (snapshot.cluster.metadata.deletionTimestamp !== undefined) return no("Deleting", "the cluster is being deleted");
+  const asleep = sleepText(snapshot);
+  if (asleep !== undefined) return no("Asleep", asleep);
   const hindrance = blocked(given) ?? missing(given);
   const voters = own.filter((member) => !member.learner);
   const healthy = voters.filter((member) => member.healthy).length;
@@ -25,6 +28,7 @@ export function ready(given: Case): Verdict {
   const service = available(given);
   if (service.status !== "True") return no(service.reason, service.message);
   if (hindrance !== undefined) return no(hindrance.reason, hindrance.message);
+  if (isWaking(snapshot)) return no("Waking", wakingText(snapshot));
   if (isRolling(snapshot)) return no(changeReason(snapshot), updateText(snapshot));
   if (isChanging(snapshot)) return no(changeReason(snapshot), `${healthy} healthy voters, ${replicas} wanted`);
   const sick = own.filter((member) => !member.healthy);

@@ -1,7 +1,8 @@
 import { revisionOf, templateIn } from "#api/revision.ts";
 import { stoppedUpdate, whyRefused } from "#cluster/rolling.ts";
 import { pausedText } from "#cluster/rules/life/paused.ts";
-import { type ClusterSnapshot, isForming, isPaused, remembered } from "#cluster/snapshot.ts";
+import { sleeps } from "#cluster/sleep.ts";
+import { type ClusterSnapshot, isForming, isPaused, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { awaitedText, updateStatus, waitingForDeletion } from "#cluster/update-status.ts";
 import { whyNoVersionPath } from "#cluster/version-path.ts";
 import { runningRevision } from "#cluster/versions.ts";
@@ -19,10 +20,12 @@ export function upToDate({ snapshot, own }: Pick<Case, "snapshot" | "own">): Ver
   const stopped = stoppedUpdate(snapshot);
   if (stopped !== undefined) return no("UpdateStopped", `${stopped.member} did not come up: ${stopped.message}`);
 
-  const update = updateStatus(snapshot);
+  const asleep = sleeps(snapshot);
+  const update = asleep ? undefined : updateStatus(snapshot);
   const behind = own.filter(({ name }) => whyBehind(snapshot, name) !== undefined).map(({ name }) => name);
   const count = `${own.length - behind.length} of ${own.length} members run what the spec asks for`;
   if (behind.length === 0 && update === undefined) return { status: "True", reason: "UpToDate", message: count };
+  if (asleep) return no("Asleep", `${count}; the others get it when they have started again`);
   const awaited = waitingForDeletion(snapshot);
   if (awaited.length > 0 && behind.every((name) => awaited.includes(name)))
     return no("WaitsForDeletion", `${count}; ${awaitedText(awaited)}`);
@@ -42,6 +45,8 @@ export function isUpToDate(snapshot: ClusterSnapshot, name: string): boolean {
 /** Why the member does not run what the spec asks for, as a clause that begins with a verb. */
 function whyBehind(snapshot: ClusterSnapshot, name: string): string | undefined {
   const pod = snapshot.pods.get(name);
+  const peer = peerNamed(snapshot, name);
+  if (sleeps(snapshot) && peer !== undefined && revisionOf(peer.spec) === askedRevision(snapshot)) return undefined;
   if (pod === undefined) return "has no pod";
   if (pod.metadata.deletionTimestamp !== undefined) return "has a pod that is about to end";
   const running = runningRevision(pod);

@@ -1,7 +1,9 @@
+import { clientUrl } from "#api/names.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
-import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
-import type { EndpointStatus, Member, MemberId } from "#etcd/types.ts";
-import { isOlderMinor, isRelease } from "#etcd/version.ts";
+import { idOf, knownMembers } from "#cluster/members.ts";
+import { type ClusterSnapshot, hostOf, identityOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
+import { clusterIdFromHex, type EndpointStatus, type Member, type MemberId } from "#etcd/types.ts";
+import { isOlderMinor, isRelease, minorOf } from "#etcd/version.ts";
 
 /** The snapshot with another member list. */
 export function withMembers(
@@ -34,6 +36,51 @@ export function withDowngrade(snapshot: ClusterSnapshot, to: string | undefined)
 
 function tellsOfDowngrades(version: string): boolean {
   return !isOlderMinor(version, "3.6.0");
+}
+
+/** The snapshot in which nobody runs. What was counted of members is forgotten: that is observe.ts's part. */
+export function stopped(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const members = unknown("its members are stopped");
+  return { ...snapshot, pods: new Map(), endpoints: new Map(), unpublished: new Map(), histories: new Map(), members };
+}
+
+/** The snapshot in which all who slept are listed, and one of them leads and answers; the others come up as ever. */
+export function awake(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const known = knownMembers(snapshot);
+  const leader = known.find(({ isLearner, isOurs }) => isOurs && !isLearner);
+  const identity = identityOf(snapshot);
+  if (leader === undefined || identity === undefined) return snapshot;
+  const clusterId = clusterIdFromHex(identity.clusterID);
+  const members = known.map(
+    (member): Member => ({
+      id: idOf(member),
+      name: member.name,
+      peerUrls: [urlOf(snapshot, member.name)],
+      clientUrls: member.hasStarted ? [clientUrl(hostOf(snapshot, member.name))] : [],
+      isLearner: member.isLearner,
+    }),
+  );
+  const version = peerNamed(snapshot, leader.name)?.spec.version ?? snapshot.cluster.spec.version;
+  const status: EndpointStatus = {
+    ...{ clusterId, memberId: idOf(leader), leaderId: idOf(leader), version, isLearner: false, alarms: [] },
+    ...{
+      raftIndex: 1,
+      raftAppliedIndex: 1,
+      raftTerm: 1,
+      dbSizeBytes: 0,
+      dbSizeInUseBytes: 0,
+      dbSizeQuotaBytes: undefined,
+    },
+    ...{
+      storageVersion: isRelease(version) && tellsOfDowngrades(version) ? `${minorOf(version)}.0` : undefined,
+      downgradeTo: undefined,
+    },
+  };
+  return {
+    ...snapshot,
+    endpoints: new Map([[leader.name, present(status)]]),
+    members: present({ clusterId, answeredBy: idOf(leader), raftTerm: 1, members }),
+  };
 }
 
 /** The snapshot in which etcd lists the member no more. Its process has ended; its pod is still there. */

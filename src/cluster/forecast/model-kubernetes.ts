@@ -1,10 +1,12 @@
 import { clientUrl } from "#api/names.ts";
+import { isAsleep } from "#api/sleep.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
-import { withMembers } from "#cluster/forecast/model-etcd.ts";
+import { awake, stopped, withMembers } from "#cluster/forecast/model-etcd.ts";
 import { cleared, runningPod, takenOver } from "#cluster/forecast/model-pods.ts";
 import { idOf, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
 import { sickForMs, unfitForMs } from "#cluster/patience.ts";
+import { isWaking } from "#cluster/sleep.ts";
 import { type ClusterSnapshot, hostOf, peerNamed } from "#cluster/snapshot.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { needsHelp } from "#kube/pod.ts";
@@ -12,9 +14,11 @@ import { needsHelp } from "#kube/pod.ts";
 /**
  * The snapshot in which everything has happened that happens by itself while all goes well: pods that were to be made run, members that were
  * to start have all the data, and what was written has been seen by those whom it concerns. A member that somebody has to help stays as it
- * is, and without a quorum everything does.
+ * is, and without a quorum everything does, unless the cluster falls asleep or wakes up.
  */
-export function arrived(snapshot: ClusterSnapshot): ClusterSnapshot {
+export function arrived(given: ClusterSnapshot): ClusterSnapshot {
+  if (isAsleep(given.cluster)) return stopped(given);
+  const snapshot = given.members.is !== "present" && isWaking(given) ? awake(given) : given;
   const [furthest] = answersIn(snapshot).sort((a, b) => b.raftIndex - a.raftIndex);
   if (snapshot.members.is !== "present" || furthest === undefined) return snapshot;
   const seen = cleared(snapshot);

@@ -1,5 +1,6 @@
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import {
@@ -29,6 +30,14 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
       return undefined;
     case "recordJoined":
       return joined(snapshot, step.names);
+    case "fallAsleep":
+      return withSleep(snapshot, { since: rfc3339(snapshot.takenAtMs) });
+    case "wakeUp":
+      return withSleep(snapshot, {
+        since: "",
+        ...snapshot.cluster.status?.sleep,
+        wokenAt: rfc3339(snapshot.takenAtMs),
+      });
     case "createService":
       return withService(snapshot, stored<Service>(step.service));
     case "replaceService":
@@ -80,6 +89,10 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
     case "moveLeader":
       return withLeader(snapshot, step.id);
   }
+}
+
+function withSleep(snapshot: ClusterSnapshot, sleep: NonNullable<EtcdClusterStatus["sleep"]>): ClusterSnapshot {
+  return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, sleep } } };
 }
 
 function joined(snapshot: ClusterSnapshot, names: readonly string[]): ClusterSnapshot {

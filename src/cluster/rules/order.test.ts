@@ -34,6 +34,7 @@ import {
   withStop,
   withTurn,
 } from "#kit/cluster-rolling.ts";
+import { asleep, SLEEP, tired, withSleep, woken } from "#kit/cluster-sleep.ts";
 import type { Service } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
@@ -99,6 +100,41 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
     order: ["paused", "name-taken"],
     so: "nobody is told to delete anything for a cluster that is paused",
     given: cluster({ stage: "new", annotations: paused, with: { headlessService: theirs } }),
+  },
+  {
+    order: ["paused", "asleep"],
+    so: "nobody is said to sleep whom nobody may stop",
+    given: { ...asleep({ annotations: paused }) },
+  },
+  {
+    order: ["asleep", "refused-spec"],
+    so: "nothing is made, whatever it is made from",
+    given: withSleep(tired({ spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } } }), SLEEP),
+  },
+  {
+    order: ["wake-up", "await-waking"],
+    so: "their time begins before they are waited for",
+    given: withSleep(cluster({ down: ["my-etcd-1"] }), SLEEP),
+  },
+  {
+    order: ["fence", "fall-asleep"],
+    so: "who sleeps may lose its volume unseen",
+    given: cluster({ stage: "joined", spec: { replicas: 0 } }),
+  },
+  {
+    order: ["fall-asleep", "headless-service"],
+    so: "nobody needs it while nobody runs",
+    given: tired({ with: { headlessService: undefined } }),
+  },
+  {
+    order: ["await-waking", "retire-peer"],
+    so: "nobody goes before all are back who slept",
+    given: withoutMember(woken({ down: ["my-etcd-1"] }), "my-etcd-2"),
+  },
+  {
+    order: ["disruption-budget", "await-waking"],
+    so: "evictions are held back before the last one is up",
+    given: woken({ down: ["my-etcd-1"], with: { budget: undefined } }),
   },
   {
     order: ["name-taken", "adopt-claims"],

@@ -10,7 +10,7 @@ import type { PeerSnapshot } from "#peer/snapshot.ts";
 //   Its template can change without touching the running pod. "What the next pod must look like" and "restart this member
 //   now" are two separate steps, each with its own guards.
 
-/** Keeps one pod of the member running. */
+/** Keeps one pod of the member running, or none while its cluster sleeps. */
 export function replicaSet(snapshot: PeerSnapshot): Draft<ReplicaSet> {
   const { namespace, name } = snapshot.peer.metadata;
   const { clusterName } = snapshot.peer.spec;
@@ -25,6 +25,10 @@ export function replicaSet(snapshot: PeerSnapshot): Draft<ReplicaSet> {
       annotations: { [REVISION_ANNOTATION]: revisionOf(snapshot.peer.spec) },
       ownerReferences: [ownedBy(snapshot)],
     },
-    spec: { replicas: 1, selector: { matchLabels: { ...labels } }, template: podTemplate(snapshot) },
+    spec: {
+      replicas: snapshot.isAsleep ? 0 : 1,
+      selector: { matchLabels: { ...labels } },
+      template: podTemplate(snapshot),
+    },
   });
 }

@@ -15,6 +15,9 @@ const theirs = born<ReplicaSet>({
   metadata: { ...replicaSet(peer()).metadata, ownerReferences: [] },
 });
 
+const stopped = born<ReplicaSet>(replicaSet({ ...peer(), isAsleep: true }));
+const unstarted = born<ReplicaSet>(replicaSet({ ...peer({ stage: "starting" }), isAsleep: true }));
+
 /** A pod that does not say what it was made from. */
 function unsaid(given: Parameters<typeof pod>[1]): Pod {
   const its = pod("my-etcd-0", given);
@@ -70,6 +73,18 @@ const pairs: { first: string; second: string; so: string; given: PeerSnapshot }[
     second: "await-pod",
     so: "it is said that the data is gone, not that a pod is late",
     given: peer({ with: { claim: undefined, pod: undefined } }),
+  },
+  {
+    first: "claim-lost",
+    second: "asleep",
+    so: "it is said that the data is gone, also of who sleeps",
+    given: peer({ with: { isAsleep: true, claim: undefined, pod: undefined, replicaSet: stopped } }),
+  },
+  {
+    first: "asleep",
+    second: "await-pod",
+    so: "nobody waits for the pod of who sleeps",
+    given: peer({ stage: "starting", with: { isAsleep: true, replicaSet: unstarted } }),
   },
 ];
 

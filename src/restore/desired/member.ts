@@ -35,6 +35,14 @@ function asPeer({ restore, takenAtMs, imageRepository }: RestoreSnapshot, name: 
       storage,
     },
   };
-  const unseen = { pausedBy: undefined, claim: undefined, replicaSet: undefined, pod: undefined, endpoint: undefined };
-  return { takenAtMs, peer, imageRepository, storageClasses: undefined, ...unseen };
+  const unseen = { claim: undefined, replicaSet: undefined, pod: undefined, endpoint: undefined };
+  return {
+    takenAtMs,
+    peer,
+    imageRepository,
+    storageClasses: undefined,
+    pausedBy: undefined,
+    isAsleep: false,
+    ...unseen,
+  };
 }

@@ -23,7 +23,7 @@ function withResources(resources: object) {
 
 describe("the number of members", () => {
   const said: readonly (readonly [number, RegExp | undefined])[] = [
-    [0, undefined],
+    [0, /^spec\.replicas is 0: nothing is made until it is 1 or more$/],
     [1, /^spec\.replicas is 1: each restart of the member is an outage/],
     [2, /^spec\.replicas is 2: it stands the loss of no more members than 1 would/],
     [3, undefined],
@@ -41,6 +41,11 @@ describe("the number of members", () => {
   test("is told when it changes, not with every other edit", () => {
     expect(replicaWarnings(spec({ replicas: 4 }), spec({ replicas: 4, version: "3.6.1" }))).toEqual([]);
     expect(replicaWarnings(spec({ replicas: 4 }), spec({ replicas: 3 }))).toHaveLength(1);
+    const nobody = { ...spec({}), replicas: 0 };
+    expect(replicaWarnings(nobody, nobody)).toEqual([]);
+    expect(replicaWarnings(nobody, spec({}))).toEqual([
+      "spec.replicas is 0: all members stop, and nobody is served until it is 1 or more; their data and identity are kept",
+    ]);
   });
 });
 

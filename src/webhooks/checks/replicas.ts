@@ -10,7 +10,11 @@ export function replicaWarnings({ replicas }: Replicas, before: Replicas | undef
       "spec.replicas is 1: each restart of the member is an outage, and with its volume the data is lost; use 3 or 5",
     ];
   }
-  if (replicas === 0 || replicas % 2 === 1) return [];
+  if (replicas === 0) {
+    const stops = "all members stop, and nobody is served until it is 1 or more; their data and identity are kept";
+    return [`spec.replicas is 0: ${before === undefined ? "nothing is made until it is 1 or more" : stops}`];
+  }
+  if (replicas % 2 === 1) return [];
   return [
     `spec.replicas is ${replicas}: it stands the loss of no more members than ${replicas - 1} would, and writes wait for one more; use an odd number`,
   ];

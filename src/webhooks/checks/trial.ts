@@ -21,6 +21,7 @@ export function trialReplicaSet(cluster: EtcdCluster, imageRepository: string, s
     takenAtMs: 0,
     peer: { ...peer, apiVersion: apiVersionOf(ETCD_PEERS), kind: ETCD_PEERS.kind },
     pausedBy: undefined,
+    isAsleep: false,
     imageRepository,
     claim: undefined,
     replicaSet: undefined,

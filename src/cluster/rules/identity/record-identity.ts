@@ -1,3 +1,4 @@
+import { isToSleep } from "#api/sleep.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
 import { identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -8,7 +9,7 @@ export const recordIdentity: ClusterRule = {
   name: "record-identity",
   holds: true,
   decide(snapshot) {
-    if (identityOf(snapshot) !== undefined) return undefined;
+    if (identityOf(snapshot) !== undefined || isToSleep(snapshot.cluster)) return undefined;
     const identity = newIdentity(snapshot);
     const names = identity.initialMembers.map((member) => member.name).join(", ");
     return step("record-identity", `the cluster will be ${identity.clusterID}, formed by ${names}`, {

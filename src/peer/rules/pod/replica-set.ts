@@ -20,9 +20,13 @@ export const replicaSetRule: PeerRule = {
         replicaSet: asUsual,
       });
     }
-    // A member over another claim that somebody has set to 0 replicas stays at 0, and its template is fenced all the same.
-    const wanted = isOtherClaim ? withReplicas(asUsual, live.spec?.replicas ?? 1) : asUsual;
+    // A member over another claim that somebody has set to 0 replicas, or that has slept, stays at 0, and its template is fenced all the same.
+    const wanted = isOtherClaim && !snapshot.isAsleep ? withReplicas(asUsual, live.spec?.replicas ?? 1) : asUsual;
     if (!isStale(live, wanted) && live.spec?.replicas === wanted.spec?.replicas) return undefined;
+    if (snapshot.isAsleep && wanted.spec?.replicas === 0 && live.spec?.replicas !== 0) {
+      const because = `the pod of ${name} stops: spec.replicas of its EtcdCluster is 0`;
+      return step("replica-set", because, { do: "replaceReplicaSet", live, replicaSet: wanted });
+    }
     const why = hasJoined(snapshot) ? "can restart the member but never bootstrap it" : "look as the EtcdPeer says";
     return step("replica-set", `the next pods of ${name} ${why}`, {
       do: "replaceReplicaSet",

@@ -1,0 +1,226 @@
+import { describe, expect, test } from "vitest";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
+import { HealthLog } from "#cluster/health-log.ts";
+import { planCluster } from "#cluster/plan.ts";
+import { awaitWaking } from "#cluster/rules/life/await-waking.ts";
+import { fallAsleep } from "#cluster/rules/life/fall-asleep.ts";
+import { wakeUp } from "#cluster/rules/life/wake-up.ts";
+import { isWaking, sleepStatus, waking } from "#cluster/sleep.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { cluster } from "#kit/cluster.ts";
+import { THEIRS, withAlarms, withMember } from "#kit/cluster-changes.ts";
+import { NEWER, wanting, withCrashing, withPod, withUpdate } from "#kit/cluster-rolling.ts";
+import { asleep, SLEEP, tired, wanted, withSleep, woken } from "#kit/cluster-sleep.ts";
+import type { Draft } from "#kube/kinds.ts";
+
+const DOWN = { down: ["my-etcd-1"] };
+
+function statusOf(given: ClusterSnapshot) {
+  return clusterStatus(given, planCluster(given));
+}
+
+/** Status and reason of each condition. */
+function conditionsOf(given: ClusterSnapshot): Record<string, string> {
+  const { conditions = [] } = statusOf(given);
+  return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+}
+
+function messageOf(given: ClusterSnapshot, type: string): string | undefined {
+  return statusOf(given).conditions?.find((condition) => condition.type === type)?.message;
+}
+
+describe("who is waited for after a sleep", () => {
+  const names = (given: ClusterSnapshot) => waking(given).map(({ name }) => name);
+
+  test("whoever does not take part yet", () => {
+    expect(names(woken(DOWN))).toEqual(["my-etcd-1"]);
+    expect(names(woken())).toEqual([]);
+    expect(names(woken({ down: ["my-etcd-0", "my-etcd-1"] }))).toEqual(["my-etcd-0", "my-etcd-1"]);
+  });
+
+  test("for as long as a restarted member is, by whichever clock", () => {
+    expect([0, 599_999, -599_999].map((agoMs) => isWaking(woken(DOWN, agoMs)))).toEqual([true, true, true]);
+    expect([600_000, -600_000].map((agoMs) => isWaking(woken(DOWN, agoMs)))).toEqual([false, false]);
+  });
+
+  test("before it is on record that the cluster was woken, too", () => {
+    expect(names(withSleep(cluster(DOWN), SLEEP))).toEqual(["my-etcd-1"]);
+    expect(names(wanted(asleep(), 3))).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
+  });
+
+  test("nobody who has not slept, or is to sleep", () => {
+    expect(names(cluster(DOWN))).toEqual([]);
+    expect(names(asleep())).toEqual([]);
+  });
+
+  test("nobody whose data is gone or wrong: it does not come back by itself", () => {
+    const given = woken(DOWN);
+    const id = given.cluster.status!.identity!.initialMembers[1]!.id;
+    expect(names(withAlarms(given, { type: "CORRUPT", id }))).toEqual([]);
+    expect(names({ ...given, claims: [] })).toEqual([]);
+    const words = "couldn't find local name";
+    const lastState = { terminated: { exitCode: 1, message: words } };
+    const containerStatuses = [{ name: "etcd", state: { waiting: { reason: "CrashLoopBackOff" } }, lastState }];
+    expect(names(withPod(given, "my-etcd-1", { status: { containerStatuses } }))).toEqual([]);
+  });
+
+  test("nobody who is somebody else's", () => {
+    expect(names(withMember(woken(), THEIRS))).toEqual([]);
+  });
+});
+
+describe("what is on record of a sleep", () => {
+  test("all of it until the last one is back, or its time is up", () => {
+    const sleep = woken().cluster.status?.sleep;
+    expect(sleepStatus(cluster())).toBeUndefined();
+    expect(sleepStatus(asleep())).toEqual(SLEEP);
+    expect(sleepStatus(withSleep(cluster(), SLEEP))).toEqual(SLEEP);
+    expect(sleepStatus(woken(DOWN))).toEqual(sleep);
+    expect(sleepStatus(woken())).toBeUndefined();
+    expect(sleepStatus(woken(DOWN, 600_000))).toBeUndefined();
+    expect(sleepStatus(withSleep(tired(), sleep))).toEqual(sleep);
+    expect(statusOf(woken())).not.toHaveProperty("sleep");
+    expect(statusOf(asleep()).sleep).toEqual(SLEEP);
+  });
+
+  test("is written by the two steps, as the object was read", async () => {
+    expect(await written({ do: "fallAsleep" }, tired())).toEqual({ since: "2026-01-01T12:00:00Z" });
+    const given = wanted(asleep(), 3);
+    expect(await written({ do: "wakeUp" }, given)).toEqual({ ...SLEEP, wokenAt: "2026-01-01T12:00:00Z" });
+    await expect(written({ do: "wakeUp" }, cluster())).rejects.toThrow("only a cluster that sleeps is woken");
+  });
+
+  async function written(step: ClusterStep, given: ClusterSnapshot) {
+    const kube = { replace: (_: unknown, draft: Draft<EtcdCluster>) => Promise.resolve(draft) };
+    const writes = { kube, etcd: {} } as unknown as ClusterWrites;
+    const made = await actOnCluster(writes, step, given, AbortSignal.timeout(1_000));
+    return made.kind === "stored" ? (made.object as EtcdCluster).status?.sleep : undefined;
+  }
+});
+
+describe("what a cluster says", () => {
+  test("that sleeps", () => {
+    expect(conditionsOf(asleep())).toEqual({
+      Available: "False Asleep",
+      Degraded: "False Asleep",
+      Progressing: "False Asleep",
+      Ready: "False Asleep",
+      UpToDate: "True UpToDate",
+    });
+    const text =
+      "spec.replicas is 0: members are stopped, and their data and identity are kept; with 1 or more they start again";
+    for (const type of ["Available", "Degraded", "Progressing", "Ready"]) expect(messageOf(asleep(), type)).toBe(text);
+    const { replicas, readyReplicas, ready, members } = statusOf(asleep());
+    expect({ replicas, readyReplicas, ready }).toEqual({ replicas: 0, readyReplicas: 0, ready: "0/0" });
+    expect(members).toHaveLength(3);
+    expect(members?.[0]).toMatchObject({
+      healthy: false,
+      message: "it is stopped: spec.replicas is 0",
+      version: "3.6.16",
+    });
+  });
+
+  test("of which some have yet to stop", () => {
+    const given = withSleep(tired(DOWN), SLEEP);
+    expect(conditionsOf(given)).toMatchObject({
+      Available: "True QuorumAvailable",
+      Progressing: "True FallingAsleep",
+      Ready: "False Asleep",
+      Degraded: "False Asleep",
+    });
+    expect(messageOf(given, "Progressing")).toBe("asleep: my-etcd-0, my-etcd-1, my-etcd-2 have yet to stop");
+    expect(statusOf(given).replicas).toBe(3);
+    const last = { ...given, pods: new Map([...given.pods].slice(0, 1)) };
+    expect(messageOf(last, "Progressing")).toBe("asleep: my-etcd-0 has yet to stop");
+  });
+
+  test("that was made for nobody", () => {
+    const given = cluster({ stage: "new", spec: { replicas: 0 } });
+    expect(conditionsOf(given)).toMatchObject({
+      Ready: "False Asleep",
+      Available: "False Asleep",
+      UpToDate: "False Forming",
+    });
+    expect(messageOf(given, "Ready")).toBe("spec.replicas is 0: nothing is made until it is 1 or more");
+  });
+
+  test("of which something else was asked while it sleeps", () => {
+    const given = asleep({ spec: NEWER });
+    expect(conditionsOf(given)).toMatchObject({ UpToDate: "False Asleep", Ready: "False Asleep" });
+    expect(messageOf(given, "UpToDate")).toBe(
+      "0 of 3 members run what the spec asks for; the others get it when they have started again",
+    );
+    expect(statusOf(given)).not.toHaveProperty("update");
+    expect(statusOf(asleep()).members?.map(({ upToDate }) => upToDate)).toEqual([true, true, true]);
+  });
+
+  test("that fell asleep in the middle of an update: how far it is stays on record", () => {
+    const given = withUpdate(wanting(NEWER));
+    const { update } = given.cluster.status!;
+    const fell = withSleep(wanted({ ...given, pods: new Map(), endpoints: new Map() }, 0), SLEEP);
+    expect(statusOf(fell).update).toEqual(update);
+  });
+
+  test("that wakes up", () => {
+    expect(conditionsOf(woken(DOWN))).toMatchObject({
+      Available: "True QuorumAvailable",
+      Degraded: "False Waking",
+      Progressing: "True Waking",
+      Ready: "False Waking",
+    });
+    const text = "2 of 3 members that slept are back; waking: my-etcd-1";
+    expect([messageOf(woken(DOWN), "Ready"), messageOf(woken(DOWN), "Degraded")]).toEqual([text, text]);
+    expect(messageOf(woken(DOWN), "Progressing")).toBe(`await-waking: ${text}`);
+    const nobody = woken({ down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] });
+    expect(conditionsOf(nobody)).toMatchObject({
+      Available: "False Waking",
+      Degraded: "False Waking",
+      Progressing: "True Waking",
+      Ready: "False Waking",
+    });
+  });
+
+  test("that has had its time to wake up", () => {
+    expect(conditionsOf(woken(DOWN, 600_000))).toMatchObject({
+      Degraded: "True MembersUnhealthy",
+      Progressing: "True Waiting",
+      Ready: "False MembersUnhealthy",
+    });
+    const nobody = woken({ down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] }, 600_000);
+    expect(conditionsOf(nobody)).toMatchObject({ Available: "False QuorumLost" });
+  });
+});
+
+describe("the rules about sleep", () => {
+  test("say who stops and who starts, those of somebody else excepted", () => {
+    expect(fallAsleep.decide(withMember(tired(), THEIRS))).toMatchObject({
+      because: "spec.replicas is 0: my-etcd-0, my-etcd-1, my-etcd-2 stop; their data and identity are kept",
+    });
+    expect(wakeUp.decide(withMember(withSleep(cluster(), SLEEP), THEIRS))).toMatchObject({
+      because: "spec.replicas is 3: my-etcd-0, my-etcd-1, my-etcd-2 start again with their data",
+    });
+    expect(wakeUp.decide(asleep())).toBeUndefined();
+    expect(wakeUp.decide(woken())).toBeUndefined();
+    expect(awaitWaking.decide(woken())).toBeUndefined();
+    expect(awaitWaking.decide(woken(DOWN))).toMatchObject({ recheckAfterMs: 1_000, warn: false });
+  });
+
+  test("whoever cannot start with what it has is helped before all are waited for", () => {
+    const given = withCrashing(woken({ ...DOWN, spec: NEWER }), "my-etcd-1");
+    expect(planCluster(given)).toMatchObject({ rule: "renew-stopped" });
+  });
+});
+
+test("time in which a member wakes up does not count as lost", () => {
+  const KEY = { namespace: "foo", name: "my-etcd" };
+  const lostForMs = (given: ClusterSnapshot) => {
+    const log = new HealthLog();
+    log.look(KEY, given, 0);
+    const id = given.cluster.status!.identity!.initialMembers[1]!.id;
+    return log.look(KEY, given, 10_000).get(id)?.lostForMs;
+  };
+  expect([lostForMs(woken(DOWN)), lostForMs(cluster(DOWN))]).toEqual([0, 10_000]);
+});

@@ -1,0 +1,59 @@
+import { isAsleep, isToSleep } from "#api/sleep.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { type KnownMember, ownVoters, takesPart } from "#cluster/members.ts";
+import { hasNoClaim, isDataWrong } from "#cluster/patience.ts";
+import { type ClusterSnapshot, identityOf, remembered } from "#cluster/snapshot.ts";
+
+// When does a cluster sleep?
+//   When nobody is wanted (spec.replicas 0), once it has formed and whoever has joined is fenced. That is put on record first
+//   (status.sleep), and only then does the room of the members stop any. Nothing is decided about a cluster that sleeps.
+// And when it wakes?
+//   All who slept start again, however many are wanted by now, and are waited for as long as a restarted member is: until then nobody
+//   is lost, and nobody comes or goes. Then everything goes on as it was.
+
+/** Whether the cluster sleeps, or has yet to be begun because nobody is wanted. */
+export function sleeps({ cluster }: Pick<ClusterSnapshot, "cluster">): boolean {
+  return isAsleep(cluster) || (isToSleep(cluster) && cluster.status?.identity === undefined);
+}
+
+/** That it sleeps and why, for people; `undefined` when it does not. */
+export function sleepText(snapshot: ClusterSnapshot): string | undefined {
+  if (!sleeps(snapshot)) return undefined;
+  return identityOf(snapshot) === undefined
+    ? "spec.replicas is 0: nothing is made until it is 1 or more"
+    : "spec.replicas is 0: members are stopped, and their data and identity are kept; with 1 or more they start again";
+}
+
+/** Members that slept, and are waited for before anything else is decided. Whose data is gone or wrong does not come back by itself. */
+export const waking = remembered((snapshot): readonly KnownMember[] => {
+  if (!isWokenJustNow(snapshot)) return [];
+  return ownVoters(snapshot).filter(
+    (member) => !takesPart(snapshot, member) && !isDataWrong(snapshot, member) && !hasNoClaim(snapshot, member),
+  );
+});
+
+/** Whether the cluster is waking up. */
+export function isWaking(snapshot: ClusterSnapshot): boolean {
+  return waking(snapshot).length > 0;
+}
+
+/** Whether it was woken, and those who slept have not had their time yet. The clock of one operator may be behind that of another. */
+function isWokenJustNow({ cluster, takenAtMs, memberTimeoutMs }: ClusterSnapshot): boolean {
+  const sleep = cluster.status?.sleep;
+  if (sleep === undefined || isToSleep(cluster)) return false;
+  return sleep.wokenAt === undefined || Math.abs(takenAtMs - Date.parse(sleep.wokenAt)) < memberTimeoutMs;
+}
+
+/** What stays on record of the sleep: all of it until the last one is awake. */
+export function sleepStatus(snapshot: ClusterSnapshot): NonNullable<EtcdCluster["status"]>["sleep"] {
+  const { cluster } = snapshot;
+  const isOver = !isToSleep(cluster) && cluster.status?.sleep?.wokenAt !== undefined && !isWaking(snapshot);
+  return isOver ? undefined : cluster.status?.sleep;
+}
+
+/** Who is still waking, and who is back, for people. */
+export function wakingText(snapshot: ClusterSnapshot): string {
+  const missing = waking(snapshot).map(({ name }) => name);
+  const all = ownVoters(snapshot).length;
+  return `${all - missing.length} of ${all} members that slept are back; waking: ${missing.join(", ")}`;
+}

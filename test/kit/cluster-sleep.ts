@@ -1,0 +1,45 @@
+import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
+import { cluster, NOW } from "./cluster.ts";
+
+// Snapshots of clusters (cluster.ts) that people put to sleep and wake.
+
+/** What `cluster()` takes. */
+type Given = NonNullable<Parameters<typeof cluster>[0]>;
+type Sleep = EtcdClusterStatus["sleep"];
+
+export const SLEEP: NonNullable<Sleep> = { since: "2026-01-01T11:30:00Z" };
+
+/** A settled cluster of which nobody is wanted by now, and nothing done yet. */
+export function tired(given: Given = {}): ClusterSnapshot {
+  return cluster({ ...given, spec: { ...given.spec, replicas: 0 } });
+}
+
+/** The snapshot with this on record of its sleep. */
+export function withSleep(snapshot: ClusterSnapshot, sleep: Sleep): ClusterSnapshot {
+  const { sleep: _, ...status } = snapshot.cluster.status ?? {};
+  const told = sleep === undefined ? status : { ...status, sleep };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status: told } };
+}
+
+/** A cluster that sleeps: nobody runs, and who its members are is on record. */
+export function asleep(given: Given = {}): ClusterSnapshot {
+  const { members } = clusterStatus(cluster(given), { next: "settled" });
+  const before = tired(given);
+  const known = { ...before.cluster, status: { ...before.cluster.status, members, sleep: SLEEP } };
+  return {
+    ...{ ...before, cluster: known as typeof before.cluster, pods: new Map(), endpoints: new Map() },
+    members: { is: "unknown", why: "no member with a leader answers" },
+  };
+}
+
+/** The snapshot of which so many members are wanted. */
+export function wanted(snapshot: ClusterSnapshot, replicas: number): ClusterSnapshot {
+  return { ...snapshot, cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, replicas } } };
+}
+
+/** A cluster that was woken so long ago; by default just now. @param given with `down`: who has yet to come up */
+export function woken(given: Given = {}, agoMs = 0): ClusterSnapshot {
+  return withSleep(cluster(given), { ...SLEEP, wokenAt: new Date(NOW - agoMs).toISOString() });
+}
