@@ -74,7 +74,7 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "all side by side", given: withMember(restore(), 1, { filling: undefined }), expect: "fill-claim: createJob 1" },
   { name: "waits while they are at work", given: running, expect: "wait: await-claims", because: "0 of 3 claims are filled" },
   { name: "waits for pods", given: restore({ stage: "made" }), expect: "wait: await-claims", because: /^the pod of Job restore-.*-0 is not made yet$/ },
-  { name: "waits for a volume", given: restore({ stage: "starting" }), expect: "wait: await-claims", because: "container finish waits: PodInitializing" },
+  { name: "waits for a volume", given: restore({ stage: "starting" }), expect: "wait: await-claims", because: /container finish waits: PodInitializing$/ },
   { name: "warns of a quota", given: restore({ stage: "made", with: { warnings: ["exceeded quota: q"] } }), expect: "warn: await-claims", because: "cannot be made: exceeded quota: q" },
   { name: "warns of a Secret that is not there", given: restore({ stage: "starting", with: { warnings: ['MountVolume.SetUp failed: secret "s3" not found'] } }), expect: "warn: await-claims", because: /of s3: MountVolume/ },
   { name: "gives up pods that do not start in ten minutes", given: later(restore({ stage: "starting" }), 10 * MINUTE), expect: "warn: restore-failed", because: /^PodPending: .*; it was waited for 10 minutes$/ },
@@ -128,7 +128,7 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "says that a claim was lost in the middle", given: withMember(running, 2, { claim: undefined }), expect: "warn: restore-failed", because: "ClaimLost: claim restored-2 is gone, in the middle of the restore" },
   { name: "says that a claim was lost before the cluster was there", given: withMember(restore({ stage: "told" }), 2, { claim: undefined }), expect: "warn: restore-failed", because: "ClaimLost: claim restored-2 is gone, before its cluster was there" },
   { name: "waits for an EtcdBackup", given: restore({ stage: "new", with: { backup: sourceBackup({ phase: "BackingUp" }) } }), expect: "wait: await-source", because: "EtcdBackup nightly is still under way" },
-  { name: "however long it takes", given: later(restore({ stage: "new", with: { backup: sourceBackup({ phase: "BackingUp" }) } }), 100 * MINUTE), expect: "wait: await-source" },
+  { name: "however long it takes", given: later(restore({ stage: "new", status: STARTED, with: { backup: sourceBackup({ phase: "BackingUp" }) } }), 100 * MINUTE), expect: "wait: await-source" },
   { name: "waits for one that is not there", given: restore({ stage: "new", with: { backup: undefined } }), expect: "warn: await-source", because: "there is no EtcdBackup nightly in this namespace" },
   { name: "though not for ever", given: later(restore({ stage: "new", status: STARTED, with: { backup: undefined } }), 10 * MINUTE), expect: "warn: restore-failed", because: /^BackupNotFound: .*; it was waited for 10 minutes$/ },
   { name: "refuses one that has failed", given: restore({ stage: "new", with: { backup: sourceBackup({ phase: "Failed" }) } }), expect: "warn: restore-failed", because: "BackupFailed: EtcdBackup nightly has failed: its status does not say why" },
@@ -136,8 +136,29 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "takes one of an earlier minor release", given: restore({ stage: "claims", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "3.5.1" } }) } }), expect: "fill-claim: createJob 0" },
   { name: "waits for a claim to consent", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: destinationClaim({}) } }), expect: "warn: await-source", because: `kubectl label persistentvolumeclaim backups ${BACKUP_DESTINATION_LABEL}=true` },
   { name: "waits for a claim that is not there", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "warn: await-source", because: "the object is on claim backups, which is not in this namespace" },
-  { name: "asks no more when its Jobs are made", given: restore({ spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "wait: await-claims" },
+  { name: "asks no more when its Jobs are made", given: restore({ spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "wait: await-claims", because: "0 of 3 claims are filled" },
   { name: "refuses what is no URL", given: restore({ stage: "new", spec: { source: { object: { url: { url: "ftp://x" } } } } }), expect: "warn: restore-failed", because: "SpecRefused: spec.source.object.url.url: the object URL has the scheme" },
+  { name: "needs no Jobs any more when its claims are told", given: clearedJobs(told(3)), expect: "create-cluster: createCluster restored" },
+  { name: "nor the EtcdBackup", given: clearedJobs(told(3, { with: { backup: undefined } })), expect: "create-cluster: createCluster restored" },
+  { name: "nor to be held", given: restore({ stage: "told", held: false }), expect: "create-cluster: createCluster restored" },
+  { name: "nor its image", given: restore({ stage: "told", with: { agentImage: undefined } }), expect: "create-cluster: createCluster restored" },
+  { name: "nor a place", given: restore({ stage: "told", with: { otherClaims: [foreignClaim("restored-4")] } }), expect: "create-cluster: createCluster restored" },
+  { name: "nor a claim that its cluster has lost", given: withMember(restore({ stage: "forming" }), 2, { claim: undefined, filling: undefined }), expect: "wait: await-cluster" },
+  { name: "tells no claim of what has failed", given: told(1, { status: FAILED, held: false }), expect: "clear-jobs: deleteJob 0" },
+  { name: "lets go what has failed with claims that are told", given: told(1, { status: FAILED_NOW }), expect: "release-restore: releaseRestore" },
+  { name: "tells no claim of what is deleted before that", given: restore({ stage: "filled", deleting: true }), expect: "delete-claims: deleteClaim restored-0" },
+  { name: "tells no claim of somebody else", given: withMember(told(2), 2, { claim: foreignClaim("restored-2") }), expect: "warn: whole-only" },
+  { name: "clears a Job once", given: deletedJobs(restore({ stage: "ready", status: COMPLETED, held: false })), expect: "settled" },
+  { name: "clears what is completed at once", given: restore({ stage: "ready", status: { ...COMPLETED, completionTime: "2026-01-01T12:00:00Z" }, held: false }), expect: "clear-jobs: deleteJob 0" },
+  { name: "clears what is completed although it is being deleted", given: restore({ stage: "ready", status: COMPLETED, held: false, deleting: true }), expect: "clear-jobs: deleteJob 0" },
+  { name: "tells what is in its place before what it lacks", given: deletedClaims({ ...foreignClaims(), backup: undefined }), expect: "warn: await-place" },
+  { name: "tells what people can mend before its image", given: restore({ stage: "new", with: { backup: undefined, agentImage: undefined } }), expect: "warn: await-source" },
+  { name: "takes no Job of somebody else for its own, though it has ended well", given: withMember(restore({ stage: "filled" }), 0, { filling: { ...restore({ stage: "filled" }).members[0]!.filling!, job: theirs(restore({ stage: "filled" }).members[0]!.filling!.job) } }), expect: "warn: await-place" },
+  { name: "warns of an image that cannot be had", given: withMember(running, 1, { filling: { job, pods: [restorePod(job, "Pending", [{ waiting: { reason: "ErrImagePull" } }])] } }), expect: "warn: await-claims" },
+  { name: "refuses claims that hold the data of another cluster", given: withMember(restore({ stage: "new" }), 0, { claim: { ...claimAt(running, "restored-0", true), metadata: { ...claimAt(running, "restored-0", true).metadata, labels: {} } } }), expect: "warn: restore-failed", because: "ClaimExists" },
+  { name: "takes no cluster of another name for the one that has asked", given: restore({ stage: "new", askedBy: "uid-of-restored", spec: { clusterTemplate: { clusterName: "other", spec: { replicas: 1 } } }, with: { cluster: { ...live, status: {} } } }), expect: "warn: restore-failed", because: "ClusterExists" },
+  { name: "takes a snapshot of whatever calls itself etcd", given: restore({ stage: "claims", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "main" } }) } }), expect: "fill-claim: createJob 0" },
+  { name: "goes on when one Job is made", given: withMember(restore({ stage: "claims", spec: ON_VOLUME, with: { sourceClaim: undefined } }), 0, { filling: restore({ spec: ON_VOLUME }).members[0]!.filling }), expect: "fill-claim: createJob 1" },
   { name: "waits for the operator's image", given: restore({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-image", because: "--agent-image" },
 ]; // biome-ignore format: a table
 
@@ -157,6 +178,15 @@ function restoreOf(
 function foreignClaims(): RestoreSnapshot {
   const snapshot = restore({ stage: "new" });
   return { ...snapshot, members: snapshot.members.map((each) => ({ ...each, claim: foreignClaim(each.name) })) };
+}
+
+function deletedJobs(snapshot: RestoreSnapshot): RestoreSnapshot {
+  const members = snapshot.members.map((each) => {
+    const { job: its, pods } = each.filling!;
+    const going = { ...its, metadata: { ...its.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
+    return { ...each, filling: { job: going, pods } };
+  });
+  return { ...snapshot, members };
 }
 
 function clearedJobs(snapshot: RestoreSnapshot): RestoreSnapshot {
@@ -181,6 +211,35 @@ for (const { name, given, expect: wanted, because } of cases) {
       );
   });
 }
+
+test("restore plan: what has failed is looked at again when its logs may go, and then never", () => {
+  const at = (leftMs: number) =>
+    later(clearedJobs(restore({ stage: "told", held: false, status: FAILED_NOW })), 5 * MINUTE - leftMs);
+  expect(planRestore(at(1))).toEqual({ next: "settled", recheckAfterMs: 1 });
+  expect(planRestore(at(2))).toEqual({ next: "settled", recheckAfterMs: 2 });
+  expect(planRestore(at(0))).toEqual({ next: "settled" });
+  expect(planRestore(at(-1))).toEqual({ next: "settled" });
+});
+
+test("restore plan: what is being deleted is not looked at again for its logs", () => {
+  const going = restore({ stage: "told", held: false, deleting: true, status: FAILED_NOW });
+  expect(planRestore(clearedJobs(going))).toEqual({ next: "settled" });
+});
+
+test("restore plan: claims that are there are filled while another one is refused", () => {
+  const given = withMember(restore({ stage: "claims" }), 0, { claim: undefined });
+  const refused = (rule: string) =>
+    rule === "create-claim" ? { because: "quota", forMs: 1_000, isBrief: false } : undefined;
+  expect(planText(planRestore(given, refused), stepText)).toBe("fill-claim: createJob 1");
+});
+
+test("restore plan: while a claim or a Job of what was given up cannot be deleted, it does not go", () => {
+  const refused = () => ({ because: "no", forMs: 1_000, isBrief: false });
+  expect(planText(planRestore(restore({ stage: "claims", deleting: true }), refused), stepText)).toBe(
+    "wait: delete-claims",
+  );
+  expect(planText(planRestore(restore({ deleting: true }), refused), stepText)).toBe("wait: stop-jobs");
+});
 
 test("restore plan: every rule decides a case", () => {
   const spoken = new Set(

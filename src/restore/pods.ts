@@ -81,15 +81,9 @@ export function endText(pod: Pod): string {
 /** How long after the end of a Job its pod's reports may still come, in milliseconds: by then every cache shows what was. */
 const REPORT_MS = 60_000;
 
-/** Whether the Job has ended, and that of its pod is not seen yet: Jobs and pods are seen each in their own time. */
+/** Whether the end of a Job that has failed is seen, and that of its pod is not yet: each is seen in its own time. */
 export function isReportDue({ takenAtMs }: RestoreSnapshot, filling: Attempted): boolean {
-  const state = stateOf(filling.job);
-  if (state === "active") return false;
-  const last = lastEnded(filling.pods);
-  const isSeen =
-    state === "succeeded"
-      ? last?.status?.phase === "Succeeded"
-      : last !== undefined && workingPod(filling) === undefined;
+  const isSeen = lastEnded(filling.pods) !== undefined && workingPod(filling) === undefined;
   return !isSeen && takenAtMs - endedAtMs(filling.job) < REPORT_MS;
 }
 

@@ -77,8 +77,61 @@ test("what was read is told when an agent has told it", () => {
   const brought = ended(0, { ok: true, kind: "fetch", snapshot: bare });
   const pod = restorePod(job, "Succeeded", [brought, ended(0), ended(0)]);
   const plain = withMember(restore({ stage: "made" }), 1, { filling: { job, pods: [pod] } });
-  expect(statusOf(plain).snapshot).toEqual(bare);
+  expect(statusOf(plain).snapshot).toStrictEqual(bare);
   expect(statusOf(plain)).not.toHaveProperty("revision");
+});
+
+test("of several words the first good one counts, and what is on record before that", () => {
+  const word = (revision: string) =>
+    restorePod(job, "Succeeded", [ended(0), ended(0), ended(0, { ok: true, kind: "finish", moved: true, revision })]);
+  const odd = withMember(restore({ stage: "made" }), 0, { filling: { job, pods: [word("x")] } });
+  expect(statusOf(odd)).not.toHaveProperty("revision");
+  expect(statusOf(withMember(odd, 1, { filling: { job, pods: [word("7")] } })).revision).toBe("7");
+  expect(statusOf(restore({ stage: "filled", status: { revision: "7" } })).revision).toBe("7");
+});
+
+test("conditions that stay keep their time", () => {
+  const before = {
+    observedGeneration: 1,
+    lastTransitionTime: MADE_AT,
+    reason: "Waiting",
+    message: "m",
+    status: "False" as const,
+  };
+  const conditions = ["Complete", "Failed", "Other"].map((type) => ({ ...before, type }));
+  const times = (status: EtcdRestoreStatus) =>
+    status.conditions?.map(({ type, lastTransitionTime }) => `${type} ${lastTransitionTime}`);
+  expect(times(statusOf(restore({ status: { conditions } })))).toEqual(
+    conditions.map(({ type }) => `${type} ${MADE_AT}`),
+  );
+  const failing = failingStatus(etcdRestore({ status: { conditions } }), "a defect", Date.parse(NOW));
+  expect(times(failing)).toEqual([`Complete ${NOW}`, `Failed ${MADE_AT}`, `Other ${MADE_AT}`]);
+  const { generation: _, ...metadata } = running.restore.metadata;
+  expect(statusOf({ ...running, restore: { ...running.restore, metadata } }).observedGeneration).toBe(0);
+});
+
+test("other conditions of the cluster do not matter", () => {
+  const ready = restore({ stage: "ready" });
+  const { status } = ready.cluster!;
+  const other = { ...status!.conditions![0]!, type: "Available", status: "False" as const };
+  const cluster = { ...ready.cluster!, status: { ...status, conditions: [other, ...status!.conditions!] } };
+  expect(told({ ...ready, cluster })).toContain("Completed True");
+});
+
+test("words of the agent are told as they are, and a spec without a source is refused", () => {
+  expect(told(failing([ended(2, failure("NoSuchObject", "nothing is there"))]))).toBe(
+    "Failed False True NoSuchObject: nothing is there",
+  );
+  expect(told({ ...failing([ended(2, failure("BadKey", "no"))]) })).toBe("Failed False True BadKey: no");
+  expect(told(restore({ stage: "new", spec: { source: {} } }))).toBe(
+    "Failed False True SpecRefused: spec.source must have exactly one of backupName and object",
+  );
+});
+
+test("a Job that has failed is not judged while another pod of it is at work", () => {
+  const { job: its, pods } = failed(job);
+  const both = [...pods, restorePod(its, "Pending", [{ running: {} }], { uid: "other" })];
+  expect(told(withMember(running, 1, { filling: { job: its, pods: both } }))).toContain("Pending False False");
 });
 
 test("what has been told is kept when nobody remembers", () => {

@@ -103,7 +103,6 @@ interface Word {
 function toldVerdict(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): Verdict {
   const verdict = verdictOf(snapshot);
   if (isDeleting(snapshot)) return { phase: "Pending", reason: "Deleting", message: deletionText(plan) };
-  if (verdict.phase !== "Pending") return verdict;
   const lack = plan.aside?.find(({ is }) => is !== "putOff");
   if (lack !== undefined) {
     const reason: RestoreReason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";

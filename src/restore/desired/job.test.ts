@@ -3,6 +3,7 @@ import { AGENT_COMMAND } from "#agent/task.ts";
 import { IMAGE } from "#kit/etcd-backup.ts";
 import { BY_URL, goodObject, ON_VOLUME, restore, sourceBackup, UID } from "#kit/etcd-restore.ts";
 import { restoreJob } from "#restore/desired/job.ts";
+import { fetchTask } from "#restore/desired/tasks.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 
 type Container = Readonly<Record<string, unknown>> & {
@@ -92,6 +93,8 @@ test("the pod runs under restricted pod security, as the member will, without a 
     },
     hostAliases: [{ ip: "127.0.0.1", hostnames: ["restored-1.restored.foo.svc"] }],
   });
+  expect(podOf(made())).not.toHaveProperty("serviceAccountName");
+  expect(podOf(made()).securityContext).not.toHaveProperty("supplementalGroups");
   expect(podOf(made({ serviceAccountName: "cloud" }))).toMatchObject({ serviceAccountName: "cloud" });
   const users = { securityContext: { runAsUser: 1_000, fsGroup: 2_000 } };
   const etcd = { name: "etcd", securityContext: { runAsGroup: 3_000 } };
@@ -141,7 +144,9 @@ describe("its containers, one after another:", () => {
 
   test("of a URL it expects nothing", () => {
     const [bringing] = podOf(made(BY_URL)).initContainers;
+    const snapshot = restore({ stage: "claims", spec: BY_URL });
     const task = taskOf(bringing);
+    expect(fetchTask(snapshot, goodObject(snapshot))).not.toHaveProperty("expect");
     expect(task).toMatchObject({ from: { store: "s3", bucket: "bucket", region: "eu-1" }, key: "k.db" });
     expect(task).not.toHaveProperty("expect");
     expect(task).not.toHaveProperty("encryption");

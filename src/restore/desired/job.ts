@@ -1,7 +1,6 @@
 import { NO_RETRY_EXIT_CODE } from "#agent/task.ts";
 import {
   DATA_VOLUME,
-  ETCD_CONTAINER,
   ETCDUTL_CONTAINER,
   FETCH_CONTAINER,
   FINISH_CONTAINER,
@@ -82,7 +81,8 @@ function podSpec(
   const { metadata, spec } = snapshot.restore;
   const { serviceAccountName, resources, clusterTemplate } = spec;
   const { metadata: of, spec: member } = memberPod(snapshot, name);
-  const etcd = member.containers.find((each) => each.name === ETCD_CONTAINER);
+  // The operator's own container comes first, whatever people have beside it.
+  const [etcd] = member.containers;
   const data: Mounted = {
     volume: { name: DATA_VOLUME, persistentVolumeClaim: { claimName: name } },
     mount: { name: DATA_VOLUME, mountPath: VOLUME_PATH },

@@ -1,4 +1,5 @@
 import { RESTORED_FROM } from "#api/names.ts";
+import { templateIn } from "#api/revision.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { apiVersionOf, type Draft, type PersistentVolumeClaim } from "#kube/kinds.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
@@ -21,19 +22,11 @@ export function restoredClaim(snapshot: RestoreSnapshot, name: string): Draft<Pe
 /** The member, as the room `peer` will see it, of which by now only its spec is known. */
 function asPeer({ restore, takenAtMs, imageRepository }: RestoreSnapshot, name: string): PeerSnapshot {
   const { clusterName, spec } = restore.spec.clusterTemplate;
-  const { version, image, etcd, podTemplate: template, storage } = spec;
   const peer: EtcdPeer = {
     apiVersion: apiVersionOf(ETCD_PEERS),
     kind: ETCD_PEERS.kind,
     metadata: { ...restore.metadata, name },
-    spec: {
-      clusterName,
-      version,
-      ...(image === undefined ? {} : { image }),
-      ...(etcd === undefined ? {} : { etcd }),
-      podTemplate: template,
-      storage,
-    },
+    spec: { clusterName, ...templateIn(spec), storage: spec.storage },
   };
   const unseen = { claim: undefined, replicaSet: undefined, pod: undefined, endpoint: undefined };
   return {

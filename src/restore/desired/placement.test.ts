@@ -26,11 +26,11 @@ test("a pod has all that the member's pod says of nodes, and nothing else of it"
   };
   expect(
     placed({ ...node, hostname: "restored-0", subdomain: "restored", priorityClassName: "high", volumes: [] }),
-  ).toEqual(node);
+  ).toStrictEqual(node);
   const affinity = {
     nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchFields: [] }] } },
   };
-  expect(placed({ affinity })).toEqual({ affinity });
+  expect(placed({ affinity })).toStrictEqual({ affinity });
 });
 
 describe("what is said of the other members is said of the restore's pods:", () => {
@@ -54,7 +54,7 @@ describe("what is said of the other members is said of the restore's pods:", () 
       },
     ],
     [{}],
-  ])("%j", (selector) => expect(placed(spread(selector))).toEqual(spread({ matchLabels: OWN })));
+  ])("%j", (selector) => expect(placed(spread(selector))).toStrictEqual(spread({ matchLabels: OWN })));
 });
 
 describe("what is said of others stays:", () => {
@@ -70,8 +70,9 @@ describe("what is said of others stays:", () => {
     [{ matchExpressions: [{ key: "team", operator: "In", values: "shop" }] }],
     [{ matchExpressions: ["team"] }],
     [{ matchExpressions: "team" }],
+    [{ matchExpressions: [null] }],
     [{ matchLabels: "team" }],
-  ])("%j", (selector) => expect(placed(spread(selector))).toEqual(spread(selector)));
+  ])("%j", (selector) => expect(placed(spread(selector))).toStrictEqual(spread(selector)));
 });
 
 test("terms of an affinity are looked at, however deep they are", () => {
@@ -84,8 +85,8 @@ test("terms of an affinity are looked at, however deep they are", () => {
       },
     },
   });
-  expect(placed(term({ matchLabels: { team: "shop" } }))).toEqual(term({ matchLabels: OWN }));
-  expect(placed({ affinity: { podAntiAffinity: { x: [{ labelSelector: null, n: 1 }] } } })).toEqual({
+  expect(placed(term({ matchLabels: { team: "shop" } }))).toStrictEqual(term({ matchLabels: OWN }));
+  expect(placed({ affinity: { podAntiAffinity: { x: [{ labelSelector: null, n: 1 }] } } })).toStrictEqual({
     affinity: { podAntiAffinity: { x: [{ labelSelector: null, n: 1 }] } },
   });
 });

@@ -49,7 +49,7 @@ function selects(selector: unknown, labels: Labels): boolean {
 
 function holds({ key, operator, values }: Readonly<Record<string, unknown>>, labels: Labels): boolean {
   const value = labels[String(key)];
-  const listed = Array.isArray(values) && value !== undefined && values.includes(value);
+  const listed = Array.isArray(values) && values.includes(value);
   switch (operator) {
     case "In":
       return listed;

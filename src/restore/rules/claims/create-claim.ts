@@ -1,5 +1,4 @@
 import { restoredClaim } from "#restore/desired/member.ts";
-import { fillingOf } from "#restore/pods.ts";
 import { isComplete } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -9,9 +8,7 @@ export const createClaim: RestoreRule = {
   name: "create-claim",
   decide(snapshot) {
     if (isComplete(snapshot)) return undefined;
-    const next = snapshot.members.find(
-      (member) => member.claim === undefined && fillingOf(snapshot, member) === undefined,
-    );
+    const next = snapshot.members.find(({ claim }) => claim === undefined);
     if (next === undefined) return undefined;
     const because = `the snapshot is restored to claims, of which ${next.name} is one`;
     return step("create-claim", because, { do: "createClaim", claim: restoredClaim(snapshot, next.name) });

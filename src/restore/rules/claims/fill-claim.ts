@@ -1,6 +1,6 @@
 import { restoreJob } from "#restore/desired/job.ts";
 import { objectOf } from "#restore/object.ts";
-import { isComplete, isOurs } from "#restore/snapshot.ts";
+import { isComplete } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -11,9 +11,7 @@ export const fillClaim: RestoreRule = {
     const { agentImage } = snapshot;
     const object = objectOf(snapshot);
     if (isComplete(snapshot) || agentImage === undefined || typeof object === "string") return undefined;
-    const next = snapshot.members.find(
-      ({ claim, filling }) => filling === undefined && claim !== undefined && isOurs(snapshot, claim),
-    );
+    const next = snapshot.members.find(({ claim, filling }) => filling === undefined && claim !== undefined);
     if (next === undefined) return undefined;
     const job = restoreJob(snapshot, next, object, agentImage);
     const because = `claim ${next.name} is filled with the snapshot ${object.target.url}`;

@@ -7,6 +7,7 @@ import { step } from "#runtime/decide.ts";
 /** A restore that was given up has its Jobs ended before its claims go. One that has failed by itself stays for a while, with its log. */
 export const stopJobs: RestoreRule = {
   name: "stop-jobs",
+  holds: true,
   decide(snapshot) {
     if (!isGivenUp(snapshot)) return undefined;
     const job = snapshot.members

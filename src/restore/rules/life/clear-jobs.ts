@@ -23,10 +23,9 @@ export const clearJobs: RestoreRule = {
   },
 };
 
-/** How much longer the Jobs stay, in milliseconds; not above 0: no longer. */
+/** How much longer the Jobs stay, in milliseconds; not above 0, or no number: no longer. */
 export function logsStayMs({ restore, takenAtMs }: RestoreSnapshot): number {
   const { phase, completionTime = "" } = restore.status ?? {};
   if (phase === "Completed") return 0;
-  const leftMs = Date.parse(completionTime) + LOGS_MS - takenAtMs;
-  return Number.isNaN(leftMs) ? 0 : leftMs;
+  return Date.parse(completionTime) + LOGS_MS - takenAtMs;
 }

@@ -1,4 +1,4 @@
-import { hasEnded, isDeleting, isHeld, untoldClaims } from "#restore/snapshot.ts";
+import { hasEnded, isDeleting, isHeld } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -7,7 +7,6 @@ export const releaseRestore: RestoreRule = {
   name: "release-restore",
   decide(snapshot) {
     if (!isHeld(snapshot) || !(hasEnded(snapshot) || isDeleting(snapshot))) return undefined;
-    if (untoldClaims(snapshot).some(({ metadata }) => metadata.deletionTimestamp === undefined)) return undefined;
     return step("release-restore", "no claim is left that holds nobody's data", { do: "releaseRestore" });
   },
 };

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { identityFor } from "#etcd/identity.ts";
+import { hexOf } from "#etcd/types.ts";
+import { etcdRestore, NAMES, UID } from "#kit/etcd-restore.ts";
+import { identityAnnotations, memberNames, restoredIdentity } from "#restore/identity.ts";
+
+const restore = etcdRestore();
+const url = (name: string) => `http://${name}.restored.foo.svc:2380`;
+
+test("the cluster is who etcd makes of the members' URLs and a token with the uid of the restore", () => {
+  const token = `foo/restored/${UID}`;
+  const identity = identityFor({ token, members: NAMES.map((name) => ({ name, peerUrl: url(name) })) });
+  expect(memberNames(restore)).toEqual(NAMES);
+  expect(restoredIdentity(restore)).toEqual({
+    token,
+    clusterID: hexOf(identity.clusterId),
+    members: identity.members.map(({ name, id }) => ({ name, url: url(name), id: hexOf(id) })),
+  });
+});
+
+test("each claim says which member it is of; another restore makes another cluster", () => {
+  const { clusterID, token, members } = restoredIdentity(restore);
+  for (const { name, id } of members)
+    expect(identityAnnotations(restore, name)).toEqual({
+      "etcd.improbable.io/cluster-id": clusterID,
+      "etcd.improbable.io/cluster-token": token,
+      "etcd.improbable.io/member-id": id,
+    });
+  expect(new Set(members.map(({ id }) => id)).size).toBe(3);
+  const another = { ...restore, metadata: { ...restore.metadata, uid: "another" } };
+  expect(restoredIdentity(another).clusterID).not.toBe(clusterID);
+});

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { BY_URL, goodObject, ON_VOLUME, restore, sourceBackup } from "#kit/etcd-restore.ts";
+import { secretNamesOf } from "#restore/object.ts";
+
+function of(object: object) {
+  return restore({ stage: "new", spec: { source: { object } } });
+}
+
+const OBJECTS: readonly [object, string, readonly string[]][] = [
+  [{ s3: { bucket: "bb", key: "a/k", credentials: { secretName: "s" } } }, "s3://bb/a/k?s3ForcePathStyle=false", ["s"]],
+  [{ gcs: { bucket: "bb", key: "a/k" } }, "gs://bb/a/k", []],
+  [{ azure: { account: "acc", container: "con", key: "a/k" } }, "azblob://con/a/k?storage_account=acc", []],
+  [{ volume: { claimName: "c", key: "a/k" } }, "volume://c/a/k", []],
+  [{ url: { url: "gs://bb/a/k", credentials: { secretName: "s" } }, encryption: { keySecret: { name: "e" } } }, "gs://bb/a/k", ["s", "e"]],
+]; // biome-ignore format: a table
+
+for (const [object, url, secrets] of OBJECTS)
+  test(`an object is where it is said to be: ${url}, with ${secrets.join(" and ")}`, () => {
+    const { target } = goodObject(of(object));
+    expect([target.url, target.key]).toEqual([url, "a/k"]);
+    expect(secretNamesOf(of(object))).toEqual(secrets);
+  });
+
+test("the Secret of the usual name may be missing, so nobody waits for it", () => {
+  expect(secretNamesOf(restore({ spec: BY_URL }))).toEqual([]);
+  expect(secretNamesOf(restore({ spec: ON_VOLUME }))).toEqual(["key"]);
+});
+
+test("the object of an EtcdBackup is where its status says, with the key and the Secrets of its spec", () => {
+  const spec = {
+    destination: { url: { template: "s3://bb/{{ .Name }}.db" } },
+    encryption: { keySecret: { name: "e" } },
+  };
+  const backup = sourceBackup({ objectKey: "old.db", objectURL: "s3://bb/old.db?region=eu-1" }, spec);
+  const { target, keySecret, expect: wanted } = goodObject(restore({ stage: "new", with: { backup } }));
+  expect([target.key, target.url]).toEqual(["old.db", "s3://bb/old.db?region=eu-1"]);
+  expect(keySecret).toEqual({ name: "e", key: "key" });
+  expect(wanted).toEqual({ backupUID: backup.metadata.uid, sha256: "ab" });
+});
