@@ -111,6 +111,7 @@ describe("is refused, by field, value and what it may be:", () => {
     ["a name that ends with a dash", into({ clusterName: "a-" }), "clusterName is a-; it must be"],
     ["a long name of a cluster", into({ clusterName: "a".repeat(53) }), "may not be more than 52"],
     ["what a cluster does not take", into({ spec: { replicas: 8 } }), "spec.clusterTemplate.spec.replicas"],
+    ["a cluster without members", into({ spec: { replicas: 0 } }), "clusterTemplate.spec.replicas is 0; it must be 1 to 7"],
     ["a release that nobody has", into({ spec: { replicas: 1, version: "2.0.0" } }), "version is 2.0.0; it must be an etcd release"],
     ["an account with an image of one's own", into({ spec: { replicas: 1, image: { repository: "example.test/etcd" } } }, { serviceAccountName: "a" }), "serviceAccountName is given, and an image in clusterTemplate.spec"],
     ["an account with an image by its digest", into({ spec: { replicas: 1, image: { digest: `sha256:${"0".repeat(64)}` } } }, { serviceAccountName: "a" }), "give only one of them"],

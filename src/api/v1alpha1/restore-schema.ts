@@ -1,6 +1,11 @@
 import { z } from "zod";
 import { clusterSpecSchema } from "#api/v1alpha1/cluster-schema.ts";
-import { clusterNameSchema, RESTORE_DESCRIPTION, RESTORE_IS_FIXED } from "#api/v1beta1/restore-schema.ts";
+import {
+  clusterNameSchema,
+  RESTORE_DESCRIPTION,
+  RESTORE_HAS_MEMBERS,
+  RESTORE_IS_FIXED,
+} from "#api/v1beta1/restore-schema.ts";
 import { MAX_OBJECT_URL_LENGTH } from "#api/v1beta1/restore-source-schema.ts";
 
 /** The shape of the operator of 2020. What only v1beta1 can say rides in an annotation (conversion.ts). */
@@ -21,5 +26,5 @@ export const restoreSpecSchema = z
       .object({ clusterName: clusterNameSchema, spec: clusterSpecSchema.describe("The spec of the EtcdCluster.") })
       .describe("The EtcdCluster that is made, in the same namespace."),
   })
-  .meta({ "x-kubernetes-validations": [RESTORE_IS_FIXED] })
+  .meta({ "x-kubernetes-validations": [RESTORE_IS_FIXED, RESTORE_HAS_MEMBERS] })
   .describe(RESTORE_DESCRIPTION);

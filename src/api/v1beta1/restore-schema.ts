@@ -26,6 +26,12 @@ export const RESTORE_IS_FIXED = {
   message: "spec cannot be changed after creation; make another EtcdRestore",
 };
 
+export const RESTORE_HAS_MEMBERS = {
+  rule: "self.clusterTemplate.spec.replicas > 0",
+  message:
+    "clusterTemplate.spec.replicas is 0; it must be 1 to 7, since a cluster without members has no place for data",
+};
+
 export const RESTORE_DESCRIPTION = "A new etcd cluster that is made of a stored snapshot.";
 
 export const restoreSpecSchema = z
@@ -50,6 +56,7 @@ export const restoreSpecSchema = z
   .meta({
     "x-kubernetes-validations": [
       RESTORE_IS_FIXED,
+      RESTORE_HAS_MEMBERS,
       {
         rule: "!has(self.serviceAccountName) || !has(self.clusterTemplate.spec.image) || (!has(self.clusterTemplate.spec.image.repository) && !has(self.clusterTemplate.spec.image.digest))",
         message:

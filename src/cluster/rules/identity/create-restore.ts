@@ -1,3 +1,4 @@
+import { isToSleep } from "#api/sleep.ts";
 import { keptClaims } from "#cluster/desired/identity.ts";
 import { restoreFor } from "#cluster/desired/restore.ts";
 import { identityOf } from "#cluster/snapshot.ts";
@@ -10,7 +11,7 @@ export const createRestore: ClusterRule = {
   holds: true,
   decide(snapshot) {
     const from = snapshot.cluster.spec.bootstrap?.fromBackup;
-    if (identityOf(snapshot) !== undefined || from === undefined) return undefined;
+    if (identityOf(snapshot) !== undefined || from === undefined || isToSleep(snapshot.cluster)) return undefined;
     if (snapshot.restore !== undefined || keptClaims(snapshot).length > 0) return undefined;
     const because = `it begins with ${from.backupName === undefined ? "a stored snapshot" : `EtcdBackup ${from.backupName}`}`;
     return step("create-restore", because, { do: "createRestore", restore: restoreFor(snapshot, from) });

@@ -87,6 +87,11 @@ testPlans("identity", [
     expect: "create-restore: createRestore my-etcd",
   },
   {
+    name: "asks for none while it is to sleep",
+    given: cluster({ stage: "new", spec: { ...FROM_BACKUP, replicas: 0 } }),
+    expect: "settled",
+  },
+  {
     name: "asks for none when claims were kept",
     given: cluster({
       stage: "new",
