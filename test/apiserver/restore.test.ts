@@ -266,7 +266,7 @@ describe("the operator makes", () => {
 });
 
 describe("the operator makes no Job", () => {
-  const TOOL = "run etcdutl only to restore a snapshot, without Secrets";
+  const TOOL = "run etcdutl only to restore a snapshot";
   const AGENT = "run the agent of operator:test, and nothing else";
   test.each<[string, object, string]>([
     ["whose etcdutl does something else", pod({ initContainers: { 1: { command: ["etcdutl", "snapshot", "status", "x"] } } }), TOOL],
