@@ -2,6 +2,7 @@ import { type Client, createClient, type CallOptions as RpcOptions, type Transpo
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { OperatorError } from "#base/error.ts";
 import { statusOf } from "./answers.ts";
+import { ChangeFeed } from "./change-feed.ts";
 import { translateError } from "./error.ts";
 import { Auth, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 import type { EndpointStatus } from "./types.ts";
@@ -59,8 +60,11 @@ const PING_TIMEOUT_MS = 5_000;
  */
 const WINDOW_BYTES = 4 * 1024 ** 2;
 
-/** etcd sends 32 KiB at a time; no limit of other messages is anywhere near. */
-const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
+/**
+ * A snapshot comes in 32 KiB at a time. A change is a message of its own when it is large: as large as a request may be, 1.5 MiB if etcd is not
+ * told otherwise, and more than 10 MiB is more than etcd itself recommends.
+ */
+const MAX_MESSAGE_BYTES = 64 * 1024 ** 2;
 
 /** etcd's header for the token (`TokenFieldNameGRPC` in its api/v3rpc/rpctypes). */
 const TOKEN_HEADER = "token";
@@ -73,19 +77,20 @@ export class SnapshotSource {
   /** Host and port. */
   readonly address: string;
   readonly #login: SourceLogin | undefined;
-  readonly #session: Http2SessionManager;
+  readonly #close: () => void;
   readonly #maintenance: Client<typeof Maintenance>;
   readonly #auth: Client<typeof Auth>;
   readonly #kv: Client<typeof KV>;
+  readonly #transport: Transport;
   #token: string | undefined;
 
   /** Connects with the first call. @throws OperatorError InvalidSpec when the URL is none of an etcd */
   constructor(access: SourceAccess) {
-    const url = etcdURL(access.url);
-    this.address = url.host;
+    const { address, transport, close } = connectTo(access);
+    this.address = address;
     this.#login = access.login;
-    this.#session = sessionTo(url, access);
-    const transport = transportOver(url, this.#session);
+    this.#close = close;
+    this.#transport = transport;
     this.#maintenance = createClient(Maintenance, transport);
     this.#auth = createClient(Auth, transport);
     this.#kv = createClient(KV, transport);
@@ -149,9 +154,14 @@ export class SnapshotSource {
     }
   }
 
+  /** What happens to its keys, over the same connection and as the same user; `status` has to be asked before. */
+  get changes(): ChangeFeed {
+    return new ChangeFeed(this.address, this.#transport, (signal) => this.#options(signal));
+  }
+
   /** Ends what is open. */
   close(): void {
-    this.#session.abort();
+    this.#close();
   }
 
   async #authenticate({ name, password }: SourceLogin, { signal, deadlineMs }: Deadline): Promise<void> {
@@ -195,6 +205,17 @@ function etcdURL(text: string): URL {
   // A URL does not tell a port that is the scheme's default from none.
   if (url.port === "" && !/:\d+\/?$/.test(text)) url.port = DEFAULT_PORT;
   return url;
+}
+
+/** A connection to a member, made with its first call. */
+export function connectTo(access: SourceAccess): {
+  readonly address: string;
+  readonly transport: Transport;
+  close(): void;
+} {
+  const url = etcdURL(access.url);
+  const session = sessionTo(url, access);
+  return { address: url.host, transport: transportOver(url, session), close: () => session.abort() };
 }
 
 function sessionTo(url: URL, { tls, pingIntervalMs = PING_INTERVAL_MS }: SourceAccess): Http2SessionManager {
