@@ -67,6 +67,7 @@ function memberWith(address: string, breaks?: Error): Answer {
     keys: () => Promise.resolve(12),
     hashKV: () => Promise.resolve({ hash: 7, compactRevision: -1n }),
     authEnabled: () => Promise.resolve(false),
+    changes: {} as Answer["source"]["changes"], // nobody follows it
   };
   return { source, status };
 }

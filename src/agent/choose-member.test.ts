@@ -59,6 +59,9 @@ function sourceAt(address: string): Answer["source"] {
     snapshot() {
       throw new Error("nothing is read here");
     },
+    get changes(): never {
+      throw new Error("nobody is followed here");
+    },
   };
 }
 

@@ -7,10 +7,9 @@ import { AgentError } from "./error.ts";
 import type { FailureReason } from "./report.ts";
 
 /** What came of asking one endpoint. */
-export type Answer = { readonly source: Pick<SnapshotSource, "address" | "revision" | "snapshot"> & ContentSource } & (
-  | { readonly status: EndpointStatus }
-  | { readonly failed: OperatorError }
-);
+export type Answer = {
+  readonly source: Pick<SnapshotSource, "address" | "revision" | "snapshot" | "changes"> & ContentSource;
+} & ({ readonly status: EndpointStatus } | { readonly failed: OperatorError });
 
 /** A member to read from. */
 export type Member = Extract<Answer, { readonly status: unknown }>;

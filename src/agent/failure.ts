@@ -40,6 +40,12 @@ const RESTORE_FAILURES = {
   AuthEnabled: { retry: false },
   /** Data lies where the member's is to go, and is not of this restore. */
   DataExists: { retry: false },
+  /** An object of archived changes is not as it was stored, is missing, or belongs to another history. */
+  ArchiveCorrupt: { retry: false },
+  /** The archive lacks changes that are wanted: it has a gap there, begins later or ends before. */
+  ArchiveGap: { retry: false },
+  /** The throw-away member is not at the revision at which it should be. */
+  ReplayDiverged: { retry: true },
   /** The throw-away member has not what the backup's manifest tells. */
   VerificationFailed: { retry: false },
 } as const;

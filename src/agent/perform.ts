@@ -5,6 +5,8 @@ import { openStore } from "#objectstore/open.ts";
 import type { ObjectStore } from "#objectstore/store.ts";
 import { keyFrom } from "./archive/key-file.ts";
 import { backUp } from "./backup.ts";
+import { archiveChanges } from "./changes/archive.ts";
+import { replay } from "./changes/replay.ts";
 import { deleteBackup } from "./delete.ts";
 import type { ProgressBoard } from "./progress.ts";
 import type { AgentReport } from "./report.ts";
@@ -13,7 +15,7 @@ import { fetchSnapshot } from "./restore/fetch.ts";
 import { finishRestore } from "./restore/finish.ts";
 import { verifyRestored } from "./restore/verify.ts";
 import { openSource, openSources } from "./source.ts";
-import type { AgentTask, BackupTask, FetchTask, VerifyTask } from "./task.ts";
+import type { AgentTask, ArchiveTask, BackupTask, FetchTask, VerifyTask } from "./task.ts";
 
 export interface PerformOptions {
   /** Ends the task with `Stopped`; nothing is left behind. */
@@ -44,6 +46,13 @@ export async function perform(task: AgentTask, board: ProgressBoard, options: Pe
       return await withStore(task.from, task, (store) => performFetch(task, store, board, options));
     case "finish":
       return { ok: true, kind: "finish", ...(await finishRestore(task)) };
+    case "archive":
+      return await withStore(task.destination, task, (store) => performArchive(task, store, board, options));
+    case "replay":
+      return await withStore(task.from, task, async (store) => {
+        const key = task.encryption && (await keyFrom(task.encryption));
+        return { ok: true, kind: "replay", snapshot: await replay(task, { ...options, store, key, board }) };
+      });
     case "verify":
       board.phase = "Verifying";
       return await performVerify(task, options);
@@ -71,6 +80,21 @@ async function performFetch(
 ): Promise<AgentReport> {
   const key = task.encryption && (await keyFrom(task.encryption));
   return { ok: true, kind: "fetch", snapshot: await fetchSnapshot(task, { store, key, board, signal, log }) };
+}
+
+async function performArchive(
+  task: ArchiveTask,
+  store: ObjectStore,
+  board: ProgressBoard,
+  options: PerformOptions,
+): Promise<never> {
+  const key = task.encryption && (await keyFrom(task.encryption));
+  const sources = await openSources(task.source, options.pingIntervalMs);
+  try {
+    return await archiveChanges(task, { ...options, store, sources, key, board });
+  } finally {
+    sources.close();
+  }
 }
 
 async function performBackup(

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { Progress, ProgressPhase } from "./report.ts";
+import type { ArchiveProgress, Progress, ProgressPhase } from "./report.ts";
 import { PROGRESS_PATH } from "./task.ts";
 
 /** How far the task is. The one who does it writes, everybody else reads. */
@@ -10,15 +10,22 @@ export class ProgressBoard {
   bytesStored = 0;
   bytesExpected = 0;
   readonly #since: string;
+  #archive: ArchiveProgress | undefined;
 
   /** @param wallMs when the task began */
   constructor(wallMs: number) {
     this.#since = new Date(wallMs).toISOString();
   }
 
+  /** Of an archive; what is not said stays as it was. */
+  tell(archive: Partial<ArchiveProgress>): void {
+    this.#archive = { from: "0", revision: "0", time: this.#since, gaps: 0, ...this.#archive, ...archive };
+  }
+
   get now(): Progress {
     const { phase, bytesRead, bytesStored, bytesExpected } = this;
-    return { phase, bytesRead, bytesStored, bytesExpected, since: this.#since };
+    const archive = this.#archive === undefined ? {} : { archive: this.#archive };
+    return { phase, bytesRead, bytesStored, bytesExpected, since: this.#since, ...archive };
   }
 }
 

@@ -6,7 +6,14 @@ export { type BackupFailureReason, type FailureReason, type FailureReport, failu
 // What the agent tells when it ends, and while it works. The reader is the operator: what it reads was written by a pod, and is checked.
 
 /** How it went. */
-export type AgentReport = BackupReport | DeleteReport | FetchReport | FinishReport | VerifyReport | FailureReport;
+export type AgentReport =
+  | BackupReport
+  | DeleteReport
+  | FetchReport
+  | FinishReport
+  | VerifyReport
+  | ReplayReport
+  | FailureReport;
 
 export interface BackupReport {
   readonly ok: true;
@@ -47,6 +54,24 @@ export interface VerifyReport {
   readonly hash?: number;
   /** For people: what was compared. */
   readonly message: string;
+}
+
+export interface ReplayReport {
+  readonly ok: true;
+  readonly kind: "replay";
+  readonly snapshot: ReplayedSnapshot;
+}
+
+/** A snapshot to which archived changes were added. */
+export interface ReplayedSnapshot {
+  /** Of the backup's object. */
+  readonly key: string;
+  /** The backup's, in decimal. */
+  readonly from: string;
+  /** The one that was wanted, in decimal. */
+  readonly revision: string;
+  /** When the last change was heard of that was added, ISO 8601, UTC; undefined when none was. */
+  readonly lastAt?: string;
 }
 
 /** What was stored. */
@@ -107,9 +132,33 @@ export interface Progress {
   readonly bytesExpected: number;
   /** When the agent started, ISO 8601, UTC. */
   readonly since: string;
+  /** Of a task that archives changes, once it follows. */
+  readonly archive?: ArchiveProgress;
 }
 
-export type ProgressPhase = "Starting" | "Copying" | "Finishing" | "Deleting" | "Verifying" | "Done";
+/** What is archived. */
+export interface ArchiveProgress {
+  /** Since this revision there has been no gap, in decimal: a backup must hold what is before it. */
+  readonly from: string;
+  /** The last one that is stored, in decimal. */
+  readonly revision: string;
+  /** Up to when it is stored what happened, ISO 8601, UTC. */
+  readonly time: string;
+  /** Found by this process. */
+  readonly gaps: number;
+  /** Why nothing can be archived at this moment. */
+  readonly message?: string | undefined;
+}
+
+export type ProgressPhase =
+  | "Starting"
+  | "Copying"
+  | "Finishing"
+  | "Deleting"
+  | "Verifying"
+  | "Archiving"
+  | "Replaying"
+  | "Done";
 
 /** The kubelet shows no more of a termination message, in bytes. */
 const MAX_BYTES = 4096;
@@ -146,6 +195,10 @@ export function reportIn(text: string): AgentReport | undefined {
     }
     case "finish":
       return fieldsIn<FinishReport>(value, FINISH_FIELDS);
+    case "replay": {
+      const snapshot = fieldsIn<ReplayedSnapshot>(value.snapshot, REPLAYED_FIELDS);
+      return snapshot && { ok: true, kind: "replay", snapshot };
+    }
     case "verify":
       return fieldsIn<VerifyReport>(value, VERIFY_FIELDS);
     default:
@@ -157,7 +210,9 @@ export function reportIn(text: string): AgentReport | undefined {
 export function progressIn(text: string): Progress | undefined {
   const value = parsed(text);
   if (value === undefined) return undefined;
-  return hasFields(value, PROGRESS_FIELDS) ? (value as unknown as Progress) : undefined;
+  if (!hasFields(value, PROGRESS_FIELDS)) return undefined;
+  const archive = value.archive === undefined ? {} : fieldsIn<ArchiveProgress>(value.archive, ARCHIVE_FIELDS);
+  return archive === undefined ? undefined : (value as unknown as Progress);
 }
 
 const PROGRESS_FIELDS = {
@@ -166,6 +221,14 @@ const PROGRESS_FIELDS = {
   bytesStored: "number",
   bytesExpected: "number",
   since: "string",
+};
+
+const ARCHIVE_FIELDS: FieldsOf<ArchiveProgress> = {
+  from: "string",
+  revision: "string",
+  time: "string",
+  gaps: "number",
+  message: "string?",
 };
 
 const OBJECT_FIELDS: FieldsOf<BackupObject> = {
@@ -193,6 +256,13 @@ const FETCHED_FIELDS: FieldsOf<FetchedSnapshot> = {
   clusterUID: "string?",
   backupUID: "string?",
   hasManifest: "boolean",
+};
+
+const REPLAYED_FIELDS: FieldsOf<ReplayedSnapshot> = {
+  key: "string",
+  from: "string",
+  revision: "string",
+  lastAt: "string?",
 };
 
 const FINISH_FIELDS: FieldsOf<FinishReport> = { ok: "boolean", kind: "string", moved: "boolean", revision: "string" };

@@ -17,6 +17,8 @@ export interface AgentOptions extends PerformOptions {
 const LOG_EVERY_MS = 10_000;
 
 const WORDS: Readonly<Record<AgentTask["kind"], string>> = {
+  archive: "store every change of a cluster as it happens",
+  replay: "bring a restored etcd to a later revision",
   backup: "store a snapshot",
   delete: "delete what a backup stored",
   fetch: "fetch a snapshot",

@@ -32,6 +32,13 @@ const destination = z.discriminatedUnion("store", [
   z.strictObject({ store: z.literal("volume"), path }),
 ]);
 const place = { backupUID: word, destination, key: word, credentialsDir: z.optional(path) };
+const source = z.strictObject({
+  endpoints: z.array(url).check(z.minLength(1), z.maxLength(100)),
+  clusterID: z.optional(z.string().check(z.regex(/^[1-9a-f][0-9a-f]{0,15}$/))),
+  tlsDir: z.optional(path),
+  serverName: z.optional(word),
+  authDir: z.optional(path),
+});
 const encryption = z.optional(
   z.strictObject({ keyFile: path, keyID: z.optional(z.string().check(z.regex(/^[0-9a-f]{8}$/))) }),
 );
@@ -41,13 +48,7 @@ export const taskSchema = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("backup"),
     ...place,
-    source: z.strictObject({
-      endpoints: z.array(url).check(z.minLength(1), z.maxLength(100)),
-      clusterID: z.optional(z.string().check(z.regex(/^[1-9a-f][0-9a-f]{0,15}$/))),
-      tlsDir: z.optional(path),
-      serverName: z.optional(word),
-      authDir: z.optional(path),
-    }),
+    source,
     compression: z.enum(["None", "Zstd"]),
     encryption,
     about: z.strictObject({
@@ -86,4 +87,29 @@ export const taskSchema = z.discriminatedUnion("kind", [
       }),
     ),
   z.strictObject({ kind: z.literal("verify"), endpoint: url, workDir }),
+  z.strictObject({
+    kind: z.literal("archive"),
+    source,
+    destination,
+    prefix: word,
+    credentialsDir: z.optional(path),
+    encryption,
+    maxAgeSeconds: z.int().check(z.positive(), z.maximum(3600)),
+    maxBytes: z.int().check(z.minimum(1024), z.maximum(64 * 1024 ** 2)),
+    keepForSeconds: z.optional(z.int().check(z.positive())),
+  }),
+  z.strictObject({
+    kind: z.literal("replay"),
+    from: destination,
+    key: word,
+    credentialsDir: z.optional(path),
+    encryption,
+    prefix: word,
+    until: z.union([
+      z.strictObject({ revision: z.string().check(z.regex(/^[1-9][0-9]*$/)) }),
+      z.strictObject({ time: z.iso.datetime({ offset: true }) }),
+    ]),
+    endpoint: z.string().check(z.regex(/^http:\/\/127\.0\.0\.1:\d+$/)),
+    workDir,
+  }),
 ]);

@@ -31,7 +31,7 @@ export const AGENT_COMMAND: readonly string[] = [
 ];
 
 /** One thing to do; the process ends with it. */
-export type AgentTask = BackupTask | DeleteTask | FetchTask | FinishTask | VerifyTask;
+export type AgentTask = BackupTask | DeleteTask | FetchTask | FinishTask | VerifyTask | ArchiveTask | ReplayTask;
 
 /** Reads a snapshot of a cluster and stores it as one object, with a manifest beside it. */
 export interface BackupTask {
@@ -114,6 +114,67 @@ export interface VerifyTask {
   /** Of the FetchTask, which left there what is to be expected. */
   readonly workDir: string;
 }
+
+/** Stores every change of a cluster as it happens, below a prefix, until it is told to stop; see changes/layout.ts. */
+export interface ArchiveTask {
+  readonly kind: "archive";
+  readonly source: EtcdSource;
+  readonly destination: StoreLocation;
+  /** Of the keys of what is stored. By convention CHANGES_FOLDER beside the backups of the same cluster. */
+  readonly prefix: string;
+  readonly credentialsDir?: string;
+  /** Undefined: what is stored is compressed and not encrypted. */
+  readonly encryption?: Encryption;
+  /** How old a change may get, in seconds, until it is stored. */
+  readonly maxAgeSeconds: number;
+  /** How many bytes of changes, before compression, go into one object; more only when one revision has more. */
+  readonly maxBytes: number;
+  /** What is older is deleted, in seconds. Undefined: nothing is. */
+  readonly keepForSeconds?: number;
+}
+
+/**
+ * Brings a throw-away etcd, which was started with the snapshot of a backup, to the state that the source had at a later revision or time, by
+ * what an ArchiveTask has stored. Its snapshot then takes the place of SNAPSHOT_FILE.
+ */
+export interface ReplayTask {
+  readonly kind: "replay";
+  readonly from: StoreLocation;
+  /** Of the backup's object. */
+  readonly key: string;
+  readonly credentialsDir?: string;
+  readonly encryption?: Encryption;
+  /** Of the archive's keys. */
+  readonly prefix: string;
+  readonly until: Until;
+  /** Client URL of the throw-away etcd, which was started with REPLAY_ETCD_FLAGS: `http://127.0.0.1:` and a port, so that it is nobody else's. */
+  readonly endpoint: string;
+  /** Of the FetchTask. */
+  readonly workDir: string;
+}
+
+/**
+ * What a throw-away etcd is started with so that any revision fits into one transaction, no quota ends it, and no lease expires before it is
+ * renewed. `--election-timeout` is what leases are granted for at least, and a half more.
+ */
+export const REPLAY_ETCD_FLAGS: readonly string[] = [
+  "--max-txn-ops=1000000000",
+  "--max-request-bytes=1073741824",
+  "--quota-backend-bytes=-1",
+  "--snapshot-count=1000",
+  "--election-timeout=10000",
+  "--unsafe-no-fsync",
+];
+
+/** Where the state is taken from. Always the same for whoever asks, since each member of a cluster is brought there by itself. */
+export type Until =
+  /** With this revision and nothing after it; in decimal. */
+  | { readonly revision: string }
+  /** With everything up to this time and nothing after it; ISO 8601. It is the archiver's clock that counts. */
+  | { readonly time: string };
+
+/** The archive's folder beside the backups of a cluster. */
+export const CHANGES_FOLDER = "changes";
 
 export type Compression = "None" | "Zstd";
 

@@ -4,6 +4,7 @@ import type { CallOptions, GetOptions, Metadata, ObjectStore, PutOptions, Stored
 interface Kept {
   readonly bytes: Buffer;
   readonly metadata: Metadata;
+  readonly modified?: Date;
 }
 
 /** An object store that keeps its objects in memory, by the same contract. What may go wrong is put into `before`. */
@@ -11,6 +12,8 @@ export class MemoryStore implements ObjectStore {
   readonly objects = new Map<string, Kept>();
   /** Every call, as `put KEY`, in order. */
   readonly calls: string[] = [];
+  /** When what is put now was modified. */
+  now: () => Date = () => new Date(0);
   /** Called before each call does anything; what it throws, the call throws. */
   before: (call: string) => void = () => undefined;
 
@@ -29,7 +32,7 @@ export class MemoryStore implements ObjectStore {
     if (signal.aborted) throw new StoreError("Aborted", `put ${key}: told to stop`);
     if (this.objects.has(key)) throw new StoreError("ObjectExists", `put ${key}: it is there`);
     const bytes = Buffer.concat(parts);
-    this.objects.set(key, { bytes, metadata });
+    this.objects.set(key, { bytes, metadata, modified: this.now() });
     return { bytes: bytes.length };
   }
 
@@ -43,7 +46,12 @@ export class MemoryStore implements ObjectStore {
   head(key: string, { signal }: CallOptions): Promise<StoredObject | undefined> {
     this.#called("head", key, signal);
     const found = this.objects.get(key);
-    const object = found && { key, bytes: found.bytes.length, modified: new Date(0), metadata: found.metadata };
+    const object = found && {
+      key,
+      bytes: found.bytes.length,
+      modified: found.modified ?? new Date(0),
+      metadata: found.metadata,
+    };
     return Promise.resolve(object);
   }
 

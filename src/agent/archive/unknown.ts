@@ -34,7 +34,8 @@ export function refusalOf(encrypted: boolean, key: EncryptionKey | undefined, ke
 /** More than any of the formats needs to be told apart. */
 const BEGINNING_BYTES = 16;
 
-async function looked(source: Bytes) {
+/** How a stream begins, and all of it. */
+export async function looked(source: Bytes) {
   const chunks = source[Symbol.asyncIterator]();
   const read: Uint8Array[] = [];
   for (let bytes = 0; bytes < BEGINNING_BYTES; ) {

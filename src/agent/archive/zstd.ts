@@ -1,4 +1,4 @@
-import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
+import { constants, createZstdCompress, createZstdDecompress, type ZstdCompress } from "node:zlib";
 import { AgentError } from "../error.ts";
 import { type Bytes, through } from "./bytes.ts";
 
@@ -19,14 +19,18 @@ export function isCompressed(beginning: Buffer): boolean {
   return beginning.length >= 4 && beginning.readUInt32LE() === MAGIC;
 }
 
-/** One zstd frame with a checksum, as `zstd -d` reads it. */
-export function compressed(source: Bytes): AsyncGenerator<Uint8Array, void> {
+/** Makes one zstd frame with a checksum, as `zstd -d` reads it. */
+export function newCompressor(): ZstdCompress {
   const params = {
     [constants.ZSTD_c_compressionLevel]: LEVEL,
     [constants.ZSTD_c_windowLog]: WINDOW_LOG,
     [constants.ZSTD_c_checksumFlag]: 1,
   };
-  return through(source, createZstdCompress({ params }));
+  return createZstdCompress({ params });
+}
+
+export function compressed(source: Bytes): AsyncGenerator<Uint8Array, void> {
+  return through(source, newCompressor());
 }
 
 /** @throws AgentError SnapshotCorrupt when it is no whole zstd frame, or one that wants more memory than 8 MiB */

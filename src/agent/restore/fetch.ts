@@ -116,7 +116,7 @@ async function write(
   return { bytes: check.bytes, sha256: check.sha256 };
 }
 
-async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
+export async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
   for (let written = 0; written < chunk.length; ) {
     written += (await file.write(chunk, written)).bytesWritten;
   }

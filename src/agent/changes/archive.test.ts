@@ -1,0 +1,399 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { describe, test } from "vitest";
+import { silentLog } from "#base/log.ts";
+import { randomFrom } from "#kit/etcd-history.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeHistory } from "#kit/fake-history.ts";
+import { MemoryStore } from "#kit/memory-store.ts";
+import { StoreError } from "#objectstore/error.ts";
+import { type EncryptionKey, readKey } from "../archive/key.ts";
+import { AgentError } from "../error.ts";
+import { ProgressBoard } from "../progress.ts";
+import type { ArchiveTask } from "../task.ts";
+import { archiveChanges } from "./archive.ts";
+import { changesKey } from "./layout.ts";
+import { type Archived, type Reach, walk } from "./walk.ts";
+
+const PREFIX = "backups/changes";
+const FOLDER = `${PREFIX}/cdf-0001`;
+const START = Date.UTC(2026, 0, 1);
+const never = new AbortController().signal;
+
+function world(key?: EncryptionKey) {
+  const store = new MemoryStore();
+  const etcd = new FakeHistory();
+  const clock = new FakeClock(START);
+  const start = (change: Partial<ArchiveTask> & { key?: EncryptionKey | undefined } = {}) => {
+    const board = new ProgressBoard(0);
+    const stop = new AbortController();
+    const task: ArchiveTask = {
+      kind: "archive",
+      source: { endpoints: ["http://m1:2379"] },
+      destination: { store: "volume", path: "/" },
+      prefix: PREFIX,
+      maxAgeSeconds: 10,
+      maxBytes: 1024 ** 2,
+      ...change,
+    };
+    const sources = { ask: () => Promise.resolve([etcd.answer]) };
+    const parts = { store, clock, sources, key: "key" in change ? change.key : key, board };
+    const ended = archiveChanges(task, { ...parts, signal: stop.signal, log: silentLog }).catch(
+      (thrown: unknown) => thrown,
+    );
+    return {
+      board,
+      async stop() {
+        stop.abort();
+        return await ended;
+      },
+    };
+  };
+  const until = async (what: string, holds: () => boolean) => {
+    for (let turn = 0; turn < 2_000 && !holds(); turn++) {
+      await clock.advance(1_000);
+      await new Promise((resolve) => setTimeout(resolve, 1)); // The compressor has a thread of its own.
+    }
+    assert.ok(holds(), what);
+  };
+  return { store, etcd, clock, start, until };
+}
+type World = ReturnType<typeof world>;
+
+/** What is archived behind a base, as text. */
+async function archived(
+  { store }: World,
+  revision: bigint,
+  { atMs = START + 10 ** 9, key }: { atMs?: number; key?: EncryptionKey | undefined } = {},
+) {
+  const base = { clusterID: "cdf", revision, atMs };
+  const revisions: Archived[] = [];
+  const walking = walk(base, { store, prefix: PREFIX, key, signal: never }, () => false);
+  for (;;) {
+    const { value, done } = await walking.next();
+    if (done) return { revisions: revisions.filter((one) => one.revision > revision), reach: value as Reach };
+    revisions.push(value as Archived);
+  }
+}
+
+const textOf = ({ changes }: Archived) =>
+  changes.map((change) => {
+    const text = (base64: string) => Buffer.from(base64, "base64").toString();
+    return "put" in change ? `${text(change.put)}=${text(change.value)}` : text(change.delete);
+  });
+
+async function refusal(promise: Promise<unknown>): Promise<string> {
+  const thrown = await promise.then(
+    () => assert.fail("it was taken"),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(thrown instanceof AgentError, String(thrown));
+  return `${thrown.reason}: ${thrown.message}`;
+}
+
+const upTo = (archiver: ReturnType<World["start"]>, revision: bigint) => () =>
+  BigInt(archiver.board.now.archive?.revision ?? 0) >= revision;
+
+describe("an archive", () => {
+  test("holds every change within its age, revision by revision, with leases", async () => {
+    const w = world();
+    const archiver = w.start();
+    await w.until("it follows", upTo(archiver, 1n));
+    w.etcd.leases.set(7n, 60);
+    w.etcd.commit("a=1");
+    await w.clock.advance(9_000);
+    assert.equal(w.store.keys.length, 1, "nothing is stored before its time");
+    const last = w.etcd.commit("a", "b=leased", "c=");
+    await w.until("it is stored", upTo(archiver, last));
+    assert.deepEqual(w.store.keys, [changesKey(FOLDER, 0n), changesKey(FOLDER, 2n)]);
+    const { revisions, reach } = await archived(w, 1n);
+    assert.deepEqual(revisions.map(textOf), [["a=1"], ["a", "b=leased", "c="]]);
+    assert.deepEqual(revisions[1]?.leases, [{ lease: "7", ttl: 60 }]);
+    assert.deepEqual(
+      revisions.map(({ afterMs }) => afterMs),
+      [undefined, undefined],
+    );
+    assert.equal(reach.revision, last);
+    assert.ok(reach.untilMs >= (revisions[1]?.atMs ?? 0));
+    const { archive } = archiver.board.now;
+    assert.deepEqual({ ...archive, time: "" }, { from: "2", revision: "3", time: "", gaps: 0, message: undefined });
+    await archiver.stop();
+  });
+
+  test("begins a new object when one is large, and never within a revision", async () => {
+    const w = world();
+    w.etcd.batch = 1;
+    const archiver = w.start({ maxBytes: 1024 });
+    await w.until("it follows", upTo(archiver, 1n));
+    for (let n = 0; n < 10; n++) w.etcd.commit(`a=${"x".repeat(300)}`, `b=${"y".repeat(300)}`);
+    await w.until("all is stored", upTo(archiver, 11n));
+    assert.ok(w.store.keys.length > 4);
+    const { revisions } = await archived(w, 1n);
+    assert.deepEqual(
+      revisions.map(({ changes }) => changes.length),
+      Array(10).fill(2),
+    );
+    await archiver.stop();
+  });
+
+  test("stores nothing while nothing happens but, rarely, that nothing did", async () => {
+    const w = world();
+    const archiver = w.start();
+    await w.until("it follows", upTo(archiver, 1n));
+    await w.clock.advance(4 * 60_000);
+    assert.equal(w.store.keys.length, 1);
+    const time = () => Date.parse(archiver.board.now.archive?.time ?? "");
+    for (let turn = 0; turn < 1_000 && time() < START + 30 * 60_000; turn++) await w.clock.advance(10_000);
+    const [, quiet = "", ...more] = w.store.keys;
+    assert.ok(quiet.includes(".quiet-") && more.length === 0, w.store.keys.join());
+    const { reach } = await archived(w, 1n);
+    assert.ok(reach.untilMs >= START + 30 * 60_000);
+    assert.equal(archiver.board.now.archive?.time, new Date(reach.untilMs).toISOString());
+    w.etcd.commit("a=1");
+    await w.until("it is stored", upTo(archiver, 2n));
+    assert.equal((await archived(w, 1n)).revisions.length, 1);
+    await archiver.stop();
+  });
+
+  test("stores what was heard when it is told to stop, goes on there, and tells what it heard of late", async () => {
+    const w = world();
+    const first = w.start();
+    await w.until("it follows", upTo(first, 1n));
+    w.etcd.commit("a=1");
+    await w.clock.advance(1_000);
+    const stopped = await first.stop();
+    assert.ok(stopped instanceof AgentError && stopped.reason === "Stopped");
+    w.etcd.commit("b=2");
+    await w.clock.advance(60_000);
+    const second = w.start();
+    await w.until("it has gone on", upTo(second, 3n));
+    const { revisions } = await archived(w, 1n);
+    assert.deepEqual(revisions.map(textOf), [["a=1"], ["b=2"]]);
+    const [heard, late] = revisions;
+    assert.equal(heard?.afterMs, undefined);
+    assert.ok(late?.afterMs !== undefined && late.atMs - late.afterMs > 60_000);
+    await second.stop();
+  });
+
+  test("has no half revision in it when etcd breaks off", async () => {
+    const w = world();
+    const archiver = w.start();
+    await w.until("it follows", upTo(archiver, 1n));
+    w.etcd.batch = 1;
+    w.etcd.commit("a=1");
+    w.etcd.commit("b=1", "b=2", "b=3", "b=4");
+    // Whenever it breaks: everything comes once, and whole.
+    for (let turn = 0; turn < 20; turn++) {
+      w.etcd.breakOff();
+      await w.clock.advance(1_500);
+    }
+    await w.until("it is stored", upTo(archiver, 3n));
+    assert.deepEqual((await archived(w, 1n)).revisions.map(textOf), [["a=1"], ["b=1", "b=2", "b=3", "b=4"]]);
+    await archiver.stop();
+  });
+
+  test("waits for a store that is not there, and says so", async () => {
+    const w = world();
+    const archiver = w.start();
+    await w.until("it follows", upTo(archiver, 1n));
+    w.store.before = (call) => {
+      if (call.startsWith("put")) throw new StoreError("Unreachable", "no route to the store");
+    };
+    w.etcd.commit("a=1");
+    await w.until("it is told", () => archiver.board.now.archive?.message?.includes("no route") === true);
+    w.etcd.commit("b=1");
+    w.store.before = () => undefined;
+    await w.until("all is stored", upTo(archiver, 3n));
+    assert.equal(archiver.board.now.archive?.message, undefined);
+    assert.equal((await archived(w, 1n)).revisions.length, 2);
+    await archiver.stop();
+  });
+
+  test("is deleted when it is old enough, but for its end", async () => {
+    const w = world();
+    w.store.now = () => new Date(w.clock.wallMs());
+    const archiver = w.start({ keepForSeconds: 2 * 60 * 60 });
+    await w.until("it follows", upTo(archiver, 1n));
+    for (let hour = 2n; hour < 8n; hour++) {
+      w.etcd.commit(`a=${hour}`);
+      await w.until("it is stored", upTo(archiver, hour));
+      await w.clock.advance(60 * 60_000);
+    }
+    const changes = w.store.keys.filter((key) => key.endsWith(".changes"));
+    assert.deepEqual(changes.at(-1), changesKey(FOLDER, 7n));
+    assert.ok(!changes.includes(changesKey(FOLDER, 3n)) && changes.includes(changesKey(FOLDER, 6n)), changes.join());
+    assert.match(await refusal(archived(w, 2n)), /^ArchiveGap: .*begins with revision [456]/);
+    assert.deepEqual((await archived(w, 5n)).revisions.map(textOf), [["a=6"], ["a=7"]]);
+    await archiver.stop();
+  });
+
+  test("has a gap where etcd has compacted what was not archived, across which nothing is restored", async () => {
+    const w = world();
+    const first = w.start();
+    await w.until("it follows", upTo(first, 1n));
+    await first.stop();
+    for (let n = 0; n < 9; n++) w.etcd.commit(`a=${n}`);
+    w.etcd.compact(8n);
+    const second = w.start();
+    await w.until("it has gone on", upTo(second, 10n));
+    const { archive } = second.board.now;
+    assert.deepEqual([archive?.from, archive?.gaps], ["9", 1]);
+    assert.match(await refusal(archived(w, 5n)), /^ArchiveGap: revisions 6 to 8 .*Compacted.*a backup from behind/);
+    assert.deepEqual((await archived(w, 8n)).revisions.map(textOf), [["a=7"], ["a=8"]]);
+    await second.stop();
+  });
+
+  test.each<[string, (etcd: FakeHistory) => void]>([
+    ["counts back", (etcd) => etcd.goBackTo(2n)],
+    [
+      "has another last revision",
+      (etcd) => {
+        etcd.goBackTo(2n);
+        etcd.commit("other=3");
+        etcd.commit("other=4");
+      },
+    ],
+  ])("begins a new history when etcd %s", async (_name, happens) => {
+    const w = world();
+    const first = w.start();
+    await w.until("it follows", upTo(first, 1n));
+    for (let n = 2; n < 4; n++) w.etcd.commit(`a=${n}`);
+    await w.until("it is stored", upTo(first, 3n));
+    await first.stop();
+    const beforeMs = w.clock.wallMs();
+    happens(w.etcd);
+    await w.clock.advance(60_000);
+    const second = w.start();
+    await w.until("there is a new one", () => w.store.keys.some((key) => key.includes("cdf-0002/")));
+    const base = w.etcd.revision;
+    w.etcd.commit("new=1");
+    await w.until("it is stored", () => w.store.keys.length === 4);
+    assert.equal(second.board.now.archive?.gaps, 1);
+    assert.deepEqual((await archived(w, base)).revisions.map(textOf), [["new=1"]]);
+    // A backup of before belongs to the old one.
+    assert.deepEqual((await archived(w, 2n, { atMs: beforeMs })).revisions.map(textOf), [["a=3"]]);
+    await second.stop();
+  });
+
+  test("begins a new history with another key, and is read with the right one only", async () => {
+    const [key, other] = [randomBytes(32), randomBytes(32)].map((bytes) => readKey(bytes, "a key"));
+    const w = world(key);
+    const first = w.start();
+    await w.until("it follows", upTo(first, 1n));
+    w.etcd.commit("a=1");
+    await w.until("it is stored", upTo(first, 2n));
+    await first.stop();
+    assert.equal((await archived(w, 1n, { key })).revisions.length, 1);
+    assert.match(await refusal(archived(w, 1n, { key: other })), /^BadKey: .*changes/);
+    assert.match(await refusal(archived(w, 1n)), /^BadKey: .*encrypted/);
+    const second = w.start({ key: other });
+    await w.until("there is a new one", () => w.store.keys.some((name) => name.includes("cdf-0002/")));
+    await second.stop();
+  });
+
+  test.each([1, 2, 3, 4, 5])("comes to no harm by two archivers, accidents and stores that fail (%i)", async (seed) => {
+    const w = world();
+    const random = randomFrom(seed);
+    w.etcd.batch = 1 + random(3);
+    const archivers = [w.start({ maxBytes: 1024 }), w.start({ maxAgeSeconds: 3 })];
+    await w.until("they follow", () => archivers.every((archiver) => upTo(archiver, 1n)()));
+    w.store.before = (call) => {
+      if (call.startsWith("put") && random(4) === 0) throw new StoreError("Unreachable", "not now");
+    };
+    const wanted: string[][] = [];
+    for (let step = 0; step < 60; step++) {
+      const changes = Array.from({ length: 1 + random(4) }, (_, n) => (random(3) ? `${n}=${step}` : `${n}`));
+      w.etcd.commit(...changes);
+      wanted.push(changes);
+      if (random(5) === 0) w.etcd.breakOff();
+      if (random(10) === 0) {
+        const which = random(2);
+        await Promise.race([archivers[which]?.stop(), w.clock.advance(20_000)]);
+        archivers[which] = w.start({ maxAgeSeconds: 1 + random(5) });
+      }
+      await w.clock.advance(random(4_000));
+    }
+    w.store.before = () => undefined;
+    await w.until("all is stored", () => archivers.some((archiver) => upTo(archiver, w.etcd.revision)()));
+    assert.deepEqual((await archived(w, 1n)).revisions.map(textOf), wanted);
+    await Promise.all(archivers.map((archiver) => archiver.stop()));
+  });
+});
+
+describe("what is stored is refused", () => {
+  async function threeObjects(): Promise<World> {
+    const w = world();
+    const archiver = w.start();
+    await w.until("it follows", upTo(archiver, 1n));
+    for (let n = 2n; n < 5n; n++) {
+      w.etcd.commit(`a=${n}`);
+      await w.until("it is stored", upTo(archiver, n));
+    }
+    await archiver.stop();
+    return w;
+  }
+  const second = changesKey(FOLDER, 3n);
+  const third = changesKey(FOLDER, 4n);
+
+  test.each<[string, (store: MemoryStore) => void, RegExp]>([
+    ["an object that is gone", (store) => store.objects.delete(second), /^ArchiveCorrupt: .*003\.changes is missing/],
+    [
+      "a byte that was changed",
+      (store) => (store.objects.get(second)!.bytes[60]! ^= 1),
+      /^ArchiveCorrupt: .*003\.changes is not as it was stored/,
+    ],
+    [
+      "a byte of the last one that was changed",
+      (store) => (store.objects.get(third)!.bytes[60]! ^= 1),
+      /^ArchiveCorrupt: .*004\.changes is not as it was stored/,
+    ],
+    [
+      "an object that is cut off",
+      (store) => {
+        const found = store.objects.get(second)!;
+        store.objects.set(second, { ...found, bytes: found.bytes.subarray(0, -20) });
+      },
+      /^ArchiveCorrupt: .*003\.changes is not as it was stored/,
+    ],
+    [
+      "an object in the place of another one",
+      (store) => store.objects.set(second, store.objects.get(third)!),
+      /^ArchiveCorrupt: .*003\.changes begins with revision 4/,
+    ],
+  ])("%s", async (_name, happens, expected) => {
+    const w = await threeObjects();
+    assert.equal((await archived(w, 1n)).revisions.length, 3);
+    happens(w.store);
+    assert.match(await refusal(archived(w, 1n)), expected);
+  });
+
+  test("an object of the same revisions from another archive", async () => {
+    const w = await threeObjects();
+    const other = await threeObjects();
+    w.store.objects.set(second, other.store.objects.get(second)!);
+    other.store.objects.get(second)!;
+    const first = changesKey(FOLDER, 2n);
+    // The same changes at other times make other objects.
+    assert.ok(w.store.objects.has(first));
+    const again = world();
+    await again.clock.advance(5_000);
+    const archiver = again.start();
+    await again.until("it follows", upTo(archiver, 1n));
+    again.etcd.commit("a=2");
+    again.etcd.commit("evil=3");
+    await again.until("it is stored", upTo(archiver, 3n));
+    await archiver.stop();
+    w.store.objects.set(first, again.store.objects.get(first)!);
+    assert.match(await refusal(archived(w, 1n)), /^ArchiveCorrupt: .* is not the object after which/);
+  });
+
+  test("an archive of another cluster, and a base that is older than it", async () => {
+    const w = await threeObjects();
+    const place = { store: w.store, prefix: PREFIX, key: undefined, signal: never };
+    const stranger = walk({ clusterID: "abc", revision: 1n, atMs: START }, place, () => false).next();
+    assert.match(await refusal(stranger), /^ArchiveGap: nothing of the cluster abc/);
+    assert.match(await refusal(archived(w, 0n)), /^ArchiveGap: revisions 1 to 1 are not archived \(Began/);
+    w.store.objects.delete(changesKey(FOLDER, 0n));
+    assert.match(await refusal(archived(w, 0n)), /^ArchiveGap: .*begins with revision 2/);
+  });
+});

@@ -1,0 +1,174 @@
+import type { Clock } from "#base/clock.ts";
+import { hexOf } from "#etcd/types.ts";
+import { chooseMember, type Member } from "../choose-member.ts";
+import { asAgentError } from "../copy.ts";
+import { AgentError } from "../error.ts";
+import type { ProgressBoard } from "../progress.ts";
+import { failure } from "../report.ts";
+import type { Sources } from "../source.ts";
+import type { ArchiveTask } from "../task.ts";
+import { follow } from "./follow.ts";
+import { lastOf } from "./history.ts";
+import { Keeper, type KeeperParts, Overtaken } from "./keeper.ts";
+import { READ_MS } from "./listen.ts";
+import { PRUNE_EVERY_MS, prune } from "./prune.ts";
+import { fingerprintOf, isoOf } from "./recorder.ts";
+
+export interface ArchiveParts extends Omit<KeeperParts, "prefix" | "onTrouble"> {
+  readonly sources: Pick<Sources, "ask">;
+  readonly board: ProgressBoard;
+  /** Ends it; what was heard is stored first. */
+  readonly signal: AbortSignal;
+}
+
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
+/** How long it may take to store what was heard when all ends; the kubelet gives a pod 30 s. */
+const LAST_WORDS_MS = 15_000;
+
+/** Stores every change as it happens, until it is told to stop. @throws AgentError for what does not pass by itself, and when it was stopped */
+export async function archiveChanges(task: ArchiveTask, parts: ArchiveParts): Promise<never> {
+  const { signal, clock, log, board } = parts;
+  const archiver = new Archiver(task, parts, lingering(signal, clock));
+  for (let pauseMs = FIRST_PAUSE_MS; ; ) {
+    try {
+      await archiver.run(() => {
+        pauseMs = FIRST_PAUSE_MS;
+      });
+    } catch (thrown) {
+      if (thrown instanceof Overtaken) {
+        log.info({ because: thrown.message }, "another archiver was faster");
+        archiver.lookAgain();
+        continue;
+      }
+      const error = asAgentError(thrown);
+      if (signal.aborted) throw new AgentError("Stopped", "the archiver was told to stop", { cause: error });
+      if (!failure(error.reason, "").retry) throw error;
+      log.warn({ code: error.reason, error: error.message }, "it is tried again");
+      board.tell({ message: error.message });
+      await clock.sleep(pauseMs, signal).catch(() => undefined);
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+    }
+  }
+}
+
+class Archiver {
+  readonly #task: ArchiveTask;
+  readonly #parts: ArchiveParts;
+  readonly #lateSignal: AbortSignal;
+  #keeper: Keeper | undefined;
+  #gaps = 0;
+  #pruneAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(task: ArchiveTask, parts: ArchiveParts, lateSignal: AbortSignal) {
+    this.#task = task;
+    this.#parts = parts;
+    this.#lateSignal = lateSignal;
+  }
+
+  /** What is stored is not what it was thought to be. */
+  lookAgain(): void {
+    this.#gaps += this.#keeper?.gaps ?? 0;
+    this.#keeper = undefined;
+  }
+
+  /** Follows a member until something ends it. @param onKept called when something was stored */
+  async run(onKept: () => void): Promise<never> {
+    const { sources, signal, log, board } = this.#parts;
+    const member = chooseMember(await sources.ask(signal, new Set()), this.#task.source.clusterID);
+    const now = await member.source.revision({ signal, deadlineMs: READ_MS });
+    const keeper = await this.#keeperOf(member);
+    await this.#makeReady(keeper, member, now);
+    board.phase = "Archiving";
+    board.tell({ message: undefined });
+    this.#tell(keeper);
+    const names = { member: hexOf(member.status.memberId), address: member.source.address };
+    await this.#prune(keeper);
+    log.info(names, `following after revision ${lastOf(keeper.stored)}`);
+    return await follow(member.source, keeper, {
+      ...this.#parts,
+      lateSignal: this.#lateSignal,
+      maxAgeMs: this.#task.maxAgeSeconds * 1000,
+      maxBytes: this.#task.maxBytes,
+      onKept: async () => {
+        this.#tell(keeper);
+        onKept();
+        await this.#prune(keeper);
+      },
+    });
+  }
+
+  async #keeperOf({ status }: Member): Promise<Keeper> {
+    const clusterID = hexOf(status.clusterId);
+    if (this.#keeper?.clusterID === clusterID) return this.#keeper;
+    this.lookAgain();
+    const onTrouble = (message: string | undefined) => this.#parts.board.tell({ message });
+    const place = { ...this.#parts, prefix: this.#task.prefix, onTrouble };
+    this.#keeper = await Keeper.open(place, clusterID, this.#parts.signal);
+    return this.#keeper;
+  }
+
+  /** Sees to it that what is stored and what etcd has are of one history. */
+  async #makeReady(keeper: Keeper, member: Member, now: bigint): Promise<void> {
+    const { signal } = this.#parts;
+    const { tip } = keeper;
+    if (tip.kind === "none") return await keeper.begin("Began", now, "the archive begins here", signal);
+    if (tip.kind === "unreadable") return await keeper.begin("Unreadable", now, tip.why, signal);
+    const last = lastOf(tip);
+    if (now < last) {
+      const message = `etcd is at revision ${now}, and ${last} is archived`;
+      return await keeper.begin("HistoryChanged", now, message, signal);
+    }
+    const { fingerprint } = tip.ends.closing;
+    const found = fingerprint && (await this.#fingerprintAt(member, last));
+    if (found === undefined || found === fingerprint) return;
+    await keeper.begin("HistoryChanged", now, `revision ${last} is another one than it was`, signal);
+  }
+
+  /** Undefined when etcd has compacted it. */
+  async #fingerprintAt({ source }: Member, revision: bigint): Promise<string | undefined> {
+    const stop = new AbortController();
+    const signal = AbortSignal.any([this.#parts.signal, stop.signal, AbortSignal.timeout(READ_MS)]);
+    const changes = [];
+    try {
+      for await (const heard of source.changes.from(revision, signal)) {
+        if (heard.kind === "compacted") return undefined;
+        if (heard.kind === "opened") continue;
+        changes.push(...heard.changes.filter((change) => change.revision === revision));
+        if (heard.isWhole || heard.changes.some((change) => change.revision > revision)) break;
+      }
+    } finally {
+      stop.abort();
+    }
+    return fingerprintOf(changes);
+  }
+
+  /** What cannot be deleted now can be an hour later. */
+  async #prune(keeper: Keeper): Promise<void> {
+    const { store, clock, signal, log } = this.#parts;
+    const { keepForSeconds, prefix } = this.#task;
+    if (keepForSeconds === undefined || clock.monotonicMs() < this.#pruneAtMs) return;
+    this.#pruneAtMs = clock.monotonicMs() + PRUNE_EVERY_MS;
+    const beforeMs = clock.wallMs() - keepForSeconds * 1000;
+    try {
+      const count = await prune(store, prefix, keeper.stored.ends.key, beforeMs, signal);
+      log.info({ count }, `objects with changes from before ${isoOf(beforeMs)} are deleted`);
+    } catch (thrown) {
+      const { reason, message } = asAgentError(thrown);
+      log.warn({ code: reason, error: message }, "objects with old changes cannot be deleted now");
+    }
+  }
+
+  #tell(keeper: Keeper): void {
+    const { closing } = keeper.stored.ends;
+    const time = isoOf(keeper.stored.untilMs);
+    this.#parts.board.tell({ from: closing.from, revision: closing.last, time, gaps: this.#gaps + keeper.gaps });
+  }
+}
+
+/** Aborts a while after the signal does. */
+function lingering(signal: AbortSignal, clock: Clock): AbortSignal {
+  const late = new AbortController();
+  signal.addEventListener("abort", () => clock.after(LAST_WORDS_MS, () => late.abort()), { once: true });
+  return late.signal;
+}

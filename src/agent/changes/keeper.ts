@@ -1,0 +1,158 @@
+import type { Clock } from "#base/clock.ts";
+import type { Log } from "#base/log.ts";
+import type { ObjectStore } from "#objectstore/store.ts";
+import type { EncryptionKey } from "../archive/key.ts";
+import { asAgentError } from "../copy.ts";
+import { isStoreError } from "../store-error.ts";
+import { findTip, lastOf, readTip, type Stored, type Tip } from "./history.ts";
+import { changesKey, folderOf, quietKey } from "./layout.ts";
+import { type Closing, FORMAT, type GapReason } from "./line.ts";
+import { each, type Packed, Packet } from "./packet.ts";
+import type { Ends } from "./read.ts";
+import { isoOf, type Recorder } from "./recorder.ts";
+
+export interface KeeperParts {
+  readonly store: ObjectStore;
+  readonly prefix: string;
+  readonly key: EncryptionKey | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told why nothing can be stored at this moment; undefined: it can again. */
+  readonly onTrouble: (why: string | undefined) => void;
+}
+
+/** Pauses between attempts to store an object, in milliseconds. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+
+/** Somebody else has stored the next object: what was heard is heard again, behind theirs. */
+export class Overtaken extends Error {}
+
+/** Writes objects of one cluster, each right behind the last one that is stored. */
+export class Keeper {
+  readonly clusterID: string;
+  tip: Tip;
+  /** How many gaps it has written. */
+  gaps = 0;
+  readonly #parts: KeeperParts;
+  /** What says until when nothing happened, and is to be deleted when something newer says it. */
+  #quiets: readonly string[];
+
+  constructor(parts: KeeperParts, clusterID: string, tip: Tip) {
+    this.#parts = parts;
+    this.clusterID = clusterID;
+    this.tip = tip;
+    this.#quiets = tip.quiets;
+  }
+
+  static async open(parts: KeeperParts, clusterID: string, signal: AbortSignal): Promise<Keeper> {
+    return new Keeper(parts, clusterID, await findTip({ ...parts, clusterID, signal }));
+  }
+
+  get stored(): Stored {
+    if (this.tip.kind !== "stored") throw new Error("nothing is stored yet");
+    return this.tip;
+  }
+
+  /** Stores what was heard to its end. @param untilMs nothing happened after it until this time @throws Overtaken; StoreError */
+  async keep(recorder: Recorder, untilMs: number, signal: AbortSignal): Promise<void> {
+    const closing = recorder.closing(untilMs);
+    const packed = await recorder.packet.close(closing, this.#parts.key);
+    await this.#put(this.stored.number, recorder.packet, closing, packed, signal);
+  }
+
+  /** Says that nothing after the last object up to this revision is known. */
+  async gap(reason: GapReason, last: bigint, message: string, signal: AbortSignal): Promise<void> {
+    this.gaps += 1;
+    await this.#putGap(this.stored.number, this.stored, reason, last, message, signal);
+  }
+
+  /** Begins a history behind this revision. */
+  async begin(reason: GapReason, last: bigint, message: string, signal: AbortSignal): Promise<void> {
+    if (reason !== "Began") this.gaps += 1;
+    await this.#putGap(this.tip.number + 1, undefined, reason, last, message, signal);
+  }
+
+  /** Says that nothing happened until this time. At most one such object is kept. */
+  async quiet(untilMs: number, signal: AbortSignal): Promise<void> {
+    const { store, key } = this.#parts;
+    const { ends, number } = this.stored;
+    const { last, from } = ends.closing;
+    const before = { key: ends.key, sha256: ends.sha256 };
+    const first = (BigInt(last) + 1n).toString();
+    const packet = new Packet({ format: FORMAT, clusterID: this.clusterID, first, previous: before });
+    const { chunks } = await packet.close({ last, from, until: isoOf(untilMs) }, key);
+    const quiet = quietKey(this.#folder(number), BigInt(last), untilMs);
+    await this.#retrying(signal, () => store.put(quiet, each(chunks), { signal }));
+    for (const old of this.#quiets) await store.delete(old, { signal });
+    this.#quiets = [quiet];
+    this.tip = { ...this.stored, untilMs };
+  }
+
+  async #putGap(
+    number: number,
+    before: Stored | undefined,
+    reason: GapReason,
+    last: bigint,
+    message: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, log, key } = this.#parts;
+    const first = before === undefined ? 0n : lastOf(before) + 1n;
+    const previous = before && { key: before.ends.key, sha256: before.ends.sha256 };
+    const packet = new Packet({
+      format: FORMAT,
+      clusterID: this.clusterID,
+      first: first.toString(),
+      ...(previous === undefined ? {} : { previous }),
+      gap: { reason, message },
+    });
+    const from = (last + 1n).toString();
+    const closing = { last: last.toString(), from, until: isoOf(clock.wallMs()) };
+    await this.#put(number, packet, closing, await packet.close(closing, key), signal);
+    log.warn({ code: reason, because: message }, `changes up to revision ${last} are not archived`);
+  }
+
+  async #put(
+    number: number,
+    { opening }: Packet,
+    closing: Omit<Closing, "sha256">,
+    { chunks, sha256 }: Packed,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { store } = this.#parts;
+    const key = changesKey(this.#folder(number), BigInt(opening.first));
+    try {
+      const { bytes } = await this.#retrying(signal, () => store.put(key, each(chunks), { signal }));
+      this.#parts.log.info({ object: key, storedBytes: bytes }, `changes up to revision ${closing.last} are stored`);
+    } catch (thrown) {
+      if (!isStoreError(thrown, "ObjectExists")) throw thrown;
+      this.tip = await readTip({ ...this.#parts, clusterID: this.clusterID, signal }, number, key);
+      throw new Overtaken(`${key} is there already`);
+    }
+    const ends: Ends = { key, opening, sha256, closing: { ...closing, sha256: "" } };
+    this.tip = { kind: "stored", number, ends, untilMs: Date.parse(closing.until), quiets: [] };
+  }
+
+  /** What was heard is kept meanwhile; etcd waits. @throws StoreError for what does not pass by itself */
+  async #retrying<T>(signal: AbortSignal, store: () => Promise<T>): Promise<T> {
+    const { clock, log, onTrouble } = this.#parts;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      try {
+        const done = await store();
+        onTrouble(undefined);
+        return done;
+      } catch (thrown) {
+        const { reason, message } = asAgentError(thrown);
+        if (signal.aborted || reason !== "StoreUnreachable") throw thrown;
+        log.warn({ code: reason, error: message }, "changes cannot be stored; they are kept, and it is tried again");
+        onTrouble(message);
+        await clock.sleep(pauseMs, signal);
+      }
+    }
+  }
+
+  #folder(number: number): string {
+    return folderOf(this.#parts.prefix, { clusterID: this.clusterID, number });
+  }
+}

@@ -1,0 +1,175 @@
+import type { ObjectStore } from "#objectstore/store.ts";
+import { AgentError } from "../error.ts";
+import { isStoreError } from "../store-error.ts";
+import { changesKey, folderOf, namedBy } from "./layout.ts";
+import type { DeleteLine, LeaseLine, PutLine } from "./line.ts";
+import { type Ends, endsOf, linesOf, type ReadAccess } from "./read.ts";
+
+/** A revision as it is archived. */
+export interface Archived {
+  readonly revision: bigint;
+  readonly atMs: number;
+  /** It happened after this time. */
+  readonly afterMs: number | undefined;
+  readonly leases: readonly LeaseLine[];
+  readonly changes: readonly (PutLine | DeleteLine)[];
+}
+
+export interface WalkAccess extends ReadAccess {
+  readonly store: ObjectStore;
+  readonly prefix: string;
+}
+
+/** Where a walk starts: the snapshot to which the changes are added. */
+export interface Base {
+  readonly clusterID: string;
+  readonly revision: bigint;
+  /** When the snapshot was complete. */
+  readonly atMs: number;
+}
+
+/** How far the archive reaches. */
+export interface Reach {
+  readonly revision: bigint;
+  /** Nothing happened after it until this time. */
+  readonly untilMs: number;
+}
+
+/**
+ * Every revision behind the base, in order and without a gap, as far as the archive goes; those that the base has come first. What an object
+ * tells is known to be right only when the next revision comes from another one, or the walk has ended.
+ * @param isEnough asked after each object whether to go on
+ * @throws AgentError ArchiveGap where something is missing that never was archived, ArchiveCorrupt where it was; StoreError
+ */
+export async function* walk(base: Base, access: WalkAccess, isEnough: () => boolean): AsyncGenerator<Archived, Reach> {
+  const listed = await list(base, access);
+  let before: Ends | undefined;
+  for (let first: bigint | undefined = listed.start; first !== undefined; ) {
+    const key = changesKey(listed.folder, first);
+    const lines = linesOf(key, access);
+    let ends: Ends;
+    try {
+      ends = yield* revisionsIn(lines);
+    } catch (thrown) {
+      if (!isStoreError(thrown, "NoSuchObject")) throw thrown;
+      if (first <= listed.lastFirst) {
+        throw new AgentError("ArchiveCorrupt", `${key} is missing, although there are objects behind it`);
+      }
+      break;
+    }
+    check(ends, first, before, base);
+    before = ends;
+    if (isEnough()) break;
+    first = BigInt(ends.closing.last) + 1n;
+  }
+  if (before === undefined) throw new AgentError("ArchiveCorrupt", "nothing is left");
+  return { revision: BigInt(before.closing.last), untilMs: await quietUntil(before, listed.quiets, access) };
+}
+
+interface Listed {
+  readonly folder: string;
+  /** The object that has what comes behind the base. */
+  readonly start: bigint;
+  /** The last one. */
+  readonly lastFirst: bigint;
+  readonly quiets: readonly string[];
+}
+
+async function list(base: Base, access: WalkAccess): Promise<Listed> {
+  const { store, prefix, signal } = access;
+  const number = await historyOf(base, access);
+  const folder = folderOf(prefix, { clusterID: base.clusterID, number });
+  let start = -1n;
+  let lastFirst = -1n;
+  let oldest: bigint | undefined;
+  const quiets: string[] = [];
+  for await (const { key } of store.list(`${folder}/`, { signal })) {
+    const named = namedBy(prefix, key);
+    if (named?.kind === "quiet") quiets.push(key);
+    if (named?.kind !== "changes") continue;
+    if (named.first <= base.revision + 1n && named.first > start) start = named.first;
+    if (named.first > lastFirst) lastFirst = named.first;
+    if (oldest === undefined || named.first < oldest) oldest = named.first;
+  }
+  if (start < 0n) {
+    const behind = `the archive ${folder} begins with revision ${oldest}, and the backup ends with ${base.revision}`;
+    throw new AgentError("ArchiveGap", `${behind}; a later backup is needed`);
+  }
+  return { folder, start, lastFirst, quiets };
+}
+
+/** Which history the snapshot is of: the one that went on when it was taken. */
+async function historyOf({ clusterID, atMs }: Base, access: WalkAccess): Promise<number> {
+  const { store, prefix, signal } = access;
+  const numbers = new Set<number>();
+  for await (const { key } of store.list(`${prefix}/${clusterID}-`, { signal })) {
+    const named = namedBy(prefix, key);
+    if (named?.clusterID === clusterID) numbers.add(named.number);
+  }
+  const sorted = [...numbers].sort((a, b) => b - a);
+  for (const number of sorted) {
+    const key = changesKey(folderOf(prefix, { clusterID, number }), 0n);
+    const began = await endsOf(key, access).catch((thrown: unknown) => {
+      if (isStoreError(thrown, "NoSuchObject")) return undefined; // Deleted when it was old enough.
+      throw thrown;
+    });
+    if (began === undefined || Date.parse(began.closing.until) <= atMs) return number;
+  }
+  const first = sorted.at(-1);
+  if (first !== undefined) return first;
+  throw new AgentError("ArchiveGap", `nothing of the cluster ${clusterID} is archived below ${prefix}`);
+}
+
+async function* revisionsIn(lines: ReturnType<typeof linesOf>): AsyncGenerator<Archived, Ends> {
+  let leases: LeaseLine[] = [];
+  let changes: (PutLine | DeleteLine)[] = [];
+  let open: Omit<Archived, "leases" | "changes"> | undefined;
+  for (;;) {
+    const { value: line, done } = await lines.next();
+    if (done) {
+      if (open !== undefined && open.revision <= BigInt(line.closing.last)) yield { ...open, leases, changes };
+      return line;
+    }
+    if ("ttl" in line) leases.push(line);
+    else if ("put" in line || "delete" in line) changes.push(line);
+    else if ("at" in line) {
+      if (open !== undefined) yield { ...open, leases, changes };
+      [leases, changes] = [[], []];
+      const afterMs = line.after === undefined ? undefined : Date.parse(line.after);
+      open = { revision: BigInt(line.revision), atMs: Date.parse(line.at), afterMs };
+    }
+  }
+}
+
+function check({ key, opening, closing }: Ends, first: bigint, before: Ends | undefined, base: Base): void {
+  const { previous, gap } = opening;
+  if (opening.clusterID !== base.clusterID) {
+    throw new AgentError("ArchiveCorrupt", `${key} is of the cluster ${opening.clusterID}, not of ${base.clusterID}`);
+  }
+  if (BigInt(opening.first) !== first) {
+    throw new AgentError(
+      "ArchiveCorrupt",
+      `${key} begins with revision ${opening.first}: it was stored as another one`,
+    );
+  }
+  if (before !== undefined && (previous?.sha256 !== before.sha256 || previous.key !== before.key)) {
+    throw new AgentError("ArchiveCorrupt", `${before.key} is not the object after which ${key} was stored`);
+  }
+  if (gap !== undefined && BigInt(closing.last) > base.revision) {
+    const what = `revisions ${base.revision + 1n} to ${closing.last} are not archived (${gap.reason}: ${gap.message})`;
+    throw new AgentError("ArchiveGap", `${what}; a backup from behind them is needed`);
+  }
+}
+
+async function quietUntil(last: Ends, quiets: readonly string[], access: ReadAccess): Promise<number> {
+  let untilMs = Date.parse(last.closing.until);
+  for (const key of quiets) {
+    const quiet = await endsOf(key, access).catch((thrown: unknown) => {
+      if (isStoreError(thrown, "NoSuchObject")) return undefined; // The archiver has stored a newer one.
+      throw thrown;
+    });
+    if (quiet?.opening.previous?.sha256 !== last.sha256) continue;
+    untilMs = Math.max(untilMs, Date.parse(quiet.closing.until));
+  }
+  return untilMs;
+}
