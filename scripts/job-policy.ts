@@ -1,12 +1,15 @@
 import { AGENT_COMMAND, TASK_VARIABLE } from "#agent/task.ts";
 import {
   BACKUP_LABEL,
+  BASE_CONTAINER,
   DATA_VOLUME,
   ETCD_CONTAINER,
   ETCD_REPOSITORY,
   ETCDUTL_CONTAINER,
   FETCH_CONTAINER,
   GROUP,
+  REPLAY_CONTAINER,
+  REPLICA_CONTAINER,
   RESTORE_LABEL,
 } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
@@ -42,11 +45,17 @@ function made(expression: string): string {
 const KINDS = [ETCD_BACKUPS, ETCD_RESTORES].map(({ kind }) => kind);
 const LABELS = [BACKUP_LABEL, RESTORE_LABEL];
 
-/** Containers that begin before the last one: of a restore's pod, and of a verification's, where the last of them runs beside it. A backup's pod has none. */
+/**
+ * Containers that begin before the last one: of a restore's pod, of one to a point in time, and of a verification's, where the last of them runs
+ * beside it. A backup's pod has none.
+ */
 const RESTORING = [FETCH_CONTAINER, ETCDUTL_CONTAINER];
-const BEFORE = [[], RESTORING, [...RESTORING, ETCD_CONTAINER]].map((names) => names.join(" "));
+const REPLAYING = [FETCH_CONTAINER, BASE_CONTAINER, REPLICA_CONTAINER, REPLAY_CONTAINER, ETCDUTL_CONTAINER];
+const BEFORE = [[], RESTORING, REPLAYING, [...RESTORING, ETCD_CONTAINER]].map((names) => names.join(" "));
 const ALL = "(pod.containers + pod.?initContainers.orValue([]))";
-const isTool = `each.name in ${list([ETCDUTL_CONTAINER, ETCD_CONTAINER])}`;
+const isTool = `each.name in ${list([ETCDUTL_CONTAINER, BASE_CONTAINER, ETCD_CONTAINER, REPLICA_CONTAINER])}`;
+const isReplica = `each.name == '${REPLICA_CONTAINER}'`;
+const isEtcd = `each.name in ${list([ETCD_CONTAINER, REPLICA_CONTAINER])}`;
 
 /** What is asked of Jobs. @param image the operator's own, which they run */
 export function jobValidations(image: string): readonly Validation[] {
@@ -67,7 +76,7 @@ export function jobValidations(image: string): readonly Validation[] {
         "pod.containers.size() == 1" +
           ` && pod.?initContainers.orValue([]).map(each, each.name).join(' ') in ${list(BEFORE)}` +
           ` && ${ALL}.all(each, ${isTool} || (each.image == '${image}' && each.?command.orValue([]) == ${list(AGENT_COMMAND)}))` +
-          ` && ${ALL}.all(each, each.?args.orValue([]).size() == 0 && ![each.?lifecycle, each.?livenessProbe, each.?readinessProbe, each.?startupProbe].exists(one, one.hasValue()) && (each.name == '${ETCD_CONTAINER}' || !each.?restartPolicy.hasValue()))`,
+          ` && ${ALL}.all(each, each.?args.orValue([]).size() == 0 && ![each.?lifecycle, each.?livenessProbe, each.?readinessProbe, each.?startupProbe].exists(one, one.hasValue()) && each.?restartPolicy.hasValue() == (${isEtcd}))`,
       ),
       message: `pods of the operator's Jobs run the agent of ${image}, and nothing else`,
     },
@@ -75,7 +84,7 @@ export function jobValidations(image: string): readonly Validation[] {
       // etcd's image is named by people, so it gets nothing but the volume that is to be filled; nor does the cloud know it.
       expression: made(
         `pod.?initContainers.orValue([]).all(each, !(${isTool}) || ((each.name == '${ETCD_CONTAINER}' ? each.?command.orValue([]) == ${list(VERIFIED_ETCD_COMMAND)}` +
-          " : (each.?command.orValue([]).size() > 3 && each.command[0] == 'etcdutl' && each.command[1] == 'snapshot' && each.command[2] == 'restore'))" +
+          ` : (each.?command.orValue([]).size() > 3 && (${isReplica} ? each.command[0] == 'etcd' : each.command[0] == 'etcdutl' && each.command[1] == 'snapshot' && each.command[2] == 'restore')))` +
           ` && each.?env.orValue([]).size() == 0 && each.?volumeMounts.orValue([]).all(one, one.name == '${DATA_VOLUME}')` +
           ` && (pod.?serviceAccountName.orValue('default') == 'default' || each.image.startsWith('${ETCD_REPOSITORY}:v'))))` +
           ` && pod.containers.all(each, !(${isTool}))`,

@@ -40,20 +40,29 @@ const RESTORE_FAILURES = {
   AuthEnabled: { retry: false },
   /** Data lies where the member's is to go, and is not of this restore. */
   DataExists: { retry: false },
+  /** The throw-away member has not what the backup's manifest tells. */
+  VerificationFailed: { retry: false },
+} as const;
+
+/** Why a restore to a point in time failed. */
+const REPLAY_FAILURES = {
   /** An object of archived changes is not as it was stored, is missing, or belongs to another history. */
   ArchiveCorrupt: { retry: false },
   /** The archive lacks changes that are wanted: it has a gap there, begins later or ends before. */
   ArchiveGap: { retry: false },
   /** The throw-away member is not at the revision at which it should be. */
   ReplayDiverged: { retry: true },
-  /** The throw-away member has not what the backup's manifest tells. */
-  VerificationFailed: { retry: false },
 } as const;
 
 export type BackupFailureReason = keyof typeof FAILURES;
-export type FailureReason = BackupFailureReason | keyof typeof RESTORE_FAILURES;
+export type FailureReason = BackupFailureReason | keyof typeof RESTORE_FAILURES | ReplayFailureReason;
+export type ReplayFailureReason = keyof typeof REPLAY_FAILURES;
 
-const ALL: Readonly<Record<FailureReason, { readonly retry: boolean }>> = { ...FAILURES, ...RESTORE_FAILURES };
+const ALL: Readonly<Record<FailureReason, { readonly retry: boolean }>> = {
+  ...FAILURES,
+  ...RESTORE_FAILURES,
+  ...REPLAY_FAILURES,
+};
 
 export interface FailureReport<R extends FailureReason = FailureReason> {
   readonly ok: false;
@@ -77,4 +86,9 @@ export function failureIn(reason: unknown, message: unknown): FailureReport | un
 /** Whether a backup may fail like this. */
 export function isOfBackup(report: FailureReport): report is FailureReport<BackupFailureReason> {
   return Object.hasOwn(FAILURES, report.reason);
+}
+
+/** Whether only a restore to a point in time may fail like this. */
+export function isOfReplay(reason: FailureReason): reason is ReplayFailureReason {
+  return Object.hasOwn(REPLAY_FAILURES, reason);
 }

@@ -1,7 +1,15 @@
 import { type FailureReport, failureIn } from "./failure.ts";
 import type { Compression } from "./task.ts";
 
-export { type BackupFailureReason, type FailureReason, type FailureReport, failure, isOfBackup } from "./failure.ts";
+export {
+  type BackupFailureReason,
+  type FailureReason,
+  type FailureReport,
+  failure,
+  isOfBackup,
+  isOfReplay,
+  type ReplayFailureReason,
+} from "./failure.ts";
 
 // What the agent tells when it ends, and while it works. The reader is the operator: what it reads was written by a pod, and is checked.
 

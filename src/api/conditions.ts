@@ -101,6 +101,8 @@ export const BACKUP_CONDITION_TYPES = {
 export const BACKUP_REASONS = {
   BackingUp: "A snapshot is being taken and stored, or is about to be.",
   Completed: "The object is stored, with its manifest beside it; status.object says what it is.",
+  Archiving: "Every change is being stored as it happens; status.archive says how far.",
+  ArchiveStalled: "Changes cannot be stored at this moment, and it is tried again; the message says why.",
   Retrying: "An attempt has failed, and another one is made; the message says why.",
   Waiting: SHARED_REASONS.Waiting,
   StepRefused: SHARED_REASONS.StepRefused,
@@ -208,6 +210,10 @@ export const RESTORE_REASONS = {
   SnapshotCorrupt:
     "The object is not what its manifest or etcd's own checksum says: it is cut off, a byte is another one, or the manifest is that of another object.",
   BadKey: "The object is encrypted with another key than the one that is given, or it is not encrypted.",
+  ArchiveGap:
+    "The archive lacks changes that are wanted: it has a gap there, begins later or ends before, or nobody knows when they happened; the message says which.",
+  ArchiveCorrupt: "An object of the archive is missing, is not as it was stored, or is none of this cluster's.",
+  ReplayDiverged: "The throw-away etcd is not at the revision at which it should be; it is begun anew.",
   AuthEnabled:
     "Users and roles are switched on in the snapshot, and the operator has no user; the message says what to do.",
   NoSpace: "The volumes of the members are too small for the snapshot; the message says how large they must be.",

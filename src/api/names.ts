@@ -151,6 +151,10 @@ export const CLAIMS_FINALIZER = `etcdrestore.${GROUP}/claim-cleanup`;
 /** The containers of a restore's pod, one after another: brings the snapshot, makes a data directory of it, puts that in its place. */
 export const FETCH_CONTAINER = "fetch";
 export const ETCDUTL_CONTAINER = "etcdutl";
+/** Of a restore to a point in time: what makes the data of a throw-away etcd, that etcd, and what brings it to the point. */
+export const BASE_CONTAINER = "base";
+export const REPLICA_CONTAINER = "replica";
+export const REPLAY_CONTAINER = "replay";
 export const FINISH_CONTAINER = "finish";
 /** The last container of the pod that verifies a backup: asks a throw-away etcd beside it for the data. */
 export const VERIFY_CONTAINER = "verify";
@@ -256,6 +260,11 @@ export function backupLabels(backup: string): Readonly<Record<string, string>> {
 export function scheduledBackupName(schedule: string, dueMs: number): string {
   const [date = "", time = ""] = new Date(dueMs).toISOString().replaceAll(/[-:]/g, "").split("T");
   return `${schedule}-${date}-${time.slice(0, 6)}`;
+}
+
+/** The EtcdBackup that archives changes for a schedule. */
+export function archiveBackupName(schedule: string): string {
+  return `${schedule}-changes`;
 }
 
 /** When the run was due whose EtcdBackup has this name, in milliseconds since 1970; `undefined` when no run of the schedule has it. */

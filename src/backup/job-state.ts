@@ -1,5 +1,5 @@
 import { type AgentReport, type FailureReport, reportIn } from "#agent/report.ts";
-import { type BackupTask, TASK_VARIABLE } from "#agent/task.ts";
+import { type ArchiveTask, type BackupTask, TASK_VARIABLE } from "#agent/task.ts";
 import { AGENT_CONTAINER, deletionJobName, ETCDUTL_CONTAINER, FETCH_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
 import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import { controllerOf, type Job, type Pod } from "#kube/kinds.ts";
@@ -129,7 +129,9 @@ export function statusesOf({ status }: Pod, workers: Workers) {
 export function keyOfTask({ spec }: Job): string | undefined {
   const agent = spec?.template.spec?.containers.find(({ name }) => name === AGENT_CONTAINER);
   const text = agent?.env?.find(({ name }) => name === TASK_VARIABLE)?.value;
-  return text === undefined ? undefined : (JSON.parse(text) as Pick<BackupTask, "key">).key;
+  if (text === undefined) return undefined;
+  const task = JSON.parse(text) as Pick<BackupTask, "key"> | Pick<ArchiveTask, "prefix">;
+  return "prefix" in task ? task.prefix : task.key;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { BackupReason } from "#api/conditions.ts";
-import { clientUrl, peerHost } from "#api/names.ts";
+import { clientServiceName, clientUrl, peerHost } from "#api/names.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 
 /** Why no snapshot can be taken of the source by now. */
@@ -36,7 +36,10 @@ export function endpointsOf({ backup, cluster }: BackupSnapshot): readonly strin
   // The operator of 2020 took an address without a scheme.
   if (clusterName === undefined) return endpoints.map((url) => (/^https?:\/\//.test(url) ? url : `http://${url}`));
   const voters = (cluster?.status?.members ?? []).filter(({ learner }) => !learner);
-  return voters.map(({ name }) => clientUrl(peerHost(backup.metadata.namespace, clusterName, name)));
+  const hosts = voters.map(({ name }) => peerHost(backup.metadata.namespace, clusterName, name));
+  // Members come and go while an archive is made; the Service leads to whoever is there.
+  const service = `${clientServiceName(clusterName)}.${backup.metadata.namespace}.svc`;
+  return [...hosts, ...(backup.spec.archive === undefined ? [] : [service])].map((host) => clientUrl(host));
 }
 
 /** For people: the cluster, or the first of the endpoints. */

@@ -1,6 +1,6 @@
 import type { BackupConditionType, BackupReason } from "#api/conditions.ts";
 import { backupJobName } from "#api/names.ts";
-import type { BackupProgress, EtcdBackup, EtcdBackupStatus, StoredBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdBackup, EtcdBackupStatus, StoredBackup } from "#api/v1beta1/backup.ts";
 import { letGoText, whyNotDeleted } from "#backup/deletion.ts";
 import { isNothingStored } from "#backup/job-state.ts";
 import { type BackupSnapshot, hasEnded, isDeleting, isHeld, isOwned } from "#backup/snapshot.ts";
@@ -62,7 +62,11 @@ function withNothing(snapshot: BackupSnapshot, { nothingStored: _, ...status }: 
   return status.jobName !== undefined && isNothingStored(snapshot) ? { ...status, nothingStored: true } : status;
 }
 
-function progressOf({ backup, progress }: BackupSnapshot): { progress?: BackupProgress } {
+function progressOf({ backup, progress }: BackupSnapshot): Pick<EtcdBackupStatus, "progress" | "archive"> {
+  if (backup.spec.archive !== undefined) {
+    const archive = progress?.archive ?? backup.status?.archive;
+    return archive === undefined ? {} : { archive };
+  }
   if (progress === undefined) {
     // Who is silent for a moment has not gone back to the beginning.
     const last = backup.status?.progress;

@@ -1,3 +1,4 @@
+import { CHANGES_FOLDER } from "#agent/task.ts";
 import { DEFAULT_CREDENTIALS_SECRET } from "#api/names.ts";
 import { renderObjectURL, whyNotObjectURLTemplate } from "#api/object-url.ts";
 import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
@@ -122,9 +123,11 @@ function newKey({ backup, cluster }: BackupSnapshot, prefix: string | undefined)
     source.clusterName === undefined
       ? ["external", hostOf(source.endpoints?.[0] ?? "")]
       : [source.clusterName, cluster?.metadata.uid ?? "unknown"];
+  const folder = [...(prefix === undefined ? [] : [prefix]), namespace, ...whose];
+  if (backup.spec.archive !== undefined) return [...folder, CHANGES_FOLDER].join("/");
   const file = `${creationTimestamp.replaceAll(/[-:]/g, "")}-${name}-${uid.slice(0, 8)}`;
   const extension = `.db${compression === "Zstd" ? ".zst" : ""}${encryption === undefined ? "" : ".enc"}`;
-  return [...(prefix === undefined ? [] : [prefix]), namespace, ...whose, file + extension].join("/");
+  return [...folder, file + extension].join("/");
 }
 
 function hostOf(endpoint: string): string {

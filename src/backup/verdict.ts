@@ -78,9 +78,23 @@ function ofActive(snapshot: BackupSnapshot, taking: Attempted): Verdict {
   const refusal = memberClaimText(snapshot);
   if (refusal !== undefined) return failed({ reason: "SpecRefused", message: refusal });
   const trouble = troubleOf(snapshot, taking);
+  if (trouble === undefined && snapshot.backup.spec.archive !== undefined) return ofArchive(snapshot);
   if (trouble === undefined)
     return { phase: "BackingUp", reason: "BackingUp", message: "a snapshot is being taken and stored" };
   return awaited(snapshot, trouble, idleSince(taking) ?? Number.NaN);
+}
+
+function ofArchive({ progress, backup }: BackupSnapshot): Verdict {
+  const archive = progress?.archive ?? backup.status?.archive;
+  const phase = "BackingUp";
+  if (archive === undefined) return { phase, reason: "BackingUp", message: "the archive of changes is about to begin" };
+  const { revision, message } = archive;
+  if (message !== undefined) return { phase, reason: "ArchiveStalled", message };
+  return {
+    phase,
+    reason: "Archiving",
+    message: `changes are stored as they happen, so far up to revision ${revision}`,
+  };
 }
 
 /** Why the Job has failed: by the agent's own word, if it had the last one. */
@@ -126,8 +140,9 @@ function startMs({ backup, takenAtMs }: BackupSnapshot): number {
 }
 
 /** @param sinceMs what is no time runs out never: a clock that is wrong fails nobody */
-function awaited({ takenAtMs }: BackupSnapshot, lack: Lack, sinceMs: number): Verdict {
-  return takenAtMs - sinceMs >= PATIENCE_MS
+function awaited({ takenAtMs, backup }: BackupSnapshot, lack: Lack, sinceMs: number): Verdict {
+  // An archive is never done, so it is never too late.
+  return takenAtMs - sinceMs >= PATIENCE_MS && backup.spec.archive === undefined
     ? failed(lack, `; it was waited for ${PATIENCE_MS / 60_000} minutes`)
     : { phase: "BackingUp", ...lack };
 }

@@ -1,4 +1,4 @@
-import type { FailureReason } from "#agent/report.ts";
+import { type FailureReason, isOfReplay, type ReplayFailureReason } from "#agent/report.ts";
 import type { BackupReason } from "#api/conditions.ts";
 import { ETCDUTL_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
 import { lackOfClaim } from "#backup/claim.ts";
@@ -102,8 +102,8 @@ function failureOf({ job, pods }: Attempted): Lack {
 }
 
 /** Whether a verification may fail like this: it puts no data anywhere. */
-function isOfVerification(reason: FailureReason): reason is Exclude<FailureReason, "DataExists"> {
-  return reason !== "DataExists";
+function isOfVerification(reason: FailureReason): reason is Exclude<FailureReason, "DataExists" | ReplayFailureReason> {
+  return reason !== "DataExists" && !isOfReplay(reason);
 }
 
 function failed({ reason, message }: Lack, more = ""): Verification {

@@ -1,5 +1,5 @@
 import { type AgentReport, type FetchReport, type FinishReport, reportIn } from "#agent/report.ts";
-import { ETCDUTL_CONTAINER, FETCH_CONTAINER, FINISH_CONTAINER } from "#api/names.ts";
+import { BASE_CONTAINER, ETCDUTL_CONTAINER, FETCH_CONTAINER, FINISH_CONTAINER, REPLAY_CONTAINER } from "#api/names.ts";
 import { endedAtMs, lastEnded, stateOf, workingPod } from "#backup/job-state.ts";
 import type { Attempted } from "#backup/snapshot.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -60,12 +60,13 @@ export function finishedBy(filling: Attempted): FinishReport | undefined {
 export function failureOf(filling: Attempted): { readonly reason: string; readonly message: string } | undefined {
   const pod = lastEnded(filling.pods);
   if (pod === undefined) return undefined;
-  for (const container of [FETCH_CONTAINER, FINISH_CONTAINER]) {
+  for (const container of [FETCH_CONTAINER, REPLAY_CONTAINER, FINISH_CONTAINER]) {
     const report = reportOf(filling, container);
     if (report?.ok === false) return report;
   }
-  const tool = containersOf(pod).find(({ name }) => name === ETCDUTL_CONTAINER)?.state?.terminated;
-  if (tool === undefined || tool.exitCode === 0) return undefined;
+  const tools = containersOf(pod).filter(({ name }) => [BASE_CONTAINER, ETCDUTL_CONTAINER].includes(name));
+  const tool = tools.map(({ state }) => state?.terminated).find((end) => end !== undefined && end.exitCode !== 0);
+  if (tool === undefined) return undefined;
   const words = tool.message?.trim();
   return {
     reason: "RestoreToolFailed",

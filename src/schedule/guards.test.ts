@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
-import { counted, run, schedule } from "#kit/schedule.ts";
-import { backupFor } from "#schedule/desired/backup.ts";
+import { archiveOf, counted, run, schedule } from "#kit/schedule.ts";
+import { archiveFor, backupFor } from "#schedule/desired/backup.ts";
 import { SCHEDULE_GUARDS } from "#schedule/guards.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
@@ -12,6 +12,7 @@ const HOUR = 3_600_000;
 const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs: 3 });
 const due = (given: Parameters<typeof schedule>[0] = {}) => schedule({ status, ...given });
 const create = (atMs: number): ScheduleStep => ({ do: "createBackup", backup: backupFor(due().schedule, atMs, 0) });
+const archive: ScheduleStep = { do: "createBackup", backup: archiveFor(schedule({ spec: { archive: {} } }).schedule)! };
 const [oldest, older, newer] = [run(NOW - 3 * HOUR), run(NOW - 2 * HOUR), run(NOW - HOUR)];
 const failed = run(NOW - 2 * HOUR, { phase: "Failed" });
 const theirs = run(NOW - HOUR, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
@@ -41,6 +42,9 @@ const cases: Record<string, readonly (readonly [string, ScheduleSnapshot, Schedu
     ["one of a suspended schedule", due({ spec: { suspend: true } }), create(NOW), "forbidden"],
     ["one of a schedule that is being deleted", due({ deleting: true }), create(NOW), "forbidden"],
     ["one without a due time", due(), { do: "createBackup", backup: { ...newer, metadata: { ...newer.metadata, name: "nightly" } } }, "forbidden"],
+    ["an archive, also of a suspended schedule", due({ spec: { suspend: true } }), archive, "allowed"],
+    ["a second archive", due({ archive: archiveOf() }), archive, "forbidden"],
+    ["an archive of a schedule that is being deleted", due({ deleting: true }), archive, "forbidden"],
     ["a deletion", due({ spec: { suspend: true } }), remove(newer), "allowed"],
   ],
   "last-good-stays": [

@@ -13,13 +13,17 @@ const ownOnly: ScheduleGuard = {
   },
 };
 
-/** No run is made twice, before it is due, after its schedule was suspended or deleted, or when a later one has been made. */
+/** No run and no archive is made twice, nor a run before it is due, after its schedule was suspended or deleted, or when a later one has been made. */
 const onceOnly: ScheduleGuard = {
   name: "once-only",
   forbids(snapshot, step) {
     if (step.do !== "createBackup") return undefined;
-    const { schedule, takenAtMs, namesake } = snapshot;
+    const { schedule, takenAtMs, namesake, archive } = snapshot;
     const { name } = step.backup.metadata;
+    if (step.backup.spec?.archive !== undefined) {
+      if (isDeleting(schedule)) return "the schedule is being deleted";
+      return archive === undefined ? undefined : `EtcdBackup ${archive.metadata.name} exists`;
+    }
     if (schedule.spec.suspend || isDeleting(schedule)) return "the schedule is suspended or being deleted";
     if (namesake !== undefined) return `EtcdBackup ${name} exists`;
     const dueMs = dueTimeOf(schedule.metadata.name, name);

@@ -4,7 +4,7 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
-import { counted, etcdBackupSchedule, run } from "#kit/schedule.ts";
+import { archiveOf, counted, etcdBackupSchedule, run } from "#kit/schedule.ts";
 import { scheduleKeysFor } from "#schedule/controller.ts";
 import { observeSchedule, type ScheduleReads } from "#schedule/observe.ts";
 
@@ -36,6 +36,12 @@ test("its own backups, in the order of their creation, and who has the name of t
   const [older, newer] = [run(NOW - 2 * HOUR), run(NOW - HOUR)];
   const seen = observeSchedule(reads(etcdBackupSchedule({ status }), [newer, theirs, older]), KEY);
   expect(seen).toMatchObject({ is: "present", value: { takenAtMs: NOW, backups: [older, newer], namesake: theirs } });
+});
+
+test("its archive is none of its backups", () => {
+  const archive = archiveOf();
+  const seen = observeSchedule(reads(etcdBackupSchedule(), [run(NOW), archive]), KEY);
+  expect(seen).toMatchObject({ value: { backups: [run(NOW)], archive } });
 });
 
 test("nobody has the name when nothing is due", () => {

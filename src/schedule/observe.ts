@@ -20,12 +20,14 @@ export function observeSchedule(reads: ScheduleReads, key: Key): Observed<Schedu
   const schedule = reads.schedules.get(key);
   if (schedule === undefined) return absent;
   const { namespace, name } = key;
-  const backups = reads.backups
+  const own = reads.backups
     .byIndex(SCHEDULE_INDEX, `${namespace}/${name}`)
     .filter((backup) => isOwned({ schedule }, backup))
     .toSorted((a, b) => madeAtMs(a) - madeAtMs(b));
+  const backups = own.filter(({ spec }) => spec.archive === undefined);
+  const archive = own.find(({ spec }) => spec.archive !== undefined);
   const seen = { takenAtMs: reads.clock.wallMs(), schedule, backups };
   const { dueMs } = runsOf(seen);
   const namesake = dueMs === undefined ? undefined : reads.backups.get({ namespace, name: dueName(schedule, dueMs) });
-  return present({ ...seen, namesake });
+  return present({ ...seen, archive, namesake });
 }

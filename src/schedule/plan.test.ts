@@ -3,7 +3,7 @@ import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
 import { planText } from "#kit/plan-text.ts";
-import { counted, MADE_MS, run, schedule } from "#kit/schedule.ts";
+import { archiveOf, counted, MADE_MS, run, schedule, TEMPLATE } from "#kit/schedule.ts";
 import { planSchedule, SCHEDULE_RULES } from "#schedule/plan.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
@@ -26,6 +26,12 @@ const unlabelled = run(NOW, { metadata: { labels: {} } });
 const keepLast = { retention: { keepLast: 1 } };
 const [older, newer] = [run(NOW - 2 * HOUR), run(NOW - HOUR)];
 const given = run(NOW - 2 * HOUR, { given: true });
+
+/** An archive without a gap since this revision, half an hour after the latest run. Backups hold revision 12. */
+function archiving(from: string, backups: ScheduleSnapshot["backups"], spec: object = {}): ScheduleSnapshot {
+  const archive = archiveOf({ archive: { from, revision: "20", time: rfc3339(NOW), gaps: 1 } });
+  return schedule({ spec: { archive: {}, ...spec }, archive, backups, atMs: NOW + HOUR / 2 });
+}
 
 const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[] = [
   { name: "nothing is done while nothing is due", given: schedule(), expect: "settled" },
@@ -61,6 +67,21 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "history: none goes without a limit", given: schedule({ backups: [older, newer] }), expect: "settled" },
   { name: "history: failed ones go, the oldest first", given: schedule({ spec: { failedBackupsHistoryLimit: 1 }, backups: [4, 3, 2, 1].map((n) => run(NOW - n * HOUR, { phase: "Failed" })) }), expect: "delete-backup: deleteBackup nightly-20260101-080000" },
   { name: "history: all failed ones go when none is wanted", given: schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [run(NOW, { phase: "Failed" })] }), expect: "delete-backup: deleteBackup nightly-20260101-120000" },
+  { name: "archive: it is begun before a run that is due", given: due({ spec: { archive: {} } }), expect: "begin-archive: createBackup nightly-changes" },
+  { name: "archive: a schedule that is being deleted begins none", given: schedule({ spec: { archive: {} }, deleting: true }), expect: "settled" },
+  { name: "archive: while it goes on, nothing is done about it", given: schedule({ spec: { archive: {} }, archive: archiveOf() }), expect: "settled" },
+  { name: "archive: it is ended when nobody wants it", given: schedule({ archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: and when another one is wanted", given: schedule({ spec: { archive: { maxAgeSeconds: 5 } }, archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: and when the template is another one", given: schedule({ spec: { archive: {} }, archive: archiveOf({}, { compression: "Zstd" }) }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: what a template says of deletion and deadlines is not for it", given: schedule({ spec: { archive: {}, backupTemplate: { ...TEMPLATE, objectPolicy: "Delete", activeDeadlineSeconds: 60 } }, archive: archiveOf() }), expect: "settled" },
+  { name: "archive: one that has failed goes after a while", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 60_000) }) }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: and not at once", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 59_000) }) }), expect: "settled" },
+  { name: "archive: a backup is made when none holds what is before it", given: archiving("14", [run(NOW - HOUR, { etcd: "a" })]), expect: "close-gap: createBackup nightly-20260101-123000" },
+  { name: "archive: none is made when one holds just that", given: archiving("13", [run(NOW - HOUR, { etcd: "a" })]), expect: "settled" },
+  { name: "archive: none while one is being made", given: archiving("14", [run(NOW - HOUR, { phase: "active" })]), expect: "settled" },
+  { name: "archive: none when one has just failed", given: archiving("14", [run(NOW + HOUR / 2 - 599_000, { phase: "Failed" })]), expect: "settled" },
+  { name: "archive: but later again", given: archiving("14", [run(NOW + HOUR / 2 - 600_000, { phase: "Failed" })]), expect: "close-gap: createBackup nightly-20260101-123000" },
+  { name: "archive: none of a suspended schedule", given: archiving("14", [], { suspend: true }), expect: "settled" },
   { name: "what runs is never deleted for a limit", given: schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [active] }), expect: "settled" },
 ]; // biome-ignore format: a table
 

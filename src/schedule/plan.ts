@@ -1,5 +1,8 @@
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 import { SCHEDULE_GUARDS } from "#schedule/guards.ts";
+import { beginArchive } from "#schedule/rules/archive/begin-archive.ts";
+import { closeGap } from "#schedule/rules/archive/close-gap.ts";
+import { endArchive } from "#schedule/rules/archive/end-archive.ts";
 import { deleteBackup } from "#schedule/rules/disposal/delete-backup.ts";
 import { giveObject } from "#schedule/rules/disposal/give-object.ts";
 import { keepObject } from "#schedule/rules/disposal/keep-object.ts";
@@ -21,8 +24,11 @@ export const SCHEDULE_RULES: readonly ScheduleRule[] = [
   refuseSchedule, // It comes before all that counts by the schedule or its time zone.
   countAnew, // It comes before the first run is made by the schedule as it is now.
   recordRun, // It comes before its name is taken for somebody else's.
+  endArchive, // It comes before another one is made.
+  beginArchive, // It comes before the runs: what is not stored now is lost.
   replaceBackup, // It comes before the backup that takes its place.
   createBackup, // It comes before all that is deleted: a run that is due has no time.
+  closeGap, // It comes after a run that is due, which serves as well.
   keepObject, // It comes before anything is deleted.
   giveObject, // It comes before the EtcdBackup is deleted, or its object would stay.
   deleteBackup,

@@ -9,6 +9,8 @@ export interface ScheduleSnapshot {
   readonly schedule: EtcdBackupSchedule;
   /** Its own EtcdBackups, in the order of their creation: by label and uid. */
   readonly backups: readonly EtcdBackup[];
+  /** The EtcdBackup that archives changes for it. It is none of `backups`: it has no object, and never completes. */
+  readonly archive: EtcdBackup | undefined;
   /** Who has the name of the backup that is due; it may be somebody else's. */
   readonly namesake: EtcdBackup | undefined;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
-import { counted, etcdBackupSchedule, MADE_MS, run, schedule } from "#kit/schedule.ts";
+import { archiveOf, counted, etcdBackupSchedule, MADE_MS, run, schedule } from "#kit/schedule.ts";
 import { planSchedule } from "#schedule/plan.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
 import { failingStatus, scheduleStatus } from "#schedule/status.ts";
@@ -38,6 +38,24 @@ describe("conditions", () => {
     ["a good one that is being deleted", schedule({ backups: [run(NOW, { deleting: true })] }), [NONE, NEXT]],
     ["missed", schedule({ status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), ["BackupReady False RunMissed: the backup that was due at 2026-01-01T12:00:00Z was not begun within 60 s", NEXT]],
   ])("%s", (_, snapshot, expected) => expect(told(snapshot)).toEqual(expected)); // biome-ignore format: a table
+
+  test("how the archive is doing, and what is wrong with it", () => {
+    const archive = { from: "5", revision: "20", time: rfc3339(NOW), gaps: 1 };
+    const condition = (reason: string) => [
+      {
+        ...{ type: "Complete", status: "False" as const, reason, message: "no route" },
+        observedGeneration: 1,
+        lastTransitionTime: "",
+      },
+    ];
+    const of = (status: Parameters<typeof archiveOf>[0]) =>
+      statusOf(schedule({ spec: { archive: {} }, archive: archiveOf(status) })).archive;
+    expect(of({ archive, conditions: condition("Archiving") })).toEqual({ name: "nightly-changes", ...archive });
+    const stalled = { name: "nightly-changes", ...archive, message: "no route" };
+    expect(of({ archive, conditions: condition("ArchiveStalled") })).toEqual(stalled);
+    expect(of({})).toBeUndefined();
+    expect(statusOf(schedule())).not.toHaveProperty("archive");
+  });
 
   test("what is refused is told, and so is a name that is taken", () => {
     const snapshot = schedule({ status: STATUS });

@@ -22,6 +22,7 @@ export function scheduleStatus(snapshot: ScheduleSnapshot, plan: Plan<ScheduleSt
     ...runsTold(snapshot),
     active: backups.filter(isActive).map(({ metadata }) => metadata.name),
     ...lastOf(snapshot),
+    ...archiveTold(snapshot),
     ...(dryRun === undefined ? {} : { dryRun }),
     conditions: conditionsOf(snapshot, plan),
   };
@@ -46,6 +47,16 @@ function countedOf(snapshot: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "
   if (suspend || typeof calendarFor(snapshot) === "string") return {};
   const sinceMs = runsOf(snapshot).sinceMs ?? newSinceMs(snapshot);
   return { counted: { schedule, timeZone, since: rfc3339(sinceMs) } };
+}
+
+/** How the archive is doing; before it has said something, nothing. */
+function archiveTold({ archive }: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "archive"> {
+  const { archive: told, conditions = [] } = archive?.status ?? {};
+  if (archive === undefined || told === undefined) return {};
+  const complete = conditions.find(({ type }) => type === "Complete");
+  const isFine = complete === undefined || complete.reason === "Archiving";
+  const { message: _, ...rest } = told;
+  return { archive: { name: archive.metadata.name, ...rest, ...(isFine ? {} : { message: complete.message }) } };
 }
 
 function runsTold(snapshot: ScheduleSnapshot): EtcdBackupScheduleStatus {

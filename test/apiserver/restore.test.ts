@@ -90,6 +90,8 @@ describe("is taken:", () => {
     ["a volume, encrypted", object({ volume: { claimName: "c", key: "a/b.db" }, encryption: { keySecret: { name: "key" } } })],
     ["a URL", object({ url: { url: "s3://b/k.db?region=eu-1", credentials: { secretName: "s3" } } })],
     ["an account of its own", into({}, { serviceAccountName: "cloud" })],
+    ["until a revision", into({}, { until: { revision: "12" } })],
+    ["until a time", into({}, { until: { time: "2026-01-31T12:00:00.5+01:00" } })],
     ["an account, and when an image is pulled", into({ spec: { replicas: 1, image: { pullPolicy: "Always" } } }, { serviceAccountName: "cloud" })],
   ])("%s", async (_, spec) => expect((await made(spec)).metadata.uid).toBeTruthy()); // biome-ignore format: a table
 });
@@ -112,6 +114,10 @@ describe("is refused, by field, value and what it may be:", () => {
     ["a long name of a cluster", into({ clusterName: "a".repeat(53) }), "may not be more than 52"],
     ["what a cluster does not take", into({ spec: { replicas: 8 } }), "spec.clusterTemplate.spec.replicas"],
     ["a cluster without members", into({ spec: { replicas: 0 } }), "clusterTemplate.spec.replicas is 0; it must be 1 to 7"],
+    ["no point in time", into({}, { until: {} }), "until must have exactly one of revision and time"],
+    ["two points in time", into({}, { until: { revision: "1", time: "2026-01-31T12:00:00Z" } }), "until must have exactly one of revision and time"],
+    ["a revision that is none", into({}, { until: { revision: "0" } }), "spec.until.revision"],
+    ["a time that is none", into({}, { until: { time: "yesterday" } }), "spec.until.time"],
     ["a release that nobody has", into({ spec: { replicas: 1, version: "2.0.0" } }), "version is 2.0.0; it must be an etcd release"],
     ["an account with an image of one's own", into({ spec: { replicas: 1, image: { repository: "example.test/etcd" } } }, { serviceAccountName: "a" }), "serviceAccountName is given, and an image in clusterTemplate.spec"],
     ["an account with an image by its digest", into({ spec: { replicas: 1, image: { digest: `sha256:${"0".repeat(64)}` } } }, { serviceAccountName: "a" }), "give only one of them"],
@@ -221,6 +227,7 @@ describe("the operator makes", () => {
     ["of one from a volume, encrypted", draft(ON_VOLUME)],
     ["with an image of somebody else", draft(into({ spec: { replicas: 3, image } }))],
     ["with an account", draft({ serviceAccountName: "cloud" })],
+    ["to a point in time", draft({ until: { revision: "12" } })],
   ])("%s, and deletes it", async (_, of) => {
     const { metadata } = await job({}, of);
     await operator.delete(JOBS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
@@ -286,4 +293,15 @@ describe("the operator makes no Job", () => {
     ["without the label", { metadata: { labels: { "etcd.improbable.io/restore-name": null } } }, "makes and deletes only Jobs of backups and restores"],
     ["of somebody else", { metadata: { ownerReferences: { 0: { kind: "EtcdCluster" } } } }, "a Job of the operator belongs to an EtcdBackup or EtcdRestore"],
   ])("%s", async (_, change, says) => await expect(job(change)).rejects.toThrow(says)); // biome-ignore format: a table
+
+  test.each<[string, object, string]>([
+    ["whose throw-away etcd is something else", pod({ initContainers: { 2: { command: ["/bin/sh", "-c", "x", "y"] } } }), TOOL],
+    ["whose throw-away etcd has a Secret mounted", pod({ initContainers: { 2: { volumeMounts: [{ name: "credentials", mountPath: "/x" }] } } }), TOOL],
+    ["whose first etcdutl is etcd", pod({ initContainers: { 1: { command: ["etcd", "snapshot", "restore", "x"] } } }), TOOL],
+    ["whose throw-away etcd ends", pod({ initContainers: { 2: { restartPolicy: null } } }), AGENT],
+    ["whose agent goes on", pod({ initContainers: { 3: { restartPolicy: "Always" } } }), AGENT],
+    ["that replays with another image", pod({ initContainers: { 3: { image: "example.test/agent" } } }), AGENT],
+  ])("to a point in time, %s", async (_, change, says) => {
+    await expect(job(change, draft({ until: { revision: "12" } }))).rejects.toThrow(says);
+  }); // biome-ignore format: a table
 });

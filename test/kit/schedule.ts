@@ -4,7 +4,7 @@ import {
   scheduledBackupLabels,
   scheduledBackupName,
 } from "#api/names.ts";
-import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdBackup, EtcdBackupStatus } from "#api/v1beta1/backup.ts";
 import {
   ETCD_BACKUP_SCHEDULES,
   type EtcdBackupSchedule,
@@ -26,6 +26,7 @@ interface Given {
   /** Default: that due times have been counted from the creation on, and the latest run was now. */
   readonly status?: EtcdBackupScheduleStatus;
   readonly backups?: readonly EtcdBackup[];
+  readonly archive?: EtcdBackup;
   readonly namesake?: EtcdBackup;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly deleting?: boolean;
@@ -39,8 +40,8 @@ export const TEMPLATE = {
 
 /** A snapshot of EtcdBackupSchedule `nightly` in namespace `foo`, at noon, when nothing is due. */
 export function schedule(given: Given = {}): ScheduleSnapshot {
-  const { backups = [], namesake, atMs: takenAtMs = NOW } = given;
-  return { takenAtMs, schedule: etcdBackupSchedule(given), backups, namesake };
+  const { backups = [], archive, namesake, atMs: takenAtMs = NOW } = given;
+  return { takenAtMs, schedule: etcdBackupSchedule(given), backups, archive, namesake };
 }
 
 export function etcdBackupSchedule(given: Given = {}): EtcdBackupSchedule {
@@ -62,6 +63,13 @@ export function etcdBackupSchedule(given: Given = {}): EtcdBackupSchedule {
     spec,
     status: given.status ?? counted(spec, { lastScheduleTime: rfc3339(NOW), runs: 240 }),
   };
+}
+
+/** The EtcdBackup that archives changes for `nightly`. @param status how it is doing @param spec what differs of it */
+export function archiveOf(status: EtcdBackupStatus = {}, spec: object = {}): EtcdBackup {
+  const made = etcdBackup({ spec: { ...TEMPLATE, archive: {}, ...spec }, status });
+  const annotations = { [SCHEDULE_UID_ANNOTATION]: "uid-of-schedule" };
+  return { ...made, metadata: { ...made.metadata, name: "nightly-changes", annotations } };
 }
 
 /** The status of a schedule that has been looked at: due times have been counted from its creation on. */

@@ -127,8 +127,32 @@ export const backupFieldsSchema = z.object({
     ),
 });
 
+/** A week. */
+const DEFAULT_KEEP_SECONDS = 604_800;
+
+export const archiveSchema = z
+  .object({
+    maxAgeSeconds: z
+      .number()
+      .int()
+      .min(1)
+      .max(3_600)
+      .default(10)
+      .describe("How old a change may get until it is stored: so much is lost at most when all is lost."),
+    keepForSeconds: z
+      .number()
+      .int()
+      .min(3_600)
+      .max(315_360_000)
+      .default(DEFAULT_KEEP_SECONDS)
+      .describe("What is older is deleted: so far back a restore can choose its time."),
+  })
+  .describe(
+    "Stores every change as it happens, below the folder changes beside the cluster's snapshots, in place of one snapshot; it never completes. With a snapshot and what changed after it, an EtcdRestore brings back any revision or time.",
+  );
+
 /** What is decided once, each for itself: the API server estimates what a rule costs, and two optional values are as dear as can be. */
-const LASTING = Object.entries(backupFieldsSchema.shape)
+const LASTING = Object.entries({ ...backupFieldsSchema.shape, archive: archiveSchema.optional() })
   .filter(([field]) => field !== "verify")
   .map(([field, schema]) => {
     const isSame = `self.${field} == oldSelf.${field}`;
@@ -139,6 +163,7 @@ const LASTING = Object.entries(backupFieldsSchema.shape)
   });
 
 export const backupSpecSchema = backupFieldsSchema
+  .extend({ archive: archiveSchema.optional() })
   .meta({
     "x-kubernetes-validations": [
       {
@@ -148,6 +173,15 @@ export const backupSpecSchema = backupFieldsSchema
       {
         rule: "self.verify || !oldSelf.verify",
         message: "verify cannot be taken back; a backup is verified once",
+      },
+      {
+        rule: "!has(self.archive) || !has(self.destination.url)",
+        message: "with archive, destination must be one of s3, gcs, azure and volume: it has many objects",
+      },
+      {
+        rule: "!has(self.archive) || (self.objectPolicy == 'Keep' && !has(self.activeDeadlineSeconds))",
+        message:
+          "with archive, objectPolicy must be Keep, since keepForSeconds says how long what is stored stays, and activeDeadlineSeconds has no meaning",
       },
     ],
   })

@@ -39,6 +39,20 @@ export const verificationSchema = z
   })
   .describe("How the object was verified; the condition Verified says whether it is right.");
 
+export const archiveStatusSchema = z
+  .object({
+    from: z
+      .string()
+      .describe(
+        "Since this revision there has been no gap: changes can be added to a snapshot that has what is before.",
+      ),
+    revision: z.string().describe("The last revision that is stored."),
+    time: time.describe("Until when it is stored what happened, by the clock of the pod."),
+    gaps: z.number().int().describe("Gaps that the pod has found since it started."),
+    message: z.string().optional().describe("Why nothing can be stored at this moment."),
+  })
+  .describe("What is stored of the changes, when the agent was asked last.");
+
 export const backupStatusSchema = z
   .object({
     observedGeneration: z.number().int().optional(),
@@ -65,6 +79,7 @@ export const backupStatusSchema = z
     object: backupObjectSchema.optional(),
     progress: progressSchema.optional(),
     verification: verificationSchema.optional(),
+    archive: archiveStatusSchema.optional(),
     conditions: conditionsSchema(BACKUP_CONDITION_TYPES, BACKUP_REASONS).optional(),
   })
   .describe("What the operator saw and decided last.");

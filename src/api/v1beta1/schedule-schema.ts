@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { scheduleSchema } from "#api/schedule-text-schema.ts";
-import { backupFieldsSchema } from "#api/v1beta1/backup-schema.ts";
+import { archiveSchema, backupFieldsSchema } from "#api/v1beta1/backup-schema.ts";
 import { retentionSchema } from "#api/v1beta1/retention-schema.ts";
 
 const timeZoneSchema = z
@@ -78,10 +78,20 @@ export const scheduleSpecSchema = z
       .max(10_000)
       .optional()
       .describe("Has the first of every so many backups verified: restored into a throw-away member, and compared."),
+    archive: archiveSchema
+      .optional()
+      .describe(
+        "Stores every change between two backups as it happens, too, so that an EtcdRestore can choose any revision or time. An EtcdBackup does it, called like the schedule with -changes behind it, also while the schedule is suspended.",
+      ),
     backupTemplate: backupFieldsSchema.describe("The spec of each EtcdBackup that is made from now on."),
   })
   .meta({
     "x-kubernetes-validations": [
+      {
+        rule: "!has(self.archive) || !has(self.backupTemplate.destination.url)",
+        message:
+          "with archive, backupTemplate.destination must be one of s3, gcs, azure and volume: it has many objects",
+      },
       {
         rule: "!has(self.retention) || !has(self.successfulBackupsHistoryLimit)",
         message:

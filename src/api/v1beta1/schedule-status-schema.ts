@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { conditionsSchema } from "#api/common-schema.ts";
 import { SCHEDULE_CONDITION_TYPES, SCHEDULE_REASONS } from "#api/conditions.ts";
+import { archiveStatusSchema } from "#api/v1beta1/backup-status-schema.ts";
 
 const time = z.string().meta({ format: "date-time" });
 
@@ -48,6 +49,7 @@ export const scheduleStatusSchema = z
     lastVerified: madeBackupSchema
       .optional()
       .describe("The latest backup that was restored into a throw-away member and found whole."),
+    archive: archiveStatusSchema.extend({ name: z.string().describe("The EtcdBackup that does it.") }).optional(),
     dryRun: dryRunSchema.optional(),
     conditions: conditionsSchema(SCHEDULE_CONDITION_TYPES, SCHEDULE_REASONS).optional(),
   })

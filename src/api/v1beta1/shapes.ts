@@ -889,6 +889,21 @@ export const SHAPES = {
    },
    "verify": {
     "type": "boolean"
+   },
+   "archive": {
+    "type": "object",
+    "properties": {
+     "maxAgeSeconds": {
+      "type": "integer",
+      "minimum": 1,
+      "maximum": 3600
+     },
+     "keepForSeconds": {
+      "type": "integer",
+      "minimum": 3600,
+      "maximum": 315360000
+     }
+    }
    }
   },
   "required": [
@@ -970,6 +985,21 @@ export const SHAPES = {
     "type": "integer",
     "minimum": 1,
     "maximum": 10000
+   },
+   "archive": {
+    "type": "object",
+    "properties": {
+     "maxAgeSeconds": {
+      "type": "integer",
+      "minimum": 1,
+      "maximum": 3600
+     },
+     "keepForSeconds": {
+      "type": "integer",
+      "minimum": 3600,
+      "maximum": 315360000
+     }
+    }
    },
    "backupTemplate": {
     "type": "object",
@@ -1469,6 +1499,17 @@ export const SHAPES = {
         ]
        }
       }
+     }
+    }
+   },
+   "until": {
+    "type": "object",
+    "properties": {
+     "revision": {
+      "type": "string"
+     },
+     "time": {
+      "type": "string"
      }
     }
    },

@@ -40,19 +40,28 @@ interface ToolWork {
   /** That of etcd. */
   readonly image: string;
   readonly pullPolicy?: string | undefined;
-  /** As etcdutl has them. */
+  /** As the program has them. */
   readonly args: readonly string[];
   readonly resources: ResourceNeeds | undefined;
   readonly volumes: readonly Pick<Mounted, "mount">[];
 }
 
 /** Runs etcdutl, of an image of etcd: no shell, and no Secret is mounted. */
-export function etcdutlContainer({ name, image, pullPolicy, args, resources, volumes }: ToolWork): Container {
+export function etcdutlContainer(work: ToolWork): Container {
+  return toolContainer("etcdutl", work);
+}
+
+/** Runs etcd, of the same image. */
+export function etcdContainer(work: ToolWork): Container {
+  return toolContainer("etcd", work);
+}
+
+function toolContainer(tool: string, { name, image, pullPolicy, args, resources, volumes }: ToolWork): Container {
   return {
     name,
     image,
     imagePullPolicy: pullPolicy ?? "IfNotPresent",
-    command: ["etcdutl", ...args],
+    command: [tool, ...args],
     terminationMessagePolicy: "FallbackToLogsOnError",
     ...(resources === undefined ? {} : { resources }),
     securityContext: CONFINED,

@@ -25,12 +25,14 @@ export interface Work {
   /** Ends of containers after which another attempt would end likewise. */
   readonly hopeless: readonly { readonly container: string; readonly exitCodes: readonly number[] }[];
   readonly activeDeadlineSeconds?: number;
+  /** Attempts after the first. Undefined: RETRIES. */
+  readonly backoffLimit?: number;
 }
 
 /** A Job of the backup, under restricted pod security and without a token. */
 export function jobOf(snapshot: BackupSnapshot, name: string, work: Work): Draft<Job> {
   const { metadata, spec } = snapshot.backup;
-  const { hopeless, activeDeadlineSeconds, ...pod } = work;
+  const { hopeless, activeDeadlineSeconds, backoffLimit = RETRIES, ...pod } = work;
   const labels = { ...backupLabels(metadata.name) };
   const ends = hopeless.map(({ container, exitCodes }) => ({
     action: "FailJob",
@@ -41,7 +43,7 @@ export function jobOf(snapshot: BackupSnapshot, name: string, work: Work): Draft
     kind: "Job",
     metadata: { namespace: metadata.namespace, name, labels, ownerReferences: [ownedBy(snapshot)] },
     spec: {
-      backoffLimit: RETRIES,
+      backoffLimit,
       podFailurePolicy: {
         rules: [...ends, { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget", status: "True" }] }],
       },

@@ -2,19 +2,24 @@ import { type AgentTask, NO_RETRY_EXIT_CODE, PROGRESS_PORT } from "#agent/task.t
 import { AGENT_CONTAINER, backupJobName, deletionJobName } from "#api/names.ts";
 import { agentContainer, type Container } from "#backup/desired/containers.ts";
 import { jobOf, type Work } from "#backup/desired/job-shape.ts";
-import { backupTask, deleteTask } from "#backup/desired/task.ts";
+import { archiveTask, backupTask, deleteTask } from "#backup/desired/task.ts";
 import { destinationVolumes, type Mounted, sourceVolumes } from "#backup/desired/volumes.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { Target } from "#backup/target.ts";
 import type { Draft, Job } from "#kube/kinds.ts";
 
+/** What is to go on for years is not given up for what passes by itself, with six minutes between attempts at most. */
+const ARCHIVE_RETRIES = 1_000_000;
+
 /** Takes the snapshot, and stores it. */
 export function backupJob(snapshot: BackupSnapshot, target: Target, image: string): Draft<Job> {
   const { metadata, spec } = snapshot.backup;
-  const { activeDeadlineSeconds } = spec;
+  const { activeDeadlineSeconds, archive } = spec;
+  const task = archive === undefined ? backupTask(snapshot, target) : archiveTask(snapshot, target, archive);
   const volumes = [...destinationVolumes(target), ...sourceVolumes(snapshot)];
   return jobOf(snapshot, backupJobName(metadata.name), {
-    ...agentWork(snapshot, image, backupTask(snapshot, target), volumes),
+    ...agentWork(snapshot, image, task, volumes),
+    ...(archive === undefined ? {} : { backoffLimit: ARCHIVE_RETRIES }),
     ...(activeDeadlineSeconds === undefined ? {} : { activeDeadlineSeconds }),
   });
 }

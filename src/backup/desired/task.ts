@@ -1,4 +1,5 @@
-import type { BackupTask, DeleteTask, EtcdSource } from "#agent/task.ts";
+import type { ArchiveTask, BackupTask, DeleteTask, EtcdSource } from "#agent/task.ts";
+import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { endpointsOf } from "#backup/source.ts";
 import type { Target } from "#backup/target.ts";
@@ -31,6 +32,28 @@ export function backupTask(snapshot: BackupSnapshot, target: Target): BackupTask
       ...(source.clusterName === undefined ? {} : { clusterName: source.clusterName }),
       ...(cluster === undefined ? {} : { clusterUID: cluster.metadata.uid }),
     },
+  };
+}
+
+/** How many bytes of changes go into one object, before compression. */
+const ARCHIVE_BYTES = 8 * 1024 ** 2;
+
+/** @param archive what the spec says of it */
+export function archiveTask(
+  snapshot: BackupSnapshot,
+  { location, key, credentials }: Target,
+  archive: NonNullable<EtcdBackupSpec["archive"]>,
+): ArchiveTask {
+  const { encryption } = snapshot.backup.spec;
+  return {
+    kind: "archive",
+    source: sourceOf(snapshot),
+    destination: location,
+    prefix: key,
+    ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
+    ...(encryption === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
+    maxBytes: ARCHIVE_BYTES,
+    ...archive,
   };
 }
 

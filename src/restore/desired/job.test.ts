@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { AGENT_COMMAND } from "#agent/task.ts";
+import { AGENT_COMMAND, REPLAY_ETCD_FLAGS } from "#agent/task.ts";
 import { IMAGE } from "#kit/etcd-backup.ts";
 import { BY_URL, goodObject, ON_VOLUME, restore, sourceBackup, UID } from "#kit/etcd-restore.ts";
 import { restoreJob } from "#restore/desired/job.ts";
@@ -41,6 +41,56 @@ const LABELS = {
 };
 const template = (cluster: object) => ({
   clusterTemplate: { clusterName: "restored", spec: { replicas: 3, ...cluster } },
+});
+
+describe("to a point in time", () => {
+  const until = (spec: object) => made({ ...spec, until: { time: "2026-01-01T11:00:00Z" } });
+
+  test("a throw-away etcd of the snapshot runs beside the agent that brings it there, before etcdutl takes its snapshot", () => {
+    const pod = podOf(until({}));
+    const containers = [...pod.initContainers] as readonly Container[];
+    expect(containers.map(({ name }) => name)).toEqual(["fetch", "base", "replica", "replay", "etcdutl"]);
+    const work = `/var/lib/etcd/.restore-${UID}`;
+    const [, base, replica, replay] = containers;
+    expect(base?.command).toEqual([
+      ...["etcdutl", "snapshot", "restore", `${work}/snapshot.db`, `--data-dir=${work}/replica`, "--name=replica"],
+      ...["--initial-cluster=replica=http://127.0.0.1:2380", `--initial-cluster-token=${UID}`],
+      "--initial-advertise-peer-urls=http://127.0.0.1:2380",
+    ]);
+    expect(replica?.command).toEqual([
+      ...["etcd", "--name=replica", `--data-dir=${work}/replica`, "--listen-client-urls=http://127.0.0.1:2379"],
+      ...["--advertise-client-urls=http://127.0.0.1:2379", "--listen-peer-urls=http://127.0.0.1:2380"],
+      ...["--initial-advertise-peer-urls=http://127.0.0.1:2380", "--initial-cluster=replica=http://127.0.0.1:2380"],
+      ...REPLAY_ETCD_FLAGS,
+    ]);
+    // Only the throw-away etcd runs on while the others follow; and those that people name the image of get no Secret.
+    expect(containers.map(({ restartPolicy }) => restartPolicy)).toEqual([
+      undefined,
+      undefined,
+      "Always",
+      undefined,
+      undefined,
+    ]);
+    for (const each of [base, replica]) expect(each?.volumeMounts.map(({ name }) => name)).toEqual(["etcd-data"]);
+    expect(taskOf(replay!)).toEqual({
+      kind: "replay",
+      from: { store: "s3", bucket: "backups", pathStyle: false },
+      key: "foo/my-etcd/u/nightly.db",
+      credentialsDir: "/run/agent/credentials",
+      prefix: "foo/my-etcd/u/changes",
+      until: { time: "2026-01-01T11:00:00Z" },
+      endpoint: "http://127.0.0.1:2379",
+      workDir: work,
+    });
+    expect(taskOf(podOf(made({ until: { revision: "7" } })).initContainers[3 as 0]).until).toEqual({ revision: "7" });
+  });
+
+  test("attempts that would end like the last one are not made", () => {
+    const rules = (until({}).spec as { podFailurePolicy: { rules: { onExitCodes?: { containerName: string } }[] } })
+      .podFailurePolicy.rules;
+    const names = rules.map(({ onExitCodes }) => onExitCodes?.containerName);
+    expect(names).toEqual(["fetch", "replay", "finish", "base", "etcdutl", undefined]);
+  });
 });
 
 test("the Job is the restore's own, and has its uid and the member's ordinal in its name", () => {

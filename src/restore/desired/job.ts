@@ -1,25 +1,39 @@
 import { NO_RETRY_EXIT_CODE } from "#agent/task.ts";
 import {
+  BASE_CONTAINER,
   DATA_VOLUME,
   ETCDUTL_CONTAINER,
   FETCH_CONTAINER,
   FINISH_CONTAINER,
   peerHost,
+  REPLAY_CONTAINER,
+  REPLICA_CONTAINER,
   RESTORED_FROM,
   restoreJobName,
   restoreLabels,
   VOLUME_PATH,
 } from "#api/names.ts";
-import { agentContainer, type Container, etcdutlContainer } from "#backup/desired/containers.ts";
+import { agentContainer, type Container, etcdContainer, etcdutlContainer } from "#backup/desired/containers.ts";
 import { destinationVolumes, encryptionVolumes, type Mounted } from "#backup/desired/volumes.ts";
 import type { Draft, Job, Pod } from "#kube/kinds.ts";
 import { memberPod } from "#restore/desired/member.ts";
 import { ownedBy } from "#restore/desired/owned.ts";
 import { placementOf } from "#restore/desired/placement.ts";
-import { etcdutlArguments, fetchTask, finishTask } from "#restore/desired/tasks.ts";
+import {
+  baseArguments,
+  etcdutlArguments,
+  fetchTask,
+  finishTask,
+  replayTask,
+  replicaArguments,
+  untilOf,
+} from "#restore/desired/tasks.ts";
 import type { SourceObject } from "#restore/object.ts";
 import type { RestoredMember, RestoreSnapshot } from "#restore/snapshot.ts";
 
+// How does a restore come to a point in time?
+//   Between the first two, etcdutl makes a throw-away etcd of the snapshot, which runs beside the agent until the pod ends; the agent does to it
+//   what the archive tells, and takes its snapshot. What follows is the same.
 // Why three containers, and in this order?
 //   The agent knows stores and checksums, and etcdutl of the cluster's own release knows etcd's files: it is in etcd's image, which is
 //   anybody's to name, so it gets nothing but the volume, and no Secret. Only then does anything lie where etcd looks for it, all at once.
@@ -44,6 +58,9 @@ export function restoreJob(
   const { namespace, name, uid } = snapshot.restore.metadata;
   // Pods of another restore, which may have had the same name, are none of these.
   const labels = { ...restoreLabels(name), [RESTORED_FROM]: uid };
+  const isToPoint = untilOf(snapshot) !== undefined;
+  const agents = [FETCH_CONTAINER, ...(isToPoint ? [REPLAY_CONTAINER] : []), FINISH_CONTAINER];
+  const tools = [...(isToPoint ? [BASE_CONTAINER] : []), ETCDUTL_CONTAINER];
   return {
     apiVersion: "batch/v1",
     kind: "Job",
@@ -57,8 +74,8 @@ export function restoreJob(
       backoffLimit: RETRIES,
       podFailurePolicy: {
         rules: [
-          ...[FETCH_CONTAINER, FINISH_CONTAINER].map((container) => endsWith(container, [NO_RETRY_EXIT_CODE])),
-          endsWith(ETCDUTL_CONTAINER, TOOL_FAILURES),
+          ...agents.map((container) => endsWith(container, [NO_RETRY_EXIT_CODE])),
+          ...tools.map((container) => endsWith(container, TOOL_FAILURES)),
           { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
         ],
       },
@@ -89,6 +106,13 @@ function podSpec(
   };
   const source = [...readOnly(destinationVolumes(object.target)), ...encryptionVolumes(object.keySecret)];
   const agent = { image, resources };
+  const until = untilOf(snapshot);
+  const tool = {
+    image: etcd?.image ?? "",
+    pullPolicy: etcd?.imagePullPolicy,
+    resources: etcd?.resources as Parameters<typeof etcdutlContainer>[0]["resources"],
+    volumes: [data],
+  };
   const fetching = { ...agent, name: FETCH_CONTAINER, task: fetchTask(snapshot, object), volumes: [data, ...source] };
   const finishing = { ...agent, name: FINISH_CONTAINER, task: finishTask(snapshot), volumes: [data] };
   return {
@@ -103,18 +127,28 @@ function podSpec(
     hostAliases: [{ ip: "127.0.0.1", hostnames: [peerHost(metadata.namespace, clusterTemplate.clusterName, name)] }],
     initContainers: [
       agentContainer(fetching),
-      etcdutlContainer({
-        name: ETCDUTL_CONTAINER,
-        image: etcd?.image ?? "",
-        pullPolicy: etcd?.imagePullPolicy,
-        args: etcdutlArguments(snapshot, name),
-        resources: etcd?.resources as Parameters<typeof etcdutlContainer>[0]["resources"],
-        volumes: [data],
-      }),
+      ...(until === undefined
+        ? []
+        : [
+            etcdutlContainer({ ...tool, name: BASE_CONTAINER, args: baseArguments(snapshot) }),
+            sidecar(etcdContainer({ ...tool, name: REPLICA_CONTAINER, args: replicaArguments(snapshot) })),
+            agentContainer({
+              ...agent,
+              name: REPLAY_CONTAINER,
+              task: replayTask(snapshot, object, until),
+              volumes: [data, ...source],
+            }),
+          ]),
+      etcdutlContainer({ ...tool, name: ETCDUTL_CONTAINER, args: etcdutlArguments(snapshot, name) }),
     ],
     containers: [agentContainer(finishing)],
     volumes: [data, ...source].map(({ volume }) => volume),
   } as PodSpec;
+}
+
+/** It runs beside those that follow, and ends when the last one has. */
+function sidecar(container: Container): Container {
+  return { ...container, restartPolicy: "Always" } as Container;
 }
 
 /** Files have the owner and the group that the member's etcd will have. */

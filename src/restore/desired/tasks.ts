@@ -1,4 +1,12 @@
-import { type FetchTask, type FinishTask, SNAPSHOT_FILE } from "#agent/task.ts";
+import {
+  CHANGES_FOLDER,
+  type FetchTask,
+  type FinishTask,
+  REPLAY_ETCD_FLAGS,
+  type ReplayTask,
+  SNAPSHOT_FILE,
+  type Until,
+} from "#agent/task.ts";
 import { VOLUME_PATH } from "#api/names.ts";
 import { KEY_FILE, MOUNTS } from "#backup/desired/task.ts";
 import { restoredIdentity } from "#restore/identity.ts";
@@ -35,6 +43,56 @@ export function fetchTask(snapshot: RestoreSnapshot, { target, keySecret, expect
     ...(expect === undefined ? {} : { expect }),
     workDir: workDir(snapshot),
   };
+}
+
+/** Where the throw-away etcd serves: of its pod alone. */
+const REPLICA = { name: "replica", client: "http://127.0.0.1:2379", peer: "http://127.0.0.1:2380" };
+
+function replicaDir(snapshot: RestoreSnapshot): string {
+  return `${workDir(snapshot)}/replica`;
+}
+
+/** Makes the data of the throw-away etcd: with the revisions of the source. */
+export function baseArguments(snapshot: RestoreSnapshot): readonly string[] {
+  return [
+    ...["snapshot", "restore", `${workDir(snapshot)}/${SNAPSHOT_FILE}`, `--data-dir=${replicaDir(snapshot)}`],
+    ...[`--name=${REPLICA.name}`, `--initial-cluster=${REPLICA.name}=${REPLICA.peer}`],
+    ...[`--initial-cluster-token=${snapshot.restore.metadata.uid}`, `--initial-advertise-peer-urls=${REPLICA.peer}`],
+  ];
+}
+
+export function replicaArguments(snapshot: RestoreSnapshot): readonly string[] {
+  return [
+    ...[`--name=${REPLICA.name}`, `--data-dir=${replicaDir(snapshot)}`],
+    ...[`--listen-client-urls=${REPLICA.client}`, `--advertise-client-urls=${REPLICA.client}`],
+    ...[`--listen-peer-urls=${REPLICA.peer}`, `--initial-advertise-peer-urls=${REPLICA.peer}`],
+    `--initial-cluster=${REPLICA.name}=${REPLICA.peer}`,
+    ...REPLAY_ETCD_FLAGS,
+  ];
+}
+
+/** Brings it to the point in time, and its snapshot to where that of the backup was. */
+export function replayTask(snapshot: RestoreSnapshot, { target, keySecret }: SourceObject, until: Until): ReplayTask {
+  const { location, key, credentials } = target;
+  const folder = key.slice(0, key.lastIndexOf("/") + 1);
+  return {
+    kind: "replay",
+    from: location,
+    key,
+    ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
+    ...(keySecret === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
+    prefix: `${folder}${CHANGES_FOLDER}`,
+    until,
+    endpoint: REPLICA.client,
+    workDir: workDir(snapshot),
+  };
+}
+
+/** Where a restore to a point in time ends; undefined for one of a snapshot alone. */
+export function untilOf({ restore }: RestoreSnapshot): Until | undefined {
+  const { revision, time } = restore.spec.until ?? {};
+  if (revision !== undefined) return { revision };
+  return time === undefined ? undefined : { time };
 }
 
 /** Makes a data directory of it, as that of this member. */

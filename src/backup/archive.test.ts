@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import type { ArchiveProgress, Progress } from "#agent/report.ts";
+import { backupJob } from "#backup/desired/job.ts";
+import { planBackup } from "#backup/plan.ts";
+import { backupStatus } from "#backup/status.ts";
+import { targetOf } from "#backup/target.ts";
+import { PATIENCE_MS, verdictOf } from "#backup/verdict.ts";
+import { NOW } from "#kit/cluster.ts";
+import { backup, goodTarget, IMAGE } from "#kit/etcd-backup.ts";
+
+// An EtcdBackup with spec.archive, which stores changes in place of a snapshot.
+
+const ARCHIVE = { archive: { keepForSeconds: 7_200 } };
+const told: ArchiveProgress = { from: "5", revision: "20", time: "2026-01-01T12:00:00.000Z", gaps: 1 };
+
+function archiving(archive?: ArchiveProgress, given: Parameters<typeof backup>[0] = {}) {
+  const progress = {
+    ...{ phase: "Archiving", bytesRead: 0, bytesStored: 0, bytesExpected: 0, since: "" },
+    ...(archive === undefined ? {} : { archive }),
+  } as Progress;
+  return backup({ spec: ARCHIVE, ...given, with: { progress, ...given.with } });
+}
+
+test("its Job goes on for years, and its agent follows the members and whoever the Service leads to", () => {
+  const snapshot = backup({ stage: "new", spec: { ...ARCHIVE, encryption: { keySecret: { name: "key" } } } });
+  const { spec } = backupJob(snapshot, goodTarget(snapshot), IMAGE);
+  expect(spec).toMatchObject({ backoffLimit: 1_000_000, podFailurePolicy: { rules: [{ action: "FailJob" }, {}] } });
+  const env = (spec as never as { template: { spec: { containers: [{ env: [{ value: string }] }] } } }).template.spec;
+  expect(JSON.parse(env.containers[0].env[0].value)).toEqual({
+    kind: "archive",
+    source: {
+      endpoints: [
+        ...[0, 1, 2].map((n) => `http://my-etcd-${n}.my-etcd.foo.svc:2379`),
+        "http://my-etcd-client.foo.svc:2379",
+      ],
+      clusterID: expect.stringMatching(/^[0-9a-f]+$/) as string,
+    },
+    destination: { store: "s3", bucket: "backups", pathStyle: false },
+    prefix: "foo/my-etcd/uid-of-cluster/changes",
+    credentialsDir: "/run/agent/credentials",
+    encryption: { keyFile: "/run/agent/encryption/key" },
+    maxAgeSeconds: 10,
+    keepForSeconds: 7_200,
+    maxBytes: 8 * 1024 ** 2,
+  });
+});
+
+test("its key is that of the Job, whatever the cluster is by now", () => {
+  const snapshot = archiving();
+  const cluster = { ...snapshot.cluster!, metadata: { ...snapshot.cluster!.metadata, uid: "another" } };
+  expect(targetOf({ ...snapshot, cluster })).toMatchObject({ key: "foo/my-etcd/uid-of-cluster/changes" });
+});
+
+test.each<[string, ArchiveProgress | undefined, string]>([
+  ["before it has begun", undefined, "BackingUp: the archive of changes is about to begin"],
+  ["as it goes on", told, "Archiving: changes are stored as they happen, so far up to revision 20"],
+  ["while the store is away", { ...told, message: "no route" }, "ArchiveStalled: no route"],
+])("what is said of it %s", (_, archive, expected) => {
+  const { phase, reason, message } = verdictOf(archiving(archive));
+  expect([phase, `${reason}: ${message}`]).toEqual(["BackingUp", expected]);
+});
+
+test("how far it is stays on record while nobody answers", () => {
+  const of = (snapshot: ReturnType<typeof backup>) => backupStatus(snapshot, planBackup(snapshot));
+  const status = of(archiving(told));
+  expect(status).toMatchObject({ phase: "BackingUp", archive: told });
+  expect(status).not.toHaveProperty("progress");
+  const silent = archiving(undefined, { status, with: { progress: undefined } });
+  expect(of(silent)).toMatchObject({ archive: told, conditions: status.conditions });
+});
+
+test("what others have to mend is waited for without an end", () => {
+  const status = { phase: "BackingUp", startTime: "2026-01-01T11:00:00Z" } as const;
+  const late = { cluster: undefined, takenAtMs: NOW + 2 * PATIENCE_MS };
+  const snapshot = backup({ stage: "new", spec: ARCHIVE, status, with: late });
+  expect(verdictOf(snapshot)).toMatchObject({ phase: "BackingUp", reason: "ClusterNotFound" });
+  expect(verdictOf(backup({ stage: "new", status, with: late }))).toMatchObject({ phase: "Failed" });
+});
