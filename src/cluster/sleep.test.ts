@@ -135,6 +135,8 @@ describe("what a cluster says", () => {
     expect(statusOf(given).replicas).toBe(3);
     const last = { ...given, pods: new Map([...given.pods].slice(0, 1)) };
     expect(messageOf(last, "Progressing")).toBe("asleep: my-etcd-0 has yet to stop");
+    const over = withPod(last, "my-etcd-0", { status: { phase: "Failed" } });
+    expect([statusOf(over).replicas, conditionsOf(over).Progressing]).toEqual([0, "False Asleep"]);
   });
 
   test("that was made for nobody", () => {

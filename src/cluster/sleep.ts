@@ -3,6 +3,7 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { type KnownMember, ownVoters, takesPart } from "#cluster/members.ts";
 import { hasNoClaim, isDataWrong } from "#cluster/patience.ts";
 import { type ClusterSnapshot, identityOf, remembered } from "#cluster/snapshot.ts";
+import { isOver } from "#kube/pod.ts";
 
 // When does a cluster sleep?
 //   When nobody is wanted (spec.replicas 0), once it has formed and whoever has joined is fenced. That is put on record first
@@ -22,6 +23,11 @@ export function sleepText(snapshot: ClusterSnapshot): string | undefined {
   return identityOf(snapshot) === undefined
     ? "spec.replicas is 0: nothing is made until it is 1 or more"
     : "spec.replicas is 0: members are stopped, and their data and identity are kept; with 1 or more they start again";
+}
+
+/** Members whose pods have yet to stop, by name. A pod that has ended for good may stay on record. */
+export function withPods({ pods }: Pick<ClusterSnapshot, "pods">): readonly string[] {
+  return [...pods].flatMap(([name, pod]) => (isOver(pod) ? [] : [name])).sort();
 }
 
 /** Members that slept, and are waited for before anything else is decided. Whose data is gone or wrong does not come back by itself. */

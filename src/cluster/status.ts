@@ -12,7 +12,7 @@ import { ready } from "#cluster/conditions/ready.ts";
 import { isUpToDate, upToDate } from "#cluster/conditions/up-to-date.ts";
 import type { Case, Judge } from "#cluster/conditions/verdict.ts";
 import { type KnownMember, knownMembers } from "#cluster/members.ts";
-import { sleepStatus, sleeps } from "#cluster/sleep.ts";
+import { sleepStatus, sleeps, withPods } from "#cluster/sleep.ts";
 import { type ClusterSnapshot, healthOf, identityOf, isQuiet, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { updateStatus } from "#cluster/update-status.ts";
@@ -51,7 +51,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
   const waivers = activeWaivers(snapshot).map(({ check, untilMs }) => ({ check, until: rfc3339(untilMs) }));
   return {
     observedGeneration: cluster.metadata.generation ?? 0,
-    replicas: sleeps(snapshot) ? snapshot.pods.size : snapshot.peers.length,
+    replicas: sleeps(snapshot) ? withPods(snapshot).length : snapshot.peers.length,
     readyReplicas: healthy.length,
     ready: `${healthy.length}/${cluster.spec.replicas}`,
     selector: selectorText(memberSelector(cluster.metadata.name)),

@@ -12,7 +12,8 @@ function createdAt(pod: Pod): string {
   return pod.metadata.creationTimestamp ?? "";
 }
 
-function isOver(pod: Pod): boolean {
+/** Whether it has ended for good, and is only left on record: its ReplicaSet does not count it. */
+export function isOver(pod: Pod): boolean {
   return pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded";
 }
 

@@ -358,6 +358,11 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
   },
   { name: "does nothing about a member that sleeps", given: { ...sleeping, pod: undefined }, expect: "settled" },
   {
+    name: "does not wait for a pod that has ended for good, and stays on record",
+    given: { ...sleeping, pod: { ...sleeping.pod!, status: { ...sleeping.pod!.status, phase: "Failed" } } },
+    expect: "settled",
+  },
+  {
     name: "keeps a ReplicaSet for a member that sleeps, without a pod",
     given: { ...sleeping, pod: undefined, replicaSet: undefined },
     expect: "replica-set: createReplicaSet fenced",

@@ -126,7 +126,7 @@ export class Kubelets {
     for (const { metadata } of api.list(REPLICA_SETS)) {
       const seen = this.#seenSets.get(metadata.uid);
       const pods = seen === undefined || metadata.deletionTimestamp !== undefined ? [] : this.#podsOf(seen);
-      const wanted = pods.filter(isWanted);
+      const wanted = pods.filter((pod) => isWanted(pod) && !isOver(pod));
       const [surplus] = wanted.slice(seen?.spec?.replicas ?? 1);
       if (surplus === undefined) continue;
       api.delete("kubernetes", PODS, surplus.metadata);

@@ -99,7 +99,9 @@ class Ending {
   /** @param isHeldUp a pod on a node that is down cannot end */
   #wrongAsleep(isHeldUp: boolean): string | undefined {
     const { name } = this.#cluster.metadata;
-    const pods = this.#world.api.list(PODS).filter(({ metadata }) => metadata.labels?.[CLUSTER_LABEL] === name);
+    const pods = this.#world.api
+      .list(PODS)
+      .filter((pod) => pod.metadata.labels?.[CLUSTER_LABEL] === name && !isOver(pod));
     const said = this.#says("Ready", "False", "Asleep") ?? this.#says("Degraded", "False", "Asleep");
     if (said !== undefined) return said;
     if (pods.length === 0) return this.#says("Progressing", "False", "Asleep") ?? this.#wrongSleeper();

@@ -1,4 +1,4 @@
-import { sleeps } from "#cluster/sleep.ts";
+import { sleeps, withPods } from "#cluster/sleep.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { wait } from "#runtime/decide.ts";
 
@@ -10,7 +10,7 @@ export const asleep: ClusterRule = {
   name: "asleep",
   decide(snapshot) {
     if (!sleeps(snapshot)) return undefined;
-    const names = [...snapshot.pods.keys()].sort();
+    const names = withPods(snapshot);
     if (names.length === 0) return { next: "settled" };
     return wait("asleep", `${names.join(", ")} ${names.length === 1 ? "has" : "have"} yet to stop`, RECHECK_MS);
   },

@@ -1,3 +1,4 @@
+import { isOver } from "#kube/pod.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
 
@@ -9,7 +10,7 @@ export const asleep: PeerRule = {
   name: "asleep",
   decide({ isAsleep, pod }) {
     if (!isAsleep) return undefined;
-    return pod === undefined
+    return pod === undefined || isOver(pod)
       ? { next: "settled" }
       : wait("asleep", `its cluster sleeps; pod ${pod.metadata.name} has yet to stop`, RECHECK_MS);
   },
