@@ -55,7 +55,7 @@ export function patchIn(text: string): Readonly<Record<string, unknown>> | undef
 }
 
 /** https://www.rfc-editor.org/rfc/rfc7386 */
-export function merged(target: unknown, patch: unknown, depth: number): unknown {
+export function merged(target: unknown, patch: unknown, depth = 0): unknown {
   if (!isMap(patch) || depth > MAX_DEPTH) return patch;
   const before = isMap(target) ? target : {};
   const kept = Object.entries(before).filter(([key]) => !Object.hasOwn(patch, key));

@@ -66,7 +66,7 @@ function everyCalendar(period: string, anchorMs: number): Calendar | string {
 function cronCalendar(pattern: string, timezone: string, schedule: string): Calendar | string {
   if (!hasDay(pattern))
     return `spec.schedule is ${told(schedule)}; no year has that day, and it must be one that comes`;
-  const cron = new Cron(pattern, { timezone, paused: true, mode: "5-part", fixedTimeRule: "no-wildcard" });
+  const cron = new Cron(pattern, { timezone, mode: "5-part", fixedTimeRule: "no-wildcard" });
   return {
     // What is asked for is before the moment that is given, and croner counts in seconds.
     latest: (ms) => cron.previousRuns(1, new Date((Math.floor(ms / SECOND_MS) + 1) * SECOND_MS))[0]?.getTime(),
@@ -74,14 +74,15 @@ function cronCalendar(pattern: string, timezone: string, schedule: string): Cale
   };
 }
 
-/** Of each month in a leap year. */
-const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+/** The last day of a month, in a leap year. @param month 0 to 11 */
+function lastDay(month: number): number {
+  return new Date(Date.UTC(2024, month + 1, 0)).getUTCDate();
+}
 
 /** Whether a day of a month that is asked for is in a calendar. croner would look for it through a thousand years. */
 function hasDay(pattern: string): boolean {
   const { day, month, starDOW } = new CronPattern(pattern, undefined, { mode: "5-part" });
-  if (!starDOW) return true;
-  return DAYS.some((days, place) => month[place] === 1 && day.slice(0, days).includes(1));
+  return !starDOW || month.some((isMeant, place) => isMeant === 1 && day.slice(0, lastDay(place)).includes(1));
 }
 
 function isTimeZone(timeZone: string): boolean {

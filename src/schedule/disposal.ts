@@ -2,7 +2,7 @@ import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupScheduleSpec } from "#api/v1beta1/schedule.ts";
 import { keptOf } from "#schedule/retention.ts";
-import { etcdOf, isDeleting, isGood, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { byAge, etcdOf, isDeleting, isGood, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
 /** An EtcdBackup that is not kept any more. */
 export interface Disposal {
@@ -27,13 +27,13 @@ export function disposalsIn(snapshot: ScheduleSnapshot): readonly Disposal[] {
 /** What the spec does not keep, the oldest first. */
 export function disposalsOf(spec: EtcdBackupScheduleSpec, backups: readonly EtcdBackup[]): readonly Disposal[] {
   const all = [...failedOnes(spec, backups), ...completedOnes(spec, backups)];
-  return all.toSorted((a, b) => madeAtMs(a.backup) - madeAtMs(b.backup));
+  return all.toSorted((a, b) => byAge(a.backup, b.backup));
 }
 
 function failedOnes({ failedBackupsHistoryLimit: limit }: EtcdBackupScheduleSpec, backups: readonly EtcdBackup[]) {
   const failed = backups.filter((backup) => backup.status?.phase === "Failed" && !isDeleting(backup));
   const because = `it has failed, and spec.failedBackupsHistoryLimit is ${limit}`;
-  const kept = limit === 0 ? [] : failed.toSorted((a, b) => madeAtMs(a) - madeAtMs(b)).slice(-limit);
+  const kept = limit === 0 ? [] : failed.toSorted(byAge).slice(-limit);
   const gone = failed.filter((backup) => !kept.includes(backup));
   return gone.map((backup): Disposal => ({ backup, isWithObject: false, keeper: undefined, because }));
 }
@@ -61,7 +61,7 @@ function completedOnes(spec: EtcdBackupScheduleSpec, backups: readonly EtcdBacku
 /** The latest of the same etcd. */
 export function latestLike(backup: EtcdBackup, good: readonly EtcdBackup[]): EtcdBackup | undefined {
   const alike = good.filter((each) => etcdOf(each) === etcdOf(backup));
-  return alike.toSorted((a, b) => madeAtMs(a) - madeAtMs(b) || (a.metadata.name < b.metadata.name ? -1 : 1)).at(-1);
+  return alike.toSorted(byAge).at(-1);
 }
 
 /** Whether its object goes when the EtcdBackup is deleted. */

@@ -36,6 +36,14 @@ test.each<[string, object, readonly object[]]>([
   expect(dryRunOf(asked(patch))).toEqual({ deletes });
 }); // biome-ignore format: a table
 
+test("no object goes with one that stored none, or of which nobody knows where it is", () => {
+  const nowhere = run(NOW - 3 * HOUR);
+  const { objectURL: _, ...status } = nowhere.status ?? {};
+  const few = [run(NOW - 4 * HOUR, { phase: "Failed", objectPolicy: "Delete" }), { ...nowhere, status }, run(NOW)];
+  const told = dryRunOf(asked({ retention: { keepLast: 1 }, failedBackupsHistoryLimit: 0 }, { backups: few }));
+  expect(told).toStrictEqual({ deletes: [{ name: failed }, { name: oldest }] });
+});
+
 test("nothing of it is carried out", () => {
   expect(planSchedule(asked({ retention: { keepLast: 1 } })).next).toBe("settled");
 });

@@ -41,7 +41,7 @@ function editedSpec(schedule: EtcdBackupSchedule, text: string): EtcdBackupSched
   const patch = patchIn(text);
   if (patch === undefined)
     return `it is ${told(text)}; it must be a JSON object, a merge patch of spec such as {"retention":{"keepLast":7}}`;
-  const edited = { ...DEFAULTS.EtcdBackupSchedule, ...record(merged(schedule.spec, patch, 0)) };
+  const edited = { ...DEFAULTS.EtcdBackupSchedule, ...record(merged(schedule.spec, patch)) };
   const why = whyNotShape(edited, ETCD_BACKUP_SCHEDULES.kind);
   if (why !== undefined) return `with it, ${why}`;
   const spec = edited as EtcdBackupScheduleSpec;

@@ -14,6 +14,7 @@ const due = (given: Parameters<typeof schedule>[0] = {}) => schedule({ status, .
 const create = (atMs: number): ScheduleStep => ({ do: "createBackup", backup: backupFor(due().schedule, atMs, 0) });
 const archive: ScheduleStep = { do: "createBackup", backup: archiveFor(schedule({ spec: { archive: {} } }).schedule)! };
 const [oldest, older, newer] = [run(NOW - 3 * HOUR), run(NOW - 2 * HOUR), run(NOW - HOUR)];
+const twin = run(NOW, { metadata: { creationTimestamp: newer.metadata.creationTimestamp } });
 const failed = run(NOW - 2 * HOUR, { phase: "Failed" });
 const theirs = run(NOW - HOUR, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
 const other = run(NOW, { etcd: "other" });
@@ -50,6 +51,9 @@ const cases: Record<string, readonly (readonly [string, ScheduleSnapshot, Schedu
   "last-good-stays": [
     ["one that failed", due({ backups: [failed] }), remove(failed), "allowed"],
     ["one with a later one", due({ backups: [older, newer] }), remove(older, newer), "allowed"],
+    ["one with a later one, in whatever order", due({ backups: [newer, older] }), remove(older, newer), "allowed"],
+    ["the latest, in whatever order", due({ backups: [newer, older] }), remove(newer, older), "forbidden"],
+    ["one with another one of the same second, which was due later", due({ backups: [twin, newer] }), remove(newer, twin), "allowed"],
     ["the object of one with a later one", due({ backups: [older, newer] }), give(older, newer), "allowed"],
     ["the latest", due({ backups: [older, newer] }), remove(newer, newer), "forbidden"],
     ["the object of the latest", due({ backups: [older, newer] }), give(newer, newer), "forbidden"],

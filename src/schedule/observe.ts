@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import { dueName, runsOf } from "#schedule/runs.ts";
-import { isOwned, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { byAge, isOwned, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
 /** EtcdBackups by the EtcdBackupSchedule of their label: `namespace/name` of it. */
 export const SCHEDULE_INDEX = "schedule";
@@ -23,7 +23,7 @@ export function observeSchedule(reads: ScheduleReads, key: Key): Observed<Schedu
   const own = reads.backups
     .byIndex(SCHEDULE_INDEX, `${namespace}/${name}`)
     .filter((backup) => isOwned({ schedule }, backup))
-    .toSorted((a, b) => madeAtMs(a) - madeAtMs(b));
+    .toSorted(byAge);
   const backups = own.filter(({ spec }) => spec.archive === undefined);
   const archive = own.find(({ spec }) => spec.archive !== undefined);
   const seen = { takenAtMs: reads.clock.wallMs(), schedule, backups };

@@ -33,7 +33,7 @@ export const SCHEDULE_RULES: readonly ScheduleRule[] = [
   giveObject, // It comes before the EtcdBackup is deleted, or its object would stay.
   deleteBackup,
   awaitBackup, // It comes after what is deleted, which need not wait.
-  nameTaken,
+  nameTaken, // It comes long after what is ours has been recorded.
   awaitDue, // It comes last: all is done.
 ];
 

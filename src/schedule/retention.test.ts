@@ -42,6 +42,29 @@ describe("keeps", () => {
     expect(kept(YEAR, retention)).toEqual(names);
   }); // biome-ignore format: a table
 
+  test.each<[string, number]>([
+    ["1s", 1_000],
+    ["1m", 60_000],
+    ["1h", 3_600_000],
+    ["1d", DAY_MS],
+    ["1w", 7 * DAY_MS],
+    ["1w1d1s", 8 * DAY_MS + 1_000],
+  ])("what is just as old as %s, and nothing older", (keepFor, ms) => {
+    const all = [0, -1, 1].map((more, n) => ({ name: `b-${n}`, atMs: -ms - more, etcd: "a" }));
+    const newest = { name: "newest", atMs: 0, etcd: "a" };
+    expect(kept([...all, newest], { keepFor })).toEqual(["b-0", "b-1", "newest"]);
+  });
+
+  test("the latest by its time, whatever its name", () => {
+    const all = [{ name: "a", atMs: 2, etcd: "x" }, { name: "b", atMs: 1, etcd: "x" }, { name: "c", atMs: 0, etcd: "x" }]; // biome-ignore format: a list
+    expect(kept(all, { keepLast: 2 })).toEqual(["a", "b"]);
+  });
+
+  test("weeks that reach over the end of a month", () => {
+    const days = at("2026-01-25T03:00Z", "2026-01-31T03:00Z", "2026-02-01T03:00Z");
+    expect(kept(days, { keepWeekly: 2 })).toEqual(["2026-01-25T03:00Z", "2026-02-01T03:00Z"]);
+  });
+
   test("days of the schedule's time zone", () => {
     // In Kathmandu the first one is in the new year, and 15:00 is 20:45 of the same day.
     expect(kept(YEAR, { keepMonthly: 9 }, "Asia/Kathmandu")).toEqual(["2026-01-31T03:00Z", "2026-02-03T03:00Z"]);

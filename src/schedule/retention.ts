@@ -24,7 +24,7 @@ export function keptOf(all: readonly Stored[], retention: Retention, timeZone: s
 /** @param group of one etcd, the newest first */
 function keptOfOne(group: readonly Stored[], retention: Retention, dayOf: (ms: number) => Day): readonly Stored[] {
   const { keepLast = 0, keepFor, keepDaily = 0, keepWeekly = 0, keepMonthly = 0 } = retention;
-  const newestMs = group[0]?.atMs ?? 0;
+  const newestMs = Math.max(...group.map(({ atMs }) => atMs));
   const keepForMs = keepFor === undefined ? -1 : spanOf(keepFor);
   return [
     ...group.slice(0, Math.max(1, keepLast)),
@@ -36,14 +36,18 @@ function keptOfOne(group: readonly Stored[], retention: Retention, dayOf: (ms: n
 }
 
 /** The newest of each of the latest periods that have one. */
-function lastOfEach(group: readonly Stored[], periods: number, periodOf: (ms: number) => number): readonly Stored[] {
+function lastOfEach(
+  group: readonly Stored[],
+  periods: number,
+  periodOf: (ms: number) => number | string,
+): readonly Stored[] {
   const newest = [...Map.groupBy(group, ({ atMs }) => periodOf(atMs)).values()];
   return newest.slice(0, periods).flatMap(([first]) => first ?? []);
 }
 
 /** Of two that were made in the same second, the one whose name is greater: it was due later. */
 function newestFirst(a: Stored, b: Stored): number {
-  return b.atMs - a.atMs || (a.name < b.name ? 1 : -1);
+  return b.atMs - a.atMs || b.name.localeCompare(a.name);
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = {
@@ -58,7 +62,7 @@ const UNITS_MS: Readonly<Record<string, number>> = {
 function spanOf(text: string): number {
   if (!/^(\d+[wdhms])+$/.test(text)) return Number.POSITIVE_INFINITY;
   return [...text.matchAll(/(\d+)([wdhms])/g)].reduce(
-    (sum, [, n, unit = ""]) => sum + Number(n) * (UNITS_MS[unit] ?? 0),
+    (sum, [, n, unit = ""]) => sum + Number(n) * (UNITS_MS[unit] as number),
     0,
   );
 }
@@ -66,8 +70,8 @@ function spanOf(text: string): number {
 interface Day {
   /** Counted from 1970-01-01. */
   readonly day: number;
-  /** Counted from year 0. */
-  readonly month: number;
+  /** Of its year. */
+  readonly month: string;
 }
 
 /** 1970-01-01 was a Thursday: so many days after the Monday with which its week began. */
@@ -79,6 +83,6 @@ function daysIn(timeZone: string): (ms: number) => Day {
   return (ms) => {
     const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
     const [year = 0, month = 0, day = 0] = [parts.get("year"), parts.get("month"), parts.get("day")];
-    return { day: Date.UTC(year, month - 1, day) / 86_400_000, month: year * 12 + month };
+    return { day: Date.UTC(year, month - 1, day) / 86_400_000, month: `${year}-${month}` };
   };
 }

@@ -4,7 +4,8 @@ import type { EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
 import { counted, MADE_MS, run, schedule } from "#kit/schedule.ts";
-import { newSinceMs, runsOf } from "#schedule/runs.ts";
+import { disposalsIn } from "#schedule/disposal.ts";
+import { calendarFor, newSinceMs, runsOf } from "#schedule/runs.ts";
 
 const MINUTE = 60_000;
 const HOUR = 3_600_000;
@@ -32,6 +33,7 @@ describe("a schedule of every hour, at noon:", () => {
     ["without any run so far they count from the creation", { status: counted({}) }, { last: undefined, made: 0, due: 0 }],
     ["what has been made and is not recorded yet counts", { status: last(NOW - HOUR), backups: [run(NOW)] }, { last: 0, made: 8, due: undefined }],
     ["also several", { status: last(NOW - 3 * HOUR), backups: [run(NOW - 2 * HOUR), run(NOW - HOUR)] }, { last: -60, made: 9, due: 0 }],
+    ["what is recorded is not counted again", { status: last(NOW), backups: [run(NOW)] }, { last: 0, made: 7, due: undefined }],
     ["what is recorded counts when it is gone", { status: last(NOW), backups: [run(NOW - HOUR)] }, { last: 0, made: 7, due: undefined }],
     ["a backup of another name counts for nothing", { status: last(NOW - HOUR), backups: [run(NOW, { metadata: { name: "nightly-by-hand" } })] }, { last: -60, made: 7, due: 0 }],
     ["within its deadline a run is due", { status: last(NOW - HOUR), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE }, { due: 0, missed: undefined }],
@@ -87,6 +89,13 @@ describe("a clock that is wrong:", () => {
     since.counted.since = rfc3339(NOW + DAY);
     expect(told({ status: { ...last(NOW - HOUR), ...since } })).toMatchObject({ due: undefined, since: 24 * 60 });
   });
+});
+
+test("what takes its time is worked out once for each look, and each schedule", () => {
+  const seen = schedule();
+  expect(runsOf(seen)).toBe(runsOf(seen));
+  expect(calendarFor(seen)).toBe(calendarFor({ ...seen }));
+  expect(disposalsIn(seen)).toBe(disposalsIn(seen));
 });
 
 test("due times count from the creation when nobody has looked yet, else from now", () => {

@@ -40,6 +40,11 @@ export function madeAtMs({ metadata }: EtcdBackup | EtcdBackupSchedule): number 
   return Date.parse(metadata.creationTimestamp ?? "");
 }
 
+/** For sorting: who was made earlier comes first, and of two of one second who was due earlier. */
+export function byAge(a: EtcdBackup, b: EtcdBackup): number {
+  return madeAtMs(a) - madeAtMs(b) || a.metadata.name.localeCompare(b.metadata.name);
+}
+
 /** Of which etcd it is, as far as is known: one that was made anew under the same name has another ID. */
 export function etcdOf({ status }: EtcdBackup): string {
   return status?.object?.clusterID ?? "";

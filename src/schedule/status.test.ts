@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
@@ -142,7 +143,7 @@ describe("the latest ones", () => {
     const bare = run(NOW - HOUR);
     const { name, time } = GOOD;
     const nothing = { ...bare, status: { phase: "Completed" as const } };
-    expect(statusOf(schedule({ backups: [nothing] })).lastSuccessful).toEqual({ name, time });
+    expect(statusOf(schedule({ backups: [nothing] })).lastSuccessful).toStrictEqual({ name, time });
   });
 
   test("the latest verified one", () => {
@@ -152,6 +153,9 @@ describe("the latest ones", () => {
     const doubtful = run(NOW - HOUR, { verified: true });
     doubtful.status!.conditions![0]!.status = "Unknown";
     expect(statusOf(schedule({ backups: [doubtful] }))).not.toHaveProperty("lastVerified");
+    const other = run(NOW - HOUR, { verified: true });
+    other.status!.conditions![0]!.type = "Complete";
+    expect(statusOf(schedule({ backups: [other] }))).not.toHaveProperty("lastVerified");
   });
 
   test("of what is gone the record stays", () => {
@@ -166,6 +170,22 @@ describe("the latest ones", () => {
   });
 });
 
+test("what an edit would delete is told while somebody asks", () => {
+  const annotations = { [DRY_RUN_ANNOTATION]: "{}" };
+  expect(statusOf(schedule({ annotations }))).toMatchObject({ dryRun: { deletes: [] } });
+  expect(statusOf(schedule())).not.toHaveProperty("dryRun");
+});
+
+test("a condition that stays has its time, and the generation is that of the spec", () => {
+  const first = statusOf(schedule());
+  const later = statusOf(schedule({ status: first, atMs: NOW + 60_000 }));
+  expect(later.conditions?.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([rfc3339(NOW), rfc3339(NOW)]);
+  const snapshot = schedule();
+  const { generation: _, ...metadata } = snapshot.schedule.metadata;
+  const bare = statusOf({ ...snapshot, schedule: { ...snapshot.schedule, metadata } });
+  expect([bare.observedGeneration, bare.conditions?.[0]?.observedGeneration]).toEqual([0, 0]);
+});
+
 test("a schedule whose looks fail says so, and keeps the rest", () => {
   const failing = failingStatus(etcdBackupSchedule({ status: STATUS }), "it broke", NOW);
   expect(failing).toMatchObject({
@@ -174,6 +194,8 @@ test("a schedule whose looks fail says so, and keeps the rest", () => {
       { type: "Ready", status: "Unknown", reason: "InternalError", message: "it broke", observedGeneration: 1 },
     ],
   });
+  const told = failingStatus(etcdBackupSchedule({ status: statusOf(schedule()) }), "it broke", NOW);
+  expect(told.conditions?.map(({ type }) => type)).toEqual(["BackupReady", "Ready"]);
   const { status: __, ...never } = etcdBackupSchedule();
   expect(failingStatus(never, "it broke", NOW).conditions).toHaveLength(1);
 });

@@ -17,7 +17,7 @@ export function scheduleStatus(snapshot: ScheduleSnapshot, plan: Plan<ScheduleSt
   if (isDeleting(schedule)) return before;
   const dryRun = dryRunOf(snapshot);
   return {
-    observedGeneration: schedule.metadata.generation ?? 0,
+    observedGeneration: generationOf(schedule),
     ...countedOf(snapshot),
     ...runsTold(snapshot),
     active: backups.filter(isActive).map(({ metadata }) => metadata.name),
@@ -29,14 +29,11 @@ export function scheduleStatus(snapshot: ScheduleSnapshot, plan: Plan<ScheduleSt
 }
 
 /** The status as it is, and that no look at the schedule comes to its end. */
-export function failingStatus(
-  { metadata, status = {} }: EtcdBackupSchedule,
-  because: string,
-  nowMs: number,
-): EtcdBackupScheduleStatus {
+export function failingStatus(schedule: EtcdBackupSchedule, because: string, nowMs: number): EtcdBackupScheduleStatus {
   const reason: ScheduleReason = "InternalError";
   const condition = { type: "Ready", status: "Unknown" as const, reason, message: because };
-  const observedGeneration = metadata.generation ?? 0;
+  const { status = {} } = schedule;
+  const observedGeneration = generationOf(schedule);
   const conditions = withCondition(status.conditions ?? [], { ...condition, observedGeneration }, rfc3339(nowMs));
   return { ...status, conditions };
 }
@@ -61,12 +58,12 @@ function archiveTold({ archive }: ScheduleSnapshot): Pick<EtcdBackupScheduleStat
 
 function runsTold(snapshot: ScheduleSnapshot): EtcdBackupScheduleStatus {
   const { lastMs, made, dueMs, nextMs } = runsOf(snapshot);
-  const isRecorded = dueMs !== undefined && isMade(snapshot);
-  const toldMs = isRecorded ? dueMs : lastMs;
+  const recordedMs = isMade(snapshot) ? dueMs : undefined;
+  const toldMs = recordedMs ?? lastMs;
   return {
     ...(toldMs === undefined ? {} : { lastScheduleTime: rfc3339(toldMs) }),
     ...(nextMs === undefined ? {} : { nextScheduleTime: rfc3339(nextMs) }),
-    runs: isRecorded ? made + 1 : made,
+    runs: recordedMs === undefined ? made : made + 1,
   };
 }
 
@@ -126,7 +123,11 @@ function condition(
   word: Word,
 ): Conditions {
   const { isTrue, reason, message } = word;
-  const observedGeneration = snapshot.schedule.metadata.generation ?? 0;
+  const observedGeneration = generationOf(snapshot.schedule);
   const status = isTrue ? ("True" as const) : ("False" as const);
   return withCondition(others, { type, status, reason, message, observedGeneration }, rfc3339(snapshot.takenAtMs));
+}
+
+function generationOf({ metadata }: EtcdBackupSchedule): number {
+  return metadata.generation ?? 0;
 }

@@ -2,7 +2,7 @@ import type { ScheduleReason } from "#api/conditions.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { calendarFor, runsOf } from "#schedule/runs.ts";
-import { isActive, isGood, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { byAge, isActive, isGood, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
 /** An answer to the question of a condition. */
 export interface Word {
@@ -55,5 +55,5 @@ export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
 
 /** Who was made last. */
 export function latestOf(backups: readonly EtcdBackup[]): EtcdBackup | undefined {
-  return backups.toSorted((a, b) => madeAtMs(a) - madeAtMs(b) || (a.metadata.name < b.metadata.name ? -1 : 1)).at(-1);
+  return backups.toSorted(byAge).at(-1);
 }

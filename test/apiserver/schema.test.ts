@@ -448,6 +448,8 @@ describe("what the API server keeps beside the spec:", () => {
       { short: ["etcd"], columns: ["Ready", "Version", "Leader", "Status", "Cluster ID", "Age"] },
       { short: ["etcdp"], columns: ["Cluster", "Version", "Member ID", "Status", "Age"] },
       { short: ["etcdb"], columns: ["Phase", "Source", "Bytes", "Revision", "Object", "Age"] },
+      { short: ["etcdbs"], columns: ["Schedule", "Suspend", "Last good", "Next", "Status", "Age"] },
+      { short: ["etcdr"], columns: ["Phase", "Cluster", "Source", "Reason", "Object", "Age"] },
     ]);
   });
 });

@@ -30,6 +30,7 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
       "list etcdpeers.etcd.improbable.io",
       "list etcdbackups.etcd.improbable.io",
       "list etcdrestores.etcd.improbable.io",
+      "list etcdbackupschedules.etcd.improbable.io",
       "list jobs.batch",
       "list pods",
       "list poddisruptionbudgets.policy",

@@ -7,6 +7,6 @@ export const awaitDue: ScheduleRule = {
   decide(snapshot) {
     const { nextMs } = runsOf(snapshot);
     if (nextMs === undefined) return undefined;
-    return { next: "settled", recheckAfterMs: Math.max(0, nextMs - snapshot.takenAtMs) };
+    return { next: "settled", recheckAfterMs: nextMs - snapshot.takenAtMs };
   },
 };

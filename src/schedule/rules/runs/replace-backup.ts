@@ -1,5 +1,5 @@
 import { step } from "#runtime/decide.ts";
-import { isMade, runsOf } from "#schedule/runs.ts";
+import { runsOf } from "#schedule/runs.ts";
 import { isActive } from "#schedule/snapshot.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
@@ -8,7 +8,7 @@ export const replaceBackup: ScheduleRule = {
   name: "replace-backup",
   decide(snapshot) {
     if (snapshot.schedule.spec.concurrencyPolicy !== "Replace") return undefined;
-    if (runsOf(snapshot).dueMs === undefined || isMade(snapshot)) return undefined;
+    if (runsOf(snapshot).dueMs === undefined) return undefined;
     const backup = snapshot.backups.find(isActive);
     if (backup === undefined) return undefined;
     const because = `EtcdBackup ${backup.metadata.name} has not ended when the next one is due`;
