@@ -43,7 +43,7 @@ const ON_PURPOSE: Listed = {
   "A pod without a node goes in one write, not in two of the same moment.": ["pod: what a watch tells"],
   "The people of the simulated world write whole and valid EtcdClusters only; schema.test.ts has the others.": [
     "defaults: an EtcdCluster that says only how many",
-    "what the schemas forbid: no member at all",
+    "what the schemas forbid: fewer members than none",
     "what the schemas forbid: too many members",
     "what the schemas forbid: a version of nobody's",
     "what the schemas forbid: a cluster's storage stays",
@@ -357,7 +357,7 @@ const STORIES: readonly Story[] = [
       );
       const clusterNamed = (name: string) => clusterOf(namespace, name);
       await tried("more members", ETCD_CLUSTERS, clusterNamed, { replicas: 5 });
-      await tried("no member at all", ETCD_CLUSTERS, clusterNamed, { replicas: 0 });
+      await tried("fewer members than none", ETCD_CLUSTERS, clusterNamed, { replicas: -1 });
       await tried("too many members", ETCD_CLUSTERS, clusterNamed, { replicas: 8 });
       await tried("a version of nobody's", ETCD_CLUSTERS, clusterNamed, { version: "3.4.0" });
       await tried("a cluster's storage stays", ETCD_CLUSTERS, clusterNamed, { storage: OTHER_STORAGE });

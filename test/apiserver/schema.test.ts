@@ -414,7 +414,9 @@ describe("what the API server keeps beside the spec:", () => {
     await scaleTo(5);
     expect((await kube.get(ETCD_CLUSTERS, ref, OPTIONS)).spec.replicas).toBe(5);
     await expect(scaleTo(8)).rejects.toThrow("less than or equal to 7");
-    await expect(scaleTo(0)).rejects.toThrow("greater than or equal to 1");
+    await scaleTo(0);
+    expect((await kube.get(ETCD_CLUSTERS, ref, OPTIONS)).spec.replicas).toBe(0);
+    await expect(scaleTo(-1)).rejects.toThrow("greater than or equal to 0");
   });
 
   test("status is written apart from the spec, and the spec apart from it", async () => {

@@ -4,7 +4,7 @@ type Part = Readonly<Record<string, unknown>>;
 export type Wrong = readonly [says: string, part: Part];
 
 const ofSpec: readonly Wrong[] = [
-  ...[0, 8, -1, 2.5, "3"].map((replicas): Wrong => ["spec.replicas", { replicas }]),
+  ...[8, -1, 2.5, "3"].map((replicas): Wrong => ["spec.replicas", { replicas }]),
   ...["v3.6.16", "3.4.1", "3.5.10", "3.8.0", "3.6", "latest", ""].map(
     (version): Wrong => ["spec.version", { version }],
   ),
