@@ -48,7 +48,7 @@ function partOf(field: Field, text: string): string | undefined {
   // croner refuses a step that is larger than the field, which leads nowhere.
   if (low + step > high) return `${low}`;
   if (isAny) return step === 1 ? "*" : `*/${step}`;
-  return step === 1 ? `${low}-${high}` : `${low}-${high}/${step}`;
+  return `${low}-${high}/${step}`;
 }
 
 /** @param hasStep then a number alone stands for itself and all above it */

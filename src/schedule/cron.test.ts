@@ -83,6 +83,15 @@ describe("words", () => {
     expect(refusal).toContain(says);
   });
 
+  test("every name of a month or a day is its number", () => {
+    const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    const days = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+    const from = Date.parse("2026-01-01T00:00Z");
+    const first = (schedule: string) => calendar(schedule).next(from);
+    expect(months.map((name) => first(`1 0 1 ${name} *`))).toEqual(months.map((_, n) => first(`1 0 1 ${n + 1} *`)));
+    expect(days.map((name) => first(`1 0 * * ${name}`))).toEqual(days.map((_, n) => first(`1 0 * * ${n}`)));
+  });
+
   test("a day that only some months have is one that comes", () => {
     expect(texts(between(calendar("0 0 31 2,3 *"), 0, DAY_MS * 365))).toEqual(["1970-03-31T00:00Z"]);
     expect(between(calendar("0 0 31 2 1"), 0, DAY_MS * 365)).toHaveLength(4); // Mondays of February

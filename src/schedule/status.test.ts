@@ -146,6 +146,14 @@ describe("the latest ones", () => {
     expect(statusOf(schedule({ backups: [nothing] })).lastSuccessful).toStrictEqual({ name, time });
   });
 
+  test("the latest one is who was made last, whatever its name, and in whatever order they come", () => {
+    const made = { creationTimestamp: rfc3339(NOW) };
+    const backups = [run(NOW - 3 * HOUR, { metadata: made }), run(NOW - 2 * HOUR), run(NOW - HOUR)];
+    expect(statusOf(schedule({ backups })).lastSuccessful?.name).toBe("nightly-20260101-090000");
+    const ordered = [run(NOW - HOUR), run(NOW - 2 * HOUR)];
+    expect(statusOf(schedule({ backups: ordered })).lastSuccessful?.name).toBe("nightly-20260101-110000");
+  });
+
   test("the latest verified one", () => {
     const backups = [run(NOW - 2 * HOUR, { verified: true }), run(NOW - HOUR, { verified: true }), run(NOW)];
     const { name, time } = GOOD;
