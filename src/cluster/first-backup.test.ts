@@ -6,7 +6,7 @@ import { firstBackup } from "#cluster/desired/first-backup.ts";
 import { nameOfFirstBackup } from "#cluster/first-backup.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { lacksFirstBackup } from "#cluster/version-path.ts";
+import { lacksFirstBackup, whyNotYet } from "#cluster/version-path.ts";
 import { NOW } from "#kit/cluster.ts";
 import { NEWER, NEXT_MINOR, wanting, withUpdated } from "#kit/cluster-rolling.ts";
 import { etcdBackup } from "#kit/etcd-backup.ts";
@@ -94,6 +94,14 @@ describe("before the first member goes to a newer minor release", () => {
     expect(planCluster(withBackup(undefined))).toMatchObject({
       because: "members go to 3.7.1 when EtcdBackup my-etcd-before-3.7-1 is stored",
     });
+  });
+
+  test("nobody is given the newer release before, whichever rule would do so", () => {
+    const why = "EtcdBackup my-etcd-before-3.7-1, of the moment before, is not stored";
+    expect(whyNotYet(asked, "my-etcd-2", "3.7.1")).toBe(why);
+    expect(whyNotYet(withBackup({ phase: "Failed" }), "my-etcd-2", "3.7.1")).toBe(why);
+    expect(whyNotYet(withBackup({ phase: "Completed" }), "my-etcd-2", "3.7.1")).toBeUndefined();
+    expect(whyNotYet(asked, "my-etcd-2", "3.6.17")).toBeUndefined();
   });
 
   test("a backup that is missing is told as such, of the release that is asked for alone", () => {

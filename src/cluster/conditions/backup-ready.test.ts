@@ -81,7 +81,9 @@ describe("status.backup", () => {
 
   test("keeps what was on record when its schedule is gone", () => {
     const backup = { lastSuccessful: late };
-    expect(backupStatus(snapshot([], { backup }))).toEqual({ backup });
+    expect(backupStatus(snapshot([], { backup }))).toStrictEqual({ backup });
+    const verified = { lastVerified: early };
+    expect(backupStatus(snapshot([], { backup: verified }))).toStrictEqual({ backup: verified });
     const older = schedule("a", {}, {}, { lastSuccessful: made("early", early.time) });
     expect(backupStatus(snapshot([older], { backup }))).toEqual({ backup });
   });
