@@ -1,0 +1,120 @@
+import {
+  BASE_CONTAINER,
+  DATA_VOLUME,
+  ETCDUTL_CONTAINER,
+  FETCH_CONTAINER,
+  FINISH_CONTAINER,
+  peerHost,
+  REPLAY_CONTAINER,
+  REPLICA_CONTAINER,
+  VOLUME_PATH,
+} from "#api/names.ts";
+import { agentContainer, type Container, etcdContainer, etcdutlContainer } from "#backup/desired/containers.ts";
+import { destinationVolumes, encryptionVolumes, type Mounted } from "#backup/desired/volumes.ts";
+import type { Pod } from "#kube/kinds.ts";
+import { memberPod } from "#restore/desired/member.ts";
+import { placementOf } from "#restore/desired/placement.ts";
+import {
+  baseArguments,
+  etcdutlArguments,
+  fetchTask,
+  finishTask,
+  replayTask,
+  replicaArguments,
+  untilOf,
+} from "#restore/desired/tasks.ts";
+import type { SourceObject } from "#restore/object.ts";
+import type { RestoredMember, RestoreSnapshot } from "#restore/snapshot.ts";
+
+// Why three containers, and in this order?
+//   The agent knows stores and checksums, and etcdutl of the cluster's own release knows etcd's files: it is in etcd's image, which is
+//   anybody's to name, so it gets nothing but the volume, and no Secret. Only then does anything lie where etcd looks for it, all at once.
+// How does a restore come to a point in time?
+//   Between the first two, etcdutl makes a throw-away etcd of the snapshot, which runs beside the agent until the pod ends; the agent does to it
+//   what the archive tells, and takes its snapshot. What follows is the same.
+
+/** Until a download that is broken off has ended, in seconds. */
+const GRACE_SECONDS = 10;
+
+type PodSpec = NonNullable<Pod["spec"]>;
+
+/** The pod that fills the claim of a member. @param labels its own */
+export function podSpec(
+  snapshot: RestoreSnapshot,
+  { name }: RestoredMember,
+  object: SourceObject,
+  image: string,
+  labels: Readonly<Record<string, string>>,
+): PodSpec {
+  const { metadata, spec } = snapshot.restore;
+  const { serviceAccountName, resources, clusterTemplate } = spec;
+  const { metadata: of, spec: member } = memberPod(snapshot, name);
+  // The operator's own container comes first, whatever people have beside it.
+  const [etcd] = member.containers;
+  const data: Mounted = {
+    volume: { name: DATA_VOLUME, persistentVolumeClaim: { claimName: name } },
+    mount: { name: DATA_VOLUME, mountPath: VOLUME_PATH },
+  };
+  const source = [...readOnly(destinationVolumes(object.target)), ...encryptionVolumes(object.keySecret)];
+  const agent = { image, resources };
+  const until = untilOf(snapshot);
+  const tool = {
+    image: etcd?.image ?? "",
+    pullPolicy: etcd?.imagePullPolicy,
+    resources: etcd?.resources as Parameters<typeof etcdutlContainer>[0]["resources"],
+    volumes: [data],
+  };
+  const fetching = { ...agent, name: FETCH_CONTAINER, task: fetchTask(snapshot, object), volumes: [data, ...source] };
+  const finishing = { ...agent, name: FINISH_CONTAINER, task: finishTask(snapshot), volumes: [data] };
+  return {
+    restartPolicy: "Never",
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: GRACE_SECONDS,
+    ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
+    ...placementOf(member, of.labels, labels),
+    securityContext: usersOf(member, etcd),
+    // etcdutl looks the member's own name up, which no Service knows yet.
+    hostAliases: [{ ip: "127.0.0.1", hostnames: [peerHost(metadata.namespace, clusterTemplate.clusterName, name)] }],
+    initContainers: [
+      agentContainer(fetching),
+      ...(until === undefined
+        ? []
+        : [
+            etcdutlContainer({ ...tool, name: BASE_CONTAINER, args: baseArguments(snapshot) }),
+            sidecar(etcdContainer({ ...tool, name: REPLICA_CONTAINER, args: replicaArguments(snapshot) })),
+            agentContainer({
+              ...agent,
+              name: REPLAY_CONTAINER,
+              task: replayTask(snapshot, object, until),
+              volumes: [data, ...source],
+            }),
+          ]),
+      etcdutlContainer({ ...tool, name: ETCDUTL_CONTAINER, args: etcdutlArguments(snapshot, name) }),
+    ],
+    containers: [agentContainer(finishing)],
+    volumes: [data, ...source].map(({ volume }) => volume),
+  } as PodSpec;
+}
+
+/** It runs beside those that follow, and ends when the last one has. */
+function sidecar(container: Container): Container {
+  return { ...container, restartPolicy: "Always" } as Container;
+}
+
+/** Files have the owner and the group that the member's etcd will have. */
+function usersOf({ securityContext: pod }: PodSpec, etcd: Container | undefined): PodSpec["securityContext"] {
+  const { runAsUser = pod?.runAsUser, runAsGroup = pod?.runAsGroup } = etcd?.securityContext ?? {};
+  const { fsGroup, fsGroupChangePolicy, supplementalGroups } = pod ?? {};
+  const said = { runAsUser, runAsGroup, fsGroup, fsGroupChangePolicy, supplementalGroups };
+  return {
+    runAsNonRoot: true,
+    ...Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)),
+    seccompProfile: { type: "RuntimeDefault" },
+  };
+}
+
+/** Nobody writes to where the object is. */
+function readOnly(volumes: readonly Mounted[]): readonly Mounted[] {
+  return volumes.map(({ volume, mount }) => ({ volume, mount: { ...mount, readOnly: true } }));
+}
