@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { type AgentReport, failure } from "#agent/report.ts";
 import { ended, jobOf, MADE_AT, restore, restorePod } from "#kit/etcd-restore.ts";
-import { idleSince } from "#restore/pods.ts";
+import { failureOf, idleSince } from "#restore/pods.ts";
 
 const snapshot = restore();
 const job = jobOf(snapshot, snapshot.members[0]!);
@@ -17,4 +18,18 @@ test("it is idle since the last that has happened: a Job or a pod was made, is t
   const going = { ...later, deletionTimestamp: "2026-01-01T11:59:58Z" };
   expect(idleSince({ job, pods: [restorePod(job, "Pending", [{ running: {} }], going)] })).toBe(at("58"));
   expect(idleSince({ job, pods: [restorePod(job, "Failed", [ended(1)])] })).toBe(at("57"));
+});
+
+test.each<[string, number, AgentReport | string, string]>([
+  ["fetch", 2, failure("BadKey", "the key is another one"), "BadKey: the key is another one"],
+  ["base", 1, "Error: expected sha256", "RestoreToolFailed: Error: expected sha256"],
+  ["replay", 2, failure("BadKey", "the key is another one"), "BadKey: the key is another one"],
+  ["etcdutl", 1, "", "RestoreToolFailed: etcdutl ended with exit code 1 (Error)"],
+  ["finish", 2, failure("NoSpace", "the volume is full"), "NoSpace: the volume is full"],
+])("of a restore to a point in time, what %s said when it failed is why", (name, exitCode, words, expected) => {
+  const state = ended(exitCode, words);
+  const pod = restorePod(job, "Failed", []);
+  const initContainerStatuses = [{ ...pod.status!.initContainerStatuses![0]!, name, state }];
+  const { reason, message } = failureOf({ job, pods: [{ ...pod, status: { ...pod.status, initContainerStatuses } }] })!;
+  expect(`${reason}: ${message}`).toBe(expected);
 });

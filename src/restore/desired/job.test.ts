@@ -85,6 +85,22 @@ describe("to a point in time", () => {
     expect(taskOf(podOf(made({ until: { revision: "7" } })).initContainers[3 as 0]).until).toEqual({ revision: "7" });
   });
 
+  test("who brings it there can read the archive on a volume, with its key", () => {
+    const pod = podOf(until(ON_VOLUME));
+    const replay = pod.initContainers[3 as 0];
+    expect(taskOf(replay)).toMatchObject({
+      from: { store: "volume", path: "/volume" },
+      prefix: "nightly/changes",
+      encryption: { keyFile: "/run/agent/encryption/key" },
+    });
+    expect(taskOf(replay)).not.toHaveProperty("credentialsDir");
+    expect(replay.volumeMounts).toEqual([
+      { name: "etcd-data", mountPath: "/var/lib/etcd" },
+      { name: "destination", mountPath: "/volume", readOnly: true },
+      { name: "encryption", mountPath: "/run/agent/encryption", readOnly: true },
+    ]);
+  });
+
   test("attempts that would end like the last one are not made", () => {
     const rules = (until({}).spec as { podFailurePolicy: { rules: { onExitCodes?: { containerName: string } }[] } })
       .podFailurePolicy.rules;
