@@ -23,7 +23,7 @@ export const replicaSetRule: PeerRule = {
     // A member over another claim that somebody has set to 0 replicas, or that has slept, stays at 0, and its template is fenced all the same.
     const wanted = isOtherClaim && !snapshot.isAsleep ? withReplicas(asUsual, live.spec?.replicas ?? 1) : asUsual;
     if (!isStale(live, wanted) && live.spec?.replicas === wanted.spec?.replicas) return undefined;
-    if (snapshot.isAsleep && wanted.spec?.replicas === 0 && live.spec?.replicas !== 0) {
+    if (snapshot.isAsleep && live.spec?.replicas !== 0) {
       const because = `the pod of ${name} stops: spec.replicas of its EtcdCluster is 0`;
       return step("replica-set", because, { do: "replaceReplicaSet", live, replicaSet: wanted });
     }
