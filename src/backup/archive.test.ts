@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import type { ArchiveProgress, Progress } from "#agent/report.ts";
 import { backupJob } from "#backup/desired/job.ts";
+import { archiveTask } from "#backup/desired/task.ts";
 import { planBackup } from "#backup/plan.ts";
 import { backupStatus } from "#backup/status.ts";
 import { targetOf } from "#backup/target.ts";
 import { PATIENCE_MS, verdictOf } from "#backup/verdict.ts";
 import { NOW } from "#kit/cluster.ts";
-import { backup, goodTarget, IMAGE } from "#kit/etcd-backup.ts";
+import { agentPod, backup, goodTarget, IMAGE, ON_VOLUME } from "#kit/etcd-backup.ts";
 
 // An EtcdBackup with spec.archive, which stores changes in place of a snapshot.
 
@@ -45,6 +46,14 @@ test("its Job goes on for years, and its agent follows the members and whoever t
   });
 });
 
+test("without Secrets its agent is told of none", () => {
+  const snapshot = backup({ stage: "new", spec: { ...ARCHIVE, ...ON_VOLUME } });
+  const task = archiveTask(snapshot, goodTarget(snapshot), ARCHIVE.archive as never);
+  expect(task).toMatchObject({ kind: "archive", destination: { store: "volume" } });
+  expect(task).not.toHaveProperty("credentialsDir");
+  expect(task).not.toHaveProperty("encryption");
+});
+
 test("its key is that of the Job, whatever the cluster is by now", () => {
   const snapshot = archiving();
   const cluster = { ...snapshot.cluster!, metadata: { ...snapshot.cluster!.metadata, uid: "another" } };
@@ -60,11 +69,22 @@ test.each<[string, ArchiveProgress | undefined, string]>([
   expect([phase, `${reason}: ${message}`]).toEqual(["BackingUp", expected]);
 });
 
+test("when its pod cannot run, that is said, and not how far it was", () => {
+  const snapshot = archiving(told);
+  const { job } = snapshot.taking!;
+  const pods = [agentPod(job, { phase: "Pending" }, { waiting: { reason: "ErrImagePull" } })];
+  expect(verdictOf({ ...snapshot, taking: { job, pods } })).toMatchObject({
+    phase: "BackingUp",
+    reason: "ImageUnavailable",
+  });
+});
+
 test("how far it is stays on record while nobody answers", () => {
   const of = (snapshot: ReturnType<typeof backup>) => backupStatus(snapshot, planBackup(snapshot));
   const status = of(archiving(told));
   expect(status).toMatchObject({ phase: "BackingUp", archive: told });
   expect(status).not.toHaveProperty("progress");
+  expect(of(archiving())).not.toHaveProperty("archive");
   const silent = archiving(undefined, { status, with: { progress: undefined } });
   expect(of(silent)).toMatchObject({ archive: told, conditions: status.conditions });
 });

@@ -58,6 +58,7 @@ test.each<[string, BackupSnapshot, string, string | RegExp]>([
   ["when etcdutl ends without a word", during("failed", { etcdutl: [137, ""] }), "False RestoreToolFailed", "etcdutl ended with code 137 (Error)"],
   ["when the agent ends without a word", during("failed", { verify: [1, "killed"] }), "False AgentFailed", /its pod left no report: container verify ended/],
   ["when a pod says what none of this can", during("failed", { verify: [2, failure("DataExists", "no")] }), "False AgentFailed", /left no report/],
+  ["when a pod says what only a replay can", during("failed", { verify: [2, failure("ArchiveCorrupt", "no")] }), "False AgentFailed", /left no report/],
   ["when its pod is gone", later({ ...given, verifying: { ...verification(given, "failed"), pods: [] } }, MINUTE), "False AgentFailed", /its pod left no report: Job verify-\S+: m \(PodFailurePolicy\)/],
   ["after ten minutes without a pod", later(during("made"), 10 * MINUTE), "False PodPending", "its pod is not made yet; it was waited for 10 minutes"],
   ["when its Job is somebody else's", stranger(), "Unknown NameTaken", /^Job verify-\S+ is somebody else's$/],
