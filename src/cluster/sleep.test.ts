@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { PeerBootstrap } from "#api/v1beta1/peer.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { planCluster } from "#cluster/plan.ts";
@@ -12,7 +13,18 @@ import { clusterStatus } from "#cluster/status.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { cluster } from "#kit/cluster.ts";
 import { THEIRS, withAlarms, withMember } from "#kit/cluster-changes.ts";
-import { NEWER, wanting, withCrashing, withPod, withUpdate } from "#kit/cluster-rolling.ts";
+import {
+  madeFrom,
+  NEWER,
+  NEXT_MINOR,
+  OLD,
+  wanting,
+  withCrashing,
+  withPeer,
+  withPod,
+  withTurn,
+  withUpdate,
+} from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, wanted, withSleep, woken } from "#kit/cluster-sleep.ts";
 import type { Draft } from "#kube/kinds.ts";
 
@@ -208,6 +220,28 @@ describe("the rules about sleep", () => {
     expect(wakeUp.decide(woken())).toBeUndefined();
     expect(awaitWaking.decide(woken())).toBeUndefined();
     expect(awaitWaking.decide(woken(DOWN))).toMatchObject({ recheckAfterMs: 1_000, warn: false });
+  });
+
+  test("take back the turn that nobody has used, unless it cannot be taken back: sleep waits for nothing", () => {
+    const given = withTurn(tired({ spec: NEXT_MINOR }), "my-etcd-2");
+    const { version } = cluster().cluster.spec;
+    const taken = fallAsleep.decide(given);
+    expect(taken).toMatchObject({
+      because: `my-etcd-2 has yet to restart, and wakes with what it runs: etcd ${version}`,
+      step: { peer: { spec: { version } } },
+    });
+    expect(taken).not.toHaveProperty("step.peer.spec.previous");
+    const sleeps = { step: { do: "fallAsleep" } };
+    expect(fallAsleep.decide(madeFrom(given, "my-etcd-2", NEWER))).toMatchObject(sleeps);
+    const bootstrap = { initialClusterState: "Existing" } as PeerBootstrap;
+    expect(fallAsleep.decide(withPeer(given, "my-etcd-2", { spec: { bootstrap } }))).toMatchObject(sleeps);
+    const refused = { ...OLD, etcd: { extraArgs: { "data-dir": "/tmp" } } };
+    const ran = madeFrom(withPeer(given, "my-etcd-2", { spec: { previous: refused } }), "my-etcd-2", refused);
+    expect(fallAsleep.decide(ran)).toMatchObject(sleeps);
+    // Its data is in the format of a later minor.
+    const far = { ...OLD, version: "3.5.11" };
+    const ahead = madeFrom(withPeer(given, "my-etcd-2", { spec: { previous: far } }), "my-etcd-2", far);
+    expect(fallAsleep.decide(ahead)).toMatchObject(sleeps);
   });
 
   test("whoever cannot start with what it has is helped before all are waited for", () => {

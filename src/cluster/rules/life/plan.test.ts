@@ -1,5 +1,6 @@
 import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
+import { NEXT_MINOR, ON_DELETE, withCanary, withTurn } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, wanted, withSleep, woken } from "#kit/cluster-sleep.ts";
 
 // What is done when nothing may be done, or nothing has to be.
@@ -25,6 +26,21 @@ testPlans("life", [
   {
     name: "puts one to sleep without a quorum",
     given: tired({ down: ["my-etcd-0", "my-etcd-1"] }),
+    expect: "fall-asleep: fallAsleep",
+  },
+  {
+    name: "takes back first what nobody runs yet: who wakes has what it ran",
+    given: withTurn(tired({ spec: NEXT_MINOR }), "my-etcd-2"),
+    expect: "fall-asleep: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "takes it back from each where people restart members",
+    given: withTurn(withTurn(tired({ spec: { ...NEXT_MINOR, ...ON_DELETE } }), "my-etcd-0"), "my-etcd-1"),
+    expect: "fall-asleep: replacePeer my-etcd-0 fenced",
+  },
+  {
+    name: "leaves who has restarted with something new as it is",
+    given: withCanary(tired({ spec: NEXT_MINOR }), "my-etcd-2"),
     expect: "fall-asleep: fallAsleep",
   },
   { name: "waits until all have stopped", given: withSleep(tired(), SLEEP), expect: "wait: asleep" },
