@@ -1,12 +1,15 @@
+import { ETCD_CONTAINER } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { type KnownMember, mayBootstrap, memberNamed } from "#cluster/members.ts";
 import { sickForMs } from "#cluster/patience.ts";
 import { canary, isOutdated, nextTemplate, stoppedUpdate, templateOf } from "#cluster/rolling.ts";
+import { isWaking } from "#cluster/sleep.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { isDown } from "#cluster/standstill.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { runningRevision } from "#cluster/versions.ts";
+import { isStopped, isUnscheduled } from "#kube/pod.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
@@ -18,7 +21,8 @@ const AILS_AFTER_MS = 10_000;
 /**
  * A member that does not run, or the only one when it hangs, gets what it is to run next at once: nobody loses anything by it, and what it
  * has may be what ails it. While there is a quorum it is the canary, and nobody else is tried beside it; without one all of them may as
- * well be tried at the same time.
+ * well be tried at the same time. In a cluster that wakes up, whoever merely waits for a node or a volume starts with what it ran: else an
+ * upgrade would reach all of them before anybody is awake.
  */
 export const renewStopped: ClusterRule = {
   name: "renew-stopped",
@@ -50,6 +54,7 @@ function isRenewable(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): b
   // A pod of an earlier release first has to say what it was made from: else it would be taken for what it is to become.
   const isDownAndKnown = isDown(snapshot, metadata.name) && runningRevision(pod) !== undefined;
   if (pod !== undefined && !isDownAndKnown) return false;
+  if (isWaking(snapshot) && (pod === undefined || !isStopped(pod, ETCD_CONTAINER) || isUnscheduled(pod))) return false;
   const isNew = !member.hasStarted && pod !== undefined;
   return isNew || (sickForMs(snapshot, member) >= AILS_AFTER_MS && !isOtherOnTrial(snapshot, member));
 }

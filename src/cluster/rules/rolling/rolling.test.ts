@@ -30,6 +30,7 @@ import {
   withUpdate,
   withUpdated,
 } from "#kit/cluster-rolling.ts";
+import { withSleep } from "#kit/cluster-sleep.ts";
 import { BOOTSTRAP } from "#kit/peer.ts";
 import { withResources } from "#kit/pod-template.ts";
 
@@ -75,6 +76,10 @@ function unreadyFor(snapshot: ClusterSnapshot, name: string, ms: number): Cluste
 function restarts(name: string): object {
   return { next: "step", step: { do: "restartPod", name, pod: { metadata: { name: `${name}-abcde` } } } };
 }
+
+const WOKEN = { since: "2026-01-01T11:30:00Z", wokenAt: "2026-01-01T11:59:00Z" };
+const SLEPT_LONG_AGO = { ...WOKEN, wokenAt: "2026-01-01T11:50:00Z" };
+const UNSCHEDULED = [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/3 nodes" }];
 
 const NOT_READY = { status: { conditions: [{ type: "Ready", status: "False" }] } };
 
@@ -589,6 +594,31 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "a container that has ended just now is started again",
       given: withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 9_999),
       says: undefined,
+    },
+    {
+      name: "of those who slept nobody gets anything new for lack of a pod",
+      given: sickFor(withoutPod(withSleep(down, WOKEN), "my-etcd-1"), "my-etcd-1", 60_000),
+      says: undefined,
+    },
+    {
+      name: "nor for waiting for a volume",
+      given: withPod(sickFor(withSleep(down, WOKEN), "my-etcd-1", 60_000), "my-etcd-1", { status: STARTING }),
+      says: undefined,
+    },
+    {
+      name: "nor for waiting for a node",
+      given: withPod(withSleep(down, WOKEN), "my-etcd-1", { status: { conditions: UNSCHEDULED } }),
+      says: undefined,
+    },
+    {
+      name: "but whoever of them cannot start with what it has",
+      given: withSleep(down, WOKEN),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "and when they have had their time, as ever",
+      given: sickFor(withoutPod(withSleep(down, SLEPT_LONG_AGO), "my-etcd-1"), "my-etcd-1", 60_000),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
     {
       name: "who has never answered has nothing to go back to",
