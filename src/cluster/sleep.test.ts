@@ -63,6 +63,26 @@ describe("who is waited for after a sleep", () => {
     expect(names(wanted(asleep(), 3))).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
   });
 
+  test("whoever has yet to stop, although etcd serves until then", () => {
+    const given = withPod(woken({}, 60_000), "my-etcd-1", { metadata: { deletionTimestamp: "2026-01-01T11:59:00Z" } });
+    expect(names(given)).toEqual(["my-etcd-1"]);
+    expect(sleepStatus(given)).toEqual(given.cluster.status?.sleep);
+    expect(planCluster(given)).toMatchObject({ rule: "await-waking" });
+  });
+
+  test("whoever may yet be told to stop, by those who have not heard that it wakes", () => {
+    const since = { creationTimestamp: "2026-01-01T10:29:59Z" };
+    const given = (agoMs: number) => withPod(woken({}, agoMs), "my-etcd-1", { metadata: since });
+    expect([0, 9_999, -9_999].map((agoMs) => names(given(agoMs)))).toEqual([
+      ["my-etcd-1"],
+      ["my-etcd-1"],
+      ["my-etcd-1"],
+    ]);
+    expect([10_000, -10_000].map((agoMs) => names(given(agoMs)))).toEqual([[], []]);
+    const made = { creationTimestamp: SLEEP.since };
+    expect(names(withPod(woken(), "my-etcd-1", { metadata: made }))).toEqual([]);
+  });
+
   test("nobody who has not slept, or is to sleep", () => {
     expect(names(cluster(DOWN))).toEqual([]);
     expect(names(asleep())).toEqual([]);

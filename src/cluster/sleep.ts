@@ -34,9 +34,25 @@ export function withPods({ pods }: Pick<ClusterSnapshot, "pods">): readonly stri
 export const waking = remembered((snapshot): readonly KnownMember[] => {
   if (!isWokenJustNow(snapshot)) return [];
   return ownVoters(snapshot).filter(
-    (member) => !takesPart(snapshot, member) && !isDataWrong(snapshot, member) && !hasNoClaim(snapshot, member),
+    (member) => !isBack(snapshot, member) && !isDataWrong(snapshot, member) && !hasNoClaim(snapshot, member),
   );
 });
+
+/**
+ * How long after waking a pod from before the sleep may still be told to stop, in milliseconds: by a ReplicaSet controller that has yet to hear
+ * of it. Ten seconds is a guess. Too small: its member counts as back, and is not waited for when it goes. Too large: what was edited waits.
+ */
+const LATE_STOP_MS = 10_000;
+
+/** Whether the member takes part, and is not just about to stop: etcd serves until its pod ends. */
+function isBack(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  if (!takesPart(snapshot, member)) return false;
+  const { creationTimestamp, deletionTimestamp } = snapshot.pods.get(member.name)?.metadata ?? {};
+  if (deletionTimestamp !== undefined) return false;
+  const { since = "", wokenAt = "" } = snapshot.cluster.status?.sleep ?? {};
+  const isFromBefore = Date.parse(creationTimestamp ?? "") < Date.parse(since);
+  return !isFromBefore || Math.abs(snapshot.takenAtMs - Date.parse(wokenAt)) >= LATE_STOP_MS;
+}
 
 /** Whether the cluster is waking up. */
 export function isWaking(snapshot: ClusterSnapshot): boolean {

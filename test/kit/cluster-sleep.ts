@@ -9,7 +9,8 @@ import { cluster, NOW } from "./cluster.ts";
 type Given = NonNullable<Parameters<typeof cluster>[0]>;
 type Sleep = EtcdClusterStatus["sleep"];
 
-export const SLEEP: NonNullable<Sleep> = { since: "2026-01-01T11:30:00Z" };
+/** It began before the pods of these snapshots were made. */
+export const SLEEP: NonNullable<Sleep> = { since: "2026-01-01T10:30:00Z" };
 
 /** A settled cluster of which nobody is wanted by now, and nothing done yet. */
 export function tired(given: Given = {}): ClusterSnapshot {
