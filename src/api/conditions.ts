@@ -162,7 +162,7 @@ export const SCHEDULE_REASONS = {
   Suspended: "By spec.suspend: no backups are made.",
   BackupRunning: "A backup is due, and waits for an earlier one that has not ended.",
   BackupCompleted: "The latest backup that has ended is stored; the message names it.",
-  BackupFailed: "The latest backup that has ended has failed; the message says why.",
+  BackupFailed: "The latest backup has failed, or its verification found its data wrong; the message says why.",
   NoBackupYet: "No backup has ended yet.",
   RunMissed:
     "A backup was not begun within spec.startingDeadlineSeconds, such as while the operator was away or an earlier one had not ended.",

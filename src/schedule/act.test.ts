@@ -131,6 +131,8 @@ test.each<[string, Observed<EtcdBackup>, string]>([
   ["not to be seen", unknown("timeout"), "KubeUnavailable"],
   ["another one", present(run(NOW, { metadata: { uid: "x" } })), "KubeConflict"],
   ["being deleted", present(run(NOW, { deleting: true })), "KubeConflict"],
+  ["found wrong just now", present(run(NOW, { doubted: "VerificationFailed" })), "KubeConflict"],
+  ["to be verified by now", present(run(NOW, { doubted: "open" })), "KubeConflict"],
   ["not good after all", present(run(NOW, { phase: "Failed" })), "KubeConflict"],
 ])("nothing goes for a later one that is %s", async (_, live, code) => {
   for (const what of ["deleteBackup", "giveObject"] as const) {

@@ -9,7 +9,7 @@ import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 import type { Written } from "#runtime/controller.ts";
-import { isGood, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { isSettled, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
 
 /** What this room writes to. */
@@ -67,7 +67,7 @@ async function needKeeper(kube: ScheduleWrites, keeper: EtcdBackup | undefined, 
   const { namespace, name, uid } = keeper.metadata;
   const live = await kube.find(ETCD_BACKUPS, { namespace, name }, { signal });
   if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
-  if (live.is === "present" && live.value.metadata.uid === uid && isGood(live.value)) return;
+  if (live.is === "present" && live.value.metadata.uid === uid && isSettled(live.value)) return;
   throw new OperatorError("KubeConflict", `EtcdBackup ${name} is going; the cache does not show it yet`);
 }
 

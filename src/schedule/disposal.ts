@@ -2,7 +2,7 @@ import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupScheduleSpec } from "#api/v1beta1/schedule.ts";
 import { keptOf } from "#schedule/retention.ts";
-import { byAge, etcdOf, isDeleting, isGood, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { byAge, etcdOf, isDeleting, isSettled, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
 /** An EtcdBackup that is not kept any more. */
 export interface Disposal {
@@ -42,7 +42,7 @@ function completedOnes(spec: EtcdBackupScheduleSpec, backups: readonly EtcdBacku
   const { retention, successfulBackupsHistoryLimit: limit, timeZone } = spec;
   const rules = retention ?? (limit === undefined ? undefined : { keepLast: limit });
   if (rules === undefined) return [];
-  const good = backups.filter(isGood);
+  const good = backups.filter(isSettled);
   const stored = good.map((backup) => ({
     name: backup.metadata.name,
     atMs: madeAtMs(backup),

@@ -18,6 +18,8 @@ const twin = run(NOW, { metadata: { creationTimestamp: newer.metadata.creationTi
 const failed = run(NOW - 2 * HOUR, { phase: "Failed" });
 const theirs = run(NOW - HOUR, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
 const other = run(NOW, { etcd: "other" });
+const wrong = run(NOW - HOUR, { doubted: "VerificationFailed" });
+const open = run(NOW - HOUR, { doubted: "open" });
 const given = run(NOW - 2 * HOUR, { given: true });
 const remove = (backup: typeof newer, keeper?: typeof newer): ScheduleStep => ({ do: "deleteBackup", backup, keeper });
 const give = (backup: typeof newer, keeper?: typeof newer): ScheduleStep => ({ do: "giveObject", backup, keeper });
@@ -62,6 +64,8 @@ const cases: Record<string, readonly (readonly [string, ScheduleSnapshot, Schedu
     ["one with a later one of another etcd alone", due({ backups: [older, other] }), remove(older, other), "forbidden"],
     ["one with a later one that failed", due({ backups: [older, run(NOW - HOUR, { phase: "Failed" })] }), remove(older, newer), "forbidden"],
     ["one with a later one that is being deleted", due({ backups: [older, run(NOW - HOUR, { deleting: true })] }), remove(older, newer), "forbidden"],
+    ["one with a later one that was found wrong", due({ backups: [older, wrong] }), remove(older, wrong), "forbidden"],
+    ["one with a later one that is yet to be verified", due({ backups: [older, open] }), give(older, open), "forbidden"],
     ["keeping an object", due({ backups: [newer] }), keep(newer), "allowed"],
     ["a new one", due(), create(NOW), "allowed"],
   ],

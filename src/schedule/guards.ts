@@ -1,7 +1,7 @@
 import { dueTimeOf } from "#api/names.ts";
 import { isObjectGoing, latestLike } from "#schedule/disposal.ts";
 import { runsOf } from "#schedule/runs.ts";
-import { isDeleting, isGood, isOwned } from "#schedule/snapshot.ts";
+import { isDeleting, isOwned, isSettled } from "#schedule/snapshot.ts";
 import type { ScheduleGuard } from "#schedule/step.ts";
 
 /** A backup that somebody else has made is never changed or deleted. */
@@ -40,7 +40,7 @@ const lastGoodStays: ScheduleGuard = {
     if (step.do !== "deleteBackup" && step.do !== "giveObject") return undefined;
     const { backup, keeper } = step;
     if (backup.status?.phase !== "Completed") return undefined;
-    const latest = latestLike(backup, backups.filter(isGood));
+    const latest = latestLike(backup, backups.filter(isSettled));
     const isLeft = latest !== undefined && latest.metadata.uid !== backup.metadata.uid;
     if (isLeft && keeper?.metadata.uid === latest.metadata.uid) return undefined;
     return `EtcdBackup ${backup.metadata.name} is the last good one of its etcd`;

@@ -88,6 +88,14 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "retention: the annotation without the finalizer gives nothing away", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, metadata: { finalizers: [] } }), newer] }), expect: "give-object: giveObject nightly-20260101-100000" },
   { name: "retention: nor does the finalizer alone", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { held: true }), newer] }), expect: "give-object: giveObject nightly-20260101-100000" },
   { name: "retention: what is kept by now stays, also while another one goes", given: schedule({ spec: { retention: { keepLast: 2 } }, backups: [run(NOW - 5 * HOUR), given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "retention: one whose data was found wrong pushes out no good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "VerificationFailed" })] }), expect: "settled" },
+  { name: "retention: nor what is no snapshot", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "SnapshotCorrupt" })] }), expect: "settled" },
+  { name: "retention: nor what no etcd can be made of", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "RestoreToolFailed" })] }), expect: "settled" },
+  { name: "retention: nor what is not there any more", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "NoSuchObject" })] }), expect: "settled" },
+  { name: "retention: nor one that is yet to be verified", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "open" })] }), expect: "settled" },
+  { name: "retention: one that could not be looked at counts like one that nobody looked at", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "StoreUnreachable" })] }), expect: "give-object: giveObject nightly-20260101-100000" },
+  { name: "retention: what was found wrong stays for people to look at", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { doubted: "VerificationFailed" }), newer] }), expect: "settled" },
+  { name: "retention: what was given away stays once the later one was found wrong", given: schedule({ spec: keepLast, backups: [given, run(NOW - HOUR, { doubted: "VerificationFailed" })] }), expect: "keep-object: keepObject nightly-20260101-100000" },
   { name: "what runs is never deleted for a limit", given: schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [active] }), expect: "settled" },
 ]; // biome-ignore format: a table
 

@@ -1,3 +1,4 @@
+import type { BackupReason } from "#api/conditions.ts";
 import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
@@ -30,9 +31,30 @@ export function isActive(backup: EtcdBackup): boolean {
   return phase !== "Completed" && phase !== "Failed" && !isDeleting(backup);
 }
 
-/** Whether its object is stored, and stays so far. */
+/** What a verification says of the object itself; all other reasons are those of a node, a store or a key. */
+const WRONG_DATA: readonly string[] = [
+  "VerificationFailed",
+  "SnapshotCorrupt",
+  "RestoreToolFailed",
+  "NoSuchObject",
+] satisfies readonly BackupReason[];
+
+/** What its verification found wrong with its object; `undefined` while nothing is known to be wrong. */
+export function defectOf({ status }: EtcdBackup) {
+  return status?.conditions?.find(
+    ({ type, status: is, reason }) => type === "Verified" && is === "False" && WRONG_DATA.includes(reason),
+  );
+}
+
+/** Whether its object is stored, stays so far, and was not found wrong. */
 export function isGood(backup: EtcdBackup): boolean {
-  return backup.status?.phase === "Completed" && !isDeleting(backup);
+  return backup.status?.phase === "Completed" && !isDeleting(backup) && defectOf(backup) === undefined;
+}
+
+/** Whether others may go for its sake: it is good, and no verdict on it is open. */
+export function isSettled(backup: EtcdBackup): boolean {
+  const verified = backup.status?.conditions?.find(({ type }) => type === "Verified")?.status ?? "Unknown";
+  return isGood(backup) && !(backup.spec.verify && verified === "Unknown");
 }
 
 /** When the backup was made, in milliseconds since 1970, by the API server's clock. */

@@ -37,6 +37,7 @@ describe("conditions", () => {
     ["a good one, and another one under way", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db", NEXT]],
     ["one that failed", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", NEXT]],
     ["a good one that is being deleted", schedule({ backups: [run(NOW, { deleting: true })] }), [NONE, NEXT]],
+    ["one whose data was found wrong", schedule({ backups: [run(NOW - HOUR), run(NOW, { doubted: "VerificationFailed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 was stored, and its verification found it wrong: VerificationFailed: a key differs", NEXT]],
     ["missed", schedule({ status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), ["BackupReady False RunMissed: the backup that was due at 2026-01-01T12:00:00Z was not begun within 60 s", NEXT]],
   ])("%s", (_, snapshot, expected) => expect(told(snapshot)).toEqual(expected)); // biome-ignore format: a table
 

@@ -2,7 +2,7 @@ import type { ScheduleReason } from "#api/conditions.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { calendarFor, runsOf } from "#schedule/runs.ts";
-import { byAge, isActive, isGood, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { byAge, defectOf, isActive, isGood, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
 /** An answer to the question of a condition. */
 export interface Word {
@@ -36,7 +36,9 @@ export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
     const message = `the backup that was due at ${rfc3339(missedMs)} was not begun within ${startingDeadlineSeconds} s`;
     return { isTrue: false, reason: "RunMissed", message };
   }
-  const latest = latestOf(snapshot.backups.filter((backup) => isGood(backup) || backup.status?.phase === "Failed"));
+  const hasEnded = (backup: EtcdBackup) =>
+    isGood(backup) || backup.status?.phase === "Failed" || defectOf(backup) !== undefined;
+  const latest = latestOf(snapshot.backups.filter(hasEnded));
   if (latest === undefined) return { isTrue: false, reason: "NoBackupYet", message: "no backup has ended yet" };
   const { name } = latest.metadata;
   if (isGood(latest))
@@ -45,11 +47,13 @@ export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
       reason: "BackupCompleted",
       message: `EtcdBackup ${name} is stored as ${latest.status?.objectURL}`,
     };
-  const why = latest.status?.conditions?.find(({ type }) => type === "Failed");
+  const defect = defectOf(latest);
+  const why = defect ?? latest.status?.conditions?.find(({ type }) => type === "Failed");
+  const what = defect === undefined ? "has failed" : "was stored, and its verification found it wrong";
   return {
     isTrue: false,
     reason: "BackupFailed",
-    message: `EtcdBackup ${name} has failed: ${why?.reason}: ${why?.message}`,
+    message: `EtcdBackup ${name} ${what}: ${why?.reason}: ${why?.message}`,
   };
 }
 

@@ -1,3 +1,4 @@
+import type { BackupReason } from "#api/conditions.ts";
 import {
   DELETE_OBJECT_ANNOTATION,
   SCHEDULE_UID_ANNOTATION,
@@ -91,6 +92,9 @@ interface GivenRun {
   readonly held?: boolean;
   readonly deleting?: boolean;
   readonly verified?: boolean;
+  /** That it is to be verified, and as what it was found not to be right. */
+  readonly doubted?: "open" | BackupReason;
+  readonly revision?: string;
   readonly metadata?: object;
 }
 
@@ -98,16 +102,24 @@ interface GivenRun {
 export function run(atMs: number, given: GivenRun = {}): EtcdBackup {
   const { phase = "Completed", etcd, objectPolicy = "Keep" } = given;
   const name = scheduledBackupName("nightly", atMs);
-  const made = etcdBackup({ spec: { objectPolicy }, held: given.held === true || given.given === true });
+  const made = etcdBackup({
+    spec: { objectPolicy, verify: given.doubted !== undefined },
+    held: given.held === true || given.given === true,
+  });
   const marked = given.given === true && objectPolicy === "Keep" ? { [DELETE_OBJECT_ANNOTATION]: "true" } : {};
-  const object = etcd === undefined ? {} : { object: { clusterID: etcd, revision: "12" } as never };
+  const object = etcd === undefined ? {} : { object: { clusterID: etcd, revision: given.revision ?? "12" } as never };
   const time = rfc3339(atMs);
   const condition = (type: string, reason: string, message: string) => ({
     ...{ type, status: "True" as const, reason, message, observedGeneration: 1, lastTransitionTime: time },
   });
+  const doubt = (doubted: "open" | BackupReason) =>
+    doubted === "open"
+      ? { ...condition("Verified", "Verifying", "its Job runs"), status: "Unknown" as const }
+      : { ...condition("Verified", doubted, "a key differs"), status: "False" as const };
   const conditions = [
     ...(phase === "Failed" ? [condition("Failed", "NoSpace", "the bucket is full")] : []),
     ...(given.verified === true ? [condition("Verified", "Verified", "it is whole")] : []),
+    ...(given.doubted === undefined ? [] : [doubt(given.doubted)]),
   ];
   return {
     ...made,
