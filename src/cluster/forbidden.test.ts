@@ -37,6 +37,12 @@ const forbidden: { name: string; guard: string; given: ClusterSnapshot; step: Cl
     step: { do: "createService", service: draft },
   },
   { name: "a second identity", guard: "identity-first", given: recorded, step: { do: "recordIdentity", identity } },
+  {
+    name: "beginning with nothing what is to begin with a backup",
+    guard: "restored-first",
+    given: cluster({ stage: "new", spec: { bootstrap: { fromBackup: { backupName: "nightly" } } } }),
+    step: { do: "recordIdentity", identity },
+  },
   { name: "bootstrapping a member that has joined", guard: "bootstrap-once", given: cluster(), step: peerStep },
   {
     name: "bootstrapping a member outside the frozen list",
