@@ -239,6 +239,7 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     name: "takes the means to bootstrap from the next pod, and leaves the running one alone",
     given: peer({ with: { replicaSet: joined.replicaSet, pod: joined.pod } }),
     expect: "replica-set: replaceReplicaSet fenced",
+    because: "can restart the member but never bootstrap it",
   },
   {
     name: "gives a joined member its deleted ReplicaSet back, fenced",
