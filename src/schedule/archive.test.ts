@@ -1,0 +1,111 @@
+import { expect, test } from "vitest";
+import { rfc3339 } from "#base/timestamp.ts";
+import { NOW } from "#kit/cluster.ts";
+import { planText } from "#kit/plan-text.ts";
+import { archiveOf, counted, MADE_MS, run, schedule } from "#kit/schedule.ts";
+import { planSchedule, SCHEDULE_RULES } from "#schedule/plan.ts";
+import { beginArchive } from "#schedule/rules/archive/begin-archive.ts";
+import { closeGap } from "#schedule/rules/archive/close-gap.ts";
+import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { scheduleStatus } from "#schedule/status.ts";
+
+// An EtcdBackupSchedule with spec.archive: an EtcdBackup that goes on for years, and the backups that its changes are added to.
+
+const HOUR = 3_600_000;
+/** Half an hour after the latest run. */
+const LATER = NOW + HOUR / 2;
+const ARCHIVE = { spec: { archive: {} } };
+const told = { from: "14", revision: "20", time: rfc3339(NOW), gaps: 1 };
+
+/** The archive has a gap before revision 14, and backups hold revision 12. */
+function gap(given: Parameters<typeof schedule>[0] = {}): ScheduleSnapshot {
+  return schedule({ ...ARCHIVE, archive: archiveOf({ archive: told }), atMs: LATER, ...given });
+}
+
+function text(snapshot: ScheduleSnapshot): string {
+  return planText(planSchedule(snapshot), ({ do: what, backup }) => `${what} ${backup.metadata.name}`);
+}
+
+test("nothing is begun beside an archive that is there, and one that is being deleted is waited for", () => {
+  expect(beginArchive.decide(schedule({ ...ARCHIVE, archive: archiveOf() }))).toBeUndefined();
+  const { metadata, ...rest } = archiveOf();
+  const going = { ...rest, metadata: { ...metadata, deletionTimestamp: rfc3339(NOW) } };
+  expect(text(schedule({ archive: going }))).toBe("settled");
+});
+
+test("one that says when it ended has not failed for that", () => {
+  const archive = archiveOf({ phase: "Completed", completionTime: rfc3339(NOW - HOUR) });
+  expect(text(schedule({ ...ARCHIVE, archive }))).toBe("settled");
+});
+
+const CLOSED = "close-gap: createBackup nightly-20260101-123000";
+
+test.each<[string, ScheduleSnapshot, string]>([
+  ["closed, at a whole second", gap({ atMs: LATER + 999 }), CLOSED],
+  ["closed by none that is being deleted", gap({ backups: [run(NOW - HOUR, { etcd: "a", deleting: true })] }), CLOSED],
+  ["closed by one of which no revision is known, when all is archived", gap({ archive: archiveOf({ archive: { ...told, from: "1" } }), backups: [run(NOW - HOUR)] }), "settled"],
+  ["not closed by it, when a change is not", gap({ archive: archiveOf({ archive: { ...told, from: "2" } }), backups: [run(NOW - HOUR)] }), CLOSED],
+  ["not closed while one of its backups is being made", gap({ backups: [run(NOW - 2 * HOUR), run(NOW - HOUR, { phase: "active" })] }), "settled"],
+  ["closed by one of two", gap({ archive: archiveOf({ archive: { ...told, from: "13" } }), backups: [run(NOW - 2 * HOUR, { etcd: "a" }), run(NOW - HOUR, { phase: "Failed" })] }), "settled"],
+  ["not closed at once after one of two has failed", gap({ backups: [run(NOW - HOUR, { phase: "Failed" }), run(LATER - 599_000, { phase: "Failed" })] }), "settled"],
+])("a gap is %s", (_, snapshot, expected) => expect(text(snapshot)).toBe(expected)); // biome-ignore format: a table
+
+test("no backup is made for a gap of a schedule that is suspended, nor twice in a second, nor before a later run", () => {
+  const made = (ms: number) => ({ status: counted({}, { lastScheduleTime: rfc3339(ms), runs: 1 }) });
+  expect(closeGap.decide(gap())).toMatchObject({ next: "step", rule: "close-gap" });
+  expect(closeGap.decide(gap({ spec: { archive: {}, suspend: true } }))).toBeUndefined();
+  expect(closeGap.decide(gap(made(LATER)))).toBeUndefined();
+  expect(closeGap.decide(gap(made(LATER + 1_000)))).toBeUndefined();
+  expect(closeGap.decide(gap(made(LATER - 1_000)))).toBeDefined();
+});
+
+test("the first backup of all closes a gap, too", () => {
+  const status = {
+    observedGeneration: 1,
+    counted: { schedule: "0 0 1 6 *", timeZone: "UTC", since: rfc3339(MADE_MS) },
+  };
+  const snapshot = gap({ spec: { archive: {}, schedule: "0 0 1 6 *" }, status });
+  expect(text(snapshot)).toBe(CLOSED);
+});
+
+test("of the archive that is told what it said last, also before it has a condition", () => {
+  const snapshot = gap({ backups: [run(NOW, { etcd: "a" })] });
+  expect(scheduleStatus(snapshot, planSchedule(snapshot)).archive).toStrictEqual({ name: "nightly-changes", ...told });
+});
+
+test("what is wrong with the archive is told by its condition Complete, and by no other one", () => {
+  const because = (type: string, reason: string) => ({
+    ...{ type, status: "False" as const, reason, message: type, observedGeneration: 1, lastTransitionTime: "" },
+  });
+  const of = (complete: string) => {
+    const conditions = [because("Failed", "BackingUp"), because("Complete", complete)];
+    const snapshot = gap({ archive: archiveOf({ archive: told, conditions }) });
+    return scheduleStatus(snapshot, planSchedule(snapshot)).archive;
+  };
+  expect(of("Archiving")).not.toHaveProperty("message");
+  expect(of("ArchiveStalled")).toMatchObject({ message: "Complete" });
+});
+
+test("of the archive, too, one rule decides alone where two have an opinion", () => {
+  const keepLast = { retention: { keepLast: 1 } };
+  const due = { status: counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs: 3 }), atMs: NOW };
+  const active = run(NOW - HOUR, { phase: "active" });
+  const given = run(NOW - 2 * HOUR, { given: true });
+  const unlabelled = run(NOW, { metadata: { labels: {} } });
+  const replace = { concurrencyPolicy: "Replace" };
+  const pairs: readonly (readonly [string, string, ScheduleSnapshot])[] = [
+    ["record-run", "end-archive", schedule({ ...due, archive: archiveOf(), namesake: unlabelled })],
+    ["record-run", "begin-archive", schedule({ ...due, ...ARCHIVE, namesake: unlabelled })],
+    ["end-archive", "replace-backup", schedule({ ...due, spec: replace, archive: archiveOf(), backups: [active] })],
+    ["begin-archive", "replace-backup", schedule({ ...due, spec: { archive: {}, ...replace }, backups: [active] })],
+    ["begin-archive", "create-backup", schedule({ ...due, ...ARCHIVE })],
+    ["create-backup", "close-gap", gap({ ...due, archive: archiveOf({ archive: told }) })],
+    ["close-gap", "keep-object", gap({ backups: [given] })],
+    ["close-gap", "give-object", gap({ spec: { archive: {}, ...keepLast }, backups: [run(NOW - 2 * HOUR), run(NOW - HOUR)], archive: archiveOf({ archive: { ...told, from: "14" } }) })],
+  ]; // biome-ignore format: a table
+  for (const [first, second, snapshot] of pairs) {
+    const having = SCHEDULE_RULES.filter((rule) => rule.decide(snapshot) !== undefined).map(({ name }) => name);
+    expect(having).toEqual(expect.arrayContaining([first, second]));
+    expect(having[0]).toBe(first);
+  }
+});
