@@ -381,6 +381,11 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     because: "can restart the member but never bootstrap it",
   },
   {
+    name: "makes no claim for a member that sleeps, whether or not it has joined",
+    given: { ...starting, isAsleep: true, claim: undefined, pod: undefined, replicaSet: undefined },
+    expect: "settled",
+  },
+  {
     name: "warns of a pod that nobody may make",
     given: { ...starting, pod: undefined, replicaSet: overQuota },
     expect: "warn: await-pod",

@@ -8,6 +8,8 @@ export const createClaim: PeerRule = {
   name: "create-claim",
   decide(snapshot) {
     if (snapshot.claim !== undefined || hasJoined(snapshot)) return undefined;
+    // What is lost while it sleeps may be brought back until it wakes.
+    if (snapshot.isAsleep) return undefined;
     return step("create-claim", `${snapshot.peer.metadata.name} keeps its data on a claim of its own name`, {
       do: "createClaim",
       claim: volumeClaim(snapshot),
