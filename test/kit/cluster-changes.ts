@@ -118,7 +118,16 @@ export function readySince(snapshot: ClusterSnapshot, status: "True" | "False", 
     lastTransitionTime: new Date(snapshot.takenAtMs - ago).toISOString(),
   });
   const conditions = [since("Available", 9 * msAgo), since("Ready", msAgo)];
-  return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, conditions } } };
+  // Whoever runs has run since before that.
+  const creationTimestamp = new Date(snapshot.takenAtMs - 2 * msAgo).toISOString();
+  const aged = [...snapshot.pods].map(
+    ([name, its]) => [name, { ...its, metadata: { ...its.metadata, creationTimestamp } }] as const,
+  );
+  return {
+    ...snapshot,
+    pods: new Map(aged),
+    cluster: { ...snapshot.cluster, status: { ...snapshot.cluster.status, conditions } },
+  };
 }
 
 /** The snapshot in which the member's pod still has the means to bootstrap. */

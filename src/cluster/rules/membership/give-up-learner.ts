@@ -1,5 +1,5 @@
 import { answeringVoters, lacksOnlyPod, neverRan, ownArriving } from "#cluster/learners.ts";
-import { isLeaving, type KnownMember, takesPart } from "#cluster/members.ts";
+import { isLeaving, type KnownMember, ownVoters, takesPart } from "#cluster/members.ts";
 import { givenUp } from "#cluster/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -75,9 +75,17 @@ export function learnerDeadlineMs(snapshot: ClusterSnapshot): number {
 /** The most that a learner may take until it has started, in milliseconds. */
 const LONGEST_START_MS = 6 * 3_600_000;
 
-/** Half of the time since the cluster was last whole: as long as all tries before this one took. */
-function startDeadlineMs({ cluster, takenAtMs }: ClusterSnapshot): number {
+/** Half of the time since the cluster was last whole: as long as all tries before this one took. Nobody tried anything while it slept. */
+function startDeadlineMs(snapshot: ClusterSnapshot): number {
+  const { cluster, takenAtMs } = snapshot;
   const ready = cluster.status?.conditions?.find(({ type }) => type === "Ready");
   const sinceMs = ready === undefined || ready.status === "True" ? 0 : takenAtMs - Date.parse(ready.lastTransitionTime);
-  return Math.min(LONGEST_START_MS, sinceMs / 2);
+  return Math.min(LONGEST_START_MS, sinceMs / 2, runningForMs(snapshot) / 2);
+}
+
+/** For how long somebody has run for certain, in milliseconds: the age of the oldest pod of a voter. That the cluster slept before is not on record for ever. */
+function runningForMs(snapshot: ClusterSnapshot): number {
+  const made = ownVoters(snapshot).map(({ name }) => snapshot.pods.get(name)?.metadata.creationTimestamp ?? "");
+  const times = made.map((time) => Date.parse(time)).filter((time) => !Number.isNaN(time));
+  return Math.abs(snapshot.takenAtMs - Math.min(...times));
 }

@@ -30,6 +30,7 @@ import {
   withUnboundClaim,
   withUnboundLearner,
 } from "#kit/cluster-changes.ts";
+import { withPod } from "#kit/cluster-rolling.ts";
 
 // What each rule says when it is asked alone: what other rules would have said before is no excuse.
 
@@ -111,6 +112,14 @@ function withLost(snapshot: ClusterSnapshot): ClusterSnapshot {
   const { endpoints, pods } = cluster({ down: [voter!.name] });
   const down = { ...snapshot, endpoints, pods };
   return { ...down, histories: new Map([...down.histories, ...sickFor(down, voter!.name, 300_000).histories]) };
+}
+/** The snapshot in which all pods were made so long ago, in milliseconds. */
+function awakeFor(snapshot: ClusterSnapshot, ms: number): ClusterSnapshot {
+  const creationTimestamp = new Date(snapshot.takenAtMs - ms).toISOString();
+  return [...snapshot.pods.keys()].reduce(
+    (given, name) => withPod(given, name, { metadata: { creationTimestamp } }),
+    snapshot,
+  );
 }
 const hours = (count: number) => count * 3_600_000;
 const unsure = withRemoval(
@@ -419,6 +428,16 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       name: "with two days behind it, it has six hours at the most",
       given: readySince(stuck(hours(6) + 1), "False", hours(48)),
       expect: "markRemoval my-etcd-3 never-started",
+    },
+    {
+      name: "time in which the cluster slept before is not behind it",
+      given: awakeFor(readySince(stuck(600_100), "False", hours(12)), 600_000),
+      expect: "markRemoval my-etcd-3 never-started",
+    },
+    {
+      name: "time since is, as ever",
+      given: awakeFor(readySince(stuck(600_100), "False", hours(12)), hours(1)),
+      expect: "nothing",
     },
     {
       name: "it makes room at once for a voter that is lost",
