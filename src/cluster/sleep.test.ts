@@ -18,6 +18,7 @@ import {
   NEWER,
   NEXT_MINOR,
   OLD,
+  recording,
   wanting,
   withCrashing,
   withPeer,
@@ -189,6 +190,23 @@ describe("what a cluster says", () => {
     );
     expect(statusOf(given)).not.toHaveProperty("update");
     expect(statusOf(asleep()).members?.map(({ upToDate }) => upToDate)).toEqual([true, true, true]);
+  });
+
+  test("of which something was asked that nobody runs yet, falling asleep and asleep", () => {
+    const given = tired({ spec: NEXT_MINOR });
+    const turned = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((each, name) => withTurn(each, name), given);
+    const falling = withSleep(turned, SLEEP);
+    expect(conditionsOf(falling)).toMatchObject({ UpToDate: "False Asleep" });
+    const status = { ...falling.cluster.status, members: asleep().cluster.status!.members! };
+    const fell = { ...falling, cluster: { ...falling.cluster, status }, pods: new Map(), endpoints: new Map() };
+    expect(conditionsOf(fell)).toMatchObject({ UpToDate: "False Asleep" });
+    const ran = (version: string) => recording(fell, version, version, version);
+    expect(conditionsOf(ran(NEXT_MINOR.version))).toMatchObject({ UpToDate: "True UpToDate" });
+    expect(conditionsOf(ran("unknown"))).toMatchObject({ UpToDate: "True UpToDate" });
+    const stopping = withPod(withSleep(tired(), SLEEP), "my-etcd-0", {
+      metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" },
+    });
+    expect(conditionsOf(stopping)).toMatchObject({ UpToDate: "True UpToDate" });
   });
 
   test("that fell asleep in the middle of an update: how far it is stays on record", () => {

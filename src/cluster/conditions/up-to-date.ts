@@ -6,6 +6,7 @@ import { type ClusterSnapshot, isForming, isPaused, peerNamed, remembered } from
 import { awaitedText, updateStatus, waitingForDeletion } from "#cluster/update-status.ts";
 import { whyNoVersionPath } from "#cluster/version-path.ts";
 import { runningRevision } from "#cluster/versions.ts";
+import { isRelease, isSameMinor } from "#etcd/version.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
 /** Does every member run what the spec asks for? It is asked of the spec as it stands there, not of what of it is possible. */
@@ -45,13 +46,21 @@ export function isUpToDate(snapshot: ClusterSnapshot, name: string): boolean {
 /** Why the member does not run what the spec asks for, as a clause that begins with a verb. */
 function whyBehind(snapshot: ClusterSnapshot, name: string): string | undefined {
   const pod = snapshot.pods.get(name);
-  const peer = peerNamed(snapshot, name);
-  if (sleeps(snapshot) && peer !== undefined && revisionOf(peer.spec) === askedRevision(snapshot)) return undefined;
-  if (pod === undefined) return "has no pod";
-  if (pod.metadata.deletionTimestamp !== undefined) return "has a pod that is about to end";
+  const asleep = sleeps(snapshot);
+  if (pod === undefined) return asleep && hasRunAsked(snapshot, name) ? undefined : "has no pod";
+  if (!asleep && pod.metadata.deletionTimestamp !== undefined) return "has a pod that is about to end";
   const running = runningRevision(pod);
   if (running === undefined) return "has a pod that does not say yet what it was made from";
   return running === askedRevision(snapshot) ? undefined : "runs something else";
+}
+
+/** Whether a member without a pod last ran what the spec asks for: its EtcdPeer says so, and it has told of no other minor release since. */
+function hasRunAsked(snapshot: ClusterSnapshot, name: string): boolean {
+  const { cluster } = snapshot;
+  const peer = peerNamed(snapshot, name);
+  const told = cluster.status?.members?.find((member) => member.name === name)?.version;
+  const isOther = told !== undefined && isRelease(told) && !isSameMinor(told, cluster.spec.version);
+  return peer !== undefined && revisionOf(peer.spec) === askedRevision(snapshot) && !isOther;
 }
 
 const askedRevision = remembered(({ cluster }) => revisionOf(templateIn(cluster.spec)));
