@@ -2,7 +2,17 @@ import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupScheduleSpec } from "#api/v1beta1/schedule.ts";
 import { keptOf } from "#schedule/retention.ts";
-import { byAge, etcdOf, isDeleting, isSettled, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import {
+  AHEAD_MS,
+  byAge,
+  byRevision,
+  etcdOf,
+  isDeleting,
+  isSettled,
+  madeAtMs,
+  revisionOf,
+  type ScheduleSnapshot,
+} from "#schedule/snapshot.ts";
 
 /** An EtcdBackup that is not kept any more. */
 export interface Disposal {
@@ -19,34 +29,42 @@ const DISPOSALS = new WeakMap<ScheduleSnapshot, readonly Disposal[]>();
 
 /** What is not kept, the oldest first. */
 export function disposalsIn(snapshot: ScheduleSnapshot): readonly Disposal[] {
-  const disposals = DISPOSALS.get(snapshot) ?? disposalsOf(snapshot.schedule.spec, snapshot.backups);
+  const disposals = DISPOSALS.get(snapshot) ?? disposalsOf(snapshot.schedule.spec, snapshot);
   DISPOSALS.set(snapshot, disposals);
   return disposals;
 }
 
-/** What the spec does not keep, the oldest first. */
-export function disposalsOf(spec: EtcdBackupScheduleSpec, backups: readonly EtcdBackup[]): readonly Disposal[] {
-  const all = [...failedOnes(spec, backups), ...completedOnes(spec, backups)];
+/** What this spec would not keep, the oldest first. */
+export function disposalsOf(
+  spec: EtcdBackupScheduleSpec,
+  { backups, takenAtMs }: Pick<ScheduleSnapshot, "backups" | "takenAtMs">,
+): readonly Disposal[] {
+  const all = [...failedOnes(spec, backups), ...completedOnes(spec, countedIn({ backups, takenAtMs }))];
   return all.toSorted((a, b) => byAge(a.backup, b.backup));
 }
 
 function failedOnes({ failedBackupsHistoryLimit: limit }: EtcdBackupScheduleSpec, backups: readonly EtcdBackup[]) {
   const failed = backups.filter((backup) => backup.status?.phase === "Failed" && !isDeleting(backup));
   const because = `it has failed, and spec.failedBackupsHistoryLimit is ${limit}`;
-  const kept = limit === 0 ? [] : failed.toSorted(byAge).slice(-limit);
-  const gone = failed.filter((backup) => !kept.includes(backup));
+  const gone = failed.toSorted(byAge).slice(0, Math.max(0, failed.length - limit));
   return gone.map((backup): Disposal => ({ backup, isWithObject: false, keeper: undefined, because }));
 }
 
-function completedOnes(spec: EtcdBackupScheduleSpec, backups: readonly EtcdBackup[]): readonly Disposal[] {
+/** Those that push others out. One from far ahead was made when a clock was wrong: it stays, and says nothing of ages and days. */
+export function countedIn({ backups, takenAtMs }: Pick<ScheduleSnapshot, "backups" | "takenAtMs">) {
+  return backups.filter((backup) => isSettled(backup) && madeAtMs(backup) <= takenAtMs + AHEAD_MS);
+}
+
+function completedOnes(spec: EtcdBackupScheduleSpec, good: readonly EtcdBackup[]): readonly Disposal[] {
   const { retention, successfulBackupsHistoryLimit: limit, timeZone } = spec;
   const rules = retention ?? (limit === undefined ? undefined : { keepLast: limit });
   if (rules === undefined) return [];
-  const good = backups.filter(isSettled);
+  const latest = latestByEtcd(good);
   const stored = good.map((backup) => ({
     name: backup.metadata.name,
     atMs: madeAtMs(backup),
     etcd: etcdOf(backup),
+    revision: revisionOf(backup),
   }));
   const kept = keptOf(stored, rules, timeZone);
   const because =
@@ -55,13 +73,18 @@ function completedOnes(spec: EtcdBackupScheduleSpec, backups: readonly EtcdBacku
       : "none of the rules of spec.retention keeps it";
   return good
     .filter(({ metadata }) => !kept.has(metadata.name))
-    .map((backup) => ({ backup, isWithObject: retention !== undefined, keeper: latestLike(backup, good), because }));
+    .map((backup) => ({ backup, isWithObject: retention !== undefined, keeper: latest.get(etcdOf(backup)), because }));
 }
 
-/** The latest of the same etcd. */
-export function latestLike(backup: EtcdBackup, good: readonly EtcdBackup[]): EtcdBackup | undefined {
-  const alike = good.filter((each) => etcdOf(each) === etcdOf(backup));
-  return alike.toSorted(byAge).at(-1);
+/** The latest one of each etcd, by its ID. There may be thousands, so each is looked at once. */
+export function latestByEtcd(backups: readonly EtcdBackup[]): ReadonlyMap<string, EtcdBackup> {
+  const latest = new Map<string, EtcdBackup>();
+  for (const backup of backups) {
+    const etcd = etcdOf(backup);
+    const other = latest.get(etcd);
+    if (other === undefined || byRevision(other, backup) < 0) latest.set(etcd, backup);
+  }
+  return latest;
 }
 
 /** Whether its object goes when the EtcdBackup is deleted. */

@@ -21,12 +21,13 @@ import { madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 const MAX_TOLD = 100;
 
 /** What the edit in the annotation would delete; `undefined` without one. Takes any text, and never throws. */
-export function dryRunOf({ schedule, backups }: ScheduleSnapshot): DryRunStatus | undefined {
+export function dryRunOf(snapshot: ScheduleSnapshot): DryRunStatus | undefined {
+  const { schedule } = snapshot;
   const text = schedule.metadata.annotations?.[DRY_RUN_ANNOTATION];
   if (text === undefined) return undefined;
   const spec = editedSpec(schedule, text);
   if (typeof spec === "string") return { refused: spec, deletes: [] };
-  const all = disposalsOf(spec, backups);
+  const all = disposalsOf(spec, snapshot);
   const deletes = all.slice(0, MAX_TOLD).map(({ backup, isWithObject }) => {
     const isObjectLost =
       isWithObject || (backup.spec.objectPolicy === "Delete" && backup.status?.phase === "Completed");

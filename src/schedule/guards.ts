@@ -1,7 +1,7 @@
 import { dueTimeOf } from "#api/names.ts";
-import { isObjectGoing, latestLike } from "#schedule/disposal.ts";
+import { countedIn, isObjectGoing, latestByEtcd } from "#schedule/disposal.ts";
 import { runsOf } from "#schedule/runs.ts";
-import { isDeleting, isOwned, isSettled } from "#schedule/snapshot.ts";
+import { etcdOf, isDeleting, isOwned } from "#schedule/snapshot.ts";
 import type { ScheduleGuard } from "#schedule/step.ts";
 
 /** A backup that somebody else has made is never changed or deleted. */
@@ -36,11 +36,11 @@ const onceOnly: ScheduleGuard = {
 /** The last good backup of an etcd is never given away, and none before a later one of the same etcd is stored. */
 const lastGoodStays: ScheduleGuard = {
   name: "last-good-stays",
-  forbids({ backups }, step) {
+  forbids(snapshot, step) {
     if (step.do !== "deleteBackup" && step.do !== "giveObject") return undefined;
     const { backup, keeper } = step;
     if (backup.status?.phase !== "Completed") return undefined;
-    const latest = latestLike(backup, backups.filter(isSettled));
+    const latest = latestByEtcd(countedIn(snapshot)).get(etcdOf(backup));
     const isLeft = latest !== undefined && latest.metadata.uid !== backup.metadata.uid;
     if (isLeft && keeper?.metadata.uid === latest.metadata.uid) return undefined;
     return `EtcdBackup ${backup.metadata.name} is the last good one of its etcd`;

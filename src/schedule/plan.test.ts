@@ -96,6 +96,11 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "retention: one that could not be looked at counts like one that nobody looked at", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "StoreUnreachable" })] }), expect: "give-object: giveObject nightly-20260101-100000" },
   { name: "retention: what was found wrong stays for people to look at", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { doubted: "VerificationFailed" }), newer] }), expect: "settled" },
   { name: "retention: what was given away stays once the later one was found wrong", given: schedule({ spec: keepLast, backups: [given, run(NOW - HOUR, { doubted: "VerificationFailed" })] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "retention: by etcd's revision the one before goes, though the clock was put back since", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "9" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "give-object: giveObject nightly-20260101-110000" },
+  { name: "retention: one from far ahead, when a clock was wrong, pushes out none", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 25 * HOUR)] }), expect: "settled" },
+  { name: "retention: nor is it deleted", given: schedule({ spec: { retention: { keepFor: "30d" } }, backups: [newer, run(NOW + 400 * 24 * HOUR, { etcd: "a", revision: "10" }), run(NOW - HOUR, { etcd: "a" })] }), expect: "settled" },
+  { name: "retention: a day ahead is what clocks may differ", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 24 * HOUR)] }), expect: "give-object: giveObject nightly-20260101-110000" },
+  { name: "retention: a revision that is no number counts like none", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "x" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "give-object: giveObject nightly-20260101-110000" },
   { name: "what runs is never deleted for a limit", given: schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [active] }), expect: "settled" },
 ]; // biome-ignore format: a table
 

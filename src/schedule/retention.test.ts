@@ -7,7 +7,7 @@ const DAY_MS = 86_400_000;
 
 /** Backups of one etcd that were made at these times. */
 function at(...times: readonly string[]): readonly Stored[] {
-  return times.map((time) => ({ name: time, atMs: Date.parse(time), etcd: "a" }));
+  return times.map((time) => ({ name: time, atMs: Date.parse(time), etcd: "a", revision: 0n }));
 }
 
 function kept(all: readonly Stored[], retention: Retention, timeZone = "UTC"): readonly string[] {
@@ -50,13 +50,13 @@ describe("keeps", () => {
     ["1w", 7 * DAY_MS],
     ["1w1d1s", 8 * DAY_MS + 1_000],
   ])("what is just as old as %s, and nothing older", (keepFor, ms) => {
-    const all = [0, -1, 1].map((more, n) => ({ name: `b-${n}`, atMs: -ms - more, etcd: "a" }));
-    const newest = { name: "newest", atMs: 0, etcd: "a" };
+    const all = [0, -1, 1].map((more, n) => ({ name: `b-${n}`, atMs: -ms - more, etcd: "a", revision: 0n }));
+    const newest = { name: "newest", atMs: 0, etcd: "a", revision: 0n };
     expect(kept([...all, newest], { keepFor })).toEqual(["b-0", "b-1", "newest"]);
   });
 
   test("the latest by its time, whatever its name", () => {
-    const all = [{ name: "a", atMs: 2, etcd: "x" }, { name: "b", atMs: 1, etcd: "x" }, { name: "c", atMs: 0, etcd: "x" }]; // biome-ignore format: a list
+    const all = [{ name: "a", atMs: 2, etcd: "x", revision: 0n }, { name: "b", atMs: 1, etcd: "x", revision: 0n }, { name: "c", atMs: 0, etcd: "x", revision: 0n }]; // biome-ignore format: a list
     expect(kept(all, { keepLast: 2 })).toEqual(["a", "b"]);
   });
 
@@ -75,8 +75,20 @@ describe("keeps", () => {
   });
 
   test("of two that were made in one second, the one that was due later", () => {
-    const twins = ["a-2", "a-1", "a-3"].map((name) => ({ name, atMs: 0, etcd: "a" }));
+    const twins = ["a-2", "a-1", "a-3"].map((name) => ({ name, atMs: 0, etcd: "a", revision: 0n }));
     expect(kept(twins, { keepLast: 2 })).toEqual(["a-2", "a-3"]);
+  });
+
+  test("the latest by etcd's own revision, whatever the clock said", () => {
+    const all = [
+      { name: "before", atMs: 5 * DAY_MS, etcd: "a", revision: 9n },
+      { name: "latest", atMs: 0, etcd: "a", revision: 10n },
+      { name: "first", atMs: DAY_MS, etcd: "a", revision: 8n },
+      { name: "other", atMs: 0, etcd: "b", revision: 1n },
+    ];
+    expect(kept(all, { keepLast: 1 })).toEqual(["latest", "other"]);
+    expect(kept(all, { keepLast: 2 })).toEqual(["before", "latest", "other"]);
+    expect(kept(all, { keepDaily: 2 })).toEqual(["before", "latest", "other"]);
   });
 
   test("as many of each etcd", () => {
@@ -89,10 +101,17 @@ describe("keeps", () => {
 });
 
 const stored = fc
-  .array(fc.record({ atMs: fc.integer({ min: 0, max: 400 * DAY_MS }), etcd: fc.constantFrom("a", "b", "") }), {
-    minLength: 1,
-    maxLength: 60,
-  })
+  .array(
+    fc.record({
+      atMs: fc.integer({ min: 0, max: 400 * DAY_MS }),
+      etcd: fc.constantFrom("a", "b", ""),
+      revision: fc.bigInt({ min: 0n, max: 20n }),
+    }),
+    {
+      minLength: 1,
+      maxLength: 60,
+    },
+  )
   .map((all) => all.map((each, n): Stored => ({ ...each, name: `b-${n}` })));
 const count = fc.option(fc.integer({ min: 1, max: 12 }), { nil: undefined });
 const retention = fc.record({
@@ -111,8 +130,8 @@ describe("for all backups and rules", () => {
       fc.property(stored, retention, zone, (all, rules, timeZone) => {
         const names = keptOf(all, rules, timeZone);
         for (const group of Map.groupBy(all, ({ etcd }) => etcd).values()) {
-          const newestMs = Math.max(...group.map(({ atMs }) => atMs));
-          expect(group.some(({ name, atMs }) => atMs === newestMs && names.has(name))).toBe(true);
+          const newest = group.map(({ revision }) => revision).reduce((a, b) => (a > b ? a : b));
+          expect(group.some(({ name, revision }) => revision === newest && names.has(name))).toBe(true);
         }
       }),
       RUNS,
@@ -161,7 +180,9 @@ describe("for all backups and rules", () => {
     // Pruned after every backup, as the operator does, or once at the end: the same is left.
     fc.assert(
       fc.property(stored, retention, zone, (all, rules, timeZone) => {
-        const inTime = all.toSorted((a, b) => a.atMs - b.atMs || (a.name < b.name ? -1 : 1));
+        const inTime = all.toSorted(
+          (a, b) => Number(a.revision - b.revision) || a.atMs - b.atMs || (a.name < b.name ? -1 : 1),
+        );
         let left: readonly Stored[] = [];
         for (const each of inTime) {
           const now = [...left, each];

@@ -3,7 +3,8 @@ import type { Retention } from "#api/v1beta1/schedule.ts";
 // How is it counted?
 //   Each rule says what is kept, and what one of them keeps is kept. Ages are counted back from the latest backup, and days are those that
 //   have one: as long as no new backup comes, nothing is given away, whatever the clock says. Each etcd counts by itself, by its ID: one that
-//   was made anew under the same name, perhaps by mistake, does not push out the last backups of the one that was lost.
+//   was made anew under the same name, perhaps by mistake, does not push out the last backups of the one that was lost. Which one is later
+//   is what etcd's revisions say: a clock that was put back would else have the newest taken for the oldest.
 
 /** A backup whose object is stored. */
 export interface Stored {
@@ -12,6 +13,8 @@ export interface Stored {
   readonly atMs: number;
   /** Of which etcd. */
   readonly etcd: string;
+  /** Up to which revision of it; 0 when that is not known. */
+  readonly revision: bigint;
 }
 
 /** The names of those that are kept. The latest one of each etcd always is. */
@@ -45,8 +48,9 @@ function lastOfEach(
   return newest.slice(0, periods).flatMap(([first]) => first ?? []);
 }
 
-/** Of two that were made in the same second, the one whose name is greater: it was due later. */
+/** By what etcd counts itself, then by the clock. Of two of the same second, the one whose name is greater: it was due later. */
 function newestFirst(a: Stored, b: Stored): number {
+  if (a.revision !== b.revision) return a.revision < b.revision ? 1 : -1;
   return b.atMs - a.atMs || b.name.localeCompare(a.name);
 }
 

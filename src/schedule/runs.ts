@@ -2,7 +2,7 @@ import { dueTimeOf, scheduledBackupName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { type Calendar, calendarOf } from "#schedule/cron.ts";
-import { isOwned, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { AHEAD_MS, isOwned, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
 // How does no run come twice, and none get lost?
 //   An EtcdBackup has the name of its due time, so that a run can be made but once, whoever dies between two writes. What has been made is
@@ -13,9 +13,6 @@ import { isOwned, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts"
 // What if the clock is wrong?
 //   When it is put back, nothing is due before the latest run. When it was so wrong that the latest run lies days ahead, that is not
 //   believed any more: to wait for it could take years.
-
-/** A run lies this much ahead at most, in milliseconds: clocks of two machines differ, and people set them back by hours. */
-const AHEAD_MS = 24 * 3_600_000;
 
 /** What these functions ask for: observe.ts asks before it has the whole. */
 export type Seen = Pick<ScheduleSnapshot, "takenAtMs" | "schedule" | "backups">;

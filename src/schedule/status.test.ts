@@ -155,6 +155,12 @@ describe("the latest ones", () => {
     expect(statusOf(schedule({ backups: ordered })).lastSuccessful?.name).toBe("nightly-20260101-110000");
   });
 
+  test("the latest by etcd's revision, also when the clock was put back", () => {
+    const ahead = run(NOW + 400 * 24 * HOUR, { etcd: "a", revision: "9" });
+    const backups = [ahead, run(NOW - HOUR, { etcd: "a", revision: "10" }), run(NOW - 2 * HOUR, { etcd: "b" })];
+    expect(statusOf(schedule({ backups })).lastSuccessful).toEqual({ ...GOOD, revision: "10" });
+  });
+
   test("the latest verified one", () => {
     const backups = [run(NOW - 2 * HOUR, { verified: true }), run(NOW - HOUR, { verified: true }), run(NOW)];
     const { name, time } = GOOD;

@@ -1,6 +1,7 @@
 import type { ScheduleReason } from "#api/conditions.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { latestByEtcd } from "#schedule/disposal.ts";
 import { calendarFor, runsOf } from "#schedule/runs.ts";
 import { byAge, defectOf, isActive, isGood, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
@@ -57,7 +58,7 @@ export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
   };
 }
 
-/** Who was made last. */
+/** Who was made last: the latest of each etcd is known by its revision, and of these the one that was made last by the clock. */
 export function latestOf(backups: readonly EtcdBackup[]): EtcdBackup | undefined {
-  return backups.toSorted(byAge).at(-1);
+  return [...latestByEtcd(backups).values()].toSorted(byAge).at(-1);
 }
