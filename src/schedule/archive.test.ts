@@ -42,7 +42,7 @@ const CLOSED = "close-gap: createBackup nightly-20260101-123000";
 
 test.each<[string, ScheduleSnapshot, string]>([
   ["closed, at a whole second", gap({ atMs: LATER + 999 }), CLOSED],
-  ["closed by none that is being deleted", gap({ backups: [run(NOW - HOUR, { etcd: "a", deleting: true })] }), CLOSED],
+  ["not closed by a backup that is being deleted", gap({ archive: archiveOf({ archive: { ...told, from: "13" } }), backups: [run(NOW - HOUR, { etcd: "a", deleting: true })] }), CLOSED],
   ["closed by one of which no revision is known, when all is archived", gap({ archive: archiveOf({ archive: { ...told, from: "1" } }), backups: [run(NOW - HOUR)] }), "settled"],
   ["not closed by it, when a change is not", gap({ archive: archiveOf({ archive: { ...told, from: "2" } }), backups: [run(NOW - HOUR)] }), CLOSED],
   ["not closed while one of its backups is being made", gap({ backups: [run(NOW - 2 * HOUR), run(NOW - HOUR, { phase: "active" })] }), "settled"],
