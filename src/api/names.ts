@@ -278,9 +278,9 @@ export function dueTimeOf(schedule: string, backup: string): number | undefined 
   return Number.isNaN(dueMs) ? undefined : dueMs;
 }
 
-/** The EtcdBackup before members go to another minor release. @param minor such as 3.7 @param generation of the spec that asks for it */
-export function firstBackupName(cluster: string, minor: string, generation: number): string {
-  const rest = `-before-${minor}-${generation}`;
+/** The EtcdBackup before members go to another minor release. @param minor such as 3.7 @param number from 1 */
+export function firstBackupName(cluster: string, minor: string, number: number): string {
+  const rest = `-before-${minor}-${number}`;
   const isShort = cluster.length + rest.length <= MAX_BACKUP_NAME_LENGTH;
   return `${isShort ? cluster : `cluster-${fingerprint(cluster)}`}${rest}`;
 }

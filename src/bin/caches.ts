@@ -55,7 +55,11 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       clock,
       log,
       resource: ETCD_BACKUPS,
-      indexes: { [SOURCE_INDEX]: clusterOfBackup, [SCHEDULE_INDEX]: byLabel(SCHEDULE_LABEL) },
+      indexes: {
+        [CLUSTER_INDEX]: clusterOfBackup,
+        [SOURCE_INDEX]: clusterOfBackup,
+        [SCHEDULE_INDEX]: byLabel(SCHEDULE_LABEL),
+      },
     }),
     schedules: new Cache<EtcdBackupSchedule>({
       client,

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { present, unknown } from "#base/observed.ts";
-import { nameOfFirstBackup } from "#cluster/first-backup.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
@@ -201,14 +200,13 @@ test("observe: nobody is asked while a pod is not ready, or there is something t
   expect(await connectionsOf({ from: { ...from, cluster: grown } })).toEqual([]);
 });
 
-test("observe: schedules in the order of their names, and the backup before an upgrade", async () => {
+test("observe: schedules in the order of their names, and backups of the cluster", async () => {
   const named = (name: string) => ({ ...etcdBackupSchedule(), metadata: { ...etcdBackupSchedule().metadata, name } });
   const before = etcdBackup();
-  const metadata = { ...before.metadata, name: nameOfFirstBackup(settled.cluster) };
   const schedules = ["b", "a", "c"].map(named);
-  const seen = await seenWith(LEADERS, { schedules, backups: [before, { ...before, metadata }] });
+  const seen = await seenWith(LEADERS, { schedules, backups: [before] });
   expect(seen.schedules.map((each) => each.metadata.name)).toEqual(["a", "b", "c"]);
-  expect(seen.firstBackup?.metadata.name).toBe("my-etcd-before-3.6-1");
+  expect(seen.sourceBackups).toEqual([before]);
 });
 
 test("observe: a Service that has no address is not asked", async () => {

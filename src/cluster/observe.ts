@@ -14,7 +14,6 @@ import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { askedAt, clientServiceAnswer } from "#cluster/client-service-answer.ts";
-import { nameOfFirstBackup } from "#cluster/first-backup.ts";
 import type { HealthLog } from "#cluster/health-log.ts";
 import { type MemberAnswer, memberAnswer } from "#cluster/member-answer.ts";
 import { askForList, endpointOf } from "#cluster/member-list.ts";
@@ -100,7 +99,7 @@ export async function observeCluster(
     schedules: reads.schedules
       .byIndex(CLUSTER_INDEX, index)
       .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)),
-    firstBackup: reads.backups.get({ namespace, name: nameOfFirstBackup(cluster) }),
+    sourceBackups: reads.backups.byIndex(CLUSTER_INDEX, index),
     peers,
     foreignPeers: all.filter((peer) => !peers.includes(peer)),
     restore: reads.restores.get(key),

@@ -34,8 +34,8 @@ export interface ClusterSnapshot {
   readonly budget: PodDisruptionBudget | undefined;
   /** The EtcdBackupSchedules whose template names this cluster, in the order of their names. */
   readonly schedules: readonly EtcdBackupSchedule[];
-  /** The EtcdBackup that has the name of the one before an upgrade to the release of the spec; see first-backup.ts. */
-  readonly firstBackup: EtcdBackup | undefined;
+  /** The EtcdBackups whose source is this cluster, by its name, whoever made them; see first-backup.ts. */
+  readonly sourceBackups: readonly EtcdBackup[];
   /** The EtcdPeers of this very cluster. */
   readonly peers: readonly EtcdPeer[];
   /** EtcdPeers that name this cluster, and that it does not own: somebody wrote them, or an earlier cluster of the name left them. */

@@ -130,7 +130,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
     clientService: undefined,
     budget: undefined,
     schedules: [],
-    firstBackup: undefined,
+    sourceBackups: [],
     peers: [],
     foreignPeers: [],
     restore: undefined,

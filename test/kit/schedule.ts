@@ -22,6 +22,8 @@ import { etcdBackup } from "./etcd-backup.ts";
 export const MADE_MS = NOW - 10 * 86_400_000;
 
 interface Given {
+  /** Default: nightly. */
+  readonly name?: string;
   /** As a person would write it: defaults are filled in. Without it, a backup is due every hour. */
   readonly spec?: object;
   /** Default: that due times have been counted from the creation on, and the latest run was now. */
@@ -53,7 +55,7 @@ export function etcdBackupSchedule(given: Given = {}): EtcdBackupSchedule {
     kind: ETCD_BACKUP_SCHEDULES.kind,
     metadata: {
       namespace: "foo",
-      name: "nightly",
+      name: given.name ?? "nightly",
       uid: "uid-of-schedule",
       resourceVersion: "50",
       generation: 1,

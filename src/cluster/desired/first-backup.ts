@@ -6,14 +6,14 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { apiVersionOf, type Draft } from "#kube/kinds.ts";
 
 /** The backup before a newer minor release, as the schedule makes them. No schedule looks after it, and it has no owner: it stays. */
-export function firstBackup({ cluster }: ClusterSnapshot, { spec }: EtcdBackupSchedule): Draft<EtcdBackup> {
-  const { namespace, uid } = cluster.metadata;
+export function firstBackup(snapshot: ClusterSnapshot, { spec }: EtcdBackupSchedule): Draft<EtcdBackup> {
+  const { namespace, uid } = snapshot.cluster.metadata;
   return {
     apiVersion: apiVersionOf(ETCD_BACKUPS),
     kind: ETCD_BACKUPS.kind,
     metadata: {
       namespace,
-      name: nameOfFirstBackup(cluster),
+      name: nameOfFirstBackup(snapshot),
       labels: { [MANAGED_BY_LABEL]: OPERATOR },
       annotations: { [FIRST_BACKUP_ANNOTATION]: uid },
     },

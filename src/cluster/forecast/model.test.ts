@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CLEANUP_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { present } from "#base/observed.ts";
+import { rfc3339 } from "#base/timestamp.ts";
 import { firstBackup } from "#cluster/desired/first-backup.ts";
 import { headlessService } from "#cluster/desired/services.ts";
 import { after as afterStep } from "#cluster/forecast/model.ts";
@@ -91,8 +92,10 @@ describe("forecast: what a step makes of the world", () => {
   test("the backup before an upgrade is stored", () => {
     const upgrade = wanting(NEXT_MINOR);
     const backup = firstBackup(upgrade, etcdBackupSchedule());
-    const { firstBackup: made } = afterStep(upgrade, { do: "createBackup", backup }) ?? {};
-    expect(made).toMatchObject({ metadata: backup.metadata, status: { phase: "Completed" } });
+    const { sourceBackups: made } = afterStep(upgrade, { do: "createBackup", backup }) ?? {};
+    expect(made).toMatchObject([
+      { metadata: backup.metadata, status: { phase: "Completed", completionTime: rfc3339(upgrade.takenAtMs) } },
+    ]);
   });
 
   test("why a member leaves is written down, and taken back", () => {

@@ -67,7 +67,7 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
       return withPeer(snapshot, step.peer, changedStored(step.peer, { deletionTimestamp }));
     }
     case "createBackup":
-      return { ...snapshot, firstBackup: { ...stored<EtcdBackup>(step.backup), status: { phase: "Completed" } } };
+      return { ...snapshot, sourceBackups: [...snapshot.sourceBackups, completed(snapshot, stored(step.backup))] };
     case "restartPod":
       return restarted(snapshot, step.name);
     case "addLearner": {
@@ -109,6 +109,10 @@ function joined(snapshot: ClusterSnapshot, names: readonly string[]): ClusterSna
 function withService(snapshot: ClusterSnapshot, service: Service): ClusterSnapshot {
   const isHeadless = service.spec?.clusterIP === "None";
   return isHeadless ? { ...snapshot, headlessService: service } : { ...snapshot, clientService: service };
+}
+
+function completed({ takenAtMs }: ClusterSnapshot, backup: EtcdBackup): EtcdBackup {
+  return { ...backup, status: { phase: "Completed", completionTime: rfc3339(takenAtMs) } };
 }
 
 function withPeer(snapshot: ClusterSnapshot, live: EtcdPeer, peer: EtcdPeer): ClusterSnapshot {

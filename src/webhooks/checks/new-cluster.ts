@@ -16,7 +16,7 @@ export function newCluster(
     clientService: undefined,
     budget: undefined,
     schedules: [],
-    firstBackup: undefined,
+    sourceBackups: [],
     peers: [],
     foreignPeers: [],
     restore: undefined,

@@ -1,8 +1,19 @@
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { firstBackup as draftOf } from "#cluster/desired/first-backup.ts";
-import { isOfCluster, nameOfFirstBackup, scheduleOfFirstBackup } from "#cluster/first-backup.ts";
+import {
+  activeFirstBackup,
+  firstBackupsOf,
+  hasFailed,
+  nextSchedule,
+  schedulesOfFirstBackup,
+} from "#cluster/first-backup.ts";
+import { ownVoters } from "#cluster/members.ts";
+import { stoppedUpdate } from "#cluster/rolling.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { lacksFirstBackup } from "#cluster/version-path.ts";
-import { step, wait } from "#runtime/decide.ts";
+import { whyAwaited } from "#cluster/waivers.ts";
+import { step, type Wait, wait } from "#runtime/decide.ts";
 
 /** Its end wakes the cluster; this is for events that never come, in milliseconds. */
 const RECHECK_MS = 10_000;
@@ -16,32 +27,36 @@ const LONG_MS = 30 * 60_000;
 export const backupFirst: ClusterRule = {
   name: "backup-first",
   decide(snapshot) {
-    const { cluster, firstBackup, takenAtMs } = snapshot;
-    const schedule = scheduleOfFirstBackup(snapshot);
-    if (schedule === undefined || !lacksFirstBackup(snapshot)) return undefined;
-    const name = nameOfFirstBackup(cluster);
-    const { version } = cluster.spec;
-    if (firstBackup === undefined) {
-      const because = `EtcdBackup ${name} is made before members go to ${version}, as EtcdBackupSchedule ${schedule.metadata.name} has it`;
-      return step("backup-first", because, { do: "createBackup", backup: draftOf(snapshot, schedule) });
+    if (schedulesOfFirstBackup(snapshot).length === 0 || !lacksFirstBackup(snapshot)) return undefined;
+    const { version } = snapshot.cluster.spec;
+    const active = activeFirstBackup(snapshot);
+    if (active !== undefined) {
+      const isLate = snapshot.takenAtMs - Date.parse(active.metadata.creationTimestamp ?? "") >= LONG_MS;
+      const because = `members go to ${version} when EtcdBackup ${active.metadata.name} is stored`;
+      return wait("backup-first", because, RECHECK_MS, { warn: isLate });
     }
-    const after = `members go to ${version} when`;
-    if (!isOfCluster(firstBackup, cluster))
-      return wait(
-        "backup-first",
-        `EtcdBackup ${name} exists, and is not of this cluster; ${after} it is gone`,
-        RECHECK_MS,
-        {
-          warn: true,
-        },
-      );
-    const { phase, conditions = [] } = firstBackup.status ?? {};
-    if (phase === "Failed") {
-      const why = conditions.find(({ type }) => type === "Failed")?.message;
-      const because = `EtcdBackup ${name} has failed: ${why}; when it is deleted, another one is made; ${after} one is stored, or backup-first is waived`;
-      return wait("backup-first", because, RECHECK_MS, { warn: true });
+    const latest = firstBackupsOf(snapshot).at(-1);
+    const schedule = nextSchedule(snapshot);
+    if (schedule === undefined) return failed(snapshot, latest);
+    if (latest !== undefined && !hasFailed(latest)) {
+      // It is too old by now. Another one is made when somebody can go, not again and again while nobody can.
+      if (stoppedUpdate(snapshot) !== undefined) return undefined;
+      const unfit = ownVoters(snapshot).find((member) => whyAwaited(snapshot, member) !== undefined);
+      if (unfit !== undefined) {
+        const because = `EtcdBackup ${latest.metadata.name} is too old by now; another one is made once ${unfit.name} ${whyAwaited(snapshot, unfit)}`;
+        return wait("backup-first", because, RECHECK_MS);
+      }
     }
-    const isLate = takenAtMs - Date.parse(firstBackup.metadata.creationTimestamp ?? "") >= LONG_MS;
-    return wait("backup-first", `${after} EtcdBackup ${name} is stored`, RECHECK_MS, { warn: isLate });
+    const backup = draftOf(snapshot, schedule);
+    const because = `EtcdBackup ${backup.metadata.name} is made before members go to ${version}, as EtcdBackupSchedule ${schedule.metadata.name} has it`;
+    return step("backup-first", because, { do: "createBackup", backup });
   },
 };
+
+function failed({ cluster }: ClusterSnapshot, latest: EtcdBackup | undefined): Wait {
+  const why = latest?.status?.conditions?.find(
+    ({ type, status }) => (type === "Failed" && status === "True") || (type === "Verified" && status === "False"),
+  );
+  const because = `EtcdBackup ${latest?.metadata.name} has failed: ${why?.message}; when it is deleted, another one is made; members go to ${cluster.spec.version} when one is stored, or backup-first is waived`;
+  return wait("backup-first", because, RECHECK_MS, { warn: true });
+}
