@@ -48,6 +48,7 @@ describe("words", () => {
     ["@every 1h30m", "2026-01-01T00:00Z", ["2026-01-01T01:30Z", "2026-01-01T03:00Z"]],
     ["@every 1h30m", "2025-06-01T00:00Z", ["2026-01-01T01:30Z"]],
     ["@every 1.5h", "2026-01-01T01:00Z", ["2026-01-01T01:30Z"]],
+    ["@every 87660h", "2026-01-01T01:00Z", ["2036-01-01T12:00Z"]],
   ])("%s after %s", (schedule, from, first) => {
     const found = between(calendar(schedule), Date.parse(from), Number.POSITIVE_INFINITY, first.length);
     expect(texts(found)).toEqual(first);
@@ -75,6 +76,8 @@ describe("words", () => {
     ["0 0 30,31 feb *", "no year has that day"],
     ["@every", "it must have five fields"],
     ["@every 1d", "after @every it must have a duration such as 1h30m"],
+    ["@every 87661h", "after @every it must be ten years (87660h) at most"],
+    ["@every 99999999999999h", "after @every it must be ten years (87660h) at most"],
     ["@every 0s", "after @every it must have a duration such as 1h30m"],
     ["@constructor", "it must have five fields"],
   ])("%j is refused", (schedule, says) => {

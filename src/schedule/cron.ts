@@ -30,6 +30,8 @@ const DESCRIPTORS: Readonly<Record<string, string>> = {
 };
 
 const SECOND_MS = 1_000;
+/** The longest period after @every: ten years, in milliseconds. Beyond some thousands of them a due time is no date any more. */
+const LONGEST_MS = 87_660 * 3_600_000;
 
 /**
  * The moments at which the schedule is due.
@@ -56,6 +58,8 @@ function everyCalendar(period: string, anchorMs: number): Calendar | string {
   const exactMs = millisecondsOf(period);
   if (exactMs === undefined || exactMs === 0)
     return `spec.schedule is ${told(`@every ${period}`)}; after @every it must have a duration such as 1h30m`;
+  if (exactMs > LONGEST_MS)
+    return `spec.schedule is ${told(`@every ${period}`)}; after @every it must be ten years (87660h) at most`;
   // Whole seconds, and one at least.
   const everyMs = Math.max(1, Math.floor(exactMs / SECOND_MS)) * SECOND_MS;
   const at = (n: number) => (n > 0 ? anchorMs + n * everyMs : undefined);
