@@ -13,7 +13,7 @@ const HOUR = 3_600_000;
 const signal = new AbortController().signal;
 const snapshot = schedule();
 const [older, newer] = [run(NOW - HOUR, { metadata: { finalizers: ["theirs"] } }), run(NOW)];
-const create: ScheduleStep = { do: "createBackup", backup: backupFor(snapshot.schedule, NOW, 0) };
+const create: ScheduleStep = { do: "createBackup", backup: backupFor(snapshot, NOW, 0) };
 
 interface Request {
   readonly verb: string;

@@ -11,7 +11,7 @@ import type { ScheduleStep } from "#schedule/step.ts";
 const HOUR = 3_600_000;
 const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs: 3 });
 const due = (given: Parameters<typeof schedule>[0] = {}) => schedule({ status, ...given });
-const create = (atMs: number): ScheduleStep => ({ do: "createBackup", backup: backupFor(due().schedule, atMs, 0) });
+const create = (atMs: number): ScheduleStep => ({ do: "createBackup", backup: backupFor(due(), atMs, 0) });
 const archive: ScheduleStep = { do: "createBackup", backup: archiveFor(schedule({ spec: { archive: {} } }).schedule)! };
 const [oldest, older, newer] = [run(NOW - 3 * HOUR), run(NOW - 2 * HOUR), run(NOW - HOUR)];
 const twin = run(NOW, { metadata: { creationTimestamp: newer.metadata.creationTimestamp } });

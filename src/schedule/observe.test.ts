@@ -44,6 +44,18 @@ test("its archive is none of its backups", () => {
   expect(seen).toMatchObject({ value: { backups: [run(NOW)], archive } });
 });
 
+test("who has the name of its archive, and is not its own", () => {
+  const archive = archiveOf();
+  const annotations = { [SCHEDULE_UID_ANNOTATION]: "another" };
+  const theirs = { ...archive, metadata: { ...archive.metadata, annotations } };
+  expect(observeSchedule(reads(etcdBackupSchedule(), [theirs]), KEY)).toMatchObject({
+    value: { archive: undefined, archiveNamesake: theirs },
+  });
+  expect(observeSchedule(reads(etcdBackupSchedule(), [archive]), KEY)).toMatchObject({
+    value: { archive, archiveNamesake: undefined },
+  });
+});
+
 test("nobody has the name when nothing is due", () => {
   const seen = observeSchedule(reads(etcdBackupSchedule(), [run(NOW)]), KEY);
   expect(seen).toMatchObject({ value: { namesake: undefined } });

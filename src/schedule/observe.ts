@@ -1,3 +1,4 @@
+import { archiveBackupName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Clock } from "#base/clock.ts";
@@ -29,5 +30,6 @@ export function observeSchedule(reads: ScheduleReads, key: Key): Observed<Schedu
   const seen = { takenAtMs: reads.clock.wallMs(), schedule, backups };
   const { dueMs } = runsOf(seen);
   const namesake = dueMs === undefined ? undefined : reads.backups.get({ namespace, name: dueName(schedule, dueMs) });
-  return present({ ...seen, archive, namesake });
+  const taken = archive === undefined ? reads.backups.get({ namespace, name: archiveBackupName(name) }) : undefined;
+  return present({ ...seen, archive, archiveNamesake: taken, namesake });
 }

@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
 import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
 import { planText } from "#kit/plan-text.ts";
 import { archiveOf, counted, MADE_MS, run, schedule, TEMPLATE } from "#kit/schedule.ts";
 import { planSchedule, SCHEDULE_RULES } from "#schedule/plan.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { scheduleStatus } from "#schedule/status.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
 
 const HOUR = 3_600_000;
@@ -134,6 +136,34 @@ test("every first and then every third run is verified", () => {
     return plan.next === "step" && plan.step.do === "createBackup" && plan.step.backup.spec?.verify === true;
   });
   expect(specs).toEqual([true, false, false, true, false, true]);
+});
+
+test("the archive of an earlier schedule of the name is in nobody's way, and it is said what to do about it", () => {
+  const archiveNamesake = archiveOf();
+  const snapshot = { ...due({ spec: { archive: {} } }), archiveNamesake };
+  const because =
+    "spec.archive waits: EtcdBackup nightly-changes exists, and this schedule has not made it; when it is deleted, another one is made, and what it has stored stays";
+  const plan = planSchedule(snapshot);
+  expect(planText(plan, stepText)).toBe("create-backup: createBackup nightly-20260101-120000");
+  expect(plan.aside).toEqual([{ rule: "begin-archive", because, is: "remark" }]);
+  expect(scheduleStatus(snapshot, plan).conditions).toMatchObject([
+    { type: "BackupReady" },
+    { type: "Ready", status: "False", reason: "NameTaken", message: `begin-archive: ${because}` },
+  ]);
+  expect(planSchedule({ ...due(), archiveNamesake }).aside).toBeUndefined();
+});
+
+test("no run is verified while an earlier one is being verified", () => {
+  const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs: 3 });
+  const asked = (backups: readonly EtcdBackup[], spec: object = { verifyEvery: 1 }) => {
+    const plan = planSchedule(schedule({ status, spec, backups }));
+    return plan.next === "step" && plan.step.do === "createBackup" && plan.step.backup.spec?.verify;
+  };
+  const [before, during] = [false, true].map((verify) => ({ ...newer, spec: { ...newer.spec, verify } })) as [EtcdBackup, EtcdBackup]; // biome-ignore format: a list
+  const after = run(NOW - HOUR, { verified: true });
+  expect([asked([before]), asked([during]), asked([{ ...after, spec: during.spec }])]).toEqual([true, false, true]);
+  expect(asked([during], { backupTemplate: { ...TEMPLATE, verify: true } })).toBe(false);
+  expect(asked([], { backupTemplate: { ...TEMPLATE, verify: true } })).toBe(true);
 });
 
 test("what is made is the template, and belongs to the schedule by label and uid", () => {

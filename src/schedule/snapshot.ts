@@ -12,6 +12,8 @@ export interface ScheduleSnapshot {
   readonly backups: readonly EtcdBackup[];
   /** The EtcdBackup that archives changes for it. It is none of `backups`: it has no object, and never completes. */
   readonly archive: EtcdBackup | undefined;
+  /** Who has the name of that one, and is not its own: an earlier schedule of the name may have left it. */
+  readonly archiveNamesake: EtcdBackup | undefined;
   /** Who has the name of the backup that is due; it may be somebody else's. */
   readonly namesake: EtcdBackup | undefined;
 }

@@ -109,7 +109,8 @@ function conditionsOf(snapshot: ScheduleSnapshot, plan: Plan<ScheduleStep>): Con
 function hindrance(plan: Plan<ScheduleStep>): Word | undefined {
   const lack = plan.aside?.find(({ is }) => is !== "putOff");
   if (lack !== undefined) {
-    const reason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
+    const isTaken = lack.code === "KubeAlreadyExists" || lack.is === "remark"; // The only remark is of such a name.
+    const reason = isTaken ? "NameTaken" : "StepRefused";
     return { isTrue: false, reason, message: `${lack.rule}: ${lack.because}` };
   }
   if (plan.next !== "wait" || plan.rule !== "name-taken") return undefined;

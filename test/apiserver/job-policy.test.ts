@@ -13,7 +13,7 @@ import { verificationJob } from "#backup/desired/verification.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { backup, goodTarget, verified } from "#kit/etcd-backup.ts";
 import { NAMESPACES } from "#kit/kinds.ts";
-import { etcdBackupSchedule } from "#kit/schedule.ts";
+import { schedule } from "#kit/schedule.ts";
 import { install } from "#kit/webhooks-apiserver.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, EVENTS, JOBS, type Job, type KubeObject, resource } from "#kube/kinds.ts";
@@ -155,7 +155,7 @@ describe("the operator makes", () => {
   });
 
   test("an EtcdBackup of a schedule, and deletes it; of its spec and labels it changes nothing", async () => {
-    const draft = backupFor(etcdBackupSchedule(), Date.UTC(2026, 0, 1), 0);
+    const draft = backupFor(schedule(), Date.UTC(2026, 0, 1), 0);
     const manifest = { ...draft, metadata: { ...draft.metadata, namespace } };
     const live = await operator.create(ETCD_BACKUPS, manifest, OPTIONS);
     const edit = (change: object) => operator.patch(ETCD_BACKUPS, live.metadata, change, { ...OPTIONS, type: "merge" });
@@ -170,10 +170,10 @@ describe("the operator makes", () => {
 
   test("but deletes none that only looks like one of its own", async () => {
     const { labels: _, ...metadata } = {
-      ...backupFor(etcdBackupSchedule(), Date.UTC(2027, 0, 1), 0).metadata,
+      ...backupFor(schedule(), Date.UTC(2027, 0, 1), 0).metadata,
       namespace,
     };
-    const spec = backupFor(etcdBackupSchedule(), 0, 0).spec;
+    const spec = backupFor(schedule(), 0, 0).spec;
     const manifest = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdBackup", spec };
     const made = async (name: string, labels: Record<string, string>) =>
       await admin.create(ETCD_BACKUPS, { ...manifest, metadata: { ...metadata, name, labels } } as never, OPTIONS);

@@ -44,7 +44,7 @@ export const TEMPLATE = {
 /** A snapshot of EtcdBackupSchedule `nightly` in namespace `foo`, at noon, when nothing is due. */
 export function schedule(given: Given = {}): ScheduleSnapshot {
   const { backups = [], archive, namesake, atMs: takenAtMs = NOW } = given;
-  return { takenAtMs, schedule: etcdBackupSchedule(given), backups, archive, namesake };
+  return { takenAtMs, schedule: etcdBackupSchedule(given), backups, archive, archiveNamesake: undefined, namesake };
 }
 
 export function etcdBackupSchedule(given: Given = {}): EtcdBackupSchedule {

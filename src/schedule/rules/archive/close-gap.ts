@@ -24,6 +24,6 @@ export const closeGap: ScheduleRule = {
     const { lastMs, made } = runsOf(snapshot);
     if (lastMs !== undefined && nowMs <= lastMs) return undefined;
     const because = `changes are stored from revision ${from} on, and no backup holds what is before (${rfc3339(nowMs)})`;
-    return step("close-gap", because, { do: "createBackup", backup: backupFor(schedule, nowMs, made) });
+    return step("close-gap", because, { do: "createBackup", backup: backupFor(snapshot, nowMs, made) });
   },
 };

@@ -14,6 +14,6 @@ export const createBackup: ScheduleRule = {
     if (dueMs === undefined || namesake !== undefined) return undefined;
     if (schedule.spec.concurrencyPolicy !== "Allow" && backups.some(isActive)) return undefined;
     const because = `a backup was due at ${rfc3339(dueMs)}`;
-    return step("create-backup", because, { do: "createBackup", backup: backupFor(schedule, dueMs, made) });
+    return step("create-backup", because, { do: "createBackup", backup: backupFor(snapshot, dueMs, made) });
   },
 };
