@@ -36,6 +36,8 @@ const live: EtcdCluster = {
   status: { identity: { clusterID: "b0b", token: "t", initialMembers: [] } },
 };
 const foreign = foreignClaim("restored-0", "old");
+const last = claimAt(running, "restored-2", true);
+const going = { ...last, metadata: { ...last.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
 
 const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step: RestoreStep, is: "forbidden" | "allowed"][]> = {
   "own-only": [
@@ -78,6 +80,9 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
     ["telling a claim of what was given up", restore({ stage: "filled", status: FAILED }), STEPS.tellClaim, "forbidden"],
     ["telling a claim where a cluster is by now", { ...filled, cluster: live }, STEPS.tellClaim, "forbidden"],
     ["a cluster", filled, STEPS.createCluster, "allowed"],
+    ["telling a claim when one is gone", withMember(filled, 2, { claim: undefined }), STEPS.tellClaim, "forbidden"],
+    ["telling a claim when one is being deleted", withMember(filled, 2, { claim: { ...going, metadata: { ...going.metadata, annotations: {} } } }), STEPS.tellClaim, "forbidden"],
+    ["telling the others when one is lost since", withMember(withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) }), 2, { claim: going }), STEPS.tellClaim, "allowed"],
   ],
   "whole-only": [
     ["a cluster when all claims are told", told, STEPS.createCluster, "allowed"],
@@ -86,6 +91,7 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
     ["a cluster when one is somebody else's", withMember(told, 1, { claim: { ...foreignClaim("restored-1", "old"), metadata: { ...foreignClaim("restored-1", "old").metadata, annotations } } }), STEPS.createCluster, "forbidden"],
     ["a cluster beside another one", { ...told, cluster: live }, STEPS.createCluster, "forbidden"],
     ["a claim", told, STEPS.createClaim, "allowed"],
+    ["a cluster when a claim is being deleted", withMember(told, 2, { claim: going }), STEPS.createCluster, "forbidden"],
   ],
   "nobodys-data": [
     ["deleting a claim of what has failed", restore({ status: FAILED }), STEPS.deleteClaim, "allowed"],

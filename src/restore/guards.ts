@@ -1,5 +1,5 @@
 import { lackOfCluster, lackOfPlace } from "#restore/place.ts";
-import { isFilled } from "#restore/pods.ts";
+import { isWhole } from "#restore/pods.ts";
 import {
   hasEnded,
   isComplete,
@@ -8,6 +8,7 @@ import {
   isHeld,
   isOurs,
   isOwned,
+  isStaying,
   isTold,
   untoldClaims,
 } from "#restore/snapshot.ts";
@@ -66,7 +67,7 @@ const toldLast: RestoreGuard = {
     if (step.do !== "tellClaim") return undefined;
     if (isGivenUp(snapshot)) return "the restore was given up";
     if (isComplete(snapshot)) return undefined;
-    const lacking = snapshot.members.find((member) => !isFilled(snapshot, member));
+    const lacking = snapshot.members.find((member) => !isWhole(snapshot, member));
     if (lacking !== undefined) return `claim ${lacking.name} is not filled`;
     return lackOfPlace(snapshot)?.message;
   },
@@ -78,7 +79,7 @@ const wholeOnly: RestoreGuard = {
   forbids(snapshot, step) {
     if (step.do !== "createCluster") return undefined;
     const lacking = snapshot.members.find(
-      ({ claim }) => claim === undefined || !isOurs(snapshot, claim) || !isTold(claim),
+      ({ claim }) => !isStaying(claim) || !isOurs(snapshot, claim) || !isTold(claim),
     );
     return lacking === undefined ? lackOfCluster(snapshot)?.message : `claim ${lacking.name} is not filled`;
   },

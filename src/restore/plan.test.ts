@@ -159,6 +159,15 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "takes no cluster of another name for the one that has asked", given: restore({ stage: "new", askedBy: "uid-of-restored", spec: { clusterTemplate: { clusterName: "other", spec: { replicas: 1 } } }, with: { cluster: { ...live, status: {} } } }), expect: "warn: restore-failed", because: "ClusterExists" },
   { name: "takes a snapshot of whatever calls itself etcd", given: restore({ stage: "claims", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "main" } }) } }), expect: "fill-claim: createJob 0" },
   { name: "goes on when one Job is made", given: withMember(restore({ stage: "claims", spec: ON_VOLUME, with: { sourceClaim: undefined } }), 0, { filling: restore({ spec: ON_VOLUME }).members[0]!.filling }), expect: "fill-claim: createJob 1" },
+  { name: "fails when a claim of its own is being deleted", given: goingClaim(running), expect: "warn: restore-failed", because: "ClaimLost: claim restored-1 is being deleted, in the middle of the restore" },
+  { name: "although its Job is not made yet", given: goingClaim(restore({ stage: "claims" })), expect: "warn: restore-failed", because: "ClaimLost: claim restored-1 is being deleted" },
+  { name: "tells no claim when one of the filled is being deleted", given: goingClaim(restore({ stage: "filled" })), expect: "warn: restore-failed", because: "ClaimLost: claim restored-1 is being deleted" },
+  { name: "tells no claim when one of the filled is gone", given: withMember(restore({ stage: "filled" }), 1, { claim: undefined }), expect: "warn: restore-failed", because: "ClaimLost: claim restored-1 is gone" },
+  { name: "deletes the filled claims when one is lost", given: withMember(restore({ stage: "filled", status: FAILED }), 1, { claim: undefined }), expect: "delete-claims: deleteClaim restored-0" },
+  { name: "tells the others when one is lost in the middle of telling", given: goingClaim(told(1)), expect: "tell-claims: tellClaim restored-2" },
+  { name: "makes no cluster of a claim that is being deleted", given: goingClaim(told(3)), expect: "warn: restore-failed", because: "ClaimLost: claim restored-1 is being deleted, before its cluster was there" },
+  { name: "does not wait for a cluster that waits for a claim to go", given: goingClaim(restore({ stage: "forming" })), expect: "warn: restore-failed", because: "ClaimLost: claim restored-1 is being deleted, before its cluster has taken it" },
+  { name: "leaves claims to a cluster that has taken them", given: goingClaim(restore({ stage: "ready" })), expect: "wait: restore-completed" },
   { name: "waits for the operator's image", given: restore({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-image", because: "--agent-image" },
 ]; // biome-ignore format: a table
 
@@ -172,6 +181,13 @@ function restoreOf(
     each.ordinal === but ? each : { ...each, filling: succeeded(each.filling!.job) },
   );
   return { ...snapshot, members, restore: { ...snapshot.restore, status } };
+}
+
+/** Somebody deletes the second claim. */
+function goingClaim(snapshot: RestoreSnapshot): RestoreSnapshot {
+  const { claim } = snapshot.members[1]!;
+  const metadata = { ...claim!.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" };
+  return withMember(snapshot, 1, { claim: { ...claim!, metadata } });
 }
 
 /** Every member's claim is somebody else's. */

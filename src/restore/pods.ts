@@ -4,7 +4,7 @@ import { endedAtMs, lastEnded, stateOf, workingPod } from "#backup/job-state.ts"
 import type { Attempted } from "#backup/snapshot.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { whyNotRunning } from "#kube/pod.ts";
-import { isOwned, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
+import { isOurs, isOwned, isStaying, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
 
 // What the kubelet says of the containers of a restore's pod, which run one after another.
 
@@ -19,6 +19,12 @@ export function fillingOf(snapshot: RestoreSnapshot, { filling }: RestoredMember
 export function isFilled(snapshot: RestoreSnapshot, member: RestoredMember): boolean {
   const filling = fillingOf(snapshot, member);
   return filling !== undefined && stateOf(filling.job) === "succeeded";
+}
+
+/** Whether the member's claim is filled, and is there to stay. */
+export function isWhole(snapshot: RestoreSnapshot, member: RestoredMember): boolean {
+  const { claim } = member;
+  return isStaying(claim) && isOurs(snapshot, claim) && isFilled(snapshot, member);
 }
 
 export function containersOf({ status }: Pod): readonly ContainerStatus[] {

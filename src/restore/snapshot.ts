@@ -58,6 +58,11 @@ export function isTold({ metadata }: PersistentVolumeClaim): boolean {
   return metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] !== undefined;
 }
 
+/** Whether the claim is there to stay: one that is being deleted no cluster takes, and no pod starts with it. */
+export function isStaying(claim: PersistentVolumeClaim | undefined): claim is PersistentVolumeClaim {
+  return claim !== undefined && claim.metadata.deletionTimestamp === undefined;
+}
+
 /** Claims that this restore has made and that hold nobody's data: they may be half filled. */
 export function untoldClaims(snapshot: RestoreSnapshot): readonly PersistentVolumeClaim[] {
   return snapshot.members.flatMap(({ claim }) =>

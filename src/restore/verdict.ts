@@ -3,7 +3,7 @@ import { failedBecause, lastEnded, stateOf } from "#backup/job-state.ts";
 import { objectOf } from "#restore/object.ts";
 import { lackOfCluster, lackOfPlace } from "#restore/place.ts";
 import { endText, failureOf, fillingOf, finishedBy, idleSince, isFilled, isReportDue } from "#restore/pods.ts";
-import { isComplete, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
+import { isComplete, isStaying, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
 import { type Lack, lackOfSource } from "#restore/source.ts";
 import { troubleOf } from "#restore/trouble.ts";
 
@@ -59,9 +59,10 @@ export function lackBefore(snapshot: RestoreSnapshot): Lack | undefined {
 /** Why the claim of this member will never be filled; `undefined` while it may be. */
 function failureIn(snapshot: RestoreSnapshot, member: RestoredMember): Lack | undefined {
   const filling = fillingOf(snapshot, member);
+  // One that is missing is made again, until a Job has begun to fill it.
+  if (!isStaying(member.claim) && (filling !== undefined || member.claim !== undefined))
+    return { reason: "ClaimLost", message: `${lossOf(member)}, in the middle of the restore` };
   if (filling === undefined) return undefined;
-  if (member.claim === undefined)
-    return { reason: "ClaimLost", message: `claim ${member.name} is gone, in the middle of the restore` };
   if (stateOf(filling.job) !== "failed" || isReportDue(snapshot, filling)) return undefined;
   const failure = failureOf(filling);
   if (failure !== undefined) return { reason: reasonOf(failure.reason), message: withSecret(snapshot, failure) };
@@ -69,6 +70,10 @@ function failureIn(snapshot: RestoreSnapshot, member: RestoredMember): Lack | un
   const { reason, message } = failedBecause(filling.job);
   const how = last === undefined ? `${message} (${reason})` : endText(last);
   return { reason: "AgentFailed", message: `Job ${filling.job.metadata.name} left no report: ${how}` };
+}
+
+function lossOf({ name, claim }: RestoredMember): string {
+  return `claim ${name} is ${claim === undefined ? "gone" : "being deleted"}`;
 }
 
 /** What a pod says may be anything; reasons that are none of a restore's are the agent's defects. */
@@ -103,12 +108,16 @@ function ofCluster(snapshot: RestoreSnapshot): Verdict {
   const { cluster, read, members } = snapshot;
   const { clusterName } = snapshot.restore.spec.clusterTemplate;
   const starting = (message: string) => pending({ reason: "StartingCluster", message });
-  const lost = members.find(({ claim }) => claim === undefined);
+  const lost = members.find(({ claim }) => !isStaying(claim));
   if (cluster === undefined && lost !== undefined)
-    return failed({ reason: "ClaimLost", message: `claim ${lost.name} is gone, before its cluster was there` });
+    return failed({ reason: "ClaimLost", message: `${lossOf(lost)}, before its cluster was there` });
   if (cluster === undefined) return starting(`all claims are filled; EtcdCluster ${clusterName} is about to be made`);
   const foreign = lackOfCluster(snapshot);
   if (foreign !== undefined) return failed(foreign);
+  // A claim does not go while the pod is there that has filled it, and the cluster waits until it is gone.
+  const going = members.find(({ claim }) => claim !== undefined && !isStaying(claim));
+  if (cluster.status?.identity === undefined && going !== undefined)
+    return failed({ reason: "ClaimLost", message: `${lossOf(going)}, before its cluster has taken it` });
   const ready = cluster.status?.conditions?.find(({ type }) => type === "Ready");
   if (ready?.status !== "True")
     return starting(`EtcdCluster ${clusterName} is not Ready yet: ${ready?.message ?? "nothing is known of it yet"}`);
