@@ -56,7 +56,7 @@ export function countedIn({ backups, takenAtMs }: Pick<ScheduleSnapshot, "backup
 }
 
 function completedOnes(spec: EtcdBackupScheduleSpec, good: readonly EtcdBackup[]): readonly Disposal[] {
-  const { retention, successfulBackupsHistoryLimit: limit, timeZone } = spec;
+  const { retention, successfulBackupsHistoryLimit: limit, timeZone, archive } = spec;
   const rules = retention ?? (limit === undefined ? undefined : { keepLast: limit });
   if (rules === undefined) return [];
   const latest = latestByEtcd(good);
@@ -66,7 +66,7 @@ function completedOnes(spec: EtcdBackupScheduleSpec, good: readonly EtcdBackup[]
     etcd: etcdOf(backup),
     revision: revisionOf(backup),
   }));
-  const kept = keptOf(stored, rules, timeZone);
+  const kept = keptOf(stored, { ...rules, ...(archive && { archiveForSeconds: archive.keepForSeconds }) }, timeZone);
   const because =
     retention === undefined
       ? `spec.successfulBackupsHistoryLimit is ${limit}`

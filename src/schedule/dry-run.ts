@@ -20,8 +20,17 @@ import { madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 /** A status is read by people, and its size is bounded. */
 const MAX_TOLD = 100;
 
-/** What the edit in the annotation would delete; `undefined` without one. Takes any text, and never throws. */
+/** By snapshot: it is as much work as the plan. */
+const DRY_RUNS = new WeakMap<ScheduleSnapshot, DryRunStatus | undefined>();
+
+/** @see dryRun */
 export function dryRunOf(snapshot: ScheduleSnapshot): DryRunStatus | undefined {
+  if (!DRY_RUNS.has(snapshot)) DRY_RUNS.set(snapshot, dryRun(snapshot));
+  return DRY_RUNS.get(snapshot);
+}
+
+/** What the edit in the annotation would delete; `undefined` without one. Takes any text, and never throws. */
+function dryRun(snapshot: ScheduleSnapshot): DryRunStatus | undefined {
   const { schedule } = snapshot;
   const text = schedule.metadata.annotations?.[DRY_RUN_ANNOTATION];
   if (text === undefined) return undefined;

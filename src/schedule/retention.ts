@@ -17,25 +17,43 @@ export interface Stored {
   readonly revision: bigint;
 }
 
+/** How far back changes are archived. */
+interface Archived {
+  readonly archiveForSeconds?: number;
+}
+
 /** The names of those that are kept. The latest one of each etcd always is. */
-export function keptOf(all: readonly Stored[], retention: Retention, timeZone: string): ReadonlySet<string> {
-  const dayOf = daysIn(timeZone);
+export function keptOf(all: readonly Stored[], retention: Retention & Archived, timeZone: string): ReadonlySet<string> {
+  const dayOf = onceEach(daysIn(timeZone));
   const groups = Map.groupBy(all.toSorted(newestFirst), ({ etcd }) => etcd);
   return new Set([...groups.values()].flatMap((group) => keptOfOne(group, retention, dayOf)).map(({ name }) => name));
 }
 
 /** @param group of one etcd, the newest first */
-function keptOfOne(group: readonly Stored[], retention: Retention, dayOf: (ms: number) => Day): readonly Stored[] {
+function keptOfOne(
+  group: readonly Stored[],
+  retention: Retention & Archived,
+  dayOf: (ms: number) => Day,
+): readonly Stored[] {
   const { keepLast = 0, keepFor, keepDaily = 0, keepWeekly = 0, keepMonthly = 0 } = retention;
   const newestMs = Math.max(...group.map(({ atMs }) => atMs));
   const keepForMs = keepFor === undefined ? -1 : spanOf(keepFor);
   return [
     ...group.slice(0, Math.max(1, keepLast)),
     ...group.filter(({ atMs }) => newestMs - atMs <= keepForMs),
+    ...basesIn(group, newestMs, retention.archiveForSeconds),
     ...lastOfEach(group, keepDaily, (ms) => dayOf(ms).day),
     ...lastOfEach(group, keepWeekly, (ms) => Math.floor((dayOf(ms).day + MONDAY) / 7)),
     ...lastOfEach(group, keepMonthly, (ms) => dayOf(ms).month),
   ];
+}
+
+/** Changes are of use with a backup from before them only: all since the archive begins, and the one with which it begins. */
+function basesIn(group: readonly Stored[], newestMs: number, archiveForSeconds: number | undefined): readonly Stored[] {
+  if (archiveForSeconds === undefined) return [];
+  const isWithin = ({ atMs }: Stored) => newestMs - atMs <= archiveForSeconds * 1_000;
+  const first = group.find((each) => !isWithin(each));
+  return [...group.filter(isWithin), ...(first === undefined ? [] : [first])];
 }
 
 /** The newest of each of the latest periods that have one. */
@@ -80,6 +98,16 @@ interface Day {
 
 /** 1970-01-01 was a Thursday: so many days after the Monday with which its week began. */
 const MONDAY = 3;
+
+/** Three rules ask for the day of each of thousands of backups, and time zones take their time. */
+function onceEach(dayOf: (ms: number) => Day): (ms: number) => Day {
+  const known = new Map<number, Day>();
+  return (ms) => {
+    const day = known.get(ms) ?? dayOf(ms);
+    known.set(ms, day);
+    return day;
+  };
+}
 
 /** On which day of this time zone a moment is. */
 function daysIn(timeZone: string): (ms: number) => Day {

@@ -8,12 +8,10 @@ import type { ScheduleRule } from "#schedule/step.ts";
 export const keepObject: ScheduleRule = {
   name: "keep-object",
   decide(snapshot) {
-    const going = disposalsIn(snapshot).filter(({ isWithObject }) => isWithObject);
+    const going = new Set(disposalsIn(snapshot).flatMap(({ backup, isWithObject }) => (isWithObject ? [backup] : [])));
     const backup = snapshot.backups.find(
       (each) =>
-        each.metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true" &&
-        !isDeleting(each) &&
-        !going.some((disposal) => disposal.backup === each),
+        each.metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true" && !isDeleting(each) && !going.has(each),
     );
     if (backup === undefined) return undefined;
     const because = `the object of EtcdBackup ${backup.metadata.name} stays after all`;
