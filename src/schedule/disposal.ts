@@ -87,6 +87,12 @@ export function latestByEtcd(backups: readonly EtcdBackup[]): ReadonlyMap<string
   return latest;
 }
 
+/** Whether the retention has given its object away. */
+export function isMarked(backup: EtcdBackup): boolean {
+  const isGiven = backup.metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true";
+  return isGiven && isObjectGoing(backup);
+}
+
 /** Whether its object goes when the EtcdBackup is deleted. */
 export function isObjectGoing({ metadata, spec }: EtcdBackup): boolean {
   const isHeld = metadata.finalizers?.includes(OBJECT_FINALIZER) === true;

@@ -40,7 +40,10 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "nothing is done while nothing is due", given: schedule(), expect: "settled" },
   { name: "a run that is due is made", given: due(), expect: "create-backup: createBackup nightly-20260101-120000" },
   { name: "a schedule that is being deleted makes nothing", given: due({ deleting: true }), expect: "settled" },
-  { name: "and deletes nothing", given: schedule({ deleting: true, spec: keepLast, backups: [given, newer] }), expect: "settled" },
+  { name: "and deletes nothing", given: schedule({ deleting: true, spec: keepLast, backups: [older, newer] }), expect: "settled" },
+  { name: "and takes back what was to go", given: schedule({ deleting: true, spec: keepLast, backups: [given, newer] }), expect: "deleting: keepObject nightly-20260101-100000" },
+  { name: "but for what is going already", given: schedule({ deleting: true, spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, deleting: true }), newer] }), expect: "settled" },
+  { name: "retention: one at a time", given: schedule({ spec: keepLast, backups: [run(NOW - 4 * HOUR), given, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
   { name: "a time zone that is none makes nothing", given: due({ spec: { timeZone: "Mars/Phobos" } }), expect: "warn: refuse-schedule" },
   { name: "a schedule that was edited is put on record first", given: due({ spec: { schedule: "@daily" } }), expect: "wait: count-anew" },
   { name: "a schedule that is new, too", given: due({ status: {} }), expect: "wait: count-anew" },
@@ -124,6 +127,15 @@ test("an object is not lost while it cannot be given away: the EtcdBackup stays 
     rule === "give-object" ? rest : undefined,
   );
   expect(plan).toMatchObject({ next: "settled", recheckAfterMs: 60_000, aside: [{ rule: "give-object" }] });
+});
+
+test("none is given away while one that was cannot be deleted", () => {
+  const rest = { because: "refused", forMs: 60_000, isBrief: false };
+  const backups = [run(NOW - 4 * HOUR), given, newer];
+  const plan = planSchedule(schedule({ spec: keepLast, backups }), (rule) =>
+    rule === "delete-backup" ? rest : undefined,
+  );
+  expect(plan).toMatchObject({ next: "settled", aside: [{ rule: "delete-backup" }] });
 });
 
 test("whoever is deleted goes for the latest good one of its etcd", () => {
@@ -213,7 +225,7 @@ test("one rule decides alone where two have an opinion", () => {
     ["keep-object", "delete-backup", schedule({ spec: { successfulBackupsHistoryLimit: 1 }, backups: [given, newer] })],
     ["create-backup", "keep-object", due({ backups: [given, newer] })],
     ["keep-object", "give-object", schedule({ spec: { retention: { keepLast: 2 } }, backups: [run(NOW - 5 * HOUR), given, newer] })],
-    ["give-object", "delete-backup", schedule({ spec: { retention: { keepLast: 1 } }, backups: [run(NOW - 3 * HOUR, { given: true }), older, newer] })],
+    ["delete-backup", "give-object", schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [run(NOW - 3 * HOUR, { phase: "Failed" }), older, newer] })],
     ["delete-backup", "await-backup", due({ backups: [run(NOW - 2 * HOUR, { phase: "Failed" }), active], spec: { failedBackupsHistoryLimit: 0 } })],
     ["await-backup", "name-taken", due({ backups: [active], namesake: theirs })],
     ["name-taken", "await-due", due({ namesake: theirs })],

@@ -30,8 +30,8 @@ export const SCHEDULE_RULES: readonly ScheduleRule[] = [
   createBackup, // It comes before all that is deleted: a run that is due has no time.
   closeGap, // It comes after a run that is due, which serves as well.
   keepObject, // It comes before anything is deleted.
-  giveObject, // It comes before the EtcdBackup is deleted, or its object would stay.
-  deleteBackup,
+  deleteBackup, // It comes before another object is given away, so that one at most is marked whenever the operator stops.
+  giveObject,
   awaitBackup, // It comes after what is deleted, which need not wait.
   nameTaken, // It comes long after what is ours has been recorded.
   awaitDue, // It comes last: all is done.
