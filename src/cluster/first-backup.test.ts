@@ -111,6 +111,11 @@ describe("before the first member goes to a newer minor release", () => {
     ["with OnDelete it is of the edit", { ...withBackup(STORED, uid, NOW + 30 * 24 * HOUR), cluster: wanting(NEXT_MINOR, { spec: ON_DELETE }).cluster }, TURN],
     ["one that is being deleted is none", withOnes(deleted(made(STORED))), "backup-first: createBackup"],
     ["nor is one whose data was found to be wrong", withBackup(verified("False", "VerificationFailed")), "warn: backup-first"],
+    ["nor one that cannot be made whole", withBackup(verified("False", "SnapshotCorrupt")), "warn: backup-first"],
+    ["nor one of which no data directory can be made", withBackup(verified("False", "RestoreToolFailed")), "warn: backup-first"],
+    ["nor one that is not there any more", withBackup(verified("False", "NoSuchObject")), "warn: backup-first"],
+    ["a verdict that is open says nothing", withBackup(verified("Unknown", "VerificationFailed")), TURN],
+    ["after a failure nobody waits until all are fit", { ...withBackup(failed), ...nobodyGoes, schedules: [schedule, later] }, "backup-first: createBackup"],
     ["one that could not be verified is", withBackup(verified("False", "PodPending")), TURN],
     ["and one that is being verified", withBackup(verified("Unknown", "Verifying")), TURN],
     ["and one that was verified", withBackup(verified("True", "Verified")), TURN],
@@ -132,6 +137,13 @@ describe("before the first member goes to a newer minor release", () => {
     ["another waiver is none of it", waived(asked, "members-ready until 2026-01-01T13:00:00Z"), "backup-first: createBackup"],
     ["and none is made for a release that nobody can go to", { ...wanting({ ...NEXT_MINOR, version: "3.9.1" }), schedules: [schedule] }, "settled"],
   ])("%s", (_, snapshot, expected) => expect(told(snapshot)).toBe(expected)); // biome-ignore format: a table
+
+  test("the latest that has failed is named, in whatever order they come", () => {
+    const [first, second] = [made(failed), numbered(failed, "my-etcd-before-3.7-2")];
+    const because = expect.stringMatching(/^EtcdBackup my-etcd-before-3.7-2 has failed/);
+    for (const snapshot of [withOnes(first, second), withOnes(second, first)])
+      expect(planCluster(snapshot)).toMatchObject({ because });
+  });
 
   test("it is said why", () => {
     expect(planCluster(asked)).toMatchObject({

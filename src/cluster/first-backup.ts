@@ -94,11 +94,12 @@ export function schedulesOfFirstBackup({
     ({ check, untilMs }) => check === CHECK && untilMs > takenAtMs,
   );
   if (isWaived) return [];
-  const rank = (schedule: EtcdBackupSchedule) =>
-    isTrue(schedule, "BackupReady") ? 0 : isTrue(schedule, "Ready") ? 1 : 2;
+  const by = (type: string) => (a: EtcdBackupSchedule, b: EtcdBackupSchedule) =>
+    Number(isTrue(b, type)) - Number(isTrue(a, type));
   return schedules
     .filter(({ metadata, spec }) => !spec.suspend && metadata.deletionTimestamp === undefined)
-    .toSorted((a, b) => rank(a) - rank(b)); // It is stable, and they come in the order of their names.
+    .toSorted(by("Ready"))
+    .toSorted(by("BackupReady")); // It is stable, and they come in the order of their names.
 }
 
 function isTrue({ status }: EtcdBackupSchedule, condition: string): boolean {

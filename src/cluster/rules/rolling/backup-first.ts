@@ -1,12 +1,6 @@
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { firstBackup as draftOf } from "#cluster/desired/first-backup.ts";
-import {
-  activeFirstBackup,
-  firstBackupsOf,
-  hasFailed,
-  nextSchedule,
-  schedulesOfFirstBackup,
-} from "#cluster/first-backup.ts";
+import { activeFirstBackup, firstBackupsOf, hasFailed, nextSchedule } from "#cluster/first-backup.ts";
 import { ownVoters } from "#cluster/members.ts";
 import { stoppedUpdate } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -27,7 +21,7 @@ const LONG_MS = 30 * 60_000;
 export const backupFirst: ClusterRule = {
   name: "backup-first",
   decide(snapshot) {
-    if (schedulesOfFirstBackup(snapshot).length === 0 || !lacksFirstBackup(snapshot)) return undefined;
+    if (!lacksFirstBackup(snapshot)) return undefined;
     const { version } = snapshot.cluster.spec;
     const active = activeFirstBackup(snapshot);
     if (active !== undefined) {
