@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { PeerBootstrap } from "#api/v1beta1/peer.ts";
-import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { awaitWaking } from "#cluster/rules/life/await-waking.ts";
@@ -10,7 +8,6 @@ import { wakeUp } from "#cluster/rules/life/wake-up.ts";
 import { isWaking, sleepStatus, waking } from "#cluster/sleep.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
-import type { ClusterStep } from "#cluster/step.ts";
 import { cluster } from "#kit/cluster.ts";
 import { THEIRS, withAlarms, withMember } from "#kit/cluster-changes.ts";
 import {
@@ -27,7 +24,6 @@ import {
   withUpdate,
 } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, wanted, withSleep, woken } from "#kit/cluster-sleep.ts";
-import type { Draft } from "#kube/kinds.ts";
 
 const DOWN = { down: ["my-etcd-1"] };
 
@@ -118,20 +114,6 @@ describe("what is on record of a sleep", () => {
     expect(statusOf(woken())).not.toHaveProperty("sleep");
     expect(statusOf(asleep()).sleep).toEqual(SLEEP);
   });
-
-  test("is written by the two steps, as the object was read", async () => {
-    expect(await written({ do: "fallAsleep" }, tired())).toEqual({ since: "2026-01-01T12:00:00Z" });
-    const given = wanted(asleep(), 3);
-    expect(await written({ do: "wakeUp" }, given)).toEqual({ ...SLEEP, wokenAt: "2026-01-01T12:00:00Z" });
-    await expect(written({ do: "wakeUp" }, cluster())).rejects.toThrow("only a cluster that sleeps is woken");
-  });
-
-  async function written(step: ClusterStep, given: ClusterSnapshot) {
-    const kube = { replace: (_: unknown, draft: Draft<EtcdCluster>) => Promise.resolve(draft) };
-    const writes = { kube, etcd: {} } as unknown as ClusterWrites;
-    const made = await actOnCluster(writes, step, given, AbortSignal.timeout(1_000));
-    return made.kind === "stored" ? (made.object as EtcdCluster).status?.sleep : undefined;
-  }
 });
 
 describe("what a cluster says", () => {

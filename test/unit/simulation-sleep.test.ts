@@ -6,7 +6,7 @@ import { story } from "../simulation/story.ts";
 
 // Clusters that people put to sleep and wake, again and again, while everything else goes wrong as ever.
 
-const HISTORIES = Number(process.env.SIMULATION_SLEEPS ?? 20);
+const HISTORIES = Number(process.env.SIMULATION_SLEEPS ?? 40);
 const FIRST_SEED = Number(process.env.SIMULATION_FIRST_SEED ?? 1);
 
 const WOKEN = { onlyThat: true, startsFormed: true, isTidied: true } as const;
