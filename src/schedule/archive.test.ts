@@ -101,7 +101,7 @@ test("of the archive, too, one rule decides alone where two have an opinion", ()
     ["begin-archive", "create-backup", schedule({ ...due, ...ARCHIVE })],
     ["create-backup", "close-gap", gap({ ...due, archive: archiveOf({ archive: told }) })],
     ["close-gap", "keep-object", gap({ backups: [given] })],
-    ["close-gap", "give-object", gap({ spec: { archive: {}, ...keepLast }, backups: [run(NOW - 2 * HOUR), run(NOW - HOUR)], archive: archiveOf({ archive: { ...told, from: "14" } }) })],
+    ["close-gap", "give-object", gap({ spec: { archive: {}, ...keepLast }, backups: [run(NOW - 400 * HOUR), run(NOW - 300 * HOUR), run(NOW - HOUR)], archive: archiveOf({ archive: { ...told, from: "14" } }) })],
   ]; // biome-ignore format: a table
   for (const [first, second, snapshot] of pairs) {
     const having = SCHEDULE_RULES.filter((rule) => rule.decide(snapshot) !== undefined).map(({ name }) => name);
