@@ -87,6 +87,9 @@ const VALUES = ["configMapKeyRef", "fieldRef", "resourceFieldRef"];
 /** By what a claim asks for somebody's volume, or for a copy of somebody's data. */
 const EXISTING = ["volumeName", "dataSource", "dataSourceRef"];
 
+/** What an endpoint of a PodMonitor says: fields that the definition of the kind fills in among them. */
+const MONITOR_FIELDS = ["port", "path", "scheme", "filterRunning"];
+
 function listOf(texts: readonly string[]): string {
   return `[${texts.map((text) => `'${text}'`).join(", ")}]`;
 }
@@ -300,6 +303,13 @@ export const VALIDATIONS: readonly Validation[] = [
     message: `of Secrets the operator writes only ${WEBHOOKS}`,
   },
   {
+    // A Prometheus reads what it is led to with rights of its own, and may be told to show Secrets there.
+    expression:
+      "variables.resource != 'podmonitors' || variables.deletes || (!has(object.spec.namespaceSelector)" +
+      ` && object.spec.podMetricsEndpoints.all(each, each.all(field, field in ${listOf(MONITOR_FIELDS)})))`,
+    message: "the operator's PodMonitors lead to pods of their own namespace, and name no Secrets",
+  },
+  {
     expression: "!variables.isDefinition || variables.updates",
     message: "the operator neither makes nor deletes a CustomResourceDefinition",
   },
@@ -366,6 +376,7 @@ export function admissionPolicy(user: string, image: string, labels: Readonly<Re
         rule("apps", ["replicasets"], every),
         rule("batch", ["jobs"], every),
         rule("policy", ["poddisruptionbudgets"], every),
+        rule("monitoring.coreos.com", ["podmonitors"], every),
         rule("apiextensions.k8s.io", ["customresourcedefinitions", "customresourcedefinitions/status"], every),
         // A peer that lost its labels is still its cluster's, and is looked after.
         rule(GROUP, ["etcdclusters", "etcdpeers", "etcdrestores"], ["CREATE"]),

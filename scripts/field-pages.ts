@@ -36,6 +36,7 @@ const EDITS: Readonly<Record<string, string>> = {
   updateStrategy: "at once",
   replacement: "at once",
   disruptionBudget: "at once",
+  monitoring: "at once",
   paused: "at once",
 };
 

@@ -11,6 +11,8 @@ export const CONDITION_TYPES = {
   BackupReady:
     "Did the latest run of each EtcdBackupSchedule that names the cluster leave a good backup? The condition is there once one names it.",
   Paused: "Has a person asked the operator to change nothing? The condition is there once somebody has.",
+  Monitored:
+    "Does a PodMonitor lead to the members' metrics? The condition is there once somebody has asked for one, by spec.monitoring.podMonitor.",
   ClusterIDMismatch:
     "Does a member answer with the ID of another cluster, or of another member? The condition is there once one has.",
 } as const;
@@ -71,6 +73,9 @@ export const REASONS = {
   RestoreFailed: "The EtcdRestore by which the cluster was to begin has failed; the message says why and what to do.",
   SpecRefused:
     "The spec asks for what no member could run; the message names the field, what it is and what it may be. Members keep what they have.",
+  Monitored: "The PodMonitor that leads to the members' metrics is there.",
+  MonitorsNotServed: "spec.monitoring.podMonitor is true, and the API server knows no PodMonitors.",
+  NotMonitored: "spec.monitoring.podMonitor is false, and no PodMonitor of the cluster is left.",
   OtherClusterAnswered: "A member answered with the ID of another cluster or member; it is not believed.",
   SameCluster: "No member answers with the ID of another cluster or member any more.",
   FullStrength: "No member is missing.",

@@ -31,6 +31,7 @@ export const DEFAULTS: Readonly<Record<string, Json>> = {
     clientService: { type: "ClusterIP" },
     updateStrategy: { type: "RollingUpdate" },
     disruptionBudget: "Quorum",
+    monitoring: { podMonitor: false },
     paused: false,
   },
   EtcdBackup: DEFAULT_BACKUP_SPEC,

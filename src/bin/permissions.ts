@@ -67,6 +67,12 @@ export const PERMISSIONS: readonly Permission[] = [
   { apiGroups: [""], resources: ["pods"], verbs: [...FOLLOW, "patch", "delete"] },
   // backup: the Jobs that take a snapshot, and that delete one; restore: those that fill a claim
   { apiGroups: ["batch"], resources: ["jobs"], verbs: [...FOLLOW, "create", "delete"] },
+  // cluster: the PodMonitor, where somebody asks for one; it is read by its name, and not followed
+  {
+    apiGroups: ["monitoring.coreos.com"],
+    resources: ["podmonitors"],
+    verbs: ["get", "create", "update", "delete"],
+  },
   // peer: which classes there are, for a claim that gets no volume
   { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["list"] },
   // webhooks: tell the API server whom to trust when it asks before it stores an EtcdCluster. No policy can watch over that: the API

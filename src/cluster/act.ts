@@ -19,7 +19,15 @@ import type { Endpoint } from "#etcd/endpoint.ts";
 import { refusalOf } from "#etcd/error.ts";
 import { clusterIdFromHex } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { type Draft, type KubeObject, POD_DISRUPTION_BUDGETS, PODS, type Resource, SERVICES } from "#kube/kinds.ts";
+import {
+  type Draft,
+  type KubeObject,
+  POD_DISRUPTION_BUDGETS,
+  POD_MONITORS,
+  PODS,
+  type Resource,
+  SERVICES,
+} from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 import { replacing } from "#kube/replacing.ts";
 import type { Written } from "#runtime/controller.ts";
@@ -79,6 +87,13 @@ export async function actOnCluster(
       );
     case "deleteBudget":
       return await deleteAsRead(kube, POD_DISRUPTION_BUDGETS, step.live, signal);
+    case "createMonitor":
+      return await changed(kube.create(POD_MONITORS, step.monitor, { signal }));
+    case "replaceMonitor":
+      return await changed(kube.replace(POD_MONITORS, replacing(step.live, step.monitor), { signal }));
+    case "deleteMonitor":
+      await deleteAsRead(kube, POD_MONITORS, step.live, signal);
+      return { kind: "external" }; // No cache would ever show it.
     case "createPeer":
       await needNotJoined(kube, snapshot, step.peer, signal);
       return await create(kube, ETCD_PEERS, step.peer, signal);

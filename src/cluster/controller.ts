@@ -6,6 +6,7 @@ import { isSameData } from "#base/hash.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
 import { Forecasts } from "#cluster/forecasts.ts";
 import { HealthLog } from "#cluster/health-log.ts";
+import { Monitoring } from "#cluster/monitoring.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
@@ -34,12 +35,20 @@ function isPartOfForming(step: ClusterStep, snapshot: ClusterSnapshot): boolean 
   return waiting.length > step.names.length;
 }
 
+/** After them the PodMonitor is read anew. */
+const ABOUT_MONITORS: ReadonlySet<string> = new Set(["createMonitor", "replaceMonitor", "deleteMonitor"]);
+
 /** Joins what the room of EtcdCluster does: observe, plan, act and status. */
 export function clusterController(
   writes: ClusterWrites,
   reads: ClusterReads,
 ): Controller<ClusterSnapshot, ClusterStep, EtcdClusterStatus> {
-  const memory = { healthLog: new HealthLog(reads.onGap), silences: new Silences(reads.clock, ETCD_CONTAINER) };
+  const monitoring = new Monitoring(reads.kube, reads.clock);
+  const memory = {
+    healthLog: new HealthLog(reads.onGap),
+    silences: new Silences(reads.clock, ETCD_CONTAINER),
+    monitoring,
+  };
   const forecasts = new Forecasts(reads.clock);
   return {
     name: "cluster",
@@ -48,7 +57,10 @@ export function clusterController(
     observe: (key, signal) => observeCluster(reads, memory, key, signal),
     plan: planCluster,
     target: targetOf,
-    act: (step, snapshot, signal) => actOnCluster(writes, step, snapshot, signal),
+    act: (step, snapshot, signal) => {
+      if (ABOUT_MONITORS.has(step.do)) monitoring.forget(snapshot.cluster.metadata);
+      return actOnCluster(writes, step, snapshot, signal);
+    },
     status: (snapshot, plan) => {
       const status = clusterStatus(snapshot, plan);
       const foretold = forecasts.of(snapshot);

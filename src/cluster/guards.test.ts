@@ -5,6 +5,7 @@ import { present } from "#base/observed.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import { firstBackup } from "#cluster/desired/first-backup.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer, revisedPeer } from "#cluster/desired/peer.ts";
+import { podMonitor } from "#cluster/desired/pod-monitor.ts";
 import { restoreFor } from "#cluster/desired/restore.ts";
 import { clientService } from "#cluster/desired/services.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
@@ -78,6 +79,9 @@ const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: 
   createBudget: { do: "createBudget", budget: disruptionBudget(settled) },
   replaceBudget: { do: "replaceBudget", live: settled.budget!, budget: disruptionBudget(settled) },
   deleteBudget: { do: "deleteBudget", live: settled.budget! },
+  createMonitor: { do: "createMonitor", monitor: podMonitor(settled) },
+  replaceMonitor: { do: "replaceMonitor", live: born(podMonitor(settled)), monitor: podMonitor(settled) },
+  deleteMonitor: { do: "deleteMonitor", live: born(podMonitor(settled)) },
   createPeer: { do: "createPeer", peer: fencedPeer(settled, identity, "my-etcd-0") },
   replacePeer: { do: "replacePeer", live: settled.peers[0]!, peer: fencedPeer(settled, identity, "my-etcd-0") },
   createBackup: { do: "createBackup", backup: firstBackup(settled, etcdBackupSchedule()) },

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { present, unknown } from "#base/observed.ts";
 import { HealthLog } from "#cluster/health-log.ts";
+import { Monitoring } from "#cluster/monitoring.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -21,6 +22,9 @@ const ids = settled.cluster.status!.identity!.initialMembers.map(({ id }) => id)
 function view<T extends { metadata: { name: string } }>(items: readonly T[]): CacheView<T> {
   return { get: ({ name }) => items.find(({ metadata }) => metadata.name === name), byIndex: () => items };
 }
+
+/** Nobody asks for a PodMonitor here. */
+const never = () => Promise.reject(new Error("the API server is not asked"));
 
 interface Given {
   /** Whether the last of them is a learner. */
@@ -48,6 +52,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     status: { ...pod.status, podIP: `10.0.0.${i}` },
   }));
   const clock = new FakeClock();
+  const kube = { find: never, raw: never } as unknown as ClusterReads["kube"];
   let tries = 0;
   const { clusterID } = settled.cluster.status!.identity!;
   const reads: ClusterReads = {
@@ -84,10 +89,12 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
       memberList: () => Promise.resolve(settled.members.is === "present" ? settled.members.value : undefined),
     } as unknown as ClusterReads["etcd"],
     clock,
+    kube,
     replaceAfterMs: 20_000,
     memberTimeoutMs: 600_000,
   };
-  const memory = { healthLog: new HealthLog(), silences: new Silences(clock, "etcd") };
+  const monitoring = new Monitoring(kube, clock);
+  const memory = { healthLog: new HealthLog(), silences: new Silences(clock, "etcd"), monitoring };
   const look = async () => {
     const seen = observeCluster(reads, memory, KEY, AbortSignal.timeout(1_000));
     if (given.serves !== undefined) await clock.advance(5_000); // between two tries time passes

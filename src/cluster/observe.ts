@@ -18,11 +18,13 @@ import type { HealthLog } from "#cluster/health-log.ts";
 import { type MemberAnswer, memberAnswer } from "#cluster/member-answer.ts";
 import { askForList, endpointOf } from "#cluster/member-list.ts";
 import { idOf, type KnownMember, leaderOf } from "#cluster/members.ts";
+import type { Monitoring } from "#cluster/monitoring.ts";
 import { givenUp, isDataWrong } from "#cluster/patience.ts";
 import { type ClusterSnapshot, isFounder } from "#cluster/snapshot.ts";
 import { memberTimeoutMs, replaceAfterMs } from "#cluster/spec-times.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { HeardPeers } from "#etcd/heard-peers.ts";
+import type { KubeClient } from "#kube/client.ts";
 import {
   controllerOf,
   type PersistentVolumeClaim,
@@ -49,6 +51,8 @@ export interface ClusterReads {
   readonly pods: CacheView<Pod>;
   readonly etcd: EtcdClient;
   readonly clock: Clock;
+  /** For what is not watched. */
+  readonly kube: Pick<KubeClient, "find" | "raw">;
   /** How long a member may be lost before it is replaced, in milliseconds, where its cluster does not say so. */
   readonly replaceAfterMs: number;
   /** How long the first member that an update restarts may take until it is healthy, in milliseconds, where its cluster does not say so. */
@@ -64,6 +68,7 @@ const LISTEN_DEADLINE_MS = 4_000;
 interface ClusterMemory {
   readonly healthLog: HealthLog;
   readonly silences: Silences;
+  readonly monitoring: Monitoring;
 }
 
 /** Everything that one decision may use, read side by side. Cached objects cost nothing; members are asked live. */
@@ -73,11 +78,12 @@ export async function observeCluster(
   key: Key,
   signal: AbortSignal,
 ): Promise<Observed<ClusterSnapshot>> {
-  const { healthLog, silences } = memory;
+  const { healthLog, silences, monitoring } = memory;
   const cluster = reads.clusters.get(key);
   if (cluster === undefined) {
     healthLog.forget(key);
     silences.keep(key, []);
+    monitoring.forget(key);
     return absent;
   }
   const index = `${key.namespace}/${key.name}`;
@@ -95,6 +101,7 @@ export async function observeCluster(
     cluster,
     headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),
     clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),
+    podMonitor: await monitoring.look(cluster, signal),
     budget: reads.budgets.get({ namespace, name: disruptionBudgetName(key.name) }),
     schedules: reads.schedules
       .byIndex(CLUSTER_INDEX, index)

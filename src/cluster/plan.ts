@@ -5,6 +5,7 @@ import { noSpace } from "#cluster/rules/alarms/no-space.ts";
 import { clientServiceRule } from "#cluster/rules/exposure/client-service.ts";
 import { disruptionBudgetRule } from "#cluster/rules/exposure/disruption-budget.ts";
 import { headlessServiceRule } from "#cluster/rules/exposure/headless-service.ts";
+import { podMonitorRule } from "#cluster/rules/exposure/pod-monitor.ts";
 import { awaitMembers } from "#cluster/rules/forming/await-members.ts";
 import { bootstrap } from "#cluster/rules/forming/bootstrap.ts";
 import { awaitHealth } from "#cluster/rules/healing/await-health.ts";
@@ -75,6 +76,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   restorePeer, // It comes before the quorum is asked for: it only gives a member its own data back.
   clientServiceRule, // It comes after the members: nobody needs it while they start.
   disruptionBudgetRule, // The same is true of this one.
+  podMonitorRule, // And of this one.
   stopUpdate, // It comes before the quorum is asked for: a cluster of one has none while its only member does not come up.
   putBack, // The same is true of this one.
   renewStopped, // The same is true of this one: what members have may be what keeps them from running.

@@ -14,6 +14,7 @@ import {
   type PersistentVolumeClaim,
   type Pod,
   type PodDisruptionBudget,
+  type PodMonitor,
   type Service,
 } from "#kube/kinds.ts";
 
@@ -36,6 +37,8 @@ export interface ClusterSnapshot {
   readonly schedules: readonly EtcdBackupSchedule[];
   /** The EtcdBackups whose source is this cluster, by its name, whoever made them; see first-backup.ts. */
   readonly sourceBackups: readonly EtcdBackup[];
+  /** Read by name, a minute ago at most; `undefined` when nobody has asked for one. See monitoring.ts. */
+  readonly podMonitor: SeenMonitor | undefined;
   /** The EtcdPeers of this very cluster. */
   readonly peers: readonly EtcdPeer[];
   /** EtcdPeers that name this cluster, and that it does not own: somebody wrote them, or an earlier cluster of the name left them. */
@@ -68,6 +71,9 @@ export interface ClusterSnapshot {
   /** What this process has seen of each member up to now, by member ID; see health-log.ts. */
   readonly histories: ReadonlyMap<string, MemberHistory>;
 }
+
+/** The kind is not of Kubernetes' own: the API server may not know it. */
+export type SeenMonitor = Observed<PodMonitor> | { readonly is: "notServed" };
 
 /** Times by a clock that does not jump. Time in which nobody looked is in none of them, `wellMsAgo` excepted. */
 export interface MemberHistory {

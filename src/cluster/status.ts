@@ -6,6 +6,7 @@ import { available } from "#cluster/conditions/available.ts";
 import { backupReady, backupStatus } from "#cluster/conditions/backup-ready.ts";
 import { clusterIdMismatch } from "#cluster/conditions/cluster-id-mismatch.ts";
 import { degraded } from "#cluster/conditions/degraded.ts";
+import { monitored } from "#cluster/conditions/monitored.ts";
 import { paused } from "#cluster/conditions/paused.ts";
 import { progressing } from "#cluster/conditions/progressing.ts";
 import { ready } from "#cluster/conditions/ready.ts";
@@ -28,6 +29,7 @@ const JUDGES: Readonly<Record<ConditionType, Judge>> = {
   BackupReady: backupReady,
   ClusterIDMismatch: clusterIdMismatch,
   Degraded: degraded,
+  Monitored: monitored,
   Paused: paused,
   Progressing: progressing,
   Ready: ready,

@@ -6,7 +6,7 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
-import type { Draft, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
+import type { Draft, Pod, PodDisruptionBudget, PodMonitor, Service } from "#kube/kinds.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
 
 /** Everything that this room can do to the world: one write each. */
@@ -22,6 +22,9 @@ export type ClusterStep =
   | { readonly do: "createBudget"; readonly budget: Draft<PodDisruptionBudget> }
   | { readonly do: "replaceBudget"; readonly live: PodDisruptionBudget; readonly budget: Draft<PodDisruptionBudget> }
   | { readonly do: "deleteBudget"; readonly live: PodDisruptionBudget }
+  | { readonly do: "createMonitor"; readonly monitor: Draft<PodMonitor> }
+  | { readonly do: "replaceMonitor"; readonly live: PodMonitor; readonly monitor: Draft<PodMonitor> }
+  | { readonly do: "deleteMonitor"; readonly live: PodMonitor }
   | { readonly do: "createPeer"; readonly peer: Draft<EtcdPeer> }
   | { readonly do: "replacePeer"; readonly live: EtcdPeer; readonly peer: Draft<EtcdPeer> }
   | { readonly do: "markRemoval"; readonly peer: EtcdPeer; readonly removal: Removal | undefined }
@@ -61,7 +64,11 @@ export function targetOf(step: ClusterStep): string {
     case "replaceBudget":
       return draftText(step.budget);
     case "deleteBudget":
+    case "deleteMonitor":
       return step.live.metadata.uid;
+    case "createMonitor":
+    case "replaceMonitor":
+      return draftText(step.monitor);
     case "createPeer":
     case "replacePeer":
       return draftText(step.peer);

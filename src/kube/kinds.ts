@@ -140,6 +140,16 @@ export type PodDisruptionBudget = Read<IPodDisruptionBudget, NamespacedMeta>;
 export type Event = Read<IEvent, NamespacedMeta>;
 export type Lease = Read<ILease, NamespacedMeta>;
 export type Job = Read<IJob, NamespacedMeta>;
+/** Of the Prometheus Operator, as far as we write it: https://prometheus-operator.dev/docs/api-reference/api/#monitoring.coreos.com/v1.PodMonitor */
+export interface PodMonitor extends KubeObject {
+  readonly metadata: NamespacedMeta;
+  readonly spec?: {
+    readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
+    readonly namespaceSelector?: object;
+    readonly podTargetLabels?: readonly string[];
+    readonly podMetricsEndpoints?: readonly { readonly port: string; readonly path: string }[];
+  };
+}
 export type StorageClass = Read<IStorageClass, ObjectMeta>;
 export type Secret = Read<ISecret, NamespacedMeta>;
 export type ValidatingWebhookConfiguration = Read<IValidatingWebhookConfiguration, ObjectMeta>;
@@ -184,6 +194,13 @@ export const LEASES = resource<Lease>({
   namespaced: true,
 });
 export const JOBS = resource<Job>({ group: "batch", version: "v1", kind: "Job", plural: "jobs", namespaced: true });
+export const POD_MONITORS = resource<PodMonitor>({
+  group: "monitoring.coreos.com",
+  version: "v1",
+  kind: "PodMonitor",
+  plural: "podmonitors",
+  namespaced: true,
+});
 export const STORAGE_CLASSES = resource<StorageClass>({
   group: "storage.k8s.io",
   version: "v1",

@@ -8,12 +8,14 @@ import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { asOperatorError } from "#base/error.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import { fencedPeer } from "#cluster/desired/peer.ts";
+import { podMonitor } from "#cluster/desired/pod-monitor.ts";
 import { clientService } from "#cluster/desired/services.ts";
 import { identityOf } from "#cluster/snapshot.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { cluster } from "#kit/cluster.ts";
 import { NAMESPACES } from "#kit/kinds.ts";
 import { peer } from "#kit/peer.ts";
+import { POD_MONITOR_DEFINITION } from "#kit/pod-monitor.ts";
 import { ALLOWED, CONFINED_OTHERWISE, FORBIDDEN, type PodPart, UNCONFINED, WHOLE_TEMPLATE } from "#kit/pod-power.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
@@ -24,6 +26,7 @@ import {
   type KubeObject,
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
+  POD_MONITORS,
   PODS,
   REPLICA_SETS,
   resource,
@@ -64,7 +67,8 @@ beforeAll(async () => {
   await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
   for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")])
     await admin.create(kindOf(manifest), manifest as unknown as Draft<KubeObject>, OPTIONS);
-  for (const each of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES])
+  await admin.create(CUSTOM_RESOURCE_DEFINITIONS, POD_MONITOR_DEFINITION, OPTIONS);
+  for (const each of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES, POD_MONITORS])
     await vi.waitFor(() => admin.list<KubeObject>(each, { namespace }, OPTIONS), { timeout: 30_000 });
 });
 afterAll(async () => await server?.stop());
@@ -98,6 +102,7 @@ function drafts(): Readonly<Record<string, Draft<KubeObject>>> {
     secrets: certificate(),
     replicasets: replicaSet(member),
     poddisruptionbudgets: disruptionBudget(whole),
+    podmonitors: podMonitor(whole),
     etcdpeers: fencedPeer(whole, identityOf(whole)!, "my-etcd-0"),
   };
 }
@@ -157,7 +162,12 @@ const NEW_VOLUME = "claims are for new volumes, neither for one by its name nor 
 const TYPE = "have the type ClusterIP";
 const ADDRESSES = "take no externalIPs";
 
-const MADE = [SERVICES, POD_DISRUPTION_BUDGETS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS, ETCD_PEERS];
+const MONITOR = "PodMonitors lead to pods of their own namespace, and name no Secrets";
+
+const MADE = [SERVICES, POD_DISRUPTION_BUDGETS, POD_MONITORS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS, ETCD_PEERS];
+
+/** What takes all of that away. */
+const UNMONITORED = { namespaceSelector: null, podMetricsEndpoints: [{ port: "etcd-metrics", path: "/metrics" }] };
 
 const CASES: readonly Case[] = [
   ...MADE.flatMap((of): Case[] => [
@@ -397,6 +407,20 @@ const CASES: readonly Case[] = [
   },
   ...inService("of the type ExternalName", { type: "ExternalName", externalName: "example.com" }, TYPE),
   ...inService("with addresses of others", { externalIPs: ["192.0.2.1"] }, ADDRESSES),
+  ...(
+    [
+      ["that leads to other namespaces", { namespaceSelector: { any: true } }],
+      [
+        "that names a Secret",
+        { podMetricsEndpoints: [{ port: "a", basicAuth: { password: { name: "a", key: "b" } } }] },
+      ],
+      ["that leads to a port by another way", { podMetricsEndpoints: [{ targetPort: 22 }] }],
+    ] as const
+  ).flatMap(([what, spec]): Case[] => [
+    { what: `make one ${what}`, of: POD_MONITORS, write: { create: { spec } }, says: MONITOR },
+    { what: `make one of its own ${what}`, of: POD_MONITORS, write: { patch: { spec } }, says: MONITOR },
+    { what: `mend one ${what}`, of: POD_MONITORS, was: { spec }, write: { patch: { spec: UNMONITORED } } },
+  ]),
   {
     what: "mend one that a person opened to the outside",
     of: SERVICES,

@@ -117,6 +117,7 @@ const EVERYTHING = {
   updateStrategy: { type: "OnDelete", memberTimeout: "15m" },
   replacement: { after: "Never" },
   disruptionBudget: "None",
+  monitoring: { podMonitor: true },
   paused: true,
 };
 
@@ -131,6 +132,7 @@ describe("an EtcdCluster of v1alpha1", () => {
       clientService: { type: "ClusterIP" },
       updateStrategy: { type: "RollingUpdate" },
       disruptionBudget: "Quorum",
+      monitoring: { podMonitor: false },
       paused: false,
     });
     const again = await read("slide", ALPHA);

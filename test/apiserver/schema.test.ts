@@ -69,6 +69,7 @@ describe("the manifests of the talk", () => {
       clientService: { type: "ClusterIP" },
       updateStrategy: { type: "RollingUpdate" },
       disruptionBudget: "Quorum",
+      monitoring: { podMonitor: false },
       paused: false,
     });
   });

@@ -131,6 +131,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
     budget: undefined,
     schedules: [],
     sourceBackups: [],
+    podMonitor: undefined,
     peers: [],
     foreignPeers: [],
     restore: undefined,

@@ -75,6 +75,16 @@ const bootstrapSchema = z
     ],
   })
   .describe("With what a new cluster begins; without it with nothing. It is read only when the cluster is made.");
+const monitoringSchema = z
+  .object({
+    podMonitor: z
+      .boolean()
+      .default(false)
+      .describe(
+        "Whether a PodMonitor (monitoring.coreos.com/v1) of the cluster's name leads a Prometheus to the members' metrics. Where the API server does not know the kind, the condition Monitored says so.",
+      ),
+  })
+  .describe("How the members are watched by others.");
 
 export const clusterSpecSchema = z
   .object({
@@ -94,6 +104,7 @@ export const clusterSpecSchema = z
       .describe(
         "Quorum: a PodDisruptionBudget lets drains evict members as long as a quorum stays. None: there is no budget, and an update does not keep drains away; somebody else holds evictions back.",
       ),
+    monitoring: monitoringSchema.default({ podMonitor: false }),
     paused: z
       .boolean()
       .default(false)

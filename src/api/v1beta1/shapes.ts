@@ -503,6 +503,14 @@ export const SHAPES = {
      "None"
     ]
    },
+   "monitoring": {
+    "type": "object",
+    "properties": {
+     "podMonitor": {
+      "type": "boolean"
+     }
+    }
+   },
    "paused": {
     "type": "boolean"
    }
@@ -1608,6 +1616,14 @@ export const SHAPES = {
          "Quorum",
          "None"
         ]
+       },
+       "monitoring": {
+        "type": "object",
+        "properties": {
+         "podMonitor": {
+          "type": "boolean"
+         }
+        }
        },
        "paused": {
         "type": "boolean"

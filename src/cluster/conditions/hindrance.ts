@@ -20,6 +20,7 @@ const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "headless-service": "NameTaken",
   "client-service": "NameTaken",
   "disruption-budget": "NameTaken",
+  "pod-monitor": "NameTaken",
 };
 
 /** Rules that never wait by themselves: a plan that waits under their name holds everything back because their step is refused or undone. */

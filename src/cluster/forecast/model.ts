@@ -2,6 +2,7 @@ import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { absent, present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import {
   restarted,
@@ -15,7 +16,7 @@ import { changedStored, stored } from "#cluster/forecast/model-objects.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { type MemberId, memberId } from "#etcd/types.ts";
-import type { Service } from "#kube/kinds.ts";
+import type { PodMonitor, Service } from "#kube/kinds.ts";
 
 // What is the model?
 //   What a step makes of a snapshot, while all goes well: what the API server stores and what etcd answers. What follows from it by itself, such
@@ -48,6 +49,12 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
       return { ...snapshot, budget: stored(step.budget, step.live) };
     case "deleteBudget":
       return { ...snapshot, budget: undefined };
+    case "createMonitor":
+      return { ...snapshot, podMonitor: present(stored<PodMonitor>(step.monitor)) };
+    case "replaceMonitor":
+      return { ...snapshot, podMonitor: present(stored<PodMonitor>(step.monitor, step.live)) };
+    case "deleteMonitor":
+      return { ...snapshot, podMonitor: absent };
     case "createPeer":
       return { ...snapshot, peers: [...snapshot.peers, stored<EtcdPeer>(step.peer)] };
     case "replacePeer":

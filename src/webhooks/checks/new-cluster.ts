@@ -15,6 +15,7 @@ export function newCluster(
     headlessService: undefined,
     clientService: undefined,
     budget: undefined,
+    podMonitor: undefined,
     schedules: [],
     sourceBackups: [],
     peers: [],

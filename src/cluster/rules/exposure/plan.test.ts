@@ -1,4 +1,6 @@
+import { absent, present, unknown } from "#base/observed.ts";
 import { born, cluster } from "#kit/cluster.ts";
+import { asking, MONITOR, monitoring } from "#kit/cluster-monitoring.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import { NEWER, wanting, withTurn } from "#kit/cluster-rolling.ts";
 import type { Service } from "#kube/kinds.ts";
@@ -13,6 +15,47 @@ const foreignService = born<Service>({
 });
 
 testPlans("exposure", [
+  { name: "makes a PodMonitor that is asked for", given: monitoring(absent), expect: "pod-monitor: createMonitor" },
+  {
+    name: "makes none before that is on record: else nobody would know of it when it is not wanted any more",
+    given: { ...monitoring(absent), cluster: asking.cluster },
+    expect: "settled",
+  },
+  { name: "makes none where the kind is not served", given: monitoring({ is: "notServed" }), expect: "settled" },
+  { name: "makes none while nobody has looked", given: monitoring(undefined), expect: "settled" },
+  { name: "nor when the look failed", given: monitoring(unknown("no answer")), expect: "settled" },
+  { name: "leaves a PodMonitor alone that is as wanted", given: monitoring(present(MONITOR)), expect: "settled" },
+  {
+    name: "puts right what somebody has edited",
+    given: monitoring(present({ ...MONITOR, spec: { ...MONITOR.spec!, podMetricsEndpoints: [] } })),
+    expect: "pod-monitor: replaceMonitor",
+  },
+  {
+    name: "takes nobody's PodMonitor over",
+    given: monitoring(present({ ...MONITOR, metadata: { ...MONITOR.metadata, ownerReferences: [] } })),
+    expect: "settled",
+  },
+  {
+    name: "deletes the PodMonitor that is not wanted any more",
+    given: monitoring(present(MONITOR), { podMonitor: false }),
+    expect: "pod-monitor: deleteMonitor",
+  },
+  {
+    name: "does not delete it twice",
+    given: monitoring(
+      present({ ...MONITOR, metadata: { ...MONITOR.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } }),
+      { podMonitor: false },
+    ),
+    expect: "settled",
+  },
+  {
+    name: "nor somebody else's",
+    given: monitoring(present({ ...MONITOR, metadata: { ...MONITOR.metadata, ownerReferences: [] } }), {
+      podMonitor: false,
+    }),
+    expect: "settled",
+  },
+  { name: "nor one that is gone", given: monitoring(absent, { podMonitor: false }), expect: "settled" },
   {
     name: "makes names resolvable before members",
     given: cluster({ stage: "recorded" }),

@@ -1,0 +1,167 @@
+import { describe, expect, test } from "vitest";
+import { memberSelector } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { OperatorError } from "#base/error.ts";
+import { absent, present, unknown } from "#base/observed.ts";
+import { monitorDiffers, podMonitor } from "#cluster/desired/pod-monitor.ts";
+import { Monitoring } from "#cluster/monitoring.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
+import { cluster } from "#kit/cluster.ts";
+import { asking, MONITOR, monitoring, withMonitored } from "#kit/cluster-monitoring.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import type { Rest } from "#runtime/decide.ts";
+
+const GROUPS = JSON.stringify({ groups: [{ name: "monitoring.coreos.com", versions: [{ version: "v1" }] }] });
+const KINDS = JSON.stringify({ resources: [{ name: "podmonitors" }] });
+const { signal } = new AbortController();
+
+/** An API server that says this, and who asks it. */
+function asked(say: { groups?: string; kinds?: string } = {}) {
+  const calls: string[] = [];
+  const clock = new FakeClock();
+  const kube = {
+    raw: (_: string, path: string) => {
+      calls.push(path);
+      return Promise.resolve(path === "/apis" ? (say.groups ?? GROUPS) : (say.kinds ?? KINDS));
+    },
+    find: (_: unknown, { namespace, name }: { namespace: string; name: string }) => {
+      calls.push(`${namespace}/${name}`);
+      return Promise.resolve(say.kinds === "refused" ? unknown("refused") : absent);
+    },
+  };
+  const monitors = new Monitoring(kube as unknown as ConstructorParameters<typeof Monitoring>[0], clock);
+  const look = (of: EtcdCluster = asking.cluster) => monitors.look(of, signal);
+  return { calls, clock, look, monitors };
+}
+
+const DISCOVERY = ["/apis", "/apis/monitoring.coreos.com/v1"];
+
+describe("the API server is asked for a PodMonitor", () => {
+  test("not at all while nobody wants one, nor of a cluster that goes", async () => {
+    const { calls, look } = asked();
+    expect(await look(cluster().cluster)).toBeUndefined();
+    expect(await look(withMonitored(cluster(), "NotMonitored").cluster)).toBeUndefined();
+    const { metadata } = asking.cluster;
+    expect(
+      await look({ ...asking.cluster, metadata: { ...metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } }),
+    ).toBeUndefined();
+    expect(calls).toEqual([]);
+  });
+
+  test("as long as there may be one", async () => {
+    const { calls, look } = asked();
+    expect(await look(withMonitored(cluster(), "Monitored").cluster)).toEqual(absent);
+    expect(calls).toEqual([...DISCOVERY, "foo/my-etcd"]);
+  });
+
+  test("once a minute, and whether the kind is served every five minutes", async () => {
+    const { calls, clock, look } = asked();
+    for (let second = 0; second < 299; second += 10) {
+      await look();
+      await clock.advance(10_000);
+    }
+    expect(calls).toEqual([...DISCOVERY, ...Array(5).fill("foo/my-etcd")]);
+    await look();
+    expect(calls.slice(7)).toEqual([...DISCOVERY, "foo/my-etcd"]);
+  });
+
+  test("at once after what we have written", async () => {
+    const { calls, look, monitors } = asked();
+    await look();
+    monitors.forget({ namespace: "foo", name: "my-etcd" });
+    await look();
+    expect(calls.slice(2)).toEqual(["foo/my-etcd", "foo/my-etcd"]);
+  });
+
+  test("not for one where the kind is not served, of which all clusters hear", async () => {
+    for (const say of [
+      { groups: '{"groups":[]}' },
+      { groups: '{"groups":[{"name":"monitoring.coreos.com"}]}' },
+      { groups: '{"groups":[{"name":"monitoring.coreos.com","versions":[{"version":"v1alpha1"}]}]}' },
+      { kinds: '{"resources":[{"name":"probes"}]}' },
+    ]) {
+      const { calls, look } = asked(say);
+      expect(await look()).toEqual({ is: "notServed" });
+      const other = { ...asking.cluster, metadata: { ...asking.cluster.metadata, name: "other" } };
+      expect(await look(other)).toEqual({ is: "notServed" });
+      expect(calls.length).toBe("kinds" in say ? 2 : 1);
+    }
+  });
+
+  test("with each look, while it cannot be told", async () => {
+    for (const say of [{ groups: "<html>" }, { groups: "[]" }, { kinds: "{}" }]) {
+      const { calls, look } = asked(say);
+      expect((await look())?.is).toBe("unknown");
+      const before = calls.length;
+      expect((await look())?.is).toBe("unknown");
+      expect(calls.length).toBe(2 * before);
+    }
+  });
+
+  test("and a look that is cut off is none", async () => {
+    const clock = new FakeClock();
+    const raw = () => Promise.reject(new OperatorError("Cancelled", "cut off"));
+    const monitors = new Monitoring({ raw, find: raw } as never, clock);
+    await expect(monitors.look(asking.cluster, signal)).rejects.toMatchObject({ code: "Cancelled" });
+  });
+});
+
+describe("Monitored", () => {
+  const refused: Rest = { because: "it is forbidden", forMs: 60_000, isBrief: false };
+  const told = (given: ClusterSnapshot, rest?: Rest) => {
+    const plan = planCluster(given, (rule) => (rule === "pod-monitor" ? rest : undefined));
+    const { conditions = [] } = clusterStatus(given, plan);
+    const monitored = conditions.find(({ type }) => type === "Monitored");
+    return monitored === undefined ? undefined : `${monitored.status} ${monitored.reason}`;
+  };
+  const theirs = { ...MONITOR, metadata: { ...MONITOR.metadata, ownerReferences: [] } };
+
+  test("is told once somebody has asked", () => {
+    expect(told(cluster())).toBeUndefined();
+    expect(told(withMonitored(cluster(), "NotMonitored"))).toBe("False NotMonitored");
+    expect(told(monitoring(undefined))).toBe("Unknown Waiting");
+    expect(told(monitoring(unknown("no answer")))).toBe("Unknown Waiting");
+    expect(told(monitoring(absent))).toBe("False Waiting");
+    expect(told(monitoring({ is: "notServed" }))).toBe("False MonitorsNotServed");
+    expect(told(monitoring(present(MONITOR)))).toBe("True Monitored");
+    expect(told(monitoring(present(theirs)))).toBe("False NameTaken");
+    expect(told(monitoring(absent), refused)).toBe("False StepRefused");
+  });
+
+  test("is told until none is left", () => {
+    const off = { podMonitor: false };
+    expect(told(monitoring(present(MONITOR), off))).toBe("False Waiting");
+    expect(told(monitoring(present(theirs), off))).toBe("False NotMonitored");
+    expect(told(monitoring(absent, off))).toBe("False NotMonitored");
+    expect(told(monitoring({ is: "notServed" }, off))).toBe("False NotMonitored");
+  });
+
+  test("of a cluster that goes nothing new is told", () => {
+    expect(told({ ...cluster({ deleting: true, spec: { monitoring: { podMonitor: true } } }) })).toBeUndefined();
+  });
+});
+
+test("a PodMonitor leads to the members' metrics, and is written when that is not so", () => {
+  const wanted = podMonitor(asking);
+  expect(wanted.spec).toEqual({
+    selector: {
+      matchLabels: memberSelector("my-etcd"),
+    },
+    podTargetLabels: ["etcd.improbable.io/cluster-name", "etcd.improbable.io/peer-name"],
+    podMetricsEndpoints: [{ port: "etcd-metrics", path: "/metrics" }],
+  });
+  expect(wanted.metadata).toMatchObject({ namespace: "foo", name: "my-etcd" });
+  const live = MONITOR;
+  const [endpoint] = live.spec!.podMetricsEndpoints!;
+  const of = (spec: object) => monitorDiffers({ ...live, spec: { ...live.spec!, ...spec } }, wanted);
+  expect(of({})).toBe(false);
+  expect(of({ namespaceSelector: {}, podMetricsEndpoints: [{ ...endpoint, filterRunning: true }] })).toBe(false);
+  expect(of({ namespaceSelector: { any: true } })).toBe(true);
+  expect(of({ podMetricsEndpoints: [{ ...endpoint, port: "other" }] })).toBe(true);
+  expect(of({ podMetricsEndpoints: [{ ...endpoint, path: "/other" }] })).toBe(true);
+  expect(of({ podTargetLabels: [] })).toBe(true);
+  expect(of({ selector: { matchLabels: {} } })).toBe(true);
+  expect(monitorDiffers({ ...live, metadata: { ...live.metadata, annotations: {} } }, wanted)).toBe(true);
+});
