@@ -79,7 +79,7 @@ describe("the manifests of the talk", () => {
     expect((await edit(ETCD_CLUSTERS, "scaled", { replicas: 5 })).spec.replicas).toBe(5);
   });
 
-  test("a cluster may be put to sleep and woken, in each version and by the scale subresource", async () => {
+  test("a cluster may be put to sleep and woken, and made asleep", async () => {
     await clusterOf("sleeper");
     const sleep = { spec: { replicas: 0 } };
     expect((await edit(ETCD_CLUSTERS, "sleeper", sleep.spec)).spec.replicas).toBe(0);
