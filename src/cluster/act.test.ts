@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { OperatorError } from "#base/error.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
 import { firstBackup } from "#cluster/desired/first-backup.ts";
@@ -11,8 +12,9 @@ import type { ClusterStep } from "#cluster/step.ts";
 import { REFUSAL_TEXTS } from "#etcd/error.ts";
 import { born, claim, cluster } from "#kit/cluster.ts";
 import { downgrading, NEWER, NEXT_MINOR, wanting, withCanary, withUpdate } from "#kit/cluster-rolling.ts";
+import { asleep, SLEEP, tired, wanted } from "#kit/cluster-sleep.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
-import type { KubeObject, Resource } from "#kube/kinds.ts";
+import type { Draft, KubeObject, Resource } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 
 // Before two of its writes the room asks the API server whether what the cache says still holds.
@@ -216,4 +218,20 @@ describe("a downgrade", () => {
     expect(asked).toEqual([]);
     expect(ended).toMatchObject({ code: "EtcdNotNow" });
   });
+});
+
+describe("what is on record of a sleep", () => {
+  test("is written by the two steps, as the object was read", async () => {
+    expect(await recorded({ do: "fallAsleep" }, tired())).toEqual({ since: "2026-01-01T12:00:00Z" });
+    const given = wanted(asleep(), 3);
+    expect(await recorded({ do: "wakeUp" }, given)).toEqual({ ...SLEEP, wokenAt: "2026-01-01T12:00:00Z" });
+    await expect(recorded({ do: "wakeUp" }, cluster())).rejects.toThrow("only a cluster that sleeps is woken");
+  });
+
+  async function recorded(step: ClusterStep, given: ClusterSnapshot) {
+    const kube = { replace: (_: unknown, draft: Draft<EtcdCluster>) => Promise.resolve(draft) };
+    const writes = { kube, etcd: {} } as unknown as ClusterWrites;
+    const made = await actOnCluster(writes, step, given, AbortSignal.timeout(1_000));
+    return made.kind === "stored" ? (made.object as EtcdCluster).status?.sleep : undefined;
+  }
 });

@@ -1,17 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { memberSelector } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { OperatorError } from "#base/error.ts";
-import { absent, present, unknown } from "#base/observed.ts";
-import { monitorDiffers, podMonitor } from "#cluster/desired/pod-monitor.ts";
+import { absent, unknown } from "#base/observed.ts";
 import { Monitoring } from "#cluster/monitoring.ts";
-import { planCluster } from "#cluster/plan.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { clusterStatus } from "#cluster/status.ts";
 import { cluster } from "#kit/cluster.ts";
-import { asking, MONITOR, monitoring, withMonitored } from "#kit/cluster-monitoring.ts";
+import { asking, withMonitored } from "#kit/cluster-monitoring.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
-import type { Rest } from "#runtime/decide.ts";
 
 const GROUPS = JSON.stringify({ groups: [{ name: "monitoring.coreos.com", versions: [{ version: "v1" }] }] });
 const KINDS = JSON.stringify({ resources: [{ name: "podmonitors" }] });
@@ -106,62 +100,4 @@ describe("the API server is asked for a PodMonitor", () => {
     const monitors = new Monitoring({ raw, find: raw } as never, clock);
     await expect(monitors.look(asking.cluster, signal)).rejects.toMatchObject({ code: "Cancelled" });
   });
-});
-
-describe("Monitored", () => {
-  const refused: Rest = { because: "it is forbidden", forMs: 60_000, isBrief: false };
-  const told = (given: ClusterSnapshot, rest?: Rest) => {
-    const plan = planCluster(given, (rule) => (rule === "pod-monitor" ? rest : undefined));
-    const { conditions = [] } = clusterStatus(given, plan);
-    const monitored = conditions.find(({ type }) => type === "Monitored");
-    return monitored === undefined ? undefined : `${monitored.status} ${monitored.reason}`;
-  };
-  const theirs = { ...MONITOR, metadata: { ...MONITOR.metadata, ownerReferences: [] } };
-
-  test("is told once somebody has asked", () => {
-    expect(told(cluster())).toBeUndefined();
-    expect(told(withMonitored(cluster(), "NotMonitored"))).toBe("False NotMonitored");
-    expect(told(monitoring(undefined))).toBe("Unknown Waiting");
-    expect(told(monitoring(unknown("no answer")))).toBe("Unknown Waiting");
-    expect(told(monitoring(absent))).toBe("False Waiting");
-    expect(told(monitoring({ is: "notServed" }))).toBe("False MonitorsNotServed");
-    expect(told(monitoring(present(MONITOR)))).toBe("True Monitored");
-    expect(told(monitoring(present(theirs)))).toBe("False NameTaken");
-    expect(told(monitoring(absent), refused)).toBe("False StepRefused");
-  });
-
-  test("is told until none is left", () => {
-    const off = { podMonitor: false };
-    expect(told(monitoring(present(MONITOR), off))).toBe("False Waiting");
-    expect(told(monitoring(present(theirs), off))).toBe("False NotMonitored");
-    expect(told(monitoring(absent, off))).toBe("False NotMonitored");
-    expect(told(monitoring({ is: "notServed" }, off))).toBe("False NotMonitored");
-  });
-
-  test("of a cluster that goes nothing new is told", () => {
-    expect(told({ ...cluster({ deleting: true, spec: { monitoring: { podMonitor: true } } }) })).toBeUndefined();
-  });
-});
-
-test("a PodMonitor leads to the members' metrics, and is written when that is not so", () => {
-  const wanted = podMonitor(asking);
-  expect(wanted.spec).toEqual({
-    selector: {
-      matchLabels: memberSelector("my-etcd"),
-    },
-    podTargetLabels: ["etcd.improbable.io/cluster-name", "etcd.improbable.io/peer-name"],
-    podMetricsEndpoints: [{ port: "etcd-metrics", path: "/metrics" }],
-  });
-  expect(wanted.metadata).toMatchObject({ namespace: "foo", name: "my-etcd" });
-  const live = MONITOR;
-  const [endpoint] = live.spec!.podMetricsEndpoints!;
-  const of = (spec: object) => monitorDiffers({ ...live, spec: { ...live.spec!, ...spec } }, wanted);
-  expect(of({})).toBe(false);
-  expect(of({ namespaceSelector: {}, podMetricsEndpoints: [{ ...endpoint, filterRunning: true }] })).toBe(false);
-  expect(of({ namespaceSelector: { any: true } })).toBe(true);
-  expect(of({ podMetricsEndpoints: [{ ...endpoint, port: "other" }] })).toBe(true);
-  expect(of({ podMetricsEndpoints: [{ ...endpoint, path: "/other" }] })).toBe(true);
-  expect(of({ podTargetLabels: [] })).toBe(true);
-  expect(of({ selector: { matchLabels: {} } })).toBe(true);
-  expect(monitorDiffers({ ...live, metadata: { ...live.metadata, annotations: {} } }, wanted)).toBe(true);
 });

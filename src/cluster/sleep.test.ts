@@ -150,8 +150,11 @@ describe("what a cluster says", () => {
     expect(statusOf(given).replicas).toBe(3);
     const last = { ...given, pods: new Map([...given.pods].slice(0, 1)) };
     expect(messageOf(last, "Progressing")).toBe("asleep: my-etcd-0 has yet to stop");
+    const backwards = { ...given, pods: new Map([...given.pods].toReversed()) };
+    expect(messageOf(backwards, "Progressing")).toContain("my-etcd-0, my-etcd-1, my-etcd-2");
     const over = withPod(last, "my-etcd-0", { status: { phase: "Failed" } });
     expect([statusOf(over).replicas, conditionsOf(over).Progressing]).toEqual([0, "False Asleep"]);
+    expect(statusOf({ ...cluster(), pods: new Map() }).replicas).toBe(3); // of one that is awake members count, not pods
   });
 
   test("that was made for nobody", () => {
@@ -196,6 +199,9 @@ describe("what a cluster says", () => {
     const { update } = given.cluster.status!;
     const fell = withSleep(wanted({ ...given, pods: new Map(), endpoints: new Map() }, 0), SLEEP);
     expect(statusOf(fell).update).toEqual(update);
+    expect(statusOf(wanting(NEWER)).update).toBeDefined(); // of one that is awake it is seen
+    const last = withUpdate(asleep(), { updated: [] });
+    expect(conditionsOf(last).UpToDate).toBe("True UpToDate");
   });
 
   test("that wakes up", () => {
@@ -279,4 +285,8 @@ test("time in which a member wakes up does not count as lost", () => {
     return log.look(KEY, given, 10_000).get(id)?.lostForMs;
   };
   expect([lostForMs(woken(DOWN)), lostForMs(cluster(DOWN))]).toEqual([0, 10_000]);
+  // Somebody else's waking is no excuse for who has lost its data.
+  const five = woken({ replicas: 5, down: ["my-etcd-1", "my-etcd-2"] });
+  const claims = five.claims.filter(({ metadata }) => metadata.name !== "my-etcd-1");
+  expect(lostForMs({ ...five, claims })).toBe(10_000);
 });

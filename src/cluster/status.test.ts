@@ -827,3 +827,14 @@ test("cluster status: that looks fail is said beside what is known, and of a clu
     ],
   });
 });
+
+test("cluster status: while a cluster is seconds old no word is said of why its members are not well", () => {
+  const words = (ageMs: number) => {
+    const takenAtMs = Date.parse(starting.cluster.metadata.creationTimestamp ?? "") + ageMs;
+    return statusOf({ ...starting, takenAtMs }).members?.map(({ message }) => message === undefined);
+  };
+  expect([words(4_999), words(5_000)]).toEqual([
+    [true, true, true],
+    [false, false, false],
+  ]);
+});

@@ -424,6 +424,12 @@ test("peer plan: a member over another claim sleeps like any other, and is not s
   expect(woken).toMatchObject({ rule: "replica-set", step: { replicaSet: { spec: { replicas: 0 } } } });
 });
 
+test("peer plan: of a member that is to run nobody says that it stops", () => {
+  const stale = { ...peer().replicaSet!, metadata: { ...peer().replicaSet!.metadata, annotations: {} } };
+  const because = "the next pods of my-etcd-0 can restart the member but never bootstrap it";
+  expect(planPeer({ ...peer(), replicaSet: stale })).toMatchObject({ rule: "replica-set", because });
+});
+
 test("peer plan: every rule decides at least one of the cases above", () => {
   const deciding = new Set(
     cases.map(({ given }) => planPeer(given)).flatMap((plan) => (plan.next === "settled" ? [] : [plan.rule])),

@@ -22,6 +22,7 @@ const MUTATED = [
   "exposure.ts",
   "surplus.ts",
   "sleep.ts",
+  "monitored.ts",
   "snapshot.ts",
   "status.ts",
   "first-backup.ts",

@@ -1,7 +1,6 @@
-import { clientUrl } from "#api/names.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
 import { idOf, knownMembers } from "#cluster/members.ts";
-import { type ClusterSnapshot, hostOf, identityOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, identityOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
 import { clusterIdFromHex, type EndpointStatus, type Member, type MemberId } from "#etcd/types.ts";
 import { isOlderMinor, isRelease, minorOf } from "#etcd/version.ts";
 
@@ -44,10 +43,13 @@ export function stopped(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...snapshot, pods: new Map(), endpoints: new Map(), unpublished: new Map(), histories: new Map(), members };
 }
 
+/** How much a member has of what nobody can tell beforehand. */
+const SOME = 1;
+
 /** The snapshot in which all who slept are listed, and one of them leads and answers; the others come up as ever. */
 export function awake(snapshot: ClusterSnapshot): ClusterSnapshot {
   const known = knownMembers(snapshot);
-  const leader = known.find(({ isLearner, isOurs }) => isOurs && !isLearner);
+  const leader = known.find((member) => !member.isLearner);
   const identity = identityOf(snapshot);
   if (leader === undefined || identity === undefined) return snapshot;
   const clusterId = clusterIdFromHex(identity.clusterID);
@@ -56,30 +58,21 @@ export function awake(snapshot: ClusterSnapshot): ClusterSnapshot {
       id: idOf(member),
       name: member.name,
       peerUrls: [urlOf(snapshot, member.name)],
-      clientUrls: member.hasStarted ? [clientUrl(hostOf(snapshot, member.name))] : [],
+      clientUrls: [], // Whoever comes up announces them.
       isLearner: member.isLearner,
     }),
   );
   const version = peerNamed(snapshot, leader.name)?.spec.version ?? snapshot.cluster.spec.version;
   const status: EndpointStatus = {
-    ...{ clusterId, memberId: idOf(leader), leaderId: idOf(leader), version, isLearner: false, alarms: [] },
-    ...{
-      raftIndex: 1,
-      raftAppliedIndex: 1,
-      raftTerm: 1,
-      dbSizeBytes: 0,
-      dbSizeInUseBytes: 0,
-      dbSizeQuotaBytes: undefined,
-    },
-    ...{
-      storageVersion: isRelease(version) && tellsOfDowngrades(version) ? `${minorOf(version)}.0` : undefined,
-      downgradeTo: undefined,
-    },
+    ...{ clusterId, memberId: idOf(leader), leaderId: idOf(leader), version, isLearner: leader.isLearner, alarms: [] },
+    ...{ raftIndex: SOME, raftAppliedIndex: SOME, raftTerm: SOME, dbSizeBytes: SOME, dbSizeInUseBytes: SOME },
+    ...{ dbSizeQuotaBytes: undefined, downgradeTo: undefined },
+    storageVersion: isRelease(version) && tellsOfDowngrades(version) ? `${minorOf(version)}.0` : undefined,
   };
   return {
     ...snapshot,
     endpoints: new Map([[leader.name, present(status)]]),
-    members: present({ clusterId, answeredBy: idOf(leader), raftTerm: 1, members }),
+    members: present({ clusterId, answeredBy: idOf(leader), raftTerm: SOME, members }),
   };
 }
 

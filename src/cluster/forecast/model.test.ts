@@ -3,14 +3,18 @@ import { CLEANUP_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { firstBackup } from "#cluster/desired/first-backup.ts";
+import { podMonitor } from "#cluster/desired/pod-monitor.ts";
 import { headlessService } from "#cluster/desired/services.ts";
 import { after as afterStep } from "#cluster/forecast/model.ts";
+import { arrived } from "#cluster/forecast/model-kubernetes.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { hexOf, memberId, memberIdFromHex } from "#etcd/types.ts";
-import { cluster, unpublished, withArrival, withRemoval } from "#kit/cluster.ts";
+import { cluster, sickFor, unpublished, withArrival, withRemoval } from "#kit/cluster.ts";
 import { listIn, withAlarms } from "#kit/cluster-changes.ts";
+import { asking, MONITOR } from "#kit/cluster-monitoring.ts";
 import { BEFORE, downgrading, NEWER, NEXT_MINOR, saying, wanting, withPeer } from "#kit/cluster-rolling.ts";
+import { asleep, SLEEP, tired, wanted, woken } from "#kit/cluster-sleep.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 
 const GIVEN = cluster();
@@ -185,5 +189,75 @@ describe("forecast: what a step makes of the world", () => {
     const given = unpublished(GIVEN, "my-etcd-2");
     const made = did({ do: "moveLeader", from: "my-etcd-0", to: "my-etcd-1", id: ID(1) }, given);
     expect([0, 1, 2].map((n) => answer(made, `my-etcd-${n}`)?.leaderId)).toEqual([ID(1), ID(1), undefined]);
+  });
+
+  test("a cluster that falls asleep stops, and is on record as one that sleeps", () => {
+    const made = afterStep(tired(), { do: "fallAsleep" })!;
+    expect(made.cluster.status?.sleep).toEqual({ since: "2026-01-01T12:00:00Z" });
+    const { pods, endpoints, members, unpublished, histories } = arrived(sickFor(made, "my-etcd-0", 1));
+    expect([pods.size, endpoints.size, unpublished.size, histories.size]).toEqual([0, 0, 0, 0]);
+    expect(members).toEqual({ is: "unknown", why: "its members are stopped" });
+  });
+
+  test("when it is woken all who slept are listed and answer as who they are, with what their EtcdPeers say", () => {
+    const made = afterStep(wanted(asleep(), 1), { do: "wakeUp" })!;
+    expect(made.cluster.status?.sleep).toEqual({ ...SLEEP, wokenAt: "2026-01-01T12:00:00Z" });
+    const now = arrived(made);
+    const slept = listIn(cluster());
+    expect(listIn(now)).toMatchObject({ clusterId: slept.clusterId, answeredBy: slept.members[0]!.id });
+    expect(listIn(now).members).toEqual(slept.members);
+    const said = [...now.endpoints.values()].map((answer) => (answer.is === "present" ? answer.value : undefined));
+    expect(said.map((status) => status?.memberId)).toEqual(slept.members.map(({ id }) => id));
+    const [{ id } = { id: undefined }] = slept.members;
+    expect(said[0]).toEqual({
+      ...{ clusterId: slept.clusterId, memberId: id, leaderId: id, version: "3.6.16", storageVersion: "3.6.0" },
+      ...{ raftIndex: 1, raftAppliedIndex: 1, raftTerm: 1, isLearner: false, alarms: [], downgradeTo: undefined },
+      ...{ dbSizeBytes: 1, dbSizeInUseBytes: 1, dbSizeQuotaBytes: undefined },
+    });
+    expect(now.members).toMatchObject({ value: { raftTerm: 1 } });
+    const older = withPeer(made, "my-etcd-0", { spec: { version: "3.5.35" } });
+    expect(arrived(older).endpoints.get("my-etcd-0")).toMatchObject({
+      value: { version: "3.5.35", storageVersion: undefined },
+    });
+  });
+
+  test("who slept without a vote wakes without one, and leads nobody", () => {
+    const { status } = asleep().cluster;
+    const [first, ...others] = status!.members!;
+    const members = [{ ...first!, learner: true }, ...others];
+    const given = wanted({ ...asleep(), cluster: { ...asleep().cluster, status: { ...status!, members } } }, 3);
+    const now = arrived(afterStep(given, { do: "wakeUp" })!);
+    expect(listIn(now).members[0]).toMatchObject({ isLearner: true, clientUrls: [expect.any(String)] });
+    expect(now.endpoints.get("my-etcd-1")).toMatchObject({ value: { leaderId: listIn(now).members[1]!.id } });
+  });
+
+  test("a build of somebody's own says nothing of formats", () => {
+    const made = withPeer(afterStep(wanted(asleep(), 3), { do: "wakeUp" })!, "my-etcd-0", {
+      spec: { version: "mine" },
+    });
+    expect(arrived(made).endpoints.get("my-etcd-0")).toMatchObject({ value: { storageVersion: undefined } });
+  });
+
+  test("who is awake already is taken as it is, while others are waking", () => {
+    const { endpoints } = arrived(woken({ down: ["my-etcd-1"] }));
+    expect(endpoints.get("my-etcd-1")).toMatchObject({ value: { raftIndex: 10, dbSizeBytes: 20_480 } });
+  });
+
+  test("nobody is foretold to wake of whom nothing is on record", () => {
+    const bare = wanted(asleep(), 3);
+    const { identity: _, members: __, ...status } = bare.cluster.status!;
+    const given = { ...bare, cluster: { ...bare.cluster, status } };
+    expect(arrived(given)).toEqual(given);
+  });
+
+  test("a PodMonitor comes, changes and goes", () => {
+    const made = afterStep(asking, { do: "createMonitor", monitor: podMonitor(asking) })!;
+    expect(made.podMonitor).toMatchObject({ is: "present", value: { spec: MONITOR.spec } });
+    const live = { ...MONITOR, metadata: { ...MONITOR.metadata, labels: { a: "1" } } };
+    const changed = afterStep(made, { do: "replaceMonitor", live, monitor: podMonitor(asking) })!;
+    expect(changed.podMonitor).toMatchObject({
+      value: { metadata: { uid: MONITOR.metadata.uid, labels: { a: "1" } } },
+    });
+    expect(afterStep(changed, { do: "deleteMonitor", live })!.podMonitor).toEqual({ is: "absent" });
   });
 });
