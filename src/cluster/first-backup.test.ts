@@ -211,6 +211,7 @@ test("the schedule that has left good backups says how, then one that goes on, t
   const chosen = (...schedules: EtcdBackupSchedule[]) => nextSchedule({ ...upgrade, schedules })?.metadata.name;
   expect([chosen(broken, goes, good), chosen(broken, goes), chosen(broken, named("d", {})), chosen()]).toEqual(["c", "b", "a", undefined]); // biome-ignore format: a list
   expect(chosen(etcdBackupSchedule({ name: "c", deleting: true }), broken)).toBe("a");
+  expect(chosen(good, named("d", { BackupReady: "True" }))).toBe("c");
 });
 
 test("the next one has the next number, whoever has the others", () => {

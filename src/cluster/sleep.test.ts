@@ -188,6 +188,9 @@ describe("what a cluster says", () => {
     const ran = (version: string) => recording(fell, version, version, version);
     expect(conditionsOf(ran(NEXT_MINOR.version))).toMatchObject({ UpToDate: "True UpToDate" });
     expect(conditionsOf(ran("unknown"))).toMatchObject({ UpToDate: "True UpToDate" });
+    const { version } = NEXT_MINOR;
+    const lastRanOld = recording(fell, version, version, cluster().cluster.spec.version);
+    expect(conditionsOf(lastRanOld)).toMatchObject({ UpToDate: "False Asleep" });
     const stopping = withPod(withSleep(tired(), SLEEP), "my-etcd-0", {
       metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" },
     });
@@ -264,6 +267,8 @@ describe("the rules about sleep", () => {
     const refused = { ...OLD, etcd: { extraArgs: { "data-dir": "/tmp" } } };
     const ran = madeFrom(withPeer(given, "my-etcd-2", { spec: { previous: refused } }), "my-etcd-2", refused);
     expect(fallAsleep.decide(ran)).toMatchObject(sleeps);
+    const same = madeFrom(withPeer(tired(), "my-etcd-2", { spec: { previous: OLD } }), "my-etcd-2", OLD);
+    expect(fallAsleep.decide(same)).toMatchObject(sleeps);
     // Its data is in the format of a later minor.
     const far = { ...OLD, version: "3.5.11" };
     const ahead = madeFrom(withPeer(given, "my-etcd-2", { spec: { previous: far } }), "my-etcd-2", far);

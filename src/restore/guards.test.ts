@@ -136,6 +136,8 @@ test("restore guards: the words name what is in the way", () => {
   expect(words("told-last", withMember(filled, 2, { filling: undefined }), STEPS.tellClaim)).toBe(
     "claim restored-2 is not filled",
   );
+  const taken = withMember(filled, 2, { claim: foreignClaim("restored-2", "old") });
+  expect(words("told-last", taken, STEPS.tellClaim)).toBe("claim restored-2 is not filled");
   expect(words("whole-only", withMember(told, 1, { claim: undefined }), STEPS.createCluster)).toBe(
     "claim restored-1 is not filled",
   );

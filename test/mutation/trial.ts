@@ -262,6 +262,10 @@ class Memory<K extends WeakKey, V> {
     Memory.#now++;
   }
 
+  has(key: K): boolean {
+    return this.#since === Memory.#now && this.#content.has(key);
+  }
+
   get(key: K): V | undefined {
     return this.#since === Memory.#now ? this.#content.get(key) : undefined;
   }

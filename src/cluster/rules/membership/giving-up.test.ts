@@ -76,6 +76,21 @@ function besideLost(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 const started = (knownMs: number) => knownFor(withArrival(wanted5, "my-etcd-3", "started"), LATER_ID, knownMs);
 
+/** The pod of one voter is 40 minutes old, that of another one five; the third one has none. */
+function ranFor(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const pods = new Map(snapshot.pods);
+  pods.delete("my-etcd-2");
+  for (const [name, ms] of [
+    ["my-etcd-0", 40 * MINUTE],
+    ["my-etcd-1", 5 * MINUTE],
+  ] as const) {
+    const its = pods.get(name)!;
+    const creationTimestamp = new Date(snapshot.takenAtMs - ms).toISOString();
+    pods.set(name, { ...its, metadata: { ...its.metadata, creationTimestamp } });
+  }
+  return { ...snapshot, pods };
+}
+
 const given: { name: string; given: ClusterSnapshot; expect: RegExp | undefined }[] = [
   {
     name: "that ends again and again is waited for as long as all tries before it",
@@ -136,6 +151,16 @@ const given: { name: string; given: ClusterSnapshot; expect: RegExp | undefined 
     name: "whose pod cannot be made is waited for",
     given: wholeBefore(refused(9 * HOUR), 9 * HOUR),
     expect: undefined,
+  },
+  {
+    name: "is waited for as long as half of the time for which somebody has run",
+    given: ranFor(wholeBefore(crashing(15 * MINUTE), 9 * HOUR)),
+    expect: undefined,
+  },
+  {
+    name: "is not waited for longer: before that all slept",
+    given: ranFor(wholeBefore(crashing(25 * MINUTE), 9 * HOUR)),
+    expect: /could not be started within 20 min$/,
   },
   {
     name: "has six hours at the most, and not less",
