@@ -226,6 +226,7 @@ test("one rule decides alone where two have an opinion", () => {
     ["create-backup", "keep-object", due({ backups: [given, newer] })],
     ["keep-object", "give-object", schedule({ spec: { retention: { keepLast: 2 } }, backups: [run(NOW - 5 * HOUR), given, newer] })],
     ["delete-backup", "give-object", schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [run(NOW - 3 * HOUR, { phase: "Failed" }), older, newer] })],
+    ["give-object", "await-backup", due({ backups: [older, newer, active], spec: keepLast })],
     ["delete-backup", "await-backup", due({ backups: [run(NOW - 2 * HOUR, { phase: "Failed" }), active], spec: { failedBackupsHistoryLimit: 0 } })],
     ["await-backup", "name-taken", due({ backups: [active], namesake: theirs })],
     ["name-taken", "await-due", due({ namesake: theirs })],

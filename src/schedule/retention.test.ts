@@ -55,6 +55,16 @@ describe("keeps", () => {
     expect(kept([...all, newest], { keepFor })).toEqual(["b-0", "b-1", "newest"]);
   });
 
+  test("with an archive all since it begins, and the one with which it begins", () => {
+    const all = [0, 10, 11, 12].map((seconds) => ({
+      name: `${seconds}`,
+      atMs: -seconds * 1_000,
+      etcd: "a",
+      revision: 0n,
+    }));
+    expect([...keptOf(all, { keepLast: 1, archiveForSeconds: 10 }, "UTC")].sort()).toEqual(["0", "10", "11"]);
+  });
+
   test("the latest by its time, whatever its name", () => {
     const all = [{ name: "a", atMs: 2, etcd: "x", revision: 0n }, { name: "b", atMs: 1, etcd: "x", revision: 0n }, { name: "c", atMs: 0, etcd: "x", revision: 0n }]; // biome-ignore format: a list
     expect(kept(all, { keepLast: 2 })).toEqual(["a", "b"]);
