@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { PAUSED_ANNOTATION } from "#api/names.ts";
+import { absent } from "#base/observed.ts";
 import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
@@ -24,8 +25,12 @@ import {
   withoutPeers,
   withStraggler,
 } from "#kit/cluster-changes.ts";
+import { monitoring, withMonitored } from "#kit/cluster-monitoring.ts";
 import {
+  downgrading,
   NEWER,
+  NEXT_MINOR,
+  ON_DELETE,
   silentFor,
   wanting,
   withCanary,
@@ -35,6 +40,8 @@ import {
   withTurn,
 } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, withSleep, woken } from "#kit/cluster-sleep.ts";
+import { etcdRestore } from "#kit/etcd-restore.ts";
+import { etcdBackupSchedule } from "#kit/schedule.ts";
 import type { Service } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
@@ -70,6 +77,13 @@ const wanted = wanting(NEWER);
 const twoDown = wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] });
 const noQuorum = wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] });
 const late = silentFor(withCanary(wanted, "my-etcd-2"), "my-etcd-2", 600_000);
+const monitored = withMonitored(wanting(NEWER, { spec: { monitoring: { podMonitor: true } } }), "Waiting");
+const lateAndMonitored = silentFor(withCanary(monitored, "my-etcd-2"), "my-etcd-2", 600_000);
+
+const unfilled = etcdRestore({ status: { phase: "Failed" } });
+const owner = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdCluster", name: "my-etcd", controller: true };
+const ownerReferences = [{ ...owner, uid: settled.cluster.metadata.uid }];
+const failedRestore = { ...unfilled, metadata: { ...unfilled.metadata, ownerReferences } };
 
 const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] = [
   {
@@ -112,6 +126,11 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
     given: withSleep(tired({ spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } } }), SLEEP),
   },
   {
+    order: ["wake-up", "refused-spec"],
+    so: "their time begins first, whatever they are asked to run",
+    given: withSleep(cluster({ spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } } }), SLEEP),
+  },
+  {
     order: ["wake-up", "await-waking"],
     so: "their time begins before they are waited for",
     given: withSleep(cluster({ down: ["my-etcd-1"] }), SLEEP),
@@ -127,6 +146,11 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
     given: tired({ with: { headlessService: undefined } }),
   },
   {
+    order: ["cancel-downgrade", "await-waking"],
+    so: "nobody wakes into a downgrade that is not wanted",
+    given: downgrading(woken({ down: ["my-etcd-1"] }), ["my-etcd-0", "my-etcd-2"]),
+  },
+  {
     order: ["await-waking", "retire-peer"],
     so: "nobody goes before all are back who slept",
     given: withoutMember(woken({ down: ["my-etcd-1"] }), "my-etcd-2"),
@@ -140,6 +164,15 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
     order: ["name-taken", "adopt-claims"],
     so: "nothing half-done stays behind",
     given: cluster({ stage: "new", with: { headlessService: theirs, claims: kept } }),
+  },
+  {
+    order: ["restore-failed", "claim-taken"],
+    so: "claims that a failed restore has left unfilled are no earlier cluster's",
+    given: cluster({
+      stage: "new",
+      spec: { bootstrap: { fromBackup: { backupName: "nightly" } } },
+      with: { restore: failedRestore, claims: [claim("my-etcd-0")] },
+    }),
   },
   {
     order: ["record-joined", "fence"],
@@ -165,6 +198,16 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
     order: ["client-service", "disruption-budget"],
     so: "clients come before evictions",
     given: cluster({ with: { clientService: undefined, budget: undefined } }),
+  },
+  {
+    order: ["disruption-budget", "pod-monitor"],
+    so: "evictions come before metrics",
+    given: { ...monitoring(absent), budget: undefined },
+  },
+  {
+    order: ["pod-monitor", "stop-update"],
+    so: "the metrics of an update that fails are looked at, too",
+    given: { ...lateAndMonitored, podMonitor: absent },
   },
   {
     order: ["disruption-budget", "identify-member"],
@@ -288,6 +331,14 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
     order: ["scale-down", "give-turn"],
     so: "who leaves needs no turn",
     given: wanting(NEWER, { spec: { replicas: 2 } }),
+  },
+  {
+    order: ["backup-first", "give-turn"],
+    so: "a backup is begun before people are waited for",
+    given: {
+      ...withTurn(wanting(NEXT_MINOR, { spec: ON_DELETE }), "my-etcd-2", NEWER),
+      schedules: [etcdBackupSchedule()],
+    },
   },
   {
     order: ["give-turn", "await-health"],
