@@ -66,6 +66,10 @@ function asking(snapshot: ClusterSnapshot, spec: Partial<ClusterSnapshot["cluste
 
 const FROM_BACKUP = { bootstrap: { fromBackup: { backupName: "nightly" } } };
 const unjoined = { ...identity, initialMembers: identity.initialMembers.map((each) => ({ ...each, joined: false })) };
+const partly = {
+  ...identity,
+  initialMembers: identity.initialMembers.map((each, n) => ({ ...each, joined: n === 0 })),
+};
 
 /** One step of every kind, each about what is there. */
 const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: Kind }> } = {
@@ -276,6 +280,12 @@ const cases: Record<string, readonly Case[]> = {
       name: "it begins with claims that hold data",
       given: asking(cluster({ stage: "new" }), FROM_BACKUP),
       step: STEPS.recordIdentity,
+      is: "allowed",
+    },
+    {
+      name: "one claim that holds data is enough: who has none forms the cluster with it",
+      given: asking(cluster({ stage: "new" }), FROM_BACKUP),
+      step: { do: "recordIdentity", identity: partly },
       is: "allowed",
     },
     {

@@ -4,6 +4,7 @@ import { present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { firstBackup } from "#cluster/desired/first-backup.ts";
 import { podMonitor } from "#cluster/desired/pod-monitor.ts";
+import { restoreFor } from "#cluster/desired/restore.ts";
 import { headlessService } from "#cluster/desired/services.ts";
 import { after as afterStep } from "#cluster/forecast/model.ts";
 import { arrived } from "#cluster/forecast/model-kubernetes.ts";
@@ -15,6 +16,7 @@ import { listIn, withAlarms } from "#kit/cluster-changes.ts";
 import { asking, MONITOR } from "#kit/cluster-monitoring.ts";
 import { BEFORE, downgrading, NEWER, NEXT_MINOR, saying, wanting, withPeer } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, wanted, woken } from "#kit/cluster-sleep.ts";
+import { sourceBackup } from "#kit/etcd-restore.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 
 const GIVEN = cluster();
@@ -50,6 +52,8 @@ describe("forecast: what a step makes of the world", () => {
     expect(afterStep(GIVEN, { do: "stopUpdate", name: "my-etcd-1", message: "" })).toBeUndefined();
     const { identity } = GIVEN.cluster.status!;
     expect(afterStep(GIVEN, { do: "recordIdentity", identity: identity! })).toBeUndefined();
+    const restore = restoreFor(GIVEN, { backupName: "nightly" });
+    expect(afterStep(GIVEN, { do: "createRestore", restore })).toBeUndefined();
   });
 
   test("each Service takes its own place", () => {
@@ -100,6 +104,9 @@ describe("forecast: what a step makes of the world", () => {
     expect(made).toMatchObject([
       { metadata: backup.metadata, status: { phase: "Completed", completionTime: rfc3339(upgrade.takenAtMs) } },
     ]);
+    const earlier = sourceBackup();
+    const both = did({ do: "createBackup", backup }, { ...upgrade, sourceBackups: [earlier] }).sourceBackups;
+    expect(both.map(({ metadata }) => metadata.name)).toEqual([earlier.metadata.name, backup.metadata.name]);
   });
 
   test("why a member leaves is written down, and taken back", () => {

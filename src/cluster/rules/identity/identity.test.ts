@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
+import { etcdRestore } from "#kit/etcd-restore.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 
 function opinion(rule: string, snapshot: ClusterSnapshot) {
@@ -67,5 +68,51 @@ test("adopt-claims: it says who comes back with data, and only that", () => {
   });
   expect(opinion("adopt-claims", returning("my-etcd-0", "my-etcd-1", "my-etcd-2"))).toMatchObject({
     because: `claims of cluster ${clusterID} were kept: none of them ever had a volume`,
+  });
+});
+
+const FROM_BACKUP = { bootstrap: { fromBackup: { backupName: "nightly" } } };
+
+/** A new cluster, and the EtcdRestore that it has asked for, with these conditions. */
+function restoring(phase: "Pending" | "Failed", told: Readonly<Record<string, string>>, askedBy = "uid-of-cluster") {
+  const conditions = Object.entries(told).map(([type, message]) => ({
+    ...{ type, message, status: "False" as const, reason: "R", observedGeneration: 1 },
+    lastTransitionTime: "2026-01-01T12:00:00Z",
+  }));
+  const restore = etcdRestore({ askedBy, status: { phase, conditions } });
+  return cluster({ stage: "new", spec: FROM_BACKUP, with: { restore } });
+}
+
+test("create-restore: who has an identity, or is to sleep, asks for no data", () => {
+  expect(opinion("create-restore", cluster({ stage: "new", spec: FROM_BACKUP }))).toBeDefined();
+  expect(opinion("create-restore", cluster({ spec: FROM_BACKUP, with: { claims: [] } }))).toBeUndefined();
+  expect(opinion("create-restore", cluster({ stage: "new", spec: { ...FROM_BACKUP, replicas: 0 } }))).toBeUndefined();
+});
+
+test("record-identity: who is to sleep becomes nobody yet", () => {
+  expect(opinion("record-identity", cluster({ stage: "new" }))).toBeDefined();
+  expect(opinion("record-identity", cluster({ stage: "new", spec: { replicas: 0 } }))).toBeUndefined();
+});
+
+test("await-restore: it says how far the restore is, in the words of the restore", () => {
+  const given = restoring("Pending", { Failed: "nothing has failed", Complete: "1 of 3 claims is filled" });
+  expect(opinion("await-restore", given)).toMatchObject({
+    because: "EtcdRestore back fills its claims: 1 of 3 claims is filled",
+  });
+  expect(opinion("await-restore", restoring("Pending", {}))).toMatchObject({
+    because: "EtcdRestore back fills its claims: nothing is known of it yet",
+  });
+});
+
+test("restore-failed: it says why, or whose the EtcdRestore is", () => {
+  const told = { Complete: "it has failed", Failed: "the object is not there" };
+  expect(opinion("restore-failed", restoring("Failed", told))).toMatchObject({
+    because: expect.stringContaining("EtcdRestore back has failed: the object is not there; delete it"),
+  });
+  expect(opinion("restore-failed", restoring("Failed", {}))).toMatchObject({
+    because: expect.stringContaining("EtcdRestore back has failed: it does not say why; delete it"),
+  });
+  expect(opinion("restore-failed", restoring("Failed", told, "another"))).toMatchObject({
+    because: expect.stringContaining("EtcdRestore back exists already and is not this cluster's"),
   });
 });

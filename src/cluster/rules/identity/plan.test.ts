@@ -133,6 +133,16 @@ testPlans("identity", [
     expect: "record-identity: recordIdentity",
   },
   {
+    name: "nor does it wait for what is restored",
+    given: cluster({ stage: "new", with: { restore: asked() } }),
+    expect: "record-identity: recordIdentity",
+  },
+  {
+    name: "waits for nothing of it once it is there",
+    given: cluster({ spec: FROM_BACKUP, with: { restore: asked() } }),
+    expect: "settled",
+  },
+  {
     name: "is past all that once it is there",
     given: cluster({ spec: FROM_BACKUP, with: { restore: asked({ status: { phase: "Failed" } }) } }),
     expect: "settled",

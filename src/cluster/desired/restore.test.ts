@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { restoreFor } from "#cluster/desired/restore.ts";
+import { cluster } from "#kit/cluster.ts";
+
+const given = cluster({ stage: "new", spec: { bootstrap: { fromBackup: { backupName: "nightly" } } } });
+
+test("the EtcdRestore of a cluster goes with it, and makes claims for what the cluster asks for", () => {
+  const { bootstrap: _, ...spec } = given.cluster.spec;
+  const restore = restoreFor(given, { backupName: "nightly" });
+  expect(restore.metadata).toMatchObject({
+    namespace: "foo",
+    name: "my-etcd",
+    ownerReferences: [{ kind: "EtcdCluster", name: "my-etcd", uid: "uid-of-cluster", controller: true }],
+  });
+  expect(restore.spec?.source).toEqual({ backupName: "nightly" });
+  expect(restore.spec?.clusterTemplate).toEqual({ clusterName: "my-etcd", spec });
+});
+
+test("the EtcdRestore of a cluster runs as the service account that is named, and names none otherwise", () => {
+  const { spec } = restoreFor(given, { backupName: "nightly", serviceAccountName: "reader" });
+  expect([spec?.serviceAccountName, spec?.source]).toEqual(["reader", { backupName: "nightly" }]);
+  expect(restoreFor(given, { backupName: "nightly" }).spec).not.toHaveProperty("serviceAccountName");
+});
