@@ -280,8 +280,9 @@ class Ending {
     if (isHeldBack) return this.#condition("Ready")?.status === "False" ? undefined : "Ready, and not up to date";
     const behind = this.#behind(peers);
     if (isBroken(this.#cluster.spec)) {
-      // Members that were made with what crashes beside etcd take part, and no update was ever needed.
-      const isMadeSo = behind === undefined && isBrokenBeside(this.#cluster.spec.podTemplate ?? {});
+      // Members that were made with what crashes beside etcd take part, and no update was needed; the few that are left wait for them.
+      const left = peers.filter((peer) => this.#behind([peer]) !== undefined);
+      const isMadeSo = isBrokenBeside(this.#cluster.spec.podTemplate ?? {}) && left.length * 2 < peers.length;
       if (!isMadeSo) return "the spec cannot be had, every member is well, and no update has stopped";
       return this.#condition("Ready")?.status === "False" ? undefined : "Ready, and what runs beside etcd is not";
     }
