@@ -162,18 +162,8 @@ class Ending {
       const wrong = isRefused ? this.#tellsOfRefusal() : `its ${what} is missing`;
       if (wrong !== undefined) return wrong;
     }
-    const { metadata, spec } = this.#cluster;
-    const service = this.#find(SERVICES, clientServiceName(metadata.name));
-    const isOwned = service !== undefined && controllerOf(service)?.uid === metadata.uid;
-    const { type } = spec.clientService;
-    // Without labels it is nobody's.
-    if (
-      isOwned &&
-      service.metadata.labels !== undefined &&
-      (service.spec?.type ?? "ClusterIP") !== type &&
-      !this.#world.api.admission.has(SERVICES.plural)
-    )
-      return `its client Service is no ${type}`;
+    if (this.#isServiceLate() && !this.#world.api.admission.has(SERVICES.plural))
+      return `its client Service is no ${this.#cluster.spec.clientService.type}`;
     for (const member of initialMembers.filter(({ joined }) => joined)) {
       const peer = this.#peers().find(({ spec }) => spec.memberID === member.id);
       if (peer === undefined) continue; // replaced, or the wrong members are told of below
@@ -189,6 +179,32 @@ class Ending {
       if (pod !== undefined && canStartEmpty(flagsOf(pod))) return `pod ${pod.metadata.name} is not fenced`;
     }
     return undefined;
+  }
+
+  /** Whether the client Service is not of the type that the spec asks for. Without labels it is nobody's. */
+  #isServiceLate(): boolean {
+    const { metadata, spec } = this.#cluster;
+    const service = this.#find(SERVICES, clientServiceName(metadata.name));
+    const isOurs = service?.metadata.labels !== undefined && controllerOf(service)?.uid === metadata.uid;
+    return isOurs && (service.spec?.type ?? "ClusterIP") !== spec.clientService.type;
+  }
+
+  /** Whether somebody has taken the annotations of what the cluster has beside its members, and it may not be put right. */
+  #isDefaced(): boolean {
+    const { name } = this.#cluster.metadata;
+    const { admission } = this.#world.api;
+    const accessories = [
+      this.#find(SERVICES, headlessServiceName(name)),
+      this.#find(SERVICES, clientServiceName(name)),
+      this.#find(POD_DISRUPTION_BUDGETS, disruptionBudgetName(name)),
+    ];
+    return accessories.some(
+      (object) =>
+        object !== undefined &&
+        controllerOf(object)?.uid === this.#cluster.metadata.uid &&
+        object.metadata.annotations === undefined &&
+        admission.has(object.kind === "Service" ? SERVICES.plural : POD_DISRUPTION_BUDGETS.plural),
+    );
   }
 
   #wrongMembers(identity: ClusterIdentity): string | undefined {
@@ -307,7 +323,8 @@ class Ending {
     const hasOnlyItsPods = this.#world.api.list(PODS).filter(isOf).length === ids.length;
     const isOurBudget =
       hasOnlyItsPods && budget !== undefined && controllerOf(budget)?.uid === this.#cluster.metadata.uid;
-    const isLacking = this.#missing().length > 0 || (isOurBudget && budget?.spec?.minAvailable !== needed);
+    const isBudgetLate = isOurBudget && budget?.spec?.minAvailable !== needed;
+    const isLacking = this.#missing().length > 0 || isBudgetLate || this.#isServiceLate() || this.#isDefaced();
     const told = isLacking ? this.#tells("Ready", "is forbidden") : undefined;
     const strangers = this.#strangers();
     if (strangers.length > 0)
