@@ -35,6 +35,8 @@ const live: EtcdCluster = {
   ...clusterOf(running, true),
   status: { identity: { clusterID: "b0b", token: "t", initialMembers: [] } },
 };
+/** Somebody else has made it, and nothing of it is known yet. */
+const bare: EtcdCluster = { ...live, metadata: { ...live.metadata, annotations: {} }, status: {} };
 const foreign = foreignClaim("restored-0", "old");
 const last = claimAt(running, "restored-2", true);
 const going = { ...last, metadata: { ...last.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
@@ -64,6 +66,10 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
   "never-over": [
     ["a claim where nothing is", started("new"), STEPS.createClaim, "allowed"],
     ["a claim where a cluster is", started("new", { with: { cluster: live } }), STEPS.createClaim, "forbidden"],
+    ["a claim where its own cluster has lost them all", started("new", { with: { cluster: clusterOf(running, true) } }), STEPS.createClaim, "forbidden"],
+    ["a Job where the cluster is that it has made", started("claims", { with: { cluster: clusterOf(running) } }), STEPS.createJob, "forbidden"],
+    ["a claim for the cluster that asks for them", started("new", { askedBy: "uid-of-restored", with: { cluster: bare } }), STEPS.createClaim, "allowed"],
+    ["a claim where another cluster is being made", started("new", { with: { cluster: bare } }), STEPS.createClaim, "forbidden"],
     ["a claim beside somebody else's", withMember(started("new"), 1, { claim: foreignClaim("restored-1") }), STEPS.createClaim, "forbidden"],
     ["a claim when others are filled", told, STEPS.createClaim, "forbidden"],
     ["a Job for a claim of its own", started("claims"), STEPS.createJob, "allowed"],
@@ -79,6 +85,9 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
     ["telling the others when one has been told", withMember(withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) }), 1, { filling: undefined }), STEPS.tellClaim, "allowed"],
     ["telling a claim of what was given up", restore({ stage: "filled", status: FAILED }), STEPS.tellClaim, "forbidden"],
     ["telling a claim where a cluster is by now", { ...filled, cluster: live }, STEPS.tellClaim, "forbidden"],
+    ["telling the first claim where a cluster is being made by now", { ...filled, cluster: bare }, STEPS.tellClaim, "forbidden"],
+    ["telling the others where one is by now", { ...withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) }), cluster: live }, STEPS.tellClaim, "allowed"],
+    ["telling a claim that a cluster has taken, and that has lost its words", withMember(restore({ stage: "ready" }), 0, { claim }), STEPS.tellClaim, "forbidden"],
     ["a cluster", filled, STEPS.createCluster, "allowed"],
     ["telling a claim when one is gone", withMember(filled, 2, { claim: undefined }), STEPS.tellClaim, "forbidden"],
     ["telling a claim when one is being deleted", withMember(filled, 2, { claim: { ...going, metadata: { ...going.metadata, annotations: {} } } }), STEPS.tellClaim, "forbidden"],
@@ -90,12 +99,16 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
     ["a cluster when one is gone", withMember(told, 1, { claim: undefined }), STEPS.createCluster, "forbidden"],
     ["a cluster when one is somebody else's", withMember(told, 1, { claim: { ...foreignClaim("restored-1", "old"), metadata: { ...foreignClaim("restored-1", "old").metadata, annotations } } }), STEPS.createCluster, "forbidden"],
     ["a cluster beside another one", { ...told, cluster: live }, STEPS.createCluster, "forbidden"],
+    ["a cluster beside one that may take the claims", { ...told, cluster: bare }, STEPS.createCluster, "forbidden"],
     ["a claim", told, STEPS.createClaim, "allowed"],
     ["a cluster when a claim is being deleted", withMember(told, 2, { claim: going }), STEPS.createCluster, "forbidden"],
   ],
   "nobodys-data": [
     ["deleting a claim of what has failed", restore({ status: FAILED }), STEPS.deleteClaim, "allowed"],
     ["deleting a claim of what is being deleted", restore({ deleting: true }), STEPS.deleteClaim, "allowed"],
+    ["deleting a claim that its cluster has taken, and that has lost its words", restore({ status: FAILED, with: { cluster: clusterOf(running, true) } }), STEPS.deleteClaim, "forbidden"],
+    ["deleting a claim of which its cluster was made, and that has lost its words", restore({ deleting: true, with: { cluster: clusterOf(running) } }), STEPS.deleteClaim, "forbidden"],
+    ["deleting a claim where another cluster is by now", restore({ status: FAILED, with: { cluster: { ...clusterOf(running), status: live.status! } } }), STEPS.deleteClaim, "allowed"],
     ["deleting a claim of what goes on", running, STEPS.deleteClaim, "forbidden"],
     ["deleting a claim of what is completed", restore({ stage: "filled", status: COMPLETED }), STEPS.deleteClaim, "forbidden"],
     ["deleting a claim that says whose data it holds", restore({ stage: "told", status: FAILED }), { do: "deleteClaim", claim: claimAt(running, "restored-0", true) }, "forbidden"],

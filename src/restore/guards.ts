@@ -1,4 +1,4 @@
-import { lackOfCluster, lackOfPlace } from "#restore/place.ts";
+import { lackOfPlace } from "#restore/place.ts";
 import { isWhole } from "#restore/pods.ts";
 import {
   hasEnded,
@@ -9,6 +9,7 @@ import {
   isOurs,
   isOwned,
   isStaying,
+  isTaken,
   isTold,
   untoldClaims,
 } from "#restore/snapshot.ts";
@@ -66,6 +67,7 @@ const toldLast: RestoreGuard = {
   forbids(snapshot, step) {
     if (step.do !== "tellClaim") return undefined;
     if (isGivenUp(snapshot)) return "the restore was given up";
+    if (isTaken(snapshot)) return "a cluster has taken the claims";
     if (isComplete(snapshot)) return undefined;
     const lacking = snapshot.members.find((member) => !isWhole(snapshot, member));
     if (lacking !== undefined) return `claim ${lacking.name} is not filled`;
@@ -73,7 +75,7 @@ const toldLast: RestoreGuard = {
   },
 };
 
-/** A cluster is made only of claims that all say that they are filled. */
+/** A cluster is made only of claims that all say that they are filled, and where none is. */
 const wholeOnly: RestoreGuard = {
   name: "whole-only",
   forbids(snapshot, step) {
@@ -81,11 +83,12 @@ const wholeOnly: RestoreGuard = {
     const lacking = snapshot.members.find(
       ({ claim }) => !isStaying(claim) || !isOurs(snapshot, claim) || !isTold(claim),
     );
-    return lacking === undefined ? lackOfCluster(snapshot)?.message : `claim ${lacking.name} is not filled`;
+    if (lacking !== undefined) return `claim ${lacking.name} is not filled`;
+    return snapshot.cluster && `EtcdCluster ${snapshot.cluster.metadata.name} is there`;
   },
 };
 
-/** A claim is deleted only when the restore was given up, and while it does not say whose data it holds: no cluster can have taken it. */
+/** A claim is deleted only when the restore was given up, and while neither it nor a cluster says whose data it holds. */
 const nobodysData: RestoreGuard = {
   name: "nobodys-data",
   forbids(snapshot, step) {

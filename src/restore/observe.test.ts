@@ -4,7 +4,7 @@ import { OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { NOW } from "#kit/cluster.ts";
 import { destinationClaim, IMAGE } from "#kit/etcd-backup.ts";
-import { foreignClaim, ON_VOLUME, restore, UID } from "#kit/etcd-restore.ts";
+import { clusterOf, foreignClaim, ON_VOLUME, restore, UID } from "#kit/etcd-restore.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import type { KubeObject, PersistentVolumeClaim, Pod, Ref } from "#kube/kinds.ts";
 import { isOpen, restoreController, restoreKeysFor } from "#restore/controller.ts";
@@ -144,6 +144,24 @@ test("the claim of the source is asked of the API server before there is a Job, 
     find: () => Promise.resolve(unknown("no")),
   });
   expect(dark.seen).toEqual(unknown("no"));
+});
+
+test("claims that do not say yet that a cluster has begun with them are asked of the API server", async () => {
+  const behind = restore({ stage: "filled", with: { cluster: clusterOf(restore(), true) } });
+  const told = restore({ stage: "told" }).members.map(({ claim }) => claim);
+  const asked = ["claim restored-0", "claim restored-1", "claim restored-2"];
+  let n = 0;
+  const caughtUp = await look({ snapshot: behind, find: () => Promise.resolve(present(told[n++])) });
+  expect(caughtUp.asked).toEqual(asked);
+  expect(caughtUp.seen).toMatchObject({ members: told.map((claim) => ({ claim })) });
+  const gone = await look({ snapshot: behind });
+  expect(gone.seen).toMatchObject({ members: asked.map(() => ({ claim: undefined })) });
+  const dark = await look({ snapshot: behind, find: () => Promise.resolve(unknown("no")) });
+  expect(dark.seen).toEqual(unknown("no"));
+  // Of one that was made of them the same holds; another cluster has nothing to do with them.
+  expect((await look({ snapshot: { ...behind, cluster: clusterOf(behind) } })).asked).toEqual(asked);
+  const other = { ...clusterOf(behind), metadata: { ...clusterOf(behind).metadata, annotations: {} } };
+  expect((await look({ snapshot: { ...behind, cluster: other } })).asked).toEqual([]);
 });
 
 test("Kubernetes is asked what it warns of when nothing has run for five seconds", async () => {

@@ -16,7 +16,7 @@ import { dialAddress, isReady } from "#kube/pod.ts";
 import { memberNames, restoredIdentity } from "#restore/identity.ts";
 import { objectOf } from "#restore/object.ts";
 import { idleSince } from "#restore/pods.ts";
-import { hasEnded, isComplete, type RestoreSnapshot } from "#restore/snapshot.ts";
+import { hasBegun, hasEnded, isComplete, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
 import { isStarted } from "#restore/verdict.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 
@@ -54,8 +54,11 @@ export async function observeRestore(
 ): Promise<Observed<RestoreSnapshot>> {
   const restore = reads.restores.get(key);
   if (restore === undefined) return absent;
-  const seen = cached(reads, restore);
-  if (hasEnded(seen)) return present(seen);
+  const known = cached(reads, restore);
+  if (hasEnded(known)) return present(known);
+  const members = await membersOf(reads, known, signal);
+  if (members.is === "unknown") return members;
+  const seen = members.is === "present" ? { ...known, members: members.value } : known;
   const [warned, sourceClaim, read] = await Promise.all([
     warningsOf(warnings, seen, signal),
     claimOf(reads, seen, signal),
@@ -98,6 +101,23 @@ function cached(reads: RestoreReads, restore: EtcdRestore): RestoreSnapshot {
     agentImage: reads.agentImage,
     imageRepository: reads.imageRepository,
   };
+}
+
+/** Caches are each of their own time: a cluster that has begun, of claims that have yet to say whose they are, is none that can be. */
+async function membersOf(
+  { kube }: RestoreReads,
+  seen: RestoreSnapshot,
+  signal: AbortSignal,
+): Promise<Observed<readonly RestoredMember[]>> {
+  if (!hasBegun(seen) || isComplete(seen)) return absent;
+  const { namespace } = seen.restore.metadata;
+  const live = await Promise.all(
+    seen.members.map(({ name }) => kube.find(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal })),
+  );
+  const dark = live.find((each) => each.is === "unknown");
+  if (dark?.is === "unknown") return dark;
+  const claims = live.map((each) => (each.is === "present" ? each.value : undefined));
+  return present(seen.members.map((member) => ({ ...member, claim: claims[member.ordinal] })));
 }
 
 function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | undefined {

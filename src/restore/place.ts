@@ -1,12 +1,12 @@
 import { RESTORED_FROM } from "#api/names.ts";
 import { controllerOf } from "#kube/kinds.ts";
-import { restoredIdentity } from "#restore/identity.ts";
-import { askingCluster, isOurs, isOwned, type RestoreSnapshot } from "#restore/snapshot.ts";
+import { askingCluster, hasBegun, isComplete, isOurs, isOwned, type RestoreSnapshot } from "#restore/snapshot.ts";
 import type { Lack } from "#restore/source.ts";
 
 // Where may a snapshot be restored to?
 //   Only where nothing is. An EtcdCluster that is there may have data, and so may a claim that this very EtcdRestore has not made. An
-//   EtcdRestore that is made again under its name has another uid, so what it made the first time is somebody else's to it.
+//   EtcdRestore that is made again under its name has another uid, so what it made the first time is somebody else's to it. And the
+//   cluster that it has made is a cluster as any other one: what that loses is not made anew.
 
 /** Why the name is not free, or was taken meanwhile; `undefined` when nobody is in the way. */
 export function lackOfPlace(snapshot: RestoreSnapshot): Lack | undefined {
@@ -14,18 +14,22 @@ export function lackOfPlace(snapshot: RestoreSnapshot): Lack | undefined {
 }
 
 /**
- * Why the EtcdCluster of that name is not this restore's; `undefined` when it is, or there is none. The one that asks for the restore by its own spec is there before its data is.
+ * Why the EtcdCluster of that name is not this restore's; `undefined` when it is, or there is none. The one that asks for the restore by its
+ * own spec is there before its data is. Once the data is complete, whoever makes one makes it of these claims: it takes no others.
  */
 export function lackOfCluster(snapshot: RestoreSnapshot): Lack | undefined {
-  const { cluster, restore } = snapshot;
-  const asking = askingCluster(snapshot);
+  const { cluster } = snapshot;
   if (cluster === undefined) return undefined;
-  const { name, uid, annotations } = cluster.metadata;
+  const { name, uid } = cluster.metadata;
   const clusterID = cluster.status?.identity?.clusterID;
-  const isItsOwn = clusterID === restoredIdentity(restore).clusterID;
-  if (isItsOwn) return undefined;
-  const isExpected = uid === asking || annotations?.[RESTORED_FROM] === restore.metadata.uid;
-  if (isExpected && clusterID === undefined) return undefined;
+  const isExpected = isComplete(snapshot)
+    ? clusterID === undefined || hasBegun(snapshot)
+    : clusterID === undefined && uid === askingCluster(snapshot);
+  if (isExpected) return undefined;
+  if (hasBegun(snapshot)) {
+    const message = `EtcdCluster ${name} has begun with the claims of this restore, and none of them is there any more`;
+    return { reason: "ClaimLost", message, isFinal: true };
+  }
   const what = clusterID === undefined ? "which is being made" : `which is etcd cluster ${clusterID}`;
   const message = `EtcdCluster ${name} exists already, ${what}; choose another spec.clusterTemplate.clusterName`;
   return { reason: "ClusterExists", message, isFinal: true };

@@ -6,6 +6,7 @@ import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { Attempted } from "#backup/snapshot.ts";
 import type { Observed } from "#base/observed.ts";
 import { controllerOf, type KubeObject, type PersistentVolumeClaim } from "#kube/kinds.ts";
+import { restoredIdentity } from "#restore/identity.ts";
 
 /** What there is of a member that is to be. */
 export interface RestoredMember {
@@ -75,6 +76,18 @@ export function isComplete(snapshot: RestoreSnapshot): boolean {
   return snapshot.members.some(({ claim }) => claim !== undefined && isOurs(snapshot, claim) && isTold(claim));
 }
 
+/** Whether the EtcdCluster has taken the claims: from then on they are its own. */
+export function isTaken({ restore, cluster }: RestoreSnapshot): boolean {
+  return cluster?.status?.identity?.clusterID === restoredIdentity(restore).clusterID;
+}
+
+/** Whether the EtcdCluster has taken the claims, or was made of them by this restore and knows nothing yet: all of them were filled by then. */
+export function hasBegun(snapshot: RestoreSnapshot): boolean {
+  const { cluster, restore } = snapshot;
+  const isMade = cluster?.metadata.annotations?.[RESTORED_FROM] === restore.metadata.uid;
+  return isTaken(snapshot) || (isMade && cluster.status?.identity === undefined);
+}
+
 /** Completed and Failed are for ever. */
 export function hasEnded({ restore }: RestoreSnapshot): boolean {
   return restore.status?.phase === "Completed" || restore.status?.phase === "Failed";
@@ -91,7 +104,7 @@ export function isHeld({ restore }: RestoreSnapshot): boolean {
 
 /** Whether it was given up: it has failed, or is being deleted before there is anything that a cluster could begin with. */
 export function isGivenUp(snapshot: RestoreSnapshot): boolean {
-  if (isComplete(snapshot)) return false;
+  if (isComplete(snapshot) || hasBegun(snapshot)) return false;
   return snapshot.restore.status?.phase === "Failed" || isDeleting(snapshot);
 }
 

@@ -3,7 +3,7 @@ import { failedBecause, lastEnded, stateOf } from "#backup/job-state.ts";
 import { objectOf } from "#restore/object.ts";
 import { lackOfCluster, lackOfPlace } from "#restore/place.ts";
 import { endText, failureOf, fillingOf, finishedBy, idleSince, isFilled, isReportDue } from "#restore/pods.ts";
-import { isComplete, isStaying, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
+import { isComplete, isOurs, isStaying, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
 import { type Lack, lackOfSource } from "#restore/source.ts";
 import { troubleOf } from "#restore/trouble.ts";
 
@@ -73,7 +73,8 @@ function failureIn(snapshot: RestoreSnapshot, member: RestoredMember): Lack | un
 }
 
 function lossOf({ name, claim }: RestoredMember): string {
-  return `claim ${name} is ${claim === undefined ? "gone" : "being deleted"}`;
+  if (claim === undefined) return `claim ${name} is gone`;
+  return `claim ${name} is ${isStaying(claim) ? "somebody else's now" : "being deleted"}`;
 }
 
 /** What a pod says may be anything; reasons that are none of a restore's are the agent's defects. */
@@ -108,7 +109,7 @@ function ofCluster(snapshot: RestoreSnapshot): Verdict {
   const { cluster, read, members } = snapshot;
   const { clusterName } = snapshot.restore.spec.clusterTemplate;
   const starting = (message: string) => pending({ reason: "StartingCluster", message });
-  const lost = members.find(({ claim }) => !isStaying(claim));
+  const lost = members.find(({ claim }) => !isStaying(claim) || !isOurs(snapshot, claim));
   if (cluster === undefined && lost !== undefined)
     return failed({ reason: "ClaimLost", message: `${lossOf(lost)}, before its cluster was there` });
   if (cluster === undefined) return starting(`all claims are filled; EtcdCluster ${clusterName} is about to be made`);

@@ -1,18 +1,18 @@
 import { identityAnnotations } from "#restore/identity.ts";
 import { isWhole } from "#restore/pods.ts";
-import { hasEnded, isComplete, isGivenUp, isOurs, isStaying, isTold } from "#restore/snapshot.ts";
+import { isComplete, isGivenUp, isOurs, isStaying, isTaken, isTold } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
  * When all claims are filled and there to stay, each says which member of which cluster it is of: that is the last that is written to them. A cluster of the
- * name takes them only when all do, so this goes on to the end, also when the EtcdRestore is being deleted in its middle.
+ * name takes them only when all do, so this goes on to the end, also when the EtcdRestore fails or is being deleted in its middle.
  */
 export const tellClaims: RestoreRule = {
   name: "tell-claims",
   holds: true,
   decide(snapshot) {
-    if (hasEnded(snapshot) || isGivenUp(snapshot)) return undefined;
+    if (snapshot.restore.status?.phase === "Completed" || isGivenUp(snapshot) || isTaken(snapshot)) return undefined;
     if (!isComplete(snapshot) && !snapshot.members.every((member) => isWhole(snapshot, member))) return undefined;
     const next = snapshot.members.find(({ claim }) => isStaying(claim) && isOurs(snapshot, claim) && !isTold(claim));
     if (next?.claim === undefined) return undefined;
