@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { failure } from "#agent/report.ts";
+import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackupStatus } from "#api/v1beta1/backup.ts";
 import { planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
@@ -201,10 +202,10 @@ describe("of an object that is verified", () => {
   });
 
   test("a Job that is refused is told, and given up after ten minutes", () => {
-    const refused = (snapshot: BackupSnapshot) =>
+    const refused = (snapshot: BackupSnapshot, triedForMs = 0) =>
       statusOf(
         snapshot,
-        planBackup(snapshot, () => ({ because: "quota", forMs: 1_000, isBrief: false })),
+        planBackup(snapshot, () => ({ because: "quota", forMs: 1_000, triedForMs, isBrief: false })),
       );
     expect(refused(given).conditions).toMatchObject([
       { status: "Unknown", reason: "StepRefused", message: "verify-object: quota" },
@@ -214,7 +215,8 @@ describe("of an object that is verified", () => {
       ...given,
       backup: { ...given.backup, status: { ...given.backup.status, verification } },
     } as BackupSnapshot;
-    expect(refused(late)).toMatchObject({
+    expect(refused(late, 599_999).conditions).toMatchObject([{ status: "Unknown", reason: "StepRefused" }]);
+    expect(refused(late, 600_000)).toMatchObject({
       verification: { time: "2026-01-01T12:00:00Z" },
       conditions: [
         { status: "False", reason: "StepRefused", message: "verify-object: quota; it was waited for 10 minutes" },
@@ -286,20 +288,25 @@ describe("what keeps the plan from being carried out is told:", () => {
   });
 
   const STARTED = { phase: "BackingUp", startTime: "2026-01-01T11:00:00Z" } as const;
-  const afterMs = (ms: number, status: EtcdBackupStatus = STARTED) =>
-    backup({ stage: "new", status, with: { takenAtMs: Date.parse(STARTED.startTime) + ms } });
+  const afterMs = (ms: number) =>
+    backup({ stage: "new", status: STARTED, with: { takenAtMs: Date.parse(STARTED.startTime) + ms } });
 
   test.each([
     ["KubeInvalid", "StepRefused"],
     ["KubeAlreadyExists", "NameTaken"],
   ])("a Job that is refused with %s for ten minutes has failed", (code, reason) => {
-    const told = (snapshot: BackupSnapshot) =>
-      statusOf(
+    const told = (triedForMs?: number) => {
+      const snapshot = afterMs(600_000);
+      const rest = { ...refused(code), ...(triedForMs === undefined ? {} : { triedForMs }) };
+      return statusOf(
         snapshot,
-        planBackup(snapshot, () => refused(code)),
+        planBackup(snapshot, () => rest),
       );
-    expect(told(afterMs(599_999)).phase).toBe("BackingUp");
-    expect(told(afterMs(600_000))).toMatchObject({
+    };
+    // What else was waited for before does not count.
+    expect(told().phase).toBe("BackingUp");
+    expect(told(599_999).phase).toBe("BackingUp");
+    expect(told(600_000)).toMatchObject({
       phase: "Failed",
       completionTime: "2026-01-01T11:10:00Z",
       conditions: [
@@ -307,14 +314,23 @@ describe("what keeps the plan from being carried out is told:", () => {
         { type: "Failed", status: "True", reason, message: "create-job: no; it was waited for 10 minutes" },
       ],
     });
-    expect(told(afterMs(600_000, {})).phase).toBe("BackingUp");
+  });
+
+  test("an EtcdBackup that cannot be held first", () => {
+    const snapshot = backup({ stage: "new", spec: { objectPolicy: "Delete" } });
+    const held = (triedForMs: number, isBrief = false) =>
+      planBackup(snapshot, () => ({ ...refused(), triedForMs, isBrief }));
+    expect(conditionsOf(snapshot, held(0))).toMatchObject({ Complete: "False StepRefused" });
+    expect(messageOf(snapshot, "Complete", held(0))).toBe("hold-backup: no");
+    expect(conditionsOf(snapshot, held(600_000))).toMatchObject({ Failed: "True StepRefused" });
+    expect(conditionsOf(snapshot, held(600_000, true))).toMatchObject({ Complete: "False BackingUp" });
   });
 
   test("but an operator that does not know its image fails no backup", () => {
     const given = afterMs(600_000);
     expect(statusOf({ ...given, agentImage: undefined }).phase).toBe("BackingUp");
     expect(statusOf(given, { ...planBackup(given), aside: [] }).phase).toBe("BackingUp");
-    const putOff = planBackup(given, () => ({ ...refused(), isBrief: true }));
+    const putOff = planBackup(given, () => ({ ...refused(), triedForMs: 600_000, isBrief: true }));
     expect(statusOf(given, putOff).phase).toBe("BackingUp");
   });
 
@@ -401,5 +417,14 @@ describe("while it is being deleted", () => {
     const plan = planBackup(going(), () => ({ because: "quota", forMs: 1_000, isBrief: false }));
     expect(conditionsOf(going(), plan)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });
     expect(messageOf(going(), "ObjectDeleted", plan)).toMatch(/^delete-object: quota; to let/);
+  });
+
+  test("and the end of a deletion that is to stop, which needs no way out", () => {
+    const annotations = { [KEEP_OBJECT_ANNOTATION]: "true" };
+    const given = { spec: { objectPolicy: "Delete" }, status, deleting: true, held: true, annotations };
+    const keeping = backup({ ...given, stage: "succeeded", with: { removing: removal(backup(), "running") } });
+    const plan = planBackup(keeping, () => ({ because: "no", forMs: 1_000, isBrief: false }));
+    expect(conditionsOf(keeping, plan)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });
+    expect(messageOf(keeping, "ObjectDeleted", plan)).toBe("stop-deletion: no");
   });
 });

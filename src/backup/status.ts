@@ -3,7 +3,7 @@ import { backupJobName } from "#api/names.ts";
 import type { EtcdBackup, EtcdBackupStatus, StoredBackup } from "#api/v1beta1/backup.ts";
 import { letGoText, whyNotDeleted } from "#backup/deletion.ts";
 import { isNothingStored } from "#backup/job-state.ts";
-import { type BackupSnapshot, hasEnded, isDeleting, isHeld, isOwned } from "#backup/snapshot.ts";
+import { type BackupSnapshot, hasEnded, isDeleting, isHeld, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import { sourceText } from "#backup/source.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
@@ -11,7 +11,7 @@ import { afterRefusal, type Verdict, verdictOf } from "#backup/verdict.ts";
 import { type Verification, verificationAfterRefusal, verificationOf } from "#backup/verification.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { withCondition } from "#runtime/conditions.ts";
-import type { Plan } from "#runtime/decide.ts";
+import { lackingIn, type Plan } from "#runtime/decide.ts";
 
 /** What was seen and is meant, for people and for other software. Completed and Failed are for ever. Pure. */
 export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): EtcdBackupStatus {
@@ -93,9 +93,9 @@ interface Word {
 function toldVerdict(snapshot: BackupSnapshot, plan: Plan<BackupStep>): Verdict {
   const verdict = verdictOf(snapshot);
   if (verdict.phase !== "BackingUp") return verdict;
-  const word = hindrance(plan);
-  if (word === undefined) return verdict;
-  return plan.next === "wait" ? { ...verdict, ...word } : afterRefusal(snapshot, word);
+  const refusal = refusalIn(plan);
+  if (refusal !== undefined) return afterRefusal(snapshot, refusal, refusal.triedForMs);
+  return { ...verdict, ...waitIn(plan) };
 }
 
 function conditionsOf(snapshot: BackupSnapshot, verdict: Verdict) {
@@ -110,23 +110,25 @@ function conditionsOf(snapshot: BackupSnapshot, verdict: Verdict) {
   return condition(snapshot, said, "Failed", phase === "Failed", verdict);
 }
 
-/** What keeps the plan from being carried out. */
-function hindrance(plan: Plan<BackupStep>): Word | undefined {
-  const lack = plan.aside?.find(({ is }) => is !== "putOff");
-  if (lack !== undefined) {
-    const reason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
-    return { reason, message: `${lack.rule}: ${lack.because}` };
-  }
+/** The step that is refused, and how long it has been; a process that has just started has yet to try. */
+function refusalIn(plan: Plan<BackupStep>): (Word & { readonly triedForMs: number }) | undefined {
+  const lack = lackingIn(plan);
+  if (lack === undefined) return undefined;
+  const reason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
+  return { reason, message: `${lack.rule}: ${lack.because}`, triedForMs: lack.triedForMs ?? 0 };
+}
+
+function waitIn(plan: Plan<BackupStep>): Word | undefined {
   const reason = plan.next === "wait" ? REASON_OF_RULE[plan.rule] : undefined;
   return plan.next === "wait" && reason !== undefined ? { reason, message: plan.because } : undefined;
 }
 
 function withDeletion(snapshot: BackupSnapshot, before: EtcdBackupStatus, plan: Plan<BackupStep>): EtcdBackupStatus {
-  const lack = hindrance(plan)?.message ?? whyNotDeleted(snapshot);
+  const lack = (refusalIn(plan) ?? waitIn(plan))?.message ?? whyNotDeleted(snapshot);
   const word: Word =
     lack === undefined
       ? { reason: "DeletingObject", message: plan.next === "settled" ? "it is about to be deleted" : plan.because }
-      : { reason: "ObjectNotDeleted", message: `${lack}; ${letGoText(snapshot)}` };
+      : { reason: "ObjectNotDeleted", message: mayKeepObject(snapshot) ? lack : `${lack}; ${letGoText(snapshot)}` };
   const conditions = condition(snapshot, before.conditions ?? [], "ObjectDeleted", false, word);
   return withNothing(snapshot, { ...before, conditions });
 }
@@ -139,8 +141,8 @@ function withVerification(
 ): EtcdBackupStatus {
   const seen = verificationOf(snapshot);
   if (seen === undefined) return before;
-  const word = seen.status === "Unknown" ? hindrance(plan) : undefined;
-  const told = word === undefined ? seen : verificationAfterRefusal(snapshot, word);
+  const refusal = seen.status === "Unknown" ? refusalIn(plan) : undefined;
+  const told = refusal === undefined ? seen : verificationAfterRefusal(snapshot, refusal, refusal.triedForMs);
   const { status, reason, message, revision, keys }: Verification = told;
   const now = rfc3339(snapshot.takenAtMs);
   const { jobName, startTime = now } = before.verification ?? {};

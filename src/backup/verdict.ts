@@ -33,9 +33,9 @@ export function verdictOf(snapshot: BackupSnapshot): Verdict {
   return awaited(snapshot, lack, startMs(snapshot));
 }
 
-/** What is said when our Job is refused: others may mend that, though not for ever. */
-export function afterRefusal(snapshot: BackupSnapshot, lack: Lack): Verdict {
-  return awaited(snapshot, lack, startMs(snapshot));
+/** What is said when our Job is refused: others may mend that, though not for ever. @param triedForMs how long it has been refused */
+export function afterRefusal(snapshot: BackupSnapshot, lack: Lack, triedForMs: number): Verdict {
+  return awaited(snapshot, lack, snapshot.takenAtMs - triedForMs);
 }
 
 /** What of the spec cannot be done; `undefined` when all can. */

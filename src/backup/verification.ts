@@ -49,9 +49,9 @@ export function verificationOf(snapshot: BackupSnapshot): Verification | undefin
   return lack === undefined ? { ...VERIFYING, message: "its Job is about to be made" } : awaited(snapshot, lack);
 }
 
-/** What is said when our Job is refused: others may mend that, though not for ever. */
-export function verificationAfterRefusal(snapshot: BackupSnapshot, lack: Lack): Verification {
-  return awaited(snapshot, lack);
+/** What is said when our Job is refused: others may mend that, though not for ever. @param triedForMs how long it has been refused */
+export function verificationAfterRefusal(snapshot: BackupSnapshot, lack: Lack, triedForMs: number): Verification {
+  return awaited(snapshot, lack, snapshot.takenAtMs - triedForMs);
 }
 
 const VERIFYING = { status: "Unknown", reason: "Verifying" } as const;

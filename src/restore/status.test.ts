@@ -3,6 +3,7 @@ import { failure } from "#agent/report.ts";
 import type { EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
 import {
   BY_URL,
+  claimAt,
   ended,
   etcdRestore,
   failed,
@@ -20,6 +21,7 @@ import type { Job } from "#kube/kinds.ts";
 import { planRestore } from "#restore/plan.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 import { failingStatus, restoreStatus } from "#restore/status.ts";
+import type { Rest } from "#runtime/decide.ts";
 
 const NOW = "2026-01-01T12:00:00Z";
 const CLUSTER_ID = restoreStatus(restore(), planRestore(restore())).clusterID;
@@ -275,24 +277,49 @@ test("a Job's end that is seen before that of its pod waits for the report, thou
   expect(told(at(60_000))).toContain("Failed False True AgentFailed");
 });
 
+const rest = (given: Partial<Rest> = {}) => ({ because: "quota", forMs: 1_000, isBrief: false, ...given });
+
 test("a step that is refused is told, and waited out while nothing is whole", () => {
-  const refuse = (code?: string) => () => ({
-    because: "quota",
-    forMs: 1_000,
-    isBrief: false,
-    ...(code === undefined ? {} : { code }),
-  });
+  const refuse =
+    (given: Partial<Rest> = {}) =>
+    () =>
+      rest(given);
   const fresh = restore({ stage: "new", held: true, status: { startTime: NOW } });
   expect(told(fresh, refuse())).toContain("Pending False False StepRefused: create-claim: quota");
-  expect(told(fresh, refuse("KubeAlreadyExists"))).toContain("NameTaken: create-claim: quota");
+  expect(told(fresh, refuse({ code: "KubeAlreadyExists" }))).toContain("NameTaken: create-claim: quota");
+  // What else was waited for before does not count.
   const later = { ...fresh, takenAtMs: fresh.takenAtMs + 10 * 60_000 };
-  expect(told(later, refuse())).toBe(
+  expect(told(later, refuse())).toContain("Pending False False StepRefused: create-claim: quota");
+  expect(told(later, refuse({ triedForMs: 599_999 }))).toContain("Pending False False StepRefused");
+  expect(told(fresh, refuse({ triedForMs: 600_000 }))).toBe(
     "Failed False True StepRefused: create-claim: quota; it was waited for 10 minutes",
   );
   const whole = { ...restore({ stage: "told", status: { startTime: NOW } }), takenAtMs: later.takenAtMs };
-  expect(told(whole, refuse())).toContain("Pending False False StepRefused: create-cluster: quota");
-  const brief = () => ({ because: "soon", forMs: 1_000, isBrief: true });
-  expect(told(fresh, brief)).not.toContain("soon");
+  expect(told(whole, refuse({ triedForMs: 600_000 }))).toContain(
+    "Pending False False StepRefused: create-cluster: quota",
+  );
+  expect(told(fresh, refuse({ because: "soon", isBrief: true }))).not.toContain("soon");
+});
+
+test("so is one that holds back all others", () => {
+  const held =
+    (name: string, given: Partial<Rest> = {}) =>
+    (rule: string) =>
+      rule === name ? rest(given) : undefined;
+  const fresh = restore({ stage: "new" });
+  expect(told(fresh, held("hold-restore"))).toContain("Pending False False StepRefused: hold-restore: quota");
+  expect(told(fresh, held("hold-restore", { triedForMs: 600_000 }))).toContain("Failed False True StepRefused");
+  expect(told(fresh, held("hold-restore", { isBrief: true }))).toContain("Pending False False Restoring");
+  const filled = restore({ stage: "filled" });
+  expect(told(filled, held("tell-claims"))).toContain("Pending False False StepRefused: tell-claims: quota");
+  const begun = withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) });
+  expect(told(begun, held("tell-claims", { triedForMs: 600_000 }))).toContain(
+    "Pending False False StepRefused: tell-claims",
+  );
+  // What has failed has, whatever is refused beside it.
+  const lost = withMember(begun, 1, { claim: undefined });
+  expect(told(lost, held("tell-claims"))).toContain("Failed False True ClaimLost");
+  expect(told(restore({ deleting: true }), held("stop-jobs"))).toBe("Pending False False Deleting: stop-jobs: quota");
 });
 
 test("what has ended stays as it was told, and ends once", () => {

@@ -9,7 +9,7 @@ import { hasEnded, isDeleting, type RestoreSnapshot } from "#restore/snapshot.ts
 import type { RestoreStep } from "#restore/step.ts";
 import { afterRefusal, revisionOf, type Verdict, verdictOf } from "#restore/verdict.ts";
 import { withCondition } from "#runtime/conditions.ts";
-import type { Plan } from "#runtime/decide.ts";
+import { lackingIn, type Plan } from "#runtime/decide.ts";
 
 /** What was seen and is meant, for people and for other software. Completed and Failed are for ever. Pure. */
 export function restoreStatus(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): EtcdRestoreStatus {
@@ -101,15 +101,22 @@ interface Word {
 
 /** The verdict, with what keeps the plan from being carried out. A refusal of a step is waited out like all that others have to mend. */
 function toldVerdict(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): Verdict {
+  const refusal = refusalIn(plan);
+  if (isDeleting(snapshot))
+    return { phase: "Pending", reason: "Deleting", message: refusal?.message ?? deletionText(plan) };
   const verdict = verdictOf(snapshot);
-  if (isDeleting(snapshot)) return { phase: "Pending", reason: "Deleting", message: deletionText(plan) };
-  const lack = plan.aside?.find(({ is }) => is !== "putOff");
-  if (lack !== undefined) {
-    const reason: RestoreReason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
-    return afterRefusal(snapshot, { reason, message: `${lack.rule}: ${lack.because}` });
-  }
+  if (verdict.phase !== "Pending") return verdict;
+  if (refusal !== undefined) return afterRefusal(snapshot, refusal, refusal.triedForMs);
   const reason = plan.next === "wait" ? REASON_OF_RULE[plan.rule] : undefined;
   return plan.next === "wait" && reason !== undefined ? { ...verdict, reason, message: plan.because } : verdict;
+}
+
+/** The step that is refused, and how long it has been; a process that has just started has yet to try. */
+function refusalIn(plan: Plan<RestoreStep>): (Word & { readonly triedForMs: number }) | undefined {
+  const lack = lackingIn(plan);
+  if (lack === undefined) return undefined;
+  const reason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
+  return { reason, message: `${lack.rule}: ${lack.because}`, triedForMs: lack.triedForMs ?? 0 };
 }
 
 function deletionText(plan: Plan<RestoreStep>): string {

@@ -37,10 +37,10 @@ export function verdictOf(snapshot: RestoreSnapshot): Verdict {
   return ofMembers(snapshot);
 }
 
-/** What is said when a step of ours is refused: others may mend that, though not for ever. */
-export function afterRefusal(snapshot: RestoreSnapshot, lack: Lack): Verdict {
+/** What is said when a step of ours is refused: others may mend that, though not for ever. @param triedForMs how long it has been refused */
+export function afterRefusal(snapshot: RestoreSnapshot, lack: Lack, triedForMs: number): Verdict {
   // With claims that are filled anybody can make the cluster, with another spec, too.
-  return isComplete(snapshot) ? pending(lack) : awaited(snapshot, lack, startMs(snapshot));
+  return isComplete(snapshot) ? pending(lack) : awaited(snapshot, lack, snapshot.takenAtMs - triedForMs);
 }
 
 /** Whether a pod may have the source mounted by now. */

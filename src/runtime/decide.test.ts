@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decide, type Guard, type Rest, type Rule, remark, step, wait } from "#runtime/decide.ts";
+import { decide, type Guard, lackingIn, type Rest, type Rule, remark, step, wait } from "#runtime/decide.ts";
 
 const silent: Rule<number, string> = { name: "silent", decide: () => undefined };
 const doubling: Rule<number, string> = {
@@ -52,6 +52,20 @@ test("decide: nothing below a rule that holds is done while its step rests", () 
   const holding = { ...doubling, holds: true } as const;
   const plan = decide([holding, { ...doubling, name: "other" }], [], 1, doublingRests);
   expect(plan).toMatchObject({ next: "wait", rule: "doubling", because: "exceeded quota", recheckAfterMs: 700 });
+});
+
+test("decide: of what is not done the first is told that does not pass in moments, the one that holds as the last", () => {
+  const holding = { ...doubling, name: "holding", holds: true } as const;
+  const resting = (given: Readonly<Record<string, Partial<Rest>>>) => (rule: string) =>
+    given[rule] && { ...REST, triedForMs: 10, ...given[rule] };
+  const lacking = (given: Readonly<Record<string, Partial<Rest>>>) =>
+    lackingIn(decide([doubling, holding, waiting], [], 1, resting(given)));
+  const told = { because: "exceeded quota", code: "KubeForbidden", triedForMs: 10, is: "refused" };
+  expect(lacking({ doubling: {}, holding: {} })).toEqual({ rule: "doubling", ...told });
+  expect(lacking({ doubling: { isBrief: true }, holding: {} })).toEqual({ rule: "holding", ...told });
+  expect(lacking({ doubling: { isBrief: true }, holding: { isBrief: true } })).toBeUndefined();
+  expect(lackingIn(decide([waiting], [], 1))).toBeUndefined();
+  expect(lackingIn(decide([doubling], [], 1))).toBeUndefined();
 });
 
 test("decide: what etcd put off for moments is told as that", () => {

@@ -27,6 +27,8 @@ export interface Wait {
   readonly recheckAfterMs: number;
   /** Whether a person should hear of it: then an event of type Warning tells it. */
   readonly warn: boolean;
+  /** Its own step that rests, when it is for that alone that its rule holds everything below it. */
+  readonly held?: Aside;
 }
 
 interface Settled {
@@ -43,12 +45,14 @@ interface Remark {
 }
 
 /** What is wanted and is not done now, or what people should know. */
-interface Aside {
+export interface Aside {
   /** The rule that wants it. */
   readonly rule: string;
   readonly because: string;
   /** How its step failed (base/error.ts); undefined for a remark, and for a step that has no effect. */
   readonly code?: string;
+  /** How long its step has been tried in vain by now, in milliseconds; undefined when that is not known. */
+  readonly triedForMs?: number;
   /** remark: an event has to tell it. refused: its event has told it. putOff: it is asked to come again, which passes in moments. */
   readonly is: "remark" | "refused" | "putOff";
 }
@@ -59,6 +63,8 @@ export interface Rest {
   readonly code?: string;
   /** How much longer, in milliseconds. */
   readonly forMs: number;
+  /** How long it has been tried in vain by now, in milliseconds; undefined when that is not known. */
+  readonly triedForMs?: number;
   /** Whether it was not refused but asked to come again, such as by an etcd that elects a leader: nobody has to hear of that. */
   readonly isBrief: boolean;
 }
@@ -109,12 +115,24 @@ export function decide<Snapshot, Step>(
     if (opinion.next !== "step") return withAside(opinion, aside, soonestMs);
     const rest = resting(name, opinion.step);
     if (rest === undefined) return withAside(guarded(guards, snapshot, opinion), aside, soonestMs);
-    const { because, code, forMs, isBrief } = rest;
-    if (holds) return withAside(wait(name, because, forMs), aside, soonestMs);
+    const { forMs } = rest;
+    const left = asideOf(name, rest);
+    if (holds) return withAside({ ...wait(name, rest.because, forMs), held: left }, aside, soonestMs);
     soonestMs = Math.min(soonestMs, forMs);
-    aside.push({ rule: name, because, is: isBrief ? "putOff" : "refused", ...(code === undefined ? {} : { code }) });
+    aside.push(left);
   }
   return withAside({ next: "settled" }, aside, soonestMs);
+}
+
+function asideOf(rule: string, { because, code, triedForMs, isBrief }: Rest): Aside {
+  const known = { ...(code === undefined ? {} : { code }), ...(triedForMs === undefined ? {} : { triedForMs }) };
+  return { rule, because, is: isBrief ? "putOff" : "refused", ...known };
+}
+
+/** The first of what is wanted and is not done, and does not pass in moments; a step that holds everything below it is the last. */
+export function lackingIn<Step>(plan: Plan<Step>): Aside | undefined {
+  const held = plan.next === "wait" && plan.held !== undefined ? [plan.held] : [];
+  return [...(plan.aside ?? []), ...held].find(({ is }) => is !== "putOff");
 }
 
 function guarded<Snapshot, Step>(

@@ -58,6 +58,23 @@ test("setbacks: the tenth conflict in a row is a refusal", async () => {
   expect(setbacks.resting(KEY, "paint")).toMatchObject({ isBrief: false });
 });
 
+test("setbacks: how long it is tried in vain is told, conflicts in between included, until something else comes of it", async () => {
+  const { setbacks, pauses, clock } = setup();
+  const triedForMs = () => setbacks.resting(KEY, "paint")?.triedForMs;
+  await pauses(FAILED, 3);
+  setbacks.note(KEY, "paint", CONFLICT);
+  await clock.advance(500);
+  setbacks.note(KEY, "paint", FAILED);
+  await clock.advance(100);
+  expect(triedForMs()).toBe(500 + 1_000 + 2_000 + 500 + 100);
+  setbacks.note(KEY, "paint", DONE);
+  setbacks.note(KEY, "paint", FAILED);
+  expect(triedForMs()).toBe(0);
+  for (let n = 0; n < 10; n++) setbacks.note({ ...KEY, name: "other" }, "paint", CONFLICT);
+  await clock.advance(10);
+  expect(setbacks.resting({ ...KEY, name: "other" }, "paint")).toMatchObject({ triedForMs: 10, isBrief: false });
+});
+
 test("setbacks: a success after failures counts anew, and a minute of quiet forgets", async () => {
   const { setbacks, pauses, clock, restMs } = setup();
   await pauses(FAILED, 5);

@@ -30,6 +30,8 @@ interface Setback {
   readonly is: Outcome["is"];
   /** Tries in a row that ended so. */
   readonly tries: number;
+  /** When the first of these tries, or conflicts, ended. */
+  readonly sinceMs: number;
   /** Conflicts in a row since then. */
   readonly conflicts: number;
   readonly untilMs: number;
@@ -57,10 +59,11 @@ export class Setbacks {
   resting(key: Key, step: string): Rest | undefined {
     const setback = this.#known.get(keyText(key))?.get(step);
     if (setback === undefined) return undefined;
-    const forMs = setback.untilMs - this.#clock.monotonicMs();
+    const nowMs = this.#clock.monotonicMs();
+    const forMs = setback.untilMs - nowMs;
     if (forMs <= 0) return undefined;
-    const { because, code, isBrief } = setback;
-    return { because, forMs, isBrief, ...(code === undefined ? {} : { code }) };
+    const { because, code, isBrief, sinceMs } = setback;
+    return { because, forMs, triedForMs: nowMs - sinceMs, isBrief, ...(code === undefined ? {} : { code }) };
   }
 
   /** Notes how a try ended. */
@@ -86,12 +89,13 @@ export class Setbacks {
       const conflicts = (before?.conflicts ?? 0) + 1;
       const isRefusal = conflicts >= CONFLICTS_IN_A_ROW;
       const untilMs = isRefusal ? pause(REFUSED, conflicts - CONFLICTS_IN_A_ROW) : atMs;
-      const { is, tries } = before ?? { is: outcome.is, tries: 0 };
-      return { is, tries, conflicts, untilMs, because: outcome.why, code: undefined, isBrief: !isRefusal };
+      const { is, tries, sinceMs } = before ?? { is: outcome.is, tries: 0, sinceMs: atMs };
+      return { is, tries, sinceMs, conflicts, untilMs, because: outcome.why, code: undefined, isBrief: !isRefusal };
     }
     const { is } = outcome;
-    const tries = before?.is === is ? before.tries + 1 : 1;
-    const setback = { is, tries, conflicts: 0, code: undefined, isBrief: false };
+    const same = before?.is === is ? before : { tries: 0, sinceMs: atMs };
+    const tries = same.tries + 1;
+    const setback = { is, tries, sinceMs: same.sinceMs, conflicts: 0, code: undefined, isBrief: false };
     switch (outcome.is) {
       case "done": {
         const because = `done ${tries} times and wanted again: something undoes it`;
