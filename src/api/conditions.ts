@@ -213,7 +213,7 @@ export const RESTORE_REASONS = {
   NoSuchObject: "There is no object at that key.",
   NoSuchBucket: "The bucket, container or directory is not there.",
   SnapshotCorrupt:
-    "The object is not what its manifest or etcd's own checksum says: it is cut off, a byte is another one, or the manifest is that of another object.",
+    "The object is not what its manifest or etcd's own checksum says: it is cut off, a byte is another one, or the manifest is that of another object; or it has changed while it was read.",
   BadKey: "The object is encrypted with another key than the one that is given, or it is not encrypted.",
   ArchiveGap:
     "The archive lacks changes that are wanted: it has a gap there, begins later or ends before, or nobody knows when they happened; the message says which.",

@@ -1,6 +1,15 @@
 import { expect, test } from "vitest";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { claimAt, clusterOf, foreignClaim, jobOf, restore, withMember } from "#kit/etcd-restore.ts";
+import {
+  broughtWith,
+  claimAt,
+  clusterOf,
+  foreignClaim,
+  jobOf,
+  restore,
+  succeeded,
+  withMember,
+} from "#kit/etcd-restore.ts";
 import type { Job } from "#kube/kinds.ts";
 import { restoredCluster } from "#restore/desired/cluster.ts";
 import { restoredClaim } from "#restore/desired/member.ts";
@@ -85,6 +94,8 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
     ["telling the others when one has been told", withMember(withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) }), 1, { filling: undefined }), STEPS.tellClaim, "allowed"],
     ["telling a claim of what was given up", restore({ stage: "filled", status: FAILED }), STEPS.tellClaim, "forbidden"],
     ["telling a claim where a cluster is by now", { ...filled, cluster: live }, STEPS.tellClaim, "forbidden"],
+    ["telling a claim that is filled with another snapshot than the others", withMember(filled, 1, { filling: succeeded(job, broughtWith({ sha256: "cd" })) }), STEPS.tellClaim, "forbidden"],
+    ["telling a claim that is filled with what its members cannot read", withMember(filled, 1, { filling: succeeded(job, broughtWith({ etcdVersion: "3.7.0" })) }), STEPS.tellClaim, "forbidden"],
     ["telling the first claim where a cluster is being made by now", { ...filled, cluster: bare }, STEPS.tellClaim, "forbidden"],
     ["telling the others where one is by now", { ...withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) }), cluster: live }, STEPS.tellClaim, "allowed"],
     ["telling a claim that a cluster has taken, and that has lost its words", withMember(restore({ stage: "ready" }), 0, { claim }), STEPS.tellClaim, "forbidden"],

@@ -13,6 +13,7 @@ import {
   isTold,
   untoldClaims,
 } from "#restore/snapshot.ts";
+import { lackOfSnapshot } from "#restore/source.ts";
 import type { RestoreGuard } from "#restore/step.ts";
 
 /** A Job or a claim of somebody else is neither ended nor changed nor deleted. */
@@ -61,7 +62,7 @@ const neverOver: RestoreGuard = {
   },
 };
 
-/** A claim says whose data it holds only when all of them are filled: a cluster takes them as they are. */
+/** A claim says whose data it holds only when all of them are filled, with the same, and with what members can read: a cluster takes them as they are. */
 const toldLast: RestoreGuard = {
   name: "told-last",
   forbids(snapshot, step) {
@@ -71,7 +72,7 @@ const toldLast: RestoreGuard = {
     if (isComplete(snapshot)) return undefined;
     const lacking = snapshot.members.find((member) => !isWhole(snapshot, member));
     if (lacking !== undefined) return `claim ${lacking.name} is not filled`;
-    return lackOfPlace(snapshot)?.message;
+    return (lackOfPlace(snapshot) ?? lackOfSnapshot(snapshot))?.message;
   },
 };
 

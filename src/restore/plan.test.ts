@@ -4,6 +4,7 @@ import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import { destinationClaim } from "#kit/etcd-backup.ts";
 import {
   BY_URL,
+  broughtWith,
   claimAt,
   clusterOf,
   ended,
@@ -133,6 +134,14 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "though not for ever", given: later(restore({ stage: "new", status: STARTED, with: { backup: undefined } }), 10 * MINUTE), expect: "warn: restore-failed", because: /^BackupNotFound: .*; it was waited for 10 minutes$/ },
   { name: "refuses one that has failed", given: restore({ stage: "new", with: { backup: sourceBackup({ phase: "Failed" }) } }), expect: "warn: restore-failed", because: "BackupFailed: EtcdBackup nightly has failed: its status does not say why" },
   { name: "refuses a snapshot of a later minor release", given: restore({ stage: "new", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "3.7.1" } }) } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 3.7.1" },
+  { name: "refuses one as soon as it is brought, whoever has stored it", given: withMember(restore({ spec: BY_URL }), 1, { filling: { job, pods: [restorePod(job, "Pending", [ended(0, broughtWith({ etcdVersion: "3.7.0", hasManifest: false })), { running: {} }])] } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 3.7.0; it must be that minor release or a later one" },
+  { name: "whatever etcdutl says of it", given: withMember(restore({ spec: BY_URL }), 1, { filling: failed(job, [ended(0, broughtWith({ etcdVersion: "4.0.0" })), ended(1, "Error: odd")]) }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 4.0.0" },
+  { name: "and when only the status remembers it", given: restore({ stage: "claims", spec: BY_URL, status: { ...STARTED, snapshot: { key: "k", bytes: 1, sha256: "ab", revision: "1", hasManifest: false, etcdVersion: "3.7.0" } } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 3.7.0" },
+  { name: "not when the data is complete", given: told(3, { status: { ...STARTED, snapshot: { key: "k", bytes: 1, sha256: "ab", revision: "1", hasManifest: false, etcdVersion: "3.7.0" } } }), expect: "create-cluster: createCluster restored" },
+  { name: "tells no claim where a cluster is being made by then", given: restore({ stage: "filled", with: { cluster: { ...live, status: {} } } }), expect: "warn: restore-failed", because: "ClusterExists" },
+  { name: "takes one of the same minor release that is brought", given: restore({ stage: "filled", spec: BY_URL }), expect: "tell-claims: tellClaim restored-0" },
+  { name: "refuses claims that are filled with different snapshots", given: withMember(restore({ stage: "filled", spec: BY_URL }), 2, { filling: succeeded(job, broughtWith({ sha256: "cd" })) }), expect: "warn: restore-failed", because: "SnapshotCorrupt: the object has changed while it was read: the SHA-256 is ab for restored-0, and cd for restored-2" },
+  { name: "but not one that was brought and has yet to be used", given: withMember(restore({ stage: "filled", spec: BY_URL }), 1, { filling: { job, pods: [restorePod(job, "Pending", [ended(0, broughtWith({ sha256: "cd" })), { running: {} }])] } }), expect: "wait: await-claims" },
   { name: "takes one of an earlier minor release", given: restore({ stage: "claims", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "3.5.1" } }) } }), expect: "fill-claim: createJob 0" },
   { name: "waits for a claim to consent", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: destinationClaim({}) } }), expect: "warn: await-source", because: `kubectl label persistentvolumeclaim backups ${BACKUP_DESTINATION_LABEL}=true` },
   { name: "waits for a claim that is not there", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "warn: await-source", because: "the object is on claim backups, which is not in this namespace" },

@@ -50,10 +50,12 @@ function wordsOf(pod: Pod, container: string): string {
   return status?.state?.terminated?.message ?? status?.lastState?.terminated?.message ?? "";
 }
 
-/** Which snapshot was brought, by the word of the agent that did. */
+/** Which snapshot was brought, by the word of the agent that did: by the pod that ended well, or else by the one that is at work, or was last. */
 export function broughtBy(filling: Attempted): FetchReport["snapshot"] | undefined {
-  const report = reportOf(filling, FETCH_CONTAINER);
-  return report?.ok === true && report.kind === "fetch" ? report.snapshot : undefined;
+  const ended = lastEnded(filling.pods);
+  const pods = ended?.status?.phase === "Succeeded" ? [ended] : [workingPod(filling), ended];
+  const reports = pods.map((pod) => pod && reportIn(wordsOf(pod, FETCH_CONTAINER)));
+  return reports.find((report) => report?.ok === true && report.kind === "fetch")?.snapshot;
 }
 
 /** How the data came to its place, by the word of the agent that put it there. */

@@ -2,6 +2,7 @@ import type { RestoreReason } from "#api/conditions.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import { isOlderMinor, isRelease } from "#etcd/version.ts";
 import { objectOf } from "#restore/object.ts";
+import { broughtBy, fillingOf, isFilled } from "#restore/pods.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 
 /** Why the restore does not get on by now. */
@@ -14,7 +15,7 @@ export interface Lack {
 
 /** What is missing of the EtcdBackup and of the claim that are named; `undefined` when the object can be read. */
 export function lackOfSource(snapshot: RestoreSnapshot): Lack | undefined {
-  return lackOfBackup(snapshot) ?? lackOfRelease(snapshot) ?? lackOfClaim(snapshot);
+  return lackOfBackup(snapshot) ?? lackOfClaim(snapshot);
 }
 
 function lackOfBackup({ restore, backup }: RestoreSnapshot): Lack | undefined {
@@ -35,13 +36,39 @@ function lackOfBackup({ restore, backup }: RestoreSnapshot): Lack | undefined {
   }
 }
 
-/** A member does not start with the data of a later minor release. Of an object that no EtcdBackup names, etcd itself says so. */
-function lackOfRelease({ restore, backup }: RestoreSnapshot): Lack | undefined {
-  const from = backup?.status?.object?.etcdVersion;
+/** What of the snapshot that was brought keeps a cluster from starting with it; `undefined` when nothing does. */
+export function lackOfSnapshot(snapshot: RestoreSnapshot): Lack | undefined {
+  return lackOfRelease(snapshot) ?? lackOfSameness(snapshot);
+}
+
+/** A member does not start with the data of a later minor release. Of an object that no EtcdBackup names, the agents that bring it tell. */
+function lackOfRelease(snapshot: RestoreSnapshot): Lack | undefined {
+  const { restore, backup } = snapshot;
+  const brought = broughtTo(snapshot).map(({ of }) => of.etcdVersion);
+  const releases = [backup?.status?.object?.etcdVersion, ...brought, restore.status?.snapshot?.etcdVersion];
   const { version } = restore.spec.clusterTemplate.spec;
-  if (from === undefined || !isRelease(from) || !isOlderMinor(version, from)) return undefined;
+  const from = releases.find((each) => each !== undefined && isRelease(each) && isOlderMinor(version, each));
+  if (from === undefined) return undefined;
   const message = `spec.clusterTemplate.spec.version is ${version}, and the snapshot is of etcd ${from}; it must be that minor release or a later one`;
   return { reason: "SpecRefused", message, isFinal: true };
+}
+
+/** Each claim fetches for itself, and members begin with the same data or never agree: somebody may have stored another object in between. */
+function lackOfSameness(snapshot: RestoreSnapshot): Lack | undefined {
+  const filled = broughtTo(snapshot).filter(({ member }) => isFilled(snapshot, member));
+  const [first, ...others] = filled;
+  const other = others.find(({ of }) => of.sha256 !== first?.of.sha256);
+  if (first === undefined || other === undefined) return undefined;
+  const message = `the object has changed while it was read: the SHA-256 is ${first.of.sha256} for ${first.member.name}, and ${other.of.sha256} for ${other.member.name}`;
+  return { reason: "SnapshotCorrupt", message, isFinal: true };
+}
+
+function broughtTo(snapshot: RestoreSnapshot) {
+  return snapshot.members.flatMap((member) => {
+    const filling = fillingOf(snapshot, member);
+    const of = filling && broughtBy(filling);
+    return of === undefined ? [] : [{ member, of }];
+  });
 }
 
 /** A pod that mounts a claim may change what is on it: so its owner says by a label that backups lie there. */

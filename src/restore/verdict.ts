@@ -4,7 +4,7 @@ import { objectOf } from "#restore/object.ts";
 import { lackOfCluster, lackOfPlace } from "#restore/place.ts";
 import { endText, failureOf, fillingOf, finishedBy, idleSince, isFilled, isReportDue } from "#restore/pods.ts";
 import { isComplete, isOurs, isStaying, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
-import { type Lack, lackOfSource } from "#restore/source.ts";
+import { type Lack, lackOfSnapshot, lackOfSource } from "#restore/source.ts";
 import { troubleOf } from "#restore/trouble.ts";
 
 /** What is to be said of the restore by now. */
@@ -24,6 +24,8 @@ export function verdictOf(snapshot: RestoreSnapshot): Verdict {
   if (isComplete(snapshot)) return ofCluster(snapshot);
   const refusal = lackOfPlace(snapshot);
   if (refusal !== undefined) return refusal.isFinal ? failed(refusal) : awaited(snapshot, refusal, startMs(snapshot));
+  const unfit = lackOfSnapshot(snapshot);
+  if (unfit !== undefined) return failed(unfit);
   for (const member of snapshot.members) {
     const failure = failureIn(snapshot, member);
     if (failure !== undefined) return failed(failure);

@@ -1,4 +1,4 @@
-import { type AgentReport, failure, reportText } from "#agent/report.ts";
+import { type AgentReport, type FetchReport, failure, reportText } from "#agent/report.ts";
 import { BACKUP_DESTINATION_LABEL, CLAIMS_FINALIZER, RESTORED_FROM, restoreLabels } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
@@ -37,7 +37,7 @@ export const NAMES = ["restored-0", "restored-1", "restored-2"];
 /** When Jobs and pods were made: ten seconds ago. */
 export const MADE_AT = "2026-01-01T11:59:50Z";
 
-export const BROUGHT: AgentReport = {
+export const BROUGHT: FetchReport = {
   ok: true,
   kind: "fetch",
   snapshot: {
@@ -187,10 +187,15 @@ function fillingAt(snapshot: RestoreSnapshot, member: RestoredMember, stage: Res
   return succeeded(job);
 }
 
+/** What an agent has brought, otherwise. */
+export function broughtWith(change: object): AgentReport {
+  return { ...BROUGHT, snapshot: { ...BROUGHT.snapshot, ...change } };
+}
+
 /** The Job with the end that went well. */
-export function succeeded(job: Job): NonNullable<RestoredMember["filling"]> {
+export function succeeded(job: Job, brought: AgentReport = BROUGHT): NonNullable<RestoredMember["filling"]> {
   const conditions = [{ type: "Complete", status: "True", lastTransitionTime: "2026-01-01T11:59:58Z" }];
-  const pods = [restorePod(job, "Succeeded", [ended(0, BROUGHT), ended(0), ended(0, FINISHED)])];
+  const pods = [restorePod(job, "Succeeded", [ended(0, brought), ended(0), ended(0, FINISHED)])];
   return { job: { ...job, status: { conditions } } as Job, pods };
 }
 

@@ -1,7 +1,8 @@
 import { identityAnnotations } from "#restore/identity.ts";
 import { isWhole } from "#restore/pods.ts";
-import { isComplete, isGivenUp, isOurs, isStaying, isTaken, isTold } from "#restore/snapshot.ts";
+import { isComplete, isGivenUp, isOurs, isStaying, isTaken, isTold, type RestoreSnapshot } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
+import { verdictOf } from "#restore/verdict.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
@@ -13,7 +14,7 @@ export const tellClaims: RestoreRule = {
   holds: true,
   decide(snapshot) {
     if (snapshot.restore.status?.phase === "Completed" || isGivenUp(snapshot) || isTaken(snapshot)) return undefined;
-    if (!isComplete(snapshot) && !snapshot.members.every((member) => isWhole(snapshot, member))) return undefined;
+    if (!isComplete(snapshot) && !areWhole(snapshot)) return undefined;
     const next = snapshot.members.find(({ claim }) => isStaying(claim) && isOurs(snapshot, claim) && !isTold(claim));
     if (next?.claim === undefined) return undefined;
     const because = `all claims are filled; ${next.name} says whose data it holds`;
@@ -21,3 +22,7 @@ export const tellClaims: RestoreRule = {
     return step("tell-claims", because, { do: "tellClaim", claim: next.claim, annotations });
   },
 };
+
+function areWhole(snapshot: RestoreSnapshot): boolean {
+  return snapshot.members.every((member) => isWhole(snapshot, member)) && verdictOf(snapshot).phase !== "Failed";
+}
