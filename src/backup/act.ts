@@ -5,8 +5,9 @@ import type { BackupStep } from "#backup/step.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { isNamespaceGoing } from "#kube/error.ts";
-import { JOBS, type Job, type KubeObject, type Resource } from "#kube/kinds.ts";
+import { JOBS } from "#kube/kinds.ts";
 import type { Written } from "#runtime/controller.ts";
+import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
 
 /** What this room writes to. */
 export type BackupWrites = Pick<KubeClient, "find" | "create" | "replace" | "patch" | "delete">;
@@ -20,7 +21,13 @@ export async function actOnBackup(
 ): Promise<Written> {
   switch (step.do) {
     case "holdBackup":
-      return await patchFinalizers(kube, snapshot.backup, [...finalizersOf(snapshot.backup), OBJECT_FINALIZER], signal);
+      return await patchFinalizers(
+        kube,
+        ETCD_BACKUPS,
+        snapshot.backup,
+        [...finalizersOf(snapshot.backup), OBJECT_FINALIZER],
+        signal,
+      );
     case "releaseBackup":
       return await releaseBackup(kube, snapshot.backup, signal);
     case "createJob":
@@ -81,37 +88,13 @@ async function createDeletionJob(
   }
 }
 
-/** The uid is a precondition: a Job made again under the same name is another one. Its pods go with it. */
-async function deleteJob(kube: BackupWrites, { metadata }: Job, signal: AbortSignal): Promise<Written> {
-  const { namespace, name, uid } = metadata;
-  await kube.delete(JOBS, { namespace, name }, { signal, preconditions: { uid }, propagation: "Background" });
-  return { kind: "deleted", resource: JOBS, ref: { namespace, name }, uid };
-}
-
 /** Takes our finalizer away, and if it was the last one, the backup goes: the answer is the backup as it was last. */
 async function releaseBackup(kube: BackupWrites, backup: EtcdBackup, signal: AbortSignal): Promise<Written> {
   const others = finalizersOf(backup).filter((each) => each !== OBJECT_FINALIZER);
-  await patchFinalizers(kube, backup, others, signal);
+  await patchFinalizers(kube, ETCD_BACKUPS, backup, others, signal);
   return { kind: "external" };
-}
-
-/** Patches only this very backup, and only as it was read: somebody else's finalizer is never lost. */
-async function patchFinalizers(
-  kube: BackupWrites,
-  { metadata }: EtcdBackup,
-  finalizers: readonly string[],
-  signal: AbortSignal,
-): Promise<Written> {
-  const { namespace, name, uid, resourceVersion } = metadata;
-  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
-  const patch = { metadata: { finalizers } };
-  return stored(ETCD_BACKUPS, await kube.patch(ETCD_BACKUPS, { namespace, name }, patch, options));
 }
 
 function finalizersOf({ metadata }: EtcdBackup): readonly string[] {
   return metadata.finalizers ?? [];
-}
-
-function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {
-  return { kind: "stored", resource, object };
 }

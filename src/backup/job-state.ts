@@ -66,8 +66,13 @@ export function workingPod({ pods }: Attempted): Pod | undefined {
 /** What the agent said when it ended last. @param container in which it ran */
 export function reportOf({ pods }: Attempted, container: string = AGENT_CONTAINER): AgentReport | undefined {
   const last = lastEnded(pods);
-  const [status] = last === undefined ? [] : statusesOf(last, [container]);
-  return reportIn(status?.state?.terminated?.message ?? status?.lastState?.terminated?.message ?? "");
+  return last && reportIn(wordsOf(last, container));
+}
+
+/** What the container said when it ended last; nothing when it has not. */
+export function wordsOf(pod: Pod, container: string): string {
+  const [status] = statusesOf(pod, [container]);
+  return status?.state?.terminated?.message ?? status?.lastState?.terminated?.message ?? "";
 }
 
 /** Why the last attempt failed, by the word of whichever of these did. */
@@ -80,7 +85,7 @@ export function reportedFailure(attempted: Attempted, workers: Workers = AGENT):
 const REPORT_MS = 60_000;
 
 /** Whether the Job has ended, and that of its pod, with the report, is not seen yet: Jobs and pods are seen each in their own time. */
-export function isReportDue({ takenAtMs }: BackupSnapshot, attempted: Attempted): boolean {
+export function isReportDue({ takenAtMs }: { readonly takenAtMs: number }, attempted: Attempted): boolean {
   const state = stateOf(attempted.job);
   const last = lastEnded(attempted.pods);
   const isSeen =

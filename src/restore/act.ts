@@ -3,17 +3,11 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_RESTORES, type EtcdRestore, type EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
-import {
-  JOBS,
-  type Job,
-  type KubeObject,
-  PERSISTENT_VOLUME_CLAIMS,
-  type PersistentVolumeClaim,
-  type Resource,
-} from "#kube/kinds.ts";
+import { JOBS, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from "#kube/kinds.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 import type { RestoreStep } from "#restore/step.ts";
 import type { Written } from "#runtime/controller.ts";
+import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
 
 /** What this room writes to. */
 export type RestoreWrites = Pick<KubeClient, "find" | "create" | "replace" | "patch" | "delete">;
@@ -29,7 +23,7 @@ export async function actOnRestore(
   const finalizers = restore.metadata.finalizers ?? [];
   switch (step.do) {
     case "holdRestore":
-      return await patchFinalizers(kube, restore, [...finalizers, CLAIMS_FINALIZER], signal);
+      return await patchFinalizers(kube, ETCD_RESTORES, restore, [...finalizers, CLAIMS_FINALIZER], signal);
     case "releaseRestore":
       return await releaseRestore(kube, restore, finalizers, signal);
     case "createClaim":
@@ -91,13 +85,6 @@ async function needNoCluster(
   throw new OperatorError("KubeConflict", `EtcdCluster ${ref.name} is there; the cache does not show it yet`);
 }
 
-/** The uid is a precondition: a Job made again under the same name is another one. Its pods go with it. */
-async function deleteJob(kube: RestoreWrites, { metadata }: Job, signal: AbortSignal): Promise<Written> {
-  const { namespace, name, uid } = metadata;
-  await kube.delete(JOBS, { namespace, name }, { signal, preconditions: { uid }, propagation: "Background" });
-  return { kind: "deleted", resource: JOBS, ref: { namespace, name }, uid };
-}
-
 /** Patches only this very claim, and only as it was read. */
 async function tellClaim(
   kube: RestoreWrites,
@@ -134,23 +121,6 @@ async function releaseRestore(
   signal: AbortSignal,
 ): Promise<Written> {
   const others = finalizers.filter((each) => each !== CLAIMS_FINALIZER);
-  const written = await patchFinalizers(kube, restore, others, signal);
+  const written = await patchFinalizers(kube, ETCD_RESTORES, restore, others, signal);
   return restore.metadata.deletionTimestamp === undefined ? written : { kind: "external" };
-}
-
-/** Patches only this very restore, and only as it was read: somebody else's finalizer is never lost. */
-async function patchFinalizers(
-  kube: RestoreWrites,
-  { metadata }: EtcdRestore,
-  finalizers: readonly string[],
-  signal: AbortSignal,
-): Promise<Written> {
-  const { namespace, name, uid, resourceVersion } = metadata;
-  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
-  const patch = { metadata: { finalizers } };
-  return stored(ETCD_RESTORES, await kube.patch(ETCD_RESTORES, { namespace, name }, patch, options));
-}
-
-function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {
-  return { kind: "stored", resource, object };
 }

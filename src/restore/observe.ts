@@ -2,7 +2,7 @@ import { CLIENT_PORT, ETCD_CONTAINER, QUARANTINE_LABEL, restoreJobName } from "#
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
-import { stateOf, workingPod } from "#backup/job-state.ts";
+import { idleSince, stateOf, workingPod } from "#backup/job-state.ts";
 import type { Attempted } from "#backup/snapshot.ts";
 import type { WarningsReader } from "#backup/warnings.ts";
 import type { Clock } from "#base/clock.ts";
@@ -15,7 +15,7 @@ import { controllerOf, type Job, PERSISTENT_VOLUME_CLAIMS, type PersistentVolume
 import { dialAddress, isReady } from "#kube/pod.ts";
 import { memberNames, restoredIdentity } from "#restore/identity.ts";
 import { objectOf } from "#restore/object.ts";
-import { idleSince } from "#restore/pods.ts";
+import { FILLERS } from "#restore/pods.ts";
 import { hasBegun, hasEnded, isComplete, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
 import { isStarted } from "#restore/verdict.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
@@ -145,7 +145,7 @@ async function warningsOf(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const idle = members.flatMap(({ filling }) => {
-    const since = filling === undefined || stateOf(filling.job) !== "active" ? undefined : idleSince(filling);
+    const since = filling === undefined || stateOf(filling.job) !== "active" ? undefined : idleSince(filling, FILLERS);
     return filling === undefined || since === undefined ? [] : [{ filling, since }];
   });
   const [first] = idle;

@@ -1,14 +1,32 @@
-import { type AgentReport, type FetchReport, type FinishReport, reportIn } from "#agent/report.ts";
+import { type FetchReport, type FinishReport, reportIn } from "#agent/report.ts";
 import { BASE_CONTAINER, ETCDUTL_CONTAINER, FETCH_CONTAINER, FINISH_CONTAINER, REPLAY_CONTAINER } from "#api/names.ts";
-import { endedAtMs, lastEnded, stateOf, workingPod } from "#backup/job-state.ts";
+import {
+  lastEnded,
+  reportedFailure,
+  reportOf,
+  stateOf,
+  statusesOf,
+  type Workers,
+  wordsOf,
+  workingPod,
+} from "#backup/job-state.ts";
 import type { Attempted } from "#backup/snapshot.ts";
-import type { Pod } from "#kube/kinds.ts";
-import { whyNotRunning } from "#kube/pod.ts";
 import { isOurs, isOwned, isStaying, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
 
 // What the kubelet says of the containers of a restore's pod, which run one after another.
 
-type ContainerStatus = NonNullable<NonNullable<Pod["status"]>["containerStatuses"]>[number];
+/** Of the agent, in the order in which they run. */
+const AGENTS: Workers = [FETCH_CONTAINER, REPLAY_CONTAINER, FINISH_CONTAINER];
+/** Of etcdutl, of the cluster's own release. */
+const TOOLS: Workers = [BASE_CONTAINER, ETCDUTL_CONTAINER];
+/** Those that fill a claim; the last one ends the pod. The throw-away etcd beside them does nothing by itself. */
+export const FILLERS: Workers = [
+  FETCH_CONTAINER,
+  BASE_CONTAINER,
+  REPLAY_CONTAINER,
+  ETCDUTL_CONTAINER,
+  FINISH_CONTAINER,
+];
 
 /** The Job by which this restore fills the claim, when it is there. */
 export function fillingOf(snapshot: RestoreSnapshot, { filling }: RestoredMember): Attempted | undefined {
@@ -25,29 +43,6 @@ export function isFilled(snapshot: RestoreSnapshot, member: RestoredMember): boo
 export function isWhole(snapshot: RestoreSnapshot, member: RestoredMember): boolean {
   const { claim } = member;
   return isStaying(claim) && isOurs(snapshot, claim) && isFilled(snapshot, member);
-}
-
-export function containersOf({ status }: Pod): readonly ContainerStatus[] {
-  return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-}
-
-/** Whether one of its containers runs. */
-export function isAtWork(pod: Pod): boolean {
-  return (
-    pod.metadata.deletionTimestamp === undefined && containersOf(pod).some(({ state }) => state?.running !== undefined)
-  );
-}
-
-/** What the agent of this container said when it ended last, in a pod that has ended. */
-function reportOf({ pods }: Attempted, container: string): AgentReport | undefined {
-  const pod = lastEnded(pods);
-  return pod === undefined ? undefined : reportIn(wordsOf(pod, container));
-}
-
-/** What this container said when it ended. */
-function wordsOf(pod: Pod, container: string): string {
-  const status = containersOf(pod).find(({ name }) => name === container);
-  return status?.state?.terminated?.message ?? status?.lastState?.terminated?.message ?? "";
 }
 
 /** Which snapshot was brought, by the word of the agent that did: by the pod that ended well, or else by the one that is at work, or was last. */
@@ -68,11 +63,9 @@ export function finishedBy(filling: Attempted): FinishReport | undefined {
 export function failureOf(filling: Attempted): { readonly reason: string; readonly message: string } | undefined {
   const pod = lastEnded(filling.pods);
   if (pod === undefined) return undefined;
-  for (const container of [FETCH_CONTAINER, REPLAY_CONTAINER, FINISH_CONTAINER]) {
-    const report = reportOf(filling, container);
-    if (report?.ok === false) return report;
-  }
-  const tools = containersOf(pod).filter(({ name }) => [BASE_CONTAINER, ETCDUTL_CONTAINER].includes(name));
+  const report = reportedFailure(filling, AGENTS);
+  if (report !== undefined) return report;
+  const tools = statusesOf(pod, TOOLS);
   const tool = tools.map(({ state }) => state?.terminated).find((end) => end !== undefined && end.exitCode !== 0);
   if (tool === undefined) return undefined;
   const words = tool.message?.trim();
@@ -80,31 +73,4 @@ export function failureOf(filling: Attempted): { readonly reason: string; readon
     reason: "RestoreToolFailed",
     message: words || `etcdutl ended with exit code ${tool.exitCode} (${tool.reason})`,
   };
-}
-
-/** How a pod ended that left no report. */
-export function endText(pod: Pod): string {
-  return whyNotRunning(pod, FINISH_CONTAINER) ?? `pod ${pod.metadata.name} ended`;
-}
-
-/** How long after the end of a Job its pod's reports may still come, in milliseconds: by then every cache shows what was. */
-const REPORT_MS = 60_000;
-
-/** Whether the end of a Job that has failed is seen, and that of its pod is not yet: each is seen in its own time. */
-export function isReportDue({ takenAtMs }: RestoreSnapshot, filling: Attempted): boolean {
-  const isSeen = lastEnded(filling.pods) !== undefined && workingPod(filling) === undefined;
-  return !isSeen && takenAtMs - endedAtMs(filling.job) < REPORT_MS;
-}
-
-/** Since when nothing of the Job runs, in milliseconds since 1970; `undefined` while a container does. */
-export function idleSince(filling: Attempted): number | undefined {
-  const { job, pods } = filling;
-  const pod = workingPod(filling);
-  if (pod !== undefined && isAtWork(pod)) return undefined;
-  const times = [
-    job.metadata.creationTimestamp,
-    pod?.metadata.deletionTimestamp ?? pod?.metadata.creationTimestamp,
-    ...pods.flatMap((each) => containersOf(each).map(({ state }) => state?.terminated?.finishedAt)),
-  ];
-  return Math.max(...times.flatMap((time) => (time === undefined ? [] : [Date.parse(time)])));
 }

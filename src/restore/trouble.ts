@@ -1,10 +1,10 @@
 import { FINISH_CONTAINER } from "#api/names.ts";
-import { lastEnded, workingPod } from "#backup/job-state.ts";
+import { isRunning, lastEnded, statusesOf, workingPod } from "#backup/job-state.ts";
 import type { Attempted } from "#backup/snapshot.ts";
-import { IMAGE_REASONS, NO_SECRET } from "#backup/trouble.ts";
+import { endText, IMAGE_REASONS, NO_SECRET } from "#backup/trouble.ts";
 import { whyNotRunning } from "#kube/pod.ts";
 import { secretNamesOf } from "#restore/object.ts";
-import { containersOf, endText, failureOf, isAtWork } from "#restore/pods.ts";
+import { FILLERS, failureOf } from "#restore/pods.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 import type { Lack } from "#restore/source.ts";
 
@@ -12,12 +12,12 @@ import type { Lack } from "#restore/source.ts";
 export function troubleOf(snapshot: RestoreSnapshot, filling: Attempted): Lack | undefined {
   const pod = workingPod(filling);
   if (pod === undefined) return withoutPod(snapshot, filling);
-  if (isAtWork(pod)) return undefined;
   const { name } = pod.metadata;
   if (pod.metadata.deletionTimestamp !== undefined)
     return { reason: "PodPending", message: `pod ${name} is being deleted; another one follows when it is gone` };
+  if (isRunning(pod, FILLERS)) return undefined;
   const why = `pod ${name}: ${whyNotRunning(pod, FINISH_CONTAINER) ?? "it is starting"}`;
-  if (containersOf(pod).some(({ state }) => IMAGE_REASONS.includes(state?.waiting?.reason ?? "")))
+  if (statusesOf(pod, FILLERS).some(({ state }) => IMAGE_REASONS.includes(state?.waiting?.reason ?? "")))
     return { reason: "ImageUnavailable", message: why };
   const missing = snapshot.warnings.find((warning) => NO_SECRET.test(warning));
   if (missing !== undefined) {
@@ -40,6 +40,6 @@ function withoutPod({ warnings: [warning] }: RestoreSnapshot, filling: Attempted
   if (last.status?.phase === "Succeeded")
     return { reason: "Restoring", message: `the pod of Job ${name} has ended well` };
   const failure = failureOf(filling);
-  const why = failure === undefined ? endText(last) : `${failure.reason}: ${failure.message}`;
+  const why = failure === undefined ? endText(last, FILLERS) : `${failure.reason}: ${failure.message}`;
   return { reason: "Retrying", message: `an attempt of Job ${name} has failed, another one follows: ${why}` };
 }

@@ -1,8 +1,9 @@
 import { RESTORE_REASONS, type RestoreReason } from "#api/conditions.ts";
-import { failedBecause, lastEnded, stateOf } from "#backup/job-state.ts";
+import { failedBecause, idleSince, isReportDue, lastEnded, stateOf } from "#backup/job-state.ts";
+import { endText } from "#backup/trouble.ts";
 import { objectOf } from "#restore/object.ts";
 import { lackOfCluster, lackOfPlace } from "#restore/place.ts";
-import { endText, failureOf, fillingOf, finishedBy, idleSince, isFilled, isReportDue } from "#restore/pods.ts";
+import { FILLERS, failureOf, fillingOf, finishedBy, isFilled } from "#restore/pods.ts";
 import { isComplete, isOurs, isStaying, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
 import { type Lack, lackOfSnapshot, lackOfSource } from "#restore/source.ts";
 import { troubleOf } from "#restore/trouble.ts";
@@ -70,7 +71,7 @@ function failureIn(snapshot: RestoreSnapshot, member: RestoredMember): Lack | un
   if (failure !== undefined) return { reason: reasonOf(failure.reason), message: withSecret(snapshot, failure) };
   const last = lastEnded(filling.pods);
   const { reason, message } = failedBecause(filling.job);
-  const how = last === undefined ? `${message} (${reason})` : endText(last);
+  const how = last === undefined ? `${message} (${reason})` : endText(last, FILLERS);
   return { reason: "AgentFailed", message: `Job ${filling.job.metadata.name} left no report: ${how}` };
 }
 
@@ -100,7 +101,7 @@ function ofMembers(snapshot: RestoreSnapshot): Verdict {
   });
   for (const filling of active) {
     const trouble = troubleOf(snapshot, filling);
-    if (trouble !== undefined) return awaited(snapshot, trouble, idleSince(filling) ?? Number.NaN);
+    if (trouble !== undefined) return awaited(snapshot, trouble, idleSince(filling, FILLERS) ?? Number.NaN);
   }
   const filled = snapshot.members.filter((member) => isFilled(snapshot, member)).length;
   return pending({ reason: "Restoring", message: `${filled} of ${snapshot.members.length} claims are filled` });
