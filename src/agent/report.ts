@@ -146,6 +146,8 @@ export interface Progress {
 
 /** What is archived. */
 export interface ArchiveProgress {
+  /** Of which etcd, by its cluster ID in hexadecimal; agents of earlier releases do not say. */
+  readonly clusterID?: string | undefined;
   /** Since this revision there has been no gap, in decimal: a backup must hold what is before it. */
   readonly from: string;
   /** The last one that is stored, in decimal. */
@@ -154,6 +156,9 @@ export interface ArchiveProgress {
   readonly time: string;
   /** Found by this process. */
   readonly gaps: number;
+  /** Stored by this process, and how large they are as they lie there; agents of earlier releases do not say. */
+  readonly objects?: number | undefined;
+  readonly bytes?: number | undefined;
   /** Why nothing can be archived at this moment. */
   readonly message?: string | undefined;
 }
@@ -232,10 +237,13 @@ const PROGRESS_FIELDS = {
 };
 
 const ARCHIVE_FIELDS: FieldsOf<ArchiveProgress> = {
+  clusterID: "string?",
   from: "string",
   revision: "string",
   time: "string",
   gaps: "number",
+  objects: "number?",
+  bytes: "number?",
   message: "string?",
 };
 

@@ -168,7 +168,11 @@ export const SCHEDULE_REASONS = {
   BackupRunning: "A backup is due, and waits for an earlier one that has not ended.",
   BackupCompleted: "The latest backup that has ended is stored; the message names it.",
   BackupFailed: "The latest backup has failed, or its verification found its data wrong; the message says why.",
+  BackupOverdue:
+    "No good backup is there of the latest run that should have left one by now, nor a later one: it was deleted, or replaced by the next one, or it does not end.",
   NoBackupYet: "No backup has ended yet.",
+  ClusterAsleep:
+    "spec.replicas of the EtcdCluster is 0: there is nobody to read. When it is woken, the latest run that was due meanwhile is made up for.",
   RunMissed:
     "A backup was not begun within spec.startingDeadlineSeconds, such as while the operator was away or an earlier one had not ended.",
   SpecRefused: "The spec asks for what cannot be done; the message names the field, what it is and what it may be.",

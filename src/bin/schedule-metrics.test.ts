@@ -33,3 +33,31 @@ test("each schedule has its lines, and none when it is gone", async () => {
   all = [];
   expect(await lines()).toEqual([]);
 });
+
+test("a schedule with an archive tells how far it is, and the others nothing of it", async () => {
+  const registry = new Registry();
+  const archive = {
+    name: "nightly-changes",
+    clusterID: "cdf",
+    from: "2",
+    revision: "70",
+    time: "2026-01-01T12:00:00Z",
+  };
+  const told = { archive: { ...archive, gaps: 1, objects: 3, bytes: 4_096 } };
+  const young = etcdBackupSchedule({ name: "young", spec: { archive: {} }, status: {} });
+  const all = [
+    etcdBackupSchedule({ spec: { archive: {} }, status: told }),
+    young,
+    etcdBackupSchedule({ name: "none" }),
+  ];
+  scheduleMetrics(registry, () => all);
+  const lines = (await registry.metrics()).split("\n").filter((line) => line.includes("schedule_archive_"));
+  expect(lines.filter((line) => line.startsWith("etcd_"))).toEqual(
+    Object.entries({ end_timestamp_seconds: 1_767_268_800, revision: 70, objects: 3, bytes: 4_096, gaps: 1 }).flatMap(
+      ([metric, value]) => {
+        const of = (name: string) => `etcd_operator_backup_schedule_archive_${metric}{namespace="foo",name="${name}"}`;
+        return [`${of("nightly")} ${value}`, `${of("young")} 0`];
+      },
+    ),
+  );
+});

@@ -1,14 +1,15 @@
 import { Gauge, type Registry } from "prom-client";
-import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import type { EtcdBackupSchedule, EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
 
 // Names as in backup-metrics.ts. A schedule is what people watch over, and there are few: each has its own line.
 
 const PREFIX = "etcd_operator_backup_schedule";
+type Archive = Partial<NonNullable<EtcdBackupScheduleStatus["archive"]>>;
 const LABELS = ["namespace", "name"] as const;
 
 /** What is to be told of schedules. @param list every EtcdBackupSchedule that there is */
 export function scheduleMetrics(registry: Registry, list: () => readonly EtcdBackupSchedule[]): void {
-  const gauge = (name: string, help: string, value: (schedule: EtcdBackupSchedule) => number) => {
+  const gauge = (name: string, help: string, value: (schedule: EtcdBackupSchedule) => number | undefined) => {
     const made: Gauge<(typeof LABELS)[number]> = new Gauge({
       name: `${PREFIX}_${name}`,
       help,
@@ -18,7 +19,8 @@ export function scheduleMetrics(registry: Registry, list: () => readonly EtcdBac
         made.reset(); // those that are gone
         for (const schedule of list()) {
           const { namespace, name: of } = schedule.metadata;
-          made.set({ namespace, name: of }, value(schedule));
+          const now = value(schedule);
+          if (now !== undefined) made.set({ namespace, name: of }, now);
         }
       },
     });
@@ -37,6 +39,32 @@ export function scheduleMetrics(registry: Registry, list: () => readonly EtcdBac
     Number(status?.conditions?.some(({ type, status: is }) => type === "BackupReady" && is === "True") ?? false),
   );
   gauge("suspended", "1 when the schedule is suspended, else 0.", ({ spec }) => Number(spec.suspend));
+  archiveMetrics(gauge);
+}
+
+/** What is to be told of those that archive changes. */
+function archiveMetrics(
+  gauge: (name: string, help: string, value: (schedule: EtcdBackupSchedule) => number | undefined) => void,
+): void {
+  const of = (name: string, help: string, value: (archive: Archive) => number) =>
+    gauge(`archive_${name}`, help, ({ spec, status }) =>
+      spec.archive === undefined ? undefined : value(status?.archive ?? {}),
+    );
+  of(
+    "end_timestamp_seconds",
+    "Until when it is stored what happened, since 1970; 0 when nothing is. Its age, time() less this, is what a disaster would lose; five minutes are usual while nothing happens.",
+    ({ time }) => secondsOf(time),
+  );
+  of("revision", "The last revision of etcd that is archived; 0 when none is.", ({ revision }) =>
+    Number(revision ?? 0),
+  );
+  of("objects", "Objects that the archive's pod has stored since it started.", ({ objects = 0 }) => objects);
+  of(
+    "bytes",
+    "How large the objects are that the archive's pod has stored since it started.",
+    ({ bytes = 0 }) => bytes,
+  );
+  of("gaps", "Gaps that the archive's pod has found since it started.", ({ gaps = 0 }) => gaps);
 }
 
 function secondsOf(time: string | undefined): number {

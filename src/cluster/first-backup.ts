@@ -1,4 +1,4 @@
-import type { BackupReason } from "#api/conditions.ts";
+import { defectOf } from "#api/defect.ts";
 import { FIRST_BACKUP_ANNOTATION, firstBackupName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
@@ -66,20 +66,9 @@ function ownOnes({ cluster, sourceBackups }: ClusterSnapshot): readonly EtcdBack
 }
 
 /** Whether it left nothing that could be restored: it has failed, or its data was found to differ from the member's. */
-export function hasFailed({ status }: EtcdBackup): boolean {
-  const isWrong = status?.conditions?.some(
-    ({ type, status: is, reason }) => type === "Verified" && is === "False" && WRONG_DATA.includes(reason),
-  );
-  return status?.phase === "Failed" || isWrong === true;
+export function hasFailed(backup: EtcdBackup): boolean {
+  return backup.status?.phase === "Failed" || defectOf(backup) !== undefined;
 }
-
-/** Of the condition Verified: the other reasons say only that it could not be found out. */
-const WRONG_DATA: readonly string[] = [
-  "VerificationFailed",
-  "RestoreToolFailed",
-  "NoSuchObject",
-  "SnapshotCorrupt",
-] satisfies readonly BackupReason[];
 
 /**
  * The schedules that may say how, those that have left good backups first; none when no backup is asked for: there is no schedule that goes on,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
 import { planText } from "#kit/plan-text.ts";
-import { archiveOf, counted, MADE_MS, run, schedule } from "#kit/schedule.ts";
+import { archiveOf, counted, MADE_MS, run, schedule, source } from "#kit/schedule.ts";
 import { planSchedule, SCHEDULE_RULES } from "#schedule/plan.ts";
 import { beginArchive } from "#schedule/rules/archive/begin-archive.ts";
 import { closeGap } from "#schedule/rules/archive/close-gap.ts";
@@ -48,6 +48,12 @@ test.each<[string, ScheduleSnapshot, string]>([
   ["not closed while one of its backups is being made", gap({ backups: [run(NOW - 2 * HOUR), run(NOW - HOUR, { phase: "active" })] }), "settled"],
   ["closed by one of two", gap({ archive: archiveOf({ archive: { ...told, from: "13" } }), backups: [run(NOW - 2 * HOUR, { etcd: "a" }), run(NOW - HOUR, { phase: "Failed" })] }), "settled"],
   ["not closed at once after one of two has failed", gap({ backups: [run(NOW - HOUR, { phase: "Failed" }), run(LATER - 599_000, { phase: "Failed" })] }), "settled"],
+  ["not closed by a backup of another etcd", gap({ archive: archiveOf({ archive: { ...told, clusterID: "b" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "900" })] }), CLOSED],
+  ["not closed by one of which nobody knows the etcd", gap({ archive: archiveOf({ archive: { ...told, clusterID: "b", from: "1" } }), backups: [run(NOW - HOUR)] }), CLOSED],
+  ["closed by a backup of that etcd", gap({ archive: archiveOf({ archive: { ...told, clusterID: "a" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "13" })] }), "settled"],
+  ["not closed while the cluster sleeps", gap({ cluster: source({ replicas: 0 }, true) }), "settled"],
+  ["no gap when what is told of it is no revision", gap({ archive: archiveOf({ archive: { ...told, from: "0x1" } }) }), "settled"],
+  ["not closed by a backup of which no revision is told", gap({ archive: archiveOf({ archive: { ...told, clusterID: "a" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "x" })] }), CLOSED],
 ])("a gap is %s", (_, snapshot, expected) => expect(text(snapshot)).toBe(expected)); // biome-ignore format: a table
 
 test("no backup is made for a gap of a schedule that is suspended, nor twice in a second, nor before a later run", () => {

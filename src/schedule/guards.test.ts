@@ -33,6 +33,9 @@ const cases: Record<string, readonly (readonly [string, ScheduleSnapshot, Schedu
     ["deleting one of another schedule", due(), remove(theirs), "forbidden"],
     ["giving away the object of another schedule", due(), give(theirs), "forbidden"],
     ["keeping the object of another schedule", due(), keep(theirs), "forbidden"],
+    ["keeping what an earlier schedule has marked", due({ left: [oldest, theirs] }), keep(theirs), "allowed"],
+    ["deleting that", due({ left: [theirs] }), remove(theirs), "forbidden"],
+    ["keeping another one than that", due({ left: [oldest] }), keep(theirs), "forbidden"],
   ],
   "once-only": [
     ["a run that is due", due(), create(NOW), "allowed"],

@@ -4,11 +4,13 @@ import { runsOf } from "#schedule/runs.ts";
 import { etcdOf, isDeleting, isOwned } from "#schedule/snapshot.ts";
 import type { ScheduleGuard } from "#schedule/step.ts";
 
-/** A backup that somebody else has made is never changed or deleted. */
+/** A backup that somebody else has made is never changed or deleted; only the mark that a schedule which is gone has left is taken back. */
 const ownOnly: ScheduleGuard = {
   name: "own-only",
   forbids(snapshot, step) {
     if (step.do === "createBackup" || isOwned(snapshot, step.backup)) return undefined;
+    const isLeft = snapshot.left.some(({ metadata }) => metadata.uid === step.backup.metadata.uid);
+    if (step.do === "keepObject" && isLeft) return undefined;
     return `EtcdBackup ${step.backup.metadata.name} is not this schedule's`;
   },
 };

@@ -1,12 +1,15 @@
 import { expect, test } from "vitest";
 import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
-import { archiveOf, counted, etcdBackupSchedule, run } from "#kit/schedule.ts";
+import { archiveOf, counted, etcdBackupSchedule, run, source } from "#kit/schedule.ts";
 import { scheduleKeysFor } from "#schedule/controller.ts";
 import { observeSchedule, type ScheduleReads } from "#schedule/observe.ts";
+import { planSchedule } from "#schedule/plan.ts";
+import { scheduleStatus } from "#schedule/status.ts";
 
 const HOUR = 3_600_000;
 const KEY = { namespace: "foo", name: "nightly" };
@@ -14,6 +17,7 @@ const KEY = { namespace: "foo", name: "nightly" };
 function reads(
   schedule: ReturnType<typeof etcdBackupSchedule> | undefined,
   backups: readonly EtcdBackup[],
+  cluster?: EtcdCluster,
 ): ScheduleReads {
   return {
     schedules: { get: () => schedule, byIndex: () => [] },
@@ -22,6 +26,7 @@ function reads(
         backups.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace),
       byIndex: (index, value) => (index === "schedule" && value === "foo/nightly" ? backups : []),
     },
+    clusters: { get: () => cluster },
     clock: new FakeClock(NOW),
   };
 }
@@ -59,6 +64,36 @@ test("who has the name of its archive, and is not its own", () => {
 test("nobody has the name when nothing is due", () => {
   const seen = observeSchedule(reads(etcdBackupSchedule(), [run(NOW)]), KEY);
   expect(seen).toMatchObject({ value: { namesake: undefined } });
+});
+
+test("its cluster, and the backup of its latest run, also without its label", () => {
+  const cluster = source({});
+  const last = run(NOW, { metadata: { labels: {} } });
+  const made = etcdBackupSchedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW) }) });
+  const look = (backups: readonly EtcdBackup[], of = made) => observeSchedule(reads(of, backups, cluster), KEY);
+  expect(look([last])).toMatchObject({ value: { cluster, lastRun: last, left: [] } });
+  const theirs = run(NOW, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
+  expect(look([theirs])).toMatchObject({ value: { lastRun: undefined, left: [] } });
+  const source2 = { endpoints: ["http://etcd:2379"] };
+  const external = { backupTemplate: { ...made.spec.backupTemplate, source: source2 } };
+  expect(look([], etcdBackupSchedule({ spec: external }))).toMatchObject({ value: { cluster: undefined } });
+});
+
+test("what a schedule has marked that is gone is looked after, as long as it stays", () => {
+  const [marked, kept] = [run(NOW - HOUR, { given: true }), run(NOW)];
+  const gone = observeSchedule(reads(undefined, [kept, marked]), KEY);
+  expect(gone).toMatchObject({ is: "present", value: { left: [marked], backups: [] } });
+  const snapshot = gone.is === "present" ? gone.value : undefined;
+  const plan = planSchedule(snapshot!);
+  expect(plan).toMatchObject({ rule: "keep-orphaned", step: { do: "keepObject", backup: marked } });
+  expect(scheduleStatus(snapshot!, plan)).toEqual({});
+  expect(snapshot!.schedule.metadata).toMatchObject({ ...KEY, uid: "uid-of-schedule" });
+  const going = run(NOW - HOUR, { given: true, deleting: true });
+  expect(observeSchedule(reads(undefined, [kept, going]), KEY).is).toBe("absent");
+  const later = etcdBackupSchedule();
+  const anew = { ...later, metadata: { ...later.metadata, uid: "another" } };
+  expect(observeSchedule(reads(anew, [kept, marked]), KEY)).toMatchObject({ value: { left: [marked], backups: [] } });
+  expect(observeSchedule(reads(later, [kept, marked]), KEY)).toMatchObject({ value: { left: [] } });
 });
 
 test("a backup wakes the schedule of its label", () => {

@@ -1,11 +1,14 @@
-import { archiveBackupName } from "#api/names.ts";
+import { archiveBackupName, DELETE_OBJECT_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
-import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule, type EtcdBackupScheduleSpec } from "#api/v1beta1/schedule.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { apiVersionOf } from "#kube/kinds.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import { dueName, runsOf } from "#schedule/runs.ts";
-import { byAge, isOwned, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { byAge, isDeleting, isOwned, type ScheduleSnapshot, scheduleUidOf } from "#schedule/snapshot.ts";
 
 /** EtcdBackups by the EtcdBackupSchedule of their label: `namespace/name` of it. */
 export const SCHEDULE_INDEX = "schedule";
@@ -13,23 +16,50 @@ export const SCHEDULE_INDEX = "schedule";
 export interface ScheduleReads {
   readonly schedules: CacheView<EtcdBackupSchedule>;
   readonly backups: CacheView<EtcdBackup>;
+  readonly clusters: Pick<CacheView<EtcdCluster>, "get">;
   readonly clock: Clock;
 }
 
-/** Everything that one decision may use. All of it is cached. */
+/** Everything that one decision may use. All of it is cached. One that is gone is there as long as it has left something to be done. */
 export function observeSchedule(reads: ScheduleReads, key: Key): Observed<ScheduleSnapshot> {
-  const schedule = reads.schedules.get(key);
-  if (schedule === undefined) return absent;
   const { namespace, name } = key;
-  const own = reads.backups
-    .byIndex(SCHEDULE_INDEX, `${namespace}/${name}`)
-    .filter((backup) => isOwned({ schedule }, backup))
-    .toSorted(byAge);
+  const labelled = reads.backups.byIndex(SCHEDULE_INDEX, `${namespace}/${name}`);
+  const schedule = reads.schedules.get(key);
+  const takenAtMs = reads.clock.wallMs();
+  const left = labelled.filter((backup) => isToBeTakenBack(backup) && scheduleUidOf(backup) !== schedule?.metadata.uid);
+  if (schedule === undefined) return left.length === 0 ? absent : present(goneSchedule(key, left, takenAtMs));
+  const own = labelled.filter((backup) => isOwned({ schedule }, backup)).toSorted(byAge);
   const backups = own.filter(({ spec }) => spec.archive === undefined);
   const archive = own.find(({ spec }) => spec.archive !== undefined);
-  const seen = { takenAtMs: reads.clock.wallMs(), schedule, backups };
-  const { dueMs } = runsOf(seen);
-  const namesake = dueMs === undefined ? undefined : reads.backups.get({ namespace, name: dueName(schedule, dueMs) });
+  const { clusterName } = schedule.spec.backupTemplate.source;
+  const cluster = clusterName === undefined ? undefined : reads.clusters.get({ namespace, name: clusterName });
+  const seen = { takenAtMs, schedule, cluster, backups };
+  const { dueMs, lastMs } = runsOf(seen);
+  const runAt = (ms: number | undefined) =>
+    ms === undefined ? undefined : reads.backups.get({ namespace, name: dueName(schedule, ms) });
+  const lastRun = runAt(lastMs);
   const taken = archive === undefined ? reads.backups.get({ namespace, name: archiveBackupName(name) }) : undefined;
-  return present({ ...seen, archive, archiveNamesake: taken, namesake });
+  return present({
+    ...seen,
+    lastRun: lastRun !== undefined && isOwned(seen, lastRun) ? lastRun : undefined,
+    left,
+    archive,
+    archiveNamesake: taken,
+    namesake: runAt(dueMs),
+  });
+}
+
+function isToBeTakenBack(backup: EtcdBackup): boolean {
+  return backup.metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true" && !isDeleting(backup);
+}
+
+/** What is known of a schedule that is not there any more: nothing but that it is gone. */
+function goneSchedule({ namespace, name }: Key, left: readonly EtcdBackup[], takenAtMs: number): ScheduleSnapshot {
+  const uid = left.map(scheduleUidOf).find((each) => each !== undefined) ?? "";
+  const metadata = { namespace, name, uid, resourceVersion: "", deletionTimestamp: rfc3339(takenAtMs) };
+  const { kind } = ETCD_BACKUP_SCHEDULES;
+  const apiVersion = apiVersionOf(ETCD_BACKUP_SCHEDULES);
+  const schedule: EtcdBackupSchedule = { apiVersion, kind, metadata, spec: {} as EtcdBackupScheduleSpec };
+  const none = { cluster: undefined, lastRun: undefined, archive: undefined, archiveNamesake: undefined };
+  return { takenAtMs, schedule, backups: [], left, namesake: undefined, ...none };
 }

@@ -4,7 +4,7 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
 import { planText } from "#kit/plan-text.ts";
-import { archiveOf, counted, MADE_MS, run, schedule, TEMPLATE } from "#kit/schedule.ts";
+import { archiveOf, counted, MADE_MS, run, schedule, source, TEMPLATE } from "#kit/schedule.ts";
 import { dryRunOf } from "#schedule/dry-run.ts";
 import { planSchedule, SCHEDULE_RULES } from "#schedule/plan.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
@@ -26,6 +26,7 @@ function due(given: Parameters<typeof schedule>[0] = {}): ScheduleSnapshot {
 const active = run(NOW - HOUR, { phase: "active" });
 const theirs = run(NOW, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
 const unlabelled = run(NOW, { metadata: { labels: {} } });
+const ASLEEP = source({ replicas: 0 }, true);
 const keepLast = { retention: { keepLast: 1 } };
 const [older, newer] = [run(NOW - 2 * HOUR), run(NOW - HOUR)];
 const given = run(NOW - 2 * HOUR, { given: true });
@@ -109,6 +110,19 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "retention: a revision that is no number counts like none", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "x" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "give-object: giveObject nightly-20260101-110000" },
   { name: "retention: with an archive, what its changes are added to stays", given: archiving("1", [run(NOW - 192 * HOUR), run(NOW - 2 * HOUR), newer], keepLast), expect: "settled" },
   { name: "retention: and what is before that goes", given: archiving("1", [run(NOW - 171 * HOUR), run(NOW - 169 * HOUR - 1_000), run(NOW - 169 * HOUR), newer], keepLast), expect: "give-object: giveObject nightly-20251225-090000" },
+  { name: "asleep: a run waits for its cluster", given: due({ cluster: ASLEEP }), expect: "wait: cluster-asleep" },
+  { name: "asleep: also while it is falling asleep", given: due({ cluster: source({ replicas: 0 }) }), expect: "wait: cluster-asleep" },
+  { name: "asleep: and when it is paused then", given: due({ cluster: source({ replicas: 0, paused: true }, true) }), expect: "wait: cluster-asleep" },
+  { name: "asleep: not while a pause keeps it awake", given: due({ cluster: source({ replicas: 0, paused: true }) }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: not once it is woken", given: due({ cluster: source({}, true) }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: the first one waits, too", given: schedule({ cluster: ASLEEP, spec: { schedule: "0 0 1 6 *", immediate: true }, status: counted({ schedule: "0 0 1 6 *" }) }), expect: "wait: cluster-asleep" },
+  { name: "asleep: nothing waits while nothing is due", given: schedule({ cluster: ASLEEP }), expect: "settled" },
+  { name: "asleep: Replace: nobody is deleted for a run that waits", given: due({ cluster: ASLEEP, backups: [active], spec: { concurrencyPolicy: "Replace" } }), expect: "wait: cluster-asleep" },
+  { name: "asleep: Forbid: the cluster is waited for, not the one before", given: due({ cluster: ASLEEP, backups: [active] }), expect: "wait: cluster-asleep" },
+  { name: "asleep: the retention goes on", given: due({ cluster: ASLEEP, spec: keepLast, backups: [older, newer] }), expect: "give-object: giveObject nightly-20260101-100000" },
+  { name: "asleep: it is woken too late for a deadline", given: due({ cluster: source({}), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + 61_000 }), expect: "settled" },
+  { name: "orphaned: what an earlier schedule of the name has marked stays", given: due({ left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
+  { name: "orphaned: also when the schedule is gone", given: schedule({ deleting: true, left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
   { name: "what runs is never deleted for a limit", given: schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [active] }), expect: "settled" },
 ]; // biome-ignore format: a table
 
@@ -230,6 +244,11 @@ test("one rule decides alone where two have an opinion", () => {
     ["delete-backup", "await-backup", due({ backups: [run(NOW - 2 * HOUR, { phase: "Failed" }), active], spec: { failedBackupsHistoryLimit: 0 } })],
     ["await-backup", "name-taken", due({ backups: [active], namesake: theirs })],
     ["name-taken", "await-due", due({ namesake: theirs })],
+    ["name-taken", "cluster-asleep", due({ namesake: theirs, cluster: ASLEEP })],
+    ["give-object", "cluster-asleep", due({ cluster: ASLEEP, spec: keepLast, backups: [older, newer] })],
+    ["cluster-asleep", "await-due", due({ cluster: ASLEEP })],
+    ["keep-orphaned", "deleting", schedule({ deleting: true, left: [theirs] })],
+    ["keep-orphaned", "refuse-schedule", due({ left: [theirs], spec: { timeZone: "Mars/Phobos" } })],
   ]; // biome-ignore format: a table
   for (const [first, second, snapshot] of pairs) {
     const having = SCHEDULE_RULES.filter((rule) => rule.decide(snapshot) !== undefined).map(({ name }) => name);

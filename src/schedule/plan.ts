@@ -6,10 +6,12 @@ import { endArchive } from "#schedule/rules/archive/end-archive.ts";
 import { deleteBackup } from "#schedule/rules/disposal/delete-backup.ts";
 import { giveObject } from "#schedule/rules/disposal/give-object.ts";
 import { keepObject } from "#schedule/rules/disposal/keep-object.ts";
+import { keepOrphaned } from "#schedule/rules/disposal/keep-orphaned.ts";
 import { deleting } from "#schedule/rules/life/deleting.ts";
 import { refuseSchedule } from "#schedule/rules/life/refuse-schedule.ts";
 import { awaitBackup } from "#schedule/rules/runs/await-backup.ts";
 import { awaitDue } from "#schedule/rules/runs/await-due.ts";
+import { clusterAsleep } from "#schedule/rules/runs/cluster-asleep.ts";
 import { countAnew } from "#schedule/rules/runs/count-anew.ts";
 import { createBackup } from "#schedule/rules/runs/create-backup.ts";
 import { nameTaken } from "#schedule/rules/runs/name-taken.ts";
@@ -20,6 +22,7 @@ import type { ScheduleRule, ScheduleStep } from "#schedule/step.ts";
 
 /** This list is the behaviour of a schedule: the first rule with an opinion wins, so its place here is part of each rule. */
 export const SCHEDULE_RULES: readonly ScheduleRule[] = [
+  keepOrphaned, // It comes before all that is about the schedule: that may be gone.
   deleting, // It comes before all that makes or deletes anything.
   refuseSchedule, // It comes before all that counts by the schedule or its time zone.
   countAnew, // It comes before the first run is made by the schedule as it is now.
@@ -34,6 +37,7 @@ export const SCHEDULE_RULES: readonly ScheduleRule[] = [
   giveObject,
   awaitBackup, // It comes after what is deleted, which need not wait.
   nameTaken, // It comes long after what is ours has been recorded.
+  clusterAsleep, // It comes long after what is deleted, which needs nobody who could be read.
   awaitDue, // It comes last: all is done.
 ];
 

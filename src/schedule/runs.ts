@@ -2,7 +2,7 @@ import { dueTimeOf, scheduledBackupName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { type Calendar, calendarOf } from "#schedule/cron.ts";
-import { AHEAD_MS, isOwned, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { AHEAD_MS, isClusterAsleep, isOwned, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
 // How does no run come twice, and none get lost?
 //   An EtcdBackup has the name of its due time, so that a run can be made but once, whoever dies between two writes. What has been made is
@@ -15,7 +15,7 @@ import { AHEAD_MS, isOwned, madeAtMs, type ScheduleSnapshot } from "#schedule/sn
 //   believed any more: to wait for it could take years.
 
 /** What these functions ask for: observe.ts asks before it has the whole. */
-export type Seen = Pick<ScheduleSnapshot, "takenAtMs" | "schedule" | "backups">;
+export type Seen = Pick<ScheduleSnapshot, "takenAtMs" | "schedule" | "cluster" | "backups">;
 
 export interface Runs {
   /** The due time of the latest run that was made, in milliseconds since 1970. */
@@ -26,6 +26,8 @@ export interface Runs {
   readonly dueMs: number | undefined;
   /** The latest run that is past its deadline, and is not made any more. */
   readonly missedMs: number | undefined;
+  /** The latest one that waited for its cluster to be woken, or does so now. */
+  readonly heldMs: number | undefined;
   /** When the next one is due. */
   readonly nextMs: number | undefined;
   /** From when on due times count; `undefined` while that is not on record, or the schedule is suspended. */
@@ -57,19 +59,23 @@ function countedRuns(seen: Seen): Runs {
   const made = madeRuns(seen);
   const calendar = calendarFor(seen);
   const sinceMs = sinceOf(seen);
+  const recordedMs = believed(seen, schedule.status?.heldTime);
+  const none = { dueMs: undefined, missedMs: undefined, heldMs: recordedMs };
   if (typeof calendar === "string" || sinceMs === undefined)
-    return { ...made, dueMs: undefined, missedMs: undefined, nextMs: undefined, sinceMs: undefined };
+    return { ...made, ...none, nextMs: undefined, sinceMs: undefined };
   const afterMs = Math.max(sinceMs, made.lastMs ?? sinceMs);
   const nextMs = calendar.next(Math.max(takenAtMs, afterMs));
   const latestMs = calendar.latest(takenAtMs);
   const pendingMs = latestMs !== undefined && latestMs > afterMs ? latestMs : undefined;
+  const firstMs = spec.immediate && made.made === 0 ? madeAtMs(schedule) : undefined;
+  if (isClusterAsleep(seen)) return { ...made, ...none, heldMs: pendingMs ?? firstMs ?? recordedMs, nextMs, sinceMs };
   const lateMs = (spec.startingDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1_000;
   const isMissed = pendingMs !== undefined && takenAtMs - pendingMs > lateMs;
-  const firstMs = spec.immediate && made.made === 0 ? madeAtMs(schedule) : undefined;
   return {
     ...made,
     dueMs: isMissed ? firstMs : (pendingMs ?? firstMs),
-    missedMs: isMissed ? pendingMs : undefined,
+    missedMs: isMissed && !(recordedMs !== undefined && pendingMs <= recordedMs) ? pendingMs : undefined,
+    heldMs: recordedMs,
     nextMs,
     sinceMs,
   };
@@ -96,6 +102,12 @@ function madeRuns(seen: Seen): { lastMs: number | undefined; made: number } {
   const newer = dueTimes.filter((ms) => ms > (recordedMs ?? Number.NEGATIVE_INFINITY));
   const lastMs = Math.max(fromMs, ...dueTimes);
   return { lastMs: lastMs === Number.NEGATIVE_INFINITY ? undefined : lastMs, made: runs + newer.length };
+}
+
+/** A time on record; one that lies days ahead is of a clock that was wrong. */
+function believed({ takenAtMs }: Seen, time: string | undefined): number | undefined {
+  const ms = Date.parse(time ?? "");
+  return ms <= takenAtMs + AHEAD_MS ? ms : undefined;
 }
 
 function dueOf({ metadata }: EtcdBackupSchedule, backup: EtcdBackup): readonly number[] {

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
+import { defectOf } from "#api/defect.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { NOW } from "#kit/cluster.ts";
 import { run, schedule } from "#kit/schedule.ts";
 import { backupFor } from "#schedule/desired/backup.ts";
-import { byAge, byRevision, defectOf, isSettled } from "#schedule/snapshot.ts";
+import { byAge, byRevision, isSettled } from "#schedule/snapshot.ts";
 
 type Condition = NonNullable<NonNullable<EtcdBackup["status"]>["conditions"]>[number];
 

@@ -1,6 +1,9 @@
-import type { BackupReason } from "#api/conditions.ts";
+import { defectOf } from "#api/defect.ts";
 import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
+import { pausedBy } from "#api/pause.ts";
+import { isAsleep, isToSleep } from "#api/sleep.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 
 /** All that one decision about an EtcdBackupSchedule may use. Built by observe.ts, read-only ever after. */
@@ -8,8 +11,14 @@ export interface ScheduleSnapshot {
   /** Milliseconds since 1970: the only "now" that a rule knows. */
   readonly takenAtMs: number;
   readonly schedule: EtcdBackupSchedule;
+  /** Which is backed up; `undefined` when it is none of ours, or not there. */
+  readonly cluster: EtcdCluster | undefined;
   /** Its own EtcdBackups, in the order of their creation: by label and uid. */
   readonly backups: readonly EtcdBackup[];
+  /** The EtcdBackup of its latest run, also when its label was taken away. */
+  readonly lastRun: EtcdBackup | undefined;
+  /** Those that an earlier schedule of the name has marked and not deleted: nobody else takes the marks back. */
+  readonly left: readonly EtcdBackup[];
   /** The EtcdBackup that archives changes for it. It is none of `backups`: it has no object, and never completes. */
   readonly archive: EtcdBackup | undefined;
   /** Who has the name of that one, and is not its own: an earlier schedule of the name may have left it. */
@@ -19,33 +28,28 @@ export interface ScheduleSnapshot {
 }
 
 /** Whether this very EtcdBackupSchedule, not an earlier one of the same name, has made the backup. */
-export function isOwned({ schedule }: Pick<ScheduleSnapshot, "schedule">, { metadata }: EtcdBackup): boolean {
-  return metadata.annotations?.[SCHEDULE_UID_ANNOTATION] === schedule.metadata.uid;
+export function isOwned({ schedule }: Pick<ScheduleSnapshot, "schedule">, backup: EtcdBackup): boolean {
+  return scheduleUidOf(backup) === schedule.metadata.uid;
+}
+
+/** Of the EtcdBackupSchedule that has made it. */
+export function scheduleUidOf({ metadata }: EtcdBackup): string | undefined {
+  return metadata.annotations?.[SCHEDULE_UID_ANNOTATION];
 }
 
 export function isDeleting({ metadata }: EtcdBackup | EtcdBackupSchedule): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
+/** Whether nobody can be read: members are stopped, or are about to be. One that is paused falls asleep later. */
+export function isClusterAsleep({ cluster }: Pick<ScheduleSnapshot, "cluster">): boolean {
+  return cluster !== undefined && isToSleep(cluster) && (isAsleep(cluster) || pausedBy(cluster) === undefined);
+}
+
 /** Whether it has not ended, and may go on. */
 export function isActive(backup: EtcdBackup): boolean {
   const { phase } = backup.status ?? {};
   return phase !== "Completed" && phase !== "Failed" && !isDeleting(backup);
-}
-
-/** What a verification says of the object itself; all other reasons are those of a node, a store or a key. */
-const WRONG_DATA: readonly string[] = [
-  "VerificationFailed",
-  "SnapshotCorrupt",
-  "RestoreToolFailed",
-  "NoSuchObject",
-] satisfies readonly BackupReason[];
-
-/** What its verification found wrong with its object; `undefined` while nothing is known to be wrong. */
-export function defectOf({ status }: EtcdBackup) {
-  return status?.conditions?.find(
-    ({ type, status: is, reason }) => type === "Verified" && is === "False" && WRONG_DATA.includes(reason),
-  );
 }
 
 /** Whether its object is stored, stays so far, and was not found wrong. */
@@ -81,8 +85,12 @@ export function byRevision(a: EtcdBackup, b: EtcdBackup): number {
 
 /** Up to which revision of its etcd it holds everything; 0 when that is not known. */
 export function revisionOf({ status }: EtcdBackup): bigint {
-  const { revision = "" } = status?.object ?? {};
-  return /^\d+$/.test(revision) ? BigInt(revision) : 0n;
+  return revisionIn(status?.object?.revision) ?? 0n;
+}
+
+/** What a status tells of a revision; `undefined` when it is none: whoever may write a status may write anything. */
+export function revisionIn(text = ""): bigint | undefined {
+  return /^\d+$/.test(text) ? BigInt(text) : undefined;
 }
 
 /** For sorting: who was made earlier comes first, and of two of one second who was due earlier. */

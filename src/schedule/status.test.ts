@@ -3,7 +3,7 @@ import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
-import { archiveOf, counted, etcdBackupSchedule, MADE_MS, run, schedule } from "#kit/schedule.ts";
+import { archiveOf, counted, etcdBackupSchedule, MADE_MS, run, schedule, source } from "#kit/schedule.ts";
 import { planSchedule } from "#schedule/plan.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
 import { failingStatus, scheduleStatus } from "#schedule/status.ts";
@@ -22,6 +22,8 @@ function told(snapshot: ScheduleSnapshot): readonly string[] {
 
 const NONE = "BackupReady False NoBackupYet: no backup has ended yet";
 const NEXT = "Ready True Scheduled: the next backup is due at 2026-01-01T13:00:00Z";
+const ASLEEP = source({ replicas: 0 }, true);
+const SLEEPS = "EtcdCluster my-etcd sleeps (spec.replicas is 0), and no backups are made until it is woken";
 const active = run(NOW - HOUR, { phase: "active" });
 
 describe("conditions", () => {
@@ -39,7 +41,48 @@ describe("conditions", () => {
     ["a good one that is being deleted", schedule({ backups: [run(NOW, { deleting: true })] }), [NONE, NEXT]],
     ["one whose data was found wrong", schedule({ backups: [run(NOW - HOUR), run(NOW, { doubted: "VerificationFailed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 was stored, and its verification found it wrong: VerificationFailed: a key differs", NEXT]],
     ["missed", schedule({ status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), ["BackupReady False RunMissed: the backup that was due at 2026-01-01T12:00:00Z was not begun within 60 s", NEXT]],
+    ["asleep", schedule({ cluster: ASLEEP, backups: [run(NOW)] }), [`BackupReady True ClusterAsleep: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}`]],
+    ["asleep, and a run waits", schedule({ cluster: ASLEEP, status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), [`BackupReady True ClusterAsleep: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}; the one that was due at 2026-01-01T12:00:00Z waits`]],
+    ["asleep, and none was made before", schedule({ cluster: ASLEEP }), [`${NONE}; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}`]],
+    ["asleep, and the last one before has failed", schedule({ cluster: ASLEEP, backups: [run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", `Ready True ClusterAsleep: ${SLEEPS}`]],
+    ["asleep, and suspended", schedule({ cluster: ASLEEP, spec: { suspend: true } }), [`${NONE}; ${SLEEPS}`, "Ready False Suspended: spec.suspend is true: no backups are made"]],
   ])("%s", (_, snapshot, expected) => expect(told(snapshot)).toEqual(expected)); // biome-ignore format: a table
+
+  /** What BackupReady says an hour and a half after the latest good backup, which is of eleven, or what else is given. */
+  const ready = (given: Parameters<typeof schedule>[0]) => told(schedule({ backups: [run(NOW - HOUR)], ...given }))[0];
+  const made = (ms: number) => counted({}, { lastScheduleTime: rfc3339(ms), runs: 3 });
+  const held = (ms: number) => ({ ...made(NOW - HOUR), heldTime: rfc3339(ms) });
+  const LATER = NOW + HOUR / 2;
+  const GOOD = "BackupReady True BackupCompleted: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db"; // biome-ignore format: a line
+  const overdue = (hour: number) => `BackupReady False BackupOverdue: no good backup is there of the run that was due at 2026-01-01T${hour}:00:00Z, nor a later one; the latest is EtcdBackup nightly-20260101-110000`; // biome-ignore format: a line
+  const stored = (atMs: number, completionTime: string) => {
+    const backup = run(atMs);
+    return { ...backup, status: { ...backup.status, completionTime } };
+  };
+  const Replace = { concurrencyPolicy: "Replace" };
+
+  test.each<[string, Parameters<typeof schedule>[0], string]>([
+    ["a run that failed and was deleted for that", { status: made(NOW), atMs: LATER }, overdue(12)],
+    ["and while the next one is under way", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })] }, overdue(12)],
+    ["and while the next one is about to be made", { status: made(NOW), atMs: NOW + HOUR }, overdue(12)],
+    ["a run that replaced another one", { status: made(NOW), atMs: LATER, spec: Replace, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, GOOD],
+    ["a run that replaced one that had replaced another one", { status: made(NOW + HOUR), atMs: LATER + HOUR, spec: Replace, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })] }, overdue(12)],
+    ["a run that is under way", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, GOOD],
+    ["a run that is still under way when the next one is due", { status: made(NOW), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, overdue(12)],
+    ["a run that takes longer than until the next one", { status: made(NOW), atMs: NOW + HOUR, backups: [stored(NOW - HOUR, rfc3339(NOW + HOUR / 4)), run(NOW, { phase: "active" })] }, GOOD],
+    ["a run that is about to be made", { status: made(NOW - HOUR) }, GOOD],
+    ["several were missed, and one is about to be made", { status: made(NOW - HOUR), atMs: NOW + HOUR }, overdue(12)],
+    ["several were missed before an edit, and one is about to be made", { status: { ...made(NOW - HOUR), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW) } }, atMs: NOW + HOUR }, GOOD],
+    ["the latest was taken off the schedule", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { metadata: { labels: {} } }) }, GOOD],
+    ["the latest was taken off the schedule, and has failed", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { phase: "Failed", metadata: { labels: {} } }) }, overdue(12)],
+    ["the latest is from far ahead, when a clock was wrong", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR, { etcd: "a" }), run(NOW + 25 * HOUR, { etcd: "a", revision: "11" })] }, overdue(12)],
+    ["suspended since", { status: made(NOW - HOUR), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, GOOD],
+    ["suspended after a run that failed and was deleted for that", { status: made(NOW), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, overdue(12)],
+    ["asleep until now", { status: held(NOW + HOUR), atMs: NOW + HOUR }, GOOD],
+    ["asleep until now, and too late for the last run", { status: held(NOW + HOUR), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, GOOD],
+    ["asleep until the run before", { status: held(NOW), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, "BackupReady False RunMissed: the backup that was due at 2026-01-01T13:00:00Z was not begun within 60 s"],
+    ["asleep once, and then a run failed and was deleted for that", { status: { ...held(NOW), ...made(NOW) }, atMs: LATER }, overdue(12)],
+  ])("whether a good backup is overdue: %s", (_, given, expected) => expect(ready(given)).toBe(expected)); // biome-ignore format: a table
 
   test("how the archive is doing, and what is wrong with it", () => {
     const archive = { from: "5", revision: "20", time: rfc3339(NOW), gaps: 1 };
@@ -126,6 +169,21 @@ describe("what the next look has to remember", () => {
     expect(statusOf(snapshot)).toMatchObject({ lastScheduleTime: "2026-01-01T12:00:00Z", runs: 4 });
     const theirs = schedule({ status: STATUS, namesake: run(NOW, { metadata: { annotations: {} } }) });
     expect(statusOf(theirs)).toMatchObject({ lastScheduleTime: "2026-01-01T11:00:00Z", runs: 3 });
+  });
+
+  test("the latest run that waited for its cluster to be woken stays on record", () => {
+    const asleep = statusOf(schedule({ status: STATUS, cluster: ASLEEP }));
+    expect(asleep).toMatchObject({ heldTime: "2026-01-01T12:00:00Z", lastScheduleTime: "2026-01-01T11:00:00Z" });
+    const woken = statusOf(schedule({ status: asleep, backups: [run(NOW)], atMs: NOW + HOUR }));
+    expect(woken).toMatchObject({ heldTime: "2026-01-01T12:00:00Z", lastScheduleTime: "2026-01-01T12:00:00Z" });
+    expect(statusOf(schedule({ status: { ...STATUS, heldTime: rfc3339(NOW + 25 * HOUR) } }))).not.toHaveProperty(
+      "heldTime",
+    );
+    expect(statusOf(schedule({ status: asleep, spec: { suspend: true } })).heldTime).toBe("2026-01-01T12:00:00Z");
+    expect(statusOf(schedule({ status: STATUS }))).not.toHaveProperty("heldTime");
+    expect(statusOf(schedule({ status: asleep, cluster: ASLEEP, atMs: NOW + HOUR })).heldTime).toBe(
+      "2026-01-01T13:00:00Z",
+    );
   });
 
   test("a schedule that is being deleted keeps its status", () => {

@@ -57,11 +57,12 @@ function archiveTold({ archive }: ScheduleSnapshot): Pick<EtcdBackupScheduleStat
 }
 
 function runsTold(snapshot: ScheduleSnapshot): EtcdBackupScheduleStatus {
-  const { lastMs, made, dueMs, nextMs } = runsOf(snapshot);
+  const { lastMs, made, dueMs, heldMs, nextMs } = runsOf(snapshot);
   const recordedMs = isMade(snapshot) ? dueMs : undefined;
   const toldMs = recordedMs ?? lastMs;
   return {
     ...(toldMs === undefined ? {} : { lastScheduleTime: rfc3339(toldMs) }),
+    ...(heldMs === undefined ? {} : { heldTime: rfc3339(heldMs) }),
     ...(nextMs === undefined ? {} : { nextScheduleTime: rfc3339(nextMs) }),
     runs: recordedMs === undefined ? made : made + 1,
   };

@@ -1,9 +1,19 @@
 import type { ScheduleReason } from "#api/conditions.ts";
+import { defectOf } from "#api/defect.ts";
+import { dueTimeOf } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { latestByEtcd } from "#schedule/disposal.ts";
 import { calendarFor, runsOf } from "#schedule/runs.ts";
-import { byAge, defectOf, isActive, isGood, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import {
+  AHEAD_MS,
+  byAge,
+  isActive,
+  isClusterAsleep,
+  isGood,
+  madeAtMs,
+  type ScheduleSnapshot,
+} from "#schedule/snapshot.ts";
 
 /** An answer to the question of a condition. */
 export interface Word {
@@ -18,7 +28,11 @@ export function readyWord(snapshot: ScheduleSnapshot): Word {
   if (typeof calendar === "string") return { isTrue: false, reason: "SpecRefused", message: calendar };
   if (snapshot.schedule.spec.suspend)
     return { isTrue: false, reason: "Suspended", message: "spec.suspend is true: no backups are made" };
-  const { dueMs, nextMs } = runsOf(snapshot);
+  const { dueMs, heldMs, nextMs } = runsOf(snapshot);
+  if (isClusterAsleep(snapshot)) {
+    const held = heldMs === undefined ? "" : `; the one that was due at ${rfc3339(heldMs)} waits`;
+    return { isTrue: true, reason: "ClusterAsleep", message: `${asleepText(snapshot)}${held}` };
+  }
   const active = snapshot.backups.find(isActive);
   if (dueMs !== undefined && active !== undefined) {
     const message = `a backup was due at ${rfc3339(dueMs)}, and EtcdBackup ${active.metadata.name} has not ended`;
@@ -40,14 +54,15 @@ export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
   const hasEnded = (backup: EtcdBackup) =>
     isGood(backup) || backup.status?.phase === "Failed" || defectOf(backup) !== undefined;
   const latest = latestOf(snapshot.backups.filter(hasEnded));
-  if (latest === undefined) return { isTrue: false, reason: "NoBackupYet", message: "no backup has ended yet" };
+  const asleep = isClusterAsleep(snapshot) ? `; ${asleepText(snapshot)}` : "";
+  if (latest === undefined)
+    return { isTrue: false, reason: "NoBackupYet", message: `no backup has ended yet${asleep}` };
   const { name } = latest.metadata;
-  if (isGood(latest))
-    return {
-      isTrue: true,
-      reason: "BackupCompleted",
-      message: `EtcdBackup ${name} is stored as ${latest.status?.objectURL}`,
-    };
+  if (isGood(latest)) {
+    const message = `EtcdBackup ${name} is stored as ${latest.status?.objectURL}${asleep}`;
+    const reason = asleep === "" ? "BackupCompleted" : "ClusterAsleep";
+    return overdueWord(snapshot) ?? { isTrue: true, reason, message };
+  }
   const defect = defectOf(latest);
   const why = defect ?? latest.status?.conditions?.find(({ type }) => type === "Failed");
   const what = defect === undefined ? "has failed" : "was stored, and its verification found it wrong";
@@ -56,6 +71,44 @@ export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
     reason: "BackupFailed",
     message: `EtcdBackup ${name} ${what}: ${why?.reason}: ${why?.message}`,
   };
+}
+
+function asleepText({ cluster }: ScheduleSnapshot): string {
+  return `EtcdCluster ${cluster?.metadata.name} sleeps (spec.replicas is 0), and no backups are made until it is woken`;
+}
+
+/** That what should be there is not, though nothing is left that has failed: it was deleted, or replaced, or has not ended. */
+function overdueWord(snapshot: ScheduleSnapshot): Word | undefined {
+  const wantedMs = wantedSinceMs(snapshot);
+  const good = [...snapshot.backups, ...(snapshot.lastRun === undefined ? [] : [snapshot.lastRun])]
+    .filter((backup) => isGood(backup) && madeAtMs(backup) <= snapshot.takenAtMs + AHEAD_MS)
+    .map((backup) => ({ name: backup.metadata.name, ms: goodAtMs(snapshot, backup) }))
+    .reduce((a, b) => (b.ms > a.ms ? b : a), { name: "none", ms: Number.NEGATIVE_INFINITY });
+  if (wantedMs === undefined || good.ms >= wantedMs) return undefined;
+  const message = `no good backup is there of the run that was due at ${rfc3339(wantedMs)}, nor a later one; the latest is EtcdBackup ${good.name}`;
+  return { isTrue: false, reason: "BackupOverdue", message };
+}
+
+/** The due time since when there must be a good backup: while one is under way, or about to be made, that of the run before. */
+function wantedSinceMs(snapshot: ScheduleSnapshot): number | undefined {
+  const { lastMs, dueMs, heldMs, sinceMs } = runsOf(snapshot);
+  if (dueMs === undefined && !snapshot.backups.some(isActive)) return lastMs;
+  const headMs = dueMs ?? lastMs;
+  const calendar = calendarFor(snapshot);
+  if (headMs === undefined || sinceMs === undefined || typeof calendar === "string") return undefined;
+  const dueBefore = calendar.latest(headMs - 1);
+  // What was due before an edit is not made up for, and what waited for its cluster to be woken was not to be there.
+  const isDue = dueBefore !== undefined && dueBefore > Math.max(sinceMs, heldMs ?? sinceMs);
+  const isMade = lastMs !== undefined && lastMs < headMs;
+  const wanted = [...(isDue ? [dueBefore] : []), ...(isMade ? [lastMs] : [])];
+  return wanted.length === 0 ? undefined : Math.max(...wanted);
+}
+
+/** When it was complete, which may be long after it was due. */
+function goodAtMs({ schedule }: ScheduleSnapshot, backup: EtcdBackup): number {
+  const { name } = backup.metadata;
+  const completedMs = Date.parse(backup.status?.completionTime ?? "");
+  return Math.max(dueTimeOf(schedule.metadata.name, name) ?? madeAtMs(backup), completedMs || Number.NEGATIVE_INFINITY);
 }
 
 /** Who was made last: the latest of each etcd is known by its revision, and of these the one that was made last by the clock. */

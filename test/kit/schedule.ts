@@ -6,6 +6,7 @@ import {
   scheduledBackupName,
 } from "#api/names.ts";
 import type { EtcdBackup, EtcdBackupStatus } from "#api/v1beta1/backup.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import {
   ETCD_BACKUP_SCHEDULES,
   type EtcdBackupSchedule,
@@ -15,7 +16,7 @@ import { scheduleSpecSchema } from "#api/v1beta1/schedule-schema.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { apiVersionOf } from "#kube/kinds.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
-import { NOW } from "./cluster.ts";
+import { cluster, NOW } from "./cluster.ts";
 import { etcdBackup } from "./etcd-backup.ts";
 
 /** When `nightly` was made: ten days ago. */
@@ -31,6 +32,9 @@ interface Given {
   readonly backups?: readonly EtcdBackup[];
   readonly archive?: EtcdBackup;
   readonly namesake?: EtcdBackup;
+  readonly lastRun?: EtcdBackup;
+  readonly left?: readonly EtcdBackup[];
+  readonly cluster?: ScheduleSnapshot["cluster"];
   readonly annotations?: Readonly<Record<string, string>>;
   readonly deleting?: boolean;
   readonly atMs?: number;
@@ -43,8 +47,18 @@ export const TEMPLATE = {
 
 /** A snapshot of EtcdBackupSchedule `nightly` in namespace `foo`, at noon, when nothing is due. */
 export function schedule(given: Given = {}): ScheduleSnapshot {
-  const { backups = [], archive, namesake, atMs: takenAtMs = NOW } = given;
-  return { takenAtMs, schedule: etcdBackupSchedule(given), backups, archive, archiveNamesake: undefined, namesake };
+  const { backups = [], archive, namesake, atMs: takenAtMs = NOW, cluster, lastRun, left = [] } = given;
+  return {
+    takenAtMs,
+    schedule: etcdBackupSchedule(given),
+    cluster,
+    backups,
+    lastRun,
+    left,
+    archive,
+    archiveNamesake: undefined,
+    namesake,
+  };
 }
 
 export function etcdBackupSchedule(given: Given = {}): EtcdBackupSchedule {
@@ -66,6 +80,13 @@ export function etcdBackupSchedule(given: Given = {}): EtcdBackupSchedule {
     spec,
     status: given.status ?? counted(spec, { lastScheduleTime: rfc3339(NOW), runs: 240 }),
   };
+}
+
+/** The EtcdCluster that is backed up. @param spec what differs of it @param isStopped whether it is on record that it sleeps */
+export function source(spec: object, isStopped = false): EtcdCluster {
+  const { cluster: whole } = cluster();
+  const sleep = isStopped ? { sleep: { since: rfc3339(NOW) } } : {};
+  return { ...whole, spec: { ...whole.spec, ...spec }, status: { ...whole.status, ...sleep } };
 }
 
 /** The EtcdBackup that archives changes for `nightly`. @param status how it is doing @param spec what differs of it */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { OBJECT_FINALIZER } from "#api/names.ts";
+import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { OperatorError } from "#base/error.ts";
@@ -54,6 +54,8 @@ class World {
   diesAfter: number;
   writes = 0;
   isDead = false;
+  /** Whether somebody has deleted the schedule. */
+  isGone = false;
   /** What caches show: a picture that may be old. */
   #shown: { schedule: EtcdBackupSchedule; backups: Map<string, EtcdBackup> };
   #version = 1_000;
@@ -181,8 +183,9 @@ class World {
   /** A process of the operator: nothing of the one before is left in it. */
   operator(): () => Promise<void> {
     const reads: ScheduleReads = {
-      schedules: { get: () => this.#shown.schedule, byIndex: () => [] },
+      schedules: { get: () => (this.isGone ? undefined : this.#shown.schedule), byIndex: () => [] },
       backups: { get: ({ name }) => this.#shown.backups.get(name), byIndex: () => [...this.#shown.backups.values()] },
+      clusters: { get: () => undefined },
       clock: this.clock,
     };
     const pass = new Pass(scheduleController(this.client(), reads), {
@@ -256,6 +259,35 @@ describe("an operator that dies after any of its writes comes to the same end:",
       expect(world.schedule.status, `died after write ${death}`).toEqual(undisturbed.schedule.status);
     }
   }); // biome-ignore format: a table
+});
+
+test("a schedule that is deleted between any two writes leaves no mark on what stays", async () => {
+  const marked = (world: World) =>
+    [...world.backups.values()].filter(
+      ({ metadata }) => metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true" && !metadata.deletionTimestamp,
+    );
+  let found = 0;
+  for (let death = 1; death < 40; death++) {
+    const world = new World({ retention: { keepLast: 1 } }, death);
+    const look = world.operator();
+    for (let hour = 1; hour <= 6 && !world.isDead; hour++) {
+      world.clock.passedMs += HOUR;
+      for (let n = 0; n < 20 && !world.isDead; n++) {
+        world.show();
+        await look();
+      }
+      world.goOn();
+    }
+    if (world.isDead) found += marked(world).length;
+    world.isGone = true;
+    world.isDead = false;
+    await settle(world, world.operator());
+    expect(marked(world)).toEqual([]);
+    const kept = world.good();
+    world.goOn();
+    expect(kept.filter((name) => !world.objects.has(name))).toEqual([]);
+  }
+  expect(found).toBeGreaterThan(2);
 });
 
 type Event =

@@ -116,7 +116,9 @@ describe("an archive", () => {
     assert.equal(reach.revision, last);
     assert.ok(reach.untilMs >= (revisions[1]?.atMs ?? 0));
     const { archive } = archiver.board.now;
-    assert.deepEqual({ ...archive, time: "" }, { from: "2", revision: "3", time: "", gaps: 0, message: undefined });
+    const bytes = w.store.keys.reduce((sum, key) => sum + (w.store.objects.get(key)?.bytes.length ?? 0), 0);
+    const told = { clusterID: "cdf", from: "2", revision: "3", gaps: 0, objects: 2, bytes };
+    assert.deepEqual({ ...archive, time: "" }, { ...told, time: "", message: undefined });
     await archiver.stop();
   });
 

@@ -57,7 +57,8 @@ class Archiver {
   readonly #parts: ArchiveParts;
   readonly #lateSignal: AbortSignal;
   #keeper: Keeper | undefined;
-  #gaps = 0;
+  /** By keepers before the one that is at work. */
+  #done = { gaps: 0, objects: 0, bytes: 0 };
   #pruneAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(task: ArchiveTask, parts: ArchiveParts, lateSignal: AbortSignal) {
@@ -68,7 +69,7 @@ class Archiver {
 
   /** What is stored is not what it was thought to be. */
   lookAgain(): void {
-    this.#gaps += this.#keeper?.gaps ?? 0;
+    this.#done = this.#all();
     this.#keeper = undefined;
   }
 
@@ -162,7 +163,14 @@ class Archiver {
   #tell(keeper: Keeper): void {
     const { closing } = keeper.stored.ends;
     const time = isoOf(keeper.stored.untilMs);
-    this.#parts.board.tell({ from: closing.from, revision: closing.last, time, gaps: this.#gaps + keeper.gaps });
+    const { clusterID } = keeper;
+    this.#parts.board.tell({ clusterID, from: closing.from, revision: closing.last, time, ...this.#all() });
+  }
+
+  #all() {
+    const { gaps, objects, bytes } = this.#done;
+    const now = this.#keeper ?? { gaps: 0, objects: 0, bytes: 0 };
+    return { gaps: gaps + now.gaps, objects: objects + now.objects, bytes: bytes + now.bytes };
   }
 }
 

@@ -34,6 +34,9 @@ export class Keeper {
   tip: Tip;
   /** How many gaps it has written. */
   gaps = 0;
+  /** What it has stored, and how large that is in the store. */
+  objects = 0;
+  bytes = 0;
   readonly #parts: KeeperParts;
   /** What says until when nothing happened, and is to be deleted when something newer says it. */
   #quiets: readonly string[];
@@ -83,7 +86,7 @@ export class Keeper {
     const packet = new Packet({ format: FORMAT, clusterID: this.clusterID, first, previous: before });
     const { chunks } = await packet.close({ last, from, until: isoOf(untilMs) }, key);
     const quiet = quietKey(this.#folder(number), BigInt(last), untilMs);
-    await this.#retrying(signal, () => store.put(quiet, each(chunks), { signal }));
+    this.#count(await this.#retrying(signal, () => store.put(quiet, each(chunks), { signal })));
     for (const old of this.#quiets) await store.delete(old, { signal });
     this.#quiets = [quiet];
     this.tip = { ...this.stored, untilMs };
@@ -123,8 +126,12 @@ export class Keeper {
     const { store } = this.#parts;
     const key = changesKey(this.#folder(number), BigInt(opening.first));
     try {
-      const { bytes } = await this.#retrying(signal, () => store.put(key, each(chunks), { signal }));
-      this.#parts.log.info({ object: key, storedBytes: bytes }, `changes up to revision ${closing.last} are stored`);
+      const stored = await this.#retrying(signal, () => store.put(key, each(chunks), { signal }));
+      this.#count(stored);
+      this.#parts.log.info(
+        { object: key, storedBytes: stored.bytes },
+        `changes up to revision ${closing.last} are stored`,
+      );
     } catch (thrown) {
       if (!isStoreError(thrown, "ObjectExists")) throw thrown;
       this.tip = await readTip({ ...this.#parts, clusterID: this.clusterID, signal }, number, key);
@@ -132,6 +139,11 @@ export class Keeper {
     }
     const ends: Ends = { key, opening, sha256, closing: { ...closing, sha256: "" } };
     this.tip = { kind: "stored", number, ends, untilMs: Date.parse(closing.until), quiets: [] };
+  }
+
+  #count({ bytes }: { readonly bytes: number }): void {
+    this.objects += 1;
+    this.bytes += bytes;
   }
 
   /** What was heard is kept meanwhile; etcd waits. @throws StoreError for what does not pass by itself */

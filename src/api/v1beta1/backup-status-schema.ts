@@ -41,6 +41,7 @@ export const verificationSchema = z
 
 export const archiveStatusSchema = z
   .object({
+    clusterID: z.string().optional().describe("Of which etcd, by its cluster ID in hexadecimal."),
     from: z
       .string()
       .describe(
@@ -49,6 +50,8 @@ export const archiveStatusSchema = z
     revision: z.string().describe("The last revision that is stored."),
     time: time.describe("Until when it is stored what happened, by the clock of the pod."),
     gaps: z.number().int().describe("Gaps that the pod has found since it started."),
+    objects: z.number().int().optional().describe("Objects that the pod has stored since it started."),
+    bytes: z.number().int().optional().describe("How large these are, compressed and encrypted as they lie there."),
     message: z.string().optional().describe("Why nothing can be stored at this moment."),
   })
   .describe("What is stored of the changes, when the agent was asked last.");

@@ -42,6 +42,9 @@ export const scheduleStatusSchema = z
       .optional()
       .describe("Which schedule due times are counted by; not there while it is suspended."),
     lastScheduleTime: time.optional().describe("The due time of the latest backup that was made."),
+    heldTime: time
+      .optional()
+      .describe("The due time of the latest run that had to wait for its EtcdCluster, which slept, to be woken."),
     nextScheduleTime: time.optional().describe("When the next one is due."),
     runs: z.number().int().optional().describe("How many backups have been made so far."),
     active: z.array(z.string()).optional().describe("EtcdBackups that have not ended."),

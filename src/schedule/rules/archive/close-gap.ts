@@ -2,7 +2,7 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { step } from "#runtime/decide.ts";
 import { backupFor } from "#schedule/desired/backup.ts";
 import { runsOf } from "#schedule/runs.ts";
-import { isActive, isGood, madeAtMs } from "#schedule/snapshot.ts";
+import { etcdOf, isActive, isClusterAsleep, isGood, madeAtMs, revisionIn, revisionOf } from "#schedule/snapshot.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
 /** So long after a backup was made no other one is made for the archive's sake, in milliseconds: what hinders it passes, or does not. */
@@ -13,10 +13,16 @@ export const closeGap: ScheduleRule = {
   name: "close-gap",
   decide(snapshot) {
     const { schedule, backups, archive, takenAtMs } = snapshot;
-    const from = archive?.status?.archive?.from;
-    if (from === undefined || schedule.spec.suspend || backups.some(isActive)) return undefined;
+    const { from, clusterID } = archive?.status?.archive ?? {};
+    const fromRevision = revisionIn(from);
+    if (fromRevision === undefined || schedule.spec.suspend || isClusterAsleep(snapshot)) return undefined;
+    if (backups.some(isActive)) return undefined;
+    // An etcd that was made anew counts from the beginning; which one an agent of an earlier release means, it does not say.
     const isCovered = backups.some(
-      (backup) => isGood(backup) && BigInt(backup.status?.object?.revision ?? 0) >= BigInt(from) - 1n,
+      (backup) =>
+        isGood(backup) &&
+        revisionOf(backup) >= fromRevision - 1n &&
+        (clusterID === undefined || etcdOf(backup) === clusterID),
     );
     const isRecent = backups.some((backup) => takenAtMs - madeAtMs(backup) < PAUSE_MS);
     if (isCovered || isRecent) return undefined;

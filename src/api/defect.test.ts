@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { defectOf } from "#api/defect.ts";
+
+function told(type: string, status: "True" | "False" | "Unknown", reason: string) {
+  const condition = { type, status, reason, message: "m", observedGeneration: 1, lastTransitionTime: "" };
+  return defectOf({ status: { phase: "Completed", conditions: [condition] } })?.reason;
+}
+
+test.each<[string, "True" | "False" | "Unknown", string, string | undefined]>([
+  ["Verified", "False", "VerificationFailed", "VerificationFailed"],
+  ["Verified", "False", "SnapshotCorrupt", "SnapshotCorrupt"],
+  ["Verified", "False", "RestoreToolFailed", "RestoreToolFailed"],
+  ["Verified", "False", "NoSuchObject", "NoSuchObject"],
+  ["Verified", "False", "StoreUnreachable", undefined],
+  ["Verified", "Unknown", "VerificationFailed", undefined],
+  ["Verified", "True", "Verified", undefined],
+  ["Complete", "False", "SnapshotCorrupt", undefined],
+])("%s %s %s is a defect of the object: %s", (type, status, reason, expected) => {
+  expect(told(type, status, reason)).toBe(expected);
+});
+
+test("nothing is wrong with an object that nobody has looked at", () => {
+  expect(defectOf({})).toBeUndefined();
+  expect(defectOf({ status: {} })).toBeUndefined();
+});
