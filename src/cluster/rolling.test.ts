@@ -12,6 +12,7 @@ import {
   nextTemplate,
   stoppedUpdate,
   waitsForPerson,
+  wantedRevision,
   wantedTemplate,
 } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
@@ -27,6 +28,7 @@ import {
   OLD,
   ON_DELETE,
   recording,
+  refusing,
   saying,
   wanting,
   withCanary,
@@ -293,6 +295,36 @@ describe("what a member is to run next", () => {
 
     test("each keeps all that it has when no member could run the rest", () => {
       expect(next(editing({ etcd: { extraArgs: { "max-txn-op": "1" } } }))).toEqual([OLD, OLD, NEXT_MINOR]);
+    });
+
+    const of = (given: ClusterSnapshot) => nextTemplate(given, peerNamed(given, "my-etcd-2")!);
+
+    test("who has yet to restart keeps what it runs", () => {
+      expect(of(refusing(withTurn(wanted, "my-etcd-2")))).toEqual(OLD);
+    });
+
+    test("also when what that is does not stand on record: then what it was given", () => {
+      expect(of(refusing(withTurn(wanted, "my-etcd-2", NEWER, { previous: BEFORE })))).toEqual(NEWER);
+    });
+
+    const tried = withCanary(wanted, "my-etcd-2");
+
+    test("who has restarted is judged to the end", () => {
+      expect(of(refusing(tried))).toEqual(NEWER);
+      expect(canary(refusing(tried))?.name).toBe("my-etcd-2");
+    });
+
+    test("and put back, which stays on record until it is", () => {
+      expect(of(refusing(withStop(tried, "my-etcd-2")))).toEqual(OLD);
+      const back = refusing(withTurn(withStop(tried, "my-etcd-2"), "my-etcd-2", OLD));
+      expect(stoppedUpdate(back)).toBeDefined();
+      expect(stoppedUpdate(madeFrom(back, "my-etcd-2", OLD))).toBeUndefined();
+    });
+
+    test("an update that nobody has got any more is over", () => {
+      expect(wantedRevision(refusing(withUpdate(wanted)))).toBe(revisionOf(OLD));
+      expect(wantedRevision(refusing(tried))).toBe(revisionOf(NEWER));
+      expect(wantedRevision(refusing(withTurn(withUpdate(wanted), "my-etcd-2")))).toBe(revisionOf(NEWER));
     });
 
     test("also when some of them have another podTemplate by then", () => {

@@ -47,17 +47,32 @@ const askedTemplate = remembered((snapshot): MemberTemplate => {
   return { ...templateIn(snapshot.cluster.spec), version: possible ?? running };
 });
 
-export const wantedRevision = remembered((snapshot) => revisionOf(wantedTemplate(snapshot)));
+/**
+ * Of what is wanted. While the spec is refused, of what the update on record brings, as long as somebody has got it: its first member is judged
+ * to the end, and put back if it does not come up.
+ */
+export const wantedRevision = remembered((snapshot): string => {
+  const { update } = snapshot.cluster.status ?? {};
+  const isJudged = update !== undefined && whyRefused(snapshot).length > 0 && isWithSomebody(snapshot, update.revision);
+  return isJudged ? update.revision : revisionOf(wantedTemplate(snapshot));
+});
+
+function isWithSomebody({ peers, pods }: ClusterSnapshot, revision: string): boolean {
+  return peers.some(
+    (peer) => revisionOf(templateOf(peer)) === revision || runningRevision(pods.get(peer.metadata.name)) === revision,
+  );
+}
 
 /** What the member is to run next: what is wanted and it can run by now, unless that has been tried in vain. */
 export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   const own = templateOf(peer);
-  // Half of them may have been updated when something is asked for that is refused: each keeps what it has until that is put right.
-  if (whyRefused(snapshot).length > 0) return own;
-  const wanted = wantedTemplate(snapshot);
   const stopped = stoppedUpdate(snapshot);
-  if (stopped === undefined) return nextWanted(snapshot, peer);
-  if (revisionOf(own) !== revisionOf(wanted)) return staleTurn(snapshot, peer) ?? own;
+  if (stopped === undefined) {
+    // Half of them may have been updated when something is asked for that is refused: each keeps what it runs until that is put right.
+    return whyRefused(snapshot).length > 0 ? (unusedTurn(snapshot, peer) ?? own) : nextWanted(snapshot, peer);
+  }
+  const wanted = wantedRevision(snapshot);
+  if (revisionOf(own) !== wanted) return staleTurn(snapshot, peer) ?? own;
   if (hasComeUp(snapshot, peer)) return own;
   const back = [peer.spec.previous, provenTemplate(snapshot, wanted)].filter((each) => each !== undefined);
   const isOpen = (version: string) =>
@@ -69,10 +84,16 @@ export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberT
  * What the member runs, while it waits for a restart with something that was wanted before: nobody gets that any more. `undefined` when it
  * does not, or when what it runs is what it was put back from.
  */
-function staleTurn(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): MemberTemplate | undefined {
-  if (spec.previous === undefined) return undefined;
-  const running = runningRevision(snapshot.pods.get(metadata.name));
-  return running === revisionOf(spec.previous) && running !== wantedRevision(snapshot) ? spec.previous : undefined;
+function staleTurn(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate | undefined {
+  const running = runningRevision(snapshot.pods.get(peer.metadata.name));
+  return running === wantedRevision(snapshot) ? undefined : unusedTurn(snapshot, peer);
+}
+
+/** What the member runs, while it waits for a restart with something else. */
+function unusedTurn({ pods }: ClusterSnapshot, { metadata, spec }: EtcdPeer): MemberTemplate | undefined {
+  const { previous } = spec;
+  const isUnused = previous !== undefined && runningRevision(pods.get(metadata.name)) === revisionOf(previous);
+  return isUnused ? previous : undefined;
 }
 
 /** What the member is to run next of what is wanted: with its own release as long as nobody can go to what is asked for. */
@@ -112,11 +133,11 @@ function isWell(snapshot: ClusterSnapshot, { metadata }: EtcdPeer): boolean {
 }
 
 /** What somebody who is well runs, other than what was tried in vain. */
-function provenTemplate(snapshot: ClusterSnapshot, tried: MemberTemplate): MemberTemplate | undefined {
+function provenTemplate(snapshot: ClusterSnapshot, tried: string): MemberTemplate | undefined {
   return snapshot.peers
     .filter((peer) => isWell(snapshot, peer) && !hasTurn(snapshot, peer))
     .map(templateOf)
-    .find((template) => revisionOf(template) !== revisionOf(tried));
+    .find((template) => revisionOf(template) !== tried);
 }
 
 export function isOutdated(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {

@@ -9,6 +9,7 @@ import {
   NEWER,
   OLD,
   ON_DELETE,
+  refusing,
   wanting,
   withCanary,
   withoutPod,
@@ -50,6 +51,12 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
     given: withUpdate(wanted, { revision: "0123456789abcdef", since: "2026-01-01T11:30:00Z", from: "3.6.15" }),
     is: { revision: wantedRevision(wanted), from: "3.6.16", since: "2026-01-01T12:00:00Z" },
   },
+  {
+    name: "the spec is refused while somebody is tried with it",
+    given: refusing(withCanary(wanted, "my-etcd-2")),
+    is: { revision: wantedRevision(wanted), to: "3.6.17", since: "2026-01-01T11:30:00Z" },
+  },
+  { name: "the spec is refused before anybody has got it", given: refusing(withUpdate(wanted)), is: undefined },
   { name: "a member has its turn", given: withTurn(wanted, "my-etcd-2"), is: { updated: [] } },
   {
     name: "a member has restarted",

@@ -63,7 +63,7 @@ export function updateStatus(snapshot: ClusterSnapshot): UpdateStatus | undefine
   return {
     revision,
     from: before?.from ?? runningVersion(snapshot),
-    to: wantedTemplate(snapshot).version,
+    to: before?.to ?? wantedTemplate(snapshot).version,
     updated,
     proven: before?.proven === true || updated.length > 0,
     ...(waitingFor === undefined ? {} : { waitingFor }),

@@ -33,6 +33,12 @@ export function wanting(template: MemberTemplate, given: Given = {}): ClusterSna
   return cluster({ ...given, spec: { ...given?.spec, ...template } });
 }
 
+/** The snapshot in which no member could run what its spec asks for by now. */
+export function refusing(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const spec = { ...snapshot.cluster.spec, etcd: { extraArgs: { "max-txn-op": "1" } } };
+  return { ...snapshot, cluster: { ...snapshot.cluster, spec } };
+}
+
 /** The snapshot with these changes to one EtcdPeer. */
 export function withPeer(
   snapshot: ClusterSnapshot,

@@ -29,7 +29,7 @@ import {
   undoneIsRepeated,
   versionLeaks,
 } from "./others.ts";
-
+import { refusalKeepsTheCanaryDown, turnOutlivesItsWish } from "./refused.ts";
 import {
   crashSpreads,
   editIsNotTakenBack,
@@ -80,6 +80,8 @@ export const STORIES = {
   peoplesCanarySpreads,
   switchedRollIsReckless,
   turnsTakeLonger,
+  refusalKeepsTheCanaryDown,
+  turnOutlivesItsWish,
   neverStartedForEver,
   correctionComesTooLate,
   hangingIsNotPutBack,

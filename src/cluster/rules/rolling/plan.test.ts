@@ -10,6 +10,7 @@ import {
   NEXT_MINOR,
   OLD,
   ON_DELETE,
+  refusing,
   saying,
   silentFor,
   wanting,
@@ -98,6 +99,21 @@ testPlans("rolling", [
     name: "gives nobody a turn with what no member could run",
     given: wanting({ ...NEWER, etcd: { extraArgs: { "data-dir": "/tmp" } } }),
     expect: "settled",
+  },
+  {
+    name: "takes a turn back that nobody has used when the spec is refused",
+    given: refusing(withTurn(wanted, "my-etcd-2")),
+    expect: turn("my-etcd-2"),
+  },
+  {
+    name: "stops the update for the only member that does not come up, also when the spec is refused by then",
+    given: refusing(silentFor(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0", 600_000)),
+    expect: "stop-update: stopUpdate",
+  },
+  {
+    name: "and puts it back",
+    given: refusing(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0")),
+    expect: "put-back: replacePeer my-etcd-0 fenced",
   },
   { name: "gives the last one its turn first, while the first one leads", given: wanted, expect: turn("my-etcd-2") },
   {
