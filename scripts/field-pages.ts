@@ -31,6 +31,7 @@ const EDITS: Readonly<Record<string, string>> = {
   storage: "refused",
   bootstrap: "refused; it can be taken away, which changes nothing for a cluster that has formed",
   etcd: "roll",
+  tls: "a certificate at once, without a restart; all else roll; refused from or to None",
   podTemplate: "roll",
   clientService: "at once",
   updateStrategy: "at once",

@@ -72,11 +72,25 @@ const image = fc.record(
   { requiredKeys: [] },
 );
 const template = { version: fc.constantFrom("3.5.35", "3.6.16"), image, etcd, podTemplate };
+const clusterTls = fc.constantFrom<object>(
+  {},
+  { peer: { provider: "None" }, minVersion: "TLS1.3" },
+  {
+    peer: { provider: "Secret", secret: { secretName: "peers" } },
+    client: { provider: "CertManager", certManager: { issuerRef: { name: "corp" } }, extraNames: ["etcd.example.com"] },
+  },
+);
+const side = {
+  secretName: "my-etcd-peer-tls",
+  trust: "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n",
+};
+const memberTls = fc.constantFrom<object>({}, { peer: side }, { client: { ...side, verifyClients: false } });
 const betaCluster = fc
   .record(
     {
       replicas: fc.integer({ min: 1, max: 7 }),
       ...template,
+      tls: clusterTls,
       storage,
       clientService: fc.constantFrom({ type: "ClusterIP" }, { type: "LoadBalancer", metadata: { labels: { a: "b" } } }),
       updateStrategy: fc.constantFrom({ type: "RollingUpdate" }, { type: "OnDelete", memberTimeout: "5m" }),
@@ -94,8 +108,9 @@ const betaPeer = fc
       clusterID: fc.constant("1d7f0a5bb4fdd2f0"),
       memberID: fc.constant("8e9e05c52164694d"),
       ...template,
+      tls: memberTls,
       storage,
-      previous: fc.record(template, { requiredKeys: ["version"] }),
+      previous: fc.record({ ...template, tls: memberTls }, { requiredKeys: ["version"] }),
     },
     { requiredKeys: ["clusterName", "version"] },
   )

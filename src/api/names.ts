@@ -53,6 +53,8 @@ export const METADATA_KEYS_ANNOTATION = `${GROUP}/metadata-keys`;
 export const CLAIM_CLUSTER_ID_ANNOTATION = `${GROUP}/cluster-id`;
 export const CLAIM_CLUSTER_TOKEN_ANNOTATION = `${GROUP}/cluster-token`;
 export const CLAIM_MEMBER_ID_ANNOTATION = `${GROUP}/member-id`;
+/** On claims of a cluster whose members speak TLS to each other: https. IDs follow from URLs, so it is part of who the cluster is. */
+export const PEER_SCHEME_ANNOTATION = `${GROUP}/peer-scheme`;
 
 /**
  * On an EtcdPeer: why its member is being taken out of the cluster. Written before the member is removed, so that whoever
@@ -86,6 +88,23 @@ export const QUARANTINE_TIME_ANNOTATION = `${GROUP}/quarantined-at`;
  */
 export const INITIAL_CLUSTER_ANNOTATION = `${GROUP}/initial-cluster`;
 export const INITIAL_CLUSTER_STATE_ANNOTATION = `${GROUP}/initial-cluster-state`;
+
+/** On a member's pod whose client port speaks TLS: https. Who dials a pod asks the pod, and not what is wanted of its next one. */
+export const CLIENT_SCHEME_ANNOTATION = `${GROUP}/client-scheme`;
+/** On a member's pod: the authorities that it trusts, in PEM, which a volume shows to etcd. etcd reads them when it starts, and not again. */
+export const PEER_TRUST_ANNOTATION = `${GROUP}/peer-trust`;
+export const CLIENT_TRUST_ANNOTATION = `${GROUP}/client-trust`;
+/** The volumes of a member's pod with what it shows, and with whom it trusts. */
+export const PEER_TLS_VOLUME = "etcd-peer-tls";
+export const CLIENT_TLS_VOLUME = "etcd-client-tls";
+/** Where they are mounted. */
+export const TLS_PATH = "/etc/etcd/tls";
+export const PEER_TLS_PATH = `${TLS_PATH}/peer`;
+export const CLIENT_TLS_PATH = `${TLS_PATH}/client`;
+/** What the files in these volumes, and the keys of each Secret with a certificate, are called, as in a Secret of the type kubernetes.io/tls. */
+export const CERTIFICATE_FILE = "tls.crt";
+export const KEY_FILE = "tls.key";
+export const TRUST_FILE = "ca.crt";
 
 // How does the fence work?
 //   etcd looks at --initial-cluster only when its data directory holds no WAL. A list that does not name the member itself
@@ -188,17 +207,54 @@ export function disruptionBudgetName(cluster: string): string {
   return cluster;
 }
 
+/** The Secret with the authority by which members know each other, when the operator issues. No pod has it. */
+export function peerAuthorityName(cluster: string): string {
+  return `${cluster}-peer-ca`;
+}
+
+/** The Secret with the authority by which members and clients know each other, when the operator issues. No pod has it. */
+export function clientAuthorityName(cluster: string): string {
+  return `${cluster}-client-ca`;
+}
+
+/** The Secret with what members show to each other, unless somebody else brings it. */
+export function peerCertificateName(cluster: string): string {
+  return `${cluster}-peer-tls`;
+}
+
+/** The Secret with what members show to clients, unless somebody else brings it. */
+export function serverCertificateName(cluster: string): string {
+  return `${cluster}-server-tls`;
+}
+
+/** The Secret with what the operator and its agents show to members, unless somebody else brings it. */
+export function operatorCertificateName(cluster: string): string {
+  return `${cluster}-operator-tls`;
+}
+
+/** The Secret with what an application shows to members, and where they are. */
+export function applicationCertificateName(cluster: string): string {
+  return `${cluster}-client`;
+}
+
+/** The ConfigMap with whom clients have to trust. */
+export function trustConfigMapName(cluster: string): string {
+  return `${cluster}-ca`;
+}
+
 /** Stable DNS name of a member: it stays while pods and their addresses come and go. */
 export function peerHost(namespace: string, cluster: string, peer: string): string {
   return `${peer}.${cluster}.${namespace}.svc`;
 }
 
-export function peerUrl(host: string): string {
-  return `http://${host}:${PEER_PORT}`;
+export type Scheme = "http" | "https";
+
+export function peerUrl(host: string, scheme: Scheme = "http"): string {
+  return `${scheme}://${host}:${PEER_PORT}`;
 }
 
-export function clientUrl(host: string): string {
-  return `http://${host}:${CLIENT_PORT}`;
+export function clientUrl(host: string, scheme: Scheme = "http"): string {
+  return `${scheme}://${host}:${CLIENT_PORT}`;
 }
 
 /**

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { converted } from "#api/conversion.ts";
 import { GROUP } from "#api/names.ts";
 import { podTemplateFromV1alpha1 } from "#api/pod-template/conversion.ts";
-import { type MemberTemplate, revisionOf } from "#api/revision.ts";
+import { askedIn, type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { clusterSpecSchema as clusterSpecV1alpha1 } from "#api/v1alpha1/cluster-schema.ts";
 import { peerSpecSchema as peerSpecV1alpha1 } from "#api/v1alpha1/peer-schema.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
@@ -26,12 +26,15 @@ function ofV1alpha1(kind: string, spec: unknown): string {
 }
 
 function ofV1beta1(spec: object): string {
-  return revisionOf(clusterSpecSchema.parse({ replicas: 3, ...spec }));
+  return revisionOf(askedIn(clusterSpecSchema.parse({ replicas: 3, ...spec }), undefined));
 }
 
 function ofPod(spec: object): string {
   return ofV1beta1({ podTemplate: { spec } });
 }
+
+const ECDSA = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
+const RSA = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
 
 /** Two terms, each of two expressions. */
 const spread = {
@@ -385,6 +388,57 @@ describe("an upgrade of the operator restarts nobody", () => {
   });
 });
 
+const A = "-----BEGIN CERTIFICATE-----\nAAAA\nBBBB\n-----END CERTIFICATE-----\n";
+const B = "-----BEGIN CERTIFICATE-----\nCCCC\n-----END CERTIFICATE-----\n";
+const side = { secretName: "s", trust: A };
+const served = { ...side, verifyClients: true };
+
+function ofTls(tls: MemberTemplate["tls"]): string {
+  return revisionOf(askedIn(clusterSpecSchema.parse({ replicas: 3 }), tls));
+}
+
+describe("with certificates", () => {
+  test.each<{ name: string; of: readonly MemberTemplate["tls"][] }>([
+    { name: "nothing of them is nothing", of: [undefined, {}, { minVersion: "TLS1.2" }] },
+    {
+      name: "a bundle is its certificates",
+      of: [
+        { peer: { secretName: "s", trust: `${A}${B}` } },
+        { peer: { secretName: "s", trust: `corp\n${B}\n${A.replaceAll("\n", "\r\n")}${B}` } },
+        { peer: { secretName: "s", trust: `${A.replace("AAAA\nBBBB", "AA\nAABB\nBB")}${B}` } },
+      ],
+    },
+    {
+      name: "suites are a set",
+      of: [
+        { peer: side, cipherSuites: [ECDSA, RSA] },
+        { peer: side, cipherSuites: [RSA, ECDSA] },
+      ],
+    },
+    {
+      name: "who is not told whether to ask clients asks them",
+      of: [{ client: served }, { client: side as typeof served }],
+    },
+  ])("the revision is the same: $name", ({ of }) => expect(new Set(of.map(ofTls)).size).toBe(1));
+
+  test("the revision is another one with each of these", () => {
+    const all: MemberTemplate["tls"][] = [
+      undefined,
+      { peer: side },
+      { peer: { ...side, secretName: "t" } },
+      { peer: { ...side, trust: B } },
+      { peer: { ...side, trust: `${A}${B}` } },
+      { client: served },
+      { client: { ...served, verifyClients: false } },
+      { peer: side, client: served },
+      { peer: side, minVersion: "TLS1.3" },
+      { peer: side, cipherSuites: [ECDSA] },
+      { peer: side, cipherSuites: [ECDSA, RSA] },
+    ];
+    expect(new Set(all.map(ofTls)).size).toBe(all.length);
+  });
+});
+
 test("these revisions stand on pods that run: another one of the same wish would restart every member", () => {
   expect(ofV1beta1({})).toBe("21e53824edcfea7e");
   expect(ofV1alpha1("EtcdCluster", stored[1]!.cluster)).toBe("e6a5ec95e351aa18");
@@ -412,12 +466,18 @@ describe("a template that is asked for again", () => {
     expect(name).toBe(revisionOf({ ...given, podTemplate: { spec: { nodeSelector: { disk: "ssd" } } } }));
   });
 
-  test("has another name with another release, image or options", () => {
+  test("has another name with another release, image, certificates or options", () => {
     const { podTemplate } = watched();
     const given: MemberTemplate = { version: "3.6.16", podTemplate };
-    const changes = [{}, { version: "3.6.17" }, { image: { repository: "x" } }, { etcd: { extraArgs: { a: "b" } } }];
+    const changes = [
+      {},
+      { version: "3.6.17" },
+      { image: { repository: "x" } },
+      { etcd: { extraArgs: { a: "b" } } },
+      { tls: { peer: side } },
+    ];
     const names = () => changes.map((change) => revisionOf({ ...given, ...change }));
-    expect(new Set(names()).size).toBe(4);
+    expect(new Set(names()).size).toBe(5);
     for (const [n, change] of changes.entries()) {
       expect(revisionOf(given)).toBe(names()[0]);
       revisionOf(given);

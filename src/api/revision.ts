@@ -1,7 +1,9 @@
+import { certificatesIn } from "#api/bundle.ts";
 import { millisecondsOf } from "#api/duration.ts";
 import { amount, amounts, sorted, unlessEmpty, unordered, withAmounts, withoutEmpty } from "#api/meaning.ts";
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { containersIn, etcdContainerOf } from "#api/pod-template/etcd-container.ts";
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { fingerprint } from "#base/hash.ts";
 import { isMap, record } from "#base/json.ts";
@@ -13,11 +15,25 @@ import { isMap, record } from "#base/json.ts";
 //   What is not asked for leaves no trace in the name: so it is the name that earlier releases gave to the same wish.
 
 /** What of a member people decide. */
-export type MemberTemplate = Pick<EtcdPeerSpec, "version" | "image" | "etcd" | "podTemplate">;
+export type MemberTemplate = Pick<EtcdPeerSpec, "version" | "image" | "etcd" | "tls" | "podTemplate">;
 
 /** What a spec says of the member's template, and nothing else. */
-export function templateIn({ version, image, etcd, podTemplate }: MemberTemplate): MemberTemplate {
-  return { version, ...(image === undefined ? {} : { image }), ...(etcd === undefined ? {} : { etcd }), podTemplate };
+export function templateIn({ version, image, etcd, tls, podTemplate }: MemberTemplate): MemberTemplate {
+  return {
+    version,
+    ...(image === undefined ? {} : { image }),
+    ...(etcd === undefined ? {} : { etcd }),
+    ...(tls === undefined ? {} : { tls }),
+    podTemplate,
+  };
+}
+
+/** What a cluster's spec asks for of its members. @param tls what has been issued of what it asks for */
+export function askedIn(
+  { version, image, etcd, podTemplate }: Pick<EtcdClusterSpec, "version" | "image" | "etcd" | "podTemplate">,
+  tls: MemberTemplate["tls"],
+): MemberTemplate {
+  return templateIn({ version, image, etcd, tls, podTemplate });
 }
 
 /** What a template was called last: objects from a cache do not change, and each look asks for the same names many times. */
@@ -28,15 +44,16 @@ const CALLED = new WeakMap<object, MemberTemplate & { readonly revision: string 
  * @param template its parts do not change
  */
 export function revisionOf(template: MemberTemplate): string {
-  const { version, image, etcd, podTemplate } = template;
+  const { version, image, etcd, tls, podTemplate } = template;
   const last = isMap(podTemplate) ? CALLED.get(podTemplate) : undefined;
-  if (last?.version === version && last.image === image && last.etcd === etcd) return last.revision;
+  const isSame = last?.version === version && last.image === image && last.etcd === etcd && last.tls === tls;
+  if (isSame) return last.revision;
   const revision = named(template);
   if (isMap(podTemplate)) CALLED.set(podTemplate, { ...templateIn(template), revision });
   return revision;
 }
 
-function named({ version, image, etcd, podTemplate }: MemberTemplate): string {
+function named({ version, image, etcd, tls, podTemplate }: MemberTemplate): string {
   const { metadata, spec } = podTemplate;
   const { containers: _, affinity, initContainers, topologySpreadConstraints, ...pod } = spec ?? {};
   const { name: __, resources, ...container } = etcdContainerOf(podTemplate) ?? { name: ETCD_CONTAINER };
@@ -50,6 +67,7 @@ function named({ version, image, etcd, podTemplate }: MemberTemplate): string {
     labels: unlessEmpty(metadata?.labels),
     image: imageMeaning(image),
     etcd: optionsMeaning(etcd),
+    tls: tlsMeaning(tls),
     container: withoutEmpty(container),
     sidecars: unlessEmpty(sorted(sidecars.map(containerMeaning))),
     // They run one after another.
@@ -113,6 +131,22 @@ function optionsMeaning(etcd: MemberTemplate["etcd"]): object | undefined {
     electionTimeout: electionTimeout === undefined ? undefined : duration(electionTimeout),
     extraArgs: unlessEmpty(extraArgs),
   });
+}
+
+/** A pod whose Secrets are renewed stays what it is: only their names count here. */
+function tlsMeaning(tls: MemberTemplate["tls"]): object | undefined {
+  const { peer, client, minVersion, cipherSuites, ...rest } = tls ?? {};
+  return unlessEmpty({
+    ...rest,
+    peer: peer && sideMeaning(peer),
+    client: client && { ...sideMeaning(client), verifyClients: client.verifyClients ?? true },
+    minVersion: minVersion === "TLS1.2" ? undefined : minVersion,
+    cipherSuites: cipherSuites && unlessEmpty(sorted(cipherSuites)),
+  });
+}
+
+function sideMeaning<T extends { readonly trust: string }>({ trust, ...rest }: T) {
+  return { ...rest, trust: certificatesIn(trust) };
 }
 
 function duration(text: string): number | string {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { revisionOf } from "#api/revision.ts";
+import { askedIn, revisionOf } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
@@ -96,7 +96,7 @@ test("what has the shape can be looked at by whoever plans with it; and nothing 
       const spec = { ...GOOD, podTemplate: { spec: pod } };
       if (whyNotShape(spec, "EtcdCluster") !== undefined) return;
       fitting++;
-      expect(() => revisionOf(spec)).not.toThrow();
+      expect(() => revisionOf(askedIn(spec, undefined))).not.toThrow();
       expect(() => whyNotSpec(spec, "3.6.16", "my-etcd")).not.toThrow();
     }),
     { numRuns: 2_000 },

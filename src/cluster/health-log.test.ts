@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { PAUSED_ANNOTATION } from "#api/names.ts";
+import { askedIn } from "#api/revision.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
 import { claim, claimIdentity, cluster, LATER_ID, pod, unpublished, withArrival } from "#kit/cluster.ts";
@@ -194,7 +195,7 @@ test("health log: nor another one that was restarted a while ago at most, when s
 
 test("health log: what was counted before it was restarted stands, and goes on once it has been put back", () => {
   const tried = withCanary(wanting(NEWER), "my-etcd-2");
-  const back = withStop(withTurn(tried, "my-etcd-2", down.cluster.spec), "my-etcd-2");
+  const back = withStop(withTurn(tried, "my-etcd-2", askedIn(down.cluster.spec, undefined)), "my-etcd-2");
   const seen = after([down, 0], [down, 5_000], [tried, 5_000], [tried, 5_000], [back, 5_000], [back, 5_000]);
   expect(seen).toMatchObject({ sickForMs: 25_000, lostForMs: 10_000 });
 });

@@ -1,7 +1,8 @@
-import { type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
+import { askedIn, type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { memberTls } from "#cluster/certificates.ts";
 import { lackedReadiness, whyUnfit } from "#cluster/fitness.ts";
 import { health, type KnownMember, memberNamed, ownVoters, takesPart } from "#cluster/members.ts";
 import { unreadyForMs } from "#cluster/patience.ts";
@@ -44,7 +45,7 @@ const askedTemplate = remembered((snapshot): MemberTemplate => {
   const possible = [version, running, ...versionsInUse(snapshot)].find(
     (each) => whyNoPathTo(snapshot, each) === undefined,
   );
-  return { ...templateIn(snapshot.cluster.spec), version: possible ?? running };
+  return { ...askedIn(snapshot.cluster.spec, memberTls(snapshot)), version: possible ?? running };
 });
 
 /**

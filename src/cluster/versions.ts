@@ -1,6 +1,7 @@
 import { REVISION_ANNOTATION } from "#api/names.ts";
-import { type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
+import { askedIn, type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { memberTls } from "#cluster/certificates.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { compareVersions, isRelease, isSameMinor, parseVersion } from "#etcd/version.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -51,7 +52,7 @@ export function templateOfMost(snapshot: ClusterSnapshot): MemberTemplate {
   const templates = alike.length > 0 ? alike : running;
   const count = (one: MemberTemplate) => templates.filter((each) => revisionOf(each) === revisionOf(one)).length;
   const [most] = [...templates].sort((a, b) => count(b) - count(a));
-  return { ...templateIn(most ?? snapshot.cluster.spec), version };
+  return { ...templateIn(most ?? askedIn(snapshot.cluster.spec, memberTls(snapshot))), version };
 }
 
 /** What the member runs: what its EtcdPeer says is a wish until it has restarted. */

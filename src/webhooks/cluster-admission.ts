@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { CLUSTER_ADMISSION_PATH, CLUSTER_LABEL, GROUP, MANAGED_BY_LABEL, OPERATOR, selectorText } from "#api/names.ts";
-import { templateIn } from "#api/revision.ts";
+import { askedIn } from "#api/revision.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
@@ -96,7 +96,7 @@ async function findingsOf(
     ...flagRefusals(cluster.spec, before?.spec),
   ];
   const beyond = beyondFindings(cluster, before);
-  const isNewTemplate = before === undefined || !isSameData(templateIn(cluster.spec), templateIn(before.spec));
+  const isNewTemplate = before === undefined || !isSameData(wishOf(cluster), wishOf(before));
   const asked = await Promise.all([
     // What is refused anyway would be tried without it.
     isNewTemplate && refusals.length === 0 ? triedOut(tools, cluster, signal) : NO_FINDINGS,
@@ -116,6 +116,11 @@ async function findingsOf(
     ],
     warnings: [...beyond.warnings, ...unwise, ...asked.flatMap(({ warnings }) => warnings)],
   };
+}
+
+/** All that decides what the pod of a member looks like. */
+function wishOf({ spec }: EtcdCluster): object {
+  return { ...askedIn(spec, undefined), tls: spec.tls };
 }
 
 /** Asks the API server whether it would take the ReplicaSet of a member. */

@@ -1,8 +1,9 @@
 import { REVISION_ANNOTATION } from "#api/names.ts";
-import { type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
+import { askedIn, type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
 import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present, unknown } from "#base/observed.ts";
+import { memberTls } from "#cluster/certificates.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { templateOf, wantedRevision } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -13,23 +14,26 @@ import { born, cluster, sickFor, withBudget } from "./cluster.ts";
 
 // Changes of a snapshot (cluster.ts) that members go through while the cluster is changed member by member.
 
+/** Without certificates, what a spec asks for and what members get are the same. */
+type Plain = Omit<MemberTemplate, "tls">;
+
 /** What members of these snapshots run before anything else is asked for. */
-export const OLD: MemberTemplate = templateOf(cluster({ replicas: 1 }).peers[0]!);
+export const OLD: Plain = templateOf(cluster({ replicas: 1 }).peers[0]!);
 /** The next patch, and the next minor. */
-export const NEWER: MemberTemplate = { ...OLD, version: "3.6.17" };
-export const NEXT_MINOR: MemberTemplate = { ...OLD, version: "3.7.1" };
+export const NEWER: Plain = { ...OLD, version: "3.6.17" };
+export const NEXT_MINOR: Plain = { ...OLD, version: "3.7.1" };
 
 /** A spec by which people restart members. */
 export const ON_DELETE: Partial<ClusterSnapshot["cluster"]["spec"]> = { updateStrategy: { type: "OnDelete" } };
 
 /** The minor before. */
-export const BEFORE: MemberTemplate = { ...OLD, version: "3.5.35" };
+export const BEFORE: Plain = { ...OLD, version: "3.5.35" };
 
 /** What `cluster()` takes besides what is wanted. */
 type Given = Parameters<typeof cluster>[0];
 
 /** A settled cluster of which this is wanted by now, and nothing done yet. */
-export function wanting(template: MemberTemplate, given: Given = {}): ClusterSnapshot {
+export function wanting(template: Plain, given: Given = {}): ClusterSnapshot {
   return cluster({ ...given, spec: { ...given?.spec, ...template } });
 }
 
@@ -37,6 +41,11 @@ export function wanting(template: MemberTemplate, given: Given = {}): ClusterSna
 export function refusing(snapshot: ClusterSnapshot): ClusterSnapshot {
   const spec = { ...snapshot.cluster.spec, etcd: { extraArgs: { "max-txn-op": "1" } } };
   return { ...snapshot, cluster: { ...snapshot.cluster, spec } };
+}
+
+/** What the spec asks for of each member. */
+function asked(snapshot: ClusterSnapshot): MemberTemplate {
+  return askedIn(snapshot.cluster.spec, memberTls(snapshot));
 }
 
 /** The snapshot with these changes to one EtcdPeer. */
@@ -58,7 +67,7 @@ export function withPeer(
 export function withTurn(
   snapshot: ClusterSnapshot,
   name: string,
-  template: MemberTemplate = snapshot.cluster.spec,
+  template: MemberTemplate = asked(snapshot),
   { isTakenOver = true, previous }: { isTakenOver?: boolean; previous?: MemberTemplate } = {},
 ): ClusterSnapshot {
   const live = snapshot.peers.find(({ metadata }) => metadata.name === name)!;
@@ -139,7 +148,7 @@ export function downgrading(
 /** The snapshot in which these members have restarted with what is wanted, and are well. */
 export function withUpdated(snapshot: ClusterSnapshot, ...names: readonly string[]): ClusterSnapshot {
   return names.reduce((given, name) => {
-    const turned = madeFrom(withTurn(given, name), name, given.cluster.spec);
+    const turned = madeFrom(withTurn(given, name), name, asked(given));
     const said = saying(turned, name, { version: given.cluster.spec.version });
     return withSeenBudget(said);
   }, snapshot);
@@ -147,7 +156,7 @@ export function withUpdated(snapshot: ClusterSnapshot, ...names: readonly string
 
 /** The snapshot in which the member has restarted with what is wanted half an hour ago, and does not answer. Its data is as it was. */
 export function withCanary(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
-  const turned = withPod(madeFrom(withTurn(snapshot, name), name, snapshot.cluster.spec), name, {
+  const turned = withPod(madeFrom(withTurn(snapshot, name), name, asked(snapshot)), name, {
     status: { conditions: [{ type: "Ready", status: "False" }] },
   });
   const endpoints = new Map([...turned.endpoints].filter(([each]) => each !== name));

@@ -8,7 +8,7 @@ import {
   REMOVAL_ANNOTATION,
   REVISION_ANNOTATION,
 } from "#api/names.ts";
-import { revisionOf } from "#api/revision.ts";
+import { askedIn, revisionOf } from "#api/revision.ts";
 import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -24,7 +24,7 @@ import type { Draft, KubeObject, PersistentVolumeClaim, Pod } from "#kube/kinds.
 export const NOW = Date.UTC(2026, 0, 1, 12);
 
 /** What pods of these snapshots were made from. */
-const DEFAULT_REVISION = revisionOf(clusterSpecSchema.parse({ replicas: 1 }));
+const DEFAULT_REVISION = revisionOf(askedIn(clusterSpecSchema.parse({ replicas: 1 }), undefined));
 
 /** How far the cluster of a snapshot has come. */
 export type Stage = "new" | "recorded" | "starting" | "joined" | "settled";

@@ -8,7 +8,7 @@ import {
   PAUSED_ANNOTATION,
   REVISION_ANNOTATION,
 } from "#api/names.ts";
-import { revisionOf } from "#api/revision.ts";
+import { askedIn, revisionOf } from "#api/revision.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
@@ -356,7 +356,7 @@ class Ending {
 
   /** Whose EtcdPeer or pod is not what the spec asks for. */
   #behind(peers: readonly EtcdPeer[]): string | undefined {
-    const wanted = revisionOf(this.#cluster.spec);
+    const wanted = revisionOf(askedIn(this.#cluster.spec, undefined));
     const late = peers.find(({ spec }) => revisionOf(spec) !== wanted);
     if (late !== undefined) return `EtcdPeer ${late.metadata.name} is not what the spec asks for`;
     const pod = this.#world.api

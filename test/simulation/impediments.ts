@@ -110,7 +110,7 @@ export function isRefused({ podTemplate }: Pick<MemberTemplate, "podTemplate">):
 }
 
 /** Whether no member comes up with it, in this world, or none whose pod is ready. */
-export function isBroken({ version, podTemplate }: MemberTemplate): boolean {
+export function isBroken({ version, podTemplate }: Pick<MemberTemplate, "version" | "podTemplate">): boolean {
   const isUnpublished = Number(version.split(".")[2]) >= UNPUBLISHED_PATCH;
   const isTooLarge = Number(etcdResourcesOf(podTemplate)?.requests?.cpu ?? 0) > MOST_CPUS;
   const isCrashing = podTemplate.metadata?.annotations?.[CRASHES] !== undefined;

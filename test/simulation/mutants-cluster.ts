@@ -1,5 +1,5 @@
 import { CLEANUP_FINALIZER, peerName, REMOVAL_ANNOTATION } from "#api/names.ts";
-import { templateIn } from "#api/revision.ts";
+import { askedIn } from "#api/revision.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
 import { newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { clientService } from "#cluster/desired/services.ts";
@@ -279,7 +279,7 @@ const uncritical = replaced("give-turn", (_, snapshot) => {
   return step("give-turn", "mutant", {
     do: "replacePeer",
     live,
-    peer: revisedPeer(live, templateIn(snapshot.cluster.spec), templateOf(live)),
+    peer: revisedPeer(live, askedIn(snapshot.cluster.spec, undefined), templateOf(live)),
   });
 });
 

@@ -11,6 +11,7 @@ import { etcdSchema } from "#api/v1beta1/etcd-schema.ts";
 import { imageSchema, podTemplateSchema } from "#api/v1beta1/pod-schema.ts";
 import { ONE_SOURCE, RESTORE_SOURCE, serviceAccountNameSchema } from "#api/v1beta1/restore-source-schema.ts";
 import { DEFAULT_STORAGE_SPEC, storageSchema } from "#api/v1beta1/storage-schema.ts";
+import { clusterTlsSchema, TLS_STAYS } from "#api/v1beta1/tls-schema.ts";
 
 const clientServiceSchema = z
   .object({
@@ -94,6 +95,7 @@ export const clusterSpecSchema = z
     storage: storageSchema.default(DEFAULT_STORAGE_SPEC),
     bootstrap: bootstrapSchema.optional(),
     etcd: etcdSchema.optional(),
+    tls: clusterTlsSchema.optional(),
     podTemplate: podTemplateSchema.default({}),
     clientService: clientServiceSchema.default({ type: "ClusterIP" }),
     updateStrategy: updateStrategySchema.default({ type: "RollingUpdate" }),
@@ -123,6 +125,7 @@ export const clusterSpecSchema = z
         message:
           "bootstrap.fromBackup.serviceAccountName is given, and an image, which would run with that account's identity; give only one of them",
       },
+      ...TLS_STAYS,
     ],
   })
   .describe("The etcd cluster that is wanted.");

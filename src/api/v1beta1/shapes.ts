@@ -124,6 +124,255 @@ const ETCD = {
  }
 };
 
+const CLUSTER_TLS = {
+ "type": "object",
+ "properties": {
+  "peer": {
+   "type": "object",
+   "properties": {
+    "provider": {
+     "type": "string",
+     "enum": [
+      "Operator",
+      "CertManager",
+      "Secret",
+      "None"
+     ]
+    },
+    "certManager": {
+     "type": "object",
+     "properties": {
+      "issuerRef": {
+       "type": "object",
+       "properties": {
+        "name": {
+         "type": "string",
+         "minLength": 1,
+         "maxLength": 253
+        },
+        "kind": {
+         "type": "string",
+         "minLength": 1,
+         "maxLength": 63
+        },
+        "group": {
+         "type": "string",
+         "minLength": 1,
+         "maxLength": 253
+        }
+       },
+       "required": [
+        "name"
+       ]
+      }
+     },
+     "required": [
+      "issuerRef"
+     ]
+    },
+    "secret": {
+     "type": "object",
+     "properties": {
+      "secretName": {
+       "type": "string",
+       "minLength": 1,
+       "maxLength": 253
+      }
+     },
+     "required": [
+      "secretName"
+     ]
+    },
+    "duration": {
+     "type": "string",
+     "maxLength": 32
+    },
+    "renewBefore": {
+     "type": "string",
+     "maxLength": 32
+    }
+   }
+  },
+  "client": {
+   "type": "object",
+   "properties": {
+    "provider": {
+     "type": "string",
+     "enum": [
+      "Operator",
+      "CertManager",
+      "Secret",
+      "None"
+     ]
+    },
+    "certManager": {
+     "type": "object",
+     "properties": {
+      "issuerRef": {
+       "type": "object",
+       "properties": {
+        "name": {
+         "type": "string",
+         "minLength": 1,
+         "maxLength": 253
+        },
+        "kind": {
+         "type": "string",
+         "minLength": 1,
+         "maxLength": 63
+        },
+        "group": {
+         "type": "string",
+         "minLength": 1,
+         "maxLength": 253
+        }
+       },
+       "required": [
+        "name"
+       ]
+      }
+     },
+     "required": [
+      "issuerRef"
+     ]
+    },
+    "secret": {
+     "type": "object",
+     "properties": {
+      "serverSecretName": {
+       "type": "string",
+       "minLength": 1,
+       "maxLength": 253
+      },
+      "operatorClientSecretName": {
+       "type": "string",
+       "minLength": 1,
+       "maxLength": 253
+      }
+     },
+     "required": [
+      "serverSecretName",
+      "operatorClientSecretName"
+     ]
+    },
+    "verifyClients": {
+     "type": "boolean"
+    },
+    "extraNames": {
+     "maxItems": 32,
+     "type": "array",
+     "items": {
+      "type": "string",
+      "minLength": 1,
+      "maxLength": 253
+     }
+    },
+    "duration": {
+     "type": "string",
+     "maxLength": 32
+    },
+    "renewBefore": {
+     "type": "string",
+     "maxLength": 32
+    }
+   }
+  },
+  "minVersion": {
+   "type": "string",
+   "enum": [
+    "TLS1.2",
+    "TLS1.3"
+   ]
+  },
+  "cipherSuites": {
+   "minItems": 1,
+   "maxItems": 6,
+   "type": "array",
+   "items": {
+    "type": "string",
+    "enum": [
+     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+     "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+     "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+     "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+     "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"
+    ]
+   }
+  }
+ }
+};
+
+const MEMBER_TLS = {
+ "type": "object",
+ "properties": {
+  "peer": {
+   "type": "object",
+   "properties": {
+    "secretName": {
+     "type": "string",
+     "minLength": 1,
+     "maxLength": 253
+    },
+    "trust": {
+     "type": "string",
+     "minLength": 1,
+     "maxLength": 32768
+    }
+   },
+   "required": [
+    "secretName",
+    "trust"
+   ]
+  },
+  "client": {
+   "type": "object",
+   "properties": {
+    "secretName": {
+     "type": "string",
+     "minLength": 1,
+     "maxLength": 253
+    },
+    "trust": {
+     "type": "string",
+     "minLength": 1,
+     "maxLength": 32768
+    },
+    "verifyClients": {
+     "type": "boolean"
+    }
+   },
+   "required": [
+    "secretName",
+    "trust"
+   ]
+  },
+  "minVersion": {
+   "type": "string",
+   "enum": [
+    "TLS1.2",
+    "TLS1.3"
+   ]
+  },
+  "cipherSuites": {
+   "minItems": 1,
+   "maxItems": 6,
+   "type": "array",
+   "items": {
+    "type": "string",
+    "enum": [
+     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+     "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+     "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+     "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+     "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"
+    ]
+   }
+  }
+ }
+};
+
 const POD_TEMPLATE = {
  "type": "object",
  "properties": {
@@ -430,6 +679,7 @@ export const SHAPES = {
     ]
    },
    "etcd": ETCD,
+   "tls": CLUSTER_TLS,
    "podTemplate": POD_TEMPLATE,
    "clientService": {
     "type": "object",
@@ -593,6 +843,7 @@ export const SHAPES = {
    },
    "image": IMAGE,
    "etcd": ETCD,
+   "tls": MEMBER_TLS,
    "podTemplate": POD_TEMPLATE,
    "storage": STORAGE,
    "previous": {
@@ -604,6 +855,7 @@ export const SHAPES = {
      },
      "image": IMAGE,
      "etcd": ETCD,
+     "tls": MEMBER_TLS,
      "podTemplate": POD_TEMPLATE
     },
     "required": [
@@ -1544,6 +1796,7 @@ export const SHAPES = {
        "image": IMAGE,
        "storage": STORAGE,
        "etcd": ETCD,
+       "tls": CLUSTER_TLS,
        "podTemplate": POD_TEMPLATE,
        "clientService": {
         "type": "object",

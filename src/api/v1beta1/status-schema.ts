@@ -24,6 +24,10 @@ export const identitySchema = z
     initialMembers: z
       .array(initialMemberSchema)
       .describe("The frozen list of members that the cluster was or is formed from."),
+    peerScheme: z
+      .enum(["http", "https"])
+      .optional()
+      .describe("How members reach each other, since the cluster was formed; without it http."),
   })
   .describe(
     "Who this cluster is. Written before anything else is created, so that an outage never looks like a new cluster.",
@@ -88,6 +92,16 @@ const sleepSchema = z
   })
   .describe("The cluster sleeps, because spec.replicas is 0, or is waking up.");
 
+const certificateSchema = z.object({
+  name: z.string().describe("Name of the Secret that holds it."),
+  notAfter: z.string().meta({ format: "date-time" }).describe("When it ends."),
+  issuer: z.string().describe("The name of the authority that signed it."),
+  trust: z
+    .array(z.string())
+    .optional()
+    .describe("The authorities that the Secret says are to be trusted: the SHA-256 of each one's certificate."),
+});
+
 const waiverSchema = z.object({
   check: z.string().describe(listed("The check that is waived.", WAIVABLE)),
   until: z.string().meta({ format: "date-time" }).describe("When it is asked again."),
@@ -124,6 +138,11 @@ export const clusterStatusSchema = z
       })
       .optional()
       .describe("The backups of the EtcdBackupSchedules that name the cluster."),
+    certificates: z
+      .array(certificateSchema)
+      .optional()
+      .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] })
+      .describe("The certificates of the cluster, as they were last read."),
     members: z
       .array(memberStatusSchema)
       .optional()

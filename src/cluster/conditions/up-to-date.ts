@@ -1,4 +1,5 @@
-import { revisionOf, templateIn } from "#api/revision.ts";
+import { askedIn, revisionOf } from "#api/revision.ts";
+import { memberTls } from "#cluster/certificates.ts";
 import { stoppedUpdate, whyRefused } from "#cluster/rolling.ts";
 import { pausedText } from "#cluster/rules/life/paused.ts";
 import { sleeps } from "#cluster/sleep.ts";
@@ -63,4 +64,4 @@ function hasRunAsked(snapshot: ClusterSnapshot, name: string): boolean {
   return peer !== undefined && revisionOf(peer.spec) === askedRevision(snapshot) && !isOther;
 }
 
-const askedRevision = remembered(({ cluster }) => revisionOf(templateIn(cluster.spec)));
+const askedRevision = remembered((snapshot) => revisionOf(askedIn(snapshot.cluster.spec, memberTls(snapshot))));

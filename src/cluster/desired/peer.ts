@@ -95,7 +95,8 @@ function withoutTemplate<T extends MemberTemplate>({
   version: _,
   image: __,
   etcd: ___,
-  podTemplate: ____,
+  tls: ____,
+  podTemplate: _____,
   ...rest
 }: T) {
   return rest;

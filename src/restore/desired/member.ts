@@ -1,5 +1,5 @@
 import { RESTORED_FROM } from "#api/names.ts";
-import { templateIn } from "#api/revision.ts";
+import { askedIn } from "#api/revision.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { apiVersionOf, type Draft, type PersistentVolumeClaim } from "#kube/kinds.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
@@ -26,7 +26,7 @@ function asPeer({ restore, takenAtMs, imageRepository }: RestoreSnapshot, name: 
     apiVersion: apiVersionOf(ETCD_PEERS),
     kind: ETCD_PEERS.kind,
     metadata: { ...restore.metadata, name },
-    spec: { clusterName, ...templateIn(spec), storage: spec.storage },
+    spec: { clusterName, ...askedIn(spec, undefined), storage: spec.storage },
   };
   const unseen = { claim: undefined, replicaSet: undefined, pod: undefined, endpoint: undefined };
   return {

@@ -1,0 +1,104 @@
+import { describe, expect, test } from "vitest";
+import {
+  areClientsVerified,
+  clientScheme,
+  lifeOf,
+  operatorSecretName,
+  peerSchemeOf,
+  peerSecretName,
+  providerOf,
+  serverSecretName,
+} from "#api/tls.ts";
+import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
+import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
+
+function specWith(tls: object | undefined): EtcdClusterSpec {
+  return clusterSpecSchema.parse({ replicas: 3, ...(tls === undefined ? {} : { tls }) });
+}
+
+function withTls(tls: object | undefined): EtcdCluster {
+  return { metadata: { name: "my-etcd" }, spec: specWith(tls) } as EtcdCluster;
+}
+
+const HOUR_MS = 3_600_000;
+
+describe("without spec.tls", () => {
+  const cluster = withTls(undefined);
+  test("nobody issues anything", () => {
+    expect(providerOf(cluster.spec, "peer")).toBe("None");
+    expect(providerOf(cluster.spec, "client")).toBe("None");
+  });
+  test("nothing is encrypted", () => {
+    expect(peerSchemeOf(cluster.spec)).toBe("http");
+    expect(clientScheme(cluster)).toBe("http");
+  });
+  test("there are no Secrets", () => {
+    expect([peerSecretName(cluster), serverSecretName(cluster), operatorSecretName(cluster)]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});
+
+describe.each([
+  { name: "as the schema fills it in", cluster: withTls({}) },
+  { name: "as it came from where nothing is filled in", cluster: { ...withTls({}), spec: { tls: {} } } as EtcdCluster },
+])("an empty spec.tls, $name", ({ cluster }) => {
+  test("is issued by the operator, on both sides", () => {
+    expect(providerOf(cluster.spec, "peer")).toBe("Operator");
+    expect(providerOf(cluster.spec, "client")).toBe("Operator");
+    expect(peerSchemeOf(cluster.spec)).toBe("https");
+    expect(clientScheme(cluster)).toBe("https");
+    expect(areClientsVerified(cluster.spec)).toBe(true);
+  });
+  test("has the usual Secrets", () => {
+    expect([peerSecretName(cluster), serverSecretName(cluster), operatorSecretName(cluster)]).toEqual([
+      "my-etcd-peer-tls",
+      "my-etcd-server-tls",
+      "my-etcd-operator-tls",
+    ]);
+  });
+  test("is good for ninety days, and renewed when thirty are left", () => {
+    expect(lifeOf(cluster.spec, "peer")).toEqual({ durationMs: 2_160 * HOUR_MS, renewBeforeMs: 720 * HOUR_MS });
+  });
+});
+
+test("Secrets that somebody brings are named by who brings them", () => {
+  const cluster = withTls({
+    peer: { provider: "Secret", secret: { secretName: "a" } },
+    client: {
+      provider: "Secret",
+      secret: { serverSecretName: "b", operatorClientSecretName: "c" },
+      verifyClients: false,
+    },
+  });
+  expect([peerSecretName(cluster), serverSecretName(cluster), operatorSecretName(cluster)]).toEqual(["a", "b", "c"]);
+  expect(areClientsVerified(cluster.spec)).toBe(false);
+});
+
+test("what cert-manager issues has the usual names", () => {
+  const issued = { provider: "CertManager", certManager: { issuerRef: { name: "corp" } } };
+  const cluster = withTls({ peer: issued, client: issued });
+  expect([peerSecretName(cluster), serverSecretName(cluster)]).toEqual(["my-etcd-peer-tls", "my-etcd-server-tls"]);
+  expect(cluster.spec.tls?.peer.certManager?.issuerRef).toEqual({
+    name: "corp",
+    kind: "Issuer",
+    group: "cert-manager.io",
+  });
+});
+
+test("one side may be without", () => {
+  const cluster = withTls({ peer: { provider: "None" } });
+  expect(peerSchemeOf(cluster.spec)).toBe("http");
+  expect(clientScheme(cluster)).toBe("https");
+  expect(peerSecretName(cluster)).toBeUndefined();
+});
+
+test.each([
+  { given: { duration: "30m" }, durationMs: 30 * 60_000, renewBeforeMs: 10 * 60_000 },
+  { given: { duration: "30m", renewBefore: "29m" }, durationMs: 30 * 60_000, renewBeforeMs: 29 * 60_000 },
+  { given: { renewBefore: "24h" }, durationMs: 2_160 * HOUR_MS, renewBeforeMs: 24 * HOUR_MS },
+])("a life of $given", ({ given, durationMs, renewBeforeMs }) => {
+  expect(lifeOf(specWith({ client: given }), "client")).toEqual({ durationMs, renewBeforeMs });
+});
