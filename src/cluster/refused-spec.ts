@@ -11,10 +11,10 @@ import { whyNotFlags } from "#etcd/flags.ts";
  * @param version the release that members would run @param cluster its name
  */
 export function whyNotSpec(
-  { etcd, podTemplate }: Pick<EtcdClusterSpec, "etcd" | "podTemplate">,
+  { etcd, tls, podTemplate }: Pick<EtcdClusterSpec, "etcd" | "podTemplate"> & { readonly tls?: object | undefined },
   version: string,
   cluster: string,
 ): readonly string[] {
   const flags = whyNotFlags(etcd?.extraArgs ?? {}, version).map((why) => `spec.etcd.extraArgs: ${why}`);
-  return [...flags, ...whyNotTemplate(podTemplate, cluster)];
+  return [...flags, ...whyNotTemplate(podTemplate, cluster, tls !== undefined)];
 }

@@ -35,8 +35,8 @@ export const whyRefused = remembered((snapshot): readonly string[] => {
   // What is not of the right shape cannot be judged further.
   const why = whyNotShape(snapshot.cluster.spec, ETCD_CLUSTERS.kind);
   if (why !== undefined) return [why];
-  const asked = askedTemplate(snapshot);
-  return whyNotSpec(asked, asked.version, snapshot.cluster.metadata.name);
+  const { metadata, spec } = snapshot.cluster;
+  return whyNotSpec(spec, askedTemplate(snapshot).version, metadata.name);
 });
 
 const askedTemplate = remembered((snapshot): MemberTemplate => {

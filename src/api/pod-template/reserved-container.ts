@@ -18,6 +18,7 @@ import {
   whyNotFields,
   whyNotMerged,
 } from "#api/pod-template/reserved-field.ts";
+import { leadsTo } from "#api/pod-template/reserved-path.ts";
 
 const PORTS: readonly unknown[] = [CLIENT_PORT, PEER_PORT, METRICS_PORT];
 const PORT_NAMES: readonly unknown[] = [CLIENT_PORT_NAME, PEER_PORT_NAME, METRICS_PORT_NAME];
@@ -112,13 +113,13 @@ function whyNotEtcd(etcd: Part): readonly string[] {
           `${field}.prefix is ${valueText(prefix)}; it must be one such as APP_, so that no variable begins with ETCD_: etcd takes those for flags, and flags go into spec.etcd.extraArgs`,
       ),
     ...[etcd.value.terminationMessagePath]
-      .filter((path) => typeof path === "string" && touchesData(path))
+      .filter((path) => leadsTo(path, VOLUME_PATH))
       .map(
         (path) =>
           `${etcd.field}.terminationMessagePath is ${valueText(path)}; it must be neither above nor below ${VOLUME_PATH}, nor this: the kubelet puts an empty file there`,
       ),
     ...itemsOf(etcd, "volumeMounts")
-      .filter(({ value: { mountPath } }) => typeof mountPath === "string" && touchesData(mountPath))
+      .filter(({ value: { mountPath } }) => leadsTo(mountPath, VOLUME_PATH))
       .map(
         ({ value: { mountPath }, field }) =>
           `${field}.mountPath is ${valueText(mountPath)}; it must be neither above nor below ${VOLUME_PATH}, nor this: etcd's data are there`,
@@ -136,21 +137,4 @@ function isFlag(variable: unknown): boolean {
 function mayMakeFlag(prefix: unknown): boolean {
   const begin = typeof prefix === "string" ? prefix : "";
   return isFlag(begin) || FLAG_PREFIX.startsWith(begin);
-}
-
-/** Whether one of the two paths leads to the other one. */
-function touchesData(path: string): boolean {
-  const [mount, data] = [partsOf(path), partsOf(VOLUME_PATH)];
-  const common = Math.min(mount.length, data.length);
-  return mount.slice(0, common).join("/") === data.slice(0, common).join("/");
-}
-
-/** The kubelet takes a path from the root on, however it is written. */
-function partsOf(path: string): readonly string[] {
-  const parts: string[] = [];
-  for (const part of path.split("/")) {
-    if (part === "..") parts.pop();
-    else if (part !== "" && part !== ".") parts.push(part);
-  }
-  return parts;
 }

@@ -14,6 +14,7 @@ import {
   whyNotMerged,
 } from "#api/pod-template/reserved-field.ts";
 import { whyNotPower } from "#api/pod-template/reserved-power.ts";
+import { whyNotBesideTls } from "#api/pod-template/reserved-tls.ts";
 import { isMap } from "#base/json.ts";
 
 // What may a pod template of the user's not touch?
@@ -61,18 +62,18 @@ const FOUND = new WeakMap<PartialPodTemplate, Found>();
 /**
  * What in a pod template is not for its author to say: sentences that name the field, what it is and what it may be.
  * @param template as it was written: its parts may be anything, and do not change
- * @param cluster the name of the EtcdCluster
+ * @param cluster the name of the EtcdCluster @param hasTls whether members have certificates
  */
-export function whyNotTemplate(template: PartialPodTemplate, cluster: string): readonly string[] {
-  return found(template, cluster).all;
+export function whyNotTemplate(template: PartialPodTemplate, cluster: string, hasTls = false): readonly string[] {
+  return [...found(template, cluster).all, ...(hasTls ? whyNotBesideTls(template) : [])];
 }
 
 /**
  * The same without what only makes a member end badly. That is refused when it is asked for; but who has it already, from a release that took
  * it, keeps what the template says beside it: its nodes, its memory.
  */
-export function whyNotPod(template: PartialPodTemplate, cluster: string): readonly string[] {
-  return found(template, cluster).grave;
+export function whyNotPod(template: PartialPodTemplate, cluster: string, hasTls = false): readonly string[] {
+  return [...found(template, cluster).grave, ...(hasTls ? whyNotBesideTls(template) : [])];
 }
 
 function found(template: PartialPodTemplate, cluster: string): Found {

@@ -21,7 +21,8 @@ import type { Pod } from "#kube/kinds.ts";
 import { GRACE_SECONDS, lifecycle } from "#peer/desired/ending.ts";
 import { etcdEnvironment, startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { extraArguments } from "#peer/desired/etcd-options.ts";
-import { livenessProbe, readinessProbe, startupProbe } from "#peer/desired/probes.ts";
+import { probes } from "#peer/desired/probes.ts";
+import { tlsAnnotations, tlsMounts, tlsVolumes } from "#peer/desired/tls.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
 /** The user and group belong to nobody: no image has them, so nothing else on a node runs as them. */
@@ -42,7 +43,7 @@ interface PodTemplate {
 export function podTemplate(snapshot: PeerSnapshot): PodTemplate {
   const { peer } = snapshot;
   const { podTemplate: asked, clusterName } = peer.spec;
-  const wanted = whyNotPod(asked, clusterName).length === 0 ? asked : {};
+  const wanted = whyNotPod(asked, clusterName, peer.spec.tls !== undefined).length === 0 ? asked : {};
   const spec = { ...peer.spec, podTemplate: wanted };
   const merged = mergePodTemplate(ownTemplate({ ...snapshot, peer: { ...peer, spec } }, revisionOf(peer.spec)), wanted);
   const { containers, initContainers } = merged.spec;
@@ -71,7 +72,7 @@ function ownTemplate(snapshot: PeerSnapshot, revision: string): PodTemplate {
   return {
     metadata: {
       labels: { ...memberLabels(clusterName, name) },
-      annotations: { ...startAnnotations(snapshot), [REVISION_ANNOTATION]: revision },
+      annotations: { ...startAnnotations(snapshot), ...tlsAnnotations(peer.spec), [REVISION_ANNOTATION]: revision },
     },
     spec: {
       hostname: name,
@@ -91,7 +92,7 @@ function ownTemplate(snapshot: PeerSnapshot, revision: string): PodTemplate {
       topologySpreadConstraints: spreadOut(clusterName),
       ...pullSecrets(peer.spec),
       containers: [etcdContainer(snapshot)],
-      volumes: [{ name: DATA_VOLUME, persistentVolumeClaim: { claimName: name } }],
+      volumes: [{ name: DATA_VOLUME, persistentVolumeClaim: { claimName: name } }, ...tlsVolumes(peer.spec)],
     } as PodSpec,
   };
 }
@@ -133,12 +134,10 @@ function etcdContainer(snapshot: PeerSnapshot) {
       { name: PEER_PORT_NAME, containerPort: PEER_PORT, protocol: "TCP" },
       { name: METRICS_PORT_NAME, containerPort: METRICS_PORT, protocol: "TCP" },
     ],
-    startupProbe,
-    livenessProbe,
-    readinessProbe,
+    ...probes(snapshot.peer),
     ...lifecycle(spec),
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
-    volumeMounts: [{ name: DATA_VOLUME, mountPath: VOLUME_PATH }],
+    volumeMounts: [{ name: DATA_VOLUME, mountPath: VOLUME_PATH }, ...tlsMounts(spec)],
   };
 }
 

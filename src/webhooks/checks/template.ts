@@ -8,11 +8,12 @@ const FIELD = /^((?:[^\s[]|\[[^\]]*\])+) (.*)$/s;
 
 /** What of the pod template is not for its author to say. @param before what was there; undefined for a new cluster */
 export function templateRefusals(
-  { metadata, spec: { podTemplate } }: EtcdCluster,
+  { metadata, spec: { podTemplate, tls } }: EtcdCluster,
   before: EtcdCluster | undefined,
 ): readonly Refusal[] {
-  if (before !== undefined && isSameData(podTemplate, before.spec.podTemplate)) return [];
-  return whyNotTemplate(podTemplate, metadata.name).map((sentence) => {
+  const isSame = before !== undefined && isSameData(podTemplate, before.spec.podTemplate);
+  if (isSame && (tls === undefined) === (before.spec.tls === undefined)) return [];
+  return whyNotTemplate(podTemplate, metadata.name, tls !== undefined).map((sentence) => {
     const [, field = "spec.podTemplate", message = sentence] = FIELD.exec(sentence) ?? [];
     return { field, message };
   });

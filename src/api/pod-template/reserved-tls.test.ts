@@ -1,0 +1,71 @@
+import { describe, expect, test } from "vitest";
+import { whyNotTemplate } from "#api/pod-template/reserved.ts";
+
+function etcd(part: object) {
+  return { spec: { containers: [{ name: "etcd", ...part }] } };
+}
+
+const refused = [
+  {
+    given: { spec: { volumes: [{ name: "etcd-peer-tls", emptyDir: {} }] } },
+    says: 'spec.podTemplate.spec.volumes[0].name is "etcd-peer-tls"; it must be another one: this volume holds the member\'s certificates',
+  },
+  {
+    given: {
+      spec: {
+        containers: [{ name: "agent", image: "x", volumeMounts: [{ name: "etcd-client-tls", mountPath: "/a" }] }],
+      },
+    },
+    says: 'spec.podTemplate.spec.containers[0].volumeMounts[0].name is "etcd-client-tls"; it must be another one: only etcd reads the member\'s keys',
+  },
+  {
+    given: {
+      spec: { initContainers: [{ name: "a", image: "x", volumeMounts: [{ name: "etcd-peer-tls", mountPath: "/a" }] }] },
+    },
+    says: 'spec.podTemplate.spec.initContainers[0].volumeMounts[0].name is "etcd-peer-tls"; it must be another one: only etcd reads the member\'s keys',
+  },
+  ...["/etc", "/etc/etcd", "/etc/etcd/tls", "/etc/etcd/tls/peer", "//etc/./etcd/tls/../tls/x", "/"].map(
+    (mountPath) => ({
+      given: etcd({ volumeMounts: [{ name: "settings", mountPath }] }),
+      says: `spec.podTemplate.spec.containers[0].volumeMounts[0].mountPath is ${JSON.stringify(mountPath)}; it must be neither above nor below /etc/etcd/tls, nor this: the member's certificates are there`,
+    }),
+  ),
+  {
+    given: etcd({ env: [{ name: "ETCDCTL_ENDPOINTS", value: "x" }] }),
+    says: 'spec.podTemplate.spec.containers[0].env[0].name is "ETCDCTL_ENDPOINTS"; it must not begin with ETCDCTL_: the startup probe asks etcd with etcdctl, which takes such a variable for a flag',
+  },
+  {
+    given: etcd({ envFrom: [{ prefix: "ETCDC", configMapRef: { name: "x" } }] }),
+    says: 'spec.podTemplate.spec.containers[0].envFrom[0].prefix is "ETCDC"; it must be one such as APP_, so that no variable begins with ETCDCTL_: etcdctl, with which the startup probe asks, takes those for flags',
+  },
+];
+
+describe("beside certificates there may not be", () => {
+  for (const { given, says } of refused)
+    test(says, () => expect(whyNotTemplate(given, "my-etcd", true)).toContain(says));
+});
+
+test.each([
+  etcd({ volumeMounts: [{ name: "settings", mountPath: "/etc/etcdtls" }] }),
+  etcd({ volumeMounts: [{ name: "settings", mountPath: "/etc/etcd/tlsx" }] }),
+  etcd({ env: [{ name: "ETCDCT", value: "x" }] }),
+  etcd({ envFrom: [{ prefix: "APP_", configMapRef: { name: "x" } }] }),
+  {
+    spec: {
+      containers: [
+        {
+          name: "agent",
+          image: "x",
+          env: [{ name: "ETCDCTL_ENDPOINTS", value: "x" }],
+          volumeMounts: [{ name: "own", mountPath: "/etc/etcd/tls" }],
+        },
+      ],
+    },
+  },
+])("beside certificates there may be %j", (given) => expect(whyNotTemplate(given, "my-etcd", true)).toEqual([]));
+
+test("without certificates most of it is nobody's business", () => {
+  const free = refused.filter(({ given }) => whyNotTemplate(given, "my-etcd").length === 0);
+  // "/" is above the data, too.
+  expect(free).toHaveLength(refused.length - 1);
+});
