@@ -4,8 +4,8 @@ import { connect as tlsConnect } from "node:tls";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
+import type { KeyPair } from "#certificates/pem.ts";
 import { newAuthority, newServing } from "#webhooks/certificate/issue.ts";
-import type { KeyPair } from "#webhooks/certificate/material.ts";
 import { serveWebhooks, type Webhook, type WebhookServer } from "#webhooks/server.ts";
 
 const HOST = "etcd-cluster-operator-webhooks.operators.svc";

@@ -1,5 +1,5 @@
 import { isSameData } from "#base/hash.ts";
-import { certificatesIn } from "#webhooks/certificate/material.ts";
+import { certificatesIn } from "#certificates/pem.ts";
 
 /** How an object tells the API server to call a webhook (admissionregistration.k8s.io and apiextensions.k8s.io alike). */
 export interface ClientConfig {

@@ -4,6 +4,7 @@ import { MANAGED_BY_LABEL, OPERATOR, WEBHOOKS } from "#api/names.ts";
 import type { Clock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import type { Log } from "#base/log.ts";
+import { certificatesIn } from "#certificates/pem.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
@@ -20,7 +21,7 @@ import {
 import { trustedBy } from "#webhooks/certificate/bundle.ts";
 import { newAuthority, newServing } from "#webhooks/certificate/issue.ts";
 import { CertificateKeeper, webhookHost } from "#webhooks/certificate/keeper.ts";
-import { certificatesIn, materialOf, secretFor } from "#webhooks/certificate/material.ts";
+import { materialOf, secretFor } from "#webhooks/certificate/material.ts";
 import { isTrustedBy } from "#webhooks/certificate/renewal.ts";
 import { BUNDLE_HOLDERS } from "#webhooks/holders.ts";
 import type { ServingCertificate } from "#webhooks/server.ts";

@@ -3,18 +3,12 @@ import { type Backoff, delayMs } from "#base/backoff.ts";
 import type { Clock } from "#base/clock.ts";
 import { asOperatorError, hasCode, OperatorError } from "#base/error.ts";
 import type { Log } from "#base/log.ts";
+import { certificatesIn } from "#certificates/pem.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type KubeObject, type Resource, resourceName, SECRETS, type Secret } from "#kube/kinds.ts";
 import { type ClientConfig, caBundleOf, callsService, trustedBy, trusts } from "#webhooks/certificate/bundle.ts";
 import { newAuthority, newServing } from "#webhooks/certificate/issue.ts";
-import {
-  bundleOf,
-  certificatesIn,
-  isOwnSecret,
-  type Material,
-  materialOf,
-  secretFor,
-} from "#webhooks/certificate/material.ts";
+import { bundleOf, isOwnSecret, type Material, materialOf, secretFor } from "#webhooks/certificate/material.ts";
 import { type Due, dueOf, isTrustedBy, isValid } from "#webhooks/certificate/renewal.ts";
 import type { ServingCertificate } from "#webhooks/server.ts";
 

@@ -1,16 +1,10 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { MANAGED_BY_LABEL, OPERATOR, WEBHOOKS } from "#api/names.ts";
+import { certificatesIn, isPair, type KeyPair } from "#certificates/pem.ts";
 import type { Draft, Secret } from "#kube/kinds.ts";
 
 // What lies in the Secret?
 //   tls.crt and tls.key: what the server shows, by the names of kubernetes.io/tls. ca.key: what signs the next one. ca.crt: whom the
 //   API server is to trust, the authority of now first, then those before it, which some replica may still show a certificate of.
-
-/** A certificate and its key, both in PEM. Keys go to the Secret and to TLS, and nowhere else. */
-export interface KeyPair {
-  readonly certificate: string;
-  readonly key: string;
-}
 
 /** All that makes the API server trust the webhooks. */
 export interface Material {
@@ -75,29 +69,4 @@ export function secretFor(namespace: string, material: Material, live: Secret | 
 /** Whom the API server is to trust, in PEM. */
 export function bundleOf({ authority, earlier }: Material): string {
   return [authority.certificate, ...earlier].join("");
-}
-
-/** Each certificate of a PEM text by itself, in one and the same form; what is none is left out. */
-export function certificatesIn(pem: string): readonly string[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
-  return blocks.flatMap((block) => {
-    try {
-      return new X509Certificate(block).toString();
-    } catch {
-      return []; // people may write anything into a Secret
-    }
-  });
-}
-
-function isPair(certificate: string, key: string): boolean {
-  const privateKey = keyIn(key);
-  return privateKey !== undefined && new X509Certificate(certificate).checkPrivateKey(privateKey);
-}
-
-function keyIn(pem: string): KeyObject | undefined {
-  try {
-    return createPrivateKey(pem);
-  } catch {
-    return undefined; // the error would only say in OpenSSL's words that it is no key
-  }
 }

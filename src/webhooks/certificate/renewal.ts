@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import { isFresh, isSignedBy } from "#certificates/trust.ts";
 import type { Material } from "#webhooks/certificate/material.ts";
 
 // How is a certificate changed without one failed call?
@@ -41,13 +42,4 @@ export function isValid(certificate: string, nowMs: number): boolean {
 export function isTrustedBy(certificate: string, authorities: readonly string[]): boolean {
   const shown = new X509Certificate(certificate);
   return authorities.some((authority) => isSignedBy(shown, new X509Certificate(authority)));
-}
-
-function isSignedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
-  return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
-}
-
-/** Whether it is valid, and stays so for this long. One that begins later is none: whoever made it had a wrong clock. */
-function isFresh({ validFromDate, validToDate }: X509Certificate, nowMs: number, forMs: number): boolean {
-  return validFromDate.getTime() <= nowMs && nowMs + forMs < validToDate.getTime();
 }

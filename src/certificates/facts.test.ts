@@ -1,0 +1,133 @@
+import { X509Certificate } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { addressText, factsOf } from "#certificates/facts.ts";
+import { idOf, type KeyPair } from "#certificates/pem.ts";
+import { authority, DAY_MS, dataOf, leaf, NOW_MS, secretOf } from "#kit/certificates.ts";
+
+const ca = await authority();
+const other = await authority("another CA");
+const pair = await leaf(ca);
+const id = ({ certificate }: KeyPair) => idOf(new X509Certificate(certificate));
+const good = dataOf(pair, ca.certificate + other.certificate);
+
+describe("a Secret with a certificate", () => {
+  test("says all that anybody may know of it", () => {
+    const owner = { ownerReferences: [{ apiVersion: "a", kind: "b", name: "c", uid: "owner", controller: true }] };
+    expect(factsOf(secretOf("my-etcd-peer-tls", good, owner), "leaf")).toEqual({
+      secretName: "my-etcd-peer-tls",
+      uid: "uid-of-my-etcd-peer-tls",
+      resourceVersion: "1",
+      ownerUid: "owner",
+      notBeforeMs: NOW_MS - DAY_MS,
+      notAfterMs: NOW_MS + 90 * DAY_MS,
+      fingerprint: id(pair),
+      issuerName: new X509Certificate(ca.certificate).subject,
+      names: ["*.my-etcd.foo.svc", "localhost", "127.0.0.1", "::1"],
+      usages: ["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"],
+      trust: ca.certificate + other.certificate,
+      trustIds: [id(ca), id(other)],
+      signerId: id(ca),
+      nextId: undefined,
+      rotatedFor: undefined,
+      trouble: undefined,
+    });
+  });
+
+  test("and not one word of its key", () => {
+    const told = JSON.stringify(factsOf(secretOf("a", { ...good, "next.key": other.key }), "leaf"));
+    for (const key of [pair.key, other.key]) {
+      const [, line = ""] = key.split("\n");
+      expect(line.length).toBeGreaterThan(20);
+      expect(told).not.toContain(line);
+      expect(told).not.toContain("PRIVATE");
+    }
+  });
+
+  const short = { fromMs: NOW_MS - DAY_MS, untilMs: NOW_MS + DAY_MS };
+  test("that comes with a chain ends with the first of them", async () => {
+    const ended = await leaf(ca, short);
+    const chain = { ...good, "tls.crt": pair.certificate + ended.certificate };
+    expect(factsOf(secretOf("a", chain), "leaf").notAfterMs).toBe(NOW_MS + DAY_MS);
+  });
+
+  const cases: { name: string; with: Record<string, string>; trouble: string | undefined }[] = [
+    { name: "whole", with: {}, trouble: undefined },
+    { name: "half a pair: no key", with: { "tls.key": "" }, trouble: "it has no tls.key" },
+    { name: "half a pair: no certificate", with: { "tls.crt": "" }, trouble: "it has no tls.crt" },
+    { name: "nobody to trust", with: { "ca.crt": " \n" }, trouble: "it has no ca.crt" },
+    { name: "no certificate", with: { "tls.crt": "x" }, trouble: "its tls.crt is no certificate in PEM" },
+    { name: "nobody in PEM", with: { "ca.crt": "x" }, trouble: "its ca.crt is no certificate in PEM" },
+    { name: "another key", with: { "tls.key": other.key }, trouble: "its tls.key is not the key of its tls.crt" },
+    { name: "no key", with: { "tls.key": "x" }, trouble: "its tls.key is not the key of its tls.crt" },
+    {
+      name: "an authority that did not sign",
+      with: { "ca.crt": other.certificate },
+      trouble: "its tls.crt is signed by none of its ca.crt",
+    },
+  ];
+  test.each(cases)("tells what is wrong with it: $name", ({ with: changed, trouble }) => {
+    expect(factsOf(secretOf("a", { ...good, ...changed }), "leaf").trouble).toBe(trouble);
+  });
+
+  test("without any data is in trouble, and says nothing else", () => {
+    const { data: _, ...empty } = secretOf("a", {});
+    expect(factsOf(empty, "leaf")).toMatchObject({
+      trouble: "it has no tls.crt",
+      notAfterMs: 0,
+      fingerprint: "",
+      trust: "",
+    });
+  });
+});
+
+describe("the Secret of an authority", () => {
+  const own = dataOf(ca, ca.certificate);
+  const both = {
+    ...own,
+    "ca.crt": ca.certificate + other.certificate,
+    "next.crt": other.certificate,
+    "next.key": other.key,
+  };
+  test("says which one is to follow, and by whose wish the last one did", () => {
+    const annotations = { "etcd.improbable.io/rotated-for": "all" };
+    const facts = factsOf(secretOf("a", both, { annotations }), "authority");
+    expect(facts).toMatchObject({
+      trouble: undefined,
+      nextId: id(other),
+      rotatedFor: "all",
+      trustIds: [id(ca), id(other)],
+    });
+  });
+
+  const cases: { name: string; data: Record<string, string>; trouble: string | undefined }[] = [
+    { name: "whole", data: own, trouble: undefined },
+    { name: "a leaf", data: good, trouble: "its tls.crt is no authority that signs itself" },
+    {
+      name: "not in its own bundle",
+      data: dataOf(ca, other.certificate),
+      trouble: "its tls.crt is not among its ca.crt",
+    },
+    {
+      name: "half of a next one",
+      data: { ...own, "next.key": other.key },
+      trouble: "it has next.key without next.crt",
+    },
+    {
+      name: "a next one with another key",
+      data: { ...both, "next.key": ca.key },
+      trouble: "its next.key is not the key of its next.crt",
+    },
+  ];
+  test.each(cases)("tells what is wrong with it: $name", ({ data, trouble }) => {
+    expect(factsOf(secretOf("a", data), "authority").trouble).toBe(trouble);
+  });
+});
+
+test("addresses are written in one way", () => {
+  expect(["127.0.0.1", "0:0:0:0:0:0:0:1", "FD00::0001", "x:y"].map(addressText)).toEqual([
+    "127.0.0.1",
+    "::1",
+    "fd00::1",
+    "x:y",
+  ]);
+});

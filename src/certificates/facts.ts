@@ -1,0 +1,131 @@
+import type { X509Certificate } from "node:crypto";
+import { idOf, isPair, parsedIn } from "#certificates/pem.ts";
+import { isSignedBy, signerOf } from "#certificates/trust.ts";
+import { controllerOf, type Secret } from "#kube/kinds.ts";
+
+// What may be known of a Secret without knowing its key?
+//   All that anybody who connects may see anyway: certificates. Whether the key is the right one is judged here, and the key is left behind.
+
+/** Keys of a Secret of type kubernetes.io/tls, and the certificates of those whom it says to trust. */
+export const CERTIFICATE = "tls.crt";
+export const KEY = "tls.key";
+export const TRUST = "ca.crt";
+/** Of an authority that is about to be followed by another one: that one. */
+export const NEXT_CERTIFICATE = "next.crt";
+export const NEXT_KEY = "next.key";
+/** On the Secret of an authority: by which wish of a person it was followed by another one last. */
+export const ROTATED_FOR_ANNOTATION = "etcd.improbable.io/rotated-for";
+
+/** What a Secret with a certificate says of itself. Of what cannot be read, times are 0 and texts empty. */
+export interface CertificateFacts {
+  readonly secretName: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Uid of who manages the Secret; undefined when nobody does. */
+  readonly ownerUid: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+  /** Of the certificate that is shown: SHA-256 of its DER, in hexadecimal. */
+  readonly fingerprint: string;
+  /** As `CN=…`, one line. */
+  readonly issuerName: string;
+  /** DNS names and IP addresses; IPv6 as RFC 5952 writes it. */
+  readonly names: readonly string[];
+  /** What it may be used for, as OIDs; empty when it does not say. */
+  readonly usages: readonly string[];
+  /** The authorities that it says to trust, in PEM. */
+  readonly trust: string;
+  /** SHA-256 of each of them. */
+  readonly trustIds: readonly string[];
+  /** Which of them vouches for the certificate. */
+  readonly signerId: string | undefined;
+  /** SHA-256 of the authority that is to follow; on the Secret of an authority only. */
+  readonly nextId: string | undefined;
+  readonly rotatedFor: string | undefined;
+  /** What is wrong with it, as a clause that names the key and quotes nothing of it. Whether its time is over is asked of the clock. */
+  readonly trouble: string | undefined;
+}
+
+/** What of an object is looked at as a certificate. */
+export type Kind = "authority" | "leaf";
+
+/** All that a Secret says of its certificate, and nothing of its key. Never throws. */
+export function factsOf(secret: Secret, kind: Kind): CertificateFacts {
+  const { name, uid, resourceVersion, annotations } = secret.metadata;
+  const chain = parsedIn(textIn(secret, CERTIFICATE));
+  const trusted = parsedIn(textIn(secret, TRUST));
+  const [next] = parsedIn(textIn(secret, NEXT_CERTIFICATE));
+  const [shown] = chain;
+  return {
+    secretName: name,
+    uid,
+    resourceVersion,
+    ownerUid: controllerOf(secret)?.uid,
+    notBeforeMs: shown?.validFromDate.getTime() ?? 0,
+    notAfterMs: Math.min(...chain.map(({ validToDate }) => validToDate.getTime()), shown === undefined ? 0 : Infinity),
+    fingerprint: shown === undefined ? "" : idOf(shown),
+    issuerName: shown?.issuer?.split("\n").join(", ") ?? "",
+    names: shown === undefined ? [] : namesOf(shown),
+    usages: shown?.keyUsage ?? [],
+    trust: [...new Map(trusted.map((each) => [idOf(each), each.toString()])).values()].join(""),
+    trustIds: [...new Set(trusted.map(idOf))],
+    signerId: signer(chain, trusted),
+    nextId: next === undefined ? undefined : idOf(next),
+    rotatedFor: annotations?.[ROTATED_FOR_ANNOTATION],
+    trouble: troubleOf(secret, kind, { chain, trusted, next }),
+  };
+}
+
+/** @returns its text; empty when it is not there */
+export function textIn({ data }: Pick<Secret, "data">, key: string): string {
+  return Buffer.from(data?.[key] ?? "", "base64").toString("utf8");
+}
+
+function signer(chain: readonly X509Certificate[], trusted: readonly X509Certificate[]): string | undefined {
+  const found = signerOf(chain, trusted);
+  return found === undefined ? undefined : idOf(found);
+}
+
+interface Parts {
+  readonly chain: readonly X509Certificate[];
+  readonly trusted: readonly X509Certificate[];
+  readonly next: X509Certificate | undefined;
+}
+
+function troubleOf(secret: Secret, kind: Kind, { chain, trusted, next }: Parts): string | undefined {
+  const missing = [CERTIFICATE, KEY, TRUST].find((key) => textIn(secret, key).trim() === "");
+  if (missing !== undefined) return `it has no ${missing}`;
+  const [shown] = chain;
+  if (shown === undefined) return `its ${CERTIFICATE} is no certificate in PEM`;
+  if (trusted.length === 0) return `its ${TRUST} is no certificate in PEM`;
+  if (!isPair(shown, textIn(secret, KEY))) return `its ${KEY} is not the key of its ${CERTIFICATE}`;
+  if (kind === "leaf") {
+    return signerOf(chain, trusted) === undefined ? `its ${CERTIFICATE} is signed by none of its ${TRUST}` : undefined;
+  }
+  if (!shown.ca || !isSignedBy(shown, shown)) return `its ${CERTIFICATE} is no authority that signs itself`;
+  if (!trusted.some((each) => idOf(each) === idOf(shown))) return `its ${CERTIFICATE} is not among its ${TRUST}`;
+  const hasNextKey = textIn(secret, NEXT_KEY).trim() !== "";
+  if (next === undefined) return hasNextKey ? `it has ${NEXT_KEY} without ${NEXT_CERTIFICATE}` : undefined;
+  if (!isPair(next, textIn(secret, NEXT_KEY))) return `its ${NEXT_KEY} is not the key of its ${NEXT_CERTIFICATE}`;
+  return undefined;
+}
+
+/** The subject's other names, as Node lists them: `DNS:a, IP Address:127.0.0.1`. */
+function namesOf({ subjectAltName = "" }: X509Certificate): readonly string[] {
+  return subjectAltName.split(", ").flatMap((entry) => {
+    const [, type, value = ""] = /^(DNS|IP Address):(.*)$/.exec(entry) ?? [];
+    if (type === undefined) return [];
+    return type === "DNS" ? value.toLowerCase() : addressText(value);
+  });
+}
+
+/** An address as it is always written. */
+export function addressText(address: string): string {
+  if (!address.includes(":")) return address;
+  try {
+    return new URL(`http://[${address}]`).hostname.slice(1, -1);
+  } catch {
+    return address;
+  }
+}

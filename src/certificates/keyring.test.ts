@@ -1,0 +1,46 @@
+import { inspect } from "node:util";
+import { expect, test } from "vitest";
+import { Keyring } from "#certificates/keyring.ts";
+import { secretOf } from "#kit/certificates.ts";
+
+const ref = { namespace: "foo", name: "my-etcd" };
+const data = { "ca.crt": "whom", "tls.crt": "who", "tls.key": "hush" };
+
+test("a keyring knows with what to connect, and gives the same object as long as nothing changes", () => {
+  const keyring = new Keyring();
+  expect(keyring.identityOf(ref)).toBeUndefined();
+  keyring.learn(ref, secretOf("a", data));
+  const first = keyring.identityOf(ref)!;
+  expect([first.ca, first.cert, first.key]).toEqual(["whom", "who", "hush"]);
+  keyring.learn(ref, secretOf("a", data));
+  expect(keyring.identityOf(ref)).toBe(first);
+  for (const [key, name] of [
+    ["ca.crt", "ca"],
+    ["tls.crt", "cert"],
+    ["tls.key", "key"],
+  ] as const) {
+    keyring.learn(ref, secretOf("a", { ...data, [key]: "new" }));
+    expect(keyring.identityOf(ref)![name]).toBe("new");
+  }
+  expect(keyring.identityOf({ ...ref, namespace: "bar" })).toBeUndefined();
+  keyring.forget(ref);
+  expect(keyring.identityOf(ref)).toBeUndefined();
+});
+
+test("half a pair takes nothing away from it", () => {
+  const keyring = new Keyring();
+  keyring.learn(ref, secretOf("a", data));
+  for (const key of Object.keys(data)) keyring.learn(ref, secretOf("a", { ...data, [key]: "" }));
+  expect(keyring.identityOf(ref)?.cert).toBe("who");
+});
+
+test("no key can be read off it by printing it, whole or in parts", () => {
+  const keyring = new Keyring();
+  keyring.learn(ref, secretOf("a", data));
+  const identity = keyring.identityOf(ref);
+  for (const each of [keyring, { keyring }, identity, { identity }]) {
+    for (const text of [inspect(each, { depth: 9, showHidden: true }), JSON.stringify(each), String(each)]) {
+      expect(text).not.toContain("hush");
+    }
+  }
+});

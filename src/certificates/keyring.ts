@@ -1,0 +1,52 @@
+import { inspect } from "node:util";
+import { CERTIFICATE, KEY, TRUST, textIn } from "#certificates/facts.ts";
+import type { Secret } from "#kube/kinds.ts";
+
+/** With what the operator shows itself to the members of a cluster, and whom it trusts there; all of it PEM. */
+export interface ClientIdentity {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** By namespace and name of the EtcdCluster. */
+interface ClusterRef {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/**
+ * With what the operator connects to each cluster. The only place of the process where keys stay in memory: whoever prints it, or makes JSON of
+ * it, sees nothing of them.
+ */
+export class Keyring {
+  readonly #identities = new Map<string, ClientIdentity>();
+
+  /** `undefined` while the cluster has none, or nobody has looked yet. The same object as long as it says the same. */
+  identityOf({ namespace, name }: ClusterRef): ClientIdentity | undefined {
+    return this.#identities.get(`${namespace}/${name}`);
+  }
+
+  /** What was read last counts, whole or not at all. */
+  learn({ namespace, name }: ClusterRef, secret: Secret): void {
+    const [ca, cert, key] = [TRUST, CERTIFICATE, KEY].map((each) => textIn(secret, each));
+    if (!ca || !cert || !key) return; // with what worked so far it may still work
+    const before = this.identityOf({ namespace, name });
+    if (before?.ca === ca && before.cert === cert && before.key === key) return;
+    this.#identities.set(`${namespace}/${name}`, hidden({ ca, cert, key }));
+  }
+
+  forget({ namespace, name }: ClusterRef): void {
+    this.#identities.delete(`${namespace}/${name}`);
+  }
+
+  toJSON(): string {
+    return `keyring of ${this.#identities.size} clusters`;
+  }
+}
+
+/** Its parts are read by their names; printed, or as JSON, it says nothing. */
+function hidden(identity: ClientIdentity): ClientIdentity {
+  const value = () => "client identity";
+  return Object.freeze(Object.defineProperties({ ...identity }, { toJSON: { value }, [inspect.custom]: { value } }));
+}

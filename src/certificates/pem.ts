@@ -1,0 +1,50 @@
+import { createPrivateKey, hash, type KeyObject, X509Certificate } from "node:crypto";
+
+/** A certificate and its key, both in PEM. Keys go to Secrets and to TLS, and nowhere else. */
+export interface KeyPair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** Each certificate of a PEM text by itself, in one and the same form; what is none is left out. */
+export function certificatesIn(pem: string): readonly string[] {
+  return parsedIn(pem).map((each) => each.toString());
+}
+
+/** The same, as they are asked for what they say. */
+export function parsedIn(pem: string): readonly X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
+  return blocks.flatMap((block) => {
+    try {
+      return new X509Certificate(block);
+    } catch {
+      return []; // people may write anything into a Secret
+    }
+  });
+}
+
+/** Whether the key belongs to the certificate. @param key in PEM; what is none belongs to nothing */
+export function isPair(certificate: string | X509Certificate, key: string): boolean {
+  const privateKey = keyIn(key);
+  const parsed = typeof certificate === "string" ? new X509Certificate(certificate) : certificate;
+  return privateKey !== undefined && parsed.checkPrivateKey(privateKey);
+}
+
+/** The key of a PEM text; `undefined` when it holds none. */
+export function keyIn(pem: string): KeyObject | undefined {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return undefined; // the error would only say in OpenSSL's words that it is no key
+  }
+}
+
+/** What a certificate is known by: SHA-256 of its DER, in lower-case hexadecimal digits. */
+export function idOf(certificate: X509Certificate): string {
+  return hash("sha256", certificate.raw, "hex");
+}
+
+/** Several certificates as one text, each of them once. */
+export function bundleOf(certificates: readonly string[]): string {
+  return [...new Set(certificates)].join("");
+}

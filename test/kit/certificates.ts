@@ -1,0 +1,40 @@
+import { CERTIFICATE, KEY, TRUST } from "#certificates/facts.ts";
+import { type LeafWish, newAuthority, newLeaf } from "#certificates/issue.ts";
+import type { KeyPair } from "#certificates/pem.ts";
+import type { Secret } from "#kube/kinds.ts";
+
+/** 2026-01-01T12:00:00Z, the time of the snapshots in tests. */
+export const NOW_MS = Date.parse("2026-01-01T12:00:00Z");
+export const DAY_MS = 86_400_000;
+
+export function authority(name = "my-etcd peer CA"): Promise<KeyPair> {
+  return newAuthority(name, { fromMs: NOW_MS - DAY_MS, untilMs: NOW_MS + 3650 * DAY_MS });
+}
+
+export function leaf(signer: KeyPair, wish: Partial<LeafWish> = {}): Promise<KeyPair> {
+  return newLeaf(signer, {
+    names: ["*.my-etcd.foo.svc", "localhost", "127.0.0.1", "::1"],
+    usages: ["serverAuth", "clientAuth"],
+    fromMs: NOW_MS - DAY_MS,
+    untilMs: NOW_MS + 90 * DAY_MS,
+    ...wish,
+  });
+}
+
+/** What a Secret of type kubernetes.io/tls holds of these. */
+export function dataOf(pair: KeyPair, trust: string): Readonly<Record<string, string>> {
+  return { [CERTIFICATE]: pair.certificate, [KEY]: pair.key, [TRUST]: trust };
+}
+
+export function secretOf(name: string, texts: Readonly<Record<string, string>>, metadata: object = {}): Secret {
+  const data = Object.fromEntries(
+    Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")]),
+  );
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    type: "kubernetes.io/tls",
+    metadata: { namespace: "foo", name, uid: `uid-of-${name}`, resourceVersion: "1", ...metadata },
+    data,
+  };
+}
