@@ -22,6 +22,8 @@ test("a keyring knows with what to connect, and gives the same object as long as
     keyring.learn(ref, secretOf("a", { ...data, [key]: "new" }));
     expect(keyring.identityOf(ref)![name]).toBe("new");
   }
+  keyring.learn(ref, secretOf("b", data));
+  expect(keyring.identityOf(ref)!.secretName).toBe("b");
   expect(keyring.identityOf({ ...ref, namespace: "bar" })).toBeUndefined();
   keyring.forget(ref);
   expect(keyring.identityOf(ref)).toBeUndefined();

@@ -7,6 +7,8 @@ export interface ClientIdentity {
   readonly ca: string;
   readonly cert: string;
   readonly key: string;
+  /** Which Secret it is, for words. */
+  readonly secretName: string;
 }
 
 /** By namespace and name of the EtcdCluster. */
@@ -31,9 +33,10 @@ export class Keyring {
   learn({ namespace, name }: ClusterRef, secret: Secret): void {
     const [ca, cert, key] = [TRUST, CERTIFICATE, KEY].map((each) => textIn(secret, each));
     if (!ca || !cert || !key) return; // with what worked so far it may still work
+    const { name: secretName } = secret.metadata;
     const before = this.identityOf({ namespace, name });
-    if (before?.ca === ca && before.cert === cert && before.key === key) return;
-    this.#identities.set(`${namespace}/${name}`, hidden({ ca, cert, key }));
+    const isSame = before?.ca === ca && before.cert === cert && before.key === key && before.secretName === secretName;
+    if (!isSame) this.#identities.set(`${namespace}/${name}`, hidden({ ca, cert, key, secretName }));
   }
 
   forget({ namespace, name }: ClusterRef): void {
