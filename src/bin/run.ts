@@ -9,6 +9,7 @@ import { backupController, backupKeysFor, isOpen } from "#backup/controller.ts";
 import { SOURCE_INDEX } from "#backup/observe.ts";
 import { systemClock } from "#base/clock.ts";
 import { createLog, type Log } from "#base/log.ts";
+import { noIdentities } from "#certificates/dial.ts";
 import {
   clusterController,
   clusterKeysFor,
@@ -228,10 +229,12 @@ function expectationsOf(caches: Caches, metrics: Metrics, log: Log): Expectation
 }
 
 function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flags, tools: PassTools) {
+  const identities = noIdentities;
   const reads = {
     ...caches,
     kube,
     etcd,
+    identities,
     clock,
     imageRepository: flags.imageRepository,
     agentImage: flags.agentImage,
@@ -245,7 +248,7 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
   const byPeer = { keysFor: peerKeysFor };
   return [
     new ControlLoop({
-      controller: clusterController({ kube, etcd }, reads),
+      controller: clusterController({ kube, etcd, identities }, reads),
       watches: [
         { cache: caches.clusters, keysFor: ownKey },
         { cache: caches.backups, keysFor: clusterKeysForBackup },

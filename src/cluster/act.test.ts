@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { OperatorError } from "#base/error.ts";
+import { noIdentities } from "#certificates/dial.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
 import { firstBackup } from "#cluster/desired/first-backup.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
@@ -33,7 +34,7 @@ async function writesOf(step: ClusterStep, snapshot: ClusterSnapshot, live: read
     replace: write("replace"),
   } as unknown as ClusterWrites["kube"];
   const etcd = {} as ClusterWrites["etcd"];
-  await actOnCluster({ kube, etcd }, step, snapshot, AbortSignal.timeout(1_000));
+  await actOnCluster({ kube, etcd, identities: noIdentities }, step, snapshot, AbortSignal.timeout(1_000));
   return written;
 }
 
@@ -110,7 +111,12 @@ async function deletedBy(step: ClusterStep) {
     },
   } as unknown as ClusterWrites["kube"];
   const etcd = {} as ClusterWrites["etcd"];
-  const written = await actOnCluster({ kube, etcd }, step, cluster(), AbortSignal.timeout(1_000));
+  const written = await actOnCluster(
+    { kube, etcd, identities: noIdentities },
+    step,
+    cluster(),
+    AbortSignal.timeout(1_000),
+  );
   return { deleted, written };
 }
 
@@ -151,7 +157,12 @@ describe("an update that is stopped", () => {
       return Promise.resolve(object);
     };
     const kube = { replace } as unknown as ClusterWrites["kube"];
-    await actOnCluster({ kube, etcd: {} as ClusterWrites["etcd"] }, step, tried, AbortSignal.timeout(1_000));
+    await actOnCluster(
+      { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities },
+      step,
+      tried,
+      AbortSignal.timeout(1_000),
+    );
     const { status } = tried.cluster;
     expect(options).toMatchObject([{ subresource: "status" }]);
     expect(written).toEqual([
@@ -186,7 +197,8 @@ describe("a downgrade", () => {
       const cause = new ConnectError(REFUSAL_TEXTS.InvalidDowngradeTargetVersion, Code.InvalidArgument);
       return Promise.reject(new OperatorError("EtcdRejected", `Downgrade: ${cause.rawMessage}`, { cause }));
     };
-    const parts = { kube: {} as ClusterWrites["kube"], etcd: { downgrade } as unknown as ClusterWrites["etcd"] };
+    const etcd = { downgrade } as unknown as ClusterWrites["etcd"];
+    const parts = { kube: {} as ClusterWrites["kube"], etcd, identities: noIdentities };
     const ended = await actOnCluster(parts, step, snapshot, AbortSignal.timeout(1_000)).catch(
       (thrown: unknown) => thrown,
     );

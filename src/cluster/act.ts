@@ -1,4 +1,4 @@
-import { CLIENT_PORT, ETCD_CONTAINER, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -6,6 +6,7 @@ import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { servicePut } from "#cluster/desired/services.ts";
 import { enabledDowngrade } from "#cluster/downgrade.ts";
 import { needAsked, needClaimGone, needNotJoined, needNoVolume, needSilence } from "#cluster/live-checks.ts";
@@ -28,7 +29,6 @@ import {
   type Resource,
   SERVICES,
 } from "#kube/kinds.ts";
-import { dialAddress } from "#kube/pod.ts";
 import { replacing } from "#kube/replacing.ts";
 import type { Written } from "#runtime/controller.ts";
 import { wait } from "#runtime/decide.ts";
@@ -40,6 +40,7 @@ export interface ClusterWrites {
     EtcdClient,
     "probe" | "addLearner" | "promote" | "removeMember" | "moveLeader" | "disarmAlarm" | "downgrade"
   >;
+  readonly identities: Identities;
 }
 
 /** A change of membership goes through raft twice and may have to wait for an election. */
@@ -47,7 +48,7 @@ const MEMBERSHIP_DEADLINE_MS = 5_000;
 
 /** Does one step: exactly one write, with its precondition. */
 export async function actOnCluster(
-  { kube, etcd }: ClusterWrites,
+  { kube, etcd, identities }: ClusterWrites,
   step: ClusterStep,
   snapshot: ClusterSnapshot,
   signal: AbortSignal,
@@ -118,26 +119,34 @@ export async function actOnCluster(
     case "stopUpdate":
       return await writeStatus(kube, snapshot, stoppedStatus(snapshot, step), signal);
     case "addLearner":
-      return await changed(etcd.addLearner(follower(snapshot), [step.peerUrl], membership(snapshot, signal)));
+      return await changed(
+        etcd.addLearner(follower(snapshot, identities), [step.peerUrl], membership(snapshot, signal)),
+      );
     case "promote":
-      return await changed(etcd.promote(follower(snapshot), step.id, membership(snapshot, signal)));
+      return await changed(etcd.promote(follower(snapshot, identities), step.id, membership(snapshot, signal)));
     case "removeMember":
-      await needSilence(etcd, snapshot, step, signal);
+      await needSilence({ etcd, identities }, snapshot, step, signal);
       await needClaimGone(kube, snapshot, step, signal);
-      return await changed(etcd.removeMember(follower(snapshot), step.id, membership(snapshot, signal)));
+      return await changed(etcd.removeMember(follower(snapshot, identities), step.id, membership(snapshot, signal)));
     case "disarmAlarm":
       return await changed(
-        etcd.disarmAlarm(follower(snapshot), { memberId: step.id, type: "CORRUPT" }, membership(snapshot, signal)),
+        etcd.disarmAlarm(
+          follower(snapshot, identities),
+          { memberId: step.id, type: "CORRUPT" },
+          membership(snapshot, signal),
+        ),
       );
     case "enableDowngrade": {
-      const [at, options] = [follower(snapshot), membership(snapshot, signal)];
+      const [at, options] = [follower(snapshot, identities), membership(snapshot, signal)];
       await changed(etcd.downgrade(at, "VALIDATE", step.to, options));
       return await changed(etcd.downgrade(at, "ENABLE", step.to, options));
     }
     case "cancelDowngrade":
-      return await changed(etcd.downgrade(teller(snapshot), "CANCEL", step.to, membership(snapshot, signal)));
+      return await changed(
+        etcd.downgrade(teller(snapshot, identities), "CANCEL", step.to, membership(snapshot, signal)),
+      );
     case "moveLeader":
-      return await changed(etcd.moveLeader(leader(snapshot), step.id, membership(snapshot, signal)));
+      return await changed(etcd.moveLeader(leader(snapshot, identities), step.id, membership(snapshot, signal)));
   }
 }
 
@@ -224,15 +233,15 @@ function stoppedStatus(
 }
 
 /** A transfer of the leadership must be asked of the leader itself. */
-function leader(snapshot: ClusterSnapshot): Endpoint {
-  const endpoint = answering(snapshot, leaderOf(snapshot));
+function leader(snapshot: ClusterSnapshot, identities: Identities): Endpoint {
+  const endpoint = answering(snapshot, leaderOf(snapshot), identities);
   if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "the leader does not answer at this moment");
   return endpoint;
 }
 
 /** Only who says that a downgrade is enabled is asked to cancel it: etcd 3.5 does it, and never answers. */
-function teller(snapshot: ClusterSnapshot): Endpoint {
-  const endpoint = answering(snapshot, enabledDowngrade(snapshot)?.by);
+function teller(snapshot: ClusterSnapshot, identities: Identities): Endpoint {
+  const endpoint = answering(snapshot, enabledDowngrade(snapshot)?.by, identities);
   if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "nobody says any more that a downgrade is enabled");
   return endpoint;
 }
@@ -241,18 +250,22 @@ function teller(snapshot: ClusterSnapshot): Endpoint {
  * Changes of membership are asked of the leader, which need not ask another one; of any other member when the leader cannot be
  * reached from here: members pass them on.
  */
-function follower(snapshot: ClusterSnapshot): Endpoint {
+function follower(snapshot: ClusterSnapshot, identities: Identities): Endpoint {
   const voters = votersOf(snapshot).filter((member) => isHealthy(snapshot, member));
-  const [endpoint] = [leaderOf(snapshot), ...voters].flatMap((member) => answering(snapshot, member) ?? []);
+  const [endpoint] = [leaderOf(snapshot), ...voters].flatMap((member) => answering(snapshot, member, identities) ?? []);
   if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "no voter with a leader answers at this moment");
   return endpoint;
 }
 
-function answering(snapshot: ClusterSnapshot, member: KnownMember | undefined): Endpoint | undefined {
+function answering(
+  snapshot: ClusterSnapshot,
+  member: KnownMember | undefined,
+  identities: Identities,
+): Endpoint | undefined {
   if (member === undefined || snapshot.endpoints.get(member.name)?.is !== "present") return undefined;
   const pod = snapshot.pods.get(member.name);
-  const address = pod === undefined ? undefined : dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT);
-  return address === undefined ? undefined : { address };
+  const endpoint = pod && endpointOf(pod, identities);
+  return endpoint?.is === "present" ? endpoint.value : undefined;
 }
 
 /** With these options nothing is changed in another cluster than the recorded one. */

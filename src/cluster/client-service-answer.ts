@@ -1,10 +1,13 @@
+import { clientServiceName } from "#api/names.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Observed } from "#base/observed.ts";
+import { endpointAt, type Identities } from "#certificates/dial.ts";
 import { clientAddress, isCalledReady } from "#cluster/client-address.ts";
 import { isChanging } from "#cluster/conditions/change.ts";
 import { isHealthy, type KnownMember, knownMembers } from "#cluster/members.ts";
 import { type ClusterSnapshot, isForming, isPaused } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
 import { isReady } from "#kube/pod.ts";
 
 // Why does the operator connect as a client does, before it calls a cluster Ready?
@@ -44,20 +47,30 @@ function canBootstrap({ peers }: ClusterSnapshot, { id }: KnownMember): boolean 
   return peers.some(({ spec }) => spec.memberID === id && spec.bootstrap !== undefined);
 }
 
+/** The same as a client asks there: over TLS if the members speak it, by the Service's own name. @param address of the Service, host and port */
+export function serviceEndpoint(
+  { cluster, pods }: ClusterSnapshot,
+  address: string,
+  identities: Identities,
+): Observed<Endpoint> {
+  const { namespace, name } = cluster.metadata;
+  const [pod] = pods.values();
+  return endpointAt(address, pod, `${clientServiceName(name)}.${namespace}.svc`, identities);
+}
+
 /**
  * Whether a client that connects through the client Service is served; waits a while for it.
- * @param address of the Service, host and port
  * @throws OperatorError Cancelled
  */
 export async function clientServiceAnswer(
   { etcd, clock }: { readonly etcd: EtcdClient; readonly clock: Clock },
-  address: string,
+  endpoint: Endpoint,
   signal: AbortSignal,
 ): Promise<Observed<true>> {
   const endMs = clock.monotonicMs() + PATIENCE_MS;
   for (let tries = 0; ; tries++) {
     const deadlineMs = Math.min(FIRST_TRY_MS * 2 ** tries, LONGEST_TRY_MS);
-    const answer = await etcd.serves(address, { signal, deadlineMs });
+    const answer = await etcd.serves(endpoint, { signal, deadlineMs });
     const pauseMs = AGAIN_MS * 2 ** tries;
     if (answer.is === "present" || clock.monotonicMs() + pauseMs >= endMs) return answer;
     await clock.sleep(pauseMs, signal);

@@ -1,13 +1,13 @@
-import { CLAIM_MEMBER_ID_ANNOTATION, CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
+import { CLAIM_MEMBER_ID_ANNOTATION } from "#api/names.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
+import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
-import { dialAddress } from "#kube/pod.ts";
 
 // What is asked once more, live, right before a write that cannot be taken back: a snapshot may be older than the world, and not
 // every write has a precondition that would tell. A check throws when the world has moved on; the next look decides anew.
@@ -72,15 +72,15 @@ export async function needNoVolume(
 
 /** Looks once more at a voter that gave no answer, since it may just have come back. If it answers, the next look decides anew. */
 export async function needSilence(
-  etcd: Pick<EtcdClient, "probe">,
+  { etcd, identities }: { readonly etcd: Pick<EtcdClient, "probe">; readonly identities: Identities },
   snapshot: ClusterSnapshot,
   { name }: { name: string },
   signal: AbortSignal,
 ): Promise<void> {
   const pod = snapshot.pods.get(name);
-  const address = pod === undefined ? undefined : dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT);
-  if (address === undefined || snapshot.endpoints.get(name)?.is === "present") return;
-  const answer = await etcd.probe({ address }, { signal, deadlineMs: LAST_LOOK_DEADLINE_MS });
+  const endpoint = pod && endpointOf(pod, identities);
+  if (endpoint?.is !== "present" || snapshot.endpoints.get(name)?.is === "present") return;
+  const answer = await etcd.probe(endpoint.value, { signal, deadlineMs: LAST_LOOK_DEADLINE_MS });
   const clusterID = identityOf(snapshot)?.clusterID;
   if (answer.is === "present" && hexOf(answer.value.clusterId) === clusterID)
     throw new OperatorError("EtcdNotNow", `${name} answers again`);

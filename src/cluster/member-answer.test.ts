@@ -45,7 +45,7 @@ async function ask(
   };
   let tookMs: number | undefined;
   const parts = { etcd: etcd as EtcdClient, clock };
-  const addresses = { client: "10.0.0.1:2379", metrics: "10.0.0.1:2381" };
+  const addresses = { client: { address: "10.0.0.1:2379" }, metrics: "10.0.0.1:2381" };
   const answering = memberAnswer(parts, addresses, stopped.signal).finally(() => {
     tookMs = clock.monotonicMs();
   });

@@ -1,6 +1,7 @@
 import type { Clock } from "#base/clock.ts";
 import { type Observed, unknown } from "#base/observed.ts";
 import type { EtcdClient } from "#etcd/client.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
 import type { EndpointStatus, MemberId } from "#etcd/types.ts";
 
 /** What one member says when it is asked how it is. */
@@ -11,10 +12,10 @@ export interface MemberAnswer {
   readonly passesAs: MemberId | undefined;
 }
 
-/** Where to ask, host and port each. */
+/** Where to ask. */
 interface MemberAddresses {
-  readonly client: string;
-  /** Undefined: it is asked at its client port only. */
+  readonly client: Endpoint;
+  /** Host and port. Undefined: it is asked at its client port only. */
   readonly metrics: string | undefined;
 }
 
@@ -36,7 +37,7 @@ export async function memberAnswer(
   signal: AbortSignal,
 ): Promise<MemberAnswer> {
   if (metrics === undefined) {
-    const status = await etcd.probe({ address: client }, { signal, deadlineMs: MEMBER_DEADLINE_MS });
+    const status = await etcd.probe(client, { signal, deadlineMs: MEMBER_DEADLINE_MS });
     return { status, passesAs: undefined };
   }
   const heard = new AbortController();
@@ -56,7 +57,7 @@ export async function memberAnswer(
       if (id !== undefined) return id;
     }
   };
-  const status = etcd.probe({ address: client }, { signal: either, deadlineMs: MEMBER_DEADLINE_MS });
+  const status = etcd.probe(client, { signal: either, deadlineMs: MEMBER_DEADLINE_MS });
   try {
     const first = await Promise.race([status, unlessCancelled(whileSilent())]);
     if (typeof first === "bigint") return { status: unknown("its client port is silent"), passesAs: first };

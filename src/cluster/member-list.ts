@@ -1,10 +1,9 @@
-import { CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { asOperatorError } from "#base/error.ts";
-import { type Observed, present, unknown } from "#base/observed.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { MEMBER_DEADLINE_MS } from "#cluster/member-answer.ts";
 import type { EtcdClient } from "#etcd/client.ts";
-import type { Endpoint } from "#etcd/endpoint.ts";
 import {
   type ClusterId,
   clusterIdFromHex,
@@ -14,20 +13,13 @@ import {
   type MemberList,
 } from "#etcd/types.ts";
 import type { Pod } from "#kube/kinds.ts";
-import { dialAddress } from "#kube/pod.ts";
 
 /** How many members are asked for the list before it counts as unknown: one may have lost its leader this very moment. */
 const LIST_ATTEMPTS = 2;
 
-/** Members are reached at their pods' addresses: no DNS has to work, and none can lie. */
-export function endpointOf(pod: Pod): Endpoint | undefined {
-  const address = dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT);
-  return address === undefined ? undefined : { address };
-}
-
 /** Read live and linearizably in every pass; a member of another cluster is not asked. */
 export async function askForList(
-  etcd: Pick<EtcdClient, "memberList">,
+  { etcd, identities }: { readonly etcd: Pick<EtcdClient, "memberList">; readonly identities: Identities },
   cluster: EtcdCluster,
   pods: ReadonlyMap<string, Pod>,
   endpoints: ReadonlyMap<string, Observed<EndpointStatus>>,
@@ -40,11 +32,11 @@ export async function askForList(
   let why = "no member with a leader answers";
   for (const peer of candidates(endpoints, expectedClusterId).slice(0, LIST_ATTEMPTS)) {
     const pod = pods.get(peer);
-    const endpoint = pod === undefined ? undefined : endpointOf(pod);
-    if (endpoint === undefined) continue;
+    const endpoint = pod === undefined ? absent : endpointOf(pod, identities);
+    if (endpoint.is !== "present") continue;
     try {
       const options = { signal, deadlineMs: MEMBER_DEADLINE_MS, linearizable: true, expectedClusterId };
-      return present(await etcd.memberList(endpoint, options));
+      return present(await etcd.memberList(endpoint.value, options));
     } catch (thrown) {
       why = asOperatorError(thrown).message;
     }

@@ -1,11 +1,15 @@
 import { expect, test } from "vitest";
+import { CLIENT_SCHEME_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { present, unknown } from "#base/observed.ts";
+import { type Identities, noIdentities } from "#certificates/dial.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { Monitoring } from "#cluster/monitoring.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
+import { givenUp } from "#cluster/patience.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
 import { type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import { cluster, endpointStatus, pod, unpublished } from "#kit/cluster.ts";
 import { asleep } from "#kit/cluster-sleep.ts";
@@ -23,6 +27,8 @@ function view<T extends { metadata: { name: string } }>(items: readonly T[]): Ca
   return { get: ({ name }) => items.find(({ metadata }) => metadata.name === name), byIndex: () => items };
 }
 
+const REFUSED = "Status: it does not take our certificate (Secret my-etcd-operator-tls): tlsv1 alert unknown ca";
+
 /** Nobody asks for a PodMonitor here. */
 const never = () => Promise.reject(new Error("the API server is not asked"));
 
@@ -31,6 +37,10 @@ interface Given {
   readonly isLearner?: boolean;
   /** The client port of this one is silent. */
   readonly silent?: number;
+  /** These do not take our certificate. */
+  readonly refusing?: readonly number[];
+  /** Our certificates; default: none. */
+  readonly identities?: Identities;
   readonly from?: ClusterSnapshot;
   readonly schedules?: ClusterSnapshot["schedules"];
   readonly backups?: readonly EtcdBackup[];
@@ -66,7 +76,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     claims: view(settled.claims),
     pods: view(pods),
     etcd: {
-      serves: (address: string, { deadlineMs }: { deadlineMs: number }) => {
+      serves: ({ address }: { address: string }, { deadlineMs }: { deadlineMs: number }) => {
         given.onService?.(address, deadlineMs);
         const serves = given.serves?.[Math.min(tries++, given.serves.length - 1)] ?? true;
         return Promise.resolve(serves ? present(true) : unknown("connect: refused"));
@@ -74,6 +84,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
       probe: async ({ address }: { address: string }) => {
         const i = Number(address.slice("10.0.0.".length, -":2379".length));
         await given.onProbe?.(i, clock);
+        if (given.refusing?.includes(i)) return unknown(REFUSED);
         if (i === given.silent) return unknown("it is silent");
         const status = endpointStatus(clusterID, ids[i]!, leaders[i]);
         return present({ ...status, isLearner: given.isLearner === true && i === 2 });
@@ -88,6 +99,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
         ),
       memberList: () => Promise.resolve(settled.members.is === "present" ? settled.members.value : undefined),
     } as unknown as ClusterReads["etcd"],
+    identities: given.identities ?? noIdentities,
     clock,
     kube,
     replaceAfterMs: 20_000,
@@ -164,6 +176,59 @@ test("observe: nobody is asked about while there is nobody to give up", async ()
 });
 
 const LEADERS = [ids[0], ids[0], ids[0]];
+
+// A certificate that is not believed says nothing of whether a member is well. Here no kubelet speaks for anybody, the leader, when it is
+// asked, hears nobody, and it is looked twenty times as long as a member may be lost.
+const ALL = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+const unready = ALL.map((name) => [name, pod(name, { ready: false })] as const);
+const MUTE = { heard: [], looks: 40, from: { ...settled, pods: new Map(unready) } };
+
+/** Its members speak TLS. */
+function overTls(from: ClusterSnapshot): ClusterSnapshot {
+  const pods = [...from.pods].map(([name, given]) => {
+    const annotations = { ...given.metadata.annotations, [CLIENT_SCHEME_ANNOTATION]: "https" };
+    return [name, { ...given, metadata: { ...given.metadata, annotations } }] as const;
+  });
+  return { ...from, pods: new Map(pods) };
+}
+
+test("observe: when no member takes our certificate nobody is given up, and all is told", async () => {
+  const seen = await seenWith(LEADERS, { ...MUTE, refusing: [0, 1, 2] });
+  expect([...seen.endpoints.values()]).toEqual(ALL.map(() => unknown(REFUSED)));
+  expect(seen.members.is).toBe("unknown");
+  expect(givenUp(seen)).toEqual([]);
+  const plan = planCluster(seen);
+  expect(plan.next).toBe("wait");
+  expect(clusterStatus(seen, plan).members?.map(({ message }) => message)).toEqual(ALL.map(() => REFUSED));
+});
+
+test("observe: without a certificate of ours no member that speaks TLS is asked, and nobody is given up", async () => {
+  const onProbe = () => Promise.reject(new Error("it was asked"));
+  const seen = await seenWith(LEADERS, { ...MUTE, from: overTls(MUTE.from), onProbe });
+  expect(seen.endpoints.get("my-etcd-1")).toMatchObject({ is: "unknown", why: expect.stringContaining("speaks TLS") });
+  expect(givenUp(seen)).toEqual([]);
+  expect(planCluster(seen).next).toBe("wait");
+});
+
+test("observe: who alone does not take our certificate is kept by the kubelet's word, or by the leader's", async () => {
+  const refusing = [2];
+  expect(givenUp(await seenWith(LEADERS, { ...MUTE, from: settled, refusing }))).toEqual([]);
+  const heard = await seenWith(LEADERS, { ...MUTE, heard: [1, 2], refusing });
+  expect(planCluster(heard)).toMatchObject({ next: "wait", rule: "await-health" });
+  // Whom nobody hears either is lost, whatever its certificate.
+  const alone = await seenWith(LEADERS, { ...MUTE, heard: [1], refusing });
+  expect(givenUp(alone).map(({ name }) => name)).toEqual(["my-etcd-2"]);
+});
+
+test("observe: with a certificate of ours members that speak TLS are asked as others are", async () => {
+  const identity = { ca: "ca", cert: "cert", key: "key" };
+  const from = overTls(almostReady("False"));
+  const identities: Identities = { identityOf: ({ name }) => (name === KEY.name ? identity : undefined) };
+  const seen = await seenWith(LEADERS, { from, identities });
+  expect(seen.members.is).toBe("present");
+  expect(seen.throughService).toEqual(present(true));
+  expect((await seenWith(LEADERS, { from })).throughService).toBeUndefined();
+});
 
 /** A cluster of which nothing but its status is missing; the API server has given its Service an address. */
 function almostReady(ready: "True" | "False", generation = 1): ClusterSnapshot {

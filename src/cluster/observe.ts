@@ -13,10 +13,11 @@ import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
-import { askedAt, clientServiceAnswer } from "#cluster/client-service-answer.ts";
+import { endpointOf, type Identities } from "#certificates/dial.ts";
+import { askedAt, clientServiceAnswer, serviceEndpoint } from "#cluster/client-service-answer.ts";
 import type { HealthLog } from "#cluster/health-log.ts";
 import { type MemberAnswer, memberAnswer } from "#cluster/member-answer.ts";
-import { askForList, endpointOf } from "#cluster/member-list.ts";
+import { askForList } from "#cluster/member-list.ts";
 import { idOf, type KnownMember, leaderOf } from "#cluster/members.ts";
 import type { Monitoring } from "#cluster/monitoring.ts";
 import { givenUp, isDataWrong } from "#cluster/patience.ts";
@@ -50,6 +51,7 @@ export interface ClusterReads {
   readonly claims: CacheView<PersistentVolumeClaim>;
   readonly pods: CacheView<Pod>;
   readonly etcd: EtcdClient;
+  readonly identities: Identities;
   readonly clock: Clock;
   /** For what is not watched. */
   readonly kube: Pick<KubeClient, "find" | "raw">;
@@ -116,7 +118,7 @@ export async function observeCluster(
     unpublished: new Map(
       [...answers].flatMap(([name, { passesAs }]) => (passesAs === undefined ? [] : [[name, passesAs]])),
     ),
-    members: await askForList(reads.etcd, cluster, pods, endpoints, signal),
+    members: await askForList(reads, cluster, pods, endpoints, signal),
     throughService: undefined,
     heard: new Set(),
     histories: new Map(),
@@ -130,7 +132,10 @@ export async function observeCluster(
   const known = await secondLook(reads, healthLog, key, { ...seen, histories }, signal);
   const address = askedAt(known);
   if (address === undefined) return present(known);
-  return present({ ...known, throughService: await clientServiceAnswer(reads, address, signal) });
+  const endpoint = serviceEndpoint(known, address, reads.identities);
+  const throughService =
+    endpoint.is === "present" ? await clientServiceAnswer(reads, endpoint.value, signal) : endpoint;
+  return present({ ...known, throughService });
 }
 
 /** Before somebody is given up the others are asked whether they hear it. */
@@ -188,8 +193,10 @@ async function askEach(
   const answers = new Map<string, MemberAnswer>();
   await Promise.all(
     [...pods].map(async ([name, pod]) => {
-      const client = endpointOf(pod)?.address;
-      if (client === undefined) return;
+      const endpoint = endpointOf(pod, reads.identities);
+      if (endpoint.is === "unknown") answers.set(name, { status: endpoint, passesAs: undefined });
+      if (endpoint.is !== "present") return;
+      const client = endpoint.value;
       const id = peers.find(({ metadata }) => metadata.name === name)?.spec.memberID;
       const mayBeUnpublished = id !== undefined && !isFounder(cluster, id);
       const metrics = mayBeUnpublished ? dialAddress(pod, ETCD_CONTAINER, METRICS_PORT) : undefined;

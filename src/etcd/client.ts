@@ -51,9 +51,8 @@ export interface EtcdClient {
   /**
    * Whether a new connection to this client port, or to a Service that leads to several, finds somebody who serves linearizable reads
    * by etcd's own word, `/readyz`. `unknown` when not; fails with `Cancelled` only. Never `absent`.
-   * @param address host and port of the client URL, plain HTTP
    */
-  serves(address: string, options: Pick<CallOptions, "signal" | "deadlineMs">): Promise<Observed<true>>;
+  serves(endpoint: Endpoint, options: Pick<CallOptions, "signal" | "deadlineMs">): Promise<Observed<true>>;
   /**
    * From whom the member at this metrics port receives raft traffic, as a witness for those whom we cannot reach: see heard-peers.ts.
    * Takes a second (LISTEN_MS), which the deadline must leave. `unknown` when it does not tell; fails with `Cancelled` only. Never

@@ -7,6 +7,8 @@ export interface TlsIdentity {
   readonly key: string;
   /** The DNS name that the member's certificate must carry: we connect to IP addresses. Also sent as SNI. */
   readonly serverName: string;
+  /** The Secret that our own certificate is from, for people. Undefined: it is from somewhere else. */
+  readonly secretName?: string | undefined;
 }
 
 /** Where to reach one member. */
@@ -15,4 +17,9 @@ export interface Endpoint {
   readonly address: string;
   /** Undefined: plain HTTP/2 (h2c). */
   readonly tls?: TlsIdentity | undefined;
+}
+
+/** What Node is told of a connection over TLS. */
+export function tlsOptions({ ca, cert, key, serverName }: TlsIdentity) {
+  return { ca, cert, key, servername: serverName, minVersion: "TLSv1.2" } as const;
 }

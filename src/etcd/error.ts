@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { OperatorError } from "#base/error.ts";
+import { tlsFailureText } from "./tls-failure.ts";
 
 /**
  * The refusals that change what we do next, in etcd's own words (its error `ErrGRPCLearnerNotReady` is `LearnerNotReady` here).
@@ -65,6 +66,8 @@ interface FailedCall {
   readonly address: string;
   /** The caller's own signal, without the deadline. */
   readonly signal: AbortSignal;
+  /** The Secret with the certificate that was shown, if it is from one. */
+  readonly secretName?: string | undefined;
 }
 
 /**
@@ -75,7 +78,8 @@ interface FailedCall {
 export function translateError(call: FailedCall, thrown: unknown): OperatorError {
   const failure = ConnectError.from(thrown);
   if (failure.cause instanceof OperatorError) return failure.cause;
-  const message = `${call.method} at ${call.address}: ${failure.rawMessage}`;
+  const why = tlsFailureText(failure, call.secretName) ?? failure.rawMessage;
+  const message = `${call.method} at ${call.address}: ${why}`;
   if (call.signal.aborted) return new OperatorError("Cancelled", message, { cause: failure });
   return new OperatorError(isRefusal(failure) ? "EtcdRejected" : "EtcdUnavailable", message, { cause: failure });
 }

@@ -8,7 +8,7 @@ import type { Endpoint } from "./endpoint.ts";
 import { isDeadline, translateError } from "./error.ts";
 import { checkHealth } from "./health-check.ts";
 import { type HeardPeers, listenForPeers } from "./heard-peers.ts";
-import { askMetricsPort } from "./metrics-port.ts";
+import { askPort } from "./metrics-port.ts";
 import {
   AlarmRequest_AlarmAction as AlarmAction,
   AlarmType as AlarmNumber,
@@ -77,9 +77,9 @@ export class GrpcClient implements EtcdClient {
     return await this.#askPort("Health", address, options, (signal) => checkHealth(address, signal));
   }
 
-  async serves(address: string, options: PortOptions): Promise<Observed<true>> {
-    return await this.#askPort("Readyz", address, options, async (signal): Promise<true> => {
-      await askMetricsPort(address, "/readyz", signal);
+  async serves(endpoint: Endpoint, options: PortOptions): Promise<Observed<true>> {
+    return await this.#askPort("Readyz", endpoint.address, options, async (signal): Promise<true> => {
+      await askPort(endpoint, "/readyz", signal);
       return true as const;
     });
   }
@@ -254,7 +254,7 @@ export class GrpcClient implements EtcdClient {
       const error =
         thrown instanceof OperatorError
           ? thrown
-          : translateError({ method, address: endpoint.address, signal: options.signal }, thrown);
+          : translateError({ method, ...named(endpoint), signal: options.signal }, thrown);
       if (isDeadline(error)) pool.renew(endpoint);
       report(error.code);
       throw error;
@@ -287,6 +287,10 @@ export class GrpcClient implements EtcdClient {
     }
     return answer as Answered<T>;
   }
+}
+
+function named({ address, tls }: Endpoint) {
+  return { address, secretName: tls?.secretName };
 }
 
 function incomplete(method: string, endpoint: Endpoint, field: string): OperatorError {

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { OperatorError } from "#base/error.ts";
+import { isTlsFailure } from "./tls-failure.ts";
 
 /** What a source's failure means to whoever set it up. */
 export type SourceFailure =
@@ -12,10 +13,6 @@ export type SourceFailure =
   /** No answer, or another one. */
   | "Unreachable";
 
-/** The codes of OpenSSL's verification, and of Node's and OpenSSL's own errors (nodejs.org/api/tls.html#x509-certificate-error-codes). */
-const TLS_CODE =
-  /^(?:ERR_SSL_|ERR_TLS_|ERR_OSSL_|UNABLE_TO_|CERT_|CRL_|ERROR_IN_C|DEPTH_ZERO_|SELF_SIGNED_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|HOSTNAME_)/;
-
 /** etcd's words for who is not let in, in lower case; it sends few of them under a code of its own (api/v3rpc/rpctypes/error.go, and server/auth/store.go). */
 const AUTH_TEXT =
   /authentication failed|user name (?:is empty|not found)|invalid auth token|permission denied|auth store is old|^auth: /;
@@ -23,14 +20,9 @@ const NO_LEADER_TEXT = /no leader|leader changed|request timed out/;
 
 /** @param error what a SnapshotSource failed with */
 export function sourceFailureOf(error: OperatorError): SourceFailure {
-  if (causesOf(error).some((cause) => "code" in cause && TLS_CODE.test(String(cause.code)))) return "TLS";
+  if (isTlsFailure(error)) return "TLS";
   if (!(error.cause instanceof ConnectError)) return "Unreachable";
   const { code, rawMessage } = error.cause;
   if (code === Code.Unauthenticated || code === Code.PermissionDenied || AUTH_TEXT.test(rawMessage)) return "Auth";
   return NO_LEADER_TEXT.test(rawMessage) ? "NoLeader" : "Unreachable";
-}
-
-/** The error, what caused it, and so on. */
-function causesOf(error: Error): readonly Error[] {
-  return [error, ...(error.cause instanceof Error ? causesOf(error.cause) : [])];
 }

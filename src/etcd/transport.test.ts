@@ -10,7 +10,7 @@ test("one endpoint keeps its connection, equal TLS identities share one", () => 
   const pool = new TransportPool(new FakeClock());
   assert.equal(pool.servicesOf({ address }), pool.servicesOf({ address }));
   assert.equal(pool.servicesOf({ address, tls }), pool.servicesOf({ address, tls: { ...tls } }));
-  assert.equal(pool.size, 2);
+  assert.equal(pool.size, 1);
 });
 
 test.each(["ca", "cert", "key", "serverName"] as const)("another %s gets another connection", (field) => {
@@ -41,9 +41,8 @@ test("renewing or closing what was never used does nothing", () => {
   assert.equal(pool.size, 0);
 });
 
-test("closing an address drops its connections under every identity", () => {
+test("closing an address drops its connection, whatever the identity", () => {
   const pool = new TransportPool(new FakeClock());
-  pool.servicesOf({ address });
   pool.servicesOf({ address, tls });
   pool.servicesOf({ address: "10.0.0.2:2379" });
   pool.close(address);
@@ -63,4 +62,18 @@ test("members that nobody asks for any more are forgotten", async () => {
   pool.servicesOf({ address: "10.0.0.2:2379" });
   assert.equal(pool.size, 2);
   assert.equal(pool.servicesOf({ address }), kept);
+});
+
+test("a connection goes as soon as its member is asked with another certificate, or by whom others are trusted", () => {
+  const pool = new TransportPool(new FakeClock());
+  const other = { address: "10.0.0.2:2379", tls };
+  const kept = pool.servicesOf(other);
+  pool.servicesOf({ address, tls });
+  for (const change of [{ cert: "new", key: "new" }, { ca: "ca new" }]) {
+    pool.servicesOf({ address, tls: { ...tls, ...change } });
+    assert.equal(pool.size, 2);
+  }
+  pool.servicesOf({ address });
+  assert.equal(pool.size, 2);
+  assert.equal(pool.servicesOf(other), kept);
 });

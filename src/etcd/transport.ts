@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type Client, createClient, type Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import type { Clock } from "#base/clock.ts";
-import type { Endpoint, TlsIdentity } from "./endpoint.ts";
+import { type Endpoint, type TlsIdentity, tlsOptions } from "./endpoint.ts";
 import { Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 
 // Why one connection per member, and no balancer?
@@ -20,6 +20,9 @@ import { Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 //   The process may have been frozen, or have waited for the connection, since it decided; the session pings a connection that was
 //   idle, too, and may make another one. The session reads the headers when all of that is done, in the same turn of the event loop
 //   in which it sends them: so the question is put into the headers.
+// What becomes of connections when our certificate, or whom we trust, changes?
+//   A connection stays good for as long as it is used, whatever has happened to the certificates by which it was made. The first call with
+//   others replaces it, so that nobody is spoken to for days who would not be trusted any more.
 // Who writes the state? Only this class: calls ask for services, `renew` and `close` take them away.
 
 /** Time after the last call until a connection is closed. Longer than the pause between two passes over one cluster. */
@@ -50,7 +53,7 @@ interface Connection {
   hasAnswered: boolean;
 }
 
-/** Connections to members, one per address and TLS identity, made when first needed and closed when idle. */
+/** Connections to members, one per address, with one TLS identity each, made when first needed and closed when idle. */
 export class TransportPool {
   readonly #clock: Clock;
   /** By address and TLS identity. */
@@ -80,6 +83,7 @@ export class TransportPool {
     let connection = this.#current.get(key);
     if (connection === undefined) {
       this.#forgetUnused(nowMs);
+      for (const [other, { address }] of this.#current) if (address === endpoint.address) this.#retire(other);
       connection = connectionTo(endpoint, nowMs);
       this.#current.set(key, connection);
     }
@@ -89,7 +93,10 @@ export class TransportPool {
 
   /** The next call to this endpoint gets a new connection; calls that are open on the old one go on, if it ever answered. */
   renew(endpoint: Endpoint): void {
-    const key = this.#keyOf(endpoint);
+    this.#retire(this.#keyOf(endpoint));
+  }
+
+  #retire(key: string): void {
     const connection = this.#current.get(key);
     if (connection === undefined) return;
     this.#current.delete(key);
@@ -159,9 +166,7 @@ function connectionTo(endpoint: Endpoint, nowMs: number): Connection {
       pingTimeoutMs: PING_TIMEOUT_MS,
       pingIdleConnection: false,
     },
-    tls === undefined
-      ? undefined
-      : { ca: tls.ca, cert: tls.cert, key: tls.key, servername: tls.serverName, minVersion: "TLSv1.2" },
+    tls && tlsOptions(tls),
   );
   const connection = { address, baseUrl, session, usedAtMs: nowMs, hasAnswered: false };
   return Object.assign(connection, { services: servicesOver(connection) });

@@ -1,4 +1,3 @@
-import { CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import { isAsleep } from "#api/sleep.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
@@ -6,6 +5,7 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Clock } from "#base/clock.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { endpointOf, type Identities } from "#certificates/dial.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -18,7 +18,7 @@ import {
   STORAGE_CLASSES,
   type StorageClass,
 } from "#kube/kinds.ts";
-import { currentPod, dialAddress, isReady } from "#kube/pod.ts";
+import { currentPod, isReady } from "#kube/pod.ts";
 import { type PeerSnapshot, waitsForVolume } from "#peer/snapshot.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import type { Silences } from "#runtime/silences.ts";
@@ -38,6 +38,7 @@ export interface PeerReads {
    */
   readonly kube: Pick<KubeClient, "find" | "list">;
   readonly etcd: EtcdClient;
+  readonly identities: Identities;
   readonly clock: Clock;
   readonly imageRepository: string;
 }
@@ -71,7 +72,7 @@ export async function observePeer(
     claim: claim.is === "present" ? claim.value : undefined,
     replicaSet,
     pod,
-    endpoint: await ask(reads.etcd, silences, key, pod, signal),
+    endpoint: await ask(reads, silences, key, pod, signal),
     storageClasses: undefined,
   };
   return present(waitsForVolume(seen) ? { ...seen, storageClasses: await storageClasses(reads, signal) } : seen);
@@ -117,17 +118,17 @@ function sleeping(peer: EtcdPeer, cluster: EtcdCluster | undefined, replicaSet: 
 }
 
 async function ask(
-  etcd: EtcdClient,
+  { etcd, identities }: PeerReads,
   silences: Silences,
   key: Key,
   pod: Pod | undefined,
   signal: AbortSignal,
 ): Promise<Observed<EndpointStatus> | undefined> {
   if (pod === undefined || !isReady(pod)) return undefined;
-  const address = dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT);
-  if (address === undefined) return undefined;
+  const endpoint = endpointOf(pod, identities);
+  if (endpoint.is !== "present") return endpoint.is === "absent" ? undefined : endpoint;
   const question = async () => ({
-    status: await etcd.probe({ address }, { signal, deadlineMs: MEMBER_DEADLINE_MS }),
+    status: await etcd.probe(endpoint.value, { signal, deadlineMs: MEMBER_DEADLINE_MS }),
     passesAs: undefined,
   });
   return (await silences.ask(key, pod, question)).status;

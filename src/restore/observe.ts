@@ -1,4 +1,4 @@
-import { CLIENT_PORT, ETCD_CONTAINER, QUARANTINE_LABEL, restoreJobName } from "#api/names.ts";
+import { QUARANTINE_LABEL, restoreJobName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
@@ -8,11 +8,12 @@ import type { WarningsReader } from "#backup/warnings.ts";
 import type { Clock } from "#base/clock.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { endpointOf, type Identities } from "#certificates/dial.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { clusterIdFromHex } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { controllerOf, type Job, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
-import { dialAddress, isReady } from "#kube/pod.ts";
+import { isReady } from "#kube/pod.ts";
 import { memberNames, restoredIdentity } from "#restore/identity.ts";
 import { objectOf } from "#restore/object.ts";
 import { FILLERS } from "#restore/pods.ts";
@@ -35,6 +36,7 @@ export interface RestoreReads {
   /** For what Kubernetes warns of while no pod gets on, and for the claim of the source: a label that the cache still shows may be gone. */
   readonly kube: Pick<KubeClient, "find" | "list">;
   readonly etcd: Pick<EtcdClient, "revision">;
+  readonly identities: Identities;
   readonly clock: Clock;
   readonly agentImage: string | undefined;
   readonly imageRepository: string;
@@ -155,22 +157,27 @@ async function warningsOf(
 
 /** A cluster that calls itself Ready is read, of the members whose pods are ready, by one that answers. */
 async function readOf(
-  { pods, etcd }: RestoreReads,
+  { pods, etcd, identities }: RestoreReads,
   seen: RestoreSnapshot,
   signal: AbortSignal,
 ): Promise<Observed<bigint> | undefined> {
   const ready = seen.cluster?.status?.conditions?.find(({ type }) => type === "Ready");
   if (!isComplete(seen) || ready?.status !== "True" || seen.cluster === undefined) return undefined;
   const { namespace, name } = seen.cluster.metadata;
-  const addresses = pods
+  const endpoints = pods
     .byIndex(TARGET_INDEX, `${namespace}/${name}`)
     .filter(isReady)
-    .flatMap((pod) => dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT) ?? []);
+    .map((pod) => endpointOf(pod, identities))
+    .filter((endpoint) => endpoint.is !== "absent");
   const expectedClusterId = clusterIdFromHex(restoredIdentity(seen.restore).clusterID);
   let why = "no member has a pod that is ready";
-  for (const address of addresses.slice(0, READ_ATTEMPTS)) {
+  for (const endpoint of endpoints.slice(0, READ_ATTEMPTS)) {
+    if (endpoint.is === "unknown") {
+      why = endpoint.why;
+      continue;
+    }
     try {
-      return present(await etcd.revision({ address }, { signal, expectedClusterId }));
+      return present(await etcd.revision(endpoint.value, { signal, expectedClusterId }));
     } catch (thrown) {
       if (!(thrown instanceof OperatorError) || hasCode(thrown, "Cancelled", "Bug")) throw thrown;
       why = thrown.message;

@@ -26,7 +26,7 @@ describe.each(ETCD_VERSIONS)("health of etcd %s, told over HTTP", (version) => {
     assert.equal(await member.httpStatus("/health"), 503);
     // Either the port is not served yet, or it waits for a leader, for 7 s, before it says 503: longer than any probe of ours.
     assert.equal(await member.httpStatus("/readyz", 2_000), undefined);
-    assert.equal((await etcd.client.serves(member.endpoint.address, options)).is, "unknown");
+    assert.equal((await etcd.client.serves(member.endpoint, options)).is, "unknown");
   }
 
   test("the first of three is alive and not ready, and its client port does not answer", async () => {
@@ -48,7 +48,7 @@ describe.each(ETCD_VERSIONS)("health of etcd %s, told over HTTP", (version) => {
     await etcd.client.put(etcd.members[0]!.endpoint, "written", "by two", options);
     assert.equal(await etcd.members[0]!.httpStatus("/livez"), 200);
     assert.equal(await etcd.members[0]!.httpStatus("/readyz"), 200);
-    assert.equal((await etcd.client.serves(etcd.members[0]!.endpoint.address, options)).is, "present");
+    assert.equal((await etcd.client.serves(etcd.members[0]!.endpoint, options)).is, "present");
     assert.equal(await etcd.members[0]!.httpStatus("/health"), 200);
   });
 

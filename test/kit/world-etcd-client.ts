@@ -69,7 +69,7 @@ export class WorldEtcdClient {
           return unknown(thrown instanceof Error ? thrown.message : String(thrown));
         }
       },
-      serves: async (address) => {
+      serves: async ({ address }) => {
         try {
           const text = `Serves at ${address}`;
           const unavailable = (why: string) => new OperatorError("EtcdUnavailable", `${text}: ${why}`);
