@@ -14,7 +14,7 @@ import { readExpectation } from "./restore/expectation.ts";
 import { fetchSnapshot } from "./restore/fetch.ts";
 import { finishRestore } from "./restore/finish.ts";
 import { verifyRestored } from "./restore/verify.ts";
-import { openSource, openSources } from "./source.ts";
+import { LastingSources, openSource, openSources } from "./source.ts";
 import type { AgentTask, ArchiveTask, BackupTask, FetchTask, VerifyTask } from "./task.ts";
 
 export interface PerformOptions {
@@ -89,7 +89,7 @@ async function performArchive(
   options: PerformOptions,
 ): Promise<never> {
   const key = task.encryption && (await keyFrom(task.encryption));
-  const sources = await openSources(task.source, options.pingIntervalMs);
+  const sources = new LastingSources(task.source, options.pingIntervalMs);
   try {
     return await archiveChanges(task, { ...options, store, sources, key, board });
   } finally {

@@ -38,11 +38,53 @@ export class Sources {
 }
 
 /**
+ * The same for a task that goes on for years: before they are asked, the files are read anew, and when they have changed there are new
+ * connections. The kubelet changes what it has mounted, some time after a certificate was renewed.
+ */
+export class LastingSources {
+  readonly #source: EtcdSource;
+  readonly #pingIntervalMs: number | undefined;
+  #opened: { readonly with: string; readonly sources: Sources } | undefined;
+
+  constructor(source: EtcdSource, pingIntervalMs?: number) {
+    this.#source = source;
+    this.#pingIntervalMs = pingIntervalMs;
+  }
+
+  /** As `Sources.ask`; ends what came of asking before, when files have changed. @throws AgentError as `openSources` */
+  async ask(signal: AbortSignal, except: ReadonlySet<Answer["source"]>): Promise<readonly Answer[]> {
+    const access = await accessOf(this.#source);
+    const text = JSON.stringify(access);
+    if (this.#opened?.with !== text) {
+      this.close();
+      this.#opened = {
+        with: text,
+        sources: sourcesOf(this.#source, { ...access, pingIntervalMs: this.#pingIntervalMs }),
+      };
+    }
+    return await this.#opened.sources.ask(signal, except);
+  }
+
+  close(): void {
+    this.#opened?.sources.close();
+    this.#opened = undefined;
+  }
+}
+
+/**
  * Reads what it takes to get in. Nobody is asked yet.
  * @param pingIntervalMs see SourceAccess
  * @throws AgentError BadTask for what cannot be asked, SourceTLS or SourceAuth for files that are not there
  */
 export async function openSources(source: EtcdSource, pingIntervalMs?: number): Promise<Sources> {
+  return sourcesOf(source, { ...(await accessOf(source)), pingIntervalMs });
+}
+
+function sourcesOf({ endpoints }: EtcdSource, access: Omit<SourceAccess, "url">): Sources {
+  return new Sources(endpoints.map((url) => openSource(url, access)));
+}
+
+async function accessOf(source: EtcdSource): Promise<Pick<SourceAccess, "tls" | "login">> {
   const plain = source.endpoints.find((url) => !url.startsWith("https://"));
   if (source.authDir !== undefined && plain !== undefined) {
     throw new AgentError(
@@ -52,7 +94,7 @@ export async function openSources(source: EtcdSource, pingIntervalMs?: number): 
   }
   const tls = await tlsIn(source);
   const login = source.authDir === undefined ? undefined : await loginIn(source.authDir);
-  return new Sources(source.endpoints.map((url) => openSource(url, { tls, login, pingIntervalMs })));
+  return { tls, login };
 }
 
 /** @throws AgentError BadTask for what cannot be asked */

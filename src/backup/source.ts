@@ -1,5 +1,6 @@
 import type { BackupReason } from "#api/conditions.ts";
 import { clientServiceName, clientUrl, peerHost } from "#api/names.ts";
+import { clientScheme, operatorSecretName } from "#api/tls.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 
 /** Why no snapshot can be taken of the source by now. */
@@ -39,7 +40,16 @@ export function endpointsOf({ backup, cluster }: BackupSnapshot): readonly strin
   const hosts = voters.map(({ name }) => peerHost(backup.metadata.namespace, clusterName, name));
   // Members come and go while an archive is made; the Service leads to whoever is there.
   const service = `${clientServiceName(clusterName)}.${backup.metadata.namespace}.svc`;
-  return [...hosts, ...(backup.spec.archive === undefined ? [] : [service])].map((host) => clientUrl(host));
+  const scheme = cluster === undefined ? "http" : clientScheme(cluster);
+  return [...hosts, ...(backup.spec.archive === undefined ? [] : [service])].map((host) => clientUrl(host, scheme));
+}
+
+/** The Secret with which its members are asked over TLS: what the backup names, or, for an EtcdCluster, what the operator itself shows there. */
+export function sourceSecret({ backup, cluster }: BackupSnapshot): { name: string; isOptional: boolean } | undefined {
+  const { clusterName, tls } = backup.spec.source;
+  // Of somebody else's etcd it may have only some of the keys, and the agent says which it lacks.
+  const name = clusterName === undefined ? tls?.secretName : cluster && operatorSecretName(cluster);
+  return name === undefined ? undefined : { name, isOptional: clusterName === undefined };
 }
 
 /** For people: the cluster, or the first of the endpoints. */

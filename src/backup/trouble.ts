@@ -1,7 +1,7 @@
 import { AGENT_CONTAINER } from "#api/names.ts";
 import { isRunning, lastEnded, reportedFailure, statusesOf, type Workers, workingPod } from "#backup/job-state.ts";
 import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
-import type { Lack } from "#backup/source.ts";
+import { type Lack, sourceSecret } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { whyNotRunning } from "#kube/pod.ts";
@@ -64,6 +64,7 @@ export function secretNamesOf(snapshot: BackupSnapshot): readonly string[] {
   const { source, encryption } = snapshot.backup.spec;
   const target = targetOf(snapshot);
   const credentials = typeof target === "string" || target.credentials?.isOptional ? undefined : target.credentials;
-  const names = [credentials?.secretName, encryption?.keySecret.name, source.tls?.secretName, source.auth?.secretName];
+  const tls = sourceSecret(snapshot)?.name;
+  const names = [credentials?.secretName, encryption?.keySecret.name, tls, source.auth?.secretName];
   return [...new Set(names.filter((name) => name !== undefined))];
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { failure } from "#agent/report.ts";
 import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
+import { secretNamesOf } from "#backup/trouble.ts";
 import { PATIENCE_MS, verdictOf } from "#backup/verdict.ts";
 import {
   agentPod,
@@ -13,6 +14,7 @@ import {
   FULL,
   isAvailable,
   ON_VOLUME,
+  overTls,
   STORED,
 } from "#kit/etcd-backup.ts";
 import type { Job, Pod } from "#kube/kinds.ts";
@@ -253,6 +255,12 @@ describe("a Job that has failed makes the backup Failed, because", () => {
     ["NoSpace", ""],
   ] as const)("%s names the Secret that is concerned", (reason, secret) => {
     expect(afterReport(failure(reason, "no"), SPEC)).toEqual({ phase: "Failed", reason, message: `no${secret}` });
+  });
+
+  test("of an EtcdCluster with TLS it is the one that the operator itself shows there", () => {
+    const given = backup({ stage: "failed", report: failure("SourceTLS", "no"), with: { cluster: overTls() } });
+    expect(verdictOf(given).message).toBe("no (Secret my-etcd-operator-tls)");
+    expect(secretNamesOf(given)).toEqual(["s3", "my-etcd-operator-tls"]);
   });
 
   test("without a Secret none is named", () => {

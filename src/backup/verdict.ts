@@ -4,7 +4,7 @@ import { lackOfClaim, memberClaimText } from "#backup/claim.ts";
 import { failedBecause, idleSince, isReportDue, lastEnded, reportOf, stateOf } from "#backup/job-state.ts";
 import { lackOfName } from "#backup/name.ts";
 import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
-import { type Lack, lackOfSource } from "#backup/source.ts";
+import { type Lack, lackOfSource, sourceSecret } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
 import { endText, troubleOf } from "#backup/trouble.ts";
 
@@ -121,7 +121,7 @@ function withSecret(snapshot: BackupSnapshot, { reason, message }: FailureReport
 
 function secretFor(snapshot: BackupSnapshot, reason: FailureReason): string | undefined {
   const { source, encryption } = snapshot.backup.spec;
-  if (reason === "SourceTLS") return source.tls?.secretName;
+  if (reason === "SourceTLS") return sourceSecret(snapshot)?.name;
   if (reason === "SourceAuth") return source.auth?.secretName;
   if (reason === "BadKey") return encryption?.keySecret.name;
   if (reason !== "WrongCredentials" && reason !== "AccessDenied" && reason !== "StoreTLS") return undefined;

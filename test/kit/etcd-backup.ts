@@ -3,6 +3,7 @@ import { BACKUP_DESTINATION_LABEL, backupLabels, OBJECT_FINALIZER } from "#api/n
 import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
 import { backupSpecSchema } from "#api/v1beta1/backup-schema.ts";
 import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import { clusterTlsSchema } from "#api/v1beta1/tls-schema.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
 import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
@@ -119,6 +120,12 @@ export function available(status: Partial<EtcdClusterStatus> = {}): EtcdCluster 
     ...whole,
     status: { ...whole.status, members, conditions: [isAvailable("True", "QuorumAvailable")], ...status },
   };
+}
+
+/** The same cluster, whose members speak TLS. @param tls as a person would write it */
+export function overTls(tls: object = {}): EtcdCluster {
+  const cluster = available();
+  return { ...cluster, spec: { ...cluster.spec, tls: clusterTlsSchema.parse(tls) } };
 }
 
 export function isAvailable(status: "True" | "False" | "Unknown", reason: string) {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, test } from "vitest";
+import { OperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
 import { randomFrom } from "#kit/etcd-history.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
@@ -8,6 +9,7 @@ import { FakeHistory } from "#kit/fake-history.ts";
 import { MemoryStore } from "#kit/memory-store.ts";
 import { StoreError } from "#objectstore/error.ts";
 import { type EncryptionKey, readKey } from "../archive/key.ts";
+import type { Answer } from "../choose-member.ts";
 import { AgentError } from "../error.ts";
 import { ProgressBoard } from "../progress.ts";
 import type { ArchiveTask } from "../task.ts";
@@ -24,6 +26,8 @@ function world(key?: EncryptionKey) {
   const store = new MemoryStore();
   const etcd = new FakeHistory();
   const clock = new FakeClock(START);
+  /** Whether etcd's certificate is not believed. */
+  const disbelieved = { is: false };
   const start = (change: Partial<ArchiveTask> & { key?: EncryptionKey | undefined } = {}) => {
     const board = new ProgressBoard(0);
     const stop = new AbortController();
@@ -36,7 +40,9 @@ function world(key?: EncryptionKey) {
       maxBytes: 1024 ** 2,
       ...change,
     };
-    const sources = { ask: () => Promise.resolve([etcd.answer]) };
+    const sources = {
+      ask: () => (disbelieved.is ? Promise.resolve([untrusted(etcd.answer)]) : Promise.resolve([etcd.answer])),
+    };
     const parts = { store, clock, sources, key: "key" in change ? change.key : key, board };
     const ended = archiveChanges(task, { ...parts, signal: stop.signal, log: silentLog }).catch(
       (thrown: unknown) => thrown,
@@ -56,7 +62,12 @@ function world(key?: EncryptionKey) {
     }
     assert.ok(holds(), what);
   };
-  return { store, etcd, clock, start, until };
+  return { store, etcd, clock, start, until, disbelieved };
+}
+
+function untrusted({ source }: Answer): Answer {
+  const cause = Object.assign(new Error("self-signed certificate"), { code: "SELF_SIGNED_CERT_IN_CHAIN" });
+  return { source, failed: new OperatorError("EtcdUnavailable", "Status at m1:2379", { cause }) };
 }
 type World = ReturnType<typeof world>;
 
@@ -93,6 +104,39 @@ async function refusal(promise: Promise<unknown>): Promise<string> {
 
 const upTo = (archiver: ReturnType<World["start"]>, revision: bigint) => () =>
   BigInt(archiver.board.now.archive?.revision ?? 0) >= revision;
+
+describe("an archive whose source shows a certificate", () => {
+  /** How it has ended, if it has. */
+  async function endOf(archiver: ReturnType<World["start"]>): Promise<string> {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const { reason } = (await archiver.stop()) as AgentError;
+    return reason;
+  }
+
+  test("that is not believed from the beginning, ends", async () => {
+    const w = world();
+    w.disbelieved.is = true;
+    assert.equal(await endOf(w.start()), "SourceTLS");
+  });
+
+  test.each([
+    [8, "Stopped"],
+    [12, "SourceTLS"],
+  ])("that is renewed and not believed for %d minutes, ends only after ten", async (minutes, end) => {
+    const w = world();
+    const archiver = w.start();
+    await w.until("it follows", upTo(archiver, 1n));
+    w.disbelieved.is = true;
+    w.etcd.breakOff();
+    for (let second = 0; second < minutes * 60; second += 10) {
+      await w.clock.advance(10_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    w.disbelieved.is = false;
+    if (end === "Stopped") await w.until("it goes on", upTo(archiver, w.etcd.commit("a=1")));
+    assert.equal(await endOf(archiver), end);
+  });
+});
 
 describe("an archive", () => {
   test("holds every change within its age, revision by revision, with leases", async () => {

@@ -23,6 +23,11 @@ export interface ArchiveParts extends Omit<KeeperParts, "prefix" | "onTrouble"> 
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
+/**
+ * How long a certificate may not be believed, ours or etcd's, after both were, in milliseconds. When one is renewed, or the authority, the kubelet
+ * shows it here up to two minutes later.
+ */
+const RENEWAL_MS = 10 * 60_000;
 /** How long it may take to store what was heard when all ends; the kubelet gives a pod 30 s. */
 const LAST_WORDS_MS = 15_000;
 
@@ -30,10 +35,17 @@ const LAST_WORDS_MS = 15_000;
 export async function archiveChanges(task: ArchiveTask, parts: ArchiveParts): Promise<never> {
   const { signal, clock, log, board } = parts;
   const archiver = new Archiver(task, parts, lingering(signal, clock));
+  let followedAtMs = Number.NEGATIVE_INFINITY;
   for (let pauseMs = FIRST_PAUSE_MS; ; ) {
     try {
-      await archiver.run(() => {
-        pauseMs = FIRST_PAUSE_MS;
+      await archiver.run({
+        onFollowing: () => {
+          followedAtMs = clock.monotonicMs();
+        },
+        onKept: () => {
+          followedAtMs = clock.monotonicMs();
+          pauseMs = FIRST_PAUSE_MS;
+        },
       });
     } catch (thrown) {
       if (thrown instanceof Overtaken) {
@@ -43,7 +55,8 @@ export async function archiveChanges(task: ArchiveTask, parts: ArchiveParts): Pr
       }
       const error = asAgentError(thrown);
       if (signal.aborted) throw new AgentError("Stopped", "the archiver was told to stop", { cause: error });
-      if (!failure(error.reason, "").retry) throw error;
+      const isRenewed = error.reason === "SourceTLS" && clock.monotonicMs() - followedAtMs < RENEWAL_MS;
+      if (!isRenewed && !failure(error.reason, "").retry) throw error;
       log.warn({ code: error.reason, error: error.message }, "it is tried again");
       board.tell({ message: error.message });
       await clock.sleep(pauseMs, signal).catch(() => undefined);
@@ -73,8 +86,8 @@ class Archiver {
     this.#keeper = undefined;
   }
 
-  /** Follows a member until something ends it. @param onKept called when something was stored */
-  async run(onKept: () => void): Promise<never> {
+  /** Follows a member until something ends it. @param onFollowing called when that begins @param onKept called when something was stored */
+  async run({ onFollowing, onKept }: { onFollowing: () => void; onKept: () => void }): Promise<never> {
     const { sources, signal, log, board } = this.#parts;
     const member = chooseMember(await sources.ask(signal, new Set()), this.#task.source.clusterID);
     const now = await member.source.revision({ signal, deadlineMs: READ_MS });
@@ -85,6 +98,7 @@ class Archiver {
     this.#tell(keeper);
     const names = { member: hexOf(member.status.memberId), address: member.source.address };
     await this.#prune(keeper);
+    onFollowing();
     log.info(names, `following after revision ${lastOf(keeper.stored)}`);
     return await follow(member.source, keeper, {
       ...this.#parts,

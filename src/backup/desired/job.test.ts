@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { AGENT_COMMAND } from "#agent/task.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { backup, goodTarget, IMAGE } from "#kit/etcd-backup.ts";
+import { backup, goodTarget, IMAGE, overTls } from "#kit/etcd-backup.ts";
 
 type PodSpec = Readonly<Record<string, never>> & {
   containers: readonly [Record<string, unknown>];
@@ -184,6 +184,19 @@ describe("the task", () => {
       expect(JSON.stringify(task)).not.toContain(`"${field}"`);
   });
 
+  test("of a cluster with TLS asks its members over it, with what the operator itself shows there", () => {
+    const source = taskOf(made({}, { cluster: overTls() })).source;
+    expect(source).toEqual({
+      endpoints: [0, 1, 2].map((n) => `https://my-etcd-${n}.my-etcd.foo.svc:2379`),
+      clusterID: backup().cluster?.status?.identity?.clusterID,
+      tlsDir: "/run/agent/source-tls",
+    });
+    const archive = taskOf(made({ archive: {} }, { cluster: overTls() })).source as { endpoints: readonly string[] };
+    expect(archive.endpoints.at(-1)).toBe("https://my-etcd-client.foo.svc:2379");
+    const peersOnly = taskOf(made({}, { cluster: overTls({ client: { provider: "None" } }) }));
+    expect(JSON.stringify(peersOnly.source)).not.toMatch(/https|tlsDir/);
+  });
+
   test("without files has no places of files", () => {
     const task = taskOf(
       made({ source: { endpoints: ["https://a:1"], tls: {} }, destination: { gcs: { bucket: "bb" } } }),
@@ -204,6 +217,17 @@ describe("of Secrets the pod has only what it needs, as files:", () => {
     [{ ...EXTERNAL, destination: { volume: { claimName: "c" } } }, ["tls/ca.crt -> /run/agent/source-tls/ca.crt?", "tls/tls.crt -> /run/agent/source-tls/tls.crt?", "tls/tls.key -> /run/agent/source-tls/tls.key?", "root/ETCD_USERNAME -> /run/agent/source-auth/ETCD_USERNAME", "root/ETCD_PASSWORD -> /run/agent/source-auth/ETCD_PASSWORD"]],
     [{ destination: { volume: { claimName: "c" } }, encryption: { keySecret: { name: "k", key: "mine" } } }, ["k/mine -> /run/agent/encryption/key"]],
   ])("%j", (spec, files) => expect(filesOf(made(spec))).toEqual(files)); // biome-ignore format: a table
+
+  const ON_CLAIM = { destination: { volume: { claimName: "c" } } };
+  const tlsFiles = (name: string) =>
+    ["ca.crt", "tls.crt", "tls.key"].map((key) => `${name}/${key} -> /run/agent/source-tls/${key}`);
+
+  test("of a cluster with TLS the operator's own, all of it, until it is there the pod waits", () => {
+    expect(filesOf(made(ON_CLAIM, { cluster: overTls() }))).toEqual(tlsFiles("my-etcd-operator-tls"));
+    const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
+    const brought = overTls({ client: { provider: "Secret", secret } });
+    expect(filesOf(made(ON_CLAIM, { cluster: brought }))).toEqual(tlsFiles("mine"));
+  });
 
   test("and a volume to write to", () => {
     const { volumes, containers } = podOf(made({ destination: { volume: { claimName: "c", path: "p" } } }));

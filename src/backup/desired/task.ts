@@ -1,7 +1,7 @@
 import type { ArchiveTask, BackupTask, DeleteTask, EtcdSource } from "#agent/task.ts";
 import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { endpointsOf } from "#backup/source.ts";
+import { endpointsOf, sourceSecret } from "#backup/source.ts";
 import type { Target } from "#backup/target.ts";
 
 /** Where files of Secrets are in the pod: the agent gets no secret in another way. */
@@ -76,7 +76,7 @@ function sourceOf(snapshot: BackupSnapshot): EtcdSource {
   return {
     endpoints: endpointsOf(snapshot),
     ...(source.clusterName === undefined || clusterID === undefined ? {} : { clusterID }),
-    ...(source.tls?.secretName === undefined ? {} : { tlsDir: MOUNTS.sourceTLS }),
+    ...(sourceSecret(snapshot) === undefined ? {} : { tlsDir: MOUNTS.sourceTLS }),
     ...(source.tls?.serverName === undefined ? {} : { serverName: source.tls.serverName }),
     ...(source.auth === undefined ? {} : { authDir: MOUNTS.sourceAuth }),
   };

@@ -1,5 +1,6 @@
 import { KEY_FILE, MOUNTS } from "#backup/desired/task.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
+import { sourceSecret } from "#backup/source.ts";
 import { type Credentials, type Target, VOLUME_MOUNT } from "#backup/target.ts";
 import type { Pod } from "#kube/kinds.ts";
 import type { StoreLocation } from "#objectstore/location.ts";
@@ -42,14 +43,15 @@ export function destinationVolumes({ location, credentials, claimName }: Target)
 }
 
 /** What the pod that takes the snapshot mounts beside. */
-export function sourceVolumes({ backup }: BackupSnapshot): readonly Mounted[] {
-  const { source, encryption } = backup.spec;
-  const { tls, auth } = source;
+export function sourceVolumes(snapshot: BackupSnapshot): readonly Mounted[] {
+  const { source, encryption } = snapshot.backup.spec;
+  const { auth } = source;
+  const tls = sourceSecret(snapshot);
   return [
     ...encryptionVolumes(encryption?.keySecret),
-    ...(tls?.secretName === undefined
+    ...(tls === undefined
       ? []
-      : [secretVolume("source-tls", MOUNTS.sourceTLS, [part(tls.secretName, TLS_KEYS, true)])]),
+      : [secretVolume("source-tls", MOUNTS.sourceTLS, [part(tls.name, TLS_KEYS, tls.isOptional)])]),
     ...(auth === undefined ? [] : [secretVolume("source-auth", MOUNTS.sourceAuth, [part(auth.secretName, AUTH_KEYS)])]),
   ];
 }
