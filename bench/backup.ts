@@ -1,21 +1,19 @@
-import { spawn } from "node:child_process";
 import { randomFillSync } from "node:crypto";
-import { createReadStream, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createReadStream, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { reportIn } from "#agent/report.ts";
-import { AGENT_COMMAND, type BackupTask, TASK_VARIABLE } from "#agent/task.ts";
-import { AGENT_BUNDLE, bundle } from "#dev/bundle.ts";
-import { ENVIRONMENT } from "#dev/operator-image.ts";
+import { type BackupTask, type FetchTask, type FinishTask, SNAPSHOT_FILE } from "#agent/task.ts";
 import { etcdTool } from "#kit/backup.ts";
 import { neverAborted, type RunningEtcd, startEtcd } from "#kit/etcd.ts";
 import { S3_ACCESS, startVersitygw } from "#kit/versitygw.ts";
 import { openStore } from "#objectstore/open.ts";
+import { agentProcess } from "./agent-process.ts";
 import { median, print, rounded, say } from "./figure.ts";
 
 // The agent, as the image has it, against what a person would do: `etcdctl snapshot save` to a file, then an upload of it by the same client
-// of the same store. Both take turns; which one begins changes. What the agent's memory was at its peak, the kernel tells.
+// of the same store. Both take turns; which one begins changes. What the agent's memory was at its peak, the kernel tells. Each backup is then
+// restored as a restore's pod does it: the agent brings it, etcdutl makes a data directory of it, the agent puts that in its place.
 
 const VERSION = "3.6.16";
 const ROUNDS = 3;
@@ -31,8 +29,7 @@ const rounds = Number(values.rounds ?? ROUNDS);
 const megabytes = Number(values.megabytes ?? MEGABYTES);
 
 const home = mkdtempSync(join(tmpdir(), "bench-backup-"));
-const { files } = await bundle(process.cwd(), AGENT_BUNDLE);
-const program = files.find(({ to }) => to === AGENT_BUNDLE.program)?.from ?? "";
+const run = await agentProcess(home);
 const etcd = await startEtcd({ version: VERSION, members: 1, extraArgs: ["--quota-backend-bytes=8589934592"] });
 try {
   await load(etcd);
@@ -57,20 +54,23 @@ async function measure({ members }: RunningEtcd): Promise<void> {
   mkdirSync(volume);
   const ours: number[] = [];
   const theirs: number[] = [];
+  const restores: number[] = [];
   const peaks: number[] = [];
   let bytes = 0;
   for (let round = 0; round < rounds; round++) {
     const agent = async () => {
-      const made = await byAgent({ address, destination: { store: "volume", path: volume }, round });
+      const made = await run(backupTask({ address, destination: { store: "volume", path: volume }, round }));
       ours.push(made.seconds);
       peaks.push(made.peakMb);
-      bytes = made.bytes;
+      bytes = made.report.object.bytes;
     };
     const person = async () => void theirs.push(await byHand(address, volume, round));
     for (const turn of round % 2 === 0 ? [agent, person] : [person, agent]) await turn();
-    say(
-      `round ${round + 1}: the agent ${ours.at(-1)?.toFixed(1)} s, etcdctl and upload ${theirs.at(-1)?.toFixed(1)} s`,
-    );
+    const restored = await restore(volume, round);
+    restores.push(restored.seconds);
+    peaks.push(restored.peakMb);
+    const each = [ours, theirs, restores].map((seconds) => `${seconds.at(-1)?.toFixed(1)} s`);
+    say(`round ${round + 1}: the agent ${each[0]}, etcdctl and upload ${each[1]}, the restore ${each[2]}`);
     rmSync(volume, { recursive: true });
     mkdirSync(volume);
   }
@@ -80,6 +80,7 @@ async function measure({ members }: RunningEtcd): Promise<void> {
     mbPerSecond: rounded(bytes / 1e6 / median(ours), 0),
     peakRssMb: rounded(Math.max(...peaks), 0),
     ratioToEtcdctl: rounded(median(theirs) / median(ours)),
+    restoreMbPerSecond: rounded(bytes / 1e6 / median(restores), 0),
     megabytes: rounded(bytes / 1e6, 0),
   });
 }
@@ -95,12 +96,14 @@ async function peakToS3(address: string): Promise<number> {
     const keyFile = join(home, "key");
     writeFileSync(keyFile, Buffer.alloc(32, 7));
     const endpoint = `http://127.0.0.1:${server.port}`;
-    const { peakMb, seconds } = await byAgent({
-      address,
-      destination: { store: "s3", bucket: server.bucket("backups"), endpoint, region: "us-east-1", pathStyle: true },
-      round: 0,
-      more: { credentialsDir, compression: "Zstd", encryption: { keyFile } },
-    });
+    const { peakMb, seconds } = await run(
+      backupTask({
+        address,
+        destination: { store: "s3", bucket: server.bucket("backups"), endpoint, region: "us-east-1", pathStyle: true },
+        round: 0,
+        more: { credentialsDir, compression: "Zstd", encryption: { keyFile } },
+      }),
+    );
     say(`compressed and encrypted to S3: ${seconds.toFixed(1)} s, ${peakMb.toFixed(0)} MB at most`);
     return peakMb;
   } finally {
@@ -108,58 +111,47 @@ async function peakToS3(address: string): Promise<number> {
   }
 }
 
-interface AgentRun {
+interface Backup {
   readonly address: string;
   readonly destination: BackupTask["destination"];
   readonly round: number;
   readonly more?: Partial<BackupTask>;
 }
 
-/** Seconds from the start of the process to its end. */
-async function byAgent({ address, destination, round, more }: AgentRun) {
-  const task: BackupTask = {
+function backupTask({ address, destination, round, more }: Backup): BackupTask {
+  return {
     kind: "backup",
     backupUID: "bench",
     source: { endpoints: [`http://${address}`] },
     destination,
-    key: `agent-${round}.db`,
+    key: keyOf(round),
     compression: "None",
     about: { namespace: "bench", backupName: "bench" },
     ...more,
   };
-  const reportFile = join(home, "report");
-  const [, ...args] = AGENT_COMMAND;
-  const startMs = performance.now();
-  const child = spawn(
-    process.execPath,
-    [
-      ...args.map((arg) => (arg === AGENT_BUNDLE.program ? program : arg)),
-      `--report-file=${reportFile}`,
-      "--progress-port=0",
-    ],
-    { env: { ...ENVIRONMENT, [TASK_VARIABLE]: JSON.stringify(task) }, stdio: ["ignore", "ignore", "inherit"] },
-  );
-  let peakMb = 0;
-  const watch = setInterval(() => {
-    peakMb = Math.max(peakMb, peakMbOf(child.pid));
-  }, 20);
-  await new Promise((resolve) => child.once("exit", resolve));
-  const seconds = (performance.now() - startMs) / 1000;
-  clearInterval(watch);
-  const text = readFileSync(reportFile, "utf8");
-  const report = reportIn(text);
-  if (report?.ok !== true || report.kind !== "backup") throw new Error(`the agent has failed: ${text}`);
-  return { seconds, peakMb, bytes: report.object.bytes };
 }
 
-/** 0 when it has ended. */
-function peakMbOf(pid: number | undefined): number {
-  try {
-    const [, kib = "0"] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
-    return (Number(kib) * 1024) / 1e6;
-  } catch {
-    return 0; // it ended a moment ago, and its last look was one of 20 ms before
-  }
+function keyOf(round: number): string {
+  return `agent-${round}.db`;
+}
+
+/** Seconds of all three steps together. */
+async function restore(volume: string, round: number): Promise<{ readonly seconds: number; readonly peakMb: number }> {
+  const data = join(home, "data");
+  mkdirSync(data);
+  const workDir = join(data, ".restore-bench");
+  const restored = join(workDir, "data");
+  const from = { store: "volume", path: volume } as const;
+  const fetch: FetchTask = { kind: "fetch", from, key: keyOf(round), workDir };
+  const finish: FinishTask = { kind: "finish", workDir, restored, dataDir: join(data, "data"), restoreUID: "bench" };
+  const startMs = performance.now();
+  const fetched = await run(fetch);
+  const snapshot = join(workDir, SNAPSHOT_FILE);
+  await etcdTool(VERSION, "etcdutl", "snapshot", "restore", snapshot, `--data-dir=${restored}`);
+  const finished = await run(finish);
+  const seconds = (performance.now() - startMs) / 1000;
+  rmSync(data, { recursive: true });
+  return { seconds, peakMb: Math.max(fetched.peakMb, finished.peakMb) };
 }
 
 /** Seconds of both steps together. */
