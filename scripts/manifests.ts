@@ -16,6 +16,7 @@ import {
 } from "../src/bin/permissions.ts";
 import { admissionPolicy } from "./admission-policy.ts";
 import { conversionPolicy } from "./conversion-policy.ts";
+import { marksPolicy } from "./marks-policy.ts";
 
 /** Where the operator runs. */
 export const OPERATOR_NAMESPACE = "etcd-operator-system";
@@ -88,6 +89,7 @@ export function operatorManifests(image: string): Manifest[] {
     }),
     ...(admissionPolicy(OPERATOR_USER, image, LABELS) as unknown as Manifest[]),
     ...(conversionPolicy(LABELS) as unknown as Manifest[]),
+    ...(marksPolicy(OPERATOR_USER, LABELS) as unknown as Manifest[]),
     {
       apiVersion: "policy/v1",
       kind: "PodDisruptionBudget",

@@ -169,11 +169,8 @@ describe("the operator makes", () => {
   });
 
   test("but deletes none that only looks like one of its own", async () => {
-    const { labels: _, ...metadata } = {
-      ...backupFor(schedule(), Date.UTC(2027, 0, 1), 0).metadata,
-      namespace,
-    };
-    const spec = backupFor(schedule(), 0, 0).spec;
+    const { spec, metadata: own } = backupFor(schedule(), Date.UTC(2027, 0, 1), 0);
+    const metadata = { namespace };
     const manifest = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdBackup", spec };
     const made = async (name: string, labels: Record<string, string>) =>
       await admin.create(ETCD_BACKUPS, { ...manifest, metadata: { ...metadata, name, labels } } as never, OPTIONS);
@@ -181,10 +178,10 @@ describe("the operator makes", () => {
     await expect(operator.delete(ETCD_BACKUPS, managed.metadata, asRead(managed))).rejects.toThrow(
       "only those of schedules",
     );
-    const labelled = await made("labelled", { [SCHEDULE_LABEL]: "nightly" });
-    await expect(operator.delete(ETCD_BACKUPS, labelled.metadata, asRead(labelled))).rejects.toThrow(
-      "only what has the label",
-    );
+    const labelled = await operator.create(ETCD_BACKUPS, { ...manifest, metadata: own } as never, OPTIONS);
+    const change = { metadata: { labels: { [MANAGED_BY_LABEL]: null } } };
+    const now = await admin.patch(ETCD_BACKUPS, labelled.metadata, change, { ...OPTIONS, type: "merge" });
+    await expect(operator.delete(ETCD_BACKUPS, now.metadata, asRead(now))).rejects.toThrow("only what has the label");
   });
 
   test("a question about events of one object, in the words that the API server takes", async () => {

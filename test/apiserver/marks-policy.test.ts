@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import {
+  DELETE_OBJECT_ANNOTATION,
+  FIRST_BACKUP_ANNOTATION,
+  SCHEDULE_LABEL,
+  SCHEDULE_UID_ANNOTATION,
+} from "#api/names.ts";
+import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { NAMESPACES } from "#kit/kinds.ts";
+import { schedule } from "#kit/schedule.ts";
+import { install } from "#kit/webhooks-apiserver.ts";
+import type { KubeClient } from "#kube/client.ts";
+import type { Draft } from "#kube/kinds.ts";
+import { backupFor } from "#schedule/desired/backup.ts";
+import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+import { notByHand } from "../../scripts/marks-policy.ts";
+
+// Nobody but the operator says of an EtcdBackup that a schedule has made it. Asked of a real API server, with the manifests that are shipped;
+// whoever asks here has every right that there is, or the operator's account.
+
+const OPTIONS = { signal: new AbortController().signal };
+const MERGE = { ...OPTIONS, type: "merge" } as const;
+const namespace = "foo";
+
+let server: ApiServer;
+let admin: KubeClient;
+let operator: KubeClient;
+
+beforeAll(async () => {
+  server = await startApiServer();
+  admin = server.client;
+  operator = await server.clientFor("operator");
+  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
+  for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")]) await install(admin, manifest);
+  await vi.waitFor(() => operator.list(ETCD_BACKUPS, { namespace }, OPTIONS), { timeout: 30_000 });
+  // A policy counts a moment after it was made.
+  await vi.waitFor(() => expect(posed("probe", {}, "v1alpha1")).rejects.toThrow("by the operator alone"), {
+    timeout: 30_000,
+  });
+});
+afterAll(async () => await server?.stop());
+
+/** What a schedule makes, under another name. */
+function draft(name: string, metadata: object = {}): Draft<EtcdBackup> {
+  const made = backupFor(schedule(), Date.UTC(2027, 0, 1), 0);
+  return { ...made, metadata: { ...made.metadata, namespace, name, ...metadata } };
+}
+
+async function posed(name: string, metadata: object = {}, version = "v1beta1"): Promise<EtcdBackup> {
+  const object = { ...draft(name, metadata), apiVersion: `${ETCD_BACKUPS.group}/${version}` };
+  const alpha = { source: { clusterURL: "http://a:2379" }, destination: { objectURLTemplate: "s3://b/k.db" } };
+  const spec = version === "v1beta1" ? object.spec : alpha;
+  const as = { ...ETCD_BACKUPS, version };
+  return await admin.create(as, { ...object, spec } as never, OPTIONS);
+}
+
+const LABEL = notByHand("labels", SCHEDULE_LABEL);
+const [UID, DELETE, FIRST] = [SCHEDULE_UID_ANNOTATION, DELETE_OBJECT_ANNOTATION, FIRST_BACKUP_ANNOTATION].map(
+  (mark) => [mark, notByHand("annotations", mark)] as const,
+) as [readonly [string, string], readonly [string, string], readonly [string, string]];
+
+describe("whoever may create EtcdBackups", () => {
+  test.each<[string, object, string]>([
+    ["a schedule's label", { annotations: {} }, LABEL],
+    ["a label of none", { annotations: {}, labels: { [SCHEDULE_LABEL]: "" } }, LABEL],
+    ["a schedule's uid", { labels: {} }, UID[1]],
+    ["the mark of a retention", { labels: {}, annotations: { [DELETE[0]]: "true" } }, DELETE[1]],
+    ["the mark of an upgrade", { labels: {}, annotations: { [FIRST[0]]: "uid" } }, FIRST[1]],
+  ])("makes none with %s", async (_, metadata, because) => {
+    await expect(posed("posed", metadata)).rejects.toThrow(because);
+    await expect(posed("posed", metadata, "v1alpha1")).rejects.toThrow(because);
+  });
+
+  test.each<[string, object, string]>([
+    ["a schedule's label", { labels: { [SCHEDULE_LABEL]: "nightly" } }, LABEL],
+    ["a schedule's uid", { annotations: { [UID[0]]: "uid" } }, UID[1]],
+    ["the mark of a retention", { annotations: { [DELETE[0]]: "true" } }, DELETE[1]],
+    ["the mark of an upgrade", { annotations: { [FIRST[0]]: "uid" } }, FIRST[1]],
+  ])("does not give one %s", async (_, metadata, because) => {
+    const plain = await posed("plain", { labels: { team: "storage" }, annotations: {} });
+    await expect(admin.patch(ETCD_BACKUPS, plain.metadata, { metadata }, MERGE)).rejects.toThrow(because);
+    const { uid, labels } = await admin.get(ETCD_BACKUPS, plain.metadata, OPTIONS).then(({ metadata: now }) => now);
+    expect(labels).toEqual({ team: "storage" });
+    await admin.delete(ETCD_BACKUPS, plain.metadata, { ...OPTIONS, preconditions: { uid } });
+  });
+
+  test("changes none that is there, and may take each away", async () => {
+    const made = await operator.create(ETCD_BACKUPS, draft("nightly-20270101-000000"), OPTIONS);
+    await operator.patch(ETCD_BACKUPS, made.metadata, { metadata: { annotations: { [DELETE[0]]: "true" } } }, MERGE);
+    const edit = async (metadata: object) => await admin.patch(ETCD_BACKUPS, made.metadata, { metadata }, MERGE);
+    await edit({ labels: { team: "storage" } });
+    await expect(edit({ labels: { [SCHEDULE_LABEL]: "hourly" } })).rejects.toThrow(LABEL);
+    await expect(edit({ annotations: { [UID[0]]: "another" } })).rejects.toThrow(UID[1]);
+    await expect(edit({ annotations: { [DELETE[0]]: "false" } })).rejects.toThrow(DELETE[1]);
+    await edit({ annotations: { [DELETE[0]]: null } });
+    await edit({ labels: { [SCHEDULE_LABEL]: null }, annotations: { [UID[0]]: null } });
+    await expect(edit({ labels: { [SCHEDULE_LABEL]: "nightly" } })).rejects.toThrow(LABEL);
+  });
+});
