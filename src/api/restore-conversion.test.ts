@@ -167,7 +167,7 @@ test.each([
 });
 
 test("with what an EtcdCluster begins is not lost on its way through v1alpha1", () => {
-  const bootstrap = { fromBackup: { backupName: "nightly" } };
+  const bootstrap = { fromBackup: { backupName: "nightly", until: { revision: "12" } } };
   const object = as("v1beta1", clusterSpecSchema.parse({ replicas: 3, bootstrap }) as Json, "EtcdCluster");
   const seen = down(object, "EtcdCluster");
   expect(seen.spec).not.toHaveProperty("bootstrap");

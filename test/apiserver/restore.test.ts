@@ -177,10 +177,17 @@ describe("an EtcdCluster that begins with a backup", () => {
     );
   });
 
-  test("has one source, and no account together with an image of one's own", async () => {
+  test("has one source, at most one point in time, and no account together with an image of one's own", async () => {
     await expect(begun({ replicas: 3, bootstrap: { fromBackup: {} } })).rejects.toThrow(
       "exactly one of backupName and object",
     );
+    const until = (point: object) => begun({ replicas: 3, bootstrap: { fromBackup: { ...SOURCE, until: point } } });
+    await expect(until({})).rejects.toThrow("until must have exactly one of revision and time");
+    await expect(until({ revision: "0" })).rejects.toThrow("spec.bootstrap.fromBackup.until.revision");
+    await expect(until({ time: "yesterday" })).rejects.toThrow("spec.bootstrap.fromBackup.until.time");
+    const cluster = await until({ revision: "12" });
+    const other = { fromBackup: { ...SOURCE, until: { revision: "13" } } };
+    await expect(edit(cluster, { spec: { bootstrap: other } })).rejects.toThrow("bootstrap cannot be changed");
     const fromBackup = { ...SOURCE, serviceAccountName: "cloud" };
     await expect(
       begun({ replicas: 3, bootstrap: { fromBackup }, image: { repository: "example.test/etcd" } }),

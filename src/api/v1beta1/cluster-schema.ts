@@ -9,7 +9,12 @@ import {
 } from "#api/common-schema.ts";
 import { etcdSchema } from "#api/v1beta1/etcd-schema.ts";
 import { imageSchema, podTemplateSchema } from "#api/v1beta1/pod-schema.ts";
-import { ONE_SOURCE, RESTORE_SOURCE, serviceAccountNameSchema } from "#api/v1beta1/restore-source-schema.ts";
+import {
+  ONE_SOURCE,
+  RESTORE_SOURCE,
+  serviceAccountNameSchema,
+  untilSchema,
+} from "#api/v1beta1/restore-source-schema.ts";
 import { DEFAULT_STORAGE_SPEC, storageSchema } from "#api/v1beta1/storage-schema.ts";
 import { clusterTlsSchema, TLS_STAYS } from "#api/v1beta1/tls-schema.ts";
 
@@ -61,7 +66,7 @@ const replacementSchema = z
 const bootstrapSchema = z
   .object({
     fromBackup: z
-      .object({ ...RESTORE_SOURCE, serviceAccountName: serviceAccountNameSchema })
+      .object({ ...RESTORE_SOURCE, until: untilSchema, serviceAccountName: serviceAccountNameSchema })
       .meta({ "x-kubernetes-validations": [ONE_SOURCE] })
       .describe(
         "The cluster begins with the data of a stored snapshot: the operator makes an EtcdRestore of the cluster's name and waits for it. Claims that a cluster of the name has left come first.",

@@ -2,7 +2,12 @@ import { z } from "zod";
 import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
 import { resourcesSchema } from "#api/common-schema.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
-import { ONE_SOURCE, RESTORE_SOURCE, serviceAccountNameSchema } from "#api/v1beta1/restore-source-schema.ts";
+import {
+  ONE_SOURCE,
+  RESTORE_SOURCE,
+  serviceAccountNameSchema,
+  untilSchema,
+} from "#api/v1beta1/restore-source-schema.ts";
 
 /** Both versions take the same. */
 export const clusterNameSchema = z
@@ -40,33 +45,7 @@ export const restoreSpecSchema = z
       .object(RESTORE_SOURCE)
       .meta({ "x-kubernetes-validations": [ONE_SOURCE] })
       .describe("Which snapshot."),
-    until: z
-      .object({
-        revision: z
-          .string()
-          .regex(/^[1-9][0-9]{0,18}$/)
-          .optional()
-          .describe("With this revision of the source and nothing after it, such as the one before a mistake."),
-        time: z
-          .string()
-          .meta({ format: "date-time" })
-          .optional()
-          .describe(
-            "With what had happened by this time and nothing after it, such as 2026-01-31T12:00:00Z. The clock of the pod that archives counts.",
-          ),
-      })
-      .meta({
-        "x-kubernetes-validations": [
-          {
-            rule: "has(self.revision) != has(self.time)",
-            message: "until must have exactly one of revision and time",
-          },
-        ],
-      })
-      .optional()
-      .describe(
-        "A point in time after the snapshot. What changed up to there is taken from the archive beside it, which a schedule with archive keeps.",
-      ),
+    until: untilSchema,
     clusterTemplate: z
       .object({
         clusterName: clusterNameSchema,

@@ -84,6 +84,35 @@ export const ONE_SOURCE = {
   message: "it must have exactly one of backupName and object",
 };
 
+/** Up to where; an EtcdCluster says the same. */
+export const untilSchema = z
+  .object({
+    revision: z
+      .string()
+      .regex(/^[1-9][0-9]{0,18}$/)
+      .optional()
+      .describe("With this revision of the source and nothing after it, such as the one before a mistake."),
+    time: z
+      .string()
+      .meta({ format: "date-time" })
+      .optional()
+      .describe(
+        "With what had happened by this time and nothing after it, such as 2026-01-31T12:00:00Z. The clock of the pod that archives counts.",
+      ),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "has(self.revision) != has(self.time)",
+        message: "until must have exactly one of revision and time",
+      },
+    ],
+  })
+  .optional()
+  .describe(
+    "A point in time after the snapshot. What changed up to there is taken from the archive beside it, which a schedule with archive keeps.",
+  );
+
 export const serviceAccountNameSchema = z
   .string()
   .min(1)

@@ -666,6 +666,17 @@ export const SHAPES = {
          }
         }
        },
+       "until": {
+        "type": "object",
+        "properties": {
+         "revision": {
+          "type": "string"
+         },
+         "time": {
+          "type": "string"
+         }
+        }
+       },
        "serviceAccountName": {
         "type": "string",
         "minLength": 1,

@@ -21,3 +21,10 @@ test("the EtcdRestore of a cluster runs as the service account that is named, an
   expect([spec?.serviceAccountName, spec?.source]).toEqual(["reader", { backupName: "nightly" }]);
   expect(restoreFor(given, { backupName: "nightly" }).spec).not.toHaveProperty("serviceAccountName");
 });
+
+test("the EtcdRestore of a cluster ends at the point in time that is named, and at none otherwise", () => {
+  const until = { time: "2026-01-31T12:00:00Z" };
+  const { spec } = restoreFor(given, { backupName: "nightly", until });
+  expect([spec?.until, spec?.source]).toEqual([until, { backupName: "nightly" }]);
+  expect(restoreFor(given, { backupName: "nightly" }).spec).not.toHaveProperty("until");
+});

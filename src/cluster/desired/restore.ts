@@ -12,7 +12,7 @@ export type FromBackup = NonNullable<EtcdCluster["spec"]["bootstrap"]>["fromBack
 export function restoreFor(snapshot: ClusterSnapshot, from: FromBackup): Draft<EtcdRestore> {
   const { metadata, spec } = snapshot.cluster;
   const { bootstrap: _, ...template } = spec;
-  const { serviceAccountName, ...source } = from;
+  const { serviceAccountName, until, ...source } = from;
   return {
     apiVersion: apiVersionOf(ETCD_RESTORES),
     kind: ETCD_RESTORES.kind,
@@ -24,6 +24,7 @@ export function restoreFor(snapshot: ClusterSnapshot, from: FromBackup): Draft<E
     },
     spec: {
       source,
+      ...(until === undefined ? {} : { until }),
       clusterTemplate: { clusterName: metadata.name, spec: template },
       ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
       resources: DEFAULT_BACKUP_RESOURCES,
