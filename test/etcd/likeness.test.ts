@@ -6,6 +6,7 @@ import { type EtcdRefusal, refusalOf } from "#etcd/error.ts";
 import { type EndpointStatus, type Member, type MemberId, type MemberList, memberId } from "#etcd/types.ts";
 import { neverAborted } from "#kit/etcd.ts";
 import { Diary, expectAlike, type Listed, strayLines } from "#kit/likeness.ts";
+import { downgradeStory } from "#kit/likeness-downgrade.ts";
 import { type EtcdSide, NOBODYS_CLUSTER, realEtcd, simulatedEtcd } from "#kit/likeness-etcd.ts";
 
 // The simulated etcd answers as the real one does: see test/kit/likeness.ts.
@@ -166,6 +167,7 @@ const STORIES: readonly Story[] = [
       await diary.note("the list after that", () => etcd.client.memberList(m0, { ...OPTIONS, linearizable: false }));
     },
   },
+  downgradeStory(VERSION, "3.5.35"),
   {
     name: "alone, with an alarm",
     members: 1,

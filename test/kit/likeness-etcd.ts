@@ -23,8 +23,8 @@ export interface EtcdSide {
   peerUrl(name: string): string;
   /** One more member, which belongs to no list and does not run. */
   spare(name: string): Promise<void>;
-  /** @returns "runs" when it knows a leader, otherwise why it ended */
-  start(name: string, flags: Flags): Promise<string>;
+  /** @param version another release than that of the cluster. @returns "runs" when it knows a leader, otherwise why it ended */
+  start(name: string, flags: Flags, version?: EtcdVersionText): Promise<string>;
   /** Its process dies, and the other members notice. */
   kill(name: string): Promise<void>;
   /** Its disk forgets everything. It must not run. */
@@ -48,6 +48,9 @@ const ENDINGS = [
   "permanently removed",
   "member count is unequal",
   "is out of range [lastIndex", // a panic: the leader counts on what the member has forgotten
+  "incompatible with current running cluster",
+  "invalid downgrade; server version is lower than determined cluster version",
+  "is not supported",
 ];
 
 /** A formed cluster of real processes. */
@@ -92,8 +95,9 @@ class RealEtcd implements EtcdSide {
     this.#members.set(name, await this.#etcd.spare(name));
   }
 
-  async start(name: string, flags: Flags): Promise<string> {
+  async start(name: string, flags: Flags, version?: EtcdVersionText): Promise<string> {
     const member = this.#member(name);
+    member.version = version ?? this.#etcd.version;
     const state = flags === "first" ? "new" : "existing";
     await member.start({ initialCluster: await this.#initialCluster(name, flags), state });
     this.#running.add(name);
@@ -235,11 +239,11 @@ class SimulatedEtcd implements EtcdSide {
     return Promise.resolve();
   }
 
-  async start(name: string, flags: Flags): Promise<string> {
+  async start(name: string, flags: Flags, version = this.#version): Promise<string> {
     const { address, disk } = this.#member(name);
     this.#starts += 1;
     const started = this.#world.etcd.start({ uid: `${name} ${this.#starts}`, address, clusterUid: undefined }, disk, {
-      version: this.#version,
+      version,
       name,
       peerUrl: this.peerUrl(name),
       initialCluster: await this.#initialCluster(name, flags),

@@ -24,6 +24,8 @@ export function mustBeNewerFirst(from: string, to: string): boolean {
   return minorOf(from) === 5 && minorOf(to) === 6 && Number(from.split(".")[2]) < 26;
 }
 
+const INVALID_DOWNGRADE = "invalid downgrade; server version is lower than determined cluster version";
+
 /**
  * Why a member of this release cannot run, in etcd's words.
  * @param clusterMinor what the cluster speaks; undefined before that is decided
@@ -35,9 +37,11 @@ export function whyNotThisVersion(
   storageMinor?: number,
 ): string | undefined {
   const minor = minorOf(version);
-  // etcd 3.5 does not look, and could not read it: schema.Validate in server/storage/schema/schema.go.
+  const isOlder = clusterMinor !== undefined && minor < clusterMinor;
+  // etcd 3.5 does not look at the data, and could not read it: schema.Validate in server/storage/schema/schema.go.
+  if (isOlder && minor < 6) return INVALID_DOWNGRADE;
   if (storageMinor !== undefined && minor < storageMinor) return `version "3.${storageMinor}.0" is not supported`;
   if (clusterMinor === undefined) return undefined;
-  if (minor < clusterMinor) return "invalid downgrade; server version is lower than determined cluster version";
+  if (isOlder) return INVALID_DOWNGRADE;
   return minor > clusterMinor + 1 ? `version ${version} skips a minor after 3.${clusterMinor}` : undefined;
 }
