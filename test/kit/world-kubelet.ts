@@ -1,5 +1,6 @@
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import type { Clock } from "#base/clock.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import {
   controllerOf,
@@ -13,12 +14,14 @@ import {
 } from "#kube/kinds.ts";
 import type { ApiServer } from "./world-api.ts";
 import {
+  endedStatus,
   evictedStatus,
   isHeldUp,
   isOver,
   lacksVolume,
   MOST_CPUS,
   podStatus,
+  preStopMs,
   whyItCannotStart,
   whyItEnded,
 } from "./world-containers.ts";
@@ -39,14 +42,29 @@ interface Parts {
   readonly etcd: Etcd;
   readonly random: Random;
   readonly nowMs: () => number;
+  readonly clock: Clock;
   readonly tell: (text: string) => void;
   /** Volumes live on one node each, and their pods with them. */
   readonly hasLocalVolumes: boolean;
   /** A claim gets its volume when a pod that uses it is to be scheduled: `volumeBindingMode: WaitForFirstConsumer`. */
   readonly bindsLate: boolean;
+  /** How long pods of which etcd has ended are there at most, in milliseconds. */
+  readonly slowestEndMs: number;
 }
 
 type PodStatus = NonNullable<Pod["status"]>;
+
+/** When etcd's container of a pod that is to go ends, and when the pod is gone, in world time. */
+interface Ending {
+  readonly endsMs: number;
+  readonly goneMs: number;
+}
+
+const GONE: Ending = { endsMs: 0, goneMs: 0 };
+/** Most pods are gone soon after their containers have ended; what is beside etcd, or a volume, may take all of the grace period. */
+const MOSTLY_SOON = 0.6;
+const SOON_MS = 2_000;
+const LATEST_MS = 28_000;
 
 const NODES = 4;
 /** A node that is not heard of for this long: its pods are not ready (`--node-monitor-grace-period`, 50 s since 1.32). */
@@ -66,6 +84,8 @@ export class Kubelets {
   readonly disks = new Map<string, Disk & { readonly node: string | undefined }>();
   /** Uids of pods in which what works beside etcd ends again and again by now. */
   readonly illAgents = new Set<string>();
+  /** What becomes of pods that are to go, by uid. */
+  readonly #endings = new Map<string, Ending>();
   /** How many claims still get a volume. */
   volumesLeft = Number.POSITIVE_INFINITY;
   readonly #parts: Parts;
@@ -220,7 +240,7 @@ export class Kubelets {
     );
     for (const pod of this.#shuffled(idle.filter(({ metadata }) => !etcd.processes.has(metadata.uid)))) {
       const disk = this.#diskOf(pod);
-      if (disk === undefined || disk.heldBy !== undefined) continue;
+      if (disk === undefined || disk.heldBy !== undefined || this.#isMountedElsewhere(pod)) continue;
       if (isHeldUp(pod)) {
         const sandbox = lacksVolume(pod) ? undefined : this.#addressOf(pod);
         if (this.#setStatus(pod, sandbox, undefined)) return true;
@@ -245,28 +265,53 @@ export class Kubelets {
 
   /** A kubelet reports whether a container runs and is ready. */
   report(): boolean {
-    const { etcd } = this.#parts;
+    const { api, etcd, clock } = this.#parts;
     for (const pod of this.#shuffled(this.#pods().filter((each) => this.#isOnRunningNode(each)))) {
       const process = etcd.processes.get(pod.metadata.uid);
       const podIP = process?.address ?? this.#sandboxes.get(pod.metadata.uid) ?? pod.status?.podIP;
       if (podIP === undefined || isOver(pod) || isHeldUp(pod)) continue;
+      if (process === undefined && this.#endings.has(pod.metadata.uid)) {
+        const status = endedStatus(pod, rfc3339(clock.monotonicMs()));
+        api.update("kubernetes", PODS, pod, { status } as Partial<Pod>);
+        return true;
+      }
       const why = process === undefined ? (whyItCannotStart(pod) ?? whyItEnded(pod)) : undefined;
       if (this.#setStatus(pod, podIP, why)) return true;
     }
     return false;
   }
 
-  /** A pod that was to go has ended. */
+  /** A pod that is to go comes nearer to its end: its containers end, and a while later it is gone. */
   endPod(): boolean {
-    const { api, etcd } = this.#parts;
     const ending = this.#pods().filter(
       (pod) =>
         pod.metadata.deletionTimestamp !== undefined &&
         (pod.spec?.nodeName === undefined || this.#isOnRunningNode(pod)),
     );
-    const pod = this.#pick(ending);
-    if (pod === undefined) return false;
-    etcd.stop(pod.metadata.uid);
+    return this.#shuffled(ending).some((pod) => this.#end(pod));
+  }
+
+  #end(pod: Pod): boolean {
+    const { api, etcd, random, clock, tell, slowestEndMs } = this.#parts;
+    const { uid, name } = pod.metadata;
+    const nowMs = clock.monotonicMs();
+    const isRunning = etcd.processes.has(uid);
+    // Whom no kubelet knows goes at once.
+    const ending = pod.spec?.nodeName === undefined ? GONE : this.#endings.get(uid);
+    if (ending === undefined) {
+      const endsMs = nowMs + (isRunning ? preStopMs(pod) : 0);
+      const goneMs = endsMs + Math.min(slowestEndMs, random.below(random.chance(MOSTLY_SOON) ? SOON_MS : LATEST_MS));
+      this.#endings.set(uid, { endsMs, goneMs });
+      for (const ms of [endsMs, goneMs]) clock.after(ms - nowMs, () => undefined); // so that time does not pass it by
+      return true;
+    }
+    if (isRunning && nowMs >= ending.endsMs) {
+      tell(`etcd of ${name} has ended`);
+      etcd.stop(uid);
+      return true;
+    }
+    if (nowMs < ending.goneMs) return false;
+    this.#endings.delete(uid);
     api.remove(PODS, pod);
     return true;
   }
@@ -354,6 +399,19 @@ export class Kubelets {
     // A pod that has started keeps its volume although the claim is to go.
     if (claim?.metadata.deletionTimestamp !== undefined && pod.status?.podIP === undefined) return undefined;
     return this.disks.get(claim?.spec?.volumeName ?? "");
+  }
+
+  /** A volume is let go by one node when the pod there has ended, and only then another one gets it: `Multi-Attach error`. Of a node that is down it is taken. */
+  #isMountedElsewhere({ metadata, spec }: Pod): boolean {
+    const claim = claimNameOf({ metadata, spec } as Pod);
+    return this.#pods().some(
+      (other) =>
+        other.metadata.uid !== metadata.uid &&
+        !isOver(other) &&
+        claimNameOf(other) === claim &&
+        other.spec?.nodeName !== spec?.nodeName &&
+        this.#isOnRunningNode(other),
+    );
   }
 
   #pods(): readonly Pod[] {

@@ -32,6 +32,8 @@ export interface WorldOptions {
   readonly hasLocalVolumes: boolean;
   /** A claim gets its volume only when a pod that uses it is to be scheduled. */
   readonly bindsLate: boolean;
+  /** How long pods of which etcd has ended are there at most, in milliseconds; else as long as they are on real nodes. */
+  readonly slowestEndMs?: number;
   /** What people may set `spec.version` to. */
   readonly versions: readonly string[];
   /** Whether etcd refuses what the real one would refuse; see world-etcd.ts. */
@@ -78,7 +80,9 @@ export class World {
     this.api = new ApiServer({ random, nowMs, onWrite: (write) => this.#wrote(write) });
     this.etcd = new Etcd({ isStrict: options.hasStrictEtcd, random, nowMs, happened, tell });
     const { hasLocalVolumes, bindsLate, replicas, versions } = options;
-    this.kubelets = new Kubelets({ api: this.api, etcd: this.etcd, random, nowMs, tell, hasLocalVolumes, bindsLate });
+    const [clock, parts] = [time.clock(), { api: this.api, etcd: this.etcd, random, nowMs, tell }];
+    const { slowestEndMs = Number.POSITIVE_INFINITY } = options;
+    this.kubelets = new Kubelets({ ...parts, clock, hasLocalVolumes, bindsLate, slowestEndMs });
     this.controllers = new KubeControllers({ api: this.api, etcd: this.etcd, kubelets: this.kubelets, random });
     this.people = new People({
       api: this.api,

@@ -12,6 +12,12 @@ const FIRST_SEED = Number(process.env.SIMULATION_FIRST_SEED ?? 1);
 const WOKEN = { onlyThat: true, startsFormed: true, isTidied: true } as const;
 const LEANINGS: Readonly<Record<string, Leaning>> = {
   "and nothing else happens": { ...WOKEN, often: { sleep: 3 }, obstacle: "none" },
+  "while members still stop": { ...WOKEN, often: { sleep: 8, time: 30 }, obstacle: "none" },
+  "while members still stop, and in the end nobody may be wanted": {
+    ...WOKEN,
+    often: { sleep: 5, time: 20, editReplicas: 1, deleteClaim: 1 },
+    isTidied: false,
+  },
   "in the middle of anything": { often: { sleep: 2, editReplicas: 2 }, startsFormed: true },
   "and disks are lost": { ...WOKEN, often: { sleep: 3, emptyDisk: 2, deleteClaim: 1 } },
   "and updates are asked for": { ...WOKEN, often: { sleep: 2, editVersion: 2, editTemplate: 2 } },

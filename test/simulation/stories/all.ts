@@ -43,6 +43,7 @@ import {
   upgradeIsIgnored,
   wordsRestart,
 } from "./rolling.ts";
+import { flippingCostsAMember, flippingKeepsAwake } from "./sleeping.ts";
 import { waiverIsIgnored } from "./waived.ts";
 
 /** Each under the name of what the operator would do wrong. */
@@ -90,6 +91,8 @@ export const STORIES = {
   sidecarBlocksItsMend,
   illAgentBlocksTheRest,
   waiverIsIgnored,
+  flippingCostsAMember,
+  flippingKeepsAwake,
 };
 
 export type StoryName = keyof typeof STORIES;

@@ -79,8 +79,9 @@ export const hangingIsNotPutBack: Story = async () => {
 export const pullingIsKilled: Story = async () => {
   const of = await scene(3);
   const { api, kubelets } = of.world;
-  api.delete("person", PODS, api.list(PODS)[0]!.metadata);
-  kubelets.endPod();
+  const [first] = api.list(PODS);
+  kubelets.killContainer(first!);
+  api.remove(PODS, first!);
   for (const node of kubelets.nodes) node.cutSinceMs = of.world.time.nowMs; // whatever is scheduled there starts later
   await of.forMs(40_000);
   for (const node of kubelets.nodes) node.cutSinceMs = undefined;

@@ -169,7 +169,7 @@ export const learnerKeepsWhatAilsIt: Story = async () => {
 
 /** Everybody is restarted, and right afterwards once more. */
 export const turnsTakeLonger: Story = async () => {
-  const of = await scene(5);
+  const of = await scene(5, { slowestEndMs: 0 });
   const { time } = of.world;
   const startedAtMs: number[] = [];
   for (const restartedAt of ["now", "later"]) {

@@ -1,0 +1,65 @@
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from "#kube/kinds.ts";
+import { type Scene, type Story, scene } from "./scene.ts";
+
+// Clusters that people put to sleep and wake faster than pods end.
+
+/** How long people wait between two edits, in milliseconds: before anybody has stopped, while some have, and when pods are still there. */
+const PAUSES_MS = [20, 200, 1_000, 2_100, 5_000, 15_000, 29_000] as const;
+
+/** What of the members must stay as it is: who they are, and their claims. */
+function members(of: Scene): string {
+  const { api, etcd } = of.world;
+  const claims = api.list(PERSISTENT_VOLUME_CLAIMS).map(({ metadata }) => `${metadata.name} ${metadata.uid}`);
+  const cluster = etcd.truth.named(of.cluster.status?.identity?.clusterID);
+  return [...claims, ...[...(cluster?.members.values() ?? [])].map(({ name, id }) => `${name} ${id}`)]
+    .sort()
+    .join(", ");
+}
+
+function ready(of: Scene): string {
+  const { reason, message } = of.condition("Ready") ?? {};
+  return `Ready says ${reason}: ${message}`;
+}
+
+/** @returns what is wrong with a cluster of which so many run, and no member has come or gone */
+function wrong(of: Scene, before: string, running: number, reason: string): string | undefined {
+  if (members(of) !== before) return `${before} became ${members(of)}`;
+  const { size } = of.world.etcd.processes;
+  return size === running && of.condition("Ready")?.reason === reason ? undefined : `${size} run; ${ready(of)}`;
+}
+
+async function flipped(pauseMs: number, ...replicas: readonly number[]): Promise<{ of: Scene; before: string }> {
+  const of = await scene(3, { seed: pauseMs });
+  const before = members(of);
+  for (const each of replicas) {
+    of.edit({ replicas: each });
+    await of.forMs(pauseMs);
+  }
+  await of.untilQuiet();
+  return { of, before };
+}
+
+/** All are wanted again while members still stop, and then nobody is, again and again. */
+export const flippingCostsAMember: Story = async () => {
+  for (const pauseMs of PAUSES_MS) {
+    const { of, before } = await flipped(pauseMs, 0, 3, 0, 3);
+    const why = wrong(of, before, 3, "AllMembersHealthy");
+    if (why !== undefined) return `edited every ${pauseMs} ms, and awake: ${why}`;
+  }
+  return undefined;
+};
+
+/** The same, and in the end nobody is wanted. */
+export const flippingKeepsAwake: Story = async () => {
+  for (const pauseMs of PAUSES_MS) {
+    const { of, before } = await flipped(pauseMs, 0, 3, 0);
+    const why = wrong(of, before, 0, "Asleep");
+    if (why !== undefined) return `edited every ${pauseMs} ms, and asleep: ${why}`;
+    if (of.world.api.list(PODS).length > 0) return `edited every ${pauseMs} ms: pods are left`;
+    of.edit({ replicas: 3 });
+    await of.untilQuiet();
+    const late = wrong(of, before, 3, "AllMembersHealthy");
+    if (late !== undefined) return `edited every ${pauseMs} ms, and woken: ${late}`;
+  }
+  return undefined;
+};
