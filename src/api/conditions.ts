@@ -87,7 +87,8 @@ export const PEER_REASONS = {
   MemberHealthy: "The member's pod is ready, and the member answers.",
   MemberUnreachable: "The member's pod is ready, but the member gave the operator no answer.",
   PodPending: "The member's pod does not run or is not ready; the message says why.",
-  Asleep: "spec.replicas of the EtcdCluster is 0: the member is stopped, and its data is kept.",
+  Asleep:
+    "The EtcdCluster sleeps, since its spec.replicas is 0, or is just waking up: the member is stopped, and its data is kept.",
   ClaimLost: "The claim with the member's data is gone; the member is replaced once it is found to be lost.",
   ...SHARED_REASONS,
 } as const;

@@ -9,7 +9,7 @@ import { isWaking, sleepStatus, waking } from "#cluster/sleep.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { cluster } from "#kit/cluster.ts";
-import { THEIRS, withAlarms, withMember } from "#kit/cluster-changes.ts";
+import { THEIRS, withAlarms, withMember, withStraggler } from "#kit/cluster-changes.ts";
 import {
   madeFrom,
   NEWER,
@@ -94,6 +94,12 @@ describe("who is waited for after a sleep", () => {
     const lastState = { terminated: { exitCode: 1, message: words } };
     const containerStatuses = [{ name: "etcd", state: { waiting: { reason: "CrashLoopBackOff" } }, lastState }];
     expect(names(withPod(given, "my-etcd-1", { status: { containerStatuses } }))).toEqual([]);
+  });
+
+  test("nobody who has never started: it does when the others are back", () => {
+    const late = woken({ down: ["my-etcd-2"] });
+    expect(names(withStraggler(late, { started: false }))).toEqual([]);
+    expect(names(withStraggler(late, { started: true }))).toEqual(["my-etcd-2"]);
   });
 
   test("nobody who is somebody else's", () => {

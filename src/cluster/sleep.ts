@@ -30,11 +30,15 @@ export function withPods({ pods }: Pick<ClusterSnapshot, "pods">): readonly stri
   return [...pods].flatMap(([name, pod]) => (isOver(pod) ? [] : [name])).sort();
 }
 
-/** Members that slept, and are waited for before anything else is decided. Whose data is gone or wrong does not come back by itself. */
+/**
+ * Members that slept, and are waited for before anything else is decided. Whose data is gone or wrong does not come back by itself, and who has
+ * never started does when the others are back.
+ */
 export const waking = remembered((snapshot): readonly KnownMember[] => {
   if (!isWokenJustNow(snapshot)) return [];
   return ownVoters(snapshot).filter(
-    (member) => !isBack(snapshot, member) && !isDataWrong(snapshot, member) && !hasNoClaim(snapshot, member),
+    (member) =>
+      member.hasStarted && !isBack(snapshot, member) && !isDataWrong(snapshot, member) && !hasNoClaim(snapshot, member),
   );
 });
 

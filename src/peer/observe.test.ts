@@ -112,19 +112,34 @@ const ownerReferences = [
 ];
 const owned = { ...starting.peer, metadata: { ...starting.peer.metadata, ownerReferences } };
 const stopped = { ...starting.replicaSet!, spec: { ...starting.replicaSet!.spec!, replicas: 0 } };
+const { bootstrap: _, ...fencedSpec } = owned.spec;
+const fenced = { ...owned, spec: fencedSpec };
+const bootstrap = { ...owned.spec.bootstrap!, initialClusterState: "Existing" as const };
+const joining = { ...owned, spec: { ...owned.spec, bootstrap } };
+const wakes = { ...owner, spec: { ...owner.spec, replicas: 3 } };
 const sleeps = [
   { name: "its EtcdCluster sleeps", of: owner, is: true },
   { name: "its EtcdCluster, which is being deleted, sleeps", of: going(owner), is: true },
-  { name: "its EtcdCluster is awake", of: { ...owner, spec: { ...owner.spec, replicas: 3 } }, set: stopped, is: false },
+  { name: "its EtcdCluster wakes up, and it has joined", of: wakes, as: fenced, set: stopped, is: false },
+  { name: "its EtcdCluster wakes up, and it may begin anew", of: wakes, set: stopped, is: true },
+  { name: "its EtcdCluster wakes up, and it may begin anew, and was never stopped", of: wakes, is: false },
+  {
+    name: "its EtcdCluster wakes up, and it asks others to be let in",
+    of: wakes,
+    as: joining,
+    set: stopped,
+    is: false,
+  },
+  { name: "its EtcdCluster is awake, and it may begin", of: withoutSleep(wakes), set: stopped, is: false },
   { name: "its EtcdCluster is to sleep, and nothing is on record", of: withoutSleep(owner), is: false },
   { name: "its EtcdCluster was woken, and is to sleep again", of: wokenAgain(owner), is: false },
   { name: "its EtcdCluster is gone, and it runs", is: false },
   { name: "its EtcdCluster is gone, and it does not run", set: stopped, is: true },
   { name: "another EtcdCluster of the name sleeps, and it runs", of: asleep().cluster, is: false },
 ];
-for (const { name, of, set, is } of sleeps) {
+for (const { name, of, set, is, as = owned } of sleeps) {
   test(`whether a member sleeps: ${name}`, async () => {
-    const given = { pod: starting.pod!, claim: pending, peer: owned };
+    const given = { pod: starting.pod!, claim: pending, peer: as };
     const more = { ...(of === undefined ? {} : { cluster: of }), ...(set === undefined ? {} : { replicaSet: set }) };
     expect((await look({ ...given, ...more }, local)).isAsleep).toBe(is);
   });

@@ -111,10 +111,15 @@ function pausing(cluster: EtcdCluster | undefined): string | undefined {
   return cluster === undefined || cluster.metadata.deletionTimestamp !== undefined ? undefined : pausedBy(cluster);
 }
 
-/** A member whose EtcdCluster is gone, or was made again, is on its way out: it is neither stopped nor started for that. */
+/**
+ * A member whose EtcdCluster is gone, or was made again, is on its way out: it is neither stopped nor started for that. A first member that is
+ * not known to have joined sleeps until the others are awake: they know whether it has, and it could begin anew without them.
+ */
 function sleeping(peer: EtcdPeer, cluster: EtcdCluster | undefined, replicaSet: ReplicaSet | undefined): boolean {
-  const isOwner = cluster !== undefined && controllerOf(peer)?.uid === cluster.metadata.uid;
-  return isOwner ? isAsleep(cluster) : replicaSet?.spec?.replicas === 0;
+  const isStopped = replicaSet?.spec?.replicas === 0;
+  if (cluster === undefined || controllerOf(peer)?.uid !== cluster.metadata.uid) return isStopped;
+  const mayBegin = peer.spec.bootstrap?.initialClusterState === "New";
+  return isAsleep(cluster) || (isStopped && mayBegin && cluster.status?.sleep !== undefined);
 }
 
 async function ask(

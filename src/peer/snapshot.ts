@@ -19,7 +19,7 @@ export interface PeerSnapshot {
   readonly peer: EtcdPeer;
   /** By what a person has paused the cluster, as a clause; `undefined` when nobody has. */
   readonly pausedBy: string | undefined;
-  /** Whether its cluster sleeps; of a peer whose EtcdCluster is not there, whether it did. */
+  /** Whether it sleeps with its cluster, or until the others are awake; of a peer whose EtcdCluster is not there, whether it did. */
   readonly isAsleep: boolean;
   /** Where etcd's images come from, without tag: a setting of the operator. */
   readonly imageRepository: string;

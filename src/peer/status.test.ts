@@ -111,7 +111,9 @@ test("peer status: of a member that sleeps", () => {
   const asleep = { ...stopped, replicaSet: born<ReplicaSet>(replicaSet(stopped)) };
   const [ready] = statusOf(asleep).conditions ?? [];
   expect(ready).toMatchObject({ type: "Ready", status: "False", reason: "Asleep" });
-  expect(ready?.message).toBe("spec.replicas of its EtcdCluster is 0: its pod is stopped, and its data is kept");
+  expect(ready?.message).toBe(
+    "its EtcdCluster sleeps (spec.replicas is 0), or is just waking up: its pod is stopped, and its data is kept",
+  );
   const stopping = { ...asleep, pod: pod("my-etcd-0", { ready: true }) };
   expect(statusOf(stopping).conditions?.[0]).toMatchObject({ status: "False", reason: "Asleep" });
   const lost = { ...asleep, claim: undefined };

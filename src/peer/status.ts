@@ -79,7 +79,8 @@ function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>): Verdict {
   return { status: "True", reason: "MemberHealthy", message: "the member answers" };
 }
 
-const ASLEEP = "spec.replicas of its EtcdCluster is 0: its pod is stopped, and its data is kept";
+const ASLEEP =
+  "its EtcdCluster sleeps (spec.replicas is 0), or is just waking up: its pod is stopped, and its data is kept";
 
 function no(reason: PeerReason, message: string): Verdict {
   return { status: "False", reason, message };

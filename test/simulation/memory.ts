@@ -40,6 +40,7 @@ export type Excuse = keyof typeof MOST_EXCUSED;
 //   then on the pod that runs. The window is modelled by the pod: a start with amnesia is excused exactly when the pod was made
 //   from a template with which a member can start on an empty disk, says so still, and the template was written before the
 //   member's fence. In the end no such pod may be left.
+//   Sleep does not lengthen it: who was stopped in it starts when the others are awake, and can say whether it has joined.
 //   A cluster to which that happened may lose acknowledged writes; it is counted, and no longer asked whether it did.
 
 /** What has to be remembered from event to event. Members are named as `cluster ID/member ID`. */
@@ -50,6 +51,8 @@ export class Memory {
   readonly lastUnstarted = new Map<string, number>();
   /** Uids of ReplicaSets that were written without fence before their member was fenced. */
   readonly windowSets = new Set<string>();
+  /** Uids of ReplicaSets that slept, and were started before the others of their cluster were awake: they knew better. */
+  readonly wokenSets = new Set<string>();
   /** Uids of pods that were made from a template without fence, of one of those ReplicaSets. */
   readonly windowPods = new Set<string>();
   /** Clusters in which a member started over within the window. */
@@ -126,13 +129,15 @@ export class Memory {
       case REPLICA_SETS: {
         const key = memberOf(after as ReplicaSet, world);
         if (key !== undefined && actor === "operator") this.#noteTemplate(key, after as ReplicaSet);
+        if (isStartedWhileWaking(before as ReplicaSet | undefined, after as ReplicaSet, world)) this.wokenSets.add(uid);
         break;
       }
       case PODS:
         if (
           verb === "create" &&
           canStartEmpty(flagsOf(after as Pod)) &&
-          this.windowSets.has(controllerOf(after)?.uid ?? "")
+          this.windowSets.has(controllerOf(after)?.uid ?? "") &&
+          !this.wokenSets.has(controllerOf(after)?.uid ?? "")
         )
           this.windowPods.add(uid);
         break;
@@ -242,6 +247,12 @@ export interface Invariant {
   readonly promise: string;
   /** How the event breaks it; `undefined` when it does not. */
   breaks(event: WorldEvent, world: World, memory: Memory): string | undefined;
+}
+
+function isStartedWhileWaking(before: ReplicaSet | undefined, after: ReplicaSet, world: World): boolean {
+  if (before?.spec?.replicas !== 0 || after.spec?.replicas === 0) return false;
+  const peer = world.api.byUid(ETCD_PEERS, controllerOf(after)?.uid);
+  return ownerIn(world, peer)?.status?.sleep !== undefined;
 }
 
 export function templateCanStartEmpty(set: ReplicaSet): boolean {

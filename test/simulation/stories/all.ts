@@ -43,7 +43,7 @@ import {
   upgradeIsIgnored,
   wordsRestart,
 } from "./rolling.ts";
-import { flippingCostsAMember, flippingKeepsAwake } from "./sleeping.ts";
+import { flippingCostsAMember, flippingKeepsAwake, sleeperStartsOver } from "./sleeping.ts";
 import { waiverIsIgnored } from "./waived.ts";
 
 /** Each under the name of what the operator would do wrong. */
@@ -93,6 +93,7 @@ export const STORIES = {
   waiverIsIgnored,
   flippingCostsAMember,
   flippingKeepsAwake,
+  sleeperStartsOver,
 };
 
 export type StoryName = keyof typeof STORIES;

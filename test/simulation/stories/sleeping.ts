@@ -1,5 +1,5 @@
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from "#kube/kinds.ts";
-import { type Scene, type Story, scene } from "./scene.ts";
+import { Scene, type Story, scene } from "./scene.ts";
 
 // Clusters that people put to sleep and wake faster than pods end.
 
@@ -63,3 +63,45 @@ export const flippingKeepsAwake: Story = async () => {
   }
   return undefined;
 };
+
+/**
+ * Two of three founders form the cluster. The third joins while nobody looks, and all are stopped before the operator can ask anybody; it loses
+ * its disk, and is the first one to start again.
+ */
+export const sleeperStartsOver: Story = async () => {
+  const of = new Scene(3, { hasLocalVolumes: true });
+  await of.start();
+  const { world } = of;
+  const { etcd, kubelets } = world;
+  kubelets.volumesLeft = 2;
+  await of.forMs(20_000);
+  const founders = () => of.cluster.status?.identity?.initialMembers ?? [];
+  const late = founders().find(({ joined }) => !joined)?.name ?? "nobody";
+  world.crashOperator();
+  kubelets.isOutOfVolumes = false;
+  await of.forMs(10_000);
+  of.process(late);
+  for (const process of etcd.processes.values()) process.isHidden = true;
+  of.edit({ replicas: 0 });
+  world.startOperator();
+  await of.untilQuiet();
+  if (founders().every(({ joined }) => joined) || etcd.processes.size > 0) throw new Error("all were to sleep");
+  const disk = diskOf(of, late);
+  etcd.empty(disk);
+  const others = kubelets.nodes.filter(({ name }) => name !== disk.node);
+  for (const node of others) node.cutSinceMs = world.time.nowMs;
+  of.edit({ replicas: 3 });
+  await of.forMs(5_000);
+  for (const node of others) node.cutSinceMs = undefined;
+  await of.untilQuiet();
+  if (of.events.some((event) => event.is === "started" && event.amnesia)) return `${late} began anew, and forgot all`;
+  const { size } = etcd.processes;
+  return size === 3 && of.condition("Ready")?.status === "True" ? undefined : `${size} run; ${ready(of)}`;
+};
+
+function diskOf({ world }: Scene, name: string) {
+  const claim = world.api.list(PERSISTENT_VOLUME_CLAIMS).find(({ metadata }) => metadata.name === name);
+  const disk = world.kubelets.disks.get(claim?.spec?.volumeName ?? "");
+  if (disk === undefined) throw new Error(`${name} has no volume`);
+  return disk;
+}
