@@ -55,7 +55,9 @@ export const REASONS = {
   Scaling: "Members are being added or removed, one at a time.",
   Replacing: "A member that is lost or could not start is being replaced.",
   Asleep: "spec.replicas is 0: members are stopped, and their data and identity are kept.",
-  FallingAsleep: "spec.replicas is 0: members are being stopped.",
+  FallingAsleep: "spec.replicas is 0: members are being stopped, or are about to be.",
+  ClaimLost:
+    "The cluster sleeps, and claims with members' data are gone or have lost their labels; the message names them.",
   Waking: "Members were stopped, because spec.replicas was 0, and are starting again with their data.",
   Paused:
     "By spec.paused or the annotation etcd.improbable.io/paused: the operator looks and tells, and changes nothing.",

@@ -8,7 +8,7 @@ import { wakeUp } from "#cluster/rules/life/wake-up.ts";
 import { isWaking, sleepStatus, waking } from "#cluster/sleep.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
-import { cluster } from "#kit/cluster.ts";
+import { cluster, withRemoval } from "#kit/cluster.ts";
 import { THEIRS, withAlarms, withMember, withStraggler } from "#kit/cluster-changes.ts";
 import {
   madeFrom,
@@ -25,6 +25,7 @@ import {
 } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, wanted, withSleep, woken } from "#kit/cluster-sleep.ts";
 
+const WAIT = { next: "wait", because: "", recheckAfterMs: 1, warn: false } as const;
 const DOWN = { down: ["my-etcd-1"] };
 
 function statusOf(given: ClusterSnapshot) {
@@ -161,6 +162,43 @@ describe("what a cluster says", () => {
     const over = withPod(last, "my-etcd-0", { status: { phase: "Failed" } });
     expect([statusOf(over).replicas, conditionsOf(over).Progressing]).toEqual([0, "False Asleep"]);
     expect(statusOf({ ...cluster(), pods: new Map() }).replicas).toBe(3); // of one that is awake members count, not pods
+  });
+
+  test("of which nobody is wanted by now", () => {
+    const given = tired({ spec: NEWER });
+    expect(conditionsOf(given)).toMatchObject({ Ready: "False FallingAsleep", Degraded: "False FullStrength" });
+    expect(messageOf(given, "Ready")).toBe(
+      "spec.replicas is 0: members are about to stop; their data and identity are kept",
+    );
+    const paused = tired({ spec: { paused: true } });
+    expect(conditionsOf(paused)).toMatchObject({ Ready: "False FallingAsleep", Progressing: "False Paused" });
+    const forming = cluster({ stage: "recorded", spec: { replicas: 0 } });
+    expect(conditionsOf(forming)).toMatchObject({ Ready: "False Forming" });
+    expect(messageOf(forming, "Ready")).toBe(
+      "0 of 3 members have joined; spec.replicas is 0: they stop when a majority has",
+    );
+    const leaving = withRemoval(given, "my-etcd-2", "replacement");
+    const waits = clusterStatus(leaving, { ...WAIT, rule: "await-quorum" });
+    expect(waits.conditions?.find(({ type }) => type === "Progressing")?.reason).toBe("FallingAsleep");
+  });
+
+  test("that sleeps, and has lost claims", () => {
+    const without = (...names: readonly string[]) => {
+      const given = asleep();
+      return { ...given, claims: given.claims.filter(({ metadata }) => !names.includes(metadata.name)) };
+    };
+    const one = without("my-etcd-1");
+    expect(conditionsOf(one)).toMatchObject({ Degraded: "True ClaimLost", Ready: "False Asleep" });
+    expect(messageOf(one, "Degraded")).toBe(
+      "claims that are gone, or have lost their labels: my-etcd-1; replaced when the others are awake",
+    );
+    expect(messageOf(without("my-etcd-0", "my-etcd-1"), "Degraded")).toBe(
+      "claims that are gone, or have lost their labels: my-etcd-0, my-etcd-1; the claims of 1 of 3 members are left, and 2 are needed to wake up",
+    );
+    const identity = one.cluster.status!.identity!;
+    const initialMembers = identity.initialMembers.map((each) => ({ ...each, joined: each.name !== "my-etcd-1" }));
+    const status = { ...one.cluster.status, identity: { ...identity, initialMembers } };
+    expect(conditionsOf({ ...one, cluster: { ...one.cluster, status } }).Degraded).toBe("False Asleep");
   });
 
   test("that was made for nobody", () => {

@@ -1,8 +1,9 @@
 import { isAsleep, isToSleep } from "#api/sleep.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { type KnownMember, ownVoters, takesPart } from "#cluster/members.ts";
+import { type KnownMember, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
 import { hasNoClaim, isDataWrong } from "#cluster/patience.ts";
 import { type ClusterSnapshot, identityOf, remembered } from "#cluster/snapshot.ts";
+import { quorumOf } from "#etcd/quorum.ts";
 import { isOver } from "#kube/pod.ts";
 
 // When does a cluster sleep?
@@ -23,6 +24,28 @@ export function sleepText(snapshot: ClusterSnapshot): string | undefined {
   return identityOf(snapshot) === undefined
     ? "spec.replicas is 0: nothing is made until it is 1 or more"
     : "spec.replicas is 0: members are stopped, and their data and identity are kept; with 1 or more they start again";
+}
+
+/** Why people should hear of members that sleep: claims of theirs are gone, which nobody else notices meanwhile. `undefined` when none is. */
+export function lostAsleepText(snapshot: ClusterSnapshot): string | undefined {
+  const founders = identityOf(snapshot)?.initialMembers ?? [];
+  const hasData = (member: KnownMember) => founders.every(({ id, joined }) => id !== member.id || joined);
+  const lost = ownVoters(snapshot).filter((member) => hasData(member) && hasNoClaim(snapshot, member));
+  if (lost.length === 0) return undefined;
+  const voters = votersOf(snapshot).length;
+  const [left, needed] = [voters - lost.length, quorumOf(voters)];
+  const outlook =
+    left >= needed
+      ? "replaced when the others are awake"
+      : `the claims of ${left} of ${voters} members are left, and ${needed} are needed to wake up`;
+  return `claims that are gone, or have lost their labels: ${lost.map(({ name }) => name).join(", ")}; ${outlook}`;
+}
+
+/** That nobody is wanted, and its members are not told to stop yet. */
+export function tiredText({ cluster }: ClusterSnapshot): string | undefined {
+  return isToSleep(cluster)
+    ? "spec.replicas is 0: members are about to stop; their data and identity are kept"
+    : undefined;
 }
 
 /** Members whose pods have yet to stop, by name. A pod that has ended for good may stay on record. */

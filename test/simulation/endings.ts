@@ -102,12 +102,30 @@ class Ending {
     const pods = this.#world.api
       .list(PODS)
       .filter((pod) => pod.metadata.labels?.[CLUSTER_LABEL] === name && !isOver(pod));
-    const said = this.#says("Ready", "False", "Asleep") ?? this.#says("Degraded", "False", "Asleep");
+    const said = this.#says("Ready", "False", "Asleep") ?? this.#wrongAboutClaims();
     if (said !== undefined) return said;
     if (pods.length === 0) return this.#says("Progressing", "False", "Asleep") ?? this.#wrongSleeper();
     const isRefused = this.#world.api.admission.size > 0;
     const names = pods.map(({ metadata }) => metadata.name).join(", ");
     return isHeldUp || isRefused ? undefined : `it sleeps, and ${names} run on`;
+  }
+
+  /** Nobody else notices while all sleep that the claim of a member is gone. */
+  #wrongAboutClaims(): string | undefined {
+    const { identity } = this.#cluster.status ?? {};
+    const members = this.#world.etcd.truth.named(identity?.clusterID)?.members.values() ?? [];
+    const unjoined = identity?.initialMembers.filter(({ joined }) => !joined).map(({ name }) => name) ?? [];
+    const voters = [...members].filter((member) => !member.isLearner && !isForeign(member));
+    // Claims are found by their labels, which the member's own EtcdPeer puts right.
+    const hasPeer = (name: string) => this.#peers().some(({ metadata }) => metadata.name === name);
+    const isFound = (name: string) => {
+      const claim = this.#find(PERSISTENT_VOLUME_CLAIMS, name);
+      return claim !== undefined && (claim.metadata.labels?.[CLUSTER_LABEL] !== undefined || hasPeer(name));
+    };
+    const lost = voters.filter(({ name }) => !unjoined.includes(name) && !isFound(name));
+    if (lost.length === 0) return this.#says("Degraded", "False", "Asleep");
+    const untold = lost.map(({ name }) => this.#tells("Degraded", name)).find((wrong) => wrong !== undefined);
+    return this.#says("Degraded", "True", "ClaimLost") ?? untold;
   }
 
   #wrongSleeper(): string | undefined {

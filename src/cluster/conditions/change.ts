@@ -1,5 +1,6 @@
 import type { Reason } from "#api/conditions.ts";
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import { isToSleep } from "#api/sleep.ts";
 import { ownArriving } from "#cluster/learners.ts";
 import { knownMembers } from "#cluster/members.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
@@ -11,8 +12,9 @@ export function isChanging(snapshot: ClusterSnapshot): boolean {
   return isScaling(snapshot) || isRolling(snapshot);
 }
 
-/** A change is a replacement when a member leaves because it is lost or could not start; otherwise it is scaling, or an update. */
+/** Whatever was under way stays as it is when nobody is wanted. Else a change is a replacement when a member leaves because it is lost or could not start; otherwise it is scaling, or an update. */
 export function changeReason(snapshot: ClusterSnapshot): Reason {
+  if (isToSleep(snapshot.cluster)) return "FallingAsleep";
   const isReplacing = snapshot.peers.some(({ metadata }) => {
     const removal = metadata.annotations?.[REMOVAL_ANNOTATION];
     return removal === "replacement" || removal === "never-started";

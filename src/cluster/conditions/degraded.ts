@@ -1,6 +1,6 @@
 import { sick as sickMembers } from "#cluster/members.ts";
 import { keptText } from "#cluster/patience.ts";
-import { isWaking, sleepText, wakingText } from "#cluster/sleep.ts";
+import { isWaking, lostAsleepText, sleepText, wakingText } from "#cluster/sleep.ts";
 import { isForming } from "#cluster/snapshot.ts";
 import { type Case, sickText, type Verdict } from "./verdict.ts";
 
@@ -8,7 +8,12 @@ import { type Case, sickText, type Verdict } from "./verdict.ts";
 export function degraded({ snapshot, own }: Pick<Case, "snapshot" | "own">): Verdict {
   const sick = own.filter((member) => !member.healthy);
   const asleep = sleepText(snapshot);
-  if (asleep !== undefined) return { status: "False", reason: "Asleep", message: asleep };
+  if (asleep !== undefined) {
+    const lost = lostAsleepText(snapshot);
+    return lost === undefined
+      ? { status: "False", reason: "Asleep", message: asleep }
+      : { status: "True", reason: "ClaimLost", message: lost };
+  }
   if (isForming(snapshot)) return { status: "False", reason: "Forming", message: "the cluster is being created" };
   if (isWaking(snapshot)) return { status: "False", reason: "Waking", message: wakingText(snapshot) };
   const voters = own.filter(({ learner }) => !learner).length;

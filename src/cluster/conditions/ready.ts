@@ -1,7 +1,7 @@
 import { clientAddress, isCalledReady } from "#cluster/client-address.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
-import { isWaking, sleepText, wakingText } from "#cluster/sleep.ts";
-import { type ClusterSnapshot, isForming, isOwned } from "#cluster/snapshot.ts";
+import { isWaking, sleepText, tiredText, wakingText } from "#cluster/sleep.ts";
+import { type ClusterSnapshot, identityOf, isForming, isOwned } from "#cluster/snapshot.ts";
 import { awaitedText, isRolling, updateStatus, waitingForDeletion } from "#cluster/update-status.ts";
 import { isReady } from "#kube/pod.ts";
 import { available } from "./available.ts";
@@ -23,11 +23,13 @@ export function ready(given: Case): Verdict {
   if (isForming(snapshot)) {
     if (hindrance !== undefined) return no(hindrance.reason, hindrance.message);
     if (given.plan.next === "wait" && given.plan.rule === "await-restore") return no("Restoring", given.plan.because);
-    return no("Forming", `${healthy} of ${replicas} members have joined`);
+    return no("Forming", formingText(snapshot, healthy));
   }
   const service = available(given);
   if (service.status !== "True") return no(service.reason, service.message);
   if (hindrance !== undefined) return no(hindrance.reason, hindrance.message);
+  const tired = tiredText(snapshot);
+  if (tired !== undefined) return no("FallingAsleep", tired);
   if (isWaking(snapshot)) return no("Waking", wakingText(snapshot));
   if (isRolling(snapshot)) return no(changeReason(snapshot), updateText(snapshot));
   if (isChanging(snapshot)) return no(changeReason(snapshot), `${healthy} healthy voters, ${replicas} wanted`);
@@ -59,6 +61,13 @@ export function ready(given: Case): Verdict {
 function isServed({ snapshot }: Case, name: string): boolean {
   const pod = snapshot.pods.get(name);
   return pod !== undefined && isReady(pod);
+}
+
+function formingText(snapshot: ClusterSnapshot, healthy: number): string {
+  const { replicas } = snapshot.cluster.spec;
+  if (replicas > 0) return `${healthy} of ${replicas} members have joined`;
+  const { length } = identityOf(snapshot)?.initialMembers ?? [];
+  return `${healthy} of ${length} members have joined; spec.replicas is 0: they stop when a majority has`;
 }
 
 function updateText(snapshot: ClusterSnapshot): string {
