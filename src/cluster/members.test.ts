@@ -69,6 +69,14 @@ function told(snapshot: ClusterSnapshot): readonly string[] {
 
 const STARTED = { clientUrls: ["http://anywhere:2379"] };
 const OUR_URL = "http://my-etcd-3.my-etcd.foo.svc:2380";
+/** Members of this cluster reach each other by https, whatever its spec says by now. */
+const overTls: ClusterSnapshot = {
+  ...settled,
+  cluster: {
+    ...settled.cluster,
+    status: { ...settled.cluster.status, identity: { ...settled.cluster.status!.identity!, peerScheme: "https" } },
+  },
+};
 const known: { name: string; from?: ClusterSnapshot; given: Partial<Member>; expect: string }[] = [
   {
     name: "under a URL of its own is called what it is called, with its ID",
@@ -100,6 +108,23 @@ const known: { name: string; from?: ClusterSnapshot; given: Partial<Member>; exp
     name: "that was added under a URL of ours is ours before anybody has met it",
     given: { peerUrls: [OUR_URL], isLearner: true },
     expect: "my-etcd-3 f00 learner not started ours",
+  },
+  {
+    name: "that was added under a URL that would be ours if members spoke TLS is theirs",
+    given: { peerUrls: [OUR_URL.replace("http:", "https:")], isLearner: true },
+    expect: "my-etcd-3.my-etcd.foo.svc.f00 f00 learner not started theirs",
+  },
+  {
+    name: "that was added under a URL of ours is ours, where members speak TLS",
+    from: overTls,
+    given: { peerUrls: [OUR_URL.replace("http:", "https:")], isLearner: true },
+    expect: "my-etcd-3 f00 learner not started ours",
+  },
+  {
+    name: "that was added without TLS, where members speak it, is theirs",
+    from: overTls,
+    given: { peerUrls: [OUR_URL], isLearner: true },
+    expect: "my-etcd-3.my-etcd.foo.svc.f00 f00 learner not started theirs",
   },
   {
     name: "has started when it has told where it serves clients, with or without a name",

@@ -1,5 +1,6 @@
-import { ordinalOf, peerHost, peerName, peerUrl } from "#api/names.ts";
+import { ordinalOf, peerHost, peerName, peerUrl, type Scheme } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
+import { peerSchemeOf } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { ClusterIdentity, EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -160,8 +161,15 @@ export function hostOf(snapshot: ClusterSnapshot, peer: string): string {
   return peerHost(namespace, name, peer);
 }
 
-export function urlOf(snapshot: ClusterSnapshot, peer: string): string {
-  return peerUrl(hostOf(snapshot, peer));
+/** How members reach each other: since the cluster was formed, or else as its spec asks for. */
+export function peerScheme(snapshot: ClusterSnapshot): Scheme {
+  const identity = identityOf(snapshot);
+  return identity === undefined ? peerSchemeOf(snapshot.cluster.spec) : (identity.peerScheme ?? "http");
+}
+
+/** Where the others reach the member. @param scheme that of the cluster, unless another one is meant */
+export function urlOf(snapshot: ClusterSnapshot, peer: string, scheme: Scheme = peerScheme(snapshot)): string {
+  return peerUrl(hostOf(snapshot, peer), scheme);
 }
 
 /** Names of the first `count` members: ordinals 0, 1, 2, … */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { clusterTlsSchema } from "#api/v1beta1/tls-schema.ts";
 import { identityFor } from "#etcd/identity.ts";
 import { hexOf } from "#etcd/types.ts";
 import { etcdRestore, NAMES, UID } from "#kit/etcd-restore.ts";
@@ -16,6 +17,17 @@ test("the cluster is who etcd makes of the members' URLs and a token with the ui
     clusterID: hexOf(identity.clusterId),
     members: identity.members.map(({ name, id }) => ({ name, url: url(name), id: hexOf(id) })),
   });
+});
+
+test("members that are to speak TLS to each other are others, and their claims say so", () => {
+  const { clusterTemplate } = restore.spec;
+  const spec = { ...clusterTemplate.spec, tls: clusterTlsSchema.parse({}) };
+  const secured = { ...restore, spec: { ...restore.spec, clusterTemplate: { ...clusterTemplate, spec } } };
+  const { clusterID, members } = restoredIdentity(secured);
+  expect(members.map(({ url: at }) => at)).toEqual(NAMES.map((name) => url(name).replace("http:", "https:")));
+  expect(clusterID).not.toBe(restoredIdentity(restore).clusterID);
+  for (const name of NAMES)
+    expect(identityAnnotations(secured, name)).toMatchObject({ "etcd.improbable.io/peer-scheme": "https" });
 });
 
 test("each claim says which member it is of; another restore makes another cluster", () => {

@@ -3,10 +3,12 @@ import {
   CLAIM_CLUSTER_TOKEN_ANNOTATION,
   CLAIM_MEMBER_ID_ANNOTATION,
   clusterToken,
+  PEER_SCHEME_ANNOTATION,
   peerHost,
   peerName,
   peerUrl,
 } from "#api/names.ts";
+import { peerSchemeOf } from "#api/tls.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { identityFor } from "#etcd/identity.ts";
 import { hexOf } from "#etcd/types.ts";
@@ -32,9 +34,9 @@ export function memberNames({ spec }: EtcdRestore): readonly string[] {
 /** Who the cluster will be. */
 export function restoredIdentity(restore: EtcdRestore): RestoredIdentity {
   const { namespace, uid } = restore.metadata;
-  const { clusterName } = restore.spec.clusterTemplate;
+  const { clusterName, spec: cluster } = restore.spec.clusterTemplate;
   const token = clusterToken(namespace, clusterName, uid);
-  const urlOf = (name: string) => peerUrl(peerHost(namespace, clusterName, name));
+  const urlOf = (name: string) => peerUrl(peerHost(namespace, clusterName, name), peerSchemeOf(cluster));
   const identity = identityFor({
     token,
     members: memberNames(restore).map((name) => ({ name, peerUrl: urlOf(name) })),
@@ -54,5 +56,6 @@ export function identityAnnotations(restore: EtcdRestore, name: string): Readonl
     [CLAIM_CLUSTER_ID_ANNOTATION]: clusterID,
     [CLAIM_CLUSTER_TOKEN_ANNOTATION]: token,
     [CLAIM_MEMBER_ID_ANNOTATION]: id,
+    ...(peerSchemeOf(restore.spec.clusterTemplate.spec) === "http" ? {} : { [PEER_SCHEME_ANNOTATION]: "https" }),
   };
 }

@@ -1,6 +1,14 @@
 import { expect, test } from "vitest";
-import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_CLUSTER_TOKEN_ANNOTATION, QUARANTINE_LABEL } from "#api/names.ts";
+import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  CLAIM_CLUSTER_TOKEN_ANNOTATION,
+  PEER_SCHEME_ANNOTATION,
+  QUARANTINE_LABEL,
+} from "#api/names.ts";
+import { clusterTlsSchema } from "#api/v1beta1/tls-schema.ts";
 import { adoptedIdentity, newIdentity } from "#cluster/desired/identity.ts";
+import { identityFor } from "#etcd/identity.ts";
+import { hexOf } from "#etcd/types.ts";
 import type { PersistentVolumeClaim } from "#kube/kinds.ts";
 import { claim, claimIdentity, cluster } from "../../../test/kit/cluster.ts";
 
@@ -116,6 +124,67 @@ test("identity by claims: the claim of a later member alone, without a volume, f
   const { clusterID } = newIdentity(cluster({ stage: "new", replicas: 1 }));
   const claims = [claim("my-etcd-0", claimIdentity(clusterID, "abc"), { bound: false })];
   expect(adoptedIdentity(cluster({ stage: "new", replicas: 1, with: { claims } }))).toHaveProperty("unclear");
+});
+
+const TLS = { tls: clusterTlsSchema.parse({}) };
+
+test("a new cluster whose members speak TLS to each other has other members, and says so", () => {
+  const secured = newIdentity(cluster({ stage: "new", spec: TLS }));
+  const plain = newIdentity(cluster({ stage: "new" }));
+  expect(secured.peerScheme).toBe("https");
+  expect(plain).not.toHaveProperty("peerScheme");
+  const urlOf = (name: string) => `https://${name}.my-etcd.foo.svc:2380`;
+  const members = plain.initialMembers.map(({ name }) => ({ name, peerUrl: urlOf(name) }));
+  const computed = identityFor({ token: plain.token, members });
+  expect(secured.clusterID).toBe(hexOf(computed.clusterId));
+  expect(secured.initialMembers.map(({ id }) => id)).toEqual(computed.members.map(({ id }) => hexOf(id)));
+  const none = { tls: clusterTlsSchema.parse({ peer: { provider: "None" } }) };
+  expect(newIdentity(cluster({ stage: "new", spec: none }))).toEqual(plain);
+});
+
+/** The claim of a member that the others reach by https. */
+function secured(one: PersistentVolumeClaim): PersistentVolumeClaim {
+  const annotations = { ...one.metadata.annotations, [PEER_SCHEME_ANNOTATION]: "https" };
+  return { ...one, metadata: { ...one.metadata, annotations } };
+}
+
+test.each([
+  { name: "the same scheme comes back", claims: kept.map(secured), spec: TLS, is: { ...adopted, peerScheme: "https" } },
+  {
+    name: "https is not given up",
+    claims: kept.map(secured),
+    spec: {},
+    is: {
+      unclear:
+        "their members reach each other by https, and spec.tls.peer.provider is None; it must be Operator, CertManager or Secret",
+    },
+  },
+  {
+    name: "nor is it begun",
+    claims: kept,
+    spec: TLS,
+    is: {
+      unclear:
+        "their members reach each other by http, and spec.tls.peer.provider is Operator; it must be None, or spec.tls be left out",
+    },
+  },
+  {
+    name: "claims that differ in it tell nothing, and are named",
+    claims: [kept[0]!, secured(kept[1]!)],
+    spec: TLS,
+    is: { unclear: "they do not agree on how members reach each other: my-etcd-9 says https, my-etcd-10 says http" },
+  },
+])("identity by claims: $name", ({ claims, spec, is }) => {
+  expect(adoptedIdentity(cluster({ stage: "new", spec, with: { claims } }))).toEqual(is);
+});
+
+test("identity by claims: first members are known by what their IDs were made from, https included", () => {
+  const { clusterID, initialMembers } = newIdentity(cluster({ stage: "new", spec: TLS }));
+  const claims = initialMembers.map(({ name, id }) =>
+    secured(claim(name, claimIdentity(clusterID, id), { bound: name === "my-etcd-1" })),
+  );
+  const identity = adoptedIdentity(cluster({ stage: "new", spec: TLS, with: { claims } }));
+  expect(identity).toMatchObject({ peerScheme: "https", initialMembers: [{ joined: false }, { joined: true }, {}] });
 });
 
 for (const { name, claims, expect: wanted } of cases) {

@@ -4,8 +4,11 @@ import {
   CLAIM_MEMBER_ID_ANNOTATION,
   clusterToken,
   ordinalOf,
+  PEER_SCHEME_ANNOTATION,
   QUARANTINE_LABEL,
+  type Scheme,
 } from "#api/names.ts";
+import { peerSchemeOf, providerOf } from "#api/tls.ts";
 import type { ClusterIdentity } from "#api/v1beta1/cluster.ts";
 import { mayHoldData } from "#cluster/members.ts";
 import { byOrdinal, type ClusterSnapshot, initialPeerNames, urlOf } from "#cluster/snapshot.ts";
@@ -22,6 +25,8 @@ import type { PersistentVolumeClaim } from "#kube/kinds.ts";
 // Every one? A claim that never had a volume never held data. When the claims are those of all first members, by their IDs, the
 //   ones without a volume have not joined, and forming the cluster goes on where it ended: as the same one. Otherwise such a claim
 //   belongs to a member that was on its way in: etcd knows whether it still is, and it has no part in who the cluster is.
+// And how members reach each other? It is a part of their URLs, from which the IDs of the first ones come, so it stands in the note and on
+//   the claims. Whoever makes the cluster again asks for the same, or the claims are not taken.
 // What if writing the note fails? Nothing exists yet; the next pass computes the same note and tries again.
 
 /** Who the cluster is going to be: its first members, with the IDs that etcd will give them and the cluster. */
@@ -29,13 +34,20 @@ export function newIdentity(snapshot: ClusterSnapshot): ClusterIdentity {
   const { namespace, name, uid } = snapshot.cluster.metadata;
   const token = clusterToken(namespace, name, uid);
   const names = initialPeerNames(snapshot, snapshot.cluster.spec.replicas);
-  const members = names.map((peer) => ({ name: peer, peerUrl: urlOf(snapshot, peer) }));
+  const scheme = peerSchemeOf(snapshot.cluster.spec);
+  const members = names.map((peer) => ({ name: peer, peerUrl: urlOf(snapshot, peer, scheme) }));
   const identity = identityFor({ token, members });
   return {
     clusterID: hexOf(identity.clusterId),
     token,
     initialMembers: identity.members.map((member) => ({ name: member.name, id: hexOf(member.id), joined: false })),
+    ...noted(scheme),
   };
+}
+
+/** What is not there says http, as it does of clusters that are older than the note. */
+function noted(scheme: Scheme): Pick<ClusterIdentity, "peerScheme"> {
+  return scheme === "http" ? {} : { peerScheme: scheme };
 }
 
 /** Claims that a cluster could come back from; those that were put aside with a lost member's data do not count. */
@@ -57,6 +69,7 @@ export function adoptedIdentity(snapshot: ClusterSnapshot): ClusterIdentity | { 
     id: claim.metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION],
     isGoing: claim.metadata.deletionTimestamp !== undefined,
     hadVolume: mayHoldData(claim),
+    scheme: schemeOn(claim),
   }));
   const going = told.find(({ isGoing }) => isGoing);
   if (going !== undefined) return { unclear: `claim ${going.name} is being deleted` };
@@ -71,6 +84,14 @@ export function adoptedIdentity(snapshot: ClusterSnapshot): ClusterIdentity | { 
       unclear: `they belong to different clusters: ${told.map(({ name, clusterID }) => `${name} to ${clusterID}`).join(", ")}`,
     };
   }
+  const schemes = [...new Set(told.map(({ scheme }) => scheme))];
+  const [scheme = "http"] = schemes;
+  if (schemes.length > 1) {
+    return {
+      unclear: `they do not agree on how members reach each other: ${told.map((each) => `${each.name} says ${each.scheme}`).join(", ")}`,
+    };
+  }
+  if (scheme !== peerSchemeOf(snapshot.cluster.spec)) return { unclear: otherwiseReached(snapshot, scheme) };
   const clusterID = clusterIDs[0] ?? "";
   const token = told.find((each) => each.token !== undefined)?.token ?? "";
   const areFounders = isFrozenList(snapshot, { clusterID, token }, told);
@@ -83,7 +104,17 @@ export function adoptedIdentity(snapshot: ClusterSnapshot): ClusterIdentity | { 
     clusterID,
     token,
     initialMembers: members.map(({ name, id, hadVolume }) => ({ name, id: id ?? "", joined: hadVolume })),
+    ...noted(scheme),
   };
+}
+
+function schemeOn({ metadata }: PersistentVolumeClaim): Scheme {
+  return metadata.annotations?.[PEER_SCHEME_ANNOTATION] === "https" ? "https" : "http";
+}
+
+function otherwiseReached({ cluster }: ClusterSnapshot, scheme: Scheme): string {
+  const may = scheme === "http" ? "None, or spec.tls be left out" : "Operator, CertManager or Secret";
+  return `their members reach each other by ${scheme}, and spec.tls.peer.provider is ${providerOf(cluster.spec, "peer")}; it must be ${may}`;
 }
 
 /** Whether these are all first members, and no others: by their IDs, since a name may belong to a later member by now. */
@@ -92,7 +123,8 @@ function isFrozenList(
   { clusterID, token }: Pick<ClusterIdentity, "clusterID" | "token">,
   told: readonly { readonly name: string; readonly id: string | undefined }[],
 ): boolean {
-  const members = told.map(({ name }) => ({ name, peerUrl: urlOf(snapshot, name) }));
+  const scheme = peerSchemeOf(snapshot.cluster.spec);
+  const members = told.map(({ name }) => ({ name, peerUrl: urlOf(snapshot, name, scheme) }));
   const computed = identityFor({ token, members });
   const ids = new Map(computed.members.map(({ name, id }) => [name, hexOf(id)]));
   return hexOf(computed.clusterId) === clusterID && told.every(({ name, id }) => ids.get(name) === id);

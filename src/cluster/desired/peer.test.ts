@@ -62,7 +62,41 @@ test("a first member's peer is, field by field, what the talk shows", () => {
   });
 });
 
+const overTls = { ...identity, peerScheme: "https" as const };
+const secureHosts = (...ordinals: readonly number[]) =>
+  hosts(...ordinals).map((entry) => ({ ...entry, peerURLs: [`https://${entry.host}:2380`] }));
+/** The snapshot of a cluster whose members reach each other by https, as etcd lists them. */
+const secured = withEachMember(
+  { ...settled, cluster: { ...settled.cluster, status: { ...settled.cluster.status, identity: overTls } } },
+  (member) => ({ ...member, peerUrls: member.peerUrls.map((url) => url.replace("http:", "https:")) }),
+);
+
 const stages = [
+  {
+    name: "first members that speak TLS are told where the others are",
+    given: newPeer(cluster({ stage: "recorded" }), overTls, "my-etcd-0"),
+    expect: {
+      ...always,
+      memberID: first?.id,
+      bootstrap: {
+        initialClusterState: "New",
+        clusterToken: identity.token,
+        static: { initialCluster: secureHosts(0, 1, 2) },
+      },
+    },
+  },
+  {
+    name: "so is a member that is to be added to them",
+    given: intendedPeer(secured, overTls, "my-etcd-3"),
+    expect: {
+      ...always,
+      bootstrap: {
+        initialClusterState: "Existing",
+        clusterToken: identity.token,
+        static: { initialCluster: secureHosts(0, 1, 2, 3) },
+      },
+    },
+  },
   {
     name: "a member that has joined has no means to bootstrap",
     given: fencedPeer(settled, identity, "my-etcd-0"),

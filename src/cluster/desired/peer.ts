@@ -1,11 +1,11 @@
 import { withHash } from "#api/applied-hash.ts";
-import { memberLabels, peerUrl } from "#api/names.ts";
+import { memberLabels } from "#api/names.ts";
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { ClusterIdentity } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec, type PeerBootstrap } from "#api/v1beta1/peer.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import { type KnownMember, knownMembers, memberNamed } from "#cluster/members.ts";
-import { type ClusterSnapshot, hostOf, peerNamed } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, hostOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
 import { templateFor } from "#cluster/versions.ts";
 import { apiVersionOf, type Draft } from "#kube/kinds.ts";
 
@@ -17,10 +17,7 @@ import { apiVersionOf, type Draft } from "#kube/kinds.ts";
 
 /** A member of the frozen list that has not joined: all of them get the same list, so that they form one cluster. */
 export function newPeer(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string): Draft<EtcdPeer> {
-  const initialCluster = identity.initialMembers.map((member) => ({
-    name: member.name,
-    host: hostOf(snapshot, member.name),
-  }));
+  const initialCluster = identity.initialMembers.map((member) => entry(snapshot, identity, member.name));
   const memberID = identity.initialMembers.find((member) => member.name === name)?.id;
   return peerFor(snapshot, identity, name, {
     bootstrap: { initialClusterState: "New", clusterToken: identity.token, static: { initialCluster } },
@@ -54,17 +51,32 @@ export function joiningPeer(
 function joining(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string): PeerBootstrap {
   const others = knownMembers(snapshot).filter((member) => member.name !== name);
   const initialCluster = [
-    ...others.map((member) => listEntry(snapshot, member)),
-    { name, host: hostOf(snapshot, name) },
+    ...others.map((member) => listEntry(snapshot, identity, member)),
+    entry(snapshot, identity, name),
   ];
   return { initialClusterState: "Existing", clusterToken: identity.token, static: { initialCluster } };
 }
 
 /** A member is where etcd lists it, which may be anywhere: somebody else may have added it, or changed its URL. */
-function listEntry(snapshot: ClusterSnapshot, { name, peerUrls }: KnownMember) {
-  const host = hostOf(snapshot, name);
-  const isUsual = peerUrls.length === 0 || (peerUrls.length === 1 && peerUrls[0] === peerUrl(host));
-  return { name, host, ...(isUsual ? {} : { peerURLs: [...peerUrls] }) };
+function listEntry(snapshot: ClusterSnapshot, identity: ClusterIdentity, { name, peerUrls }: KnownMember) {
+  const usual = entry(snapshot, identity, name);
+  const isUsual =
+    peerUrls.length === 0 || (peerUrls.length === 1 && peerUrls[0] === urlOf(snapshot, name, schemeOf(identity)));
+  return isUsual ? usual : { ...usual, peerURLs: [...peerUrls] };
+}
+
+/** A member where the operator puts it: without a URL at the usual port of its host, by http. */
+function entry(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string) {
+  const scheme = schemeOf(identity);
+  return {
+    name,
+    host: hostOf(snapshot, name),
+    ...(scheme === "http" ? {} : { peerURLs: [urlOf(snapshot, name, scheme)] }),
+  };
+}
+
+function schemeOf({ peerScheme = "http" }: ClusterIdentity) {
+  return peerScheme;
 }
 
 /** The member with another wish on record, and nothing else changed. @param previous what it goes back to when it does not come up */

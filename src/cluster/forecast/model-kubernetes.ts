@@ -1,5 +1,6 @@
 import { clientUrl } from "#api/names.ts";
 import { isAsleep } from "#api/sleep.ts";
+import { clientScheme } from "#api/tls.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
 import { awake, stopped, withMembers } from "#cluster/forecast/model-etcd.ts";
@@ -57,7 +58,11 @@ function withRunning(
   const { raftIndex } = furthest;
   const status = { ...own, isLearner, raftIndex, raftAppliedIndex: raftIndex };
   const listed = withMembers(snapshot, (members) =>
-    members.map((each) => (each.id === id ? { ...each, name, clientUrls: [clientUrl(hostOf(snapshot, name))] } : each)),
+    members.map((each) =>
+      each.id === id
+        ? { ...each, name, clientUrls: [clientUrl(hostOf(snapshot, name), clientScheme(snapshot.cluster))] }
+        : each,
+    ),
   );
   return {
     ...listed,

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { apiVersionOf, type Draft, type KubeObject } from "#kube/kinds.ts";
+import { crdManifests } from "../../scripts/manifests.ts";
+
+// What of spec.tls is taken, completed or refused by the API server, in which words.
+
+const { signal } = new AbortController();
+const OPTIONS = { signal };
+const namespace = "default";
+let server: ApiServer;
+let kube: KubeClient;
+
+beforeAll(async () => {
+  server = await startApiServer();
+  kube = server.client;
+  for (const definition of crdManifests())
+    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as unknown as CustomResourceDefinition, OPTIONS);
+  for (const resource of [ETCD_CLUSTERS, ETCD_PEERS])
+    await vi.waitFor(() => kube.list<KubeObject>(resource, { namespace }, OPTIONS), { timeout: 30_000 });
+});
+afterAll(async () => await server?.stop());
+
+let made = 0;
+
+async function madeWith(tls: unknown): Promise<EtcdCluster> {
+  const draft = {
+    apiVersion: apiVersionOf(ETCD_CLUSTERS),
+    kind: "EtcdCluster",
+    metadata: { name: `secure-${made++}`, namespace },
+    spec: { replicas: 3, ...(tls === undefined ? {} : { tls }) },
+  } as unknown as Draft<EtcdCluster>;
+  return await kube.create(ETCD_CLUSTERS, draft, OPTIONS);
+}
+
+async function edited({ metadata: { name } }: EtcdCluster, tls: unknown): Promise<EtcdCluster> {
+  return await kube.patch(ETCD_CLUSTERS, { namespace, name }, { spec: { tls } }, { signal, type: "merge" });
+}
+
+const ISSUER = { issuerRef: { name: "corp" } };
+const SERVED = { serverSecretName: "a", operatorClientSecretName: "b" };
+
+test("a cluster that says nothing of TLS has none, and nothing is filled in", async () => {
+  expect((await madeWith(undefined)).spec).not.toHaveProperty("tls");
+});
+
+test("a cluster that asks for TLS gets what is usual", async () => {
+  expect((await madeWith({})).spec.tls).toEqual({
+    peer: { provider: "Operator" },
+    client: { provider: "Operator", verifyClients: true },
+    minVersion: "TLS1.2",
+  });
+  const partly = { peer: { duration: "30m", renewBefore: "29m" }, client: { extraNames: ["etcd.example.com"] } };
+  expect((await madeWith(partly)).spec.tls).toEqual({
+    peer: { provider: "Operator", ...partly.peer },
+    client: { provider: "Operator", verifyClients: true, ...partly.client },
+    minVersion: "TLS1.2",
+  });
+  const { spec } = await madeWith({ peer: { provider: "CertManager", certManager: ISSUER } });
+  expect(spec.tls?.peer.certManager).toEqual({
+    issuerRef: { name: "corp", kind: "Issuer", group: "cert-manager.io" },
+  });
+});
+
+const taken = [
+  { peer: { provider: "None" }, client: { provider: "None" } },
+  { client: { extraNames: ["10.1.2.3", "fd00::1", "::1", "*.example.com", "a", "a-b.c1"] } },
+  { client: { provider: "Secret", secret: SERVED, verifyClients: false }, minVersion: "TLS1.3" },
+  { peer: { provider: "CertManager", certManager: ISSUER, duration: "1h", renewBefore: "5m" } },
+  { cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"], minVersion: "TLS1.2" },
+];
+test.each(taken)("it takes %j", async (tls) => {
+  await madeWith(tls);
+});
+
+const NAME = "it must be a DNS name in small letters, such as etcd.example.com or *.example.com, or an IP address";
+const refused: { tls: object; says: string }[] = [
+  { tls: { peer: { provider: "Vault" } }, says: 'supported values: "Operator", "CertManager", "Secret", "None"' },
+  {
+    tls: { peer: { provider: "CertManager" } },
+    says: "peer.certManager is missing, and provider is CertManager; it must be given with CertManager, and with nothing else",
+  },
+  {
+    tls: { client: { certManager: ISSUER } },
+    says: "client.certManager is given, and provider is Operator; it must be given with CertManager, and with nothing else",
+  },
+  {
+    tls: { client: { provider: "Secret" } },
+    says: "client.secret is missing, and provider is Secret; it must be given with Secret, and with nothing else",
+  },
+  {
+    tls: { peer: { provider: "None", secret: { secretName: "a" } } },
+    says: "peer.secret is given, and provider is None; it must be given with Secret, and with nothing else",
+  },
+  {
+    tls: { client: { provider: "Secret", secret: { serverSecretName: "a" } } },
+    says: "operatorClientSecretName: Required value",
+  },
+  {
+    tls: { peer: { provider: "Secret", secret: { secretName: "a" }, duration: "24h" } },
+    says: "peer.duration or renewBefore is given, and provider is Secret; they must be left out",
+  },
+  { tls: { peer: { duration: "9m" } }, says: "it is 9m; it must be a duration from 10m to 87600h" },
+  { tls: { peer: { renewBefore: "30s" } }, says: "it is 30s; it must be a duration from 1m to 87600h" },
+  {
+    tls: { peer: { duration: "1h", renewBefore: "1h" } },
+    says: "peer.renewBefore is 1h; it must be less than duration, which is 1h",
+  },
+  {
+    tls: { client: { renewBefore: "2160h" } },
+    says: "client.renewBefore is 2160h; it must be less than duration, which is 2160h",
+  },
+  {
+    tls: { peer: { provider: "CertManager", certManager: ISSUER, duration: "30m" } },
+    says: "peer: cert-manager takes no duration below 1h, and no renewBefore below 5m",
+  },
+  ...["Etcd.example.com", "-a", "a..b", "10.1.2", "1.2.3.256", "a_b", "http://a", "*", "a.*.b", ":", "a.b:2379"].map(
+    (name) => ({ tls: { client: { extraNames: [name] } }, says: `it is ${name}; ${NAME}` }),
+  ),
+  {
+    tls: { client: { provider: "None", extraNames: ["a.b"] } },
+    says: "client.extraNames is given, and provider is None; it must be left out",
+  },
+  {
+    tls: { cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"], minVersion: "TLS1.3" },
+    says: "tls.cipherSuites is given, and tls.minVersion is TLS1.3, whose suites cannot be chosen; give only one of them",
+  },
+  { tls: { cipherSuites: ["TLS_RSA_WITH_AES_128_CBC_SHA"] }, says: "Unsupported value" },
+  { tls: { minVersion: "TLS1.1" }, says: 'supported values: "TLS1.2", "TLS1.3"' },
+];
+describe("the API server refuses in words", () => {
+  test.each(refused)("$tls", async ({ tls, says }) => {
+    await expect(madeWith(tls)).rejects.toMatchObject({
+      code: "KubeInvalid",
+      message: expect.stringContaining(says),
+    });
+  });
+});
+
+describe("on a cluster that exists", () => {
+  const stays = (side: string, is: string, was: string) =>
+    `tls.${side}.provider is ${is}, and was ${was}; it must stay ${was === "None" ? "None" : "one of Operator, CertManager and Secret"}: TLS cannot be switched on or off on a cluster that exists yet; make another cluster from a backup`;
+
+  test("TLS is not switched on", async () => {
+    const plain = await madeWith(undefined);
+    await expect(edited(plain, {})).rejects.toThrow(stays("peer", "Operator", "None"));
+    await expect(edited(plain, { peer: { provider: "None" } })).rejects.toThrow(stays("client", "Operator", "None"));
+    const { spec } = await edited(plain, { peer: { provider: "None" }, client: { provider: "None" } });
+    expect(spec.tls?.peer.provider).toBe("None");
+  });
+
+  test("nor off, on either side", async () => {
+    const secure = await madeWith({});
+    await expect(edited(secure, null)).rejects.toThrow(stays("peer", "None", "Operator"));
+    await expect(edited(secure, { peer: { provider: "None" } })).rejects.toThrow(stays("peer", "None", "Operator"));
+    await expect(edited(secure, { client: { provider: "None" } })).rejects.toThrow(stays("client", "None", "Operator"));
+  });
+
+  test("everything else may change: who issues, names, lives, and the protocol", async () => {
+    const secure = await madeWith({});
+    await edited(secure, { peer: { provider: "CertManager", certManager: ISSUER } });
+    await edited(secure, { peer: { provider: "Secret", certManager: null, secret: { secretName: "a" } } });
+    await edited(secure, { peer: { provider: "Operator", secret: null, duration: "24h" } });
+    await edited(secure, { client: { extraNames: ["a.b"], verifyClients: false }, minVersion: "TLS1.3" });
+  });
+});
+
+test("a member's certificates, and those to which it goes back, are kept as they are written", async () => {
+  const trust = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
+  const tls = { peer: { secretName: "a", trust }, client: { secretName: "b", trust, verifyClients: false } };
+  const draft = {
+    apiVersion: apiVersionOf(ETCD_PEERS),
+    kind: "EtcdPeer",
+    metadata: { name: "secure-9", namespace },
+    spec: { clusterName: "secure", tls, previous: { version: "3.6.16", tls } },
+  } as unknown as Draft<EtcdPeer>;
+  const { spec } = await kube.create(ETCD_PEERS, draft, OPTIONS);
+  expect(spec.tls).toEqual(tls);
+  expect(spec.previous?.tls).toEqual(tls);
+  const long = { peer: { secretName: "a", trust: "x".repeat(32_769) } };
+  const patch = kube.patch(
+    ETCD_PEERS,
+    { namespace, name: "secure-9" },
+    { spec: { tls: long } },
+    { signal, type: "merge" },
+  );
+  await expect(patch).rejects.toThrow("may not be more than 32768");
+});
