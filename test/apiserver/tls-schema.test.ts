@@ -143,7 +143,7 @@ describe("the API server refuses in words", () => {
 
 describe("on a cluster that exists", () => {
   const stays = (side: string, is: string, was: string) =>
-    `tls.${side}.provider is ${is}, and was ${was}; it must stay ${was === "None" ? "None" : "one of Operator, CertManager and Secret"}: TLS cannot be switched on or off on a cluster that exists yet; make another cluster from a backup`;
+    `tls.${side}.provider is ${is}, and was ${was}; it must stay ${was === "None" ? "None" : "one of Operator, CertManager and Secret"}: TLS cannot yet be switched on or off on a cluster that exists; make another cluster from a backup`;
 
   test("TLS is not switched on", async () => {
     const plain = await madeWith(undefined);

@@ -194,8 +194,8 @@ function provided(object: "self" | "oldSelf", side: "peer" | "client"): string {
 /** Rules on the spec of an EtcdCluster: neither side of a cluster that exists goes from or to None. */
 export const TLS_STAYS = (["peer", "client"] as const).map((side) => ({
   rule: `(${provided("self", side)} == 'None') == (${provided("oldSelf", side)} == 'None')`,
-  messageExpression: `'tls.${side}.provider is ' + ${provided("self", side)} + ', and was ' + ${provided("oldSelf", side)} + '; it must stay ' + (${provided("oldSelf", side)} == 'None' ? 'None' : 'one of Operator, CertManager and Secret') + ': TLS cannot be switched on or off on a cluster that exists yet; make another cluster from a backup'`,
-  message: `tls.${side}.provider cannot be changed from or to None on a cluster that exists yet; make another cluster from a backup`,
+  messageExpression: `'tls.${side}.provider is ' + ${provided("self", side)} + ', and was ' + ${provided("oldSelf", side)} + '; it must stay ' + (${provided("oldSelf", side)} == 'None' ? 'None' : 'one of Operator, CertManager and Secret') + ': TLS cannot yet be switched on or off on a cluster that exists; make another cluster from a backup'`,
+  message: `tls.${side}.provider cannot yet be changed from or to None on a cluster that exists; make another cluster from a backup`,
 }));
 
 /** The longest bundle: two of them, twice during an update, must find room in the annotations of an object. */
