@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "#base/clock.ts";
+import { wantedNames } from "#certificates/names.ts";
+import type { KeyPair } from "#certificates/pem.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
+import { TransportPool } from "#etcd/transport.ts";
+import { hexOf } from "#etcd/types.ts";
+import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
+import type { PodMember } from "#kit/pod-etcd.ts";
+import {
+  ask,
+  CLUSTER,
+  endpointOf,
+  PEER_SECRET,
+  planSecureEtcd,
+  type SecureEtcd,
+  secretOf,
+  testAuthority,
+} from "#kit/pod-tls.ts";
+
+const OPTIONS = { signal: neverAborted, deadlineMs: 2_000 };
+const pool = new TransportPool(systemClock);
+const client = new GrpcClient({ pool, clock: systemClock });
+afterAll(() => pool.closeAll());
+
+async function isLed(etcd: SecureEtcd, member: PodMember): Promise<boolean> {
+  const seen = await client.probe(endpointOf(etcd, member), OPTIONS);
+  return seen.is === "present" && seen.value.leaderId !== undefined;
+}
+
+async function untilLed(etcd: SecureEtcd, ...members: readonly PodMember[]): Promise<void> {
+  for (const member of members) {
+    await until(`${member.name} knows a leader`, () => isLed(etcd, member)).catch((thrown: Error) => {
+      throw new Error(`${thrown.message}; its log ends with:\n${member.log.slice(-3_000)}`);
+    });
+  }
+}
+
+/** What a member is called. That it is also good for our own address, 127.0.0.1, tells nothing of pods. */
+const NO_ADDRESS = wantedNames("foo", CLUSTER).filter((name) => !name.includes("127."));
+
+/** Who has told the others that it serves clients: it has joined. */
+async function joined(etcd: SecureEtcd): Promise<readonly string[]> {
+  const list = await client.memberList(endpointOf(etcd, etcd.members[0]!), { ...OPTIONS, linearizable: true });
+  return list.members
+    .filter(({ clientUrls }) => clientUrls.length > 0)
+    .map(({ name }) => name)
+    .sort();
+}
+
+/** Whether the member takes this certificate at the port where others reach it. */
+async function takes(etcd: SecureEtcd, member: PodMember, pair: KeyPair | undefined): Promise<boolean> {
+  const question = { at: member.peerAddress, path: "/members", ca: etcd.peerCA.pem, serverName: member.place.host };
+  try {
+    return (await ask({ ...question, pair })).status === 200;
+  } catch {
+    return false;
+  }
+}
+
+describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) => {
+  let etcd: SecureEtcd;
+  let own: KeyPair;
+  beforeAll(async () => {
+    etcd = await planSecureEtcd({ version, members: 3 });
+    own = await etcd.peerCA.issue();
+  });
+  afterAll(() => etcd.pods.stop());
+
+  /** Starts the third member with this certificate and these authorities, and looks whether it joins the two that run. */
+  async function assertKeptOut(pair: KeyPair, trust: string, because: RegExp): Promise<void> {
+    const [, , third] = etcd.members;
+    etcd.pods.secrets.set(PEER_SECRET, secretOf(pair));
+    const { tls } = third!.peer.spec;
+    third!.become({ tls: { ...tls, peer: { secretName: PEER_SECRET, trust } } });
+    third!.start();
+    await until("the others tell why", async () => because.test(etcd.members[0]!.log + etcd.members[1]!.log));
+    expect(await isLed(etcd, third!)).toBe(false);
+    expect(await joined(etcd)).toEqual(["my-etcd-0", "my-etcd-1"]);
+    await third!.kill();
+    third!.become({ tls });
+    etcd.pods.secrets.set(PEER_SECRET, secretOf(own));
+  }
+
+  test("two of three find each other by the pod's flags and files alone, at addresses that DNS does not know", async () => {
+    const [first, second] = etcd.members;
+    first!.start();
+    second!.start();
+    await untilLed(etcd, first!, second!);
+    expect(first!.template().spec.containers[0]?.env).toContainEqual({
+      name: "ETCD_LISTEN_PEER_URLS",
+      value: "https://0.0.0.0:2380",
+    });
+  });
+
+  test("they are who the operator computed", async () => {
+    const list = await client.memberList(endpointOf(etcd, etcd.members[0]!), { ...OPTIONS, linearizable: true });
+    expect(hexOf(list.clusterId)).toBe(etcd.identity.clusterID);
+    const ids = new Map(etcd.identity.initialMembers.map(({ name, id }) => [name, id]));
+    for (const { name, id, peerUrls } of list.members) {
+      const urls = [`https://${name === "" ? "my-etcd-2" : name}.my-etcd.foo.svc:2380`];
+      expect({ id: hexOf(id), peerUrls }).toEqual({ id: ids.get(name === "" ? "my-etcd-2" : name), peerUrls: urls });
+    }
+  });
+
+  test("one of another cluster with the same names, by another authority, cannot join", async () => {
+    const other = await testAuthority();
+    await assertKeptOut(
+      await other.issue(),
+      other.pem,
+      /certificate signed by unknown authority|unknown certificate authority|bad certificate/,
+    );
+  });
+
+  test("nor can it when it trusts them, and only they do not trust it", async () => {
+    const other = await testAuthority();
+    await assertKeptOut(await other.issue(), etcd.peerCA.pem, /rejected connection/);
+  });
+
+  test("one of the same authority with other names cannot join", async () => {
+    const pair = await etcd.peerCA.issue({ names: wantedNames("bar", CLUSTER) });
+    await assertKeptOut(pair, etcd.peerCA.pem, /client certificate authentication failed|is valid for/);
+  });
+
+  test("one that shows what has ended cannot join", async () => {
+    const pair = await etcd.peerCA.issue({ endsInMs: -60_000 });
+    await assertKeptOut(pair, etcd.peerCA.pem, /certificate has expired|expired certificate/);
+  });
+
+  test("the one that belongs to them joins, and all three take part", async () => {
+    const [first, , third] = etcd.members;
+    third!.start();
+    await untilLed(etcd, third!);
+    await until("it has told where it serves clients", async () => (await joined(etcd)).length === 3);
+    await client.put(endpointOf(etcd, third!), "k", "by the third", OPTIONS);
+    expect((await client.get(endpointOf(etcd, first!), "k", OPTIONS))?.version).toBe(1);
+  });
+
+  test("strangers are not let in where members reach each other", async () => {
+    const [first] = etcd.members;
+    expect(await takes(etcd, first!, own)).toBe(true);
+    expect(await takes(etcd, first!, undefined)).toBe(false);
+    expect(await takes(etcd, first!, etcd.client)).toBe(false);
+    expect(await takes(etcd, first!, await etcd.clientCA.issue())).toBe(false);
+    expect(await takes(etcd, first!, await etcd.peerCA.issue({ names: wantedNames("bar", CLUSTER) }))).toBe(false);
+    expect(await takes(etcd, first!, await etcd.peerCA.issue({ names: ["my-etcd-1.my-etcd.foo.svc"] }))).toBe(false);
+  });
+});
+
+describe.each(ETCD_VERSIONS)("a single etcd %s", (version) => {
+  /** Whether it takes a member's own certificate from an address that DNS does not know, and a stranger's of the same authority. */
+  async function letIn(changed: Record<string, undefined>): Promise<{ own: boolean; stranger: boolean }> {
+    const etcd = await planSecureEtcd({ version, members: 1 });
+    try {
+      const [member] = etcd.members;
+      Object.assign(member!.changed, changed);
+      member!.start();
+      await untilLed(etcd, member!);
+      const stranger = await etcd.peerCA.issue({ names: wantedNames("bar", CLUSTER) });
+      return {
+        own: await takes(etcd, member!, await etcd.peerCA.issue({ names: NO_ADDRESS })),
+        stranger: await takes(etcd, member!, stranger),
+      };
+    } finally {
+      await etcd.pods.stop();
+    }
+  }
+  const lookup = version.startsWith("3.5.")
+    ? "ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION"
+    : "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION";
+
+  test("lets its own in, and nobody else", async () => {
+    expect(await letIn({})).toEqual({ own: true, stranger: false });
+  });
+
+  test("would not let its own in if it looked their addresses up", async () => {
+    expect(await letIn({ [lookup]: undefined })).toEqual({ own: false, stranger: false });
+  });
+
+  test("would let in whomever the authority signs for, if it did not look at the name", async () => {
+    expect(await letIn({ ETCD_PEER_CERT_ALLOWED_HOSTNAME: undefined })).toEqual({ own: true, stranger: true });
+  });
+});

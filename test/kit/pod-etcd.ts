@@ -1,0 +1,290 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { CLIENT_PORT, METRICS_PORT, PEER_PORT, peerHost } from "#api/names.ts";
+import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec } from "#api/v1beta1/peer.ts";
+import { mainBinary } from "#dev/components.ts";
+import type { EtcdVersionText } from "#kit/etcd.ts";
+import { apiVersionOf, type Draft, type Pod } from "#kube/kinds.ts";
+import { podTemplate } from "#peer/desired/pod.ts";
+
+// A member as its pod would be, without Kubernetes: a real etcd in a root of its own, with the variables, the flags, the files and the user
+// that the pod's template says, and nothing else. Only where it listens is another place: an address on loopback instead of all that there are.
+
+type Spec = NonNullable<Pod["spec"]>;
+type Container = Spec["containers"][number];
+
+/** Keys of a Secret → what they hold. */
+export type SecretData = Readonly<Record<string, string>>;
+
+const USER_ID = 65_532;
+const TOOLS = ["etcd", "etcdctl"];
+/** As in etcd's own images. */
+const TOOLS_PATH = "/usr/local/bin";
+
+/** Processes must not outlive the test run, whatever ends it. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** What the cluster asks for of a member. */
+export type Drafted = Draft<EtcdPeer> & Pick<EtcdPeer, "spec">;
+
+let addresses = 0;
+
+/** An address on loopback that nobody else has: the port numbers at it are those of a pod. */
+function newAddress(): string {
+  addresses++;
+  return `127.${64 + ((process.pid >> 8) & 127)}.${process.pid & 255}.${addresses}`;
+}
+
+/** Members that know each other's names, and no others: there is no DNS. */
+export class PodEtcd {
+  readonly #root = mkdtempSync(join(tmpdir(), "pod-etcd-"));
+  readonly #members: PodMember[] = [];
+  readonly #hosts = new Map<string, string>();
+  readonly secrets = new Map<string, SecretData>();
+
+  /** A member that does not run yet. */
+  member(peer: Drafted): PodMember {
+    const { namespace = "", name } = peer.metadata;
+    const host = peerHost(namespace, peer.spec.clusterName, name);
+    const address = newAddress();
+    this.#hosts.set(host, address);
+    const root = join(this.#root, `${name}-${address}`);
+    const member = new PodMember({ root, address, host, hosts: this.#hosts, secrets: this.secrets }, peer);
+    this.#members.push(member);
+    for (const each of this.#members) each.writeHosts();
+    return member;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#members.map((member) => member.kill()));
+    rmSync(this.#root, { recursive: true, force: true });
+  }
+}
+
+interface Place {
+  readonly root: string;
+  readonly address: string;
+  /** Its name in DNS. */
+  readonly host: string;
+  readonly hosts: ReadonlyMap<string, string>;
+  readonly secrets: ReadonlyMap<string, SecretData>;
+}
+
+export class PodMember {
+  readonly place: Place;
+  readonly name: string;
+  /** What the next pod is made from. */
+  peer: EtcdPeer;
+  /** Changes of the variables that the template says; `undefined` takes one away. */
+  readonly changed: Record<string, string | undefined> = {};
+  #process: ChildProcess | undefined;
+  #log = "";
+  #writes = 0;
+
+  constructor(place: Place, peer: Drafted) {
+    this.place = place;
+    this.peer = {
+      ...peer,
+      apiVersion: apiVersionOf(ETCD_PEERS),
+      kind: ETCD_PEERS.kind,
+      metadata: { ...peer.metadata, uid: "uid", resourceVersion: "1" },
+    } as EtcdPeer;
+    this.name = this.peer.metadata.name;
+  }
+
+  get clientAddress(): string {
+    return `${this.place.address}:${CLIENT_PORT}`;
+  }
+
+  get peerAddress(): string {
+    return `${this.place.address}:${PEER_PORT}`;
+  }
+
+  get metricsAddress(): string {
+    return `${this.place.address}:${METRICS_PORT}`;
+  }
+
+  get log(): string {
+    return this.#log;
+  }
+
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  become(spec: Partial<EtcdPeerSpec>): void {
+    this.peer = { ...this.peer, spec: { ...this.peer.spec, ...spec } };
+  }
+
+  template() {
+    return podTemplate({
+      takenAtMs: 0,
+      peer: this.peer,
+      pausedBy: undefined,
+      isAsleep: false,
+      imageRepository: "registry.example/etcd",
+      claim: undefined,
+      replicaSet: undefined,
+      pod: undefined,
+      endpoint: undefined,
+      storageClasses: undefined,
+    });
+  }
+
+  /** Makes the root as the kubelet and the image would, and starts the process in it. */
+  start(): void {
+    const { spec } = this.template();
+    const [container] = spec.containers;
+    if (container === undefined) throw new Error("a member has a container");
+    this.#image();
+    this.writeHosts();
+    for (const { name, mountPath } of container.volumeMounts ?? []) this.#mount(spec, name, mountPath);
+    this.#log = "";
+    this.#process = this.#spawned([...(container.command ?? []), ...(container.args ?? [])], this.variables(container));
+    const child = this.#process;
+    running.add(child);
+    child.once("exit", () => running.delete(child));
+    child.stderr?.on("data", (bytes: Buffer) => {
+      this.#log = (this.#log + bytes.toString()).slice(-(1024 ** 2));
+    });
+  }
+
+  /** As the kubelet resolves them when it starts the container. */
+  variables({ env = [] }: Container): Record<string, string> {
+    const { annotations } = this.template().metadata;
+    const resolved = env.map(({ name, value, valueFrom }) => {
+      const path = valueFrom?.fieldRef?.fieldPath ?? "";
+      return [name, value ?? annotations[/\['(.*)'\]/.exec(path)?.[1] ?? ""] ?? ""] as const;
+    });
+    const all: Record<string, string | undefined> = { ...Object.fromEntries(resolved), ...this.changed };
+    const said = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    return Object.fromEntries(said.map(([name, value]) => [name, value.replaceAll("0.0.0.0", this.place.address)]));
+  }
+
+  /** What the kubelet does when a Secret, or an annotation of the running pod, has changed. */
+  refresh(): void {
+    const { spec } = this.template();
+    for (const { name, mountPath } of spec.containers[0]?.volumeMounts ?? []) this.#mount(spec, name, mountPath);
+  }
+
+  /** The startup probe as the kubelet runs it. @returns what it wrote, or throws when it does not succeed */
+  async probe(): Promise<string> {
+    const command = this.template().spec.containers[0]?.startupProbe?.exec?.command ?? [];
+    return await new Promise((resolve, reject) => {
+      const env = { PATH: TOOLS_PATH };
+      execFile("chroot", this.#chroot(command), { env: { ...env }, timeout: 5_000 }, (error, stdout, stderr) => {
+        if (error === null) resolve(stdout);
+        else reject(new Error(`${error.killed === true ? "killed: " : ""}${stderr}`));
+      });
+    });
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#process;
+    if (child === undefined) return;
+    if (child.exitCode === null && child.signalCode === null) {
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGKILL");
+      await ended;
+    }
+    this.#process = undefined;
+  }
+
+  #spawned(command: readonly string[], env: Record<string, string>): ChildProcess {
+    return spawn("chroot", this.#chroot(command), {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { PATH: `${TOOLS_PATH}:/usr/sbin:/usr/bin`, ...env },
+    });
+  }
+
+  #chroot(command: readonly string[]): string[] {
+    return [`--userspec=${USER_ID}:${USER_ID}`, "--groups=", this.place.root, ...command];
+  }
+
+  #image(): void {
+    const { root } = this.place;
+    const version = this.peer.spec.version as EtcdVersionText;
+    mkdirSync(join(root, TOOLS_PATH), { recursive: true });
+    for (const tool of TOOLS) {
+      const file = join(root, TOOLS_PATH, tool);
+      rmSync(file, { force: true });
+      linkOrCopy(join(dirname(mainBinary(`etcd-${version}`)), tool), file);
+    }
+    // Nobody listens there: what is asked for is not known, at once.
+    writeFileSync(join(root, "/etc/resolv.conf"), "nameserver 127.0.0.1\n");
+  }
+
+  /** Whom it can call by name. */
+  writeHosts(): void {
+    const { root, hosts } = this.place;
+    mkdirSync(join(root, "/etc"), { recursive: true });
+    writeFileSync(join(root, "/etc/hosts"), [...hosts].map(([host, address]) => `${address} ${host}\n`).join(""));
+  }
+
+  #mount(spec: Spec, name: string, mountPath: string): void {
+    const volume = spec.volumes?.find((each) => each.name === name);
+    const dir = join(this.place.root, mountPath);
+    mkdirSync(dir, { recursive: true });
+    if (volume?.projected === undefined) {
+      chownSync(dir, USER_ID, USER_ID);
+      return;
+    }
+    const { annotations } = this.template().metadata;
+    const files = volume.projected.sources?.flatMap(({ secret, downwardAPI }) => [
+      ...(secret?.items ?? []).map(({ key, path }) => [path, this.#secret(secret?.name ?? "")[key]] as const),
+      ...(downwardAPI?.items ?? []).map(
+        ({ path, fieldRef }) => [path, annotations[/\['(.*)'\]/.exec(fieldRef?.fieldPath ?? "")?.[1] ?? ""]] as const,
+      ),
+    ]);
+    this.#swap(dir, files ?? [], volume.projected.defaultMode ?? 0o644);
+  }
+
+  #secret(name: string): SecretData {
+    const data = this.place.secrets.get(name);
+    if (data === undefined) throw new Error(`there is no Secret ${name}`);
+    return data;
+  }
+
+  /** All files at once, by one link, as the kubelet does. */
+  #swap(dir: string, files: readonly (readonly [string, string | undefined])[], mode: number): void {
+    const next = `..${++this.#writes}`;
+    mkdirSync(join(dir, next));
+    for (const [path, content] of files) {
+      if (content === undefined) throw new Error(`nothing is to be written to ${path}`);
+      const file = join(dir, next, path);
+      writeFileSync(file, content);
+      chownSync(file, 0, USER_ID);
+      chmodSync(file, mode);
+      rmSync(join(dir, path), { force: true });
+      symlinkSync(join("..data", path), join(dir, path));
+    }
+    symlinkSync(next, join(dir, "..new"));
+    renameSync(join(dir, "..new"), join(dir, "..data"));
+  }
+}
+
+/** A file of another file system cannot be linked. */
+function linkOrCopy(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch {
+    copyFileSync(from, to);
+  }
+  chmodSync(to, 0o755);
+}
