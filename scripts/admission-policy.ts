@@ -14,6 +14,7 @@ import {
   WEBHOOKS,
 } from "#api/names.ts";
 import { APP_ARMOR_PREFIX, PROFILES, SELINUX_TYPES, SYSCTLS } from "#api/pod-template/reserved-confinement.ts";
+import { CERTIFICATE_VALIDATIONS, CERTIFICATE_VARIABLES, isShownByMember } from "./certificate-policy.ts";
 import { jobValidations } from "./job-policy.ts";
 import { admissionPolicyNamed } from "./policy.ts";
 
@@ -22,7 +23,7 @@ import { admissionPolicyNamed } from "./policy.ts";
 //
 // Variables are CEL, and evaluated only where they are used: on a deletion there is no `object`, on a creation no `oldObject`.
 
-interface Named {
+export interface Named {
   readonly name: string;
   readonly expression: string;
 }
@@ -75,6 +76,7 @@ const VARIABLES: readonly Named[] = [
     expression:
       "variables.containers.map(each, each.?lifecycle.?postStart) + variables.containers.map(each, each.?lifecycle.?preStop)",
   },
+  ...CERTIFICATE_VARIABLES,
 ].map(({ name, expression }) => ({ name, expression: inTemplate(expression) }));
 
 /** How a probe or a hook asks over the network. */
@@ -216,9 +218,9 @@ export const VALIDATIONS: readonly Validation[] = [
     // Who may write an EtcdCluster need not be allowed to read Secrets. Kinds of volumes that are not named here may name Secrets, too.
     expression: inTemplate(
       `!variables.writesReplicaSet || pod.?volumes.orValue([]).all(volume, ${isOneOf("volume", VOLUMES)}` +
-        ` && volume.?projected.?sources.orValue([]).all(source, ${isOneOf("source", SOURCES)}))`,
+        ` && volume.?projected.?sources.orValue([]).all(source, ${isOneOf("source", SOURCES)} || ${isShownByMember}))`,
     ),
-    message: `pods of the operator's ReplicaSets mount nothing but ${VOLUMES.join(", ")}, and no Secrets or tokens`,
+    message: `pods of the operator's ReplicaSets mount nothing but ${VOLUMES.join(", ")}, no tokens, and of Secrets only the key pair that a member shows`,
   },
   {
     expression: inTemplate(
@@ -297,11 +299,7 @@ export const VALIDATIONS: readonly Validation[] = [
       "variables.resource != 'etcdrestores' || object.metadata.?ownerReferences.orValue([]).exists(each, each.?controller.orValue(false) && each.kind == 'EtcdCluster')",
     message: "the operator makes EtcdRestores only for EtcdClusters, to which they belong",
   },
-  {
-    // RBAC knows no name of what is yet to be made.
-    expression: `variables.resource != 'secrets' || (variables.creates ? object : oldObject).metadata.name == '${WEBHOOKS}'`,
-    message: `of Secrets the operator writes only ${WEBHOOKS}`,
-  },
+  ...CERTIFICATE_VALIDATIONS,
   {
     // A Prometheus reads what it is led to with rights of its own, and may be told to show Secrets there.
     expression:
@@ -372,11 +370,12 @@ export function admissionPolicy(user: string, image: string, labels: Readonly<Re
   return admissionPolicyNamed(OPERATOR, labels, {
     matchConstraints: {
       resourceRules: [
-        rule("", ["persistentvolumeclaims", "pods", "secrets", "services"], every),
+        rule("", ["configmaps", "persistentvolumeclaims", "pods", "secrets", "services"], every),
         rule("apps", ["replicasets"], every),
         rule("batch", ["jobs"], every),
         rule("policy", ["poddisruptionbudgets"], every),
         rule("monitoring.coreos.com", ["podmonitors"], every),
+        rule("cert-manager.io", ["certificates"], every),
         rule("apiextensions.k8s.io", ["customresourcedefinitions", "customresourcedefinitions/status"], every),
         // A peer that lost its labels is still its cluster's, and is looked after.
         rule(GROUP, ["etcdclusters", "etcdpeers", "etcdrestores"], ["CREATE"]),

@@ -12,6 +12,8 @@ import {
   CLUSTER_LEASE_NAMESPACE,
   LEASE_PERMISSIONS,
   PERMISSIONS,
+  TLS_PERMISSIONS,
+  TLS_ROLE,
   WEBHOOK_PERMISSIONS,
 } from "../src/bin/permissions.ts";
 import { admissionPolicy } from "./admission-policy.ts";
@@ -57,19 +59,17 @@ export function operatorManifests(image: string): Manifest[] {
       metadata: { name: OPERATOR_NAMESPACE, labels: { ...LABELS, "pod-security.kubernetes.io/enforce": "restricted" } },
     } as Manifest,
     { apiVersion: "v1", kind: "ServiceAccount", metadata: own(OPERATOR) },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: "ClusterRole",
-      metadata: { name: OPERATOR, labels: LABELS } as Manifest["metadata"],
-      rules: PERMISSIONS,
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: "ClusterRoleBinding",
-      metadata: { name: OPERATOR, labels: LABELS } as Manifest["metadata"],
-      roleRef: { apiGroup: rbac, kind: "ClusterRole", name: OPERATOR },
-      subjects,
-    },
+    ...[
+      { name: OPERATOR, rules: PERMISSIONS },
+      { name: TLS_ROLE, rules: TLS_PERMISSIONS },
+    ].flatMap(({ name, rules }) => {
+      const metadata = { name, labels: LABELS } as Manifest["metadata"];
+      const roleRef = { apiGroup: rbac, kind: "ClusterRole", name };
+      return [
+        { apiVersion: `${rbac}/v1`, kind: "ClusterRole", metadata, rules },
+        { apiVersion: `${rbac}/v1`, kind: "ClusterRoleBinding", metadata, roleRef, subjects },
+      ];
+    }),
     ...[
       { name: `${OPERATOR}-lease`, namespace: OPERATOR_NAMESPACE, rules: LEASE_PERMISSIONS },
       { name: `${OPERATOR}-lease`, namespace: CLUSTER_LEASE_NAMESPACE, rules: LEASE_PERMISSIONS },

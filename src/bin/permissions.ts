@@ -102,6 +102,22 @@ export const PERMISSIONS: readonly Permission[] = [
 ];
 
 /**
+ * For clusters with `spec.tls`: their certificates, each by its name; none is listed or followed. RBAC cannot say which names, since they are
+ * those of clusters to come: whom that is too much for binds these rights only in namespaces that have such clusters.
+ */
+export const TLS_PERMISSIONS: readonly Permission[] = [
+  // cluster: what it issues, and what others brought
+  { apiGroups: [""], resources: ["secrets"], verbs: ["get", "create", "update"] },
+  // cluster: whom clients have to trust
+  { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "create", "update"] },
+  // cluster: what it asks cert-manager for
+  { apiGroups: ["cert-manager.io"], resources: ["certificates"], verbs: ["get", "create", "update", "delete"] },
+];
+
+/** The ClusterRole with these rights. */
+export const TLS_ROLE = `${OPERATOR}-tls`;
+
+/**
  * In the operator's own namespace and in that of the lease of the whole Kubernetes cluster: the lease by which one of several
  * operators acts, and no other. RBAC cannot say which name is created: the object does not exist yet.
  */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { OPERATOR, WEBHOOKS } from "#api/names.ts";
+import { clusterLabels, OPERATOR } from "#api/names.ts";
 import { mergePodTemplate } from "#api/pod-template/merge.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
@@ -7,16 +7,19 @@ import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { asOperatorError } from "#base/error.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
+import { ownedBy } from "#cluster/desired/owned.ts";
 import { fencedPeer } from "#cluster/desired/peer.ts";
 import { podMonitor } from "#cluster/desired/pod-monitor.ts";
 import { clientService } from "#cluster/desired/services.ts";
 import { identityOf } from "#cluster/snapshot.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { cluster } from "#kit/cluster.ts";
+import { definitionOf } from "#kit/foreign-kind.ts";
 import { NAMESPACES } from "#kit/kinds.ts";
 import { peer } from "#kit/peer.ts";
 import { POD_MONITOR_DEFINITION } from "#kit/pod-monitor.ts";
 import { ALLOWED, CONFINED_OTHERWISE, FORBIDDEN, type PodPart, UNCONFINED, WHOLE_TEMPLATE } from "#kit/pod-power.ts";
+import { TLS_IN_PODS } from "#kit/pod-keys.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type AnyResource,
@@ -45,6 +48,15 @@ import { secretFor } from "#webhooks/certificate/material.ts";
 import { VALIDATIONS } from "../../scripts/admission-policy.ts";
 import { crdManifests, OPERATOR_NAMESPACE, OPERATOR_USER, operatorManifests } from "../../scripts/manifests.ts";
 
+const CONFIG_MAPS = resource({ group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true });
+const CERTIFICATES = resource({
+  group: "cert-manager.io",
+  version: "v1",
+  kind: "Certificate",
+  plural: "certificates",
+  namespaced: true,
+});
+
 /** A hook may have one handler only, so the one that a part of a template brings does not meet the operator's own. */
 const HOOKLESS = { spec: { containers: [{ name: "etcd", lifecycle: null }] } };
 
@@ -67,8 +79,9 @@ beforeAll(async () => {
   await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
   for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")])
     await admin.create(kindOf(manifest), manifest as unknown as Draft<KubeObject>, OPTIONS);
-  await admin.create(CUSTOM_RESOURCE_DEFINITIONS, POD_MONITOR_DEFINITION, OPTIONS);
-  for (const each of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES, POD_MONITORS])
+  for (const each of [POD_MONITOR_DEFINITION, definitionOf(CERTIFICATES)])
+    await admin.create(CUSTOM_RESOURCE_DEFINITIONS, each, OPTIONS);
+  for (const each of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES, POD_MONITORS, CERTIFICATES])
     await vi.waitFor(() => admin.list<KubeObject>(each, { namespace }, OPTIONS), { timeout: 30_000 });
 });
 afterAll(async () => await server?.stop());
@@ -82,11 +95,17 @@ function kindOf(manifest: object): AnyResource {
 
 /** What the operator itself would write, under a name of the test's own. */
 function ours(of: AnyResource, name: string): Draft<KubeObject> {
-  const draft = drafts()[of.plural]!;
+  const draft = drafts(clusterIn(name))[of.plural]!;
   return { ...draft, metadata: { ...draft.metadata, name, namespace } };
 }
 
-function drafts(): Readonly<Record<string, Draft<KubeObject>>> {
+/** The EtcdCluster whose name the test's own one begins with. */
+function clusterIn(name: string): string {
+  return /^case-[0-9]+/.exec(name)?.[0] ?? "my-etcd";
+}
+
+/** @param its name of the EtcdCluster to which certificates belong */
+function drafts(its: string): Readonly<Record<string, Draft<KubeObject>>> {
   const [member, whole] = [peer(), cluster()];
   const { metadata, spec } = podTemplate(member);
   const annotations = { ...metadata.annotations, "example.com/of": "others" };
@@ -99,12 +118,20 @@ function drafts(): Readonly<Record<string, Draft<KubeObject>>> {
     } as Draft<KubeObject>,
     services: clientService(whole),
     persistentvolumeclaims: volumeClaim(member),
-    secrets: certificate(),
+    secrets: ofCluster(its, SECRETS, { type: "kubernetes.io/tls", data: { "tls.crt": "", "tls.key": "" } }),
+    configmaps: ofCluster(its, CONFIG_MAPS, { data: { "ca.crt": "" } }),
+    certificates: ofCluster(its, CERTIFICATES, {}),
     replicasets: replicaSet(member),
     poddisruptionbudgets: disruptionBudget(whole),
     podmonitors: podMonitor(whole),
     etcdpeers: fencedPeer(whole, identityOf(whole)!, "my-etcd-0"),
   };
+}
+
+/** As the operator makes what belongs to the cluster. */
+function ofCluster(its: string, of: AnyResource, rest: object): Draft<KubeObject> {
+  const metadata = { name: "", labels: clusterLabels(its), ownerReferences: [{ ...ownedBy(cluster()), name: its }] };
+  return { apiVersion: apiVersionOf(of), kind: of.kind, metadata, ...rest };
 }
 
 function certificate(): Draft<Secret> {
@@ -157,7 +184,11 @@ const PODS_LABELS = `${POD}, not its labels`;
 const PODS_OWNERS = `${POD}, not its finalizers or owners`;
 const PODS_ANNOTATIONS = `${POD} that begin with etcd.improbable.io/`;
 const CLAIM = "of a claim the operator changes only labels and annotations, ";
-const OTHER_SECRET = "of Secrets the operator writes only etcd-cluster-operator-webhooks";
+const OTHER_SECRET =
+  "of Secrets the operator writes only etcd-cluster-operator-webhooks in its own namespace, and those of";
+const OTHER_TYPE = "makes Secrets of the type kubernetes.io/tls only";
+const OTHER_MAP = "of ConfigMaps the operator writes only those of an EtcdCluster";
+const OTHER_CERTIFICATE = "asks cert-manager only for certificates of an EtcdCluster";
 const NEW_VOLUME = "claims are for new volumes, neither for one by its name nor for a copy";
 const TYPE = "have the type ClusterIP";
 const ADDRESSES = "take no externalIPs";
@@ -370,9 +401,42 @@ const CASES: readonly Case[] = [
     says: "does not rewrite what a claim says of its data",
   },
 
-  { what: "make one of another name", of: SECRETS, write: { create: {} }, says: OTHER_SECRET },
-  { what: "change one of another name", of: SECRETS, write: { patch: { data: { a: "" } } }, says: OTHER_SECRET },
-  { what: "delete one of another name", of: SECRETS, write: "delete", says: OTHER_SECRET },
+  ...["peer-ca", "client-ca", "peer-tls", "server-tls", "operator-tls", "client"].flatMap((name) =>
+    ofName(SECRETS, name, { data: { "tls.crt": "YQ==" } }, OTHER_SECRET),
+  ),
+  ...ofName(CONFIG_MAPS, "ca", { data: { "ca.crt": "a" } }, OTHER_MAP),
+  ...["peer-tls", "server-tls", "operator-tls", "client"].flatMap((name) =>
+    ofName(CERTIFICATES, name, { metadata: { annotations: { a: "b" } } }, OTHER_CERTIFICATE),
+  ),
+  { what: "delete one of a cluster's", of: SECRETS, write: "delete", says: OTHER_SECRET, suffix: "-client" },
+  { what: "delete one of a cluster's", of: CONFIG_MAPS, write: "delete", says: OTHER_MAP, suffix: "-ca" },
+  { what: "delete one of a cluster's", of: CERTIFICATES, write: "delete", suffix: "-client" },
+  {
+    what: "make one that Kubernetes puts a token into",
+    of: SECRETS,
+    suffix: "-client",
+    write: {
+      create: {
+        type: "kubernetes.io/service-account-token",
+        metadata: { annotations: { "kubernetes.io/service-account.name": "default" } },
+      },
+    },
+    says: OTHER_TYPE,
+  },
+  {
+    what: "ask for one in another Secret",
+    of: CERTIFICATES,
+    suffix: "-client",
+    write: { create: { spec: { secretName: "somebody-elses" } } },
+    says: OTHER_CERTIFICATE,
+  },
+  {
+    what: "ask for an authority",
+    of: CERTIFICATES,
+    suffix: "-client",
+    write: { create: { spec: { secretName: "CLUSTER-client", isCA: true } } },
+    says: OTHER_CERTIFICATE,
+  },
 
   ...["LoadBalancer", "NodePort"].flatMap((type) => [
     ...inService(`of the type ${type}`, { type }, TYPE),
@@ -442,6 +506,7 @@ const CASES: readonly Case[] = [
   },
 
   ...[...FORBIDDEN, ...UNCONFINED].flatMap((each) => inPods(each, each.says)),
+  ...TLS_IN_PODS.flatMap(({ says, ...each }) => inPods(each, says)),
   ...[...ALLOWED, ...CONFINED_OTHERWISE].flatMap((each) => inPods(each)),
 ];
 
@@ -530,6 +595,39 @@ const DEFINITION_CASES: readonly DefinitionCase[] = [
   },
 ];
 
+/**
+ * What of a cluster has a name that ends so: it is made and changed, and nothing else is made it, or taken over.
+ * @param change that is allowed
+ */
+function ofName(of: AnyResource, suffix: string, change: object, says: string): readonly Case[] {
+  const own = { of, suffix: `-${suffix}` };
+  const asked = of === CERTIFICATES ? { spec: { secretName: `CLUSTER-${suffix}` } } : {};
+  const label = (name: string | null) => ({ metadata: { labels: { "etcd.improbable.io/cluster-name": name } } });
+  const owner = (other: object) => ({
+    metadata: { ownerReferences: [{ ...ownedBy(cluster()), name: "CLUSTER", ...other }] },
+  });
+  const wrong: readonly (readonly [string, object])[] = [
+    ["of another cluster", label("other")],
+    ["of no cluster", label(null)],
+    ["of nobody", { metadata: { ownerReferences: null } }],
+    ["of another owner", owner({ name: "other" })],
+    ["of another kind of owner", owner({ kind: "EtcdBackup" })],
+    ["of another group's owner", owner({ apiVersion: "example.com/v1" })],
+    ["that its owner does not manage", owner({ controller: false })],
+  ];
+  const made = (part: object) => ({ ...asked, ...part });
+  return [
+    { what: `make one named ${suffix}`, write: { create: asked }, ...own },
+    { what: `change one named ${suffix}`, was: asked, write: { patch: change }, ...own },
+    { what: `make one named ${suffix}-more`, write: { create: asked }, says, of, suffix: `-${suffix}-more` },
+    ...wrong.flatMap(([what, part]): Case[] => [
+      { what: `make one named ${suffix} ${what}`, write: { create: made(part) }, says, ...own },
+      { what: `make one named ${suffix} one ${what}`, was: asked, write: { patch: part }, says, ...own },
+      { what: `change one named ${suffix} ${what}`, was: made(part), write: { patch: change }, says, ...own },
+    ]),
+  ];
+}
+
 /** What the operator writes when it puts a claim aside. @param label null: a person took it off */
 function asideSince(at: string, reason: string, label: "true" | null): object {
   const annotations = { "etcd.improbable.io/quarantine-reason": reason, "etcd.improbable.io/quarantined-at": at };
@@ -557,7 +655,9 @@ function inPods({ what, ...part }: PodPart, says?: string): readonly Case[] {
 }
 
 /** Does it as the operator. @returns what the refusal says; undefined when it is done */
-async function outcome({ of, was, write }: Case, name: string): Promise<string | undefined> {
+async function outcome(given: Case, name: string): Promise<string | undefined> {
+  const { of } = given;
+  const { was, write } = JSON.parse(JSON.stringify(given).replaceAll("CLUSTER", clusterIn(name))) as Case;
   const ref = { namespace, name };
   const draft = ours(of, name);
   const object =
@@ -629,6 +729,33 @@ describe("with the rights that are shipped", () => {
     });
   });
 
+  test("certificates of clusters are read and written by name, nowhere listed, and none is deleted but what cert-manager was asked", async () => {
+    for (const [of, name] of [
+      [SECRETS, "mine-peer-ca"],
+      [CONFIG_MAPS, "mine-ca"],
+      [CERTIFICATES, "mine-peer-tls"],
+    ] as const) {
+      const spec = of === CERTIFICATES ? { spec: { secretName: name } } : {};
+      const draft = {
+        ...ofCluster("mine", of, {
+          type: "kubernetes.io/tls",
+          data: of === SECRETS ? { "tls.crt": "", "tls.key": "" } : {},
+        }),
+        ...spec,
+      };
+      const made = await operator.create(of, { ...draft, metadata: { ...draft.metadata, namespace, name } }, OPTIONS);
+      await operator.replace(of, await operator.get(of, { namespace, name }, OPTIONS), OPTIONS);
+      await expect(operator.list(of, { namespace }, OPTIONS)).rejects.toMatchObject({ code: "KubeForbidden" });
+      const gone = operator.delete(
+        of,
+        { namespace, name },
+        { ...OPTIONS, preconditions: { uid: (made as KubeObject).metadata.uid } },
+      );
+      if (of === CERTIFICATES) await gone;
+      else await expect(gone).rejects.toMatchObject({ code: "KubeForbidden" });
+    }
+  });
+
   test("nothing else of the API is open", async () => {
     for (const at of [namespace, OPERATOR_NAMESPACE]) {
       const lists = operator.list(SECRETS, { namespace: at }, OPTIONS);
@@ -641,12 +768,10 @@ describe("with the rights that are shipped", () => {
     await operator.replace(SECRETS, { ...made, data: { ...made.data, "tls.key": "" } }, OPTIONS);
     await expect(
       operator.create(SECRETS, { ...certificate(), metadata: { ...certificate().metadata, name: "other" } }, OPTIONS),
-    ).rejects.toThrow(`of Secrets the operator writes only ${WEBHOOKS}`);
+    ).rejects.toThrow(OTHER_SECRET);
     await expect(
       operator.create(SECRETS, { ...certificate(), metadata: { ...certificate().metadata, namespace } }, OPTIONS),
-    ).rejects.toMatchObject({ code: "KubeForbidden" });
-    const other = { namespace: OPERATOR_NAMESPACE, name: "other" };
-    await expect(operator.get(SECRETS, other, OPTIONS)).rejects.toMatchObject({ code: "KubeForbidden" });
+    ).rejects.toThrow(OTHER_SECRET);
     const { uid } = made.metadata;
     const gone = operator.delete(SECRETS, made.metadata, { ...OPTIONS, preconditions: { uid } });
     await expect(gone).rejects.toMatchObject({ code: "KubeForbidden" });

@@ -4,10 +4,19 @@ import { OPERATOR } from "#api/names.ts";
 import { WHOLE_LEVEL_SINCE } from "#dev/levels.ts";
 import { everyRequest } from "#kit/audit-log.ts";
 import { instance, kubectl } from "#kit/e2e.ts";
-import { LEASE_PERMISSIONS, PERMISSIONS, type Permission, WEBHOOK_PERMISSIONS } from "../../src/bin/permissions.ts";
+import {
+  LEASE_PERMISSIONS,
+  PERMISSIONS,
+  type Permission,
+  TLS_PERMISSIONS,
+  WEBHOOK_PERMISSIONS,
+} from "../../src/bin/permissions.ts";
 
 // What the operator may do is what it does, by the word of the API server, which wrote every request of this level down. The file
 // runs after all others (vitest.config.ts); alone it cannot tell what nobody uses.
+
+/** In every namespace. */
+const EVERYWHERE = [...PERMISSIONS, ...TLS_PERMISSIONS];
 
 /** With this word the API server begins a policy's refusal. */
 const POLICY = "ValidatingAdmissionPolicy";
@@ -23,6 +32,16 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
     rights: ["get", "create", "update", "delete"].map((verb) => `${verb} podmonitors.monitoring.coreos.com`),
     why: "the kind is not Kubernetes' own, and not served here",
     test: "test/apiserver/pod-monitor.test.ts",
+  },
+  {
+    rights: ["get", "create", "update", "delete"].map((verb) => `${verb} certificates.cert-manager.io`),
+    why: "the kind is not Kubernetes' own, and not served here",
+    test: "test/apiserver/admission-policy.test.ts",
+  },
+  {
+    rights: ["update configmaps"],
+    why: "whom to trust changes only when an authority is followed by another one",
+    test: "test/apiserver/admission-policy.test.ts",
   },
   {
     rights: ["delete poddisruptionbudgets.policy"],
@@ -105,7 +124,7 @@ async function uses(sinceMs: number): Promise<ReadonlyMap<string, string>> {
 }
 
 test("every right that the operator asked for is granted", async () => {
-  const granted = new Set(rightsIn([...PERMISSIONS, ...LEASE_PERMISSIONS, ...WEBHOOK_PERMISSIONS]));
+  const granted = new Set(rightsIn([...EVERYWHERE, ...LEASE_PERMISSIONS, ...WEBHOOK_PERMISSIONS]));
   const used = await uses(0);
   expect(used.size).toBeGreaterThan(0);
   expect([...used].filter(([each]) => !granted.has(each))).toEqual([]);
@@ -116,9 +135,9 @@ const since = process.env[WHOLE_LEVEL_SINCE];
 test.runIf(since)("every right that is granted was used, or is one of the rare ones", async () => {
   const used = await uses(Number(since));
   const rare = new Set(RARE.flatMap(({ rights }) => rights));
-  for (const each of rightsIn(PERMISSIONS))
+  for (const each of rightsIn(EVERYWHERE))
     console.log(`${each}: ${used.get(each) ?? (rare.has(each) ? "rare" : "NOT USED")}`);
-  expect(rightsIn(PERMISSIONS).filter((each) => !used.has(each) && !rare.has(each))).toEqual([]);
+  expect(rightsIn(EVERYWHERE).filter((each) => !used.has(each) && !rare.has(each))).toEqual([]);
 });
 
 test("the admission policy is sound, and never refused the operator anything", async () => {
@@ -133,7 +152,7 @@ test("the admission policy is sound, and never refused the operator anything", a
 });
 
 test("the rare rights are granted, and each has its test", () => {
-  const granted = new Set(rightsIn(PERMISSIONS));
+  const granted = new Set(rightsIn(EVERYWHERE));
   expect(RARE.flatMap(({ rights }) => rights).filter((each) => !granted.has(each))).toEqual([]);
   expect(RARE.filter(({ test: file }) => !existsSync(file))).toEqual([]);
 });
