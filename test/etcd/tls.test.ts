@@ -7,20 +7,30 @@ import { type Authority, flagFiles, newAuthority } from "#kit/authority.ts";
 import { ETCD_VERSIONS, neverAborted, planEtcd, type RunningEtcd, until } from "#kit/etcd.ts";
 
 const options: CallOptions = { signal: neverAborted };
-const unavailable = (thrown: unknown) => hasCode(thrown, "EtcdUnavailable");
+/** No answer, and why not. */
+function unavailable(why: RegExp) {
+  return (thrown: unknown) => {
+    assert.ok(hasCode(thrown, "EtcdUnavailable"));
+    assert.match(thrown.message, why);
+    return true;
+  };
+}
 const SERVER_NAME = "db-0.db.prod.svc";
 
 describe.each(ETCD_VERSIONS)("etcd %s over TLS with client certificates", (version) => {
   let etcd: RunningEtcd;
   let tls: TlsIdentity;
+  let ours: Authority;
   let stranger: Authority;
   let endpoint: (change?: Partial<TlsIdentity>) => Endpoint;
 
   beforeAll(async () => {
     const authority = await newAuthority();
+    ours = authority;
     stranger = await newAuthority();
     const server = await authority.issue(SERVER_NAME);
-    tls = { ca: authority.pem, ...(await authority.issue("operator")), serverName: SERVER_NAME };
+    const secretName = "ours";
+    tls = { ca: authority.pem, ...(await authority.issue("operator")), serverName: SERVER_NAME, secretName };
     etcd = await planEtcd({ version, members: 1 });
     const member = etcd.members[0]!;
     const address = member.endpoint.address;
@@ -50,19 +60,42 @@ describe.each(ETCD_VERSIONS)("etcd %s over TLS with client certificates", (versi
   });
 
   test("a certificate for another name is not believed", async () => {
-    await assert.rejects(etcd.client.status(endpoint({ serverName: "db-1.db.prod.svc" }), options), unavailable);
+    const why = /its certificate is not for this name: .*db-1.*DNS:db-0/;
+    await assert.rejects(etcd.client.status(endpoint({ serverName: "db-1.db.prod.svc" }), options), unavailable(why));
   });
 
   test("a certificate of another authority is not believed", async () => {
-    await assert.rejects(etcd.client.status(endpoint({ ca: stranger.pem }), options), unavailable);
+    const why = /its certificate is not signed by whom we trust \(ca\.crt of Secret ours\)/;
+    await assert.rejects(etcd.client.status(endpoint({ ca: stranger.pem }), options), unavailable(why));
   });
 
   test("the member does not take our certificate from another authority", async () => {
-    await assert.rejects(etcd.client.status(endpoint(await stranger.issue("operator")), options), unavailable);
+    const theirs = await stranger.issue("operator");
+    const why = /it does not take our certificate \(Secret ours\): .*(unknown ca|bad certificate)/;
+    await assert.rejects(etcd.client.status(endpoint(theirs), options), unavailable(why));
+  });
+
+  test("whoever has a certificate whose time is over, or none that could be used, is told so", async () => {
+    const expired = await ours.issue("operator", { untilMs: Date.now() - 60_000 });
+    const late = /it does not take our certificate \(Secret ours\): .*expired/;
+    await assert.rejects(etcd.client.status(endpoint(expired), options), unavailable(late));
+    const { key } = await stranger.issue("operator");
+    const half = /our certificate \(Secret ours\), its key or whom we trust cannot be used/;
+    await assert.rejects(etcd.client.status(endpoint({ key }), options), unavailable(half));
+  });
+
+  test("it says at its client port whether it serves, and to nobody else", async () => {
+    assert.deepEqual(await etcd.client.serves(endpoint(), options), { is: "present", value: true });
+    const refused = await etcd.client.serves(endpoint(await stranger.issue("operator")), options);
+    assert.match(refused.is === "unknown" ? refused.why : "", /it does not take our certificate \(Secret ours\)/);
+    const another = await etcd.client.serves(endpoint({ serverName: "db-1.db.prod.svc" }), options);
+    assert.match(another.is === "unknown" ? another.why : "", /not for this name/);
+    const { address } = endpoint();
+    assert.equal((await etcd.client.serves({ address }, options)).is, "unknown");
   });
 
   test("without TLS there is no answer", async () => {
     const { address } = endpoint();
-    await assert.rejects(etcd.client.status({ address }, { ...options, deadlineMs: 1_000 }), unavailable);
+    await assert.rejects(etcd.client.status({ address }, { ...options, deadlineMs: 1_000 }), unavailable(/./));
   });
 });

@@ -12,8 +12,8 @@ export interface KeyPair {
 /** An authority that issues certificates, for tests of TLS. */
 export interface Authority {
   readonly pem: string;
-  /** A certificate for servers and clients, for this DNS name. */
-  issue(name: string): Promise<KeyPair>;
+  /** A certificate for servers and clients, for this DNS name. @param given.untilMs since 1970; default: a year from now */
+  issue(name: string, given?: { readonly untilMs: number }): Promise<KeyPair>;
 }
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
@@ -32,7 +32,7 @@ export async function newAuthority(): Promise<Authority> {
   });
   return {
     pem: `${authority.toString("pem")}\n`,
-    async issue(name) {
+    async issue(name, given) {
       const own = await crypto.subtle.generateKey(ALGORITHM, true, SIGNING);
       const { serverAuth, clientAuth } = x509.ExtendedKeyUsage;
       const certificate = await x509.X509CertificateGenerator.create({
@@ -41,6 +41,9 @@ export async function newAuthority(): Promise<Authority> {
         signingKey: keys.privateKey,
         signingAlgorithm: ALGORITHM,
         publicKey: own.publicKey,
+        ...(given === undefined
+          ? {}
+          : { notBefore: new Date(given.untilMs - 60_000), notAfter: new Date(given.untilMs) }),
         extensions: [
           new x509.SubjectAlternativeNameExtension([{ type: "dns", value: name }]),
           new x509.ExtendedKeyUsageExtension([serverAuth, clientAuth]),
