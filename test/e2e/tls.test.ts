@@ -1,0 +1,312 @@
+import { connect } from "node:tls";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
+import { newAuthority } from "#kit/authority.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { UserBackups } from "#kit/user-backups.ts";
+import type { KubeList, KubeObject, Pod, Secret } from "#kube/kinds.ts";
+import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
+
+// A cluster with TLS as people handle it: they ask for it, mount one Secret, and use etcdctl. Its certificates are good for ten minutes and
+// renewed after one, so that whatever else happens here happens while certificates are renewed.
+
+const LIFE = { provider: "Operator", duration: "10m", renewBefore: "9m" } as const;
+const TLS = { peer: LIFE, client: LIFE };
+const MEMBERS = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+/** Renewed after a minute; then the kubelet shows it within another one or two. */
+const RENEWED_MS = 240_000;
+const RESTORED_MS = 300_000;
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+let backups: UserBackups;
+
+beforeAll(async () => {
+  namespace = await testNamespace("tls");
+  cluster = new UserCluster(namespace.name);
+  backups = new UserBackups(cluster);
+  await cluster.create({ replicas: 3, tls: TLS } as never);
+  await cluster.untilReady();
+  await startApplication("app", "my-etcd");
+});
+afterAll(async () => {
+  await namespace[Symbol.asyncDispose]();
+});
+
+/** A pod that watches the cluster with what its Secret says, and in which people type. */
+async function startApplication(name: string, of: string): Promise<void> {
+  const members = await cluster.json<KubeList<Pod>>("get", "pods", "-l", `etcd.improbable.io/cluster-name=${of}`);
+  const image = members.items[0]?.spec?.containers.find((each) => each.name === "etcd")?.image;
+  const files = { CACERT: "ca.crt", CERT: "tls.crt", KEY: "tls.key" };
+  await backups.apply({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name },
+    spec: {
+      automountServiceAccountToken: false,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: 1_000,
+        fsGroup: 1_000,
+        seccompProfile: { type: "RuntimeDefault" },
+      },
+      containers: [
+        {
+          name: "etcdctl",
+          image,
+          command: ["etcdctl", "watch", "--prefix", "watched/"],
+          env: [
+            { name: "ETCDCTL_ENDPOINTS", valueFrom: { secretKeyRef: { name: `${of}-client`, key: "endpoints" } } },
+            ...Object.entries(files).map(([flag, file]) => ({ name: `ETCDCTL_${flag}`, value: `/tls/${file}` })),
+          ],
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+          volumeMounts: [{ name: "tls", mountPath: "/tls", readOnly: true }],
+        },
+      ],
+      volumes: [{ name: "tls", secret: { secretName: `${of}-client`, defaultMode: 0o440 } }],
+    },
+  });
+  await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
+}
+
+async function etcdctl(app: string, ...args: readonly string[]): Promise<string> {
+  return await cluster.kubectl("exec", app, "--", "etcdctl", ...args);
+}
+
+/** @returns the value, as the application reads it once it has written */
+async function written(key: string, value: string, app = "app"): Promise<string> {
+  await eventually(() => etcdctl(app, "put", key, value), 30_000);
+  return (await etcdctl(app, "get", key, "--print-value-only")).trim();
+}
+
+async function secret(name: string): Promise<Readonly<Record<string, string>>> {
+  const { data = {} } = await cluster.json<Secret>("get", "secret", name);
+  return Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text, "base64").toString()]));
+}
+
+interface Shown {
+  readonly fingerprint: string;
+  readonly notAfterMs: number;
+}
+
+/** What a member shows to who connects with this. */
+async function shownBy(member: string, port: number, identity: Readonly<Record<string, string>>): Promise<Shown> {
+  const host = `${member}.my-etcd.${namespace.name}.svc.cluster.local`;
+  return await new Promise((resolve, reject) => {
+    const { "ca.crt": ca, "tls.crt": cert, "tls.key": key } = identity;
+    const socket = connect({ host, port, servername: host, ca, cert, key, ALPNProtocols: ["h2"] }, () => {
+      const { fingerprint256, valid_to } = socket.getPeerCertificate();
+      resolve({ fingerprint: fingerprint256, notAfterMs: Date.parse(valid_to) });
+      socket.destroy();
+    });
+    socket.setTimeout(5_000, () => socket.destroy(new Error("no answer")));
+    socket.on("error", reject);
+  });
+}
+
+/** By whom a member was started, and how often its etcd was started again. */
+async function lives(): Promise<readonly string[]> {
+  const { items } = await cluster.json<KubeList<Pod>>("get", "pods", "-l", "etcd.improbable.io/cluster-name=my-etcd");
+  return items
+    .map(({ metadata, status }) => `${metadata.uid} ${status?.containerStatuses?.map((each) => each.restartCount)}`)
+    .sort();
+}
+
+test("members speak TLS to each other and to clients, and the cluster says that its certificates are good", async () => {
+  const { status } = await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
+  expect(status?.identity).toMatchObject({ peerScheme: "https" });
+  const list = await etcdctl("app", "member", "list");
+  for (const member of MEMBERS) {
+    expect(list).toContain(`https://${member}.my-etcd.${namespace.name}.svc:2380`);
+    expect(list).toContain(`https://${member}.my-etcd.${namespace.name}.svc:2379`);
+  }
+});
+
+describe("an application", () => {
+  test("finds all that it needs in one Secret, and whom to trust in a ConfigMap as well", async () => {
+    expect(await written("a", "1")).toBe("1");
+    const given = await secret("my-etcd-client");
+    expect(Object.keys(given).sort()).toEqual(["ca.crt", "endpoints", "tls.crt", "tls.key"]);
+    expect(given.endpoints).toBe(`https://my-etcd-client.${namespace.name}.svc:2379`);
+    const { data } = await cluster.json<KubeObject & { data: object }>("get", "configmap", "my-etcd-ca");
+    expect(data).toEqual({ "ca.crt": given["ca.crt"] });
+  });
+
+  test("is let in with its certificate alone", async () => {
+    const none = ["--cert=", "--key=", "--command-timeout=5s"];
+    await expect(etcdctl("app", ...none, "get", "a")).rejects.toThrow(/certificate required|bad certificate/);
+    const plain = `--endpoints=http://my-etcd-client.${namespace.name}.svc:2379`;
+    await expect(etcdctl("app", plain, "--cacert=", ...none, "get", "a")).rejects.toThrow();
+  });
+
+  test("is no member: what it shows is not taken where members speak to each other, nor is a stranger's", async () => {
+    const given = await secret("my-etcd-client");
+    const peers = await secret("my-etcd-peer-tls");
+    const asked = (identity: Readonly<Record<string, string>>) => refusalAt(2380, { ...peers, ...identity });
+    expect(await asked({})).toBe("200");
+    expect(await asked({ "tls.crt": given["tls.crt"] ?? "", "tls.key": given["tls.key"] ?? "" })).toMatch(
+      /ALERT|ECONN/,
+    );
+    const stranger = await (await newAuthority()).issue(`my-etcd-0.my-etcd.${namespace.name}.svc`);
+    expect(await asked({ "tls.crt": stranger.cert, "tls.key": stranger.key })).toMatch(/ALERT|ECONN/);
+  });
+});
+
+/** Asks the first member who it is. @returns the status of the answer, or the code of the error */
+async function refusalAt(port: number, identity: Readonly<Record<string, string>>): Promise<string> {
+  const { get } = await import("node:https");
+  const host = `my-etcd-0.my-etcd.${namespace.name}.svc.cluster.local`;
+  const { "ca.crt": ca, "tls.crt": cert, "tls.key": key } = identity;
+  return await new Promise((resolve) => {
+    get({ host, port, path: "/version", servername: host, ca, cert, key, agent: false }, (answer) => {
+      answer.resume();
+      resolve(String(answer.statusCode));
+    }).on("error", (error) => resolve("code" in error ? String(error.code) : error.message));
+  });
+}
+
+test(
+  "certificates are renewed, and shown, and nobody is restarted for it",
+  async () => {
+    const before = await lives();
+    const first = new Map<string, Shown>();
+    for (const member of MEMBERS) first.set(member, await shownBy(member, 2379, await secret("my-etcd-client")));
+    for (const port of [2379, 2380]) {
+      const asked = port === 2379 ? "my-etcd-client" : "my-etcd-peer-tls";
+      const earlier = new Map<string, Shown>();
+      for (const member of MEMBERS) earlier.set(member, await shownBy(member, port, await secret(asked)));
+      await eventually(async () => {
+        for (const member of MEMBERS) {
+          const shown = await shownBy(member, port, await secret(asked));
+          expect(shown.fingerprint, `${member}:${port}`).not.toBe(earlier.get(member)?.fingerprint);
+          expect(shown.notAfterMs).toBeGreaterThan(earlier.get(member)?.notAfterMs ?? 0);
+        }
+      }, RENEWED_MS);
+    }
+    expect(await lives()).toEqual(before);
+    expect(await written("renewed", "1")).toBe("1");
+    expect((await cluster.untilReady()).status?.members?.every(({ healthy }) => healthy)).toBe(true);
+  },
+  2 * RENEWED_MS + 60_000,
+);
+
+test("a member whose pod is deleted comes back as who it was", async () => {
+  const pod = await cluster.podOf("my-etcd-1");
+  await cluster.kubectl("delete", "pod", pod);
+  await cluster.untilReady();
+  expect(await written("back", "1")).toBe("1");
+});
+
+test("members come and go", async () => {
+  await cluster.patch({ replicas: 5 });
+  await cluster.untilReady(180_000);
+  expect((await etcdctl("app", "endpoint", "health", "--cluster")).match(/is healthy/g)).toHaveLength(5);
+  await cluster.patch({ replicas: 3 });
+  await cluster.untilReady(180_000);
+  expect((await etcdctl("app", "member", "list")).trim().split("\n")).toHaveLength(3);
+}, 400_000);
+
+test("all members restart with another template, one after the other", async () => {
+  const before = await lives();
+  await cluster.patch({ podTemplate: { metadata: { annotations: { "example.com/again": "1" } } } });
+  await eventually(async () => {
+    const now = await lives();
+    expect(now.filter((each) => before.includes(each))).toEqual([]);
+  }, 240_000);
+  await cluster.untilReady();
+  expect(await written("rolled", "1")).toBe("1");
+}, 330_000);
+
+test(
+  "what is backed up is verified, and restored into another cluster with TLS",
+  async () => {
+    await backups.apply({
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+    });
+    expect(await written("kept", "in the backup")).toBe("in the backup");
+    const destination = { volume: { claimName: "backups" } };
+    await backups.backUp("nightly", { source: { clusterName: "my-etcd" }, destination, verify: true });
+    await backups.until("nightly", "Completed");
+    await backups.untilReason("nightly", "Verified", "Verified", 120_000);
+    await backups.apply({
+      apiVersion: "etcd.improbable.io/v1beta1",
+      kind: "EtcdRestore",
+      metadata: { name: "back" },
+      spec: {
+        source: { backupName: "nightly" },
+        clusterTemplate: { clusterName: "restored", spec: { replicas: 3, tls: TLS } },
+      },
+    });
+    await eventually(async () => {
+      const { status } = await cluster.json<EtcdRestore>("get", "etcdrestore", "back");
+      expect(status?.phase, JSON.stringify(status)).toBe("Completed");
+    }, RESTORED_MS);
+    await new UserCluster(namespace.name, "restored").untilReady();
+    await startApplication("app-of-restored", "restored");
+    expect((await etcdctl("app-of-restored", "get", "kept", "--print-value-only")).trim()).toBe("in the backup");
+    expect(await etcdctl("app-of-restored", "member", "list")).toContain(
+      `https://restored-0.restored.${namespace.name}`,
+    );
+    // Who is let in by one cluster is nobody to another.
+    const other = `--endpoints=https://my-etcd-client.${namespace.name}.svc:2379`;
+    await expect(etcdctl("app-of-restored", other, "--command-timeout=5s", "get", "kept")).rejects.toThrow();
+  },
+  RESTORED_MS + 300_000,
+);
+
+/** Of each key that some Secret of the namespace holds now, what is nobody else's: lines of it, and of the text that the Secret has for it. */
+async function keyMaterial(): Promise<readonly string[]> {
+  const { items } = await cluster.json<KubeList<Secret>>("get", "secrets");
+  return items.flatMap(({ data = {} }) =>
+    Object.entries(data)
+      .filter(([key]) => key.endsWith(".key"))
+      .flatMap(([, text]) => {
+        const lines = Buffer.from(text, "base64").toString().trim().split("\n").slice(1, -1);
+        // The first line begins alike for all keys.
+        return [...lines.slice(1).filter((line) => line.length > 16), text.slice(120, 200)];
+      }),
+  );
+}
+
+/** What everybody may read who may read the namespace but its Secrets, and what the operator tells its own people. */
+async function everythingTold(): Promise<string> {
+  const kinds = "etcdclusters,etcdpeers,etcdbackups,etcdrestores,pods,replicasets,jobs,configmaps,services,pvc";
+  const texts = [
+    await cluster.kubectl("get", kinds, "-o", "json"),
+    await cluster.kubectl("get", "events", "-o", "json"),
+    await cluster.kubectl("describe", "etcdcluster"),
+  ];
+  const logs = async (at: string) => {
+    const { items } = await kubectl.json<KubeList<Pod>>(["-n", at, "get", "pods"]);
+    for (const { metadata } of items) {
+      const log = ["-n", at, "logs", metadata.name, "--all-containers", "--tail=-1"];
+      texts.push(await kubectl.run(log).then(({ stdout }) => stdout, String));
+    }
+  };
+  await logs(namespace.name);
+  await logs(OPERATOR_NAMESPACE);
+  return texts.join("\n");
+}
+
+test("no key is told anywhere", async () => {
+  const needles = await keyMaterial();
+  // Two clusters: two authorities, and four certificates each.
+  expect(needles.length).toBeGreaterThan(20);
+  const told = await everythingTold();
+  expect(told).toContain("my-etcd-client");
+  expect(needles.filter((needle) => told.includes(needle))).toEqual([]);
+  const secrets = (await cluster.kubectl("get", "secrets", "-o", "json")).replaceAll("\n", "");
+  const held = needles.filter((needle) => secrets.includes(needle) || decoded(secrets).includes(needle));
+  expect(held.length).toBeGreaterThan(10); // Those that have been renewed meanwhile are gone.
+});
+
+/** Every text in base64 that stands in it, decoded. */
+function decoded(json: string): string {
+  return [...json.matchAll(/"([A-Za-z0-9+/]{100,}={0,2})"/g)]
+    .map(([, text = ""]) => Buffer.from(text, "base64").toString())
+    .join("\n");
+}
