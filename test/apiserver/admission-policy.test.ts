@@ -17,9 +17,9 @@ import { cluster } from "#kit/cluster.ts";
 import { definitionOf } from "#kit/foreign-kind.ts";
 import { NAMESPACES } from "#kit/kinds.ts";
 import { peer } from "#kit/peer.ts";
+import { TLS_IN_PODS } from "#kit/pod-keys.ts";
 import { POD_MONITOR_DEFINITION } from "#kit/pod-monitor.ts";
 import { ALLOWED, CONFINED_OTHERWISE, FORBIDDEN, type PodPart, UNCONFINED, WHOLE_TEMPLATE } from "#kit/pod-power.ts";
-import { TLS_IN_PODS } from "#kit/pod-keys.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type AnyResource,
