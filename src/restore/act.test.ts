@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { CLAIMS_FINALIZER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
-import { claimAt, clusterOf, etcdRestore, jobOf, restore } from "#kit/etcd-restore.ts";
+import { claimAt, clusterOf, etcdRestore, foreignClaim, jobOf, restore } from "#kit/etcd-restore.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 import { actOnRestore, type RestoreWrites, writeStatus } from "#restore/act.ts";
 import { restoredCluster } from "#restore/desired/cluster.ts";
@@ -27,6 +27,7 @@ interface Request {
 interface Live {
   readonly restore?: Observed<KubeObject>;
   readonly cluster?: Observed<EtcdCluster>;
+  readonly claim?: Observed<KubeObject>;
 }
 
 /** @returns what was asked of the API server, in order */
@@ -39,6 +40,7 @@ async function requestsOf(step: RestoreStep, of: RestoreSnapshot = snapshot, liv
   const kube = {
     find: (resource: Resource<KubeObject>, ref: Ref, options: never) => {
       note("find", resource, ref, options);
+      if (resource.plural === "persistentvolumeclaims") return Promise.resolve(live.claim ?? absent);
       const there = resource.plural === "etcdrestores" ? live.restore : live.cluster;
       return Promise.resolve(there ?? (resource.plural === "etcdrestores" ? present(of.restore) : absent));
     },
@@ -146,12 +148,28 @@ test("our finalizer comes and goes, beside those of others, on this very restore
     restore: { ...bare.restore, metadata: { ...bare.restore.metadata, finalizers: ["x", CLAIMS_FINALIZER] } },
   };
   const released = await requestsOf({ do: "releaseRestore" }, held);
-  expect(released.requests).toEqual(patch(["x"]));
+  expect(released.requests.slice(-1)).toEqual(patch(["x"]));
   expect(released.written).toMatchObject({ kind: "stored" });
   // Of one that is being deleted, no cache will show it.
   expect((await requestsOf({ do: "releaseRestore" }, restore({ deleting: true }))).written).toEqual({
     kind: "external",
   });
+});
+
+test("the finalizer stays while a claim is there that the cache does not show", async () => {
+  const bare = restore({ stage: "new", held: true, deleting: true });
+  const release = (of: RestoreSnapshot, claims: Observed<KubeObject>) =>
+    requestsOf({ do: "releaseRestore" }, of, { claim: claims });
+  expect(verbs(await release(bare, absent))).toEqual([
+    ...Array(3).fill("find persistentvolumeclaims"),
+    "patch etcdrestores",
+  ]);
+  await expect(release(bare, present(claim))).rejects.toMatchObject({ code: "KubeConflict" });
+  await expect(release(bare, unknown("no"))).rejects.toMatchObject({ code: "KubeUnavailable" });
+  // Those that it shows are those of a cluster, or are going; and one of somebody else is nobody's to look after.
+  const seen = { ...bare, members: bare.members.map((member) => ({ ...member, claim })) };
+  expect(verbs(await release(seen, present(claim)))).toContain("patch etcdrestores");
+  expect(verbs(await release(bare, present(foreignClaim("restored-0"))))).toContain("patch etcdrestores");
 });
 
 test("the status is written to the object as it was read", async () => {

@@ -4,7 +4,7 @@ import { ETCD_RESTORES, type EtcdRestore, type EtcdRestoreStatus } from "#api/v1
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { JOBS, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from "#kube/kinds.ts";
-import type { RestoreSnapshot } from "#restore/snapshot.ts";
+import { isOurs, type RestoreSnapshot } from "#restore/snapshot.ts";
 import type { RestoreStep } from "#restore/step.ts";
 import type { Written } from "#runtime/controller.ts";
 import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
@@ -25,7 +25,7 @@ export async function actOnRestore(
     case "holdRestore":
       return await patchFinalizers(kube, ETCD_RESTORES, restore, [...finalizers, CLAIMS_FINALIZER], signal);
     case "releaseRestore":
-      return await releaseRestore(kube, restore, finalizers, signal);
+      return await releaseRestore(kube, snapshot, finalizers, signal);
     case "createClaim":
       await needRestore(kube, snapshot, signal);
       // A POST and not an apply: a claim that appeared meanwhile holds somebody's data and is not to be changed.
@@ -116,11 +116,25 @@ async function deleteClaim(
 /** Takes our finalizer away, and if it was the last one of a restore that is being deleted, the restore goes. */
 async function releaseRestore(
   kube: RestoreWrites,
-  restore: EtcdRestore,
+  snapshot: RestoreSnapshot,
   finalizers: readonly string[],
   signal: AbortSignal,
 ): Promise<Written> {
+  const { restore } = snapshot;
+  await needKnownClaims(kube, snapshot, signal);
   const others = finalizers.filter((each) => each !== CLAIMS_FINALIZER);
   const written = await patchFinalizers(kube, ETCD_RESTORES, restore, others, signal);
   return restore.metadata.deletionTimestamp === undefined ? written : { kind: "external" };
+}
+
+/** A claim that was made, and neither the answer nor the cache has told it yet, would be left behind. */
+async function needKnownClaims(kube: RestoreWrites, snapshot: RestoreSnapshot, signal: AbortSignal): Promise<void> {
+  const { namespace } = snapshot.restore.metadata;
+  for (const { name, claim } of snapshot.members) {
+    const live = await kube.find(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal });
+    if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
+    const isKnown = live.is === "absent" || live.value.metadata.uid === claim?.metadata.uid;
+    if (!isKnown && isOurs(snapshot, live.value))
+      throw new OperatorError("KubeConflict", `claim ${name} is there; the cache does not show it yet`);
+  }
 }

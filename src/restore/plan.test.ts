@@ -147,6 +147,8 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "waits for a claim that is not there", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "warn: await-source", because: "the object is on claim backups, which is not in this namespace" },
   { name: "asks no more when its Jobs are made", given: restore({ spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "wait: await-claims", because: "0 of 3 claims are filled" },
   { name: "refuses what is no URL", given: restore({ stage: "new", spec: { source: { object: { url: { url: "ftp://x" } } } } }), expect: "warn: restore-failed", because: "SpecRefused: spec.source.object.url.url: the object URL has the scheme" },
+  { name: "fails when the EtcdBackup goes before all Jobs are made", given: withMember(restore({ with: { backup: undefined } }), 1, { filling: undefined }), expect: "warn: restore-failed", because: "BackupNotFound: spec.source.backupName is nightly, and there is no such EtcdBackup in this namespace" },
+  { name: "but not when it goes after that", given: restore({ with: { backup: undefined } }), expect: "wait: await-claims" },
   { name: "needs no Jobs any more when its claims are told", given: clearedJobs(told(3)), expect: "create-cluster: createCluster restored" },
   { name: "nor the EtcdBackup", given: clearedJobs(told(3, { with: { backup: undefined } })), expect: "create-cluster: createCluster restored" },
   { name: "nor to be held", given: restore({ stage: "told", held: false }), expect: "create-cluster: createCluster restored" },

@@ -31,12 +31,10 @@ export function verdictOf(snapshot: RestoreSnapshot): Verdict {
     const failure = failureIn(snapshot, member);
     if (failure !== undefined) return failed(failure);
   }
-  if (!isStarted(snapshot)) {
-    const lack = lackBefore(snapshot);
-    if (lack?.isFinal) return failed(lack);
-    if (lack !== undefined)
-      return lack.reason === "BackupNotCompleted" ? pending(lack) : awaited(snapshot, lack, startMs(snapshot));
-  }
+  const lack = isStarted(snapshot) ? lackAmid(snapshot) : lackBefore(snapshot);
+  if (lack?.isFinal) return failed(lack);
+  if (lack !== undefined)
+    return lack.reason === "BackupNotCompleted" ? pending(lack) : awaited(snapshot, lack, startMs(snapshot));
   return ofMembers(snapshot);
 }
 
@@ -57,6 +55,15 @@ export function lackBefore(snapshot: RestoreSnapshot): Lack | undefined {
   if (lack !== undefined) return lack;
   const object = objectOf(snapshot);
   return typeof object === "string" ? { reason: "SpecRefused", message: object, isFinal: true } : undefined;
+}
+
+/** What is missing for the Jobs that are not made yet: an EtcdBackup that goes, and may be made anew, is not the one that the others read. */
+function lackAmid(snapshot: RestoreSnapshot): Lack | undefined {
+  const object = objectOf(snapshot);
+  const areMade = snapshot.members.every((member) => fillingOf(snapshot, member) !== undefined);
+  return areMade || typeof object !== "string"
+    ? undefined
+    : { reason: "BackupNotFound", message: object, isFinal: true };
 }
 
 /** Why the claim of this member will never be filled; `undefined` while it may be. */

@@ -1,4 +1,4 @@
-import { type AgentReport, type FetchReport, failure, reportText } from "#agent/report.ts";
+import { type AgentReport, type FetchReport, type FinishReport, failure, reportText } from "#agent/report.ts";
 import { BACKUP_DESTINATION_LABEL, CLAIMS_FINALIZER, RESTORED_FROM, restoreLabels } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
@@ -45,7 +45,7 @@ export const BROUGHT: FetchReport = {
     ...{ clusterID: "cd", clusterUID: "uid-of-cluster", backupUID: "u", hasManifest: true },
   },
 };
-export const FINISHED: AgentReport = { ok: true, kind: "finish", moved: true, revision: "1000000012" };
+export const FINISHED: FinishReport = { ok: true, kind: "finish", moved: true, revision: "1000000012" };
 export const WRONG_KEY = failure("BadKey", "the object is encrypted with the key 01234567");
 
 /** The source of an object at a URL. */

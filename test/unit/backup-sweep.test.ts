@@ -17,11 +17,18 @@ import type { Written } from "#runtime/controller.ts";
 import { createMetrics } from "#runtime/metrics.ts";
 import { Pass } from "#runtime/pass.ts";
 
-// The operator dies after every single write, and another one goes on with what the API server has: the end is the same.
+// The operator dies before or after every single write, and another one goes on with what the API server has; or it does not hear that a write
+// was made: the end is the same.
 
 const KEY = { namespace: "foo", name: "nightly" };
 const signal = new AbortController().signal;
 const START_MS = Date.parse("2026-01-01T12:00:00Z");
+
+/** What happens at which try to write, from 1. lost: it was made, and the operator lives and has not heard of it. */
+interface Fault {
+  readonly at: number;
+  readonly is: "before" | "after" | "lost";
+}
 
 /** What an agent says that has done its task. */
 const REPORTS: Readonly<Record<string, AgentReport>> = {
@@ -47,15 +54,15 @@ class World {
   readonly stored = new Set<string>();
   /** What was written, in order; the same words mean the same write. */
   readonly writes: string[] = [];
-  /** The operator dies after so many writes. */
-  readonly diesAfter: number;
+  readonly fault: Fault | undefined;
+  tries = 0;
   isDead = false;
   /** No pod of a Job starts, such as for want of a Secret. */
   areStuck = false;
   #version = 1_000;
 
-  constructor(diesAfter: number) {
-    this.diesAfter = diesAfter;
+  constructor(fault: Fault | undefined) {
+    this.fault = fault;
   }
 
   get backup(): EtcdBackup | undefined {
@@ -90,12 +97,14 @@ class World {
   client(): BackupWrites & Pick<BackupReads["kube"], "list"> {
     const change = (what: string, result: () => KubeObject | undefined) => {
       if (this.isDead) throw new OperatorError("LeaseLost", "this process is dead");
+      this.tries += 1;
+      const fault = this.tries === this.fault?.at ? this.fault.is : undefined;
+      this.isDead = fault === "before" || fault === "after";
+      if (fault === "before") throw new OperatorError("LeaseLost", "this process has died");
       const made = result();
       this.writes.push(what);
-      this.isDead = this.writes.length === this.diesAfter;
       this.#collect();
-      // Who dies does not hear the answer.
-      if (this.isDead) throw new OperatorError("KubeUnavailable", "died");
+      if (fault !== undefined) throw new OperatorError("KubeUnavailable", "nobody hears the answer");
       return Promise.resolve(made);
     };
     const needSame = (
@@ -315,8 +324,8 @@ const scenarios: readonly Scenario[] = [
 
 const ROUNDS = 40;
 
-async function run({ spec, deletesWhen, areStuck = false }: Scenario, diesAfter: number): Promise<World> {
-  const world = new World(diesAfter);
+async function run({ spec, deletesWhen, areStuck = false }: Scenario, fault?: Fault): Promise<World> {
+  const world = new World(fault);
   world.areStuck = areStuck;
   world.put(ETCD_BACKUPS.plural, etcdBackup({ spec }));
   let look = operator(world);
@@ -335,16 +344,17 @@ async function run({ spec, deletesWhen, areStuck = false }: Scenario, diesAfter:
 }
 
 for (const scenario of scenarios) {
-  test(`crash sweep of ${scenario.name}: an operator that dies after any of its writes comes to the same end`, async () => {
-    const undisturbed = await run(scenario, -1);
+  test(`crash sweep of ${scenario.name}: an operator that dies at any of its writes comes to the same end`, async () => {
+    const undisturbed = await run(scenario);
     scenario.end(undisturbed);
     expect(undisturbed.writes).toEqual(expect.arrayContaining([...scenario.mustWrite]));
-    for (let death = 1; death <= undisturbed.writes.length; death++) {
-      const world = await run(scenario, death);
-      scenario.end(world);
-      // What was written is not written a second time: the one who goes on finds it.
-      const made = world.writes.filter((write) => /^(create|delete) /.test(write));
-      expect(made, `died after ${world.writes[death - 1]}`).toEqual([...new Set(made)]);
-    }
+    for (let at = 1; at <= undisturbed.tries; at++)
+      for (const is of ["before", "after", "lost"] as const) {
+        const world = await run(scenario, { at, is });
+        scenario.end(world);
+        // What was written is not written a second time: the one who goes on finds it.
+        const made = world.writes.filter((write) => /^(create|delete) /.test(write));
+        expect(made, `${is} ${undisturbed.writes[at - 1]}`).toEqual([...new Set(made)]);
+      }
   });
 }
