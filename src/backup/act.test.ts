@@ -28,6 +28,7 @@ async function requestsOf(
   of: BackupSnapshot,
   live: Observed<EtcdBackup> = present(of.backup),
   refusal?: Status,
+  jobs: readonly KubeObject[] = [],
 ) {
   const requests: Request[] = [];
   const note = (
@@ -42,6 +43,10 @@ async function requestsOf(
     find: (resource: Resource<KubeObject>, ref: Ref, options: never) => {
       note("find", resource, ref, options);
       return Promise.resolve(live);
+    },
+    list: (resource: Resource<KubeObject>, query: object, options: never) => {
+      note("list", resource, query, options);
+      return Promise.resolve({ items: jobs, resourceVersion: "1" });
     },
     create: (resource: Resource<KubeObject>, draft: KubeObject, options: never) => {
       note("create", resource, draft.metadata.name, options);
@@ -128,6 +133,26 @@ test("createDeletionJob: lets the backup go when its namespace goes, in which no
   expect(requests[1]).toMatchObject({ what: { metadata: { finalizers: [] } } });
   expect(written).toEqual({ kind: "external" });
 });
+
+test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
+  "$do: waits while a Job is there that may store something, and that the cache does not show",
+  async (what) => {
+    const held = backup({ stage: "new", held: true, deleting: true });
+    const { job } = attempt(held, "running");
+    const asked = (...jobs: readonly KubeObject[]) => requestsOf(what, held, absent, undefined, jobs);
+    await expect(asked(job)).rejects.toMatchObject({ code: "KubeConflict" });
+    const going = { ...job, metadata: { ...job.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
+    const theirs = { ...job, metadata: { ...job.metadata, ownerReferences: [] } };
+    const { requests } = await asked(going, theirs);
+    expect(requests[0]).toEqual({
+      verb: "list",
+      of: "jobs",
+      what: { namespace: "foo", fieldSelector: "metadata.name=nightly" },
+      options: {},
+    });
+    expect(requests).toHaveLength(2);
+  },
+);
 
 test("createDeletionJob: any other refusal is one", async () => {
   const quota: Status = { kind: "Status", reason: "Forbidden", message: "exceeded quota: q", details: {} };

@@ -1,6 +1,6 @@
-import { OBJECT_FINALIZER } from "#api/names.ts";
+import { backupJobName, OBJECT_FINALIZER } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
-import type { BackupSnapshot } from "#backup/snapshot.ts";
+import { type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -10,7 +10,7 @@ import type { Written } from "#runtime/controller.ts";
 import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
 
 /** What this room writes to. */
-export type BackupWrites = Pick<KubeClient, "find" | "create" | "replace" | "patch" | "delete">;
+export type BackupWrites = Pick<KubeClient, "find" | "list" | "create" | "replace" | "patch" | "delete">;
 
 /** Does one step: exactly one write, with its precondition. */
 export async function actOnBackup(
@@ -29,12 +29,14 @@ export async function actOnBackup(
         signal,
       );
     case "releaseBackup":
+      await needKnownJob(kube, snapshot, signal);
       return await releaseBackup(kube, snapshot.backup, signal);
     case "createJob":
     case "createVerificationJob":
       await needBackup(kube, snapshot, signal);
       return stored(JOBS, await kube.create(JOBS, step.job, { signal }));
     case "createDeletionJob":
+      await needKnownJob(kube, snapshot, signal);
       return await createDeletionJob(kube, step.job, snapshot, signal);
     case "deleteJob":
       return await deleteJob(kube, step.job, signal);
@@ -68,6 +70,17 @@ async function needBackup(kube: BackupWrites, { backup, takenAtMs }: BackupSnaps
   const isThere = live.is === "present" && live.value.metadata.uid === uid;
   if (isThere && live.value.metadata.deletionTimestamp === undefined) return;
   throw new OperatorError("KubeConflict", `EtcdBackup ${name} is gone; the cache does not show it yet`);
+}
+
+/** A Job that was made, and neither the answer nor the cache has told it yet, would store what nobody asks for any more. */
+async function needKnownJob(kube: BackupWrites, snapshot: BackupSnapshot, signal: AbortSignal): Promise<void> {
+  const { namespace, name } = snapshot.backup.metadata;
+  if (snapshot.taking !== undefined) return;
+  const query = { namespace, fieldSelector: `metadata.name=${backupJobName(name)}` };
+  const { items } = await kube.list(JOBS, query, { signal });
+  const unseen = items.find((job) => isOwned(snapshot, job) && job.metadata.deletionTimestamp === undefined);
+  if (unseen !== undefined)
+    throw new OperatorError("KubeConflict", `Job ${unseen.metadata.name} is there; the cache does not show it yet`);
 }
 
 /**
