@@ -10,7 +10,7 @@ const FAILURES = {
   SourceAuth: { retry: false },
   /** Somebody else answers at the endpoints. */
   WrongCluster: { retry: false },
-  /** What arrived is not what etcd's own checksum says; or the members' data is marked corrupt. */
+  /** What arrived is not what etcd's own checksum says; or the members' data is marked corrupt. Of what is stored it is so for ever (run.ts). */
   SnapshotCorrupt: { retry: true },
   WrongCredentials: { retry: false },
   AccessDenied: { retry: false },

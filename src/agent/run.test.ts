@@ -42,7 +42,7 @@ let count = 0;
 async function run(task: unknown, signal = new AbortController().signal) {
   const reportFile = join(home, `report-${++count}`);
   let log = "";
-  await runAgent({
+  const { ok, ...rest } = await runAgent({
     task: typeof task === "string" || task === undefined ? task : JSON.stringify(task),
     reportFile,
     progressPort: 0,
@@ -54,7 +54,8 @@ async function run(task: unknown, signal = new AbortController().signal) {
       },
     }),
   });
-  return { report: reportIn(readFileSync(reportFile, "utf8")), log };
+  const isLast = !ok && "retry" in rest && !rest.retry;
+  return { report: reportIn(readFileSync(reportFile, "utf8")), log, isLast };
 }
 
 async function failure(task: unknown, signal?: AbortSignal): Promise<string> {
@@ -63,6 +64,15 @@ async function failure(task: unknown, signal?: AbortSignal): Promise<string> {
   assert.ok(log.includes(report.reason) && log.includes('"level":"error"'));
   return `${report.reason}: ${report.message}`;
 }
+
+test("a stored snapshot that is not whole stays so: no other attempt is asked for, but where one may help", async () => {
+  writeFileSync(join(volume, "odd.db"), Buffer.alloc(5_000, "x"));
+  const odd = await run({ ...fetching, key: "odd.db" });
+  rmSync(join(volume, "odd.db"));
+  assert.deepEqual([odd.report?.ok === false && odd.report.reason, odd.isLast], ["SnapshotCorrupt", true]);
+  const away = await run(backup);
+  assert.deepEqual([away.report?.ok, away.isLast], [false, false]);
+});
 
 describe("a task", () => {
   test.each<[string, unknown, RegExp]>([

@@ -3,7 +3,7 @@ import { asAgentError } from "./copy.ts";
 import { type PerformOptions, perform } from "./perform.ts";
 import { ProgressBoard, serveProgress } from "./progress.ts";
 import { readTask } from "./read-task.ts";
-import { type AgentReport, failure, reportText } from "./report.ts";
+import { type AgentReport, type FailureReport, failure, reportText } from "./report.ts";
 import type { AgentTask } from "./task.ts";
 
 /** What the process of the agent is told. */
@@ -37,6 +37,11 @@ export async function runAgent(options: AgentOptions): Promise<AgentReport> {
   return report;
 }
 
+/** A backup may read another member, or the same one anew; what is stored stays as it is. */
+function isForEver(task: AgentTask | undefined, { reason }: FailureReport): boolean {
+  return reason === "SnapshotCorrupt" && task?.kind !== "backup" && task?.kind !== "archive";
+}
+
 async function attempt(options: AgentOptions): Promise<AgentReport> {
   const { clock, log } = options;
   const board = new ProgressBoard(clock.wallMs());
@@ -46,8 +51,9 @@ async function attempt(options: AgentOptions): Promise<AgentReport> {
     log.info({ phase, bytes: bytesRead, storedBytes: bytesStored }, "progress");
     cancel = clock.after(LOG_EVERY_MS, tell);
   };
+  let task: AgentTask | undefined;
   try {
-    const task = readTask(options.task);
+    task = readTask(options.task);
     log.info("key" in task ? { object: task.key } : {}, `the task is to ${WORDS[task.kind]}`);
     const server = await serveProgress(board, options.progressPort);
     cancel = clock.after(LOG_EVERY_MS, tell);
@@ -60,7 +66,8 @@ async function attempt(options: AgentOptions): Promise<AgentReport> {
   } catch (thrown) {
     const { reason, message } = asAgentError(thrown);
     // Whatever breaks when everything is told to stop has broken because of it.
-    return failure(options.signal.aborted ? "Stopped" : reason, message);
+    const report = failure(options.signal.aborted ? "Stopped" : reason, message);
+    return isForEver(task, report) ? { ...report, retry: false } : report;
   } finally {
     cancel();
   }
