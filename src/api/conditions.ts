@@ -13,6 +13,8 @@ export const CONDITION_TYPES = {
   Paused: "Has a person asked the operator to change nothing? The condition is there once somebody has.",
   Monitored:
     "Does a PodMonitor lead to the members' metrics? The condition is there once somebody has asked for one, by spec.monitoring.podMonitor.",
+  TLSReady:
+    "Are all certificates there, good, and trusted by the members? The condition is there once the cluster asks for TLS, by spec.tls.",
   ClusterIDMismatch:
     "Does a member answer with the ID of another cluster, or of another member? The condition is there once one has.",
 } as const;
@@ -78,6 +80,13 @@ export const REASONS = {
   Monitored: "The PodMonitor that leads to the members' metrics is there.",
   MonitorsNotServed: "spec.monitoring.podMonitor is true, and the API server knows no PodMonitors.",
   NotMonitored: "spec.monitoring.podMonitor is false, and no PodMonitor of the cluster is left.",
+  CertificatesValid: "Every certificate is there and good; the message says which one ends first.",
+  CertificatesPending: "A certificate is about to be made; the message says which one, and by whom.",
+  CertificateMissing: "A Secret that somebody else is to fill is not there; the message names it.",
+  CertificateInvalid:
+    "A Secret holds a certificate that is of no use, or that is not the cluster's; the message names it and says why. Members keep what works.",
+  CertificateExpired: "The time of a certificate is over; the message names its Secret.",
+  IssuerFailed: "cert-manager issues no certificate; the message has its own words.",
   OtherClusterAnswered: "A member answered with the ID of another cluster or member; it is not believed.",
   SameCluster: "No member answers with the ID of another cluster or member any more.",
   FullStrength: "No member is missing.",

@@ -94,6 +94,10 @@ export const CLIENT_SCHEME_ANNOTATION = `${GROUP}/client-scheme`;
 /** On a member's pod: the authorities that it trusts, in PEM, which a volume shows to etcd. etcd reads them when it starts, and not again. */
 export const PEER_TRUST_ANNOTATION = `${GROUP}/peer-trust`;
 export const CLIENT_TRUST_ANNOTATION = `${GROUP}/client-trust`;
+/** On an EtcdCluster: which authorities are to be followed by new ones: peer, client or all. What is done stays on record until it is taken away. */
+export const ROTATE_CA_ANNOTATION = `${GROUP}/rotate-ca`;
+/** On the Secret of an authority: by which wish of a person it was followed by another one last. */
+export const ROTATED_FOR_ANNOTATION = `${GROUP}/rotated-for`;
 /** The volumes of a member's pod with what it shows, and with whom it trusts. */
 export const PEER_TLS_VOLUME = "etcd-peer-tls";
 export const CLIENT_TLS_VOLUME = "etcd-client-tls";

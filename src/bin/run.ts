@@ -9,7 +9,7 @@ import { backupController, backupKeysFor, isOpen } from "#backup/controller.ts";
 import { SOURCE_INDEX } from "#backup/observe.ts";
 import { systemClock } from "#base/clock.ts";
 import { createLog, type Log } from "#base/log.ts";
-import { noIdentities } from "#certificates/dial.ts";
+import { Keyring } from "#certificates/keyring.ts";
 import {
   clusterController,
   clusterKeysFor,
@@ -42,6 +42,7 @@ import { scheduleController, scheduleKeysFor } from "#schedule/controller.ts";
 import { startWebhooks } from "#webhooks/start.ts";
 import { backupMetrics } from "./backup-metrics.ts";
 import { type Caches, createCaches } from "./caches.ts";
+import { certificateMetrics } from "./certificate-metrics.ts";
 import type { Flags } from "./flags.ts";
 import { scheduleMetrics } from "./schedule-metrics.ts";
 import { exportStatistics, requestTimes } from "./statistics.ts";
@@ -229,7 +230,7 @@ function expectationsOf(caches: Caches, metrics: Metrics, log: Log): Expectation
 }
 
 function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flags, tools: PassTools) {
-  const identities = noIdentities;
+  const identities = new Keyring();
   const reads = {
     ...caches,
     kube,
@@ -243,6 +244,7 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
     onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),
   };
   scheduleMetrics(tools.metrics.registry, () => caches.schedules.list());
+  certificateMetrics(tools.metrics.registry, () => caches.clusters.list());
   const keysOf = (objects: readonly KubeObject[]): readonly Key[] => objects.flatMap(ownKey);
   const byCluster = { keysFor: clusterKeysFor };
   const byPeer = { keysFor: peerKeysFor };

@@ -29,6 +29,7 @@ describe("a Secret with a certificate", () => {
       signerId: id(ca),
       nextId: undefined,
       rotatedFor: undefined,
+      madeFor: undefined,
       trouble: undefined,
     });
   });

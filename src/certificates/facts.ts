@@ -1,4 +1,5 @@
 import type { X509Certificate } from "node:crypto";
+import { APPLIED_HASH_ANNOTATION, CERTIFICATE_FILE, KEY_FILE, ROTATED_FOR_ANNOTATION, TRUST_FILE } from "#api/names.ts";
 import { idOf, isPair, parsedIn } from "#certificates/pem.ts";
 import { isSignedBy, signerOf } from "#certificates/trust.ts";
 import { controllerOf, type Secret } from "#kube/kinds.ts";
@@ -6,15 +7,9 @@ import { controllerOf, type Secret } from "#kube/kinds.ts";
 // What may be known of a Secret without knowing its key?
 //   All that anybody who connects may see anyway: certificates. Whether the key is the right one is judged here, and the key is left behind.
 
-/** Keys of a Secret of type kubernetes.io/tls, and the certificates of those whom it says to trust. */
-export const CERTIFICATE = "tls.crt";
-export const KEY = "tls.key";
-export const TRUST = "ca.crt";
 /** Of an authority that is about to be followed by another one: that one. */
 export const NEXT_CERTIFICATE = "next.crt";
 export const NEXT_KEY = "next.key";
-/** On the Secret of an authority: by which wish of a person it was followed by another one last. */
-export const ROTATED_FOR_ANNOTATION = "etcd.improbable.io/rotated-for";
 
 /** What a Secret with a certificate says of itself. Of what cannot be read, times are 0 and texts empty. */
 export interface CertificateFacts {
@@ -43,6 +38,8 @@ export interface CertificateFacts {
   /** SHA-256 of the authority that is to follow; on the Secret of an authority only. */
   readonly nextId: string | undefined;
   readonly rotatedFor: string | undefined;
+  /** Fingerprint of what it was made for; undefined when the operator did not make it. */
+  readonly madeFor: string | undefined;
   /** What is wrong with it, as a clause that names the key and quotes nothing of it. Whether its time is over is asked of the clock. */
   readonly trouble: string | undefined;
 }
@@ -53,8 +50,8 @@ export type Kind = "authority" | "leaf";
 /** All that a Secret says of its certificate, and nothing of its key. Never throws. */
 export function factsOf(secret: Secret, kind: Kind): CertificateFacts {
   const { name, uid, resourceVersion, annotations } = secret.metadata;
-  const chain = parsedIn(textIn(secret, CERTIFICATE));
-  const trusted = parsedIn(textIn(secret, TRUST));
+  const chain = parsedIn(textIn(secret, CERTIFICATE_FILE));
+  const trusted = parsedIn(textIn(secret, TRUST_FILE));
   const [next] = parsedIn(textIn(secret, NEXT_CERTIFICATE));
   const [shown] = chain;
   return {
@@ -73,6 +70,7 @@ export function factsOf(secret: Secret, kind: Kind): CertificateFacts {
     signerId: signer(chain, trusted),
     nextId: next === undefined ? undefined : idOf(next),
     rotatedFor: annotations?.[ROTATED_FOR_ANNOTATION],
+    madeFor: annotations?.[APPLIED_HASH_ANNOTATION],
     trouble: troubleOf(secret, kind, { chain, trusted, next }),
   };
 }
@@ -94,17 +92,20 @@ interface Parts {
 }
 
 function troubleOf(secret: Secret, kind: Kind, { chain, trusted, next }: Parts): string | undefined {
-  const missing = [CERTIFICATE, KEY, TRUST].find((key) => textIn(secret, key).trim() === "");
+  const missing = [CERTIFICATE_FILE, KEY_FILE, TRUST_FILE].find((key) => textIn(secret, key).trim() === "");
   if (missing !== undefined) return `it has no ${missing}`;
   const [shown] = chain;
-  if (shown === undefined) return `its ${CERTIFICATE} is no certificate in PEM`;
-  if (trusted.length === 0) return `its ${TRUST} is no certificate in PEM`;
-  if (!isPair(shown, textIn(secret, KEY))) return `its ${KEY} is not the key of its ${CERTIFICATE}`;
+  if (shown === undefined) return `its ${CERTIFICATE_FILE} is no certificate in PEM`;
+  if (trusted.length === 0) return `its ${TRUST_FILE} is no certificate in PEM`;
+  if (!isPair(shown, textIn(secret, KEY_FILE))) return `its ${KEY_FILE} is not the key of its ${CERTIFICATE_FILE}`;
   if (kind === "leaf") {
-    return signerOf(chain, trusted) === undefined ? `its ${CERTIFICATE} is signed by none of its ${TRUST}` : undefined;
+    return signerOf(chain, trusted) === undefined
+      ? `its ${CERTIFICATE_FILE} is signed by none of its ${TRUST_FILE}`
+      : undefined;
   }
-  if (!shown.ca || !isSignedBy(shown, shown)) return `its ${CERTIFICATE} is no authority that signs itself`;
-  if (!trusted.some((each) => idOf(each) === idOf(shown))) return `its ${CERTIFICATE} is not among its ${TRUST}`;
+  if (!shown.ca || !isSignedBy(shown, shown)) return `its ${CERTIFICATE_FILE} is no authority that signs itself`;
+  if (!trusted.some((each) => idOf(each) === idOf(shown)))
+    return `its ${CERTIFICATE_FILE} is not among its ${TRUST_FILE}`;
   const hasNextKey = textIn(secret, NEXT_KEY).trim() !== "";
   if (next === undefined) return hasNextKey ? `it has ${NEXT_KEY} without ${NEXT_CERTIFICATE}` : undefined;
   if (!isPair(next, textIn(secret, NEXT_KEY))) return `its ${NEXT_KEY} is not the key of its ${NEXT_CERTIFICATE}`;

@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { isAddress } from "#certificates/issue.ts";
-import { wantedNames } from "#certificates/names.ts";
+import { isAddress, wantedNames } from "#certificates/names.ts";
 import { authority, DAY_MS, leaf, NOW_MS } from "#kit/certificates.ts";
 
 // What is issued is judged by somebody else's code: openssl's.

@@ -1,4 +1,5 @@
 import { randomBytes, type webcrypto } from "node:crypto";
+import { isAddress } from "#certificates/names.ts";
 import type { KeyPair } from "#certificates/pem.ts";
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
@@ -74,11 +75,6 @@ export async function newLeaf(authority: KeyPair, wish: LeafWish): Promise<KeyPa
     ],
   });
   return { certificate: inPem(certificate.toString("pem")), key: await keyInPem(keys.privateKey) };
-}
-
-/** No DNS name has a colon, nor only digits after its last dot. */
-export function isAddress(name: string): boolean {
-  return name.includes(":") || /^\d+(\.\d+){3}$/.test(name);
 }
 
 /** Positive, as RFC 5280 asks for: the first bit is not set. */

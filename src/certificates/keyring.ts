@@ -1,5 +1,6 @@
 import { inspect } from "node:util";
-import { CERTIFICATE, KEY, TRUST, textIn } from "#certificates/facts.ts";
+import { CERTIFICATE_FILE, KEY_FILE, TRUST_FILE } from "#api/names.ts";
+import { textIn } from "#certificates/facts.ts";
 import type { Secret } from "#kube/kinds.ts";
 
 /** With what the operator shows itself to the members of a cluster, and whom it trusts there; all of it PEM. */
@@ -31,7 +32,7 @@ export class Keyring {
 
   /** What was read last counts, whole or not at all. */
   learn({ namespace, name }: ClusterRef, secret: Secret): void {
-    const [ca, cert, key] = [TRUST, CERTIFICATE, KEY].map((each) => textIn(secret, each));
+    const [ca, cert, key] = [TRUST_FILE, CERTIFICATE_FILE, KEY_FILE].map((each) => textIn(secret, each));
     if (!ca || !cert || !key) return; // with what worked so far it may still work
     const { name: secretName } = secret.metadata;
     const before = this.identityOf({ namespace, name });

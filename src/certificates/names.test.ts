@@ -5,30 +5,23 @@ test("a cluster's certificate has the names of its members, its Services, and th
   expect(wantedNames("foo", "my-etcd", ["etcd.example.com", "10.0.0.1", "LocalHost", "0:0:0:0:0:0:0:1"])).toEqual([
     "*.my-etcd.foo.svc",
     "*.my-etcd.foo.svc.cluster.local",
+    "localhost",
+    "127.0.0.1",
+    "::1",
     "my-etcd-client",
     "my-etcd-client.foo",
     "my-etcd-client.foo.svc",
     "my-etcd-client.foo.svc.cluster.local",
-    "localhost",
-    "127.0.0.1",
-    "::1",
     "etcd.example.com",
     "10.0.0.1",
   ]);
 });
 
 test("of somebody else's the members and the client Service are asked for, whichever way it names them", () => {
-  const needed = neededNames("foo", "my-etcd", 2);
-  expect(needed).toEqual([
-    "my-etcd-0.my-etcd.foo.svc",
-    "my-etcd-1.my-etcd.foo.svc",
-    "my-etcd-client.foo.svc",
-    "localhost",
-  ]);
+  const needed = neededNames("foo", "my-etcd", 2, "server");
+  expect(neededNames("foo", "my-etcd", 2, "peer")).toEqual(needed.slice(0, 2));
+  expect(needed).toEqual(["my-etcd-0.my-etcd.foo.svc", "my-etcd-1.my-etcd.foo.svc", "my-etcd-client.foo.svc"]);
   expect(namesLacking(wantedNames("foo", "my-etcd"), needed)).toEqual([]);
   expect(namesLacking(needed, needed)).toEqual([]);
-  expect(namesLacking(["my-etcd-0.my-etcd.foo.svc", "*.foo.svc"], needed)).toEqual([
-    "my-etcd-1.my-etcd.foo.svc",
-    "localhost",
-  ]);
+  expect(namesLacking(["my-etcd-0.my-etcd.foo.svc", "*.foo.svc"], needed)).toEqual(["my-etcd-1.my-etcd.foo.svc"]);
 });

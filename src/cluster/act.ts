@@ -7,6 +7,7 @@ import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
+import { issueAuthority, issueLeaf, rotateAuthority, spreadTrust } from "#cluster/certificates/act.ts";
 import { servicePut } from "#cluster/desired/services.ts";
 import { enabledDowngrade } from "#cluster/downgrade.ts";
 import { needAsked, needClaimGone, needNotJoined, needNoVolume, needSilence } from "#cluster/live-checks.ts";
@@ -21,6 +22,8 @@ import { refusalOf } from "#etcd/error.ts";
 import { clusterIdFromHex } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
+  CERTIFICATES,
+  CONFIG_MAPS,
   type Draft,
   type KubeObject,
   POD_DISRUPTION_BUDGETS,
@@ -95,6 +98,22 @@ export async function actOnCluster(
     case "deleteMonitor":
       await deleteAsRead(kube, POD_MONITORS, step.live, signal);
       return { kind: "external" }; // No cache would ever show it.
+    case "issueAuthority":
+      return await unwatched(issueAuthority({ kube, snapshot, signal }, step.side, step.trust));
+    case "rotateAuthority":
+      return await unwatched(rotateAuthority({ kube, snapshot, signal }, step.side, step.phase, step.facts));
+    case "issueLeaf":
+      return await unwatched(issueLeaf({ kube, snapshot, signal }, step.purpose, step.authority, step.facts));
+    case "spreadTrust":
+      return await unwatched(spreadTrust({ kube, snapshot, signal }, step.authority, step.facts));
+    case "createTrustMap":
+      return await unwatched(kube.create(CONFIG_MAPS, step.map, { signal }));
+    case "replaceTrustMap":
+      return await unwatched(kube.replace(CONFIG_MAPS, replacing(step.live, step.map), { signal }));
+    case "createRequest":
+      return await unwatched(kube.create(CERTIFICATES, step.request, { signal }));
+    case "replaceRequest":
+      return await unwatched(kube.replace(CERTIFICATES, replacing(step.live, step.request), { signal }));
     case "createPeer":
       await needNotJoined(kube, snapshot, step.peer, signal);
       return await create(kube, ETCD_PEERS, step.peer, signal);
@@ -284,6 +303,12 @@ async function changed(call: Promise<unknown>): Promise<Written> {
     if (refusalOf(thrown) === undefined) throw thrown;
     throw new OperatorError("EtcdNotNow", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
   }
+}
+
+/** No cache would ever show it. */
+async function unwatched(write: Promise<unknown>): Promise<Written> {
+  await write;
+  return { kind: "external" };
 }
 
 function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {

@@ -1,7 +1,59 @@
-import type { MemberTemplate } from "#api/revision.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { type MemberTemplate, revisionOf } from "#api/revision.ts";
+import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
+import { isSameData } from "#base/hash.ts";
+import { SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { secretsInUse, trustInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { usable } from "#cluster/certificates/usable.ts";
+import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
 
-/** What members get of what `spec.tls` asks for: what has been issued, and is good. */
-export function memberTls(_snapshot: ClusterSnapshot): MemberTemplate["tls"] {
-  return undefined;
+type MemberTls = NonNullable<MemberTemplate["tls"]>;
+type MemberSide = NonNullable<MemberTls["peer"]>;
+
+// What becomes of members when a Secret is deleted, edited, or of no use?
+//   Nothing. What they have on record stays there: nobody restarts for what is worse than what works.
+// And when the certificates come from somewhere else than before?
+//   First everybody trusts both, then everybody shows the new one, then nobody trusts the old one. Each of it is a change of what members
+//   run, and how far it has come is read off EtcdPeers and pods.
+
+/** What members get of what `spec.tls` asks for: what has been issued, and is good. The same object while nothing changes. */
+export const memberTls = remembered((snapshot): MemberTemplate["tls"] => {
+  const { spec } = snapshot.cluster;
+  const peer = sideTls(snapshot, "peer");
+  const client = sideTls(snapshot, "client");
+  if (spec.tls === undefined || (peer === undefined && client === undefined)) return undefined;
+  const { minVersion, cipherSuites } = spec.tls;
+  const tls: MemberTls = {
+    ...(peer === undefined ? {} : { peer }),
+    ...(client === undefined ? {} : { client: { ...client, verifyClients: areClientsVerified(spec) } }),
+    ...(minVersion === undefined ? {} : { minVersion }),
+    ...(cipherSuites === undefined ? {} : { cipherSuites }),
+  };
+  return snapshot.peers.map((each) => each.spec.tls).find((each) => isSameData(each, tls)) ?? tls;
+});
+
+function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined {
+  const { cluster } = snapshot;
+  if (providerOf(cluster.spec, side) === "None") return undefined;
+  const live = sideOfMost(snapshot, side);
+  const secretName = secretNameOf(cluster, SHOWN_ON[side]);
+  const shown = usable(snapshot, SHOWN_ON[side]);
+  if (secretName === undefined || shown === undefined) return live;
+  const { trust, trustIds } = shown;
+  const isElsewhere = [...secretsInUse(snapshot, side)].some((name) => name !== secretName);
+  if (live === undefined || !isElsewhere) return { secretName, trust };
+  const both = united(...trustInUse(snapshot, side), trust);
+  const isTrusted = withoutTrust(snapshot, side, trustIds, both).length === 0;
+  return { secretName: isTrusted ? secretName : live.secretName, trust: both };
+}
+
+/** What members have on record; of several the one that is being given to all, else that of most. */
+function sideOfMost(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined {
+  const { cluster, peers } = snapshot;
+  const given = peers.find(
+    ({ spec }) => spec.tls !== undefined && revisionOf(spec) === cluster.status?.update?.revision,
+  );
+  const all = peers.flatMap(({ spec }) => spec.tls?.[side] ?? []);
+  const count = (one: MemberSide) => all.filter((each) => isSameData(each, one)).length;
+  const most = given?.spec.tls?.[side] ?? [...all].sort((a, b) => count(b) - count(a))[0];
+  return most === undefined ? undefined : { secretName: most.secretName, trust: most.trust };
 }

@@ -3,13 +3,16 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { isSameData } from "#base/hash.ts";
+import type { Keyring } from "#certificates/keyring.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
+import { AUTHORITY_OF } from "#cluster/certificates/purposes.ts";
+import { CertificateReads } from "#cluster/certificates/reads.ts";
 import { Forecasts } from "#cluster/forecasts.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { Monitoring } from "#cluster/monitoring.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
-import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus, failingStatus, mayWait } from "#cluster/status.ts";
 import { type ClusterStep, targetOf } from "#cluster/step.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
@@ -28,6 +31,9 @@ const ROUTINE = new Set([
   "fence replacePeer",
 ]);
 
+/** Steps that are told only when they are made again. */
+const FIRST: ReadonlySet<string> = new Set(["issueAuthority", "issueLeaf", "createTrustMap", "createRequest"]);
+
 /** Whether the step records some of the first members and not the last: one event, with the last, tells that all have joined. */
 function isPartOfForming(step: ClusterStep, snapshot: ClusterSnapshot): boolean {
   if (step.do !== "recordJoined") return false;
@@ -38,13 +44,35 @@ function isPartOfForming(step: ClusterStep, snapshot: ClusterSnapshot): boolean 
 /** After them the PodMonitor is read anew. */
 const ABOUT_MONITORS: ReadonlySet<string> = new Set(["createMonitor", "replaceMonitor", "deleteMonitor"]);
 
+/** What is read anew after the step: no watch tells of it. */
+function changedBy(step: ClusterStep): Parameters<CertificateReads["hasChanged"]>[1] | undefined {
+  switch (step.do) {
+    case "issueAuthority":
+    case "rotateAuthority":
+      return AUTHORITY_OF[step.side];
+    case "issueLeaf":
+    case "spreadTrust":
+      return step.purpose;
+    case "createTrustMap":
+    case "replaceTrustMap":
+      return "trustMap";
+    case "createRequest":
+    case "replaceRequest":
+      return `request ${step.purpose}`;
+    default:
+      return undefined;
+  }
+}
+
 /** Joins what the room of EtcdCluster does: observe, plan, act and status. */
 export function clusterController(
   writes: ClusterWrites,
-  reads: ClusterReads,
+  reads: ClusterReads & { readonly identities: Keyring },
 ): Controller<ClusterSnapshot, ClusterStep, EtcdClusterStatus> {
   const monitoring = new Monitoring(reads.kube, reads.clock);
+  const certificates = new CertificateReads(reads.kube, reads.clock, reads.identities);
   const memory = {
+    certificates,
     healthLog: new HealthLog(reads.onGap),
     silences: new Silences(reads.clock, ETCD_CONTAINER),
     monitoring,
@@ -53,11 +81,16 @@ export function clusterController(
   return {
     name: "cluster",
     restMs: HEALTH_EVERY_MS,
-    isRoutine: (rule, step, snapshot) => ROUTINE.has(`${rule} ${step.do}`) || isPartOfForming(step, snapshot),
+    isRoutine: (rule, step, snapshot) =>
+      ROUTINE.has(`${rule} ${step.do}`) ||
+      (isForming(snapshot) && FIRST.has(step.do)) ||
+      isPartOfForming(step, snapshot),
     observe: (key, signal) => observeCluster(reads, memory, key, signal),
     plan: planCluster,
     target: targetOf,
     act: (step, snapshot, signal) => {
+      const changed = changedBy(step);
+      if (changed !== undefined) certificates.hasChanged(snapshot.cluster.metadata, changed);
       if (ABOUT_MONITORS.has(step.do)) monitoring.forget(snapshot.cluster.metadata);
       return actOnCluster(writes, step, snapshot, signal);
     },

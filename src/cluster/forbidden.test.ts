@@ -9,6 +9,7 @@ import { born, cluster, sickFor, withArrival, withoutMember, withRemoval } from 
 import { THEIRS, withMember, withStraggler, withUnfencedPod } from "#kit/cluster-changes.ts";
 import { NEWER, OLD, wanting, withPeer, withTurn } from "#kit/cluster-rolling.ts";
 import { tired } from "#kit/cluster-sleep.ts";
+import { secured } from "#kit/cluster-tls.ts";
 import type { Service } from "#kube/kinds.ts";
 
 // What may never happen, whichever rule wants it. What each guard says of each kind of step: guards.test.ts.
@@ -261,6 +262,46 @@ forbidden.push(
     guard: "asked-to-delete",
     given: withoutMember(cluster(), "my-etcd-2"),
     step: { do: "releaseClaim", peer: cluster().peers[2]!, finalizer: "etcdpeer.etcd.improbable.io/pvc-cleanup" },
+  },
+);
+
+const secure = await secured();
+const [peerCA, peerPair] = [secure.certificates?.peerCA, secure.certificates?.peer];
+if (peerCA?.is !== "present" || peerPair?.is !== "present") throw new Error("it has them");
+forbidden.push(
+  {
+    name: "taking TLS away from a member",
+    guard: "tls-stays",
+    given: secure,
+    step: { do: "replacePeer", live: secure.peers[0]!, peer: revisedPeer(secure.peers[0]!, OLD, OLD) },
+  },
+  {
+    name: "signing by an authority that members do not trust",
+    guard: "trusted-first",
+    given: secure,
+    step: {
+      do: "issueLeaf",
+      purpose: "peer",
+      authority: { ...peerCA.value, fingerprint: "another" },
+      facts: peerPair.value,
+    },
+  },
+  {
+    name: "making an authority where there is one",
+    guard: "authority-kept",
+    given: secure,
+    step: { do: "issueAuthority", side: "peer", trust: "" },
+  },
+  {
+    name: "writing a Secret of somebody else",
+    guard: "own-only",
+    given: secure,
+    step: {
+      do: "issueLeaf",
+      purpose: "peer",
+      authority: peerCA.value,
+      facts: { ...peerPair.value, ownerUid: undefined },
+    },
   },
 );
 

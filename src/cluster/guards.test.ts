@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import { CLEANUP_FINALIZER, QUARANTINE_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
+import type { Phase } from "#cluster/certificates/rotation.ts";
+import { certificateRequest, trustMap } from "#cluster/desired/certificates.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import { firstBackup } from "#cluster/desired/first-backup.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer, revisedPeer } from "#cluster/desired/peer.ts";
@@ -41,6 +43,7 @@ import {
   saying as words,
 } from "#kit/cluster-rolling.ts";
 import { asleep, tired, wanted } from "#kit/cluster-sleep.ts";
+import { bundle, NEXT, OWN, running, secured, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 import type { Draft, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 
@@ -71,6 +74,16 @@ const partly = {
   initialMembers: identity.initialMembers.map((each, n) => ({ ...each, joined: n === 0 })),
 };
 
+const certified = await secured();
+const seenOf = (snapshot: ClusterSnapshot, purpose: "peerCA" | "peer" | "server") => {
+  const found = snapshot.certificates?.[purpose];
+  if (found?.is !== "present") throw new Error("it is there");
+  return found.value;
+};
+const [ownCA, ownLeaf] = [seenOf(certified, "peerCA"), seenOf(certified, "peer")];
+const request = certificateRequest(certified, "peer");
+const clientsMap = trustMap(certified, "");
+
 /** One step of every kind, each about what is there. */
 const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: Kind }> } = {
   recordIdentity: { do: "recordIdentity", identity },
@@ -86,6 +99,14 @@ const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: 
   createMonitor: { do: "createMonitor", monitor: podMonitor(settled) },
   replaceMonitor: { do: "replaceMonitor", live: born(podMonitor(settled)), monitor: podMonitor(settled) },
   deleteMonitor: { do: "deleteMonitor", live: born(podMonitor(settled)) },
+  issueAuthority: { do: "issueAuthority", side: "peer", trust: "" },
+  rotateAuthority: { do: "rotateAuthority", side: "peer", phase: "add", facts: ownCA },
+  issueLeaf: { do: "issueLeaf", purpose: "peer", authority: ownCA, facts: ownLeaf },
+  spreadTrust: { do: "spreadTrust", purpose: "peer", authority: ownCA, facts: ownLeaf },
+  createTrustMap: { do: "createTrustMap", map: clientsMap },
+  replaceTrustMap: { do: "replaceTrustMap", live: born(clientsMap), map: clientsMap },
+  createRequest: { do: "createRequest", purpose: "peer", request },
+  replaceRequest: { do: "replaceRequest", purpose: "peer", live: born(request), request },
   createPeer: { do: "createPeer", peer: fencedPeer(settled, identity, "my-etcd-0") },
   replacePeer: { do: "replacePeer", live: settled.peers[0]!, peer: fencedPeer(settled, identity, "my-etcd-0") },
   createBackup: { do: "createBackup", backup: firstBackup(settled, etcdBackupSchedule()) },
@@ -189,7 +210,169 @@ function withOptions(peer: Draft<EtcdPeer>, etcd: object): Draft<EtcdPeer> {
 
 const tiredOut = tired();
 
+/** Gives the first member's EtcdPeer this of TLS. */
+function speaking(snapshot: ClusterSnapshot, tls: NonNullable<EtcdPeer["spec"]["tls"]> | undefined): ClusterStep {
+  const live = peerOf(snapshot, "my-etcd-0");
+  return { do: "replacePeer", live, peer: revisedPeer(live, { ...OLD, ...(tls === undefined ? {} : { tls }) }, OLD) };
+}
+
+/** The same for one that is made. */
+function bornSpeaking(snapshot: ClusterSnapshot, tls: EtcdPeer["spec"]["tls"]): ClusterStep {
+  const { tls: _, ...spec } = peerOf(snapshot, "my-etcd-0").spec;
+  return creating({ ...spec, ...(tls === undefined ? {} : { tls }) }, "my-etcd-3");
+}
+
+const tlsOfAll = peerOf(certified, "my-etcd-0").spec.tls!;
+const nobody = unissued({ stage: "recorded" });
+const both = bundle(OWN, NEXT);
+const withNext = await withMade(certified, { peerCA: { next: NEXT }, peer: { trust: both } });
+const trusting = running(withNext);
+/** The next one signs by now, and the one before is still trusted. */
+const switched = await withMade(trusting, { peerCA: { by: NEXT, trust: both } });
+const replaced = await withMade(switched, { peer: { by: NEXT, trust: both } });
+const lastTrusts = running(withNext, ["my-etcd-1", "my-etcd-2"]);
+const swapped = await withMade(certified, { peerCA: { by: NEXT } });
+const noAuthority = withSeen(certified, { peerCA: { is: "absent" } });
+const theirSecret = await withMade(certified, { peer: { isOurs: false } });
+const brokenCA = await withMade(certified, { peerCA: { texts: { "tls.key": OWN.key.slice(0, 40) } } });
+
+function rotating(snapshot: ClusterSnapshot, phase: Phase): ClusterStep {
+  return { do: "rotateAuthority", side: "peer", phase, facts: seenOf(snapshot, "peerCA") };
+}
+
+/** A new pair by the authority that is there. */
+function issuing(snapshot: ClusterSnapshot, given: object = {}): ClusterStep {
+  const facts = { ...seenOf(snapshot, "peer"), ...given };
+  return { do: "issueLeaf", purpose: "peer", authority: seenOf(snapshot, "peerCA"), facts };
+}
+
 const cases: Record<string, readonly Case[]> = {
+  "tls-stays": [
+    { name: "a member keeps TLS", given: certified, step: speaking(certified, tlsOfAll), is: "allowed" },
+    { name: "nobody loses it", given: certified, step: speaking(certified, undefined), is: "forbidden" },
+    {
+      name: "nor on one side",
+      given: certified,
+      step: speaking(certified, { peer: tlsOfAll.peer! }),
+      is: "forbidden",
+    },
+    { name: "nobody gets it", given: settled, step: speaking(settled, tlsOfAll), is: "forbidden" },
+    {
+      name: "also when somebody got the spec past all checks",
+      given: asking(settled, { tls: certified.cluster.spec.tls }),
+      step: speaking(settled, tlsOfAll),
+      is: "forbidden",
+    },
+    {
+      name: "who comes later speaks as all do",
+      given: certified,
+      step: bornSpeaking(certified, tlsOfAll),
+      is: "allowed",
+    },
+    { name: "and not otherwise", given: certified, step: bornSpeaking(certified, undefined), is: "forbidden" },
+    { name: "nor so where nobody does", given: settled, step: bornSpeaking(settled, tlsOfAll), is: "forbidden" },
+    {
+      name: "whatever the spec says by now",
+      given: asking(certified, { tls: undefined as never }),
+      step: bornSpeaking(certified, tlsOfAll),
+      is: "allowed",
+    },
+    {
+      name: "the first one speaks as the spec asks for",
+      given: nobody,
+      step: bornSpeaking(certified, tlsOfAll),
+      is: "allowed",
+    },
+    { name: "and is not made without", given: nobody, step: bornSpeaking(certified, undefined), is: "forbidden" },
+    { name: "what is about no member is for others to judge", given: certified, step: STEPS.issueLeaf, is: "allowed" },
+  ],
+  "trusted-first": [
+    { name: "who is trusted by all may sign", given: certified, step: issuing(certified), is: "allowed" },
+    { name: "who is trusted by nobody may not", given: swapped, step: issuing(swapped), is: "forbidden" },
+    {
+      name: "unless nothing works",
+      given: swapped,
+      step: issuing(swapped, { trouble: "it has no tls.key" }),
+      is: "allowed",
+    },
+    {
+      name: "or its time is over",
+      given: swapped,
+      step: issuing(swapped, { notAfterMs: swapped.takenAtMs }),
+      is: "allowed",
+    },
+    {
+      name: "a moment before it is not",
+      given: swapped,
+      step: issuing(swapped, { notAfterMs: swapped.takenAtMs + 1 }),
+      is: "forbidden",
+    },
+    {
+      name: "or nothing is there",
+      given: swapped,
+      step: { do: "issueLeaf", purpose: "peer", authority: seenOf(swapped, "peerCA"), facts: undefined },
+      is: "allowed",
+    },
+    {
+      name: "who has signed what is there may sign the next one",
+      given: await withMade(swapped, { peer: { by: NEXT } }),
+      step: issuing(await withMade(swapped, { peer: { by: NEXT } })),
+      is: "allowed",
+    },
+    { name: "one that all trust may follow", given: trusting, step: rotating(trusting, "switch"), is: "allowed" },
+    {
+      name: "one that one does not trust may not",
+      given: lastTrusts,
+      step: rotating(lastTrusts, "switch"),
+      is: "forbidden",
+    },
+    { name: "none may not", given: certified, step: rotating(certified, "switch"), is: "forbidden" },
+    { name: "another one may always be made", given: certified, step: rotating(certified, "add"), is: "allowed" },
+    {
+      name: "the one before goes once nothing of its is in use",
+      given: replaced,
+      step: rotating(replaced, "drop"),
+      is: "allowed",
+    },
+    { name: "and not before", given: switched, step: rotating(switched, "drop"), is: "forbidden" },
+    {
+      name: "nor while somebody does not trust the other one",
+      given: await withMade(swapped, { peer: { by: NEXT } }),
+      step: rotating(await withMade(swapped, { peer: { by: NEXT } }), "drop"),
+      is: "forbidden",
+    },
+    {
+      name: "what is about no authority is for others to judge",
+      given: swapped,
+      step: STEPS.createTrustMap,
+      is: "allowed",
+    },
+  ],
+  "authority-kept": [
+    { name: "one is made where there is none", given: noAuthority, step: STEPS.issueAuthority, is: "allowed" },
+    { name: "and nowhere else", given: certified, step: STEPS.issueAuthority, is: "forbidden" },
+    {
+      name: "nor where it could not be read",
+      given: withSeen(certified, { peerCA: { is: "unknown", why: "no answer" } }),
+      step: STEPS.issueAuthority,
+      is: "forbidden",
+    },
+    { name: "nor where nobody looked", given: settled, step: STEPS.issueAuthority, is: "forbidden" },
+    {
+      name: "one for members is none for clients",
+      given: noAuthority,
+      step: { do: "issueAuthority", side: "client", trust: "" },
+      is: "forbidden",
+    },
+    { name: "one that is whole is followed", given: certified, step: STEPS.rotateAuthority, is: "allowed" },
+    { name: "one that is not is left alone", given: brokenCA, step: rotating(brokenCA, "add"), is: "forbidden" },
+    {
+      name: "what is about no authority is for others to judge",
+      given: certified,
+      step: STEPS.issueLeaf,
+      is: "allowed",
+    },
+  ],
   "sleep-is-asked": [
     { name: "nobody sleeps while somebody is wanted", given: settled, step: STEPS.fallAsleep, is: "forbidden" },
     { name: "a cluster of which nobody is wanted sleeps", given: tiredOut, step: STEPS.fallAsleep, is: "allowed" },
@@ -1173,6 +1356,26 @@ const cases: Record<string, readonly Case[]> = {
     { name: "who is lost is marked, and keeps the claim", given: settled, step: STEPS.markRemoval, is: "allowed" },
   ],
   "own-only": [
+    { name: "the cluster's own Secret is written", given: certified, step: STEPS.spreadTrust, is: "allowed" },
+    { name: "somebody else's is not", given: theirSecret, step: issuing(theirSecret), is: "forbidden" },
+    {
+      name: "nor that of an earlier cluster of the name",
+      given: certified,
+      step: issuing(certified, { ownerUid: "earlier" }),
+      is: "forbidden",
+    },
+    {
+      name: "one that is not there may be made",
+      given: certified,
+      step: { do: "issueLeaf", purpose: "peer", authority: ownCA, facts: undefined },
+      is: "allowed",
+    },
+    {
+      name: "an authority of somebody else is not followed",
+      given: certified,
+      step: { do: "rotateAuthority", side: "peer", phase: "add", facts: { ...ownCA, ownerUid: undefined } },
+      is: "forbidden",
+    },
     ...(["markRemoval", "releaseClaim", "deletePeer"] as const).map(
       (kind): Case => ({
         name: `${kind} is not for a peer that another owner manages`,

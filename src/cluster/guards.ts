@@ -2,7 +2,12 @@ import { CLEANUP_FINALIZER, isClaimGoing, REMOVAL_ANNOTATION } from "#api/names.
 import { revisionOf } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { isToSleep } from "#api/sleep.ts";
+import { providerOf, type Side } from "#api/tls.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { AUTHORITY_OF, leavesOf, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
+import { withoutTrust } from "#cluster/certificates/trusted.ts";
+import { isOurs, usable } from "#cluster/certificates/usable.ts";
+import { WHAT_FOR } from "#cluster/certificates/words.ts";
 import { othersDown } from "#cluster/fitness.ts";
 import { neverRan, ownArriving } from "#cluster/learners.ts";
 import {
@@ -400,10 +405,76 @@ const askedToDelete: ClusterGuard = {
   },
 };
 
+/** Nobody who speaks TLS is made to speak without, and nobody without to speak it: the others could not reach them any more. */
+const tlsStays: ClusterGuard = {
+  name: "tls-stays",
+  forbids(snapshot, step) {
+    const peer = peerIn(step);
+    if (peer?.spec === undefined) return undefined;
+    const { name } = peer.metadata;
+    const others = step.do === "replacePeer" ? [step.live] : snapshot.peers;
+    for (const side of SIDES) {
+      const has = peer.spec.tls?.[side] !== undefined;
+      const isAsked = providerOf(snapshot.cluster.spec, side) !== "None";
+      const had = others.length === 0 ? isAsked : others.some(({ spec }) => spec.tls?.[side] !== undefined);
+      if (has && !had) return `${name} would speak TLS (${side}), and the cluster does not`;
+      if (!has && had) return `${name} would not speak TLS (${side}), and the cluster does`;
+    }
+    return undefined;
+  },
+};
+
+/**
+ * An authority signs nothing that replaces what still works before every member trusts it; it is followed by another one only when every member
+ * trusts that, and one before it is dropped only when nothing of its is in use.
+ */
+const trustedFirst: ClusterGuard = {
+  name: "trusted-first",
+  forbids(snapshot, step) {
+    if (step.do === "issueLeaf") {
+      const { purpose, authority, facts } = step;
+      const works = facts?.trouble === undefined && (facts?.notAfterMs ?? 0) > snapshot.takenAtMs;
+      if (!works || facts?.signerId === authority.fingerprint) return undefined;
+      return untrusting(snapshot, sideOf(purpose), authority.fingerprint);
+    }
+    if (step.do !== "rotateAuthority") return undefined;
+    const { side, phase, facts } = step;
+    if (phase === "switch")
+      return facts.nextId === undefined ? "no authority is to follow" : untrusting(snapshot, side, facts.nextId);
+    if (phase !== "drop") return undefined;
+    const old = leavesOf(snapshot.cluster, side).find(
+      (purpose) => usable(snapshot, purpose)?.signerId !== facts.fingerprint,
+    );
+    if (old !== undefined) return `the authority before may still vouch for ${WHAT_FOR[old]}`;
+    return untrusting(snapshot, side, facts.fingerprint);
+  },
+};
+
+/** Says which members do not trust the authority. */
+function untrusting(snapshot: ClusterSnapshot, side: Side, id: string): string | undefined {
+  const names = withoutTrust(snapshot, side, [id]);
+  return names.length === 0 ? undefined : `${names.join(", ")} would not trust what the authority signs`;
+}
+
+/** An authority is made only where there is none, and one that cannot sign is changed by nobody but people, who may have its key. */
+const authorityKept: ClusterGuard = {
+  name: "authority-kept",
+  forbids(snapshot, step) {
+    if (step.do === "issueAuthority") {
+      const is = snapshot.certificates?.[AUTHORITY_OF[step.side]]?.is;
+      return is === "absent" ? undefined : "the authority may be there";
+    }
+    if (step.do !== "rotateAuthority" || step.facts.trouble === undefined) return undefined;
+    return `Secret ${step.facts.secretName}: ${step.facts.trouble}`;
+  },
+};
+
 /** What another owner manages is never changed. */
 const ownOnly: ClusterGuard = {
   name: "own-only",
   forbids(snapshot, step) {
+    const facts = "facts" in step ? step.facts : undefined;
+    if (facts !== undefined && !isOurs(snapshot, facts)) return `Secret ${facts.secretName} is not this cluster's`;
     const live = liveIn(step);
     if (live === undefined || isOwned(snapshot, live)) return undefined;
     return `${live.kind} ${live.metadata.name} is not this cluster's`;
@@ -440,5 +511,8 @@ export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   notAMember,
   alarmIsOver,
   askedToDelete,
+  tlsStays,
+  trustedFirst,
+  authorityKept,
   ownOnly,
 ];

@@ -3,6 +3,8 @@ import { CLIENT_SCHEME_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { present, unknown } from "#base/observed.ts";
 import { type Identities, noIdentities } from "#certificates/dial.ts";
+import { Keyring } from "#certificates/keyring.ts";
+import { CertificateReads } from "#cluster/certificates/reads.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { Monitoring } from "#cluster/monitoring.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
@@ -106,7 +108,8 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     memberTimeoutMs: 600_000,
   };
   const monitoring = new Monitoring(kube, clock);
-  const memory = { healthLog: new HealthLog(), silences: new Silences(clock, "etcd"), monitoring };
+  const certificates = new CertificateReads(kube, clock, new Keyring());
+  const memory = { healthLog: new HealthLog(), silences: new Silences(clock, "etcd"), monitoring, certificates };
   const look = async () => {
     const seen = observeCluster(reads, memory, KEY, AbortSignal.timeout(1_000));
     if (given.serves !== undefined) await clock.advance(5_000); // between two tries time passes

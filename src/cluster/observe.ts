@@ -14,6 +14,7 @@ import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
+import type { CertificateReads } from "#cluster/certificates/reads.ts";
 import { askedAt, clientServiceAnswer, serviceEndpoint } from "#cluster/client-service-answer.ts";
 import type { HealthLog } from "#cluster/health-log.ts";
 import { type MemberAnswer, memberAnswer } from "#cluster/member-answer.ts";
@@ -68,6 +69,7 @@ const LISTEN_DEADLINE_MS = 4_000;
 
 /** What is remembered from look to look. All of it is cache: a process that starts begins without. */
 interface ClusterMemory {
+  readonly certificates: CertificateReads;
   readonly healthLog: HealthLog;
   readonly silences: Silences;
   readonly monitoring: Monitoring;
@@ -80,14 +82,17 @@ export async function observeCluster(
   key: Key,
   signal: AbortSignal,
 ): Promise<Observed<ClusterSnapshot>> {
-  const { healthLog, silences, monitoring } = memory;
+  const { healthLog, silences, monitoring, certificates } = memory;
   const cluster = reads.clusters.get(key);
   if (cluster === undefined) {
     healthLog.forget(key);
     silences.keep(key, []);
     monitoring.forget(key);
+    certificates.forget(key);
     return absent;
   }
+  // Before anybody is asked: it tells with what to connect.
+  const seenCertificates = await certificates.look(cluster, signal);
   const index = `${key.namespace}/${key.name}`;
   const { namespace } = key;
   const pods = podsByPeer(reads, index);
@@ -104,6 +109,7 @@ export async function observeCluster(
     headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),
     clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),
     podMonitor: await monitoring.look(cluster, signal),
+    certificates: seenCertificates,
     budget: reads.budgets.get({ namespace, name: disruptionBudgetName(key.name) }),
     schedules: reads.schedules
       .byIndex(CLUSTER_INDEX, index)

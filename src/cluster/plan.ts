@@ -2,6 +2,13 @@ import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { awaitVerdict } from "#cluster/rules/alarms/await-verdict.ts";
 import { disarmAlarm } from "#cluster/rules/alarms/disarm-alarm.ts";
 import { noSpace } from "#cluster/rules/alarms/no-space.ts";
+import { authority } from "#cluster/rules/certificates/authority.ts";
+import { awaitCertificates } from "#cluster/rules/certificates/await-certificates.ts";
+import { certificateEnds } from "#cluster/rules/certificates/certificate-ends.ts";
+import { certificateRequestRule } from "#cluster/rules/certificates/certificate-request.ts";
+import { leaf } from "#cluster/rules/certificates/leaf.ts";
+import { rotateAuthority } from "#cluster/rules/certificates/rotate-authority.ts";
+import { trustMapRule } from "#cluster/rules/certificates/trust-map.ts";
 import { clientServiceRule } from "#cluster/rules/exposure/client-service.ts";
 import { disruptionBudgetRule } from "#cluster/rules/exposure/disruption-budget.ts";
 import { headlessServiceRule } from "#cluster/rules/exposure/headless-service.ts";
@@ -57,6 +64,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   deleting, // It comes first: nothing is made for a cluster that is being deleted.
   noSpace, // It only makes a remark, which has to be told whatever else is done, also during a pause.
   noVersionPath, // The same is true of this one.
+  certificateEnds, // And of this one.
   paused, // It comes before every rule that changes something.
   asleep, // The same is true of this one.
   wakeUp, // It comes before every rule that waits for members: their time begins with it.
@@ -72,6 +80,11 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   fence, // It follows joining at once: until then a member whose volume is emptied could vote.
   fallAsleep, // It comes after the fence: who sleeps may lose its volume unseen. And before all that starts or changes members.
   headlessServiceRule, // It comes before the members, which find each other by the names that it gives.
+  authority, // It comes before what it signs, and before the members, which trust it from their first start on.
+  certificateRequestRule, // The same is true of this one: members wait for what it asks for.
+  leaf, // The same is true of this one. A certificate is renewed whatever hinders the members: without it they are lost to each other.
+  trustMapRule, // It tells what the certificates are by now.
+  awaitCertificates, // Members are made with their certificates, or not at all.
   bootstrap, // It makes all first members before anybody is waited for, so that they start side by side.
   restorePeer, // It comes before the quorum is asked for: it only gives a member its own data back.
   clientServiceRule, // It comes after the members: nobody needs it while they start.
@@ -100,6 +113,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   scaleDown,
   scaleUp,
   enableDowngrade, // It comes before the turns of those who are to go back, and asks for a cluster that is whole.
+  rotateAuthority, // It begins only in a cluster that is whole, and comes before the turns, which carry out its phases.
   backupFirst, // It comes before the turns, of which the first one waits for it.
   giveTurn, // It comes after scaling, which may make a turn needless, and helps the cluster through the others.
   awaitHealth,

@@ -7,9 +7,12 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Observed } from "#base/observed.ts";
+import type { CertificateFacts } from "#certificates/facts.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { type Alarm, type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
 import {
+  type Certificate,
+  type ConfigMap,
   controllerOf,
   type KubeObject,
   type PersistentVolumeClaim,
@@ -40,6 +43,8 @@ export interface ClusterSnapshot {
   readonly sourceBackups: readonly EtcdBackup[];
   /** Read by name, a minute ago at most; `undefined` when nobody has asked for one. See monitoring.ts. */
   readonly podMonitor: SeenMonitor | undefined;
+  /** What its Secrets say of its certificates; `undefined` when it asks for no TLS. See certificates/reads.ts. */
+  readonly certificates: SeenCertificates | undefined;
   /** The EtcdPeers of this very cluster. */
   readonly peers: readonly EtcdPeer[];
   /** EtcdPeers that name this cluster, and that it does not own: somebody wrote them, or an earlier cluster of the name left them. */
@@ -75,6 +80,26 @@ export interface ClusterSnapshot {
 
 /** The kind is not of Kubernetes' own: the API server may not know it. */
 export type SeenMonitor = Observed<PodMonitor> | { readonly is: "notServed" };
+
+/** What a certificate is for: one that is shown, or an authority. */
+export type LeafPurpose = "peer" | "server" | "operator" | "application";
+export type Purpose = LeafPurpose | "peerCA" | "clientCA";
+
+/** A certificate, and how long this process has known it to be as it is, in milliseconds by a clock that does not jump. */
+export interface SeenCertificate extends CertificateFacts {
+  readonly knownForMs: number;
+}
+
+/** The kind is cert-manager's, and the API server may not know it. */
+export type SeenRequest = Observed<Certificate> | { readonly is: "notServed" };
+
+/** Of each purpose what its Secret says; what is missing here nobody has looked at. Read by name, some minutes ago at most. */
+export type SeenCertificates = { readonly [purpose in Purpose]?: Observed<SeenCertificate> } & {
+  /** The ConfigMap with whom clients have to trust. */
+  readonly trustMap?: Observed<ConfigMap>;
+  /** What is asked of cert-manager. */
+  readonly requests?: { readonly [purpose in LeafPurpose]?: SeenRequest };
+};
 
 /** Times by a clock that does not jump. Time in which nobody looked is in none of them, `wellMsAgo` excepted. */
 export interface MemberHistory {

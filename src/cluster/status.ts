@@ -10,6 +10,7 @@ import { monitored } from "#cluster/conditions/monitored.ts";
 import { paused } from "#cluster/conditions/paused.ts";
 import { progressing } from "#cluster/conditions/progressing.ts";
 import { ready } from "#cluster/conditions/ready.ts";
+import { certificateStatus, tlsReady } from "#cluster/conditions/tls-ready.ts";
 import { isUpToDate, upToDate } from "#cluster/conditions/up-to-date.ts";
 import type { Case, Judge } from "#cluster/conditions/verdict.ts";
 import { type KnownMember, knownMembers } from "#cluster/members.ts";
@@ -33,6 +34,7 @@ const JUDGES: Readonly<Record<ConditionType, Judge>> = {
   Paused: paused,
   Progressing: progressing,
   Ready: ready,
+  TLSReady: tlsReady,
   UpToDate: upToDate,
 };
 
@@ -64,13 +66,14 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
     ...(update === undefined ? {} : { update }),
     ...(waivers.length === 0 ? {} : { waivers }),
     ...backupStatus(snapshot),
+    ...certificateStatus(snapshot),
     members,
     conditions: conditions({ snapshot, plan, members, own }),
   };
 }
 
 /** Questions about the present, which only a look can answer. That of Ready is answered in any case. */
-const OF_THE_PRESENT: readonly string[] = ["Available", "Degraded", "UpToDate"] satisfies ConditionType[];
+const OF_THE_PRESENT: readonly string[] = ["Available", "Degraded", "TLSReady", "UpToDate"] satisfies ConditionType[];
 
 /**
  * The status as it is, and that no look at the cluster comes to its end: nothing is done then, and whether all is well nobody knows. The next

@@ -1,12 +1,14 @@
 import { draftText } from "#api/applied-hash.ts";
 import type { Removal } from "#api/names.ts";
+import type { Side } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { ClusterIdentity } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { Phase } from "#cluster/certificates/rotation.ts";
+import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
-import type { Draft, Pod, PodDisruptionBudget, PodMonitor, Service } from "#kube/kinds.ts";
+import type { Certificate, ConfigMap, Draft, Pod, PodDisruptionBudget, PodMonitor, Service } from "#kube/kinds.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
 
 /** Everything that this room can do to the world: one write each. */
@@ -25,6 +27,7 @@ export type ClusterStep =
   | { readonly do: "createMonitor"; readonly monitor: Draft<PodMonitor> }
   | { readonly do: "replaceMonitor"; readonly live: PodMonitor; readonly monitor: Draft<PodMonitor> }
   | { readonly do: "deleteMonitor"; readonly live: PodMonitor }
+  | CertificateStep
   | { readonly do: "createPeer"; readonly peer: Draft<EtcdPeer> }
   | { readonly do: "replacePeer"; readonly live: EtcdPeer; readonly peer: Draft<EtcdPeer> }
   | { readonly do: "markRemoval"; readonly peer: EtcdPeer; readonly removal: Removal | undefined }
@@ -41,6 +44,34 @@ export type ClusterStep =
   | { readonly do: "enableDowngrade"; readonly to: string }
   | { readonly do: "cancelDowngrade"; readonly to: string }
   | { readonly do: "moveLeader"; readonly from: string; readonly to: string; readonly id: MemberId };
+
+/** No step holds a key: they are made, and read, when it is done (certificates/act.ts). */
+export type CertificateStep =
+  /** @see Phase; trust is of those who are trusted besides, in PEM */
+  | { readonly do: "issueAuthority"; readonly side: Side; readonly trust: string }
+  | { readonly do: "rotateAuthority"; readonly side: Side; readonly phase: Phase; readonly facts: SeenCertificate }
+  | {
+      readonly do: "issueLeaf";
+      readonly purpose: LeafPurpose;
+      readonly authority: SeenCertificate;
+      /** What is there; undefined when the Secret is not. */
+      readonly facts: SeenCertificate | undefined;
+    }
+  | {
+      readonly do: "spreadTrust";
+      readonly purpose: LeafPurpose;
+      readonly authority: SeenCertificate;
+      readonly facts: SeenCertificate;
+    }
+  | { readonly do: "createTrustMap"; readonly map: Draft<ConfigMap> }
+  | { readonly do: "replaceTrustMap"; readonly live: ConfigMap; readonly map: Draft<ConfigMap> }
+  | { readonly do: "createRequest"; readonly purpose: LeafPurpose; readonly request: Draft<Certificate> }
+  | {
+      readonly do: "replaceRequest";
+      readonly purpose: LeafPurpose;
+      readonly live: Certificate;
+      readonly request: Draft<Certificate>;
+    };
 
 export type ClusterRule = Rule<ClusterSnapshot, ClusterStep>;
 export type ClusterGuard = Guard<ClusterSnapshot, ClusterStep>;
@@ -69,6 +100,19 @@ export function targetOf(step: ClusterStep): string {
     case "createMonitor":
     case "replaceMonitor":
       return draftText(step.monitor);
+    case "issueAuthority":
+      return step.side;
+    case "rotateAuthority":
+      return `${step.side} ${step.phase}`;
+    case "issueLeaf":
+    case "spreadTrust":
+      return `${step.purpose} ${step.authority.fingerprint} ${step.authority.trustIds.join(" ")}`;
+    case "createTrustMap":
+    case "replaceTrustMap":
+      return draftText(step.map);
+    case "createRequest":
+    case "replaceRequest":
+      return draftText(step.request);
     case "createPeer":
     case "replacePeer":
       return draftText(step.peer);

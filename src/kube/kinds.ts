@@ -6,7 +6,7 @@ import type { ILease } from "kubernetes-models/coordination.k8s.io/v1";
 import type { IEvent } from "kubernetes-models/events.k8s.io/v1";
 import type { IPodDisruptionBudget } from "kubernetes-models/policy/v1";
 import type { IStorageClass } from "kubernetes-models/storage.k8s.io/v1";
-import type { IPersistentVolumeClaim, IPod, ISecret, IService } from "kubernetes-models/v1";
+import type { IConfigMap, IPersistentVolumeClaim, IPod, ISecret, IService } from "kubernetes-models/v1";
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/#OwnerReference */
 export interface OwnerReference {
@@ -152,6 +152,31 @@ export interface PodMonitor extends KubeObject {
 }
 export type StorageClass = Read<IStorageClass, ObjectMeta>;
 export type Secret = Read<ISecret, NamespacedMeta>;
+export type ConfigMap = Read<IConfigMap, NamespacedMeta>;
+/** Of cert-manager, as far as we write and read it: https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Certificate */
+export interface Certificate extends KubeObject {
+  readonly metadata: NamespacedMeta;
+  readonly spec?: {
+    readonly secretName: string;
+    readonly issuerRef: { readonly name: string; readonly kind?: string; readonly group?: string };
+    readonly commonName?: string;
+    readonly dnsNames?: readonly string[];
+    readonly ipAddresses?: readonly string[];
+    readonly usages?: readonly string[];
+    readonly duration?: string;
+    readonly renewBefore?: string;
+    readonly privateKey?: { readonly algorithm?: string; readonly size?: number; readonly rotationPolicy?: string };
+    readonly secretTemplate?: { readonly labels?: Readonly<Record<string, string>> };
+  };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason?: string;
+      readonly message?: string;
+    }[];
+  };
+}
 export type ValidatingWebhookConfiguration = Read<IValidatingWebhookConfiguration, ObjectMeta>;
 export type CustomResourceDefinition = Read<ICustomResourceDefinition, ObjectMeta>;
 
@@ -172,6 +197,14 @@ export const REPLICA_SETS = resource<ReplicaSet>({
   namespaced: true,
 });
 export const SECRETS = resource<Secret>({ ...core, kind: "Secret", plural: "secrets", namespaced: true });
+export const CONFIG_MAPS = resource<ConfigMap>({ ...core, kind: "ConfigMap", plural: "configmaps", namespaced: true });
+export const CERTIFICATES = resource<Certificate>({
+  group: "cert-manager.io",
+  version: "v1",
+  kind: "Certificate",
+  plural: "certificates",
+  namespaced: true,
+});
 export const POD_DISRUPTION_BUDGETS = resource<PodDisruptionBudget>({
   group: "policy",
   version: "v1",

@@ -1,4 +1,4 @@
-import { CERTIFICATE, KEY, TRUST } from "#certificates/facts.ts";
+import { CERTIFICATE_FILE, KEY_FILE, TRUST_FILE } from "#api/names.ts";
 import { type LeafWish, newAuthority, newLeaf } from "#certificates/issue.ts";
 import type { KeyPair } from "#certificates/pem.ts";
 import type { Secret } from "#kube/kinds.ts";
@@ -23,7 +23,7 @@ export function leaf(signer: KeyPair, wish: Partial<LeafWish> = {}): Promise<Key
 
 /** What a Secret of type kubernetes.io/tls holds of these. */
 export function dataOf(pair: KeyPair, trust: string): Readonly<Record<string, string>> {
-  return { [CERTIFICATE]: pair.certificate, [KEY]: pair.key, [TRUST]: trust };
+  return { [CERTIFICATE_FILE]: pair.certificate, [KEY_FILE]: pair.key, [TRUST_FILE]: trust };
 }
 
 export function secretOf(name: string, texts: Readonly<Record<string, string>>, metadata: object = {}): Secret {

@@ -50,5 +50,8 @@ function stepText(step: ClusterStep): string {
   if (step.do === "recordJoined") return `recordJoined ${step.names.join(" ")}`;
   if (step.do === "createService" || step.do === "replaceService") return `${step.do} ${step.service.metadata.name}`;
   if (step.do === "createRestore") return `createRestore ${step.restore.metadata.name}`;
+  if (step.do === "issueAuthority") return `${step.do} ${step.side}`;
+  if (step.do === "rotateAuthority") return `${step.do} ${step.side} ${step.phase}`;
+  if ("purpose" in step) return `${step.do} ${step.purpose}`;
   return step.do;
 }

@@ -132,6 +132,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
     schedules: [],
     sourceBackups: [],
     podMonitor: undefined,
+    certificates: undefined,
     peers: [],
     foreignPeers: [],
     restore: undefined,

@@ -3,7 +3,7 @@ import type { EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
-import { noIdentities } from "#certificates/dial.ts";
+import { Keyring } from "#certificates/keyring.ts";
 import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
 import { CLUSTER_INDEX } from "#cluster/observe.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -116,8 +116,9 @@ export class OperatorProcess {
       replaceAfterMs: REPLACE_AFTER_MS,
       memberTimeoutMs: MEMBER_TIMEOUT_MS,
     };
-    const reads = { ...caches, kube, etcd, identities: noIdentities, clock: this.#clock, ...settings };
-    const cluster = clusterController({ kube, etcd, identities: noIdentities }, reads);
+    const identities = new Keyring();
+    const reads = { ...caches, kube, etcd, identities, clock: this.#clock, ...settings };
+    const cluster = clusterController({ kube, etcd, identities }, reads);
     const peer = peerController(kube, reads);
     const used = mutation.tools?.(tools) ?? tools;
     this.#mayChange = used.mayAct;

@@ -21,7 +21,14 @@ const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "client-service": "NameTaken",
   "disruption-budget": "NameTaken",
   "pod-monitor": "NameTaken",
+  authority: "CertificateInvalid",
+  leaf: "CertificateInvalid",
+  "trust-map": "NameTaken",
+  "certificate-request": "IssuerFailed",
 };
+
+/** What is remarked by these hinders nobody: a condition of its own tells it. */
+const ONLY_TOLD = new Set(["certificate-ends"]);
 
 /** Rules that never wait by themselves: a plan that waits under their name holds everything back because their step is refused or undone. */
 const HOLDING = new Set(CLUSTER_RULES.flatMap(({ name, holds }) => (holds ? [name] : [])));
@@ -36,7 +43,7 @@ export function blocked({ plan }: Pick<Case, "plan">): Hindrance | undefined {
 
 /** What is wanted and is not there, because it is refused, undone or taken; the rest of the work goes on beside it. */
 export function missing({ plan }: Pick<Case, "plan">): Hindrance | undefined {
-  const lacking = (plan.aside ?? []).filter(({ is }) => is !== "putOff");
+  const lacking = (plan.aside ?? []).filter(({ rule, is }) => is !== "putOff" && !ONLY_TOLD.has(rule));
   const lacks = lacking.map(({ rule, because, code, is }) => ({
     reason: reasonOf(is === "remark" ? REASON_OF_RULE[rule] : undefined, code),
     message: is === "remark" ? because : `${rule}: ${because}`,

@@ -16,7 +16,7 @@ import { changedStored, stored } from "#cluster/forecast/model-objects.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { type MemberId, memberId } from "#etcd/types.ts";
-import type { PodMonitor, Service } from "#kube/kinds.ts";
+import type { ConfigMap, PodMonitor, Service } from "#kube/kinds.ts";
 
 // What is the model?
 //   What a step makes of a snapshot, while all goes well: what the API server stores and what etcd answers. What follows from it by itself, such
@@ -28,6 +28,12 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
     case "recordIdentity": // Of a cluster that has yet to form nothing is foretold.
     case "createRestore": // The same is true of one that has yet to get its data.
     case "stopUpdate": // While all goes well, no update stops.
+    case "issueAuthority": // What will be issued nobody knows beforehand.
+    case "rotateAuthority":
+    case "issueLeaf":
+    case "spreadTrust":
+    case "createRequest":
+    case "replaceRequest":
       return undefined;
     case "recordJoined":
       return joined(snapshot, step.names);
@@ -55,6 +61,10 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
       return { ...snapshot, podMonitor: present(stored<PodMonitor>(step.monitor, step.live)) };
     case "deleteMonitor":
       return { ...snapshot, podMonitor: absent };
+    case "createTrustMap":
+      return withTrustMap(snapshot, stored<ConfigMap>(step.map));
+    case "replaceTrustMap":
+      return withTrustMap(snapshot, stored<ConfigMap>(step.map, step.live));
     case "createPeer":
       return { ...snapshot, peers: [...snapshot.peers, stored<EtcdPeer>(step.peer)] };
     case "replacePeer":
@@ -116,6 +126,10 @@ function joined(snapshot: ClusterSnapshot, names: readonly string[]): ClusterSna
 function withService(snapshot: ClusterSnapshot, service: Service): ClusterSnapshot {
   const isHeadless = service.spec?.clusterIP === "None";
   return isHeadless ? { ...snapshot, headlessService: service } : { ...snapshot, clientService: service };
+}
+
+function withTrustMap(snapshot: ClusterSnapshot, map: ConfigMap): ClusterSnapshot {
+  return { ...snapshot, certificates: { ...snapshot.certificates, trustMap: present(map) } };
 }
 
 function completed({ takenAtMs }: ClusterSnapshot, backup: EtcdBackup): EtcdBackup {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { PAUSED_ANNOTATION } from "#api/names.ts";
+import { PAUSED_ANNOTATION, ROTATE_CA_ANNOTATION } from "#api/names.ts";
 import { absent } from "#base/observed.ts";
 import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -40,6 +40,7 @@ import {
   withTurn,
 } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, withSleep, woken } from "#kit/cluster-sleep.ts";
+import { secured, unissued, withSeen } from "#kit/cluster-tls.ts";
 import { etcdRestore } from "#kit/etcd-restore.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 import type { Service } from "#kube/kinds.ts";
@@ -351,6 +352,76 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
     given: sickFor(cluster({ replicas: 5, spec: { replicas: 3 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
   },
 ];
+
+const secure = await secured();
+const LATE_MS = secure.takenAtMs + 70 * 86_400_000;
+pairs.push(
+  {
+    order: ["no-version-path", "certificate-ends", "paused"],
+    so: "people hear of it also while it is paused",
+    given: {
+      ...(await secured({ spec: { version: "3.4.1" }, annotations: paused })),
+      takenAtMs: LATE_MS,
+    },
+  },
+  {
+    order: ["headless-service", "authority"],
+    so: "names come before what is made out for them",
+    given: { ...unissued({ stage: "recorded" }) },
+  },
+  {
+    order: ["authority", "leaf"],
+    so: "who signs comes first",
+    given: withSeen(secure, { peerCA: absent, server: absent }),
+  },
+  {
+    order: ["authority", "bootstrap"],
+    so: "members trust it from their first start on",
+    given: unissued({ stage: "recorded", with: { headlessService: settled.headlessService } }),
+  },
+  {
+    order: ["certificate-request", "leaf"],
+    so: "what others have to do is asked for first",
+    given: await (async () => {
+      const mixed = await secured({}, { peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } });
+      return withSeen(
+        { ...mixed, certificates: { ...mixed.certificates, requests: { peer: absent } } },
+        { server: absent },
+      );
+    })(),
+  },
+  {
+    order: ["leaf", "trust-map"],
+    so: "it tells what is there by then",
+    given: { ...secure, certificates: { ...secure.certificates, application: absent, trustMap: absent } },
+  },
+  {
+    order: ["leaf", "restore-peer"],
+    so: "whoever starts shows it",
+    given: withSeen(withoutPeers(secure, "my-etcd-1"), { peer: absent }),
+  },
+  {
+    order: ["leaf", "await-quorum"],
+    so: "members that do not believe each other any more have none",
+    given: withSeen(await secured({ down: ["my-etcd-1", "my-etcd-2"] }), { peer: absent }),
+  },
+  {
+    order: ["scale-up", "rotate-authority"],
+    so: "it begins in a cluster that is whole",
+    given: rotatingToo(await secured({ spec: { replicas: 5 } })),
+  },
+  {
+    order: ["rotate-authority", "give-turn"],
+    so: "members restart once for both",
+    given: rotatingToo({ ...secure, cluster: { ...secure.cluster, spec: { ...secure.cluster.spec, ...NEWER } } }),
+  },
+);
+
+function rotatingToo(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { metadata } = snapshot.cluster;
+  const annotations = { ...metadata.annotations, [ROTATE_CA_ANNOTATION]: "all" };
+  return { ...snapshot, cluster: { ...snapshot.cluster, metadata: { ...metadata, annotations } } };
+}
 
 for (const { order, so, given } of pairs) {
   test(`cluster order: ${order.join(" speaks before ")}: ${so}`, () => {

@@ -16,6 +16,7 @@ export function newCluster(
     clientService: undefined,
     budget: undefined,
     podMonitor: undefined,
+    certificates: undefined,
     schedules: [],
     sourceBackups: [],
     peers: [],

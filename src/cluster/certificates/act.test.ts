@@ -1,0 +1,315 @@
+import { X509Certificate } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import { OperatorError } from "#base/error.ts";
+import { present } from "#base/observed.ts";
+import { noIdentities } from "#certificates/dial.ts";
+import { factsOf, textIn } from "#certificates/facts.ts";
+import { isPair } from "#certificates/pem.ts";
+import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
+import { phaseOf } from "#cluster/certificates/rotation.ts";
+import { seen as certificateOf } from "#cluster/certificates/usable.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot, LeafPurpose, Purpose } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { cluster, NOW } from "#kit/cluster.ts";
+import { running, unissued, withSeen } from "#kit/cluster-tls.ts";
+import { type Draft, type KubeObject, keyOf, type Secret } from "#kube/kinds.ts";
+
+// What is issued is looked at as whoever connects would; openssl judges the same in certificates/issue.test.ts.
+
+/** An API server that has Secrets, and nothing else. */
+class Secrets {
+  readonly all = new Map<string, Secret>();
+  #version = 1;
+  readonly kube = {
+    get: (_: unknown, ref: { namespace: string; name: string }) => {
+      const found = this.all.get(keyOf(ref));
+      return found === undefined
+        ? Promise.reject(new OperatorError("KubeNotFound", "it is not there"))
+        : Promise.resolve(found);
+    },
+    create: (_: unknown, draft: Draft<Secret>) => {
+      if (this.all.has(this.#key(draft))) return Promise.reject(new OperatorError("KubeAlreadyExists", "it is there"));
+      return Promise.resolve(this.#store(draft));
+    },
+    replace: (_: unknown, draft: Draft<Secret>) => {
+      const live = this.all.get(this.#key(draft));
+      const { uid, resourceVersion } = draft.metadata;
+      if (live?.metadata.uid !== uid || live?.metadata.resourceVersion !== resourceVersion)
+        return Promise.reject(new OperatorError("KubeConflict", "it has changed"));
+      return Promise.resolve(this.#store(draft));
+    },
+  } as unknown as ClusterWrites["kube"];
+
+  named(name: string): Secret {
+    const found = this.all.get(`foo/${name}`);
+    if (found === undefined) throw new Error(`${name} is not there`);
+    return found;
+  }
+
+  /** The snapshot as the operator would look at these Secrets. */
+  seenBy(snapshot: ClusterSnapshot): ClusterSnapshot {
+    const names: Record<Purpose, string> = {
+      peerCA: "my-etcd-peer-ca",
+      clientCA: "my-etcd-client-ca",
+      peer: "my-etcd-peer-tls",
+      server: "my-etcd-server-tls",
+      operator: "my-etcd-operator-tls",
+      application: "my-etcd-client",
+    };
+    return Object.entries(names).reduce((given, [purpose, name]) => {
+      const found = this.all.get(`foo/${name}`);
+      if (found === undefined) return given;
+      const facts = factsOf(found, purpose.endsWith("CA") ? "authority" : "leaf");
+      return withSeen(given, { [purpose]: present({ ...facts, knownForMs: 3_600_000 }) });
+    }, snapshot);
+  }
+
+  #key(draft: Draft<KubeObject>): string {
+    return `${draft.metadata.namespace}/${draft.metadata.name}`;
+  }
+
+  #store(draft: Draft<Secret>): Secret {
+    const uid = draft.metadata.uid ?? `uid-${this.all.size}`;
+    const stored = {
+      ...draft,
+      metadata: { ...draft.metadata, uid, resourceVersion: String(this.#version++) },
+    } as Secret;
+    this.all.set(this.#key(draft), stored);
+    return stored;
+  }
+}
+
+const { headlessService } = cluster();
+const first = unissued({ stage: "recorded", with: { headlessService } });
+const isAboutSecrets = (step: ClusterStep) => /^(issue|rotate|spread)/.test(step.do);
+
+async function act(secrets: Secrets, step: ClusterStep, snapshot: ClusterSnapshot): Promise<void> {
+  const parts = { kube: secrets.kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities };
+  await actOnCluster(parts, step, snapshot, AbortSignal.timeout(5_000));
+}
+
+/** Makes one step after another, as long as they are about Secrets. @returns what was done */
+async function carryOn(secrets: Secrets, snapshot: ClusterSnapshot): Promise<readonly string[]> {
+  const done: string[] = [];
+  for (;;) {
+    const seen = secrets.seenBy(snapshot);
+    const plan = planCluster(seen);
+    if (plan.next !== "step" || !isAboutSecrets(plan.step)) return done;
+    await act(secrets, plan.step, seen);
+    const { step } = plan;
+    done.push(`${step.do} ${"purpose" in step ? step.purpose : "side" in step ? step.side : ""}`);
+    if (done.length > 20) throw new Error(`it never ends: ${done.join(", ")}`);
+  }
+}
+
+const secrets = new Secrets();
+const done = await carryOn(secrets, first);
+
+describe("a cluster with TLS", () => {
+  test("gets two authorities and all certificates, each in one write", () => {
+    expect(done).toEqual([
+      "issueAuthority peer",
+      "issueAuthority client",
+      "issueLeaf peer",
+      "issueLeaf server",
+      "issueLeaf operator",
+      "issueLeaf application",
+    ]);
+  });
+
+  test("whose Secrets are its own, of the type for TLS, and whole", () => {
+    expect([...secrets.all.keys()]).toEqual([
+      "foo/my-etcd-peer-ca",
+      "foo/my-etcd-client-ca",
+      "foo/my-etcd-peer-tls",
+      "foo/my-etcd-server-tls",
+      "foo/my-etcd-operator-tls",
+      "foo/my-etcd-client",
+    ]);
+    for (const secret of secrets.all.values()) {
+      expect(secret).toMatchObject({
+        type: "kubernetes.io/tls",
+        metadata: { labels: { "etcd.improbable.io/cluster-name": "my-etcd" } },
+      });
+      expect(secret.metadata.ownerReferences).toMatchObject([{ uid: "uid-of-cluster", controller: true }]);
+      expect(isPair(textIn(secret, "tls.crt"), textIn(secret, "tls.key"))).toBe(true);
+    }
+  });
+
+  test("keeps the keys of its authorities in one Secret each", () => {
+    for (const authority of ["my-etcd-peer-ca", "my-etcd-client-ca"]) {
+      const key = textIn(secrets.named(authority), "tls.key");
+      const holders = [...secrets.all.values()].filter((each) =>
+        Object.keys(each.data!).some((name) => textIn(each, name) === key),
+      );
+      expect(holders.map(({ metadata }) => metadata.name)).toEqual([authority]);
+    }
+  });
+
+  test("has an authority for members and another one for clients", () => {
+    const signer = (name: string) => factsOf(secrets.named(name), "leaf").signerId;
+    const own = (name: string) => factsOf(secrets.named(name), "authority").fingerprint;
+    expect(signer("my-etcd-peer-tls")).toBe(own("my-etcd-peer-ca"));
+    for (const name of ["my-etcd-server-tls", "my-etcd-operator-tls", "my-etcd-client"])
+      expect(signer(name)).toBe(own("my-etcd-client-ca"));
+  });
+
+  test("tells applications where it is", () => {
+    expect(textIn(secrets.named("my-etcd-client"), "endpoints")).toBe("https://my-etcd-client.foo.svc:2379");
+    expect(Object.keys(secrets.named("my-etcd-server-tls").data!)).toEqual(["tls.crt", "tls.key", "ca.crt"]);
+  });
+
+  test("shows what nobody takes for more than it is", () => {
+    const of = (name: string) => new X509Certificate(textIn(secrets.named(name), "tls.crt"));
+    expect(of("my-etcd-server-tls").subject ?? "").toBe("");
+    expect(of("my-etcd-operator-tls").subject).toBe("CN=etcd-cluster-operator");
+    expect(of("my-etcd-operator-tls").keyUsage).toEqual(["1.3.6.1.5.5.7.3.2"]);
+    expect(of("my-etcd-peer-tls").checkHost("my-etcd-client.foo.svc")).toBeUndefined();
+    expect(of("my-etcd-server-tls").checkHost("my-etcd-client.foo.svc")).toBeDefined();
+    expect(of("my-etcd-server-tls").validToDate.getTime()).toBe(NOW + 90 * 86_400_000);
+    expect(of("my-etcd-peer-ca").subject).toMatch(/^CN=my-etcd peer CA [0-9a-f]{12}$/);
+  });
+
+  test("and no step that made it held a key", () => {
+    const seen = secrets.seenBy(first);
+    const leaf = withSeen(seen, { peer: { is: "absent" } });
+    const plan = planCluster(leaf);
+    const text = JSON.stringify(plan);
+    for (const each of secrets.all.values()) {
+      const [, line = ""] = textIn(each, "tls.key").split("\n");
+      expect(line.length).toBeGreaterThan(20);
+      expect(text).not.toContain(line);
+    }
+    expect(text).not.toContain("PRIVATE");
+  });
+});
+
+test("a name of 52 letters leaves room for the rest", async () => {
+  const long = "a".repeat(52);
+  const { metadata } = first.cluster;
+  const all = new Secrets();
+  const named = { ...first, cluster: { ...first.cluster, metadata: { ...metadata, name: long } } };
+  await act(all, { do: "issueAuthority", side: "client", trust: "" }, named);
+  const { subject } = new X509Certificate(textIn(all.named(`${long}-client-ca`), "tls.crt"));
+  expect(subject.length - "CN=".length).toBeLessThanOrEqual(64);
+});
+
+/** All of these Secrets, in another API server. */
+function copied(): Secrets {
+  const copy = new Secrets();
+  for (const [key, secret] of secrets.all) copy.all.set(key, secret);
+  return copy;
+}
+
+const members = running(secrets.seenBy({ ...unissued(), certificates: undefined }));
+
+test("nothing is written over what has changed since it was looked at", async () => {
+  const all = copied();
+  const seen = all.seenBy(members);
+  const facts = (purpose: Purpose) => certificateOf(seen, purpose)!;
+  const steps: ClusterStep[] = [
+    { do: "issueLeaf", purpose: "peer", authority: facts("peerCA"), facts: facts("peer") },
+    { do: "spreadTrust", purpose: "peer", authority: facts("peerCA"), facts: facts("peer") },
+    { do: "rotateAuthority", side: "peer", phase: "add", facts: facts("peerCA") },
+  ];
+  for (const name of ["my-etcd-peer-tls", "my-etcd-peer-ca"]) {
+    const live = all.named(name);
+    for (const change of [{ uid: "another" }, { resourceVersion: "99" }]) {
+      all.all.set(`foo/${name}`, { ...live, metadata: { ...live.metadata, ...change } });
+      for (const step of steps.filter(({ do: what }) => name.endsWith("-ca") === (what === "rotateAuthority")))
+        await expect(act(all, step, seen)).rejects.toMatchObject({ code: "KubeConflict" });
+      if (name.endsWith("-ca")) await expect(act(all, steps[0]!, seen)).rejects.toMatchObject({ code: "KubeConflict" });
+    }
+    all.all.set(`foo/${name}`, live);
+  }
+  await expect(act(all, { do: "issueAuthority", side: "peer", trust: "" }, seen)).rejects.toMatchObject({
+    code: "KubeAlreadyExists",
+  });
+  expect([...all.all]).toEqual([...secrets.all]);
+});
+
+describe("an authority that is followed by another one", () => {
+  const { metadata } = members.cluster;
+  const asked = { ...members.cluster, metadata: { ...metadata, annotations: { [ROTATE_CA_ANNOTATION]: "peer" } } };
+  const trustIds = (all: Secrets, name: string) => factsOf(all.named(name), "leaf").trustIds;
+
+  test("goes through all its phases, from what is in the Secrets alone", async () => {
+    const all = copied();
+    const before = factsOf(all.named("my-etcd-peer-ca"), "authority");
+    let world: ClusterSnapshot = { ...members, cluster: asked };
+    expect(await carryOn(all, world)).toEqual(["rotateAuthority peer", "spreadTrust peer"]);
+    const added = factsOf(all.named("my-etcd-peer-ca"), "authority");
+    expect(added).toMatchObject({ fingerprint: before.fingerprint, rotatedFor: "peer", trouble: undefined });
+    expect(added.trustIds).toEqual([before.fingerprint, added.nextId]);
+    expect(trustIds(all, "my-etcd-peer-tls")).toEqual(added.trustIds);
+
+    world = running(all.seenBy(world));
+    expect(await carryOn(all, world)).toEqual([
+      "rotateAuthority peer",
+      "issueLeaf peer",
+      "rotateAuthority peer",
+      "spreadTrust peer",
+    ]);
+    const after = factsOf(all.named("my-etcd-peer-ca"), "authority");
+    expect(after).toMatchObject({
+      fingerprint: added.nextId,
+      nextId: undefined,
+      trouble: undefined,
+      rotatedFor: "peer",
+    });
+    expect(after.trustIds).toEqual([added.nextId]);
+    expect(factsOf(all.named("my-etcd-peer-tls"), "leaf")).toMatchObject({
+      signerId: added.nextId,
+      trouble: undefined,
+    });
+    expect(textIn(all.named("my-etcd-peer-ca"), "next.key")).toBe("");
+    expect(textIn(all.named("my-etcd-peer-ca"), "tls.key")).not.toBe(
+      textIn(secrets.named("my-etcd-peer-ca"), "tls.key"),
+    );
+
+    world = running(all.seenBy(world));
+    expect(await carryOn(all, world)).toEqual([]);
+    expect(await carryOn(all, { ...world, cluster: members.cluster })).toEqual(["rotateAuthority peer"]);
+    expect(all.named("my-etcd-peer-ca").metadata.annotations).toEqual({});
+    expect(phaseOf(all.seenBy({ ...world, cluster: members.cluster }), "peer")).toBeUndefined();
+  });
+
+  test("keeps the Secret's type, and what somebody has added to it", async () => {
+    const all = copied();
+    const live = all.named("my-etcd-client");
+    const annotations = { ...live.metadata.annotations, theirs: "stays" };
+    all.all.set("foo/my-etcd-client", {
+      ...live,
+      type: "Opaque",
+      metadata: { ...live.metadata, annotations, labels: { own: "a" } },
+    });
+    const seen = all.seenBy(members);
+    const facts = (purpose: Purpose) => certificateOf(seen, purpose)!;
+    const purpose: LeafPurpose = "application";
+    await act(all, { do: "issueLeaf", purpose, authority: facts("clientCA"), facts: facts(purpose) }, seen);
+    expect(all.named("my-etcd-client")).toMatchObject({
+      type: "Opaque",
+      metadata: {
+        annotations: { theirs: "stays" },
+        labels: { own: "a", "etcd.improbable.io/cluster-name": "my-etcd" },
+      },
+    });
+  });
+
+  test("that is lost is trusted beside the one that is made in its place", async () => {
+    const all = copied();
+    const before = factsOf(all.named("my-etcd-peer-ca"), "authority").fingerprint;
+    all.all.delete("foo/my-etcd-peer-ca");
+    const lost = withSeen(all.seenBy(members), { peerCA: { is: "absent" } });
+    const plan = planCluster(lost);
+    if (plan.next !== "step") throw new Error("it is made anew");
+    await act(all, plan.step, lost);
+    const after = factsOf(all.named("my-etcd-peer-ca"), "authority");
+    expect(after.trustIds).toEqual([after.fingerprint, before]);
+    expect(await carryOn(all, members)).toEqual(["spreadTrust peer"]);
+    const trusting = running(all.seenBy(members));
+    expect(await carryOn(all, trusting)).toEqual(["issueLeaf peer", "rotateAuthority peer", "spreadTrust peer"]);
+  });
+});

@@ -1,0 +1,97 @@
+import type { Reason } from "#api/conditions.ts";
+import { providerOf, type Side } from "#api/tls.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { SHOWN_ON, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { withoutTrust } from "#cluster/certificates/trusted.ts";
+import { isIssuedHere, isOurs, lackOf } from "#cluster/certificates/usable.ts";
+import { foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
+import { NOT_SERVED } from "#cluster/rules/certificates/certificate-request.ts";
+import { takenText } from "#cluster/rules/identity/name-taken.ts";
+import {
+  type ClusterSnapshot,
+  isOwned,
+  type LeafPurpose,
+  type Purpose,
+  type SeenCertificate,
+} from "#cluster/snapshot.ts";
+
+/** What is wrong with the certificate of one purpose. */
+export interface Fault {
+  readonly reason: Reason;
+  /** unknown: nobody could look. */
+  readonly status: "False" | "Unknown";
+  readonly message: string;
+  /** Whether only a person can clear it away. */
+  readonly isForPeople: boolean;
+}
+
+/** What is wrong, if anything is: in words, with the Secret and the key named. */
+export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | undefined {
+  const { cluster, certificates, takenAtMs } = snapshot;
+  const found = certificates?.[purpose];
+  const secret = `Secret ${cluster.metadata.namespace}/${secretNameOf(cluster, purpose)}`;
+  if (found === undefined) return { ...UNKNOWN, message: `${secret} has not been read yet` };
+  if (found.is === "unknown") return { ...UNKNOWN, message: `${secret} could not be read: ${found.why}` };
+  if (found.is === "absent") return missing(snapshot, purpose, `${secret}, ${WHAT_FOR[purpose]},`);
+  const facts = found.value;
+  if (isIssuedHere(snapshot, purpose) && !isOurs(snapshot, facts))
+    return no("CertificateInvalid", foreignSecretText(cluster.metadata.namespace, facts.secretName));
+  const lack = lackOf(snapshot, purpose, facts);
+  if (lack !== undefined) return no("CertificateInvalid", `${secret}, ${WHAT_FOR[purpose]}: ${lack}`);
+  if (facts.notAfterMs <= takenAtMs)
+    return no("CertificateExpired", `${secret}, ${WHAT_FOR[purpose]}, has ended at ${rfc3339(facts.notAfterMs)}`);
+  if (facts.notBeforeMs > takenAtMs)
+    return no(
+      "CertificateInvalid",
+      `${secret}, ${WHAT_FOR[purpose]}, is good only from ${rfc3339(facts.notBeforeMs)} on`,
+    );
+  const doubting = isShown(purpose) ? doubters(snapshot, sideOf(purpose), facts) : [];
+  if (doubting.length === 0) return undefined;
+  return no(
+    "CertificateInvalid",
+    `${secret}: its tls.crt is signed by an authority that ${doubting.join(", ")} ${doubting.length === 1 ? "does" : "do"} not trust yet`,
+  );
+}
+
+const UNKNOWN = { reason: "Waiting", status: "Unknown", isForPeople: false } as const;
+
+function no(reason: Reason, message: string, isForPeople = true): Fault {
+  return { reason, status: "False", message, isForPeople };
+}
+
+function isShown(purpose: Purpose): boolean {
+  return Object.values(SHOWN_ON).some((each) => each === purpose);
+}
+
+function doubters(snapshot: ClusterSnapshot, side: Side, { signerId, trust, secretName }: SeenCertificate) {
+  const shown = snapshot.peers.filter(({ spec }) => spec.tls?.[side]?.secretName === secretName);
+  if (signerId === undefined || shown.length === 0) return [];
+  return withoutTrust({ ...snapshot, peers: shown }, side, [signerId], trust);
+}
+
+/** @param subject the Secret, as the subject of a sentence */
+function missing(snapshot: ClusterSnapshot, purpose: Purpose, subject: string): Fault {
+  const provider = providerOf(snapshot.cluster.spec, sideOf(purpose));
+  if (provider === "Operator") return no("CertificatesPending", `${subject} is about to be made`, false);
+  if (provider === "Secret" || purpose === "peerCA" || purpose === "clientCA")
+    return no("CertificateMissing", `${subject} is not there; make it, with tls.crt, tls.key and ca.crt`);
+  return requestFault(snapshot, purpose, subject);
+}
+
+function requestFault(snapshot: ClusterSnapshot, purpose: LeafPurpose, subject: string): Fault {
+  const found = snapshot.certificates?.requests?.[purpose];
+  if (found?.is === "notServed") return no("IssuerFailed", NOT_SERVED);
+  if (found?.is === "unknown") return { ...UNKNOWN, message: `its Certificate could not be read: ${found.why}` };
+  if (found?.is !== "present") return no("CertificatesPending", `${subject} is about to be asked for`, false);
+  if (!isOwned(snapshot, found.value)) return no("CertificateMissing", takenText(found.value));
+  const conditions = found.value.status?.conditions ?? [];
+  const words = conditions.flatMap(({ type, status, message }) =>
+    status === "False" && message ? `${type}: ${message}` : [],
+  );
+  const hasFailed = conditions.some(
+    ({ type, status, reason }) => type === "Issuing" && status === "False" && reason === "Failed",
+  );
+  const said = words.length === 0 ? "" : `; cert-manager says: ${words.join("; ")}`;
+  const message = `${subject} is not there yet, Certificate ${found.value.metadata.name} asks for it${said}`;
+  return hasFailed ? no("IssuerFailed", message) : no("CertificatesPending", message, false);
+}

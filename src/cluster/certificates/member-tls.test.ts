@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import { PEER_TLS_VOLUME } from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
+import { absent, unknown } from "#base/observed.ts";
+import { certificatesIn } from "#certificates/pem.ts";
+import { memberTls } from "#cluster/certificates.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster } from "#kit/cluster.ts";
+import {
+  bundle,
+  NEXT,
+  OWN,
+  running,
+  secured,
+  started,
+  THEIRS,
+  tlsSpec,
+  unissued,
+  withMade,
+  withSeen,
+} from "#kit/cluster-tls.ts";
+import type { Pod } from "#kube/kinds.ts";
+
+const settled = await secured();
+const own = bundle(OWN);
+
+test("members get what is in the Secrets, and how they speak", async () => {
+  expect(memberTls(cluster())).toBeUndefined();
+  expect(memberTls(unissued())).toBeUndefined();
+  expect(memberTls(await withMade(unissued({ stage: "recorded" }), { peer: {} }))).toEqual({
+    peer: { secretName: "my-etcd-peer-tls", trust: own },
+    minVersion: "TLS1.2",
+  });
+  const cipherSuites = ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"];
+  const strict = await secured({}, { peer: { provider: "None" }, client: { verifyClients: false }, cipherSuites });
+  expect(memberTls(strict)).toEqual({
+    client: { secretName: "my-etcd-server-tls", trust: own, verifyClients: false },
+    minVersion: "TLS1.2",
+    cipherSuites,
+  });
+});
+
+test("it is the same object as long as nothing changes: names of templates are remembered by it", () => {
+  expect(memberTls(settled)).toBe(settled.peers[0]!.spec.tls);
+  expect(memberTls({ ...settled })).toBe(memberTls(settled));
+});
+
+describe("what works is kept", () => {
+  const kept: { name: string; given: () => ClusterSnapshot | Promise<ClusterSnapshot> }[] = [
+    { name: "a Secret is deleted", given: () => withSeen(settled, { peer: absent, server: absent }) },
+    { name: "nobody could look", given: () => withSeen(settled, { peer: unknown("no answer") }) },
+    { name: "nobody has looked", given: () => ({ ...settled, certificates: undefined }) },
+    { name: "it is half a pair", given: () => withMade(settled, { peer: { texts: { "tls.key": "" }, by: NEXT } }) },
+    { name: "it is somebody else's", given: () => withMade(settled, { peer: { isOurs: false, by: NEXT } }) },
+  ];
+  test.each(kept)("when $name", async ({ given }) => {
+    expect(memberTls(await given())).toEqual(memberTls(settled));
+  });
+
+  test("of several what is being given to all, else what most have", () => {
+    const both = bundle(OWN, NEXT);
+    const tls = { ...memberTls(settled)!, peer: { secretName: "my-etcd-peer-tls", trust: both } };
+    const half = withSeen(running(settled, ["my-etcd-2"], tls), { peer: absent });
+    expect(memberTls(half)?.peer?.trust).toBe(own);
+    const { status } = half.cluster;
+    const update = { revision: revisionOf(half.peers[2]!.spec) } as NonNullable<typeof status>["update"];
+    const updating = { ...half, cluster: { ...half.cluster, status: { ...status, update } } };
+    expect(memberTls(updating as ClusterSnapshot)?.peer?.trust).toBe(both);
+  });
+});
+
+describe("certificates that come from somewhere else", () => {
+  const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
+  const spec = tlsSpec({ peer });
+  const trustIn = (snapshot: ClusterSnapshot) => [...certificatesIn(memberTls(snapshot)!.peer!.trust)].sort();
+  const nameIn = (snapshot: ClusterSnapshot) => memberTls(snapshot)?.peer?.secretName;
+  const both = [...certificatesIn(bundle(OWN, THEIRS))].sort();
+
+  /** Says of each pod from which Secret it shows what it shows. */
+  function mounted(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+    const pods = [...snapshot.pods].map(([peerName, pod]) => {
+      const sources = [{ secret: { name } }, { downwardAPI: { items: [] } }];
+      const volumes = [{ name: "data" }, { name: PEER_TLS_VOLUME, projected: { sources } }];
+      return [peerName, { ...pod, spec: { ...pod.spec, volumes } } as unknown as Pod] as const;
+    });
+    return { ...snapshot, pods: new Map(pods) };
+  }
+
+  test("are trusted by all, then shown by all, and then the others are not trusted any more", async () => {
+    const asked = mounted(
+      { ...settled, cluster: { ...settled.cluster, spec: { ...settled.cluster.spec, tls: spec } } },
+      "my-etcd-peer-tls",
+    );
+    const given = await withMade(asked, { peer: { by: THEIRS, isOurs: false } });
+    expect([nameIn(given), trustIn(given)]).toEqual(["my-etcd-peer-tls", both]);
+
+    const one = running(given, ["my-etcd-2"]);
+    expect([nameIn(one), trustIn(one)]).toEqual(["my-etcd-peer-tls", both]);
+    const written = { ...running(given), pods: one.pods };
+    expect(nameIn(written)).toBe("my-etcd-peer-tls");
+
+    const trusting = started(written);
+    expect([nameIn(trusting), trustIn(trusting)]).toEqual(["their-peer", both]);
+    const half = running(trusting, ["my-etcd-0", "my-etcd-1"]);
+    expect([nameIn(half), trustIn(half)]).toEqual(["their-peer", both]);
+
+    const all = running(half);
+    expect([nameIn(all), trustIn(all)]).toEqual(["their-peer", both]);
+    const shown = mounted(all, "their-peer");
+    expect([nameIn(shown), trustIn(shown)]).toEqual(["their-peer", [...certificatesIn(bundle(THEIRS))]]);
+  });
+});

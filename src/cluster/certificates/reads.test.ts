@@ -1,0 +1,248 @@
+import { describe, expect, test } from "vitest";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { Keyring } from "#certificates/keyring.ts";
+import { purposesOf } from "#cluster/certificates/purposes.ts";
+import { CertificateReads } from "#cluster/certificates/reads.ts";
+import { authority, DAY_MS, dataOf, leaf, secretOf } from "#kit/certificates.ts";
+import { cluster } from "#kit/cluster.ts";
+import { tlsSpec } from "#kit/cluster-tls.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { type KubeObject, type Resource, resourceName, type Secret } from "#kube/kinds.ts";
+
+const KEY = { namespace: "foo", name: "my-etcd" };
+const { signal } = new AbortController();
+const ca = await authority();
+
+/** A cluster that asks for this. */
+function asking(tls: object = {}): EtcdCluster {
+  return cluster({ spec: { tls: tlsSpec(tls) } }).cluster;
+}
+
+const GROUPS = JSON.stringify({ groups: [{ name: "cert-manager.io", versions: [{ version: "v1" }] }] });
+const KINDS = JSON.stringify({ resources: [{ name: "certificates" }] });
+
+/** An API server with these objects, by their names; every other Secret has a good certificate. */
+async function asked(given: { lastsMs?: number; groups?: string } = {}) {
+  const clock = new FakeClock();
+  const pair = await leaf(ca, { untilMs: clock.wallMs() + (given.lastsMs ?? 90 * DAY_MS), fromMs: 0 });
+  const calls: string[] = [];
+  const special = new Map<string, Observed<Secret | KubeObject>>();
+  const whole = (name: string) =>
+    secretOf(name, name.endsWith("-ca") ? dataOf(ca, ca.certificate) : dataOf(pair, ca.certificate));
+  const kube = {
+    raw: (_: string, path: string) => {
+      calls.push(path);
+      return Promise.resolve(path === "/apis" ? (given.groups ?? GROUPS) : KINDS);
+    },
+    find: (resource: Resource<KubeObject>, { namespace, name }: { namespace: string; name: string }) => {
+      expect(namespace).toBe("foo");
+      calls.push(resource.kind === "Secret" ? name : `${resourceName(resource)}/${name}`);
+      return Promise.resolve(special.get(name) ?? present(whole(name)));
+    },
+  };
+  const keyring = new Keyring();
+  const reads = new CertificateReads(
+    kube as unknown as ConstructorParameters<typeof CertificateReads>[0],
+    clock,
+    keyring,
+  );
+  const look = (of: EtcdCluster = asking()) => reads.look(of, signal);
+  /** Looks every ten seconds, as the controller does at rest. @returns what was read meanwhile */
+  const rest = async (ms: number, of?: EtcdCluster) => {
+    const before = calls.length;
+    for (let passed = 0; passed < ms; passed += 10_000) {
+      await clock.advance(10_000);
+      await look(of);
+    }
+    return calls.slice(before);
+  };
+  return { calls, clock, special, keyring, reads, look, rest, whole };
+}
+
+const ALL = [
+  "my-etcd-peer-ca",
+  "my-etcd-peer-tls",
+  "my-etcd-client-ca",
+  "my-etcd-server-tls",
+  "my-etcd-operator-tls",
+  "my-etcd-client",
+  "configmaps/my-etcd-ca",
+];
+
+describe("the API server is asked for certificates", () => {
+  test("not at all of a cluster without TLS, nor of one that goes", async () => {
+    const { calls, look } = await asked();
+    expect(await look(cluster().cluster)).toBeUndefined();
+    expect(await look(asking({ peer: { provider: "None" }, client: { provider: "None" } }))).toBeUndefined();
+    const { metadata, ...rest } = asking();
+    expect(await look({ ...rest, metadata: { ...metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } })).toEqual({
+      requests: {},
+    });
+    expect(calls).toEqual([]);
+  });
+
+  test("of each by its name, and never for a list", async () => {
+    const { calls, look } = await asked();
+    const seen = await look();
+    expect([...calls].sort()).toEqual([...ALL].sort());
+    expect(Object.keys(seen!).sort()).toEqual([...purposesOf(asking()), "trustMap", "requests"].sort());
+    expect(seen?.peer).toMatchObject({ is: "present", value: { secretName: "my-etcd-peer-tls", knownForMs: 0 } });
+  });
+
+  test("at rest once in a minute, in turn", async () => {
+    const { look, rest } = await asked();
+    await look();
+    const read = await rest(7 * 60_000);
+    expect(read.length).toBe(7);
+    expect([...read].sort()).toEqual([...ALL].sort());
+    expect(await rest(7 * 60_000)).toEqual(read);
+  });
+
+  test("of one that is about to end each minute", async () => {
+    const { look, rest } = await asked({ lastsMs: 50 * 60_000 });
+    await look();
+    const read = await rest(2 * 60_000);
+    expect(read.filter((name) => name === "my-etcd-peer-tls").length).toBe(2);
+    expect(read.filter((name) => name === "my-etcd-peer-ca").length).toBeLessThan(2);
+  });
+
+  test("of one that is of no use each minute, and of one that is not there almost each time", async () => {
+    const { look, rest, special } = await asked();
+    special.set("my-etcd-peer-tls", present(secretOf("my-etcd-peer-tls", {})));
+    special.set("my-etcd-server-tls", absent);
+    await look();
+    const read = await rest(3 * 60_000);
+    expect(read.filter((name) => name === "my-etcd-peer-tls").length).toBe(3);
+    expect(read.filter((name) => name === "my-etcd-server-tls").length).toBe(18);
+  });
+
+  test("at once after what we have written", async () => {
+    const { calls, look, reads } = await asked();
+    await look();
+    reads.hasChanged(KEY, "peer");
+    reads.hasChanged({ ...KEY, name: "another" }, "peer");
+    await look();
+    expect(calls.slice(ALL.length)).toEqual(["my-etcd-peer-tls"]);
+  });
+
+  test("again when it could not tell, and what it said before counts until then", async () => {
+    const { calls, look, reads, special } = await asked();
+    special.set("my-etcd-server-tls", unknown("no answer"));
+    expect((await look())?.server).toEqual(unknown("no answer"));
+    special.set("my-etcd-peer-tls", unknown("no answer"));
+    reads.hasChanged(KEY, "peer");
+    expect((await look())?.peer).toMatchObject({ is: "present" });
+    await look();
+    expect(calls.slice(ALL.length).sort()).toEqual(
+      ["my-etcd-server-tls", "my-etcd-peer-tls", "my-etcd-server-tls", "my-etcd-peer-tls"].sort(),
+    );
+  });
+
+  test("of what somebody else fills by the name that people gave", async () => {
+    const { calls, look } = await asked();
+    const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+    const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
+    const seen = await look(asking({ peer, client: { provider: "Secret", secret } }));
+    expect([...calls].sort()).toEqual(["configmaps/my-etcd-ca", "their-operator", "their-peer", "their-server"]);
+    expect(seen?.server).toMatchObject({ value: { secretName: "their-server" } });
+    expect(seen).not.toHaveProperty("application");
+  });
+
+  test("of what cert-manager is asked for, where its kind is served", async () => {
+    const certManager = { issuerRef: { name: "a" } };
+    const spec = { peer: { provider: "CertManager", certManager }, client: { provider: "None" } };
+    const served = await asked();
+    const seen = await served.look(asking(spec));
+    expect(served.calls).toEqual([
+      "my-etcd-peer-tls",
+      "/apis",
+      "/apis/cert-manager.io/v1",
+      "certificates.cert-manager.io/my-etcd-peer-tls",
+    ]);
+    expect(seen?.requests?.peer?.is).toBe("present");
+    expect((await served.rest(60_000, asking(spec))).length).toBe(1);
+    served.special.set("my-etcd-peer-tls", absent);
+    served.reads.hasChanged(KEY, "peer");
+    await served.look(asking(spec));
+    expect(await served.rest(10_000, asking(spec))).toEqual([
+      "my-etcd-peer-tls",
+      "certificates.cert-manager.io/my-etcd-peer-tls",
+    ]);
+    const unserved = await asked({ groups: '{"groups":[]}' });
+    expect((await unserved.look(asking(spec)))?.requests).toEqual({ peer: { is: "notServed" } });
+    await unserved.rest(5 * 60_000, asking(spec));
+    expect(unserved.calls.filter((each) => each === "/apis").length).toBe(2);
+  });
+});
+
+describe("what is known of a certificate", () => {
+  test("says for how long it has been as it is", async () => {
+    const { look, clock, reads, special, whole } = await asked();
+    const knownForMs = async () => {
+      const found = (await look())?.peer;
+      return found?.is === "present" ? found.value.knownForMs : undefined;
+    };
+    expect(await knownForMs()).toBe(0);
+    await clock.advance(30_000);
+    expect(await knownForMs()).toBe(30_000);
+    reads.hasChanged(KEY, "peer");
+    expect(await knownForMs()).toBe(30_000);
+    const other = await leaf(ca);
+    special.set("my-etcd-peer-tls", present(secretOf("my-etcd-peer-tls", dataOf(other, ca.certificate))));
+    reads.hasChanged(KEY, "peer");
+    expect(await knownForMs()).toBe(0);
+    await clock.advance(5_000);
+    special.set(
+      "my-etcd-peer-tls",
+      present(secretOf("my-etcd-peer-tls", dataOf(other, ca.certificate + (await authority()).certificate))),
+    );
+    reads.hasChanged(KEY, "peer");
+    expect(await knownForMs()).toBe(0);
+    special.set("my-etcd-peer-tls", absent);
+    reads.hasChanged(KEY, "peer");
+    expect(await knownForMs()).toBeUndefined();
+    await clock.advance(5_000);
+    special.set("my-etcd-peer-tls", present(whole("my-etcd-peer-tls")));
+    expect(await knownForMs()).toBe(0);
+  });
+
+  test("is forgotten with the cluster, and with the wish for it", async () => {
+    const { look, reads, keyring } = await asked();
+    await look();
+    expect(keyring.identityOf(KEY)?.secretName).toBe("my-etcd-operator-tls");
+    expect(await look(asking({ peer: { provider: "None" } }))).not.toHaveProperty("peer");
+    reads.forget(KEY);
+    expect(keyring.identityOf(KEY)).toBeUndefined();
+  });
+
+  test("gives the operator what it connects with, and takes nothing away while it is of no use", async () => {
+    const { look, reads, keyring, special, whole } = await asked();
+    await look();
+    const first = keyring.identityOf(KEY);
+    const texts = dataOf(await leaf(ca), ca.certificate);
+    for (const broken of [
+      { ...texts, "tls.key": "" },
+      { ...texts, "tls.key": ca.key },
+    ]) {
+      special.set("my-etcd-operator-tls", present(secretOf("my-etcd-operator-tls", broken)));
+      reads.hasChanged(KEY, "operator");
+      await look();
+      expect(keyring.identityOf(KEY)).toBe(first);
+    }
+    special.set("my-etcd-operator-tls", present(secretOf("my-etcd-operator-tls", texts)));
+    reads.hasChanged(KEY, "operator");
+    await look();
+    expect(keyring.identityOf(KEY)?.cert).toBe(texts["tls.crt"]);
+    expect(whole("a").data).toBeDefined();
+  });
+
+  test("never has a key in it", async () => {
+    const { look, whole } = await asked();
+    const seen = JSON.stringify(await look());
+    const key = Buffer.from(whole("my-etcd-peer-ca").data!["tls.key"]!, "base64").toString();
+    expect(key).toContain("PRIVATE");
+    expect(seen).not.toContain("PRIVATE");
+    expect(seen).not.toContain(key.split("\n")[1]);
+  });
+});

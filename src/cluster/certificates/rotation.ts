@@ -1,0 +1,71 @@
+import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import type { Side } from "#api/tls.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { leavesOf } from "#cluster/certificates/purposes.ts";
+import { withoutTrust } from "#cluster/certificates/trusted.ts";
+import { authorityOf, usable } from "#cluster/certificates/usable.ts";
+import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
+
+// How does one authority follow another one while everybody stays connected?
+//   add: the next one is made, and trusted beside the one that signs; members get both, one restart after another.
+//   switch: once every member trusts both, the next one signs, and every certificate is made anew by it (due.ts).
+//   drop: once those have reached everybody, the one before is trusted no more; members get that, one restart after another.
+//   How far it has come is read off the Secrets, EtcdPeers and pods: a process that starts goes on.
+
+export type Phase = "add" | "switch" | "drop" | "forget";
+
+/** An authority is followed by another one so long before its end, in milliseconds: a year. */
+const NEXT_BEFORE_MS = 365 * 86_400_000;
+/**
+ * So long after a Secret has changed everybody who mounts it has it, in milliseconds: the kubelet looks at each pod once in a minute and a half at
+ * the latest. https://kubernetes.io/docs/concepts/configuration/secret/#using-secrets-as-files-from-a-pod
+ */
+export const REACHED_MS = 150_000;
+
+/** What people ask of the authority of this side: the words of their annotation, if they are about it. */
+export function rotationAsked({ cluster }: ClusterSnapshot, side: Side): string | undefined {
+  const asked = cluster.metadata.annotations?.[ROTATE_CA_ANNOTATION];
+  return asked === side || asked === "all" ? asked : undefined;
+}
+
+/** What is to be done next about the authority of this side, if anything is. */
+export function phaseOf(
+  snapshot: ClusterSnapshot,
+  side: Side,
+): { readonly phase: Phase; readonly because: string; readonly live: SeenCertificate } | undefined {
+  const live = authorityOf(snapshot, side);
+  if (live === undefined || live.notBeforeMs > snapshot.takenAtMs) return undefined;
+  const { cluster } = snapshot;
+  const leaves = leavesOf(cluster, side).map((purpose) => usable(snapshot, purpose));
+  const { nextId, fingerprint: ownId } = live;
+  if (nextId !== undefined) {
+    const isReached = leaves.every((leaf) => hasReached(leaf, nextId)) && isTrusted(snapshot, side, nextId);
+    return isReached
+      ? { phase: "switch", because: "every member trusts the authority that is to follow", live }
+      : undefined;
+  }
+  if (live.trustIds.length > 1) {
+    const isReached = leaves.every((leaf) => leaf?.signerId === ownId && hasReached(leaf, ownId));
+    const because = "all that the authority before has signed is replaced";
+    return isReached && isTrusted(snapshot, side, ownId) ? { phase: "drop", because, live } : undefined;
+  }
+  // What is begun has to come to its end: all that it has signed must be as it should be.
+  if (!leaves.every((leaf) => leaf?.signerId === ownId)) return undefined;
+  const asked = rotationAsked(snapshot, side);
+  if (asked !== undefined && live.rotatedFor !== asked)
+    return { phase: "add", because: `the annotation ${ROTATE_CA_ANNOTATION} asks for another authority`, live };
+  if (live.notAfterMs - snapshot.takenAtMs <= NEXT_BEFORE_MS)
+    return { phase: "add", because: `the authority ends at ${rfc3339(live.notAfterMs)}`, live };
+  if (asked === undefined && live.rotatedFor !== undefined)
+    return { phase: "forget", because: `the annotation ${ROTATE_CA_ANNOTATION} has been taken away`, live };
+  return undefined;
+}
+
+/** Whether the certificate says to trust the authority, and has said so for long enough. */
+export function hasReached(leaf: SeenCertificate | undefined, authorityId: string): boolean {
+  return leaf?.trustIds.includes(authorityId) === true && leaf.knownForMs >= REACHED_MS;
+}
+
+function isTrusted(snapshot: ClusterSnapshot, side: Side, id: string): boolean {
+  return withoutTrust(snapshot, side, [id]).length === 0;
+}

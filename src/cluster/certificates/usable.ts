@@ -1,0 +1,52 @@
+import { providerOf, type Side } from "#api/tls.ts";
+import { namesLacking, neededNames } from "#certificates/names.ts";
+import { AUTHORITY_OF, sideOf } from "#cluster/certificates/purposes.ts";
+import type { ClusterSnapshot, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
+
+/** What its Secret says, whoever it belongs to and whether or not it is good. */
+export function seen({ certificates }: ClusterSnapshot, purpose: Purpose): SeenCertificate | undefined {
+  const found = certificates?.[purpose];
+  return found?.is === "present" ? found.value : undefined;
+}
+
+/** Whether the operator is to fill the Secret, so that it has to be this very cluster's. */
+export function isIssuedHere({ cluster }: ClusterSnapshot, purpose: Purpose): boolean {
+  return providerOf(cluster.spec, sideOf(purpose)) === "Operator";
+}
+
+export function isOurs({ cluster }: ClusterSnapshot, { ownerUid }: SeenCertificate): boolean {
+  return ownerUid === cluster.metadata.uid;
+}
+
+/**
+ * What the Secret says, if members can go by it: it is whole, and whoever is to fill it has. Whether its time is over does not count here: with a
+ * new one in it nobody has to restart.
+ */
+export function usable(snapshot: ClusterSnapshot, purpose: Purpose): SeenCertificate | undefined {
+  const found = seen(snapshot, purpose);
+  if (found === undefined || found.trouble !== undefined) return undefined;
+  return isIssuedHere(snapshot, purpose) && !isOurs(snapshot, found) ? undefined : found;
+}
+
+/** The authority of a side, if the operator can sign with it. */
+export function authorityOf(snapshot: ClusterSnapshot, side: Side): SeenCertificate | undefined {
+  return usable(snapshot, AUTHORITY_OF[side]);
+}
+
+const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
+const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
+
+/** What a certificate of this purpose lacks, whoever has made it, as a clause; times excepted. */
+export function lackOf({ cluster }: ClusterSnapshot, purpose: Purpose, facts: SeenCertificate): string | undefined {
+  if (facts.trouble !== undefined) return facts.trouble;
+  if (purpose === "peerCA" || purpose === "clientCA") return undefined;
+  const { namespace, name } = cluster.metadata;
+  const isShown = purpose === "peer" || purpose === "server";
+  const needed = isShown ? neededNames(namespace, name, cluster.spec.replicas, purpose) : [];
+  const lacking = namesLacking(facts.names, needed);
+  if (lacking.length > 0) return `its tls.crt is not good for ${lacking.join(", ")}`;
+  const usages = isShown ? [SERVER_AUTH, CLIENT_AUTH] : [CLIENT_AUTH];
+  const missing = usages.find((usage) => facts.usages.length > 0 && !facts.usages.includes(usage));
+  if (missing === undefined) return undefined;
+  return `its tls.crt is not good for ${missing === SERVER_AUTH ? "servers (serverAuth)" : "clients (clientAuth)"}, by its extended key usage`;
+}

@@ -1,0 +1,21 @@
+import type { Purpose } from "#cluster/snapshot.ts";
+
+/** What a certificate of each purpose is for, as part of a sentence. */
+export const WHAT_FOR: Readonly<Record<Purpose, string>> = {
+  peerCA: "the authority by which members know each other",
+  clientCA: "the authority by which members and clients know each other",
+  peer: "what members show to each other",
+  server: "what members show to clients",
+  operator: "what the operator shows to members",
+  application: "what applications show to members",
+};
+
+/** Who has the name, and what a person can do about it. */
+export function foreignSecretText(namespace: string, name: string): string {
+  return `Secret ${namespace}/${name} exists already and is not this cluster's: it is never written; delete it`;
+}
+
+/** What is wrong with the Secret of an authority, and what a person can do about it. @param trouble a clause about it */
+export function brokenAuthorityText(namespace: string, name: string, trouble: string): string {
+  return `Secret ${namespace}/${name} cannot sign: ${trouble}; put it right, or delete it: then another authority is made, and members restart so that they trust both`;
+}

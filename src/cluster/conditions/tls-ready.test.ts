@@ -1,0 +1,293 @@
+import { describe, expect, test } from "vitest";
+import { absent, present, unknown } from "#base/observed.ts";
+import { certificateStatus, tlsReady } from "#cluster/conditions/tls-ready.ts";
+import { certificateRequest } from "#cluster/desired/certificates.ts";
+import { planCluster } from "#cluster/plan.ts";
+import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
+import { failingStatus } from "#cluster/status.ts";
+import { DAY_MS } from "#kit/certificates.ts";
+import { born, cluster, NOW } from "#kit/cluster.ts";
+import { bundle, idIn, NEXT, OWN, secured, THEIRS, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import type { Certificate } from "#kube/kinds.ts";
+import type { Plan } from "#runtime/decide.ts";
+
+const settled = await secured();
+const first = unissued({ stage: "recorded" });
+const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const BROUGHT = {
+  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  client: { provider: "Secret", secret },
+};
+const brought = await secured({}, BROUGHT, { isOurs: false, by: THEIRS });
+const MANAGED = {
+  peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } },
+  client: { provider: "None" },
+};
+const managed = unissued({ stage: "recorded" }, MANAGED);
+
+function judged(snapshot: ClusterSnapshot, plan: Plan<never> = planCluster(snapshot) as Plan<never>) {
+  return tlsReady({ snapshot, plan });
+}
+
+/** cert-manager says this of what it is asked for. */
+function saying(conditions: readonly object[], change: object = {}): ClusterSnapshot {
+  const request = { ...born<Certificate>(certificateRequest(managed, "peer")), ...change, status: { conditions } };
+  return { ...managed, certificates: { ...managed.certificates, requests: { peer: present(request as Certificate) } } };
+}
+
+const failed = { type: "Issuing", status: "False", reason: "Failed", message: "the issuer is away" };
+const unready = {
+  type: "Ready",
+  status: "False",
+  reason: "DoesNotExist",
+  message: "Issuing certificate as Secret does not exist",
+};
+
+const cases: { name: string; given: ClusterSnapshot; status: string; reason: string; says: string }[] = [
+  {
+    name: "all is well",
+    given: settled,
+    status: "True",
+    reason: "CertificatesValid",
+    says: "6 certificates are good; the first one to end, in Secret my-etcd-peer-tls, does at 2026-03-22T12:00:00Z",
+  },
+  {
+    name: "nobody has looked",
+    given: { ...settled, certificates: undefined },
+    status: "Unknown",
+    reason: "Waiting",
+    says: "Secret foo/my-etcd-peer-ca has not been read yet",
+  },
+  {
+    name: "one could not be read",
+    given: withSeen(settled, { server: unknown("no right") }),
+    status: "Unknown",
+    reason: "Waiting",
+    says: "Secret foo/my-etcd-server-tls could not be read: no right",
+  },
+  {
+    name: "what is known to be wrong counts more",
+    given: withSeen(await withMade(settled, { peer: { texts: { "tls.key": "" }, isOurs: true } }), {
+      server: unknown("no right"),
+    }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "Secret foo/my-etcd-peer-tls, what members show to each other: it has no tls.key",
+  },
+  {
+    name: "they are about to be made",
+    given: first,
+    status: "False",
+    reason: "CertificatesPending",
+    says: "Secret foo/my-etcd-peer-ca, the authority by which members know each other, is about to be made",
+  },
+  {
+    name: "somebody else's is not there",
+    given: withSeen(brought, { peer: absent }),
+    status: "False",
+    reason: "CertificateMissing",
+    says: "Secret foo/their-peer, what members show to each other, is not there; make it, with tls.crt, tls.key and ca.crt",
+  },
+  {
+    name: "somebody else's is half a pair",
+    given: await withMade(brought, { peer: { by: THEIRS, texts: { "tls.crt": "" } } }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "it has no tls.crt",
+  },
+  {
+    name: "its key is another one's",
+    given: await withMade(brought, { server: { by: THEIRS, texts: { "tls.key": OWN.key } } }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "Secret foo/their-server, what members show to clients: its tls.key is not the key of its tls.crt",
+  },
+  {
+    name: "its authority is another one",
+    given: await withMade(brought, { server: { by: THEIRS, trust: bundle(OWN) } }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "its tls.crt is signed by none of its ca.crt",
+  },
+  {
+    name: "it is not good for a member",
+    given: await withMade(brought, {
+      peer: { by: THEIRS, names: ["my-etcd-0.my-etcd.foo.svc", "my-etcd-2.my-etcd.foo.svc"] },
+    }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "its tls.crt is not good for my-etcd-1.my-etcd.foo.svc",
+  },
+  {
+    name: "it is not good for clients",
+    given: await withMade(brought, { operator: { by: THEIRS, usages: ["serverAuth"] } }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "Secret foo/their-operator, what the operator shows to members: its tls.crt is not good for clients (clientAuth), by its extended key usage",
+  },
+  {
+    name: "it is not good for servers",
+    given: await withMade(brought, { peer: { by: THEIRS, usages: ["clientAuth"] } }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "not good for servers (serverAuth)",
+  },
+  {
+    name: "it has ended",
+    given: await withMade(brought, { server: { by: THEIRS, lastsMs: 0 } }),
+    status: "False",
+    reason: "CertificateExpired",
+    says: "Secret foo/their-server, what members show to clients, has ended at 2026-01-01T12:00:00Z",
+  },
+  {
+    name: "it begins later",
+    given: { ...brought, takenAtMs: NOW - 101 * DAY_MS },
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "is good only from 2025-09-23T12:00:00Z on",
+  },
+  {
+    name: "members do not trust who has signed it",
+    given: await withMade(brought, { peer: { by: NEXT } }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "Secret foo/their-peer: its tls.crt is signed by an authority that my-etcd-0, my-etcd-1, my-etcd-2 do not trust yet",
+  },
+  {
+    name: "a name is taken",
+    given: await withMade(settled, { clientCA: { isOurs: false } }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "Secret foo/my-etcd-client-ca exists already and is not this cluster's: it is never written; delete it",
+  },
+  {
+    name: "cert-manager has yet to be asked",
+    given: managed,
+    status: "False",
+    reason: "CertificatesPending",
+    says: "is about to be asked for",
+  },
+  {
+    name: "cert-manager is at it",
+    given: saying([unready]),
+    status: "False",
+    reason: "CertificatesPending",
+    says: "Certificate my-etcd-peer-tls asks for it; cert-manager says: Ready: Issuing certificate as Secret does not exist",
+  },
+  {
+    name: "cert-manager has said nothing yet",
+    given: saying([]),
+    status: "False",
+    reason: "CertificatesPending",
+    says: "Certificate my-etcd-peer-tls asks for it",
+  },
+  {
+    name: "cert-manager has failed",
+    given: saying([unready, failed]),
+    status: "False",
+    reason: "IssuerFailed",
+    says: "Issuing: the issuer is away",
+  },
+  {
+    name: "what is asked for is somebody else's",
+    given: saying([], { metadata: { namespace: "foo", name: "my-etcd-peer-tls", uid: "a" } }),
+    status: "False",
+    reason: "CertificateMissing",
+    says: "Certificate my-etcd-peer-tls exists already",
+  },
+  {
+    name: "nobody knows its kind",
+    given: { ...managed, certificates: { ...managed.certificates, requests: { peer: { is: "notServed" } } } },
+    status: "False",
+    reason: "IssuerFailed",
+    says: "the API server knows no Certificates",
+  },
+  {
+    name: "what is asked for could not be read",
+    given: { ...managed, certificates: { ...managed.certificates, requests: { peer: unknown("no right") } } },
+    status: "Unknown",
+    reason: "Waiting",
+    says: "its Certificate could not be read: no right",
+  },
+];
+
+describe("TLSReady", () => {
+  test.each(cases)("when $name", ({ given, status, reason, says }) => {
+    const verdict = judged(given);
+    expect(verdict).toMatchObject({ status, reason });
+    expect(verdict?.message).toContain(says);
+  });
+
+  test("names all that is wrong, the worst first", async () => {
+    const verdict = judged(await withMade(withSeen(brought, { peer: absent }), { server: { by: THEIRS, lastsMs: 0 } }));
+    expect(verdict?.reason).toBe("CertificateMissing");
+    expect(verdict?.message).toMatch(/their-peer.*; .*their-server/);
+    const mixed = judged(await withMade(withSeen(first, {}), { peerCA: { isOurs: false } }));
+    expect(mixed?.reason).toBe("CertificateInvalid");
+  });
+
+  test("says what is refused", () => {
+    const refused = { rule: "leaf", because: "a quota", is: "refused" } as const;
+    expect(judged(first, { next: "settled", aside: [refused] })).toEqual({
+      status: "False",
+      reason: "StepRefused",
+      message: "leaf: a quota",
+    });
+    expect(judged(first, { next: "settled", aside: [{ ...refused, is: "remark" }] })?.reason).toBe(
+      "CertificatesPending",
+    );
+    expect(judged(first, { next: "settled", aside: [{ ...refused, rule: "pod-monitor" }] })?.reason).toBe(
+      "CertificatesPending",
+    );
+    expect(judged(settled, { next: "settled", aside: [refused] })?.reason).toBe("CertificatesValid");
+  });
+
+  test("is not told of a cluster without TLS", () => {
+    expect(judged(cluster())).toBeUndefined();
+    expect(certificateStatus(cluster())).toEqual({});
+  });
+
+  test("is not known while no look comes to its end", () => {
+    const told = {
+      type: "TLSReady",
+      status: "True",
+      reason: "CertificatesValid",
+      message: "",
+      observedGeneration: 1,
+      lastTransitionTime: "2026-01-01T11:00:00Z",
+    } as const;
+    const status = failingStatus({ ...settled.cluster, status: { conditions: [told] } }, "it fails", NOW);
+    expect(status.conditions).toContainEqual(expect.objectContaining({ type: "TLSReady", status: "Unknown" }));
+  });
+});
+
+describe("status.certificates", () => {
+  test("has each Secret, when it ends and whom it trusts", () => {
+    const { certificates = [] } = certificateStatus(settled);
+    expect(certificates.map(({ name }) => name)).toEqual([
+      "my-etcd-peer-ca",
+      "my-etcd-peer-tls",
+      "my-etcd-client-ca",
+      "my-etcd-server-tls",
+      "my-etcd-operator-tls",
+      "my-etcd-client",
+    ]);
+    expect(certificates[1]).toMatchObject({ notAfter: "2026-03-22T12:00:00Z", trust: [idIn(OWN)] });
+    expect(certificates[1]?.issuer).toMatch(/^CN=own [0-9a-f]{12}$/);
+  });
+
+  test("leaves out what is not there or cannot be read as one, and keeps what could not be read", async () => {
+    const told = certificateStatus(settled).certificates!;
+    const given = await withMade(withSeen(settled, { peer: absent, operator: unknown("no answer") }), {
+      server: { texts: { "tls.crt": "" } },
+    });
+    const names = (snapshot: ClusterSnapshot) => certificateStatus(snapshot).certificates?.map(({ name }) => name);
+    expect(names(given)).toEqual(["my-etcd-peer-ca", "my-etcd-client-ca", "my-etcd-client"]);
+    const recorded = {
+      ...given,
+      cluster: { ...given.cluster, status: { ...given.cluster.status, certificates: told } },
+    };
+    expect(names(recorded)).toEqual(["my-etcd-peer-ca", "my-etcd-client-ca", "my-etcd-operator-tls", "my-etcd-client"]);
+    expect(isOwned(given, given.peers[0]!)).toBe(true);
+  });
+});

@@ -1,0 +1,51 @@
+import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { type Fault, faultOf } from "#cluster/certificates/fault.ts";
+import { purposesOf, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { seen } from "#cluster/certificates/usable.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { Case, Verdict } from "./verdict.ts";
+
+/** Are all certificates there, good, and trusted by the members? It is told of clusters that ask for TLS. */
+export function tlsReady({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): Verdict | undefined {
+  const purposes = purposesOf(snapshot.cluster);
+  if (purposes.length === 0) return undefined;
+  const faults = purposes.flatMap((purpose) => faultOf(snapshot, purpose) ?? []);
+  const refused = plan.aside?.find(({ rule, is }) => MAKERS.has(rule) && is === "refused");
+  if (refused !== undefined && faults.length > 0)
+    return { status: "False", reason: "StepRefused", message: `${refused.rule}: ${refused.because}` };
+  // What is known to be wrong counts more than what nobody knows.
+  const [first] = [...faults].sort((a, b) => rank(a) - rank(b));
+  if (first === undefined) return { status: "True", reason: "CertificatesValid", message: endsText(snapshot) };
+  const alike = faults.filter(({ status }) => status === first.status);
+  return { status: first.status, reason: first.reason, message: alike.map(({ message }) => message).join("; ") };
+}
+
+const MAKERS = new Set(["authority", "leaf", "certificate-request", "rotate-authority"]);
+
+function rank({ isForPeople, status }: Fault): number {
+  return isForPeople ? 0 : status === "False" ? 1 : 2;
+}
+
+function endsText(snapshot: ClusterSnapshot): string {
+  const all = purposesOf(snapshot.cluster).flatMap((purpose) => seen(snapshot, purpose) ?? []);
+  const [first] = all.toSorted((a, b) => a.notAfterMs - b.notAfterMs);
+  return `${all.length} certificates are good; the first one to end, in Secret ${first?.secretName}, does at ${rfc3339(first?.notAfterMs ?? 0)}`;
+}
+
+/** What the certificates are, as they were last read; of what could not be read, what was on record. */
+export function certificateStatus(snapshot: ClusterSnapshot): Pick<EtcdClusterStatus, "certificates"> {
+  const { cluster, certificates } = snapshot;
+  const before = cluster.status?.certificates ?? [];
+  const told = purposesOf(cluster).flatMap((purpose) => {
+    const found = certificates?.[purpose];
+    if (found === undefined || found.is === "unknown")
+      return before.filter(({ name }) => name === secretNameOf(cluster, purpose));
+    if (found.is === "absent" || found.value.notAfterMs === 0) return [];
+    const { secretName: name, notAfterMs, issuerName: issuer, trustIds } = found.value;
+    return [
+      { name, notAfter: rfc3339(notAfterMs), issuer, ...(trustIds.length === 0 ? {} : { trust: [...trustIds] }) },
+    ];
+  });
+  return told.length === 0 ? {} : { certificates: told };
+}

@@ -1,0 +1,116 @@
+import { isStale, withHash } from "#api/applied-hash.ts";
+import { clientServiceName, clientUrl, clusterLabels, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
+import { lifeOf } from "#api/tls.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { fingerprint } from "#base/hash.ts";
+import { isAddress } from "#certificates/names.ts";
+import { orderOf, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { ownedBy } from "#cluster/desired/owned.ts";
+import type { ClusterSnapshot, LeafPurpose } from "#cluster/snapshot.ts";
+import {
+  apiVersionOf,
+  CERTIFICATES,
+  type Certificate,
+  CONFIG_MAPS,
+  type ConfigMap,
+  type Draft,
+  SECRETS,
+  type Secret,
+} from "#kube/kinds.ts";
+
+/** A Secret of the cluster's. @param texts what it holds, which is in no step, log or status */
+export function secretDraft(
+  snapshot: ClusterSnapshot,
+  name: string,
+  texts: Readonly<Record<string, string>>,
+  annotations: Readonly<Record<string, string>>,
+): Draft<Secret> {
+  const { namespace, name: cluster } = snapshot.cluster.metadata;
+  const data = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")] as const);
+  return {
+    apiVersion: apiVersionOf(SECRETS),
+    kind: SECRETS.kind,
+    metadata: { namespace, name, labels: clusterLabels(cluster), annotations, ownerReferences: [ownedBy(snapshot)] },
+    type: "kubernetes.io/tls",
+    data: Object.fromEntries(data),
+  };
+}
+
+/** Where applications find the cluster, as etcdctl takes it. */
+export function endpointsOf({ metadata: { namespace, name } }: Pick<EtcdCluster, "metadata">): string {
+  return clientUrl(`${clientServiceName(name)}.${namespace}.svc`, "https");
+}
+
+/** For clients that only verify whom they talk to. @param trust in PEM */
+export function trustMap(snapshot: ClusterSnapshot, trust: string): Draft<ConfigMap> {
+  const { namespace, name } = snapshot.cluster.metadata;
+  return withHash<ConfigMap>({
+    apiVersion: apiVersionOf(CONFIG_MAPS),
+    kind: CONFIG_MAPS.kind,
+    metadata: {
+      namespace,
+      name: trustConfigMapName(name),
+      labels: clusterLabels(name),
+      ownerReferences: [ownedBy(snapshot)],
+    },
+    data: { [TRUST_FILE]: trust },
+  });
+}
+
+/** Whether the live one has to be written: our wish has changed, or somebody changed what it says. */
+export function trustMapDiffers(live: ConfigMap, wanted: Draft<ConfigMap>): boolean {
+  return isStale(live, wanted) || live.data?.[TRUST_FILE] !== wanted.data?.[TRUST_FILE];
+}
+
+/** What is asked of cert-manager. */
+export function certificateRequest(snapshot: ClusterSnapshot, purpose: LeafPurpose): Draft<Certificate> {
+  const { cluster } = snapshot;
+  const { namespace, name } = cluster.metadata;
+  const side = sideOf(purpose);
+  const { commonName, names, usages } = orderOf(cluster, purpose);
+  const { durationMs, renewBeforeMs } = lifeOf(cluster.spec, side);
+  const secretName = secretNameOf(cluster, purpose) ?? "";
+  const {
+    name: issuer = "",
+    kind = "Issuer",
+    group = "cert-manager.io",
+  } = cluster.spec.tls?.[side].certManager?.issuerRef ?? {};
+  return withHash<Certificate>({
+    apiVersion: apiVersionOf(CERTIFICATES),
+    kind: CERTIFICATES.kind,
+    metadata: { namespace, name: secretName, labels: clusterLabels(name), ownerReferences: [ownedBy(snapshot)] },
+    spec: {
+      secretName,
+      issuerRef: { name: issuer, kind, group },
+      ...(commonName === undefined ? {} : { commonName }),
+      ...namesBy(
+        "dnsNames",
+        names.filter((each) => !isAddress(each)),
+      ),
+      ...namesBy("ipAddresses", names.filter(isAddress)),
+      usages: ["digital signature", ...usages.map((usage) => (usage === "serverAuth" ? "server auth" : "client auth"))],
+      duration: secondsText(durationMs),
+      renewBefore: secondsText(renewBeforeMs),
+      privateKey: { algorithm: "ECDSA", size: 256, rotationPolicy: "Always" },
+    },
+  });
+}
+
+/** Whether the live one has to be written; what cert-manager fills in is not ours. */
+export function requestDiffers(live: Certificate, wanted: Draft<Certificate>): boolean {
+  return isStale(live, wanted) || fingerprint(ours(live.spec)) !== fingerprint(ours(wanted.spec));
+}
+
+function ours(spec: Certificate["spec"]) {
+  const { secretName, issuerRef, commonName, dnsNames, ipAddresses, usages } = spec ?? {};
+  return { secretName, issuerRef, commonName, dnsNames, ipAddresses, usages };
+}
+
+function namesBy(field: "dnsNames" | "ipAddresses", names: readonly string[]) {
+  return names.length === 0 ? {} : { [field]: names };
+}
+
+/** As Go writes durations, in whole seconds. */
+function secondsText(ms: number): string {
+  return `${Math.floor(ms / 1_000)}s`;
+}

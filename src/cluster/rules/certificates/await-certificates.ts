@@ -1,0 +1,25 @@
+import { providerOf } from "#api/tls.ts";
+import { faultOf } from "#cluster/certificates/fault.ts";
+import { SHOWN_ON, SIDES } from "#cluster/certificates/purposes.ts";
+import { memberTls } from "#cluster/certificates.ts";
+import { identityOf } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { wait } from "#runtime/decide.ts";
+
+/** Nothing tells when a Secret changes, in milliseconds. */
+const RECHECK_MS = 2_000;
+
+/** Members are made with what they show, and with whom they trust, or not at all. */
+export const awaitCertificates: ClusterRule = {
+  name: "await-certificates",
+  decide(snapshot) {
+    if (identityOf(snapshot) === undefined) return undefined;
+    const tls = memberTls(snapshot);
+    const side = SIDES.find((each) => providerOf(snapshot.cluster.spec, each) !== "None" && tls?.[each] === undefined);
+    if (side === undefined) return undefined;
+    const fault = faultOf(snapshot, SHOWN_ON[side]);
+    return wait("await-certificates", fault?.message ?? "certificates are being read", RECHECK_MS, {
+      warn: fault?.isForPeople === true,
+    });
+  },
+};

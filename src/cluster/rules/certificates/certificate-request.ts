@@ -1,0 +1,35 @@
+import { providerOf } from "#api/tls.ts";
+import { leavesOf, SIDES } from "#cluster/certificates/purposes.ts";
+import { WHAT_FOR } from "#cluster/certificates/words.ts";
+import { certificateRequest, requestDiffers } from "#cluster/desired/certificates.ts";
+import { takenText } from "#cluster/rules/identity/name-taken.ts";
+import { identityOf, isOwned } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { remark, step } from "#runtime/decide.ts";
+
+/** With the provider CertManager a Certificate asks for each Secret; cert-manager fills and renews it. */
+export const certificateRequestRule: ClusterRule = {
+  name: "certificate-request",
+  decide(snapshot) {
+    const { cluster, certificates } = snapshot;
+    if (identityOf(snapshot) === undefined) return undefined;
+    const sides = SIDES.filter((side) => providerOf(cluster.spec, side) === "CertManager");
+    let told: string | undefined;
+    for (const purpose of sides.flatMap((side) => leavesOf(cluster, side))) {
+      const found = certificates?.requests?.[purpose];
+      if (found?.is === "notServed") told ??= NOT_SERVED;
+      if (found?.is !== "absent" && found?.is !== "present") continue;
+      const request = certificateRequest(snapshot, purpose);
+      const because = `Certificate ${request.metadata.name} asks cert-manager for ${WHAT_FOR[purpose]}`;
+      if (found.is === "absent") return step("certificate-request", because, { do: "createRequest", purpose, request });
+      const live = found.value;
+      if (!isOwned(snapshot, live)) told ??= takenText(live);
+      else if (requestDiffers(live, request))
+        return step("certificate-request", because, { do: "replaceRequest", purpose, live, request });
+    }
+    return told === undefined ? undefined : remark("certificate-request", told);
+  },
+};
+
+export const NOT_SERVED =
+  "the provider is CertManager, and the API server knows no Certificates (certificates.cert-manager.io, v1): install cert-manager; it is looked for every five minutes";

@@ -1,0 +1,360 @@
+import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import { absent, present, unknown } from "#base/observed.ts";
+import { certificateRequest } from "#cluster/desired/certificates.ts";
+import type { ClusterSnapshot, LeafPurpose } from "#cluster/snapshot.ts";
+import { DAY_MS } from "#kit/certificates.ts";
+import { born, cluster, NOW } from "#kit/cluster.ts";
+import { testPlans } from "#kit/cluster-plan.ts";
+import {
+  AGED,
+  bundle,
+  NEXT,
+  OWN,
+  running,
+  secured,
+  started,
+  THEIRS,
+  unissued,
+  withMade,
+  withSeen,
+} from "#kit/cluster-tls.ts";
+import type { Certificate } from "#kube/kinds.ts";
+
+// Where certificates come from, and how they are followed by others.
+
+const settled = await secured();
+const { headlessService } = cluster();
+/** The identity is on record, and nobody is there yet. */
+const first = unissued({ stage: "recorded", with: { headlessService } });
+const withAuthorities = await withMade(first, { peerCA: {}, clientCA: {} });
+const withPeerPair = await withMade(withAuthorities, { peer: {} });
+const withServer = await withMade(withPeerPair, { server: {} });
+const withAll = await withMade(withServer, { operator: {}, application: {} });
+
+const SECRETS_OF = {
+  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  client: {
+    provider: "Secret",
+    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+  },
+};
+const brought = await secured({}, SECRETS_OF, { isOurs: false, by: THEIRS });
+const bring = unissued({ stage: "recorded", with: { headlessService } }, SECRETS_OF);
+const broughtFirst = await withMade(bring, { peer: { isOurs: false }, server: { isOurs: false } });
+
+const certManager = { issuerRef: { name: "my-issuer" } };
+const BY_MANAGER = {
+  peer: { provider: "CertManager", certManager },
+  client: { provider: "CertManager", certManager },
+};
+const ask = unissued({ stage: "recorded", with: { headlessService } }, BY_MANAGER);
+
+function requested(snapshot: ClusterSnapshot, live: (request: Certificate) => Certificate = (each) => each) {
+  const purposes: readonly LeafPurpose[] = ["peer", "server", "operator", "application"];
+  const all = purposes.map((purpose) => [purpose, present(live(born(certificateRequest(snapshot, purpose))))]);
+  return { ...snapshot, certificates: { ...snapshot.certificates, requests: Object.fromEntries(all) } };
+}
+
+const issuing = await secured({}, BY_MANAGER, { isOurs: false, by: THEIRS });
+
+function trustOf({ certificates }: ClusterSnapshot) {
+  const found = certificates?.trustMap;
+  if (found?.is !== "present") throw new Error("it has one");
+  return found.value;
+}
+
+/** The same with another time. */
+function at(snapshot: ClusterSnapshot, takenAtMs: number): ClusterSnapshot {
+  return { ...snapshot, takenAtMs };
+}
+
+function annotated(snapshot: ClusterSnapshot, value: string): ClusterSnapshot {
+  const { metadata } = snapshot.cluster;
+  const annotations = { ...metadata.annotations, [ROTATE_CA_ANNOTATION]: value };
+  return { ...snapshot, cluster: { ...snapshot.cluster, metadata: { ...metadata, annotations } } };
+}
+
+const both = bundle(OWN, NEXT);
+/** The next authority is made; nobody has heard of it. */
+const added = await withMade(annotated(settled, "peer"), { peerCA: { next: NEXT, rotatedFor: "peer" } });
+/** Everybody's Secret tells of it. */
+const spread = await withMade(added, { peer: { trust: both } });
+const trusting = running(spread);
+const switched = await withMade(trusting, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN), rotatedFor: "peer" } });
+const replaced = await withMade(switched, { peer: { by: NEXT, trust: bundle(NEXT, OWN) } });
+const alone = await withMade(replaced, {
+  peerCA: { by: NEXT, trust: bundle(NEXT), rotatedFor: "peer" },
+  peer: { by: NEXT, trust: bundle(NEXT) },
+});
+
+const lostAuthority = withSeen(settled, { peerCA: absent });
+/** Another one has been made in its place. */
+const remade = await withMade(settled, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN) } });
+const remadeSpread = await withMade(remade, { peer: { trust: bundle(NEXT, OWN) } });
+
+testPlans("certificates", [
+  { name: "a cluster with all its certificates has nothing to do", given: settled, expect: "settled" },
+  { name: "makes the authority of members first", given: first, expect: "authority: issueAuthority peer" },
+  {
+    name: "then that of clients",
+    given: await withMade(first, { peerCA: {} }),
+    expect: "authority: issueAuthority client",
+  },
+  { name: "then what members show to each other", given: withAuthorities, expect: "leaf: issueLeaf peer" },
+  { name: "then what they show to clients", given: withPeerPair, expect: "leaf: issueLeaf server" },
+  { name: "then what the operator shows", given: withServer, expect: "leaf: issueLeaf operator" },
+  {
+    name: "then what applications show",
+    given: await withMade(withServer, { operator: {} }),
+    expect: "leaf: issueLeaf application",
+  },
+  { name: "tells clients whom to trust", given: withAll, expect: "trust-map: createTrustMap" },
+  {
+    name: "makes no member while a Secret could not be read",
+    given: withSeen(first, { peerCA: unknown("no answer"), clientCA: unknown("no answer") }),
+    expect: "wait: await-certificates",
+  },
+  {
+    name: "nor before anybody has looked",
+    given: { ...first, certificates: undefined },
+    expect: "wait: await-certificates",
+  },
+  {
+    name: "makes members once what they show is there",
+    given: { ...withAll, certificates: { ...withAll.certificates, trustMap: unknown("no answer") } },
+    expect: "bootstrap: createPeer my-etcd-0 New",
+  },
+  { name: "waits for Secrets that somebody else fills, and tells", given: bring, expect: "warn: await-certificates" },
+  {
+    name: "makes members once those are there",
+    given: { ...broughtFirst, certificates: { ...broughtFirst.certificates, trustMap: unknown("no answer") } },
+    expect: "bootstrap: createPeer my-etcd-0 New",
+  },
+  { name: "leaves alone what somebody else fills", given: brought, expect: "settled" },
+  {
+    name: "also when it is of no use, or gone",
+    given: await withMade(withSeen(brought, { peer: absent }), {
+      server: { isOurs: false, by: THEIRS, texts: { "tls.key": OWN.key } },
+    }),
+    expect: "settled",
+  },
+  {
+    name: "also when it has ended, of which people hear",
+    given: at(brought, NOW + 81 * DAY_MS),
+    expect: "settled",
+  },
+  {
+    name: "asks cert-manager for certificates",
+    given: { ...ask, certificates: { ...ask.certificates, requests: { peer: absent } } },
+    expect: "certificate-request: createRequest peer",
+  },
+  {
+    name: "waits for them",
+    given: requested(ask),
+    expect: "wait: await-certificates",
+  },
+  {
+    name: "and where nobody knows the kind",
+    given: { ...ask, certificates: { ...ask.certificates, requests: { peer: { is: "notServed" } } } },
+    expect: "warn: await-certificates",
+  },
+  { name: "has nothing to do once they are there", given: requested(issuing), expect: "settled" },
+  {
+    name: "puts right what somebody has edited in what it asks for",
+    given: requested(issuing, (each) => ({ ...each, spec: { ...each.spec!, dnsNames: ["other"] } })),
+    expect: "certificate-request: replaceRequest peer",
+  },
+  {
+    name: "takes nobody's over",
+    given: requested(issuing, (each) => ({ ...each, metadata: { ...each.metadata, ownerReferences: [] } })),
+    expect: "settled",
+  },
+  {
+    name: "renews nothing a moment too early",
+    given: at(settled, NOW + 50 * DAY_MS - 1),
+    expect: "settled",
+  },
+  {
+    name: "renews a certificate when a third of its life is left",
+    given: at(settled, NOW + 50 * DAY_MS),
+    expect: "leaf: issueLeaf peer",
+  },
+  {
+    name: "or as people say",
+    given: await withMade(
+      await secured({}, { client: { duration: "24h", renewBefore: "1h" } }, { lastsMs: 7_200_000 }),
+      {
+        server: { lastsMs: 3_600_000 },
+        peer: {},
+      },
+    ),
+    expect: "leaf: issueLeaf server",
+  },
+  {
+    name: "renews while nobody could be asked",
+    given: at({ ...settled, members: unknown("no quorum") }, NOW + 50 * DAY_MS),
+    expect: "leaf: issueLeaf peer",
+  },
+  {
+    name: "does not renew what would not last longer",
+    given: await secured(
+      {},
+      { peer: { duration: "87600h", renewBefore: "43800h" } },
+      { by: AGED, lastsMs: 300 * DAY_MS },
+    ),
+    expect: "rotate-authority: rotateAuthority peer add",
+  },
+  {
+    name: "changes nothing while the clock says that the authority is not there yet",
+    given: at(await withMade(settled, { peer: { madeFor: "else" } }), NOW - 101 * DAY_MS),
+    expect: "settled",
+  },
+  {
+    name: "makes a Secret anew that somebody has deleted",
+    given: withSeen(settled, { server: absent }),
+    expect: "leaf: issueLeaf server",
+  },
+  {
+    name: "and one that is half a pair",
+    given: await withMade(settled, { application: { texts: { "tls.key": "" } } }),
+    expect: "leaf: issueLeaf application",
+  },
+  {
+    name: "and one with the key of another one",
+    given: await withMade(settled, { operator: { texts: { "tls.key": OWN.key } } }),
+    expect: "leaf: issueLeaf operator",
+  },
+  {
+    name: "and one that another authority has signed",
+    given: await withMade(settled, { peer: { by: THEIRS, trust: bundle(THEIRS) } }),
+    expect: "leaf: issueLeaf peer",
+  },
+  {
+    name: "and one that is not good for members",
+    given: await withMade(settled, { server: { names: ["localhost"] } }),
+    expect: "leaf: issueLeaf server",
+  },
+  {
+    name: "and one that is not good for clients",
+    given: await withMade(settled, { operator: { usages: ["serverAuth"] } }),
+    expect: "leaf: issueLeaf operator",
+  },
+  {
+    name: "gives it the names that people ask for by now",
+    given: await withMade(settled, { server: { madeFor: "else" } }),
+    expect: "leaf: issueLeaf server",
+  },
+  {
+    name: "writes nobody else's Secret",
+    given: await withMade(settled, { server: { isOurs: false, texts: { "tls.key": "" } } }),
+    expect: "settled",
+  },
+  {
+    name: "nor one whose owner was another cluster of the name",
+    given: await withMade(settled, { clientCA: { isOurs: false } }),
+    expect: "settled",
+  },
+  {
+    name: "touches nothing that could not be read",
+    given: withSeen(settled, { peer: unknown("no") }),
+    expect: "settled",
+  },
+  {
+    name: "leaves an authority that cannot sign to people, and nobody restarts",
+    given: await withMade(settled, { peerCA: { texts: { "tls.key": THEIRS.key } } }),
+    expect: "settled",
+  },
+  {
+    name: "puts right whom clients are told to trust",
+    given: {
+      ...settled,
+      certificates: {
+        ...settled.certificates,
+        trustMap: present({ ...trustOf(settled), data: { "ca.crt": "" } }),
+      },
+    },
+    expect: "trust-map: replaceTrustMap",
+  },
+  {
+    name: "but nobody else's ConfigMap",
+    given: {
+      ...settled,
+      certificates: {
+        ...settled.certificates,
+        trustMap: present({
+          ...trustOf(settled),
+          data: {},
+          metadata: { ...trustOf(settled).metadata, ownerReferences: [] },
+        }),
+      },
+    },
+    expect: "settled",
+  },
+  {
+    name: "an authority that ends in less than a year is followed by another one",
+    given: await secured({}, {}, { by: AGED }),
+    expect: "rotate-authority: rotateAuthority peer add",
+  },
+  {
+    name: "and one that people want to be",
+    given: annotated(settled, "client"),
+    expect: "rotate-authority: rotateAuthority client add",
+  },
+  { name: "and both", given: annotated(settled, "all"), expect: "rotate-authority: rotateAuthority peer add" },
+  { name: "but not for a word that means nothing", given: annotated(settled, "everything"), expect: "settled" },
+  {
+    name: "while something is amiss, another one is not made",
+    given: await withMade(annotated(settled, "peer"), { peer: { texts: { "ca.crt": "" }, isOurs: false } }),
+    expect: "settled",
+  },
+  { name: "the next one is told to everybody first", given: added, expect: "leaf: spreadTrust peer" },
+  { name: "members restart so that they trust it", given: spread, expect: "give-turn: replacePeer my-etcd-2 fenced" },
+  {
+    name: "it does not sign while one member has yet to restart",
+    given: running(spread, ["my-etcd-1", "my-etcd-2"]),
+    expect: "give-turn: replacePeer my-etcd-0 fenced",
+  },
+  {
+    name: "nor while a pod was made before",
+    given: started({ ...trusting, pods: spread.pods }, ["my-etcd-1", "my-etcd-2"]),
+    expect: "wait: restart-member",
+  },
+  {
+    name: "nor before whoever mounts the Secret has had the time to hear of it",
+    given: await withMade(trusting, { peer: { trust: both, knownForMs: 149_999 } }),
+    expect: "settled",
+  },
+  { name: "then it signs", given: trusting, expect: "rotate-authority: rotateAuthority peer switch" },
+  { name: "and everything is made anew by it", given: switched, expect: "leaf: issueLeaf peer" },
+  {
+    name: "the one before is trusted until that has reached everybody",
+    given: await withMade(switched, { peer: { by: NEXT, trust: bundle(NEXT, OWN), knownForMs: 149_999 } }),
+    expect: "settled",
+  },
+  { name: "then it is dropped", given: replaced, expect: "rotate-authority: rotateAuthority peer drop" },
+  { name: "and members restart once more", given: alone, expect: "give-turn: replacePeer my-etcd-2 fenced" },
+  { name: "until it is over", given: running(alone), expect: "settled" },
+  {
+    name: "what was asked for can be asked for again once it has been taken away",
+    given: await withMade(settled, { peerCA: { rotatedFor: "peer" } }),
+    expect: "rotate-authority: rotateAuthority peer forget",
+  },
+  {
+    name: "one that is lost is followed by another one",
+    given: lostAuthority,
+    expect: "authority: issueAuthority peer",
+  },
+  { name: "which is told to everybody before it signs", given: remade, expect: "leaf: spreadTrust peer" },
+  { name: "and trusted by everybody", given: remadeSpread, expect: "give-turn: replacePeer my-etcd-2 fenced" },
+  { name: "before it signs", given: running(remadeSpread), expect: "leaf: issueLeaf peer" },
+  {
+    name: "also when what the one before has signed comes to its end",
+    given: await withMade(remadeSpread, { peer: { trust: bundle(NEXT, OWN), lastsMs: DAY_MS } }),
+    expect: "give-turn: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "but not when that has ended",
+    given: await withMade(remadeSpread, { peer: { trust: bundle(NEXT, OWN), lastsMs: 0 } }),
+    expect: "leaf: issueLeaf peer",
+  },
+]);

@@ -1,0 +1,25 @@
+import { providerOf } from "#api/tls.ts";
+import { usable } from "#cluster/certificates/usable.ts";
+import { trustMap, trustMapDiffers } from "#cluster/desired/certificates.ts";
+import { takenText } from "#cluster/rules/identity/name-taken.ts";
+import { identityOf, isOwned } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { remark, step } from "#runtime/decide.ts";
+
+/** A ConfigMap says whom clients have to trust: for those that show no certificate themselves. */
+export const trustMapRule: ClusterRule = {
+  name: "trust-map",
+  decide(snapshot) {
+    const server = usable(snapshot, "server");
+    const found = snapshot.certificates?.trustMap;
+    const isWanted = identityOf(snapshot) !== undefined && providerOf(snapshot.cluster.spec, "client") !== "None";
+    if (!isWanted || server === undefined || found === undefined || found.is === "unknown") return undefined;
+    const wanted = trustMap(snapshot, server.trust);
+    const tells = `ConfigMap ${wanted.metadata.name} tells clients whom to trust`;
+    if (found.is === "absent") return step("trust-map", tells, { do: "createTrustMap", map: wanted });
+    const live = found.value;
+    if (!isOwned(snapshot, live)) return remark("trust-map", takenText(live));
+    if (!trustMapDiffers(live, wanted)) return undefined;
+    return step("trust-map", tells, { do: "replaceTrustMap", live, map: wanted });
+  },
+};
