@@ -33,6 +33,8 @@ const USER_ID = 65_532;
 const TOOLS = ["etcd", "etcdctl"];
 /** As in etcd's own images. */
 const TOOLS_PATH = "/usr/local/bin";
+/** The last two are for chroot itself, and lead nowhere in the new root. */
+const PATH = `${TOOLS_PATH}:/usr/sbin:/usr/bin`;
 
 /** Processes must not outlive the test run, whatever ends it. */
 const running = new Set<ChildProcess>();
@@ -187,8 +189,7 @@ export class PodMember {
   async probe(): Promise<string> {
     const command = this.template().spec.containers[0]?.startupProbe?.exec?.command ?? [];
     return await new Promise((resolve, reject) => {
-      const env = { PATH: TOOLS_PATH };
-      execFile("chroot", this.#chroot(command), { env: { ...env }, timeout: 5_000 }, (error, stdout, stderr) => {
+      execFile("chroot", this.#chroot(command), { env: { PATH }, timeout: 5_000 }, (error, stdout, stderr) => {
         if (error === null) resolve(stdout);
         else reject(new Error(`${error.killed === true ? "killed: " : ""}${stderr}`));
       });
@@ -209,7 +210,7 @@ export class PodMember {
   #spawned(command: readonly string[], env: Record<string, string>): ChildProcess {
     return spawn("chroot", this.#chroot(command), {
       stdio: ["ignore", "ignore", "pipe"],
-      env: { PATH: `${TOOLS_PATH}:/usr/sbin:/usr/bin`, ...env },
+      env: { PATH, ...env },
     });
   }
 

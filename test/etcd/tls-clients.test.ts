@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "#base/clock.ts";
+import { hasCode } from "#base/error.ts";
+import type { KeyPair } from "#certificates/pem.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
+import { TransportPool } from "#etcd/transport.ts";
+import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
+import type { PodMember } from "#kit/pod-etcd.ts";
+import {
+  ask,
+  endpointOf,
+  fingerprintOf,
+  PEER_SECRET,
+  planSecureEtcd,
+  SERVER_SECRET,
+  type SecureEtcd,
+  secretOf,
+  type TestAuthority,
+  testAuthority,
+} from "#kit/pod-tls.ts";
+
+const OPTIONS = { signal: neverAborted, deadlineMs: 2_000 };
+const pool = new TransportPool(systemClock);
+const client = new GrpcClient({ pool, clock: systemClock });
+afterAll(() => pool.closeAll());
+
+async function started(options: Parameters<typeof planSecureEtcd>[0]): Promise<[SecureEtcd, PodMember]> {
+  const etcd = await planSecureEtcd(options);
+  const [member] = etcd.members;
+  member!.start();
+  await untilReady(member!);
+  return [etcd, member!];
+}
+
+async function untilReady(member: PodMember): Promise<void> {
+  await until("the member is ready", async () => {
+    const answer = await fetch(`http://${member.metricsAddress}/readyz`).catch(() => undefined);
+    return answer?.status === 200;
+  }).catch((thrown: Error) => {
+    throw new Error(`${thrown.message}; its log ends with:\n${member.log.slice(-3_000)}`);
+  });
+}
+
+describe.each(ETCD_VERSIONS)("clients of etcd %s with certificates", (version) => {
+  let etcd: SecureEtcd;
+  let member: PodMember;
+  beforeAll(async () => {
+    [etcd, member] = await started({ version, members: 1 });
+  });
+  afterAll(() => etcd.pods.stop());
+
+  const served = async (pair?: KeyPair, serverCA = etcd.clientCA.pem) => {
+    const { host } = member.place;
+    const question = { at: member.clientAddress, path: "/health", ca: serverCA, serverName: host };
+    return (await ask({ ...question, ...(pair === undefined ? {} : { pair }) })).status;
+  };
+
+  test("one with a certificate of theirs is served, by gRPC and by the gateway", async () => {
+    expect(await served(etcd.client)).toBe(200);
+    await client.put(endpointOf(etcd, member), "k", "v", OPTIONS);
+    const { pem: ca } = etcd.clientCA;
+    const key = Buffer.from("k").toString("base64");
+    const question = { at: member.clientAddress, ca, serverName: member.place.host, pair: etcd.client };
+    const { status, body } = await ask({ ...question, path: "/v3/kv/range", body: { key } });
+    expect({ status, count: (JSON.parse(body) as { count: string }).count }).toEqual({ status: 200, count: "1" });
+  });
+
+  test.each<{ who: string; pair: () => Promise<KeyPair | undefined> }>([
+    { who: "without a certificate", pair: async () => undefined },
+    { who: "with another cluster's", pair: async () => await (await testAuthority()).issue() },
+    { who: "with a member's", pair: async () => await etcd.peerCA.issue() },
+    { who: "with one that has ended", pair: async () => await etcd.clientCA.issue({ endsInMs: -60_000 }) },
+    { who: "with one for servers alone", pair: async () => await etcd.clientCA.issue({ usages: ["serverAuth"] }) },
+  ])("one $who is refused", async ({ pair }) => {
+    const shown = await pair();
+    await expect(served(shown)).rejects.toThrow(/alert|ECONNRESET|closed|hang up/);
+    if (shown === undefined) return;
+    await expect(client.status(endpointOf(etcd, member, shown), OPTIONS)).rejects.toSatisfy((thrown) =>
+      hasCode(thrown, "EtcdUnavailable"),
+    );
+  });
+
+  test("without TLS nobody is served, but for what is measured", async () => {
+    await expect(fetch(`http://${member.clientAddress}/health`)).rejects.toThrow();
+    expect((await fetch(`http://${member.metricsAddress}/metrics`)).status).toBe(200);
+  });
+
+  /** What is shown at both ports. */
+  const shown = async () => {
+    const serverName = member.place.host;
+    const own = { pair: await etcd.peerCA.issue(), ca: etcd.peerCA.pem, at: member.peerAddress, path: "/members" };
+    const application = { pair: etcd.client, ca: etcd.clientCA.pem, at: member.clientAddress, path: "/health" };
+    return await Promise.all([own, application].map(async (each) => (await ask({ ...each, serverName })).shown));
+  };
+
+  test("a renewed certificate is shown at both ports, without a restart, and who is connected stays so", async () => {
+    const held = endpointOf(etcd, member);
+    const feed = await client.status(held, OPTIONS);
+    const { pid } = member;
+    const pairs = [await etcd.peerCA.issue(), await etcd.clientCA.issue()] as const;
+    expect(await shown()).not.toEqual(pairs.map(fingerprintOf));
+    etcd.pods.secrets.set(PEER_SECRET, secretOf(pairs[0]));
+    etcd.pods.secrets.set(SERVER_SECRET, secretOf(pairs[1]));
+    member.refresh();
+    expect(await shown()).toEqual(pairs.map(fingerprintOf));
+    expect(member.pid).toBe(pid);
+    expect((await client.status(held, OPTIONS)).memberId).toBe(feed.memberId);
+  });
+
+  test("half of a pair is not shown, and nobody is turned away for longer than it lies there", async () => {
+    const next = await etcd.clientCA.issue();
+    const whole = etcd.pods.secrets.get(SERVER_SECRET)!;
+    etcd.pods.secrets.set(SERVER_SECRET, { ...whole, "tls.crt": next.certificate });
+    member.refresh();
+    await expect(served(etcd.client)).rejects.toThrow();
+    etcd.pods.secrets.set(SERVER_SECRET, whole);
+    member.refresh();
+    expect(await served(etcd.client)).toBe(200);
+  });
+
+  /** Whether who has a certificate of this authority is taken: at the port of members, and at that of clients. */
+  async function taken(peers: TestAuthority, clients: TestAuthority): Promise<readonly boolean[]> {
+    const question = { serverName: member.place.host };
+    const asked = [
+      { ...question, at: member.peerAddress, path: "/members", ca: etcd.peerCA.pem, pair: await peers.issue() },
+      { ...question, at: member.clientAddress, path: "/health", ca: etcd.clientCA.pem, pair: await clients.issue() },
+    ];
+    return await Promise.all(
+      asked.map(async (each) => {
+        const answer = await ask(each).catch(() => undefined);
+        return answer?.status === 200;
+      }),
+    );
+  }
+
+  test("an authority that comes beside is trusted after a restart, and not before", async () => {
+    const [peers, clients] = await Promise.all([testAuthority(), testAuthority()]);
+    const { tls } = member.peer.spec;
+    member.become({
+      tls: {
+        ...tls,
+        peer: { ...tls!.peer!, trust: etcd.peerCA.pem + peers.pem },
+        client: { ...tls!.client!, trust: clients.pem + etcd.clientCA.pem },
+      },
+    });
+    member.refresh();
+    expect(await taken(peers, clients)).toEqual([false, false]);
+    // Long enough for whatever would read them again.
+    await systemClock.sleep(2_000);
+    expect(await taken(peers, clients)).toEqual([false, false]);
+    await member.kill();
+    member.start();
+    await untilReady(member);
+    expect(await taken(peers, clients)).toEqual([true, true]);
+    expect(await taken(etcd.peerCA, etcd.clientCA)).toEqual([true, true]);
+  });
+});
+
+describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
+  async function withMember<T>(
+    options: Omit<Parameters<typeof planSecureEtcd>[0], "version" | "members">,
+    use: (etcd: SecureEtcd, member: PodMember) => Promise<T>,
+  ): Promise<T> {
+    const [etcd, member] = await started({ version, members: 1, ...options });
+    try {
+      return await use(etcd, member);
+    } finally {
+      await etcd.pods.stop();
+    }
+  }
+
+  const health = (etcd: SecureEtcd, member: PodMember) => ({
+    at: member.clientAddress,
+    path: "/health",
+    ca: etcd.clientCA.pem,
+    serverName: member.place.host,
+  });
+
+  test("asks nobody for a certificate when clients need show none", async () => {
+    await withMember({ verifyClients: false }, async (etcd, member) => {
+      expect((await ask(health(etcd, member))).status).toBe(200);
+      const key = Buffer.from("k").toString("base64");
+      const answer = await ask({ ...health(etcd, member), path: "/v3/kv/range", body: { key } });
+      expect(answer.status).toBe(200);
+      await member.probe();
+    });
+  });
+
+  test("speaks no TLS 1.2 when it is told so", async () => {
+    await withMember({ tls: { minVersion: "TLS1.3" } }, async (etcd, member) => {
+      const question = { ...health(etcd, member), pair: etcd.client };
+      await expect(ask({ ...question, tls: { maxVersion: "TLSv1.2" } })).rejects.toThrow(/alert protocol version/);
+      expect((await ask({ ...question, tls: { minVersion: "TLSv1.3" } })).status).toBe(200);
+      await client.status(endpointOf(etcd, member), OPTIONS);
+      await member.probe();
+    });
+  });
+
+  test("takes the suites that it is told below TLS 1.3, and no other", async () => {
+    const suite = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
+    await withMember({ tls: { cipherSuites: [suite] } }, async (etcd, member) => {
+      const question = { ...health(etcd, member), pair: etcd.client };
+      const below = (ciphers: string) => ask({ ...question, tls: { maxVersion: "TLSv1.2", ciphers } });
+      expect((await below("ECDHE-ECDSA-AES128-GCM-SHA256")).status).toBe(200);
+      await expect(below("ECDHE-ECDSA-AES256-GCM-SHA384")).rejects.toThrow(/handshake failure/);
+      await client.status(endpointOf(etcd, member), OPTIONS);
+      await member.probe();
+    });
+  });
+
+  test("cannot show what has no use as a client's to itself: its gateway fails", async () => {
+    const etcd = await planSecureEtcd({ version, members: 1 });
+    try {
+      const [member] = etcd.members;
+      etcd.pods.secrets.set(SERVER_SECRET, secretOf(await etcd.clientCA.issue({ usages: ["serverAuth"] })));
+      member!.start();
+      await untilReady(member!);
+      await client.status(endpointOf(etcd, member!), OPTIONS);
+      const key = Buffer.from("k").toString("base64");
+      const question = { ...health(etcd, member!), pair: etcd.client, path: "/v3/kv/range", body: { key } };
+      const answer = await ask(question).catch(() => undefined);
+      expect(answer?.status).not.toBe(200);
+    } finally {
+      await etcd.pods.stop();
+    }
+  });
+});

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "#base/clock.ts";
+import { GrpcClient } from "#etcd/grpc-client.ts";
+import { TransportPool } from "#etcd/transport.ts";
+import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
+import type { PodMember } from "#kit/pod-etcd.ts";
+import { endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pod-tls.ts";
+
+const pool = new TransportPool(systemClock);
+const client = new GrpcClient({ pool, clock: systemClock });
+afterAll(() => pool.closeAll());
+
+async function passes(member: PodMember): Promise<boolean> {
+  return await member.probe().then(
+    () => true,
+    () => false,
+  );
+}
+
+async function metricsSay(member: PodMember, path: string): Promise<number | undefined> {
+  const signal = AbortSignal.timeout(3_000);
+  return (await fetch(`http://${member.metricsAddress}${path}`, { signal }).catch(() => undefined))?.status;
+}
+
+// What the probes rest on where the kubelet has no certificate: a member is not started before its client port answers, however long it
+// waits for the others, and nobody kills it for that. The tests of one version tell one story, in order.
+describe.each(ETCD_VERSIONS)("the startup probe of etcd %s with certificates", (version) => {
+  let etcd: SecureEtcd;
+  beforeAll(async () => {
+    etcd = await planSecureEtcd({ version, members: 3 });
+  });
+  afterAll(() => etcd.pods.stop());
+  const first = () => etcd.members[0]!;
+  const isServed = async (member: PodMember) => {
+    const seen = await client.probe(endpointOf(etcd, member), { signal: neverAborted, deadlineMs: 1_000 });
+    return seen.is === "present";
+  };
+
+  test("fails, by itself and in time, while the first of three waits for the others, though it listens and is alive", async () => {
+    first().start();
+    await until("it is alive", async () => (await metricsSay(first(), "/livez")) === 200);
+    const askedAtMs = performance.now();
+    await expect(first().probe()).rejects.toThrow(/context deadline exceeded/);
+    expect(performance.now() - askedAtMs).toBeLessThan(4_500);
+    await expect(first().probe()).rejects.not.toThrow(/^killed/);
+    expect(await isServed(first())).toBe(false);
+  });
+
+  test("passes once there is a leader and the client port answers", async () => {
+    etcd.members[1]!.start();
+    await until("it passes", () => passes(first()));
+    expect(await isServed(first())).toBe(true);
+    expect(await metricsSay(first(), "/readyz")).toBe(200);
+    await until("so does the other one", () => passes(etcd.members[1]!));
+  });
+
+  test("says yes when a member lost the others later; that it is not ready the metrics port says", async () => {
+    await etcd.members[1]!.kill();
+    await until("it is not ready", async () => (await metricsSay(first(), "/readyz")) !== 200);
+    expect(await passes(first())).toBe(true);
+    expect(await metricsSay(first(), "/livez")).toBe(200);
+  });
+
+  test("fails again after a restart without the others, and the member lives on", async () => {
+    await first().kill();
+    first().start();
+    await until("it is alive", async () => (await metricsSay(first(), "/livez")) === 200);
+    expect(await passes(first())).toBe(false);
+    expect(await metricsSay(first(), "/livez")).toBe(200);
+    etcd.members[1]!.start();
+    await until("it passes", () => passes(first()));
+  });
+
+  test("never passes before the client port answers, while the third joins", async () => {
+    const third = etcd.members[2]!;
+    third.start();
+    await until("it passes", () => passes(third));
+    expect(await isServed(third)).toBe(true);
+  });
+});
