@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { test } from "vitest";
+import { createSecureServer } from "node:http2";
+import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { test, vi } from "vitest";
+import { systemClock } from "#base/clock.ts";
+import { newAuthority } from "#kit/authority.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { TransportPool } from "./transport.ts";
 
@@ -76,4 +81,40 @@ test("a connection goes as soon as its member is asked with another certificate,
   pool.servicesOf({ address });
   assert.equal(pool.size, 2);
   assert.equal(pool.servicesOf(other), kept);
+});
+
+test("the connection that was made with an earlier certificate is closed, and one with the new one takes its place", async () => {
+  const authority = await newAuthority();
+  const { cert, key } = await authority.issue("db-0.db");
+  const server = createSecureServer({ cert, key, ca: authority.pem, requestCert: true, rejectUnauthorized: true });
+  const sessions = new Set<object>();
+  const shown: string[] = [];
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+    session.on("error", () => undefined);
+  });
+  server.on("stream", (stream) => {
+    const socket = stream.session!.socket as TLSSocket;
+    shown.push(String(socket.getPeerCertificate().subject.CN));
+    stream.respond(
+      { ":status": 200, "content-type": "application/grpc+proto", "grpc-status": "12" },
+      { endStream: true },
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const pool = new TransportPool(systemClock);
+  try {
+    for (const name of ["first", "second"]) {
+      const identity = { ca: authority.pem, ...(await authority.issue(name)), serverName: "db-0.db" };
+      const call = () => pool.servicesOf({ address, tls: identity }).maintenance.status({}, { timeoutMs: 5_000 });
+      for (let n = 0; n < 2; n++) await assert.rejects(call(), /unimplemented/i);
+      await vi.waitFor(() => assert.equal(sessions.size, 1));
+    }
+    assert.deepEqual(shown, ["first", "first", "second", "second"]);
+  } finally {
+    pool.closeAll();
+    server.close();
+  }
 });

@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
@@ -167,6 +169,12 @@ describe("on a cluster that exists", () => {
     await edited(secure, { peer: { provider: "Operator", secret: null, duration: "24h" } });
     await edited(secure, { client: { extraNames: ["a.b"], verifyClients: false }, minVersion: "TLS1.3" });
   });
+});
+
+test("the example is taken", async () => {
+  const [cluster] = parseAllDocuments(readFileSync("examples/tls.yaml", "utf8"));
+  const { tls } = (cluster!.toJS() as EtcdCluster).spec;
+  expect((await madeWith(tls)).spec.tls).toMatchObject(tls ?? {});
 });
 
 test("a member's certificates, and those to which it goes back, are kept as they are written", async () => {
