@@ -36,7 +36,7 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity, memor
   const joined = identity.initialMembers.filter((member) => member.joined).length;
   const isForming = joined < quorumOf(identity.initialMembers.length);
   const needed = quorumOf(voters.length);
-  // Claims of a cluster that was deleted before a majority of it ever met cannot become one (README, limits).
+  // Claims of a cluster that was deleted before a majority of it ever met cannot become one (docs/limits.md).
   const canForm = isForming || (cluster?.everLed.size ?? 0) > 0;
   const isUndecided = cluster?.alarms.has(undefined) ?? false;
   // The operator cannot ask voters of somebody else how they are, and keeps a quorum without them: that may be more than there is.
