@@ -151,7 +151,7 @@ export async function actOnCluster(
       return await changed(
         etcd.disarmAlarm(
           follower(snapshot, identities),
-          { memberId: step.id, type: "CORRUPT" },
+          { memberId: step.id, type: step.type },
           membership(snapshot, signal),
         ),
       );

@@ -179,7 +179,7 @@ forbidden.push(
     name: "lowering the alarm of a member that is still there",
     guard: "alarm-is-over",
     given: cluster(),
-    step: { do: "disarmAlarm", id: m1!.id },
+    step: { do: "disarmAlarm", id: m1!.id, type: "CORRUPT" },
   },
   {
     name: "a removal while the kubelet calls the member ready",

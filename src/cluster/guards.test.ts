@@ -118,7 +118,7 @@ const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: 
   addLearner: { do: "addLearner", name: "my-etcd-3", peerUrl: "http://my-etcd-3.my-etcd.foo.svc:2380" },
   promote: { do: "promote", ...learner },
   removeMember: { do: "removeMember", ...m2! },
-  disarmAlarm: { do: "disarmAlarm", id: learner.id },
+  disarmAlarm: { do: "disarmAlarm", id: learner.id, type: "NOSPACE" },
   enableDowngrade: { do: "enableDowngrade", to: "3.5" },
   cancelDowngrade: { do: "cancelDowngrade", to: "3.5" },
   moveLeader: { do: "moveLeader", from: m0!.name, to: m1!.name, id: m1!.id },
@@ -1277,7 +1277,12 @@ const cases: Record<string, readonly Case[]> = {
     },
   ],
   "alarm-is-over": [
-    { name: "the alarm of a member stays", given: settled, step: { do: "disarmAlarm", id: m1!.id }, is: "forbidden" },
+    {
+      name: "the alarm of a member stays",
+      given: settled,
+      step: { do: "disarmAlarm", id: m1!.id, type: "NOSPACE" },
+      is: "forbidden",
+    },
     { name: "the alarm of who has left is lowered", given: settled, step: STEPS.disarmAlarm, is: "allowed" },
   ],
   "asked-to-delete": [

@@ -39,7 +39,7 @@ export type ClusterStep =
   | { readonly do: "addLearner"; readonly name: string; readonly peerUrl: string }
   | { readonly do: "promote"; readonly name: string; readonly id: MemberId }
   | { readonly do: "removeMember"; readonly name: string; readonly id: MemberId }
-  | { readonly do: "disarmAlarm"; readonly id: MemberId }
+  | { readonly do: "disarmAlarm"; readonly id: MemberId; readonly type: "CORRUPT" | "NOSPACE" }
   /** To the minor release, such as 3.5: by etcd's own downgrade. */
   | { readonly do: "enableDowngrade"; readonly to: string }
   | { readonly do: "cancelDowngrade"; readonly to: string }
@@ -134,8 +134,9 @@ export function targetOf(step: ClusterStep): string {
       return step.peerUrl;
     case "promote":
     case "removeMember":
-    case "disarmAlarm":
     case "moveLeader":
       return hexOf(step.id);
+    case "disarmAlarm":
+      return `${hexOf(step.id)} ${step.type}`;
   }
 }

@@ -113,6 +113,37 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
     }
   });
 
+  test("brings the alarms of the snapshot's members along, which are nobody here, and may be lowered", async () => {
+    const source = etcd.members[0]!;
+    const { memberId } = await etcd.client.status(source.endpoint, options);
+    const body = JSON.stringify({ action: "ACTIVATE", memberID: String(memberId), alarm: "NOSPACE" });
+    const raised = await fetch(`${urlOf(source)}/v3/maintenance/alarm`, { method: "POST", body });
+    assert.ok(raised.ok);
+    await save("full.db");
+    await ctl("alarm", "disarm");
+
+    const { initialCluster, members, client, stop } = await planEtcd({ version, members: 1 });
+    const [member] = members;
+    try {
+      const task = fetchTask(volume, "full.db", dirname(member!.plan.dir));
+      fetched(await runTask(task, volume));
+      await etcdutlRestore(version, task, member!, initialCluster);
+      assert.ok((await runTask(finishTask(task, member!.plan.dir), volume)).ok);
+      await member!.start({ initialCluster, state: "existing" });
+      await untilLed(client, member!);
+      const { endpoint } = member!;
+      const status = await client.status(endpoint, options);
+      assert.notEqual(status.memberId, memberId);
+      assert.deepEqual(status.alarms, [{ memberId, type: "NOSPACE" }]);
+      await assert.rejects(client.put(endpoint, "next", "no", options), /space exceeded/);
+      await client.disarmAlarm(endpoint, { memberId, type: "NOSPACE" }, options);
+      assert.deepEqual((await client.status(endpoint, options)).alarms, []);
+      await client.put(endpoint, "next", "yes", options);
+    } finally {
+      await stop();
+    }
+  });
+
   test("refuses whatever is not what was stored, and leaves nothing", async () => {
     const dir = join(volume.path, ".refused");
     mkdirSync(dir);

@@ -1,7 +1,7 @@
 import { type Observed, present, unknown } from "#base/observed.ts";
 import { idOf, knownMembers } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
-import { clusterIdFromHex, type EndpointStatus, type Member, type MemberId } from "#etcd/types.ts";
+import { type Alarm, clusterIdFromHex, type EndpointStatus, type Member, type MemberId } from "#etcd/types.ts";
 import { isOlderMinor, isRelease, minorOf } from "#etcd/version.ts";
 
 /** The snapshot with another member list. */
@@ -88,8 +88,12 @@ export function withLeader(snapshot: ClusterSnapshot, leaderId: MemberId): Clust
 }
 
 /** Without the alarms of a member. */
-export function withoutAlarm(snapshot: ClusterSnapshot, id: MemberId): ClusterSnapshot {
-  const endpoints = said(snapshot, ({ alarms }) => ({ alarms: alarms.filter(({ memberId }) => memberId !== id) }));
+export function withoutAlarm(
+  snapshot: ClusterSnapshot,
+  { id, type }: Omit<Alarm, "memberId"> & { id: MemberId },
+): ClusterSnapshot {
+  const isLowered = (alarm: Alarm) => alarm.memberId === id && alarm.type === type;
+  const endpoints = said(snapshot, ({ alarms }) => ({ alarms: alarms.filter((alarm) => !isLowered(alarm)) }));
   return { ...snapshot, endpoints };
 }
 

@@ -188,8 +188,12 @@ describe("forecast: what a step makes of the world", () => {
 
   test("an alarm of one member is lowered, and no other", () => {
     const alarms = [0, 1].map((n) => ({ type: "CORRUPT", id: hexOf(ID(n)) }) as const);
-    const made = did({ do: "disarmAlarm", id: ID(1) }, withAlarms(GIVEN, ...alarms));
-    expect(answer(made, "my-etcd-2")?.alarms).toEqual([{ type: "CORRUPT", memberId: ID(0) }]);
+    const full = { type: "NOSPACE", id: hexOf(ID(1)) } as const;
+    const made = did({ do: "disarmAlarm", id: ID(1), type: "CORRUPT" }, withAlarms(GIVEN, ...alarms, full));
+    expect(answer(made, "my-etcd-2")?.alarms).toEqual([
+      { type: "CORRUPT", memberId: ID(0) },
+      { type: "NOSPACE", memberId: ID(1) },
+    ]);
   });
 
   test("all who answer follow another leader", () => {

@@ -98,7 +98,7 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
     case "removeMember":
       return withoutMember(snapshot, step.name, step.id);
     case "disarmAlarm":
-      return withoutAlarm(snapshot, step.id);
+      return withoutAlarm(snapshot, step);
     case "enableDowngrade":
       return withDowngrade(snapshot, `${step.to}.0`);
     case "cancelDowngrade":

@@ -1,3 +1,6 @@
+import { expect, test } from "vitest";
+import { planCluster } from "#cluster/plan.ts";
+import { hexOf } from "#etcd/types.ts";
 import { cluster, sickFor } from "#kit/cluster.ts";
 import { withAlarms } from "#kit/cluster-changes.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
@@ -18,8 +21,26 @@ testPlans("alarms", [
     expect: "disarm-alarm: disarmAlarm",
   },
   {
+    name: "lowers the alarm of a full member that has left, or was one of a snapshot's",
+    given: withAlarms(cluster(), { type: "NOSPACE", id: "abc" }, { type: "NOSPACE", id: m1Id }),
+    expect: "disarm-alarm: disarmAlarm",
+  },
+  {
     name: "a full database is in nobody's way",
     given: withAlarms(cluster({ spec: { replicas: 5 } }), { type: "NOSPACE", id: m1Id }),
     expect: "scale-up: createPeer my-etcd-3 Existing",
   },
 ]);
+
+test("of alarms that are over, those by which etcd refuses most are lowered first, and each is told by its reason", () => {
+  const [full, corrupt] = [{ type: "NOSPACE", id: "abc" } as const, { type: "CORRUPT", id: "def" } as const];
+  const planOf = (...alarms: Parameters<typeof withAlarms>[1][]) => {
+    const plan = planCluster(withAlarms(cluster(), ...alarms));
+    if (plan.next !== "step" || plan.step.do !== "disarmAlarm") throw new Error(JSON.stringify(plan.next));
+    return `${plan.step.type} ${hexOf(plan.step.id)}: ${plan.because}`;
+  };
+  expect(planOf(full, corrupt)).toBe(
+    "CORRUPT def: member def, whose data was corrupt, is none of this cluster's any more",
+  );
+  expect(planOf(full)).toBe("NOSPACE abc: member abc, whose database was full, is none of this cluster's any more");
+});
