@@ -215,7 +215,8 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "claims that were put aside are deleted by people only",
   },
   {
-    // Who may write an EtcdCluster need not be allowed to read Secrets. Kinds of volumes that are not named here may name Secrets, too.
+    // Whatever a template says, nobody reads a Secret by it. (What spec.bootstrap.fromBackup names goes to Jobs, which a policy of their own
+    // limits.) Kinds of volumes that are not named here may name Secrets, too.
     expression: inTemplate(
       `!variables.writesReplicaSet || pod.?volumes.orValue([]).all(volume, ${isOneOf("volume", VOLUMES)}` +
         ` && volume.?projected.?sources.orValue([]).all(source, ${isOneOf("source", SOURCES)} || ${isShownByMember}))`,
@@ -249,7 +250,7 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "pods of the operator's ReplicaSets get no token",
   },
   {
-    // An account brings what it pulls images with, and what policies of the cluster allow to it.
+    // An account brings what it pulls images with, and what policies of the cluster allow to it. That of spec.bootstrap.fromBackup is for Jobs alone.
     expression: inTemplate("!variables.writesReplicaSet || pod.?serviceAccountName.orValue('default') == 'default'"),
     message: "pods of the operator's ReplicaSets run under no service account but the default one",
   },
