@@ -17,6 +17,8 @@ export class FakeHistory {
   readonly changes: Change[] = [];
   /** How many changes are told at once. */
   batch = 1_000;
+  /** Asked before each word: how long it takes the member. */
+  pace: () => Promise<void> = () => Promise.resolve();
   #news = Promise.withResolvers<void>();
   #broken = new AbortController();
 
@@ -101,6 +103,7 @@ export class FakeHistory {
       for (; told < fresh.length && !broken.aborted; told += this.batch) {
         const changes = fresh.slice(told, told + this.batch);
         const isWhole = fresh[told + this.batch]?.revision !== changes.at(-1)?.revision;
+        await this.pace();
         yield { kind: "changes", changes, isWhole };
       }
       const last = fresh.at(-1);

@@ -182,6 +182,32 @@ describe("an archive", () => {
     await archiver.stop();
   });
 
+  test("waits for a revision with so many changes that etcd takes minutes to tell them, as long as it goes on", async () => {
+    const w = world();
+    w.etcd.batch = 1;
+    const archiver = w.start();
+    await w.until("it follows", upTo(archiver, 1n));
+    w.etcd.pace = () => w.clock.sleep(150_000, never);
+    w.etcd.commit("a", "b", "c", "d");
+    await w.until("it is stored", upTo(archiver, 2n));
+    assert.deepEqual((await archived(w, 1n)).revisions.map(textOf), [["a", "b", "c", "d"]]);
+    assert.equal(archiver.board.now.archive?.message, undefined);
+    await archiver.stop();
+  });
+
+  test("does not wait for a member that tells nothing for minutes of what the cluster has", async () => {
+    const w = world();
+    const archiver = w.start();
+    await w.until("it follows", upTo(archiver, 1n));
+    w.etcd.pace = () => w.clock.sleep(10 ** 9, never);
+    w.etcd.commit("a");
+    await w.until("it says so", () => archiver.board.now.archive?.message !== undefined);
+    assert.equal(archiver.board.now.archive?.message, "m1:2379 does not tell of revision 2");
+    w.etcd.pace = () => Promise.resolve();
+    await w.until("it is stored", upTo(archiver, 2n));
+    await archiver.stop();
+  });
+
   test("stores nothing while nothing happens but, rarely, that nothing did", async () => {
     const w = world();
     const archiver = w.start();
