@@ -8,7 +8,7 @@ import { etcdTool } from "#kit/backup.ts";
 import { neverAborted, type RunningEtcd, startEtcd } from "#kit/etcd.ts";
 import { S3_ACCESS, startVersitygw } from "#kit/versitygw.ts";
 import { openStore } from "#objectstore/open.ts";
-import { agentProcess } from "./agent-process.ts";
+import { agentProgram, runAgent } from "./agent-process.ts";
 import { median, print, rounded, say } from "./figure.ts";
 
 // The agent, as the image has it, against what a person would do: `etcdctl snapshot save` to a file, then an upload of it by the same client
@@ -29,7 +29,8 @@ const rounds = Number(values.rounds ?? ROUNDS);
 const megabytes = Number(values.megabytes ?? MEGABYTES);
 
 const home = mkdtempSync(join(tmpdir(), "bench-backup-"));
-const run = await agentProcess(home);
+const program = await agentProgram();
+const reportFile = join(home, "report");
 const etcd = await startEtcd({ version: VERSION, members: 1, extraArgs: ["--quota-backend-bytes=8589934592"] });
 try {
   await load(etcd);
@@ -59,7 +60,11 @@ async function measure({ members }: RunningEtcd): Promise<void> {
   let bytes = 0;
   for (let round = 0; round < rounds; round++) {
     const agent = async () => {
-      const made = await run(backupTask({ address, destination: { store: "volume", path: volume }, round }));
+      const made = await runAgent(
+        program,
+        backupTask({ address, destination: { store: "volume", path: volume }, round }),
+        reportFile,
+      );
       ours.push(made.seconds);
       peaks.push(made.peakMb);
       bytes = made.report.object.bytes;
@@ -96,13 +101,15 @@ async function peakToS3(address: string): Promise<number> {
     const keyFile = join(home, "key");
     writeFileSync(keyFile, Buffer.alloc(32, 7));
     const endpoint = `http://127.0.0.1:${server.port}`;
-    const { peakMb, seconds } = await run(
+    const { peakMb, seconds } = await runAgent(
+      program,
       backupTask({
         address,
         destination: { store: "s3", bucket: server.bucket("backups"), endpoint, region: "us-east-1", pathStyle: true },
         round: 0,
         more: { credentialsDir, compression: "Zstd", encryption: { keyFile } },
       }),
+      reportFile,
     );
     say(`compressed and encrypted to S3: ${seconds.toFixed(1)} s, ${peakMb.toFixed(0)} MB at most`);
     return peakMb;
@@ -145,10 +152,10 @@ async function restore(volume: string, round: number): Promise<{ readonly second
   const fetch: FetchTask = { kind: "fetch", from, key: keyOf(round), workDir };
   const finish: FinishTask = { kind: "finish", workDir, restored, dataDir: join(data, "data"), restoreUID: "bench" };
   const startMs = performance.now();
-  const fetched = await run(fetch);
+  const fetched = await runAgent(program, fetch, reportFile);
   const snapshot = join(workDir, SNAPSHOT_FILE);
   await etcdTool(VERSION, "etcdutl", "snapshot", "restore", snapshot, `--data-dir=${restored}`);
-  const finished = await run(finish);
+  const finished = await runAgent(program, finish, reportFile);
   const seconds = (performance.now() - startMs) / 1000;
   rmSync(data, { recursive: true });
   return { seconds, peakMb: Math.max(fetched.peakMb, finished.peakMb) };

@@ -17,6 +17,7 @@ const BENCHES = {
   roll: { onKubernetes: true },
   watch: { onKubernetes: false },
   backup: { onKubernetes: false },
+  archive: { onKubernetes: false },
 } as const;
 type Bench = keyof typeof BENCHES;
 
@@ -33,6 +34,7 @@ const USAGE = `Figures: one JSON line each on standard output, progress on stand
   npm run bench -- roll               seconds that each member takes when all are restarted under load, against one pod alone
   npm run bench -- watch              how the watch cache copes with cuts, how fast it is, what it holds
   npm run bench -- backup             speed and memory of a backup, against etcdctl and an upload
+  npm run bench -- archive            memory of an archiver while its etcd is written to as fast as it takes it
   npm run bench -- NAME… [--keep]     several, on one local Kubernetes; --keep leaves it running
                                       (npm run local -- down --instance ${BENCH_INSTANCE})
   npm run bench -- ready --rounds N   another number of rounds

@@ -36,7 +36,7 @@ export function backupTask(snapshot: BackupSnapshot, target: Target): BackupTask
 }
 
 /** How many bytes of changes go into one object, before compression. */
-const ARCHIVE_BYTES = 8 * 1024 ** 2;
+export const ARCHIVE_BYTES = 8 * 1024 ** 2;
 
 /** @param archive what the spec says of it */
 export function archiveTask(
