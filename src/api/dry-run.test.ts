@@ -88,6 +88,15 @@ describe("dry run: what is no edit is refused with what it may be", () => {
     { text: '{"version":"3.5.10"}', why: 'with it, spec.version is "3.5.10"; it must be' },
     { text: '{"storage":{"size":"9Gi"}}', why: "with it, spec.storage differs; it must stay as it is after creation" },
     { text: '{"storage":null}', why: "with it, spec.storage differs" },
+    {
+      text: '{"tls":{}}',
+      why: "with it, spec.tls.peer.provider is Operator, and was None; TLS cannot yet be switched on or off on a cluster that exists",
+    },
+    {
+      text: '{"tls":{"peer":{"provider":"None"}}}',
+      why: "with it, spec.tls.client.provider is Operator, and was None; TLS",
+    },
+    { text: '{"tls":{"peer":{"provider":"Vault"}}}', why: 'with it, spec.tls.peer.provider is "Vault"; it must be' },
   ];
   test.each(cases)("$text", ({ text, why }) => {
     const made = editIn(asking(text));

@@ -2,6 +2,7 @@ import { DEFAULTS } from "#api/conversion.ts";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import { A_RELEASE, RELEASES } from "#api/release.ts";
 import { fieldsOf, whyNotShape } from "#api/shape.ts";
+import { providerOf, type Side } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import { isMap, record, told } from "#base/json.ts";
@@ -81,7 +82,14 @@ function whyNotEdit(edited: Readonly<Record<string, unknown>>, before: EtcdClust
   if (why !== undefined) return why;
   if (!new RegExp(RELEASES).test(String(edited.version)))
     return `spec.version is ${told(edited.version)}; it must be ${A_RELEASE}`;
-  return isSameData(edited.storage, before.storage)
-    ? undefined
-    : "spec.storage differs; it must stay as it is after creation";
+  if (!isSameData(edited.storage, before.storage)) return "spec.storage differs; it must stay as it is after creation";
+  return whyTlsSwitched(edited, before);
+}
+
+/** What the schema says of it, in which a rule in CEL compares the two. */
+function whyTlsSwitched(edited: Pick<EtcdClusterSpec, "tls">, before: EtcdClusterSpec): string | undefined {
+  const sides: readonly Side[] = ["peer", "client"];
+  const side = sides.find((each) => (providerOf(edited, each) === "None") !== (providerOf(before, each) === "None"));
+  if (side === undefined) return undefined;
+  return `spec.tls.${side}.provider is ${providerOf(edited, side)}, and was ${providerOf(before, side)}; TLS cannot yet be switched on or off on a cluster that exists`;
 }

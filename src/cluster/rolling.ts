@@ -9,6 +9,7 @@ import { unreadyForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { isDown, isYoung } from "#cluster/standstill.ts";
+import { whyTlsSwitched } from "#cluster/switched-tls.ts";
 import { versionOfData, versionsInUse, whyNoPathTo, whyNotYet } from "#cluster/version-path.ts";
 import { runningRevision, runningVersion, templateOfMost } from "#cluster/versions.ts";
 import { isOlderMinor } from "#etcd/version.ts";
@@ -36,7 +37,7 @@ export const whyRefused = remembered((snapshot): readonly string[] => {
   const why = whyNotShape(snapshot.cluster.spec, ETCD_CLUSTERS.kind);
   if (why !== undefined) return [why];
   const { metadata, spec } = snapshot.cluster;
-  return whyNotSpec(spec, askedTemplate(snapshot).version, metadata.name);
+  return [...whyTlsSwitched(snapshot), ...whyNotSpec(spec, askedTemplate(snapshot).version, metadata.name)];
 });
 
 const askedTemplate = remembered((snapshot): MemberTemplate => {

@@ -4,10 +4,11 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
+import { type Observed, present, unknown } from "#base/observed.ts";
 import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
 import { withResources } from "#kit/pod-template.ts";
 import { fromRefusal } from "#kube/error.ts";
-import type { Draft, KubeObject } from "#kube/kinds.ts";
+import type { Draft, KubeObject, Pod } from "#kube/kinds.ts";
 import { clusterAdmission } from "#webhooks/cluster-admission.ts";
 
 const settled = cluster().cluster;
@@ -45,6 +46,7 @@ const calls: string[] = [];
 let tried: Draft<KubeObject> | undefined;
 let triedOut: () => Promise<KubeObject>;
 let claims: () => Promise<{ items: KubeObject[]; resourceVersion: string }>;
+const secrets = new Map<string, Observed<object>>();
 const logged: string[] = [];
 const log: Log = {
   ...silentLog,
@@ -55,6 +57,7 @@ const log: Log = {
 beforeEach(() => {
   calls.length = 0;
   logged.length = 0;
+  secrets.clear();
   triedOut = () => Promise.resolve({} as KubeObject);
   claims = () => Promise.resolve({ items: [], resourceVersion: "1" });
 });
@@ -72,6 +75,10 @@ const admission = clusterAdmission({
     list: (({ plural }: { plural: string }, query: object) => {
       calls.push(`list ${plural} ${JSON.stringify(query)}`);
       return claims();
+    }) as never,
+    find: (({ plural }: { plural: string }, { name }: { name: string }) => {
+      calls.push(`find ${plural} ${name}`);
+      return Promise.resolve(secrets.get(name) ?? { is: "absent" });
     }) as never,
   },
 });
@@ -99,6 +106,74 @@ test("a new cluster is tried out and its claims are looked for; nothing else is 
   const first = tried?.metadata.name;
   await ask({ object: object() });
   expect(tried?.metadata.name).not.toBe(first);
+});
+
+const BROUGHT = {
+  peer: { provider: "Secret", secret: { secretName: "peers" } },
+  client: { provider: "Secret", secret: { serverSecretName: "server", operatorClientSecretName: "own" } },
+};
+const secret = (...keys: readonly string[]) => present({ data: Object.fromEntries(keys.map((key) => [key, ""])) });
+
+describe("certificates", () => {
+  test("that somebody brings are looked for, and what is lacking is told", async () => {
+    secrets.set("peers", secret("tls.crt", "tls.key", "ca.crt"));
+    secrets.set("own", secret("tls.crt"));
+    const { allowed, warnings } = await ask({ object: object({ tls: BROUGHT }) });
+    expect(allowed).toBe(true);
+    expect(warnings).toEqual([
+      "spec.tls.client.secret.serverSecretName is server: there is no such Secret yet; it must have tls.crt, tls.key and ca.crt",
+      "spec.tls.client.secret.operatorClientSecretName is own: this Secret has no tls.key and no ca.crt; it must have tls.crt, tls.key and ca.crt",
+    ]);
+    expect(calls.filter((call) => call.startsWith("find")).sort()).toEqual([
+      "find secrets own",
+      "find secrets peers",
+      "find secrets server",
+    ]);
+  });
+
+  test("of which nobody knows whether they are there are not told of", async () => {
+    for (const name of ["peers", "own", "server"]) secrets.set(name, unknown("it is forbidden"));
+    expect(await ask({ object: object({ tls: BROUGHT }) })).not.toHaveProperty("warnings");
+  });
+
+  test("are looked for when they are named, not with every other edit", async () => {
+    const before = object({ tls: BROUGHT });
+    await ask({ operation: "UPDATE", object: object({ tls: BROUGHT, replicas: 5 }), oldObject: before });
+    const moved = { ...BROUGHT, peer: { provider: "Secret", secret: { secretName: "others" } } };
+    await ask({ operation: "UPDATE", object: object({ tls: moved }), oldObject: before });
+    expect(calls.filter((call) => call.startsWith("find"))).toEqual(["find secrets others"]);
+  });
+
+  test("are tried out in the places that they will have", async () => {
+    await ask({ object: object({ tls: { peer: { provider: "None" }, client: BROUGHT.client } }) });
+    const template = (tried as unknown as { spec: { template: Pod } }).spec.template;
+    expect(template.spec?.volumes?.map(({ name, projected }) => projected?.sources?.[0]?.secret?.name ?? name)).toEqual(
+      ["etcd-data", "server"],
+    );
+  });
+
+  test("carry names and addresses, and not what only looks like one", async () => {
+    const named = (...extraNames: readonly string[]) => object({ tls: { client: { extraNames } } });
+    const { status } = await ask({ object: named("::1", "a.b", "1::2::3", "12345::", "fd00::1.2.3.4") });
+    expect(status?.message).toContain(
+      "spec.tls.client.extraNames[2]: it is 1::2::3; it must be a DNS name or an IP address",
+    );
+    expect(status?.details.causes).toHaveLength(2);
+    expect((await ask({ object: named("::1"), oldObject: object(), operation: "UPDATE" })).allowed).toBe(true);
+  });
+
+  test("and a template that touches them are refused, also when only they are new", async () => {
+    const podTemplate = { spec: { volumes: [{ name: "etcd-peer-tls", emptyDir: {} }] } };
+    expect((await ask({ object: object({ podTemplate }) })).allowed).toBe(true);
+    const { status } = await ask({ object: object({ podTemplate, tls: BROUGHT }) });
+    expect(status?.message).toContain('spec.podTemplate.spec.volumes[0].name: is "etcd-peer-tls"');
+    const edit = {
+      operation: "UPDATE",
+      object: object({ podTemplate, tls: BROUGHT }),
+      oldObject: object({ podTemplate }),
+    };
+    expect((await ask(edit)).allowed).toBe(false);
+  });
 });
 
 test("warnings let it through", async () => {

@@ -8,7 +8,7 @@ import { isSameData } from "#base/hash.ts";
 import { told } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, REPLICA_SETS } from "#kube/kinds.ts";
+import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, REPLICA_SETS, SECRETS } from "#kube/kinds.ts";
 import {
   type AdmissionRequest,
   admissionRequest,
@@ -25,6 +25,7 @@ import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
 import { resourceWarnings } from "#webhooks/checks/resources.ts";
 import { templateRefusals } from "#webhooks/checks/template.ts";
+import { extraNameRefusals, newlyNamed, secretWarnings } from "#webhooks/checks/tls.ts";
 import { topologyWarnings } from "#webhooks/checks/topology.ts";
 import { trialReplicaSet } from "#webhooks/checks/trial.ts";
 import { versionRefusals } from "#webhooks/checks/version.ts";
@@ -46,7 +47,7 @@ const ASK_WITHIN_MS = 3_000;
 const SCALE = "Scale.v1.autoscaling";
 
 interface ClusterAdmission {
-  readonly kube: Pick<KubeClient, "create" | "list">;
+  readonly kube: Pick<KubeClient, "create" | "list" | "find">;
   /** Where etcd's images come from, without tag: a setting of the operator. */
   readonly imageRepository: string;
   readonly clock: Pick<Clock, "wallMs">;
@@ -94,6 +95,7 @@ async function findingsOf(
     ...versionRefusals(cluster.spec, before),
     ...templateRefusals(cluster, before),
     ...flagRefusals(cluster.spec, before?.spec),
+    ...(isSameData(cluster.spec.tls, before?.spec.tls) ? [] : extraNameRefusals(cluster)),
   ];
   const beyond = beyondFindings(cluster, before);
   const isNewTemplate = before === undefined || !isSameData(wishOf(cluster), wishOf(before));
@@ -102,6 +104,7 @@ async function findingsOf(
     isNewTemplate && refusals.length === 0 ? triedOut(tools, cluster, signal) : NO_FINDINGS,
     isNewTemplate && refusals.length === 0 ? withMounts(tools, cluster, signal) : NO_FINDINGS,
     isNew ? withClaims(tools, cluster, signal) : NO_FINDINGS,
+    withSecrets(tools, cluster, before, signal),
   ]);
   const unwise = [replicaWarnings, resourceWarnings, topologyWarnings, unwiseFlags].flatMap((of) =>
     of(cluster.spec, before?.spec),
@@ -142,6 +145,22 @@ async function withMounts(tools: ClusterAdmission, cluster: EtcdCluster, signal:
   if (!mountsClaims(cluster)) return NO_FINDINGS;
   const message = "a pod template was let through without a look at the claims that it mounts";
   return await claimsAsked(tools, cluster, {}, mountedClaimRefusals, message, signal);
+}
+
+/** Asks whether the Secrets with certificates that the spec names now are there. */
+async function withSecrets(
+  { kube }: ClusterAdmission,
+  cluster: EtcdCluster,
+  before: EtcdCluster | undefined,
+  signal: AbortSignal,
+): Promise<Findings> {
+  const { namespace } = cluster.metadata;
+  const options = { signal, deadlineMs: ASK_WITHIN_MS };
+  const named = newlyNamed(cluster, before);
+  const asked = await Promise.all(
+    named.map(async (each) => secretWarnings(each, await kube.find(SECRETS, { namespace, name: each.name }, options))),
+  );
+  return { refusals: [], warnings: asked.flat() };
 }
 
 /** Asks whether there are claims of that name, and if so, what of them. */
@@ -188,6 +207,14 @@ function clusterIn(object: unknown, where: string): EtcdCluster {
   text(spec.version, `${where}.spec.version`);
   replicasIn(spec, where);
   for (const field of ["storage", "podTemplate"]) record(spec[field], `${where}.spec.${field}`);
+  const tls = record(spec.tls ?? {}, `${where}.spec.tls`);
+  for (const side of ["peer", "client"]) {
+    const { secret, extraNames = [] } = record(tls[side] ?? {}, `${where}.spec.tls.${side}`);
+    for (const [field, name] of Object.entries(record(secret ?? {}, `${where}.spec.tls.${side}.secret`)))
+      text(name, `${where}.spec.tls.${side}.secret.${field}`);
+    if (!Array.isArray(extraNames)) throw invalid(`${where}.spec.tls.${side}.extraNames is no list`);
+    for (const name of extraNames) text(name, `${where}.spec.tls.${side}.extraNames`);
+  }
   const { extraArgs = {} } = record(spec.etcd ?? {}, `${where}.spec.etcd`);
   for (const [flag, value] of Object.entries(record(extraArgs, `${where}.spec.etcd.extraArgs`)))
     if (typeof value !== "string")

@@ -131,6 +131,10 @@ const refused: { tls: object; says: string }[] = [
     tls: { cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"], minVersion: "TLS1.3" },
     says: "tls.cipherSuites is given, and tls.minVersion is TLS1.3, whose suites cannot be chosen; give only one of them",
   },
+  {
+    tls: { cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"] },
+    says: "tls.cipherSuites must hold TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 or TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+  },
   { tls: { cipherSuites: ["TLS_RSA_WITH_AES_128_CBC_SHA"] }, says: "Unsupported value" },
   { tls: { minVersion: "TLS1.1" }, says: 'supported values: "TLS1.2", "TLS1.3"' },
 ];

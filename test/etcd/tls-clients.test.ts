@@ -208,6 +208,19 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     });
   });
 
+  test("serves nobody without a suite that HTTP/2 asks for, so the startup probe fails", async () => {
+    const cipherSuites = ["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384" as const];
+    const etcd = await planSecureEtcd({ version, members: 1, tls: { cipherSuites } });
+    try {
+      const [member] = etcd.members;
+      member!.start();
+      await until("it leads itself", async () => member!.log.includes("elected leader"));
+      await expect(member!.probe()).rejects.toThrow(/context deadline exceeded/);
+    } finally {
+      await etcd.pods.stop();
+    }
+  });
+
   test("cannot show what has no use as a client's to itself: its gateway fails", async () => {
     const etcd = await planSecureEtcd({ version, members: 1 });
     try {

@@ -30,6 +30,7 @@ const MUTATED = [
   "version-path.ts",
   "downgrade.ts",
   "rolling.ts",
+  "switched-tls.ts",
   "fitness.ts",
   "standstill.ts",
   "update-status.ts",

@@ -169,11 +169,18 @@ const protocol = {
 
 const minVersion = z.enum(["TLS1.2", "TLS1.3"]);
 
-const CIPHER_RULE = {
-  rule: "!has(self.cipherSuites) || !has(self.minVersion) || self.minVersion == 'TLS1.2'",
-  message:
-    "tls.cipherSuites is given, and tls.minVersion is TLS1.3, whose suites cannot be chosen; give only one of them",
-};
+const CIPHER_RULES = [
+  {
+    rule: "!has(self.cipherSuites) || self.cipherSuites.exists(each, each.endsWith('_WITH_AES_128_GCM_SHA256'))",
+    message:
+      "tls.cipherSuites must hold TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 or TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: HTTP/2 asks for one of them, and without it etcd serves no client",
+  },
+  {
+    rule: "!has(self.cipherSuites) || !has(self.minVersion) || self.minVersion == 'TLS1.2'",
+    message:
+      "tls.cipherSuites is given, and tls.minVersion is TLS1.3, whose suites cannot be chosen; give only one of them",
+  },
+];
 
 /** `spec.tls` of an EtcdCluster. */
 export const clusterTlsSchema = z
@@ -183,7 +190,7 @@ export const clusterTlsSchema = z
     minVersion: minVersion.default("TLS1.2").describe("The oldest version of TLS that members speak."),
     ...protocol,
   })
-  .meta({ "x-kubernetes-validations": [CIPHER_RULE] })
+  .meta({ "x-kubernetes-validations": CIPHER_RULES })
   .describe("How members, and their clients, know each other. Without it nothing is encrypted.");
 
 /** Whether an EtcdCluster has TLS on one side. @param object self or oldSelf, its spec */

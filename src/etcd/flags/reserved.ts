@@ -30,7 +30,7 @@ const GROUPS: readonly (readonly [why: string, ...names: readonly string[]])[] =
     ...["enable-v2", "experimental-enable-v2v3", "v2-deprecation"],
   ],
   [
-    "is about TLS, on which members, their clients and the operator have to agree; extraArgs cannot set that up",
+    "is about TLS, which spec.tls of the EtcdCluster sets up: members, their clients and the operator have to agree on it",
     ...["cert-file", "key-file", "trusted-ca-file", "auto-tls", "self-signed-cert-validity", "cipher-suites"],
     ...["tls-min-version", "tls-max-version", "client-cert-auth", "client-cert-file", "client-key-file"],
     ...["client-crl-file", "client-cert-allowed-hostname", "peer-cert-file", "peer-key-file", "peer-trusted-ca-file"],

@@ -1,6 +1,7 @@
 import { peerName } from "#api/names.ts";
+import { areClientsVerified, peerSecretName, serverSecretName } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
 import { newPeer } from "#cluster/desired/peer.ts";
 import { apiVersionOf, type Draft, type ReplicaSet } from "#kube/kinds.ts";
@@ -16,7 +17,12 @@ export function trialReplicaSet(cluster: EtcdCluster, imageRepository: string, s
   const snapshot = newCluster({ ...cluster, spec: { ...cluster.spec, replicas: 1 } }, []);
   const { name, namespace } = cluster.metadata;
   const draft = newPeer(snapshot, newIdentity(snapshot), peerName(name, 0));
-  const peer = { ...draft, metadata: { ...draft.metadata, namespace, uid: "", resourceVersion: "" } } as EtcdPeer;
+  const tls = certificates(cluster);
+  const peer = {
+    ...draft,
+    metadata: { ...draft.metadata, namespace, uid: "", resourceVersion: "" },
+    spec: { ...draft.spec, ...(tls === undefined ? {} : { tls }) },
+  } as EtcdPeer;
   const wanted = replicaSet({
     takenAtMs: 0,
     peer: { ...peer, apiVersion: apiVersionOf(ETCD_PEERS), kind: ETCD_PEERS.kind },
@@ -31,4 +37,18 @@ export function trialReplicaSet(cluster: EtcdCluster, imageRepository: string, s
   });
   const { ownerReferences: _, ...metadata } = wanted.metadata; // there is no EtcdPeer that could own it
   return { ...wanted, metadata: { ...metadata, name: `${metadata.name}-trial-${suffix}` } };
+}
+
+/** Stands for an authority that nobody has made yet. */
+const TRUST = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
+
+/** The places of the certificates that the member would get; nothing that the API server looks at is in them. */
+function certificates(cluster: EtcdCluster): EtcdPeerSpec["tls"] {
+  const [peers, clients] = [peerSecretName(cluster), serverSecretName(cluster)];
+  if (peers === undefined && clients === undefined) return undefined;
+  const verifyClients = areClientsVerified(cluster.spec);
+  return {
+    ...(peers === undefined ? {} : { peer: { secretName: peers, trust: TRUST } }),
+    ...(clients === undefined ? {} : { client: { secretName: clients, trust: TRUST, verifyClients } }),
+  };
 }

@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer, EtcdPeerSpec } from "#api/v1beta1/peer.ts";
+import { clusterTlsSchema } from "#api/v1beta1/tls-schema.ts";
+import { nextTemplate, templateOf, whyRefused } from "#cluster/rolling.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { whyTlsSwitched } from "#cluster/switched-tls.ts";
+import { cluster } from "#kit/cluster.ts";
+
+const TRUST = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
+const PEER = { peer: { secretName: "p", trust: TRUST } };
+const CLIENT = { client: { secretName: "s", trust: TRUST, verifyClients: true } };
+
+/** A cluster of which this is asked, and whose members have got that. */
+function asking(tls: object | undefined, has: EtcdPeerSpec["tls"] = {}): ClusterSnapshot {
+  const spec = tls === undefined ? {} : { tls: clusterTlsSchema.parse(tls) };
+  const settled = cluster({ spec });
+  const identity = {
+    ...settled.cluster.status!.identity!,
+    ...(has.peer === undefined ? {} : { peerScheme: "https" as const }),
+  };
+  const known: EtcdCluster = { ...settled.cluster, status: { ...settled.cluster.status, identity } };
+  const peers = settled.peers.map(
+    (peer): EtcdPeer => ({ ...peer, spec: Object.keys(has).length === 0 ? peer.spec : { ...peer.spec, tls: has } }),
+  );
+  return { ...settled, cluster: known, peers };
+}
+
+const NONE = { provider: "None" };
+const on = (side: string, what: string) =>
+  `spec.tls.${side}.provider is Operator, and ${what} by http; it must be None, or spec.tls be left out: TLS cannot yet be switched on or off on a cluster that exists; make another cluster from a backup`;
+const off = (side: string, what: string) =>
+  `spec.tls.${side}.provider is None, and ${what} by https; it must be Operator, CertManager or Secret: TLS cannot yet be switched on or off on a cluster that exists; make another cluster from a backup`;
+const REACH = "members reach each other";
+const SERVE = "members serve clients";
+
+const cases: readonly { name: string; given: ClusterSnapshot; is: readonly string[] }[] = [
+  { name: "nothing is asked for, and nothing there", given: asking(undefined), is: [] },
+  { name: "None is asked for, and nothing there", given: asking({ peer: NONE, client: NONE }), is: [] },
+  { name: "both are asked for, and there", given: asking({}, { ...PEER, ...CLIENT }), is: [] },
+  { name: "one is asked for, and there", given: asking({ peer: NONE }, CLIENT), is: [] },
+  { name: "the other one is asked for, and there", given: asking({ client: NONE }, PEER), is: [] },
+  { name: "both are switched on", given: asking({}), is: [on("peer", REACH), on("client", SERVE)] },
+  {
+    name: "both are switched off",
+    given: asking(undefined, { ...PEER, ...CLIENT }),
+    is: [off("peer", REACH), off("client", SERVE)],
+  },
+  { name: "one is switched off", given: asking({ peer: NONE }, { ...PEER, ...CLIENT }), is: [off("peer", REACH)] },
+  { name: "one is switched on", given: asking({}, PEER), is: [on("client", SERVE)] },
+  { name: "nobody is there yet", given: { ...asking({}, PEER), peers: [] }, is: [] },
+  {
+    name: "it is not yet decided who the cluster is",
+    given: cluster({ stage: "new", spec: { tls: clusterTlsSchema.parse({}) } }),
+    is: [],
+  },
+];
+describe("TLS that is switched:", () => {
+  test.each(cases)("$name", ({ given, is }) => expect(whyTlsSwitched(given)).toEqual(is));
+
+  test("members keep what they have, and it is told", () => {
+    const given = asking(undefined, { ...PEER, ...CLIENT });
+    expect(whyRefused(given)).toEqual([off("peer", REACH), off("client", SERVE)]);
+    for (const peer of given.peers) expect(nextTemplate(given, peer)).toEqual(templateOf(peer));
+  });
+});

@@ -1,0 +1,53 @@
+import { CERTIFICATE_FILE, KEY_FILE, TRUST_FILE } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { isSameData } from "#base/hash.ts";
+import type { Observed } from "#base/observed.ts";
+import type { Secret } from "#kube/kinds.ts";
+import type { Refusal } from "#webhooks/admission-review.ts";
+
+/** Names that look like addresses and are none: the rules of the schema know the letters of an IPv6 address, and not its form. */
+export function extraNameRefusals({ spec }: EtcdCluster): readonly Refusal[] {
+  return (spec.tls?.client?.extraNames ?? []).flatMap((name, n) =>
+    name.includes(":") && !URL.canParse(`http://[${name}]`)
+      ? [
+          {
+            field: `spec.tls.client.extraNames[${n}]`,
+            message: `it is ${name}; it must be a DNS name or an IP address`,
+          },
+        ]
+      : [],
+  );
+}
+
+/** A Secret that somebody else fills, by the field that names it. */
+export interface NamedSecret {
+  readonly field: string;
+  readonly name: string;
+}
+
+/** The Secrets that are named now and were not before. @param before what was there; undefined for a new cluster */
+export function newlyNamed({ spec }: EtcdCluster, before: EtcdCluster | undefined): readonly NamedSecret[] {
+  const known = before === undefined ? [] : namedIn(before.spec);
+  return namedIn(spec).filter((each) => !known.some((other) => isSameData(each, other)));
+}
+
+function namedIn({ tls }: EtcdCluster["spec"]): readonly NamedSecret[] {
+  const sides = [
+    { field: "spec.tls.peer.secret", secret: tls?.peer?.secret },
+    { field: "spec.tls.client.secret", secret: tls?.client?.secret },
+  ];
+  return sides.flatMap(({ field, secret = {} }) =>
+    Object.entries(secret).map(([key, name]) => ({ field: `${field}.${key}`, name })),
+  );
+}
+
+const KEYS = [CERTIFICATE_FILE, KEY_FILE, TRUST_FILE];
+
+/** What a Secret lacks that may yet come: whoever makes it may do so after the cluster. */
+export function secretWarnings({ field, name }: NamedSecret, seen: Observed<Secret>): readonly string[] {
+  if (seen.is === "unknown") return [];
+  const must = `it must have ${KEYS.slice(0, -1).join(", ")} and ${TRUST_FILE}`;
+  if (seen.is === "absent") return [`${field} is ${name}: there is no such Secret yet; ${must}`];
+  const lacking = KEYS.filter((key) => !Object.hasOwn(seen.value.data ?? {}, key));
+  return lacking.length === 0 ? [] : [`${field} is ${name}: this Secret has no ${lacking.join(" and no ")}; ${must}`];
+}
