@@ -1,13 +1,18 @@
 import { expect, test } from "vitest";
-import { PAUSED_ANNOTATION } from "#api/names.ts";
+import { CLIENT_SCHEME_ANNOTATION, PAUSED_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
+import { absent, present, unknown } from "#base/observed.ts";
+import { Keyring } from "#certificates/keyring.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
 import type { PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
 import { Silences } from "#runtime/silences.ts";
+import { authority, dataOf, leaf, secretOf } from "../../test/kit/certificates.ts";
 import { cluster, NOW, pod } from "../../test/kit/cluster.ts";
 import { asleep, SLEEP } from "../../test/kit/cluster-sleep.ts";
+import { overTls } from "../../test/kit/etcd-backup.ts";
 import { peer } from "../../test/kit/peer.ts";
 
 const starting = peer({ stage: "starting" });
@@ -56,6 +61,47 @@ async function look(given: Given, list: () => Promise<unknown>) {
   const { storageClasses: classes, pausedBy, isAsleep } = seen.value;
   return { asked, classes, pausedBy, isAsleep };
 }
+
+/** A member that speaks TLS, and is ready; the Secret with which the operator connects is what `find` says. */
+async function lookOverTls(find: () => Promise<unknown>) {
+  const member = pod("my-etcd-0", { ready: true });
+  const annotations = { ...member.metadata.annotations, [CLIENT_SCHEME_ANNOTATION]: "https" };
+  const view = (object: unknown) => ({ get: () => object, byIndex: () => [object] });
+  const asked: Endpoint[] = [];
+  const settled = peer();
+  const probe = (endpoint: Endpoint) => {
+    asked.push(endpoint);
+    return Promise.resolve(unknown("it is silent"));
+  };
+  const reads = {
+    clusters: view(overTls()),
+    peers: view(settled.peer),
+    claims: view(settled.claim),
+    replicaSets: view(settled.replicaSet),
+    pods: view({ ...member, metadata: { ...member.metadata, annotations } }),
+    kube: { find },
+    etcd: { probe },
+    identities: new Keyring(),
+    clock: { wallMs: () => NOW, monotonicMs: () => 0 },
+  } as unknown as PeerReads;
+  const key = { namespace: "foo", name: "my-etcd-0" };
+  const seen = await observePeer(reads, new Silences(reads.clock, "etcd"), key, new AbortController().signal);
+  return { asked, endpoint: seen.is === "present" ? seen.value.endpoint : undefined };
+}
+
+test("a member that speaks TLS is asked with what its cluster's Secret says, which is read when nothing is known yet", async () => {
+  const issuer = await authority();
+  const secret = secretOf("my-etcd-operator-tls", dataOf(await leaf(issuer), issuer.certificate));
+  const { asked, endpoint } = await lookOverTls(() => Promise.resolve(present(secret)));
+  expect(asked).toMatchObject([{ address: "10.0.0.1:2379", tls: { secretName: "my-etcd-operator-tls" } }]);
+  expect(endpoint).toEqual(unknown("it is silent"));
+});
+
+test("a member that speaks TLS is not asked without a certificate, and that is told", async () => {
+  const { asked, endpoint } = await lookOverTls(() => Promise.resolve(absent));
+  expect(asked).toEqual([]);
+  expect(endpoint).toMatchObject({ is: "unknown", why: expect.stringContaining("speaks TLS") });
+});
 
 const local = () => Promise.resolve({ items: [{ metadata: { name: "local" } }], resourceVersion: "1" });
 

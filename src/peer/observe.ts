@@ -5,7 +5,9 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Clock } from "#base/clock.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
-import { endpointOf, type Identities } from "#certificates/dial.ts";
+import { endpointOf } from "#certificates/dial.ts";
+import type { Keyring } from "#certificates/keyring.ts";
+import { knowIdentity } from "#certificates/know-identity.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -38,7 +40,7 @@ export interface PeerReads {
    */
   readonly kube: Pick<KubeClient, "find" | "list">;
   readonly etcd: EtcdClient;
-  readonly identities: Identities;
+  readonly identities: Pick<Keyring, "identityOf" | "learn">;
   readonly clock: Clock;
   readonly imageRepository: string;
 }
@@ -72,7 +74,7 @@ export async function observePeer(
     claim: claim.is === "present" ? claim.value : undefined,
     replicaSet,
     pod,
-    endpoint: await ask(reads, silences, key, pod, signal),
+    endpoint: await ask(reads, silences, { key, cluster, pod }, signal),
     storageClasses: undefined,
   };
   return present(waitsForVolume(seen) ? { ...seen, storageClasses: await storageClasses(reads, signal) } : seen);
@@ -123,13 +125,13 @@ function sleeping(peer: EtcdPeer, cluster: EtcdCluster | undefined, replicaSet: 
 }
 
 async function ask(
-  { etcd, identities }: PeerReads,
+  { etcd, kube, identities }: PeerReads,
   silences: Silences,
-  key: Key,
-  pod: Pod | undefined,
+  { key, cluster, pod }: { key: Key; cluster: EtcdCluster | undefined; pod: Pod | undefined },
   signal: AbortSignal,
 ): Promise<Observed<EndpointStatus> | undefined> {
   if (pod === undefined || !isReady(pod)) return undefined;
+  if (cluster !== undefined) await knowIdentity(kube, identities, cluster, signal);
   const endpoint = endpointOf(pod, identities);
   if (endpoint.is !== "present") return endpoint.is === "absent" ? undefined : endpoint;
   const question = async () => ({

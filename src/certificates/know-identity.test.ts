@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { Keyring } from "#certificates/keyring.ts";
+import { knowIdentity } from "#certificates/know-identity.ts";
+import { authority, dataOf, leaf, secretOf } from "#kit/certificates.ts";
+import { cluster } from "#kit/cluster.ts";
+import { overTls } from "#kit/etcd-backup.ts";
+import type { Ref, Secret } from "#kube/kinds.ts";
+
+const { signal } = new AbortController();
+const KEY = { namespace: "foo", name: "my-etcd" };
+const issuer = await authority();
+const data = dataOf(await leaf(issuer), issuer.certificate);
+const GOOD = secretOf("my-etcd-operator-tls", data);
+
+/** @returns the names by which Secrets were asked for, and the keyring afterwards */
+async function known(given = overTls(), found: Observed<Secret> = present(GOOD), keyring = new Keyring()) {
+  const asked: string[] = [];
+  const find = (_: unknown, { namespace, name }: Ref) => {
+    asked.push(`${namespace}/${name}`);
+    return Promise.resolve(found);
+  };
+  await knowIdentity({ find } as never, keyring, given, signal);
+  return { asked, keyring };
+}
+
+test("what is not known yet is read by its name, once", async () => {
+  const { asked, keyring } = await known();
+  expect(asked).toEqual(["foo/my-etcd-operator-tls"]);
+  expect(keyring.identityOf(KEY)).toMatchObject({ secretName: "my-etcd-operator-tls", cert: data["tls.crt"] });
+  expect((await known(overTls(), present(GOOD), keyring)).asked).toEqual([]);
+});
+
+test("somebody else's Secret is read by the name that is given", async () => {
+  const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
+  expect((await known(overTls({ client: { provider: "Secret", secret } }))).asked).toEqual(["foo/mine"]);
+});
+
+test("without TLS towards clients nothing is read", async () => {
+  expect((await known(cluster().cluster)).asked).toEqual([]);
+  expect((await known(overTls({ client: { provider: "None" } }))).asked).toEqual([]);
+});
+
+test.each([
+  ["is not there", absent],
+  ["could not be read", unknown("no answer")],
+  ["holds half a pair", present(secretOf("my-etcd-operator-tls", { ...data, "tls.key": "" }))],
+  ["holds a key that does not match", present(secretOf("a", { ...data, "tls.key": issuer.key }))],
+])("of a Secret that %s nothing is learnt", async (_, found) => {
+  expect((await known(overTls(), found)).keyring.identityOf(KEY)).toBeUndefined();
+});
