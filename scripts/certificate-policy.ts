@@ -80,9 +80,9 @@ export const CERTIFICATE_VALIDATIONS: readonly Validation[] = [
     message: `of ConfigMaps the operator writes only those of an EtcdCluster, which belong to it and have its name and ${trustConfigMapName("")}; it deletes none`,
   },
   {
-    expression: `variables.resource != 'certificates' || variables.deletes || (${staysOfCluster(LEAVES)} && object.spec.secretName == object.metadata.name && !object.spec.?isCA.orValue(false))`,
+    expression: `variables.resource != 'certificates' || (${staysOfCluster(LEAVES)} && object.spec.secretName == object.metadata.name && !object.spec.?isCA.orValue(false))`,
     message:
-      "the operator asks cert-manager only for certificates of an EtcdCluster, to which they belong, in a Secret of their own name, and for no authority",
+      "the operator asks cert-manager only for certificates of an EtcdCluster, to which they belong, in a Secret of their own name, and for no authority; it deletes none",
   },
   {
     expression: `!variables.writesReplicaSet || variables.containers.all(each, each.name == '${ETCD_CONTAINER}' || !each.?volumeMounts.orValue([]).exists(one, one.name in ${list([PEER_TLS_VOLUME, CLIENT_TLS_VOLUME])}))`,

@@ -111,7 +111,7 @@ export const TLS_PERMISSIONS: readonly Permission[] = [
   // cluster: whom clients have to trust
   { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "create", "update"] },
   // cluster: what it asks cert-manager for
-  { apiGroups: ["cert-manager.io"], resources: ["certificates"], verbs: ["get", "create", "update", "delete"] },
+  { apiGroups: ["cert-manager.io"], resources: ["certificates"], verbs: ["get", "create", "update"] },
 ];
 
 /** The ClusterRole with these rights. */

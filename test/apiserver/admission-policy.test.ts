@@ -24,6 +24,8 @@ import type { KubeClient } from "#kube/client.ts";
 import {
   type AnyResource,
   apiVersionOf,
+  CERTIFICATES,
+  CONFIG_MAPS,
   CUSTOM_RESOURCE_DEFINITIONS,
   type Draft,
   type KubeObject,
@@ -47,15 +49,6 @@ import { newAuthority } from "#webhooks/certificate/issue.ts";
 import { secretFor } from "#webhooks/certificate/material.ts";
 import { VALIDATIONS } from "../../scripts/admission-policy.ts";
 import { crdManifests, OPERATOR_NAMESPACE, OPERATOR_USER, operatorManifests } from "../../scripts/manifests.ts";
-
-const CONFIG_MAPS = resource({ group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true });
-const CERTIFICATES = resource({
-  group: "cert-manager.io",
-  version: "v1",
-  kind: "Certificate",
-  plural: "certificates",
-  namespaced: true,
-});
 
 /** A hook may have one handler only, so the one that a part of a template brings does not meet the operator's own. */
 const HOOKLESS = { spec: { containers: [{ name: "etcd", lifecycle: null }] } };
@@ -126,6 +119,11 @@ function drafts(its: string): Readonly<Record<string, Draft<KubeObject>>> {
     podmonitors: podMonitor(whole),
     etcdpeers: fencedPeer(whole, identityOf(whole)!, "my-etcd-0"),
   };
+}
+
+/** As the spec of a Certificate. */
+function asking(secretName: string) {
+  return { spec: { secretName } };
 }
 
 /** As the operator makes what belongs to the cluster. */
@@ -410,7 +408,13 @@ const CASES: readonly Case[] = [
   ),
   { what: "delete one of a cluster's", of: SECRETS, write: "delete", says: OTHER_SECRET, suffix: "-client" },
   { what: "delete one of a cluster's", of: CONFIG_MAPS, write: "delete", says: OTHER_MAP, suffix: "-ca" },
-  { what: "delete one of a cluster's", of: CERTIFICATES, write: "delete", suffix: "-client" },
+  {
+    what: "delete one of a cluster's",
+    of: CERTIFICATES,
+    write: "delete",
+    says: OTHER_CERTIFICATE,
+    suffix: "-client",
+  },
   {
     what: "make one that Kubernetes puts a token into",
     of: SECRETS,
@@ -601,7 +605,7 @@ const DEFINITION_CASES: readonly DefinitionCase[] = [
  */
 function ofName(of: AnyResource, suffix: string, change: object, says: string): readonly Case[] {
   const own = { of, suffix: `-${suffix}` };
-  const asked = of === CERTIFICATES ? { spec: { secretName: `CLUSTER-${suffix}` } } : {};
+  const asked: object = of === CERTIFICATES ? asking(`CLUSTER-${suffix}`) : {};
   const label = (name: string | null) => ({ metadata: { labels: { "etcd.improbable.io/cluster-name": name } } });
   const owner = (other: object) => ({
     metadata: { ownerReferences: [{ ...ownedBy(cluster()), name: "CLUSTER", ...other }] },
@@ -729,30 +733,21 @@ describe("with the rights that are shipped", () => {
     });
   });
 
-  test("certificates of clusters are read and written by name, nowhere listed, and none is deleted but what cert-manager was asked", async () => {
-    for (const [of, name] of [
+  test("certificates of clusters are read and written by name; none is listed or deleted", async () => {
+    const names = [
       [SECRETS, "mine-peer-ca"],
       [CONFIG_MAPS, "mine-ca"],
       [CERTIFICATES, "mine-peer-tls"],
-    ] as const) {
-      const spec = of === CERTIFICATES ? { spec: { secretName: name } } : {};
-      const draft = {
-        ...ofCluster("mine", of, {
-          type: "kubernetes.io/tls",
-          data: of === SECRETS ? { "tls.crt": "", "tls.key": "" } : {},
-        }),
-        ...spec,
-      };
-      const made = await operator.create(of, { ...draft, metadata: { ...draft.metadata, namespace, name } }, OPTIONS);
-      await operator.replace(of, await operator.get(of, { namespace, name }, OPTIONS), OPTIONS);
-      await expect(operator.list(of, { namespace }, OPTIONS)).rejects.toMatchObject({ code: "KubeForbidden" });
-      const gone = operator.delete(
-        of,
-        { namespace, name },
-        { ...OPTIONS, preconditions: { uid: (made as KubeObject).metadata.uid } },
-      );
-      if (of === CERTIFICATES) await gone;
-      else await expect(gone).rejects.toMatchObject({ code: "KubeForbidden" });
+    ] as const;
+    for (const [of, name] of names as readonly (readonly [AnyResource, string])[]) {
+      const { metadata, ...rest } = drafts("mine")[of.plural]!;
+      const draft = { ...rest, metadata: { ...metadata, namespace, name }, ...(of === CERTIFICATES && asking(name)) };
+      const { uid } = (await operator.create<KubeObject>(of, draft, OPTIONS)).metadata;
+      await operator.replace(of, await operator.get<KubeObject>(of, { namespace, name }, OPTIONS), OPTIONS);
+      const refused = { code: "KubeForbidden" };
+      await expect(operator.list(of, { namespace }, OPTIONS)).rejects.toMatchObject(refused);
+      const gone = operator.delete(of, { namespace, name }, { ...OPTIONS, preconditions: { uid } });
+      await expect(gone).rejects.toMatchObject(refused);
     }
   });
 
