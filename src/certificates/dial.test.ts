@@ -12,7 +12,8 @@ function member(change: { annotations?: Record<string, string>; podIP?: string }
   return {
     ...given,
     metadata: { ...given.metadata, annotations: { ...given.metadata.annotations, ...annotations } },
-    spec: { ...given.spec!, hostname: "my-etcd-1", subdomain: "my-etcd" },
+    // As the cache of pods has it: nothing of the spec but the host name.
+    spec: { hostname: "my-etcd-1" } as Pod["spec"] & object,
     status: { ...given.status, podIP },
   };
 }

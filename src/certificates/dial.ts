@@ -1,4 +1,4 @@
-import { CLIENT_PORT, CLIENT_SCHEME_ANNOTATION, CLUSTER_LABEL, ETCD_CONTAINER } from "#api/names.ts";
+import { CLIENT_PORT, CLIENT_SCHEME_ANNOTATION, CLUSTER_LABEL, ETCD_CONTAINER, peerHost } from "#api/names.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import type { Endpoint, TlsIdentity } from "#etcd/endpoint.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -29,8 +29,8 @@ export const noIdentities: Identities = { identityOf: () => undefined };
 export function endpointOf(pod: Pod, identities: Identities): Observed<Endpoint> {
   const address = dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT);
   if (address === undefined) return absent;
-  const { hostname = "", subdomain = "" } = pod.spec ?? {};
-  return endpointAt(address, pod, `${hostname}.${subdomain}.${pod.metadata.namespace}.svc`, identities);
+  const { namespace = "", name } = pod.metadata;
+  return endpointAt(address, pod, peerHost(namespace, clusterOf(pod), pod.spec?.hostname ?? name), identities);
 }
 
 /**
@@ -45,11 +45,15 @@ export function endpointAt(
   identities: Identities,
 ): Observed<Endpoint> {
   if (pod?.metadata.annotations?.[CLIENT_SCHEME_ANNOTATION] !== "https") return present({ address });
-  const { namespace = "", labels } = pod.metadata;
-  const identity = identities.identityOf({ namespace, name: labels?.[CLUSTER_LABEL] ?? "" });
+  const { namespace = "" } = pod.metadata;
+  const identity = identities.identityOf({ namespace, name: clusterOf(pod) });
   if (identity === undefined)
     return unknown(`${address} speaks TLS, and the operator has read no certificate of its own for this cluster yet`);
   return present({ address, tls: tlsIdentity(identity, serverName) });
+}
+
+function clusterOf({ metadata }: Pod): string {
+  return metadata.labels?.[CLUSTER_LABEL] ?? "";
 }
 
 const named = new WeakMap<Identity, Map<string, TlsIdentity>>();
