@@ -265,7 +265,7 @@ forbidden.push(
   },
 );
 
-const secure = await secured();
+const secure = secured();
 const [peerCA, peerPair] = [secure.certificates?.peerCA, secure.certificates?.peer];
 if (peerCA?.is !== "present" || peerPair?.is !== "present") throw new Error("it has them");
 forbidden.push(

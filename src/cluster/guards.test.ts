@@ -74,7 +74,7 @@ const partly = {
   initialMembers: identity.initialMembers.map((each, n) => ({ ...each, joined: n === 0 })),
 };
 
-const certified = await secured();
+const certified = secured();
 const seenOf = (snapshot: ClusterSnapshot, purpose: "peerCA" | "peer" | "server") => {
   const found = snapshot.certificates?.[purpose];
   if (found?.is !== "present") throw new Error("it is there");
@@ -225,16 +225,16 @@ function bornSpeaking(snapshot: ClusterSnapshot, tls: EtcdPeer["spec"]["tls"]): 
 const tlsOfAll = peerOf(certified, "my-etcd-0").spec.tls!;
 const nobody = unissued({ stage: "recorded" });
 const both = bundle(OWN, NEXT);
-const withNext = await withMade(certified, { peerCA: { next: NEXT }, peer: { trust: both } });
+const withNext = withMade(certified, { peerCA: { next: NEXT }, peer: { trust: both } });
 const trusting = running(withNext);
 /** The next one signs by now, and the one before is still trusted. */
-const switched = await withMade(trusting, { peerCA: { by: NEXT, trust: both } });
-const replaced = await withMade(switched, { peer: { by: NEXT, trust: both } });
+const switched = withMade(trusting, { peerCA: { by: NEXT, trust: both } });
+const replaced = withMade(switched, { peer: { by: NEXT, trust: both } });
 const lastTrusts = running(withNext, ["my-etcd-1", "my-etcd-2"]);
-const swapped = await withMade(certified, { peerCA: { by: NEXT } });
+const swapped = withMade(certified, { peerCA: { by: NEXT } });
 const noAuthority = withSeen(certified, { peerCA: { is: "absent" } });
-const theirSecret = await withMade(certified, { peer: { isOurs: false } });
-const brokenCA = await withMade(certified, { peerCA: { texts: { "tls.key": OWN.key.slice(0, 40) } } });
+const theirSecret = withMade(certified, { peer: { isOurs: false } });
+const brokenCA = withMade(certified, { peerCA: { trouble: "its tls.key is not the key of its tls.crt" } });
 
 function rotating(snapshot: ClusterSnapshot, phase: Phase): ClusterStep {
   return { do: "rotateAuthority", side: "peer", phase, facts: seenOf(snapshot, "peerCA") };
@@ -315,8 +315,8 @@ const cases: Record<string, readonly Case[]> = {
     },
     {
       name: "who has signed what is there may sign the next one",
-      given: await withMade(swapped, { peer: { by: NEXT } }),
-      step: issuing(await withMade(swapped, { peer: { by: NEXT } })),
+      given: withMade(swapped, { peer: { by: NEXT } }),
+      step: issuing(withMade(swapped, { peer: { by: NEXT } })),
       is: "allowed",
     },
     { name: "one that all trust may follow", given: trusting, step: rotating(trusting, "switch"), is: "allowed" },
@@ -337,8 +337,8 @@ const cases: Record<string, readonly Case[]> = {
     { name: "and not before", given: switched, step: rotating(switched, "drop"), is: "forbidden" },
     {
       name: "nor while somebody does not trust the other one",
-      given: await withMade(swapped, { peer: { by: NEXT } }),
-      step: rotating(await withMade(swapped, { peer: { by: NEXT } }), "drop"),
+      given: withMade(swapped, { peer: { by: NEXT } }),
+      step: rotating(withMade(swapped, { peer: { by: NEXT } }), "drop"),
       is: "forbidden",
     },
     {

@@ -1,43 +1,41 @@
-import { X509Certificate } from "node:crypto";
-import {
-  APPLIED_HASH_ANNOTATION,
-  CLIENT_TRUST_ANNOTATION,
-  PEER_TRUST_ANNOTATION,
-  REVISION_ANNOTATION,
-} from "#api/names.ts";
+import { CLIENT_TRUST_ANNOTATION, PEER_TRUST_ANNOTATION, REVISION_ANNOTATION } from "#api/names.ts";
 import { revisionOf, templateIn } from "#api/revision.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { type Observed, present } from "#base/observed.ts";
-import { factsOf } from "#certificates/facts.ts";
-import { newAuthority, newLeaf } from "#certificates/issue.ts";
-import { idOf, type KeyPair } from "#certificates/pem.ts";
+import { idOf, parsedIn } from "#certificates/pem.ts";
 import { madeForOf } from "#cluster/certificates/due.ts";
 import { isAuthority, orderOf, purposesOf, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
-import { ownedBy } from "#cluster/desired/owned.ts";
-import type { ClusterSnapshot, LeafPurpose, Purpose, SeenCertificate, SeenCertificates } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot, Purpose, SeenCertificate, SeenCertificates } from "#cluster/snapshot.ts";
 import type { ConfigMap } from "#kube/kinds.ts";
-import { DAY_MS, dataOf, secretOf } from "./certificates.ts";
+import { NEXT_PEM, OWN_PEM, THEIRS_PEM } from "./authorities.ts";
 import { born, cluster, NOW } from "./cluster.ts";
 
-// Snapshots (cluster.ts) of clusters whose members speak TLS, with real certificates.
+// Snapshots (cluster.ts) of clusters whose members speak TLS. What is seen of a Secret is written down here; what a real one says is asked in
+// src/certificates/facts.test.ts and src/cluster/certificates/act.test.ts.
 
-const validity = { fromMs: NOW - 100 * DAY_MS, untilMs: NOW + 3_550 * DAY_MS };
-/** The authority that signs, the one that is to follow, and one of somebody else. */
-export const OWN: KeyPair = await newAuthority("own", validity);
-export const NEXT: KeyPair = await newAuthority("next", validity);
-export const THEIRS: KeyPair = await newAuthority("theirs", validity);
-/** One that ends in less than a year. */
-export const AGED: KeyPair = await newAuthority("aged", { ...validity, untilMs: NOW + 300 * DAY_MS });
+const DAY_MS = 86_400_000;
 
-export function idIn({ certificate }: KeyPair): string {
-  return idOf(new X509Certificate(certificate));
+interface Authority {
+  readonly pem: string;
+  readonly id: string;
 }
 
-export function bundle(...pairs: readonly KeyPair[]): string {
-  return pairs.map(({ certificate }) => certificate).join("");
+function authority(pem: string): Authority {
+  const [certificate] = parsedIn(pem);
+  if (certificate === undefined) throw new Error("it is a certificate");
+  return { pem, id: idOf(certificate) };
+}
+
+/** The authority that signs, the one that is to follow, and one of somebody else. */
+export const OWN = authority(OWN_PEM);
+export const NEXT = authority(NEXT_PEM);
+export const THEIRS = authority(THEIRS_PEM);
+
+export function bundle(...all: readonly Authority[]): string {
+  return all.map(({ pem }) => pem).join("");
 }
 
 type Tls = NonNullable<EtcdClusterSpec["tls"]>;
@@ -47,54 +45,55 @@ export function tlsSpec(tls: object = {}): Tls {
   return clusterSpecSchema.parse({ replicas: 3, tls }).tls!;
 }
 
-export interface Made {
+const OIDS = { serverAuth: "1.3.6.1.5.5.7.3.1", clientAuth: "1.3.6.1.5.5.7.3.2" } as const;
+
+interface Made {
   /** Who has signed it; of an authority: which one it is. */
-  readonly by?: KeyPair;
+  readonly by?: Authority;
   readonly trust?: string;
-  readonly next?: KeyPair;
+  readonly next?: Authority;
   /** How long it lasts from now on, in milliseconds. */
   readonly lastsMs?: number;
   readonly names?: readonly string[];
-  readonly usages?: readonly ("serverAuth" | "clientAuth")[];
+  readonly usages?: readonly (keyof typeof OIDS)[];
   readonly isOurs?: boolean;
   readonly rotatedFor?: string;
-  /** Texts of the Secret that are other than they should be. */
-  readonly texts?: Readonly<Record<string, string>>;
+  readonly trouble?: string;
   readonly knownForMs?: number;
   readonly madeFor?: string;
 }
 
-const issued = new Map<string, Promise<KeyPair>>();
-
 /** What is seen of the Secret of this purpose in this cluster; by default as the operator has made it. */
-export async function made(snapshot: ClusterSnapshot, purpose: Purpose, given: Made = {}): Promise<SeenCertificate> {
-  const { by = OWN, lastsMs = 80 * DAY_MS, next } = given;
+export function made(snapshot: ClusterSnapshot, purpose: Purpose, given: Made = {}): SeenCertificate {
+  const { by = OWN, next, lastsMs = (isAuthority(purpose) ? 3_550 : 80) * DAY_MS } = given;
   const trust = given.trust ?? bundle(by, ...(next === undefined ? [] : [next]));
-  const pair = isAuthority(purpose) ? by : await leafFor(snapshot, purpose, by, lastsMs, given);
-  const after = next === undefined ? {} : { "next.crt": next.certificate, "next.key": next.key };
-  const annotations = {
-    ...(given.rotatedFor === undefined ? {} : { "etcd.improbable.io/rotated-for": given.rotatedFor }),
-    ...(isAuthority(purpose) ? {} : { [APPLIED_HASH_ANNOTATION]: given.madeFor ?? madeForOf(snapshot, purpose) }),
+  const trustIds = parsedIn(trust).map(idOf);
+  const order = isAuthority(purpose) ? undefined : orderOf(snapshot.cluster, purpose);
+  const secretName = secretNameOf(snapshot.cluster, purpose)!;
+  const signerId = trustIds.includes(by.id) ? by.id : undefined;
+  const unsigned =
+    order !== undefined && signerId === undefined ? "its tls.crt is signed by none of its ca.crt" : undefined;
+  const isEmpty = given.trouble === "it has no tls.crt";
+  return {
+    secretName,
+    uid: `uid-of-${secretName}`,
+    resourceVersion: "1",
+    ownerUid: given.isOurs === false ? undefined : snapshot.cluster.metadata.uid,
+    notBeforeMs: NOW - 100 * DAY_MS,
+    notAfterMs: isEmpty ? 0 : NOW + lastsMs,
+    fingerprint: isEmpty ? "" : order === undefined ? by.id : `${purpose} by ${by.id}`,
+    issuerName: "CN=own 0123456789ab",
+    names: given.names ?? order?.names ?? [],
+    usages: (given.usages ?? order?.usages ?? []).map((usage) => OIDS[usage]),
+    trust,
+    trustIds,
+    signerId,
+    nextId: next?.id,
+    rotatedFor: given.rotatedFor,
+    madeFor: given.madeFor ?? (isAuthority(purpose) ? undefined : madeForOf(snapshot, purpose)),
+    trouble: given.trouble ?? unsigned,
+    knownForMs: given.knownForMs ?? 3_600_000,
   };
-  const owner = given.isOurs === false ? {} : { ownerReferences: [ownedBy(snapshot)] };
-  const name = secretNameOf(snapshot.cluster, purpose)!;
-  const secret = secretOf(name, { ...dataOf(pair, trust), ...after, ...given.texts }, { annotations, ...owner });
-  return { ...factsOf(secret, isAuthority(purpose) ? "authority" : "leaf"), knownForMs: given.knownForMs ?? 3_600_000 };
-}
-
-async function leafFor(
-  snapshot: ClusterSnapshot,
-  purpose: LeafPurpose,
-  by: KeyPair,
-  lastsMs: number,
-  given: Made,
-): Promise<KeyPair> {
-  const { durationMs: _, ...order } = orderOf(snapshot.cluster, purpose);
-  const wish = { ...order, ...(given.names && { names: given.names }), ...(given.usages && { usages: given.usages }) };
-  const key = JSON.stringify([idIn(by), lastsMs, wish]);
-  const pair = issued.get(key) ?? newLeaf(by, { ...wish, fromMs: validity.fromMs, untilMs: NOW + lastsMs });
-  issued.set(key, pair);
-  return await pair;
 }
 
 /** The snapshot in which these Secrets are other than they were. */
@@ -106,14 +105,12 @@ export function withSeen(
 }
 
 /** The same, with what has been made in them. */
-export async function withMade(
-  snapshot: ClusterSnapshot,
-  made_: { readonly [purpose in Purpose]?: Made },
-): Promise<ClusterSnapshot> {
-  let given = snapshot;
-  for (const [purpose, each] of Object.entries(made_) as [Purpose, Made][])
-    given = withSeen(given, { [purpose]: present(await made(snapshot, purpose, each)) });
-  return given;
+export function withMade(snapshot: ClusterSnapshot, all: { readonly [purpose in Purpose]?: Made }): ClusterSnapshot {
+  const seen = Object.entries(all) as [Purpose, Made][];
+  return withSeen(
+    snapshot,
+    Object.fromEntries(seen.map(([purpose, each]) => [purpose, present(made(snapshot, purpose, each))])),
+  );
 }
 
 type Given = Parameters<typeof cluster>[0];
@@ -128,10 +125,10 @@ export function unissued(given: Given = {}, tls: object = {}): ClusterSnapshot {
 }
 
 /** As `cluster()`, with TLS: all certificates are there, and members run with them. */
-export async function secured(given: Given = {}, tls: object = {}, all: Made = {}): Promise<ClusterSnapshot> {
+export function secured(given: Given = {}, tls: object = {}, all: Made = {}): ClusterSnapshot {
   const bare = unissued(given, tls);
   const purposes = purposesOf(bare.cluster);
-  const whole = await withMade(bare, Object.fromEntries(purposes.map((purpose) => [purpose, all])));
+  const whole = withMade(bare, Object.fromEntries(purposes.map((purpose) => [purpose, all])));
   const server = whole.certificates?.server;
   const map = server?.is === "present" ? present(born<ConfigMap>(trustMap(whole, server.value.trust))) : undefined;
   const told = map === undefined ? whole : { ...whole, certificates: { ...whole.certificates, trustMap: map } };

@@ -23,6 +23,9 @@ import {
 } from "./mutant.ts";
 import { credulous } from "./mutants-rest.ts";
 
+const NO_TLS =
+  "nobody asks for TLS in these histories; src/cluster/rules/certificates/plan.test.ts, src/cluster/guards.test.ts";
+
 /** Every rule of the cluster left out. */
 const LEFT_OUT = leftOut("cluster", [
   { name: "deleting", leaning: DELETED },
@@ -68,6 +71,13 @@ const LEFT_OUT = leftOut("cluster", [
   { name: "replace-lost", leaning: REPLACED },
   { name: "scale-down", leaning: SCALED },
   { name: "scale-up", leaning: SCALED },
+  { name: "certificate-ends", leaning: FORMED, covered: NO_TLS },
+  { name: "authority", leaning: FORMED, covered: NO_TLS },
+  { name: "certificate-request", leaning: FORMED, covered: NO_TLS },
+  { name: "leaf", leaning: FORMED, covered: NO_TLS },
+  { name: "trust-map", leaning: FORMED, covered: NO_TLS },
+  { name: "await-certificates", leaning: FORMED, covered: NO_TLS },
+  { name: "rotate-authority", leaning: FORMED, covered: NO_TLS },
   {
     name: "pod-monitor",
     leaning: FORMED,
@@ -198,6 +208,9 @@ const UNGUARDED = leftUnguarded("cluster", [
     covered: "retire-peer and the peer's own guard look too; see the pairs",
     promise: "claims stay",
   },
+  { name: "tls-stays", leaning: FORMED, covered: NO_TLS },
+  { name: "trusted-first", leaning: FORMED, covered: NO_TLS },
+  { name: "authority-kept", leaning: FORMED, covered: NO_TLS },
   { name: "own-only", leaning: SCALED, covered: "name-taken is asked before; see the pairs", promise: "foreign stays" },
 ]);
 

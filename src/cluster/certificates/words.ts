@@ -12,7 +12,7 @@ export const WHAT_FOR: Readonly<Record<Purpose, string>> = {
 
 /** Who has the name, and what a person can do about it. */
 export function foreignSecretText(namespace: string, name: string): string {
-  return `Secret ${namespace}/${name} exists already and is not this cluster's: it is never written; delete it`;
+  return `Secret ${namespace}/${name} exists already and is not this cluster's: it is never written; delete it, and what fills it`;
 }
 
 /** What is wrong with the Secret of an authority, and what a person can do about it. @param trouble a clause about it */

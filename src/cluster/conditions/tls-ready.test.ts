@@ -7,18 +7,18 @@ import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
 import { failingStatus } from "#cluster/status.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { born, cluster, NOW } from "#kit/cluster.ts";
-import { bundle, idIn, NEXT, OWN, secured, THEIRS, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import { bundle, NEXT, OWN, secured, THEIRS, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
 import type { Certificate } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
-const settled = await secured();
+const settled = secured();
 const first = unissued({ stage: "recorded" });
 const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
 const BROUGHT = {
   peer: { provider: "Secret", secret: { secretName: "their-peer" } },
   client: { provider: "Secret", secret },
 };
-const brought = await secured({}, BROUGHT, { isOurs: false, by: THEIRS });
+const brought = secured({}, BROUGHT, { isOurs: false, by: THEIRS });
 const MANAGED = {
   peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } },
   client: { provider: "None" },
@@ -67,7 +67,7 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
   },
   {
     name: "what is known to be wrong counts more",
-    given: withSeen(await withMade(settled, { peer: { texts: { "tls.key": "" }, isOurs: true } }), {
+    given: withSeen(withMade(settled, { peer: { trouble: "it has no tls.key", isOurs: true } }), {
       server: unknown("no right"),
     }),
     status: "False",
@@ -90,28 +90,28 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
   },
   {
     name: "somebody else's is half a pair",
-    given: await withMade(brought, { peer: { by: THEIRS, texts: { "tls.crt": "" } } }),
+    given: withMade(brought, { peer: { by: THEIRS, trouble: "it has no tls.crt" } }),
     status: "False",
     reason: "CertificateInvalid",
     says: "it has no tls.crt",
   },
   {
     name: "its key is another one's",
-    given: await withMade(brought, { server: { by: THEIRS, texts: { "tls.key": OWN.key } } }),
+    given: withMade(brought, { server: { by: THEIRS, trouble: "its tls.key is not the key of its tls.crt" } }),
     status: "False",
     reason: "CertificateInvalid",
     says: "Secret foo/their-server, what members show to clients: its tls.key is not the key of its tls.crt",
   },
   {
     name: "its authority is another one",
-    given: await withMade(brought, { server: { by: THEIRS, trust: bundle(OWN) } }),
+    given: withMade(brought, { server: { by: THEIRS, trust: bundle(OWN) } }),
     status: "False",
     reason: "CertificateInvalid",
     says: "its tls.crt is signed by none of its ca.crt",
   },
   {
     name: "it is not good for a member",
-    given: await withMade(brought, {
+    given: withMade(brought, {
       peer: { by: THEIRS, names: ["my-etcd-0.my-etcd.foo.svc", "my-etcd-2.my-etcd.foo.svc"] },
     }),
     status: "False",
@@ -120,21 +120,21 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
   },
   {
     name: "it is not good for clients",
-    given: await withMade(brought, { operator: { by: THEIRS, usages: ["serverAuth"] } }),
+    given: withMade(brought, { operator: { by: THEIRS, usages: ["serverAuth"] } }),
     status: "False",
     reason: "CertificateInvalid",
     says: "Secret foo/their-operator, what the operator shows to members: its tls.crt is not good for clients (clientAuth), by its extended key usage",
   },
   {
     name: "it is not good for servers",
-    given: await withMade(brought, { peer: { by: THEIRS, usages: ["clientAuth"] } }),
+    given: withMade(brought, { peer: { by: THEIRS, usages: ["clientAuth"] } }),
     status: "False",
     reason: "CertificateInvalid",
     says: "not good for servers (serverAuth)",
   },
   {
     name: "it has ended",
-    given: await withMade(brought, { server: { by: THEIRS, lastsMs: 0 } }),
+    given: withMade(brought, { server: { by: THEIRS, lastsMs: 0 } }),
     status: "False",
     reason: "CertificateExpired",
     says: "Secret foo/their-server, what members show to clients, has ended at 2026-01-01T12:00:00Z",
@@ -148,17 +148,17 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
   },
   {
     name: "members do not trust who has signed it",
-    given: await withMade(brought, { peer: { by: NEXT } }),
+    given: withMade(brought, { peer: { by: NEXT } }),
     status: "False",
     reason: "CertificateInvalid",
     says: "Secret foo/their-peer: its tls.crt is signed by an authority that my-etcd-0, my-etcd-1, my-etcd-2 do not trust yet",
   },
   {
     name: "a name is taken",
-    given: await withMade(settled, { clientCA: { isOurs: false } }),
+    given: withMade(settled, { clientCA: { isOurs: false } }),
     status: "False",
     reason: "CertificateInvalid",
-    says: "Secret foo/my-etcd-client-ca exists already and is not this cluster's: it is never written; delete it",
+    says: "Secret foo/my-etcd-client-ca exists already and is not this cluster's: it is never written; delete it, and what fills it",
   },
   {
     name: "cert-manager has yet to be asked",
@@ -218,11 +218,11 @@ describe("TLSReady", () => {
     expect(verdict?.message).toContain(says);
   });
 
-  test("names all that is wrong, the worst first", async () => {
-    const verdict = judged(await withMade(withSeen(brought, { peer: absent }), { server: { by: THEIRS, lastsMs: 0 } }));
+  test("names all that is wrong, the worst first", () => {
+    const verdict = judged(withMade(withSeen(brought, { peer: absent }), { server: { by: THEIRS, lastsMs: 0 } }));
     expect(verdict?.reason).toBe("CertificateMissing");
     expect(verdict?.message).toMatch(/their-peer.*; .*their-server/);
-    const mixed = judged(await withMade(withSeen(first, {}), { peerCA: { isOurs: false } }));
+    const mixed = judged(withMade(withSeen(first, {}), { peerCA: { isOurs: false } }));
     expect(mixed?.reason).toBe("CertificateInvalid");
   });
 
@@ -272,14 +272,14 @@ describe("status.certificates", () => {
       "my-etcd-operator-tls",
       "my-etcd-client",
     ]);
-    expect(certificates[1]).toMatchObject({ notAfter: "2026-03-22T12:00:00Z", trust: [idIn(OWN)] });
+    expect(certificates[1]).toMatchObject({ notAfter: "2026-03-22T12:00:00Z", trust: [OWN.id] });
     expect(certificates[1]?.issuer).toMatch(/^CN=own [0-9a-f]{12}$/);
   });
 
-  test("leaves out what is not there or cannot be read as one, and keeps what could not be read", async () => {
+  test("leaves out what is not there or cannot be read as one, and keeps what could not be read", () => {
     const told = certificateStatus(settled).certificates!;
-    const given = await withMade(withSeen(settled, { peer: absent, operator: unknown("no answer") }), {
-      server: { texts: { "tls.crt": "" } },
+    const given = withMade(withSeen(settled, { peer: absent, operator: unknown("no answer") }), {
+      server: { trouble: "it has no tls.crt" },
     });
     const names = (snapshot: ClusterSnapshot) => certificateStatus(snapshot).certificates?.map(({ name }) => name);
     expect(names(given)).toEqual(["my-etcd-peer-ca", "my-etcd-client-ca", "my-etcd-client"]);

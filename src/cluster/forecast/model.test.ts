@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { CLEANUP_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { trustMap } from "#cluster/desired/certificates.ts";
 import { firstBackup } from "#cluster/desired/first-backup.ts";
 import { podMonitor } from "#cluster/desired/pod-monitor.ts";
 import { restoreFor } from "#cluster/desired/restore.ts";
@@ -16,6 +17,7 @@ import { listIn, withAlarms } from "#kit/cluster-changes.ts";
 import { asking, MONITOR } from "#kit/cluster-monitoring.ts";
 import { BEFORE, downgrading, NEWER, NEXT_MINOR, saying, wanting, withPeer } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, wanted, woken } from "#kit/cluster-sleep.ts";
+import { secured } from "#kit/cluster-tls.ts";
 import { sourceBackup } from "#kit/etcd-restore.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 
@@ -259,6 +261,19 @@ describe("forecast: what a step makes of the world", () => {
     const { identity: _, members: __, ...status } = bare.cluster.status!;
     const given = { ...bare, cluster: { ...bare.cluster, status } };
     expect(arrived(given)).toEqual(given);
+  });
+
+  test("whom clients are told to trust is told, and told anew; what will be issued nobody foretells", () => {
+    const secure = secured();
+    const [map, other] = ["", "other"].map((trust) => trustMap(secure, trust));
+    const told = afterStep(secure, { do: "createTrustMap", map: map! })!;
+    const live = told.certificates?.trustMap;
+    if (live?.is !== "present") throw new Error("it is told");
+    expect(live.value.data).toEqual({ "ca.crt": "" });
+    const anew = afterStep(told, { do: "replaceTrustMap", live: live.value, map: other! })!;
+    expect(anew.certificates?.trustMap).toMatchObject({ value: { data: { "ca.crt": "other" } } });
+    expect(anew.certificates?.peer).toBe(secure.certificates?.peer);
+    expect(afterStep(secure, { do: "issueAuthority", side: "peer", trust: "" })).toBeUndefined();
   });
 
   test("a PodMonitor comes, changes and goes", () => {

@@ -353,14 +353,14 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
 ];
 
-const secure = await secured();
+const secure = secured();
 const LATE_MS = secure.takenAtMs + 70 * 86_400_000;
 pairs.push(
   {
     order: ["no-version-path", "certificate-ends", "paused"],
     so: "people hear of it also while it is paused",
     given: {
-      ...(await secured({ spec: { version: "3.4.1" }, annotations: paused })),
+      ...secured({ spec: { version: "3.4.1" }, annotations: paused }),
       takenAtMs: LATE_MS,
     },
   },
@@ -382,8 +382,8 @@ pairs.push(
   {
     order: ["certificate-request", "leaf"],
     so: "what others have to do is asked for first",
-    given: await (async () => {
-      const mixed = await secured({}, { peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } });
+    given: (() => {
+      const mixed = secured({}, { peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } });
       return withSeen(
         { ...mixed, certificates: { ...mixed.certificates, requests: { peer: absent } } },
         { server: absent },
@@ -403,12 +403,12 @@ pairs.push(
   {
     order: ["leaf", "await-quorum"],
     so: "members that do not believe each other any more have none",
-    given: withSeen(await secured({ down: ["my-etcd-1", "my-etcd-2"] }), { peer: absent }),
+    given: withSeen(secured({ down: ["my-etcd-1", "my-etcd-2"] }), { peer: absent }),
   },
   {
     order: ["scale-up", "rotate-authority"],
     so: "it begins in a cluster that is whole",
-    given: rotatingToo(await secured({ spec: { replicas: 5 } })),
+    given: rotatingToo(secured({ spec: { replicas: 5 } })),
   },
   {
     order: ["rotate-authority", "give-turn"],

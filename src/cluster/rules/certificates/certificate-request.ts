@@ -1,5 +1,6 @@
 import { providerOf } from "#api/tls.ts";
 import { leavesOf, SIDES } from "#cluster/certificates/purposes.ts";
+import { isOurs, seen } from "#cluster/certificates/usable.ts";
 import { WHAT_FOR } from "#cluster/certificates/words.ts";
 import { certificateRequest, requestDiffers } from "#cluster/desired/certificates.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
@@ -20,6 +21,12 @@ export const certificateRequestRule: ClusterRule = {
       if (found?.is === "notServed") told ??= NOT_SERVED;
       if (found?.is !== "absent" && found?.is !== "present") continue;
       const request = certificateRequest(snapshot, purpose);
+      const shown = seen(snapshot, purpose);
+      if (shown !== undefined && isOurs(snapshot, shown)) {
+        // cert-manager would write into what members show, before they trust its issuer.
+        told ??= `Secret ${shown.secretName} is the operator's own, and members go by it: cert-manager is not asked for another one; go back to the provider Operator`;
+        continue;
+      }
       const because = `Certificate ${request.metadata.name} asks cert-manager for ${WHAT_FOR[purpose]}`;
       if (found.is === "absent") return step("certificate-request", because, { do: "createRequest", purpose, request });
       const live = found.value;
