@@ -117,7 +117,7 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
       );
       return new Map(recorded);
     }),
-    leaning: { ...FORMED, often: { killContainer: 6, crashOperator: 8, cutOffMember: 4, time: 40 }, steps: 400 },
+    leaning: { ...FORMED, often: { killContainer: 6, crashOperator: 8, cutOffMember: 4, time: 60 }, steps: 400 },
   },
   {
     name: "nobody else's word counts + without guard nobody-vouches",
