@@ -74,12 +74,6 @@ export function isOver({ status }: { readonly status?: { readonly phase?: string
   return status?.phase === "Failed" || status?.phase === "Succeeded";
 }
 
-/** How long etcd runs on when its pod is to go. */
-export function preStopMs({ spec }: Pod): number {
-  const etcd = spec?.containers?.find(({ name }) => name === "etcd");
-  return Number(etcd?.lifecycle?.preStop?.sleep?.seconds ?? 0) * 1_000;
-}
-
 /**
  * The last word on a pod that was to go, when its containers have ended: `getPhase` in pkg/kubelet/kubelet_pods.go. etcd ends well; what is
  * beside it does not hear of the signal in time.

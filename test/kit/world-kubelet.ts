@@ -21,13 +21,13 @@ import {
   lacksVolume,
   MOST_CPUS,
   podStatus,
-  preStopMs,
   whyItCannotStart,
   whyItEnded,
 } from "./world-containers.ts";
 import type { Disk } from "./world-disk.ts";
 import type { Etcd } from "./world-etcd.ts";
 import { flagsOf } from "./world-flags.ts";
+import { PodEnds } from "./world-pod-ends.ts";
 import type { Random } from "./world-random.ts";
 
 export interface WorldNode {
@@ -54,18 +54,6 @@ interface Parts {
 
 type PodStatus = NonNullable<Pod["status"]>;
 
-/** When etcd's container of a pod that is to go ends, and when the pod is gone, in world time. */
-interface Ending {
-  readonly endsMs: number;
-  readonly goneMs: number;
-}
-
-const GONE: Ending = { endsMs: 0, goneMs: 0 };
-/** Most pods are gone soon after their containers have ended; what is beside etcd, or a volume, may take all of the grace period. */
-const MOSTLY_SOON = 0.6;
-const SOON_MS = 2_000;
-const LATEST_MS = 28_000;
-
 const NODES = 4;
 /** A node that is not heard of for this long: its pods are not ready (`--node-monitor-grace-period`, 50 s since 1.32). */
 const NODE_GRACE_MS = 50_000;
@@ -84,8 +72,7 @@ export class Kubelets {
   readonly disks = new Map<string, Disk & { readonly node: string | undefined }>();
   /** Uids of pods in which what works beside etcd ends again and again by now. */
   readonly illAgents = new Set<string>();
-  /** What becomes of pods that are to go, by uid. */
-  readonly #endings = new Map<string, Ending>();
+  readonly #ends: PodEnds;
   /** How many claims still get a volume. */
   volumesLeft = Number.POSITIVE_INFINITY;
   readonly #parts: Parts;
@@ -96,6 +83,7 @@ export class Kubelets {
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#ends = new PodEnds(parts);
   }
 
   /** The ReplicaSet controller reads the newest state of a ReplicaSet, and says so. */
@@ -265,13 +253,13 @@ export class Kubelets {
 
   /** A kubelet reports whether a container runs and is ready. */
   report(): boolean {
-    const { api, etcd, clock } = this.#parts;
+    const { api, etcd, nowMs } = this.#parts;
     for (const pod of this.#shuffled(this.#pods().filter((each) => this.#isOnRunningNode(each)))) {
       const process = etcd.processes.get(pod.metadata.uid);
       const podIP = process?.address ?? this.#sandboxes.get(pod.metadata.uid) ?? pod.status?.podIP;
       if (podIP === undefined || isOver(pod) || isHeldUp(pod)) continue;
-      if (process === undefined && this.#endings.has(pod.metadata.uid)) {
-        const status = endedStatus(pod, rfc3339(clock.monotonicMs()));
+      if (process === undefined && this.#ends.has(pod)) {
+        const status = endedStatus(pod, rfc3339(nowMs()));
         api.update("kubernetes", PODS, pod, { status } as Partial<Pod>);
         return true;
       }
@@ -292,28 +280,14 @@ export class Kubelets {
   }
 
   #end(pod: Pod): boolean {
-    const { api, etcd, random, clock, tell, slowestEndMs } = this.#parts;
+    const { api, etcd, tell } = this.#parts;
     const { uid, name } = pod.metadata;
-    const nowMs = clock.monotonicMs();
-    const isRunning = etcd.processes.has(uid);
-    // Whom no kubelet knows goes at once.
-    const ending = pod.spec?.nodeName === undefined ? GONE : this.#endings.get(uid);
-    if (ending === undefined) {
-      const endsMs = nowMs + (isRunning ? preStopMs(pod) : 0);
-      const goneMs = endsMs + Math.min(slowestEndMs, random.below(random.chance(MOSTLY_SOON) ? SOON_MS : LATEST_MS));
-      this.#endings.set(uid, { endsMs, goneMs });
-      for (const ms of [endsMs, goneMs]) clock.after(ms - nowMs, () => undefined); // so that time does not pass it by
-      return true;
-    }
-    if (isRunning && nowMs >= ending.endsMs) {
+    const next = this.#ends.next(pod, etcd.processes.has(uid));
+    if (next === "stopEtcd") {
       tell(`etcd of ${name} has ended`);
       etcd.stop(uid);
-      return true;
-    }
-    if (nowMs < ending.goneMs) return false;
-    this.#endings.delete(uid);
-    api.remove(PODS, pod);
-    return true;
+    } else if (next === "remove") api.remove(PODS, pod);
+    return next !== undefined;
   }
 
   /** A node runs short of something: its kubelet ends a pod, which stays on record; the ReplicaSet controller makes another one. */
