@@ -1,6 +1,7 @@
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { World } from "#kit/world.ts";
 import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
+import { MEMBER_TIMEOUT_MS, REPLACE_AFTER_MS } from "#kit/world-operator.ts";
 import { PODS } from "#kube/kinds.ts";
 import { settle } from "./ambient.ts";
 import { happen, kubernetesStep, REFUSABLE } from "./happenings.ts";
@@ -10,6 +11,8 @@ import type { Profile } from "./profile.ts";
 
 /** How long nothing is written before the world counts as settled: longer than the longest back-off of the operator, 30 s. */
 const QUIET_MS = 40_000;
+/** And after all that went wrong: longer than a member has to come up, and is then lost, before it is given up. */
+export const SETTLED_MS = MEMBER_TIMEOUT_MS + REPLACE_AFTER_MS + 5_000;
 /** A learner that does not get on is given up after ten minutes: only then is it certain what becomes of it. */
 const GIVE_UP_MS = 11 * 60_000;
 /** By then everything must be at rest: a generous multiple of the longest waits in a row. */
@@ -79,7 +82,12 @@ function keepWrong(world: World, { obstacle }: Profile): void {
 const REFUSALS = ["quotaExceeded", "denied"] as const;
 
 /** Everything that can happen happens, until nothing is written any more. @returns why it never comes to rest */
-export async function calmDown(world: World, next: () => void, memory = new Memory()): Promise<string | undefined> {
+export async function calmDown(
+  world: World,
+  next: () => void,
+  memory = new Memory(),
+  quietMs = QUIET_MS,
+): Promise<string | undefined> {
   const { time } = world;
   const [startedAtMs, passesBefore] = [time.nowMs, world.operator?.passes ?? 0];
   let [quietSinceMs, version] = [time.nowMs, world.api.version];
@@ -100,7 +108,7 @@ export async function calmDown(world: World, next: () => void, memory = new Memo
       time.runNext(time.nowMs + TURN_MS);
       continue;
     }
-    const enoughMs = somebodyIsJoining(world) ? GIVE_UP_MS : QUIET_MS;
+    const enoughMs = somebodyIsJoining(world) ? GIVE_UP_MS : quietMs;
     if (time.nowMs - quietSinceMs >= enoughMs) return undefined;
     time.runNext(quietSinceMs + enoughMs);
   }

@@ -3,7 +3,7 @@ import { World, type WorldEvent } from "#kit/world.ts";
 import type { Mutation } from "#kit/world-operator.ts";
 import { CLUSTER } from "#kit/world-people.ts";
 import { seeded, settle } from "./ambient.ts";
-import { calmDown, heal } from "./calm.ts";
+import { calmDown, heal, SETTLED_MS } from "./calm.ts";
 import { wrongEnding } from "./endings.ts";
 import { happen } from "./happenings.ts";
 import { INVARIANTS } from "./invariants.ts";
@@ -131,7 +131,7 @@ async function live(world: World, profile: Profile, next: () => void, memory: Me
   }
   heal(world, profile);
   world.happened({ is: "step" }); // who can be reached again is well before the operator looks
-  fail(await calmDown(world, next, memory), ...CONVERGES);
+  fail(await calmDown(world, next, memory, SETTLED_MS), ...CONVERGES);
   fail(wrongEnding(world, memory), ...ENDS_WELL);
   if (profile.seed % POLLING_ASKED_EVERY === 0) fail(await pollsTooOften(world, next), ...RESTS);
 }

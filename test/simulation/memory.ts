@@ -51,6 +51,8 @@ export class Memory {
   readonly lastUnstarted = new Map<string, number>();
   /** Uids of ReplicaSets that were written without fence before their member was fenced. */
   readonly windowSets = new Set<string>();
+  /** Who the member of an EtcdPeer is, by its uid. */
+  readonly #memberOfPeer = new Map<string, string>();
   /** Uids of ReplicaSets that slept, and were started before the others of their cluster were awake: they knew better. */
   readonly wokenSets = new Set<string>();
   /** Uids of pods that were made from a template without fence, of one of those ReplicaSets. */
@@ -120,6 +122,7 @@ export class Memory {
         break;
       }
       case ETCD_PEERS:
+        this.#memberOfPeer.set(uid, keyOfMember((after as EtcdPeer).spec));
         if (annotations?.[REMOVAL_ANNOTATION] === "scale-down" && annotations !== before?.metadata.annotations)
           this.#noteGoing(after as EtcdPeer, world);
         break;
@@ -127,7 +130,8 @@ export class Memory {
         this.claimed.add(`${annotations?.[CLAIM_CLUSTER_ID_ANNOTATION]}/${annotations?.[CLAIM_MEMBER_ID_ANNOTATION]}`);
         break;
       case REPLICA_SETS: {
-        const key = memberOf(after as ReplicaSet, world);
+        // It may be made for an EtcdPeer that is gone, and that the operator's cache still shows.
+        const key = memberOf(after as ReplicaSet, world) ?? this.#memberOfPeer.get(controllerOf(after)?.uid ?? "");
         if (key !== undefined && actor === "operator") this.#noteTemplate(key, after as ReplicaSet);
         if (isStartedWhileWaking(before as ReplicaSet | undefined, after as ReplicaSet, world)) this.wokenSets.add(uid);
         break;
@@ -263,7 +267,11 @@ export function templateCanStartEmpty(set: ReplicaSet): boolean {
 /** The member that the ReplicaSet runs. */
 export function memberOf(set: ReplicaSet, world: World): string | undefined {
   const spec = world.api.byUid(ETCD_PEERS, controllerOf(set)?.uid)?.spec;
-  return spec?.memberID === undefined ? undefined : `${spec.clusterID}/${spec.memberID}`;
+  return spec?.memberID === undefined ? undefined : keyOfMember(spec);
+}
+
+function keyOfMember({ clusterID, memberID }: EtcdPeer["spec"]): string {
+  return `${clusterID}/${memberID}`;
 }
 
 export function ownerIn(world: World, object: KubeObject | undefined): EtcdCluster | undefined {
