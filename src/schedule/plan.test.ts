@@ -121,6 +121,7 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "asleep: Forbid: the cluster is waited for, not the one before", given: due({ cluster: ASLEEP, backups: [active] }), expect: "wait: cluster-asleep" },
   { name: "asleep: the retention goes on", given: due({ cluster: ASLEEP, spec: keepLast, backups: [older, newer] }), expect: "give-object: giveObject nightly-20260101-100000" },
   { name: "asleep: it is woken too late for a deadline", given: due({ cluster: source({}), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + 61_000 }), expect: "settled" },
+  { name: "asleep: nothing is waited for that waited once", given: schedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW), heldTime: rfc3339(NOW), runs: 3 }), cluster: source({}) }), expect: "settled" },
   { name: "orphaned: what an earlier schedule of the name has marked stays", given: due({ left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
   { name: "orphaned: also when the schedule is gone", given: schedule({ deleting: true, left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
   { name: "what runs is never deleted for a limit", given: schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [active] }), expect: "settled" },

@@ -76,6 +76,13 @@ describe("conditions", () => {
     ["the latest was taken off the schedule", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { metadata: { labels: {} } }) }, GOOD],
     ["the latest was taken off the schedule, and has failed", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { phase: "Failed", metadata: { labels: {} } }) }, overdue(12)],
     ["the latest is from far ahead, when a clock was wrong", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR, { etcd: "a" }), run(NOW + 25 * HOUR, { etcd: "a", revision: "11" })] }, overdue(12)],
+    ["the only one is from far ahead", { status: made(NOW), atMs: LATER, backups: [run(NOW + 25 * HOUR)] }, "BackupReady False BackupOverdue: no good backup is there of the run that was due at 2026-01-01T12:00:00Z, nor a later one; there is no other one"],
+    ["the latest is a day ahead, which clocks may differ", { status: made(NOW), atMs: LATER, backups: [run(LATER + 24 * HOUR)] }, "BackupReady True BackupCompleted: EtcdBackup nightly-20260102-123000 is stored as s3://backups/nightly-20260102-123000.db"],
+    ["the latest two, in whatever order", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR), run(NOW - 2 * HOUR)] }, overdue(12)],
+    ["a run failed and was deleted before an edit", { status: { ...made(NOW), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW + 60_000) } }, atMs: NOW + HOUR }, overdue(12)],
+    ["a run failed and was deleted for that, and the one after the next is due", { status: made(NOW), atMs: NOW + 2 * HOUR }, overdue(13)],
+    ["an active one of which nobody knows the run", { status: counted({}), atMs: LATER, spec: { schedule: "@yearly" }, backups: [run(NOW - HOUR, { metadata: { name: "a" } }), run(NOW, { phase: "active", metadata: { name: "b" } })] }, "BackupReady True BackupCompleted: EtcdBackup a is stored as s3://backups/nightly-20260101-110000.db"],
+    ["when it was complete is not told", { status: made(NOW), atMs: LATER, backups: [stored(NOW, "soon")] }, "BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db"],
     ["suspended since", { status: made(NOW - HOUR), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, GOOD],
     ["suspended after a run that failed and was deleted for that", { status: made(NOW), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, overdue(12)],
     ["asleep until now", { status: held(NOW + HOUR), atMs: NOW + HOUR }, GOOD],
@@ -179,6 +186,8 @@ describe("what the next look has to remember", () => {
     expect(statusOf(schedule({ status: { ...STATUS, heldTime: rfc3339(NOW + 25 * HOUR) } }))).not.toHaveProperty(
       "heldTime",
     );
+    const dayAhead = rfc3339(NOW + 24 * HOUR);
+    expect(statusOf(schedule({ status: { ...STATUS, heldTime: dayAhead } })).heldTime).toBe(dayAhead);
     expect(statusOf(schedule({ status: asleep, spec: { suspend: true } })).heldTime).toBe("2026-01-01T12:00:00Z");
     expect(statusOf(schedule({ status: STATUS }))).not.toHaveProperty("heldTime");
     expect(statusOf(schedule({ status: asleep, cluster: ASLEEP, atMs: NOW + HOUR })).heldTime).toBe(

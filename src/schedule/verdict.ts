@@ -1,6 +1,5 @@
 import type { ScheduleReason } from "#api/conditions.ts";
 import { defectOf } from "#api/defect.ts";
-import { dueTimeOf } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { latestByEtcd } from "#schedule/disposal.ts";
@@ -80,35 +79,34 @@ function asleepText({ cluster }: ScheduleSnapshot): string {
 /** That what should be there is not, though nothing is left that has failed: it was deleted, or replaced, or has not ended. */
 function overdueWord(snapshot: ScheduleSnapshot): Word | undefined {
   const wantedMs = wantedSinceMs(snapshot);
-  const good = [...snapshot.backups, ...(snapshot.lastRun === undefined ? [] : [snapshot.lastRun])]
+  const latest = [...snapshot.backups, ...(snapshot.lastRun === undefined ? [] : [snapshot.lastRun])]
     .filter((backup) => isGood(backup) && madeAtMs(backup) <= snapshot.takenAtMs + AHEAD_MS)
-    .map((backup) => ({ name: backup.metadata.name, ms: goodAtMs(snapshot, backup) }))
-    .reduce((a, b) => (b.ms > a.ms ? b : a), { name: "none", ms: Number.NEGATIVE_INFINITY });
-  if (wantedMs === undefined || good.ms >= wantedMs) return undefined;
-  const message = `no good backup is there of the run that was due at ${rfc3339(wantedMs)}, nor a later one; the latest is EtcdBackup ${good.name}`;
+    .toSorted((a, b) => completedAtMs(a) - completedAtMs(b))
+    .at(-1);
+  if (wantedMs === undefined || (latest !== undefined && completedAtMs(latest) >= wantedMs)) return undefined;
+  const others = latest === undefined ? "there is no other one" : `the latest is EtcdBackup ${latest.metadata.name}`;
+  const message = `no good backup is there of the run that was due at ${rfc3339(wantedMs)}, nor a later one; ${others}`;
   return { isTrue: false, reason: "BackupOverdue", message };
 }
 
 /** The due time since when there must be a good backup: while one is under way, or about to be made, that of the run before. */
 function wantedSinceMs(snapshot: ScheduleSnapshot): number | undefined {
   const { lastMs, dueMs, heldMs, sinceMs } = runsOf(snapshot);
-  if (dueMs === undefined && !snapshot.backups.some(isActive)) return lastMs;
   const headMs = dueMs ?? lastMs;
+  const isOpen = dueMs !== undefined || snapshot.backups.some(isActive);
+  if (headMs === undefined || !isOpen) return lastMs;
   const calendar = calendarFor(snapshot);
-  if (headMs === undefined || sinceMs === undefined || typeof calendar === "string") return undefined;
-  const dueBefore = calendar.latest(headMs - 1);
+  const dueBefore = typeof calendar === "string" ? undefined : calendar.latest(headMs - 1);
   // What was due before an edit is not made up for, and what waited for its cluster to be woken was not to be there.
-  const isDue = dueBefore !== undefined && dueBefore > Math.max(sinceMs, heldMs ?? sinceMs);
-  const isMade = lastMs !== undefined && lastMs < headMs;
-  const wanted = [...(isDue ? [dueBefore] : []), ...(isMade ? [lastMs] : [])];
-  return wanted.length === 0 ? undefined : Math.max(...wanted);
+  const isDue = dueBefore !== undefined && sinceMs !== undefined && dueBefore > Math.max(sinceMs, heldMs ?? sinceMs);
+  const before = [...(isDue ? [dueBefore] : []), ...(lastMs !== undefined && lastMs < headMs ? [lastMs] : [])];
+  return before.toSorted((a, b) => a - b).at(-1);
 }
 
-/** When it was complete, which may be long after it was due. */
-function goodAtMs({ schedule }: ScheduleSnapshot, backup: EtcdBackup): number {
-  const { name } = backup.metadata;
+/** It may have been due long before. */
+function completedAtMs(backup: EtcdBackup): number {
   const completedMs = Date.parse(backup.status?.completionTime ?? "");
-  return Math.max(dueTimeOf(schedule.metadata.name, name) ?? madeAtMs(backup), completedMs || Number.NEGATIVE_INFINITY);
+  return Number.isNaN(completedMs) ? madeAtMs(backup) : completedMs;
 }
 
 /** Who was made last: the latest of each etcd is known by its revision, and of these the one that was made last by the clock. */
