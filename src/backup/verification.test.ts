@@ -108,16 +108,6 @@ test("an attempt that failed and another one that follows: who failed is told", 
   });
 });
 
-test("an object that is corrupt stays so: no other attempt is waited for, also when one goes on", () => {
-  const { job } = verification(given, "made");
-  const [ended] = verification(given, "failed", { fetch: [1, CORRUPT] }).pods;
-  const [next] = verification(given, "running").pods;
-  const running = { ...next!, metadata: { ...next!.metadata, name: "next", uid: "next" } };
-  const corrupt = { status: "False", reason: "SnapshotCorrupt", message: "a byte is another one" };
-  for (const pods of [[ended!], [ended!, running]])
-    expect(verificationOf({ ...given, verifying: { job, pods } })).toEqual(corrupt);
-});
-
 test("nobody is told of what nobody asked for, or what is over", () => {
   const isVerified = { type: "Verified", reason: "Verified", message: "", lastTransitionTime: "2026-01-01T12:00:00Z" };
   const over = (status: "True" | "False" | "Unknown") =>

@@ -65,10 +65,6 @@ export function etcdImageOf({ backup, cluster, imageRepository }: BackupSnapshot
 
 function ofJob(snapshot: BackupSnapshot, verifying: Attempted): Verification {
   const state = stateOf(verifying.job);
-  const said = reportedFailure(verifying, VERIFIERS);
-  // What lies in a store stays as it is, and the Job, which would try again, is ended for this verdict.
-  if (state === "active" && said?.reason === "SnapshotCorrupt")
-    return failed({ reason: "SnapshotCorrupt", message: said.message });
   if (state === "active") {
     const trouble = troubleOf(snapshot, verifying, VERIFIERS);
     if (trouble === undefined || trouble.reason === "BackingUp")
