@@ -4,9 +4,11 @@ import { parseAllDocuments } from "yaml";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition, NAMESPACES } from "#kit/kinds.ts";
+import { peer } from "#kit/peer.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { apiVersionOf, type Draft, type KubeObject } from "#kube/kinds.ts";
+import { apiVersionOf, type Draft, type KubeObject, PODS } from "#kube/kinds.ts";
+import { podTemplate } from "#peer/desired/pod.ts";
 import { crdManifests } from "../../scripts/manifests.ts";
 
 // What of spec.tls is taken, completed or refused by the API server, in which words.
@@ -179,6 +181,34 @@ test("the example is taken", async () => {
   const [cluster] = parseAllDocuments(readFileSync("examples/tls.yaml", "utf8"));
   const { tls } = (cluster!.toJS() as EtcdCluster).spec;
   expect((await madeWith(tls)).spec.tls).toMatchObject(tls ?? {});
+});
+
+test("the pod of a member with certificates is taken as it is, under the strictest Pod Security", async () => {
+  const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
+  const draft = { apiVersion: "v1", kind: "Namespace", metadata: { name: "restricted", labels } };
+  await kube.create(NAMESPACES, draft, OPTIONS);
+  const trust = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
+  const side = { secretName: "a", trust };
+  const template = podTemplate(peer({ spec: { tls: { peer: side, client: { ...side, verifyClients: true } } } }));
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    ...template,
+    metadata: { ...template.metadata, namespace: "restricted", name: "a" },
+  };
+  // The judge learns of the namespace after a moment: then it refuses what is less confined.
+  const loose = { ...pod, spec: { ...pod.spec, hostPID: true } };
+  const judged = () =>
+    expect(kube.create(PODS, loose as never, { ...OPTIONS, dryRun: true })).rejects.toThrow("restricted");
+  await vi.waitFor(judged, { timeout: 30_000, interval: 200 });
+  const made = await kube.create(PODS, pod as never, { ...OPTIONS, dryRun: true });
+  expect(made.spec?.containers[0]?.startupProbe).toEqual(
+    template.spec.containers[0]?.startupProbe && {
+      ...template.spec.containers[0].startupProbe,
+      successThreshold: 1,
+    },
+  );
+  expect(made.spec?.volumes).toEqual(template.spec.volumes);
 });
 
 test("a member's certificates, and those to which it goes back, are kept as they are written", async () => {
