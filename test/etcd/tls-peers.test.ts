@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "#base/clock.ts";
+import { present } from "#base/observed.ts";
 import { wantedNames } from "#certificates/names.ts";
 import type { KeyPair } from "#certificates/pem.ts";
+import { joiningPeer } from "#cluster/desired/peer.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { hexOf } from "#etcd/types.ts";
 import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
-import type { PodMember } from "#kit/pod-etcd.ts";
+import type { Drafted, PodMember } from "#kit/pod-etcd.ts";
 import {
   ask,
   CLUSTER,
@@ -46,6 +49,13 @@ async function joined(etcd: SecureEtcd): Promise<readonly string[]> {
     .filter(({ clientUrls }) => clientUrls.length > 0)
     .map(({ name }) => name)
     .sort();
+}
+
+async function succeeds(asked: Promise<unknown>): Promise<boolean> {
+  return await asked.then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Whether the member takes this certificate at the port where others reach it. */
@@ -136,6 +146,39 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     await until("it has told where it serves clients", async () => (await joined(etcd)).length === 3);
     await client.put(endpointOf(etcd, third!), "k", "by the third", OPTIONS);
     expect((await client.get(endpointOf(etcd, first!), "k", OPTIONS))?.version).toBe(1);
+  });
+
+  test("one that is added later finds them, and is found", async () => {
+    const [first] = etcd.members;
+    const at = endpointOf(etcd, first!);
+    const name = "my-etcd-3";
+    const url = `https://${name}.my-etcd.foo.svc:2380`;
+    await until("etcd is long enough of one mind to take one more", () =>
+      succeeds(client.addLearner(at, [url], OPTIONS)),
+    );
+    const list = await client.memberList(at, { ...OPTIONS, linearizable: true });
+    const member = list.members.find(({ peerUrls }) => peerUrls.includes(url))!;
+    const { cluster } = etcd.cluster;
+    const seen: ClusterSnapshot = {
+      ...etcd.cluster,
+      cluster: { ...cluster, status: { ...cluster.status, identity: etcd.identity } },
+      members: present({ ...list, members: list.members.filter(({ id }) => id !== member.id) }),
+    };
+    const draft = joiningPeer(seen, etcd.identity, name, hexOf(member.id)) as Drafted;
+    const fourth = etcd.pods.member({ ...draft, spec: { ...draft.spec, tls: first!.peer.spec.tls } });
+    fourth.start();
+    await untilLed(etcd, fourth);
+    await until("it may be given a vote", () => succeeds(client.promote(at, member.id, OPTIONS)));
+    await client.put(endpointOf(etcd, fourth), "k", "by the fourth", OPTIONS);
+  });
+
+  test("one that is fenced comes back with its data", async () => {
+    const third = etcd.members[2]!;
+    await third.kill();
+    third.become({ bootstrap: undefined });
+    third.start();
+    await untilLed(etcd, third);
+    expect((await client.get(endpointOf(etcd, third), "k", OPTIONS))?.version).toBeGreaterThan(0);
   });
 
   test("strangers are not let in where members reach each other", async () => {

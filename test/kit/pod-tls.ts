@@ -10,6 +10,7 @@ import { wantedNames } from "#certificates/names.ts";
 import type { KeyPair } from "#certificates/pem.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
 import { newPeer } from "#cluster/desired/peer.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { newCluster } from "#webhooks/checks/new-cluster.ts";
 import type { EtcdVersionText } from "./etcd.ts";
@@ -65,6 +66,8 @@ export interface SecureEtcd {
   readonly pods: PodEtcd;
   readonly identity: ClusterIdentity;
   readonly members: readonly PodMember[];
+  /** As the operator would see it, if it had looked before anything was there. */
+  readonly cluster: ClusterSnapshot;
   readonly peerCA: TestAuthority;
   readonly clientCA: TestAuthority;
   /** What an application shows. */
@@ -96,7 +99,7 @@ export async function planSecureEtcd(options: {
     return pods.member({ ...draft, spec: { ...draft.spec, ...askedIn(spec, tls) } });
   });
   const client = await clientCA.issue({ names: [], commonName: "shop", usages: ["clientAuth"] });
-  return { pods, identity, members, peerCA, clientCA, client };
+  return { pods, identity, members, cluster, peerCA, clientCA, client };
 }
 
 /** How the operator reaches the member. */
