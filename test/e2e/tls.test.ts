@@ -1,5 +1,8 @@
+import { readFileSync } from "node:fs";
+import { get } from "node:https";
 import { connect } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { newAuthority } from "#kit/authority.ts";
@@ -34,39 +37,11 @@ afterAll(async () => {
   await namespace[Symbol.asyncDispose]();
 });
 
-/** A pod that watches the cluster with what its Secret says, and in which people type. */
+/** The pod of the example, for a cluster of another name. */
 async function startApplication(name: string, of: string): Promise<void> {
-  const members = await cluster.json<KubeList<Pod>>("get", "pods", "-l", `etcd.improbable.io/cluster-name=${of}`);
-  const image = members.items[0]?.spec?.containers.find((each) => each.name === "etcd")?.image;
-  const files = { CACERT: "ca.crt", CERT: "tls.crt", KEY: "tls.key" };
-  await backups.apply({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name },
-    spec: {
-      automountServiceAccountToken: false,
-      securityContext: {
-        runAsNonRoot: true,
-        runAsUser: 1_000,
-        fsGroup: 1_000,
-        seccompProfile: { type: "RuntimeDefault" },
-      },
-      containers: [
-        {
-          name: "etcdctl",
-          image,
-          command: ["etcdctl", "watch", "--prefix", "watched/"],
-          env: [
-            { name: "ETCDCTL_ENDPOINTS", valueFrom: { secretKeyRef: { name: `${of}-client`, key: "endpoints" } } },
-            ...Object.entries(files).map(([flag, file]) => ({ name: `ETCDCTL_${flag}`, value: `/tls/${file}` })),
-          ],
-          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
-          volumeMounts: [{ name: "tls", mountPath: "/tls", readOnly: true }],
-        },
-      ],
-      volumes: [{ name: "tls", secret: { secretName: `${of}-client`, defaultMode: 0o440 } }],
-    },
-  });
+  const text = readFileSync("examples/tls.yaml", "utf8").replaceAll("orders-client", `${of}-client`);
+  const pod = parseAllDocuments(text)[1]?.toJS() as KubeObject;
+  await backups.apply({ ...pod, metadata: { name } });
   await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
 }
 
@@ -78,6 +53,14 @@ async function etcdctl(app: string, ...args: readonly string[]): Promise<string>
 async function written(key: string, value: string, app = "app"): Promise<string> {
   await eventually(() => etcdctl(app, "put", key, value), 30_000);
   return (await etcdctl(app, "get", key, "--print-value-only")).trim();
+}
+
+/** What a member shows, as who is in its container may show it. */
+const SHOWN_TO_CLIENTS = ["--cert=/etc/etcd/tls/client/tls.crt", "--key=/etc/etcd/tls/client/tls.key"];
+
+/** Flags of etcdctl by which a cluster is asked once. */
+function reach(of: string, scheme = "https"): readonly string[] {
+  return [`--endpoints=${scheme}://${of}-client.${namespace.name}.svc:2379`, "--command-timeout=5s"];
 }
 
 async function secret(name: string): Promise<Readonly<Record<string, string>>> {
@@ -134,16 +117,19 @@ describe("an application", () => {
   });
 
   test("is let in with its certificate alone", async () => {
-    const none = ["--cert=", "--key=", "--command-timeout=5s"];
-    await expect(etcdctl("app", ...none, "get", "a")).rejects.toThrow(/certificate required|bad certificate/);
-    const plain = `--endpoints=http://my-etcd-client.${namespace.name}.svc:2379`;
-    await expect(etcdctl("app", plain, "--cacert=", ...none, "get", "a")).rejects.toThrow();
+    const asked = (scheme: string, ...flags: readonly string[]) =>
+      cluster.etcdctl("my-etcd-0", ...reach("my-etcd", scheme), ...flags, "get", "a", "--print-value-only");
+    const trust = "--cacert=/etc/etcd/tls/client/ca.crt";
+    expect((await asked("https", trust, ...SHOWN_TO_CLIENTS)).trim()).toBe("1");
+    await expect(asked("https", trust)).rejects.toThrow(/tls: (certificate required|bad certificate)/);
+    await expect(asked("https", ...SHOWN_TO_CLIENTS)).rejects.toThrow(/signed by unknown authority/);
+    await expect(asked("http")).rejects.toThrow(/deadline exceeded|connection/);
   });
 
   test("is no member: what it shows is not taken where members speak to each other, nor is a stranger's", async () => {
     const given = await secret("my-etcd-client");
     const peers = await secret("my-etcd-peer-tls");
-    const asked = (identity: Readonly<Record<string, string>>) => refusalAt(2380, { ...peers, ...identity });
+    const asked = (identity: Readonly<Record<string, string>>) => answerAt(2380, { ...peers, ...identity });
     expect(await asked({})).toBe("200");
     expect(await asked({ "tls.crt": given["tls.crt"] ?? "", "tls.key": given["tls.key"] ?? "" })).toMatch(
       /ALERT|ECONN/,
@@ -154,8 +140,7 @@ describe("an application", () => {
 });
 
 /** Asks the first member who it is. @returns the status of the answer, or the code of the error */
-async function refusalAt(port: number, identity: Readonly<Record<string, string>>): Promise<string> {
-  const { get } = await import("node:https");
+async function answerAt(port: number, identity: Readonly<Record<string, string>>): Promise<string> {
   const host = `my-etcd-0.my-etcd.${namespace.name}.svc.cluster.local`;
   const { "ca.crt": ca, "tls.crt": cert, "tls.key": key } = identity;
   return await new Promise((resolve) => {
@@ -252,8 +237,11 @@ test(
       `https://restored-0.restored.${namespace.name}`,
     );
     // Who is let in by one cluster is nobody to another.
-    const other = `--endpoints=https://my-etcd-client.${namespace.name}.svc:2379`;
-    await expect(etcdctl("app-of-restored", other, "--command-timeout=5s", "get", "kept")).rejects.toThrow();
+    const member = new UserCluster(namespace.name, "restored");
+    const asked = (of: string) =>
+      member.etcdctl("restored-0", ...reach(of), ...SHOWN_TO_CLIENTS, "--insecure-skip-tls-verify", "get", "kept");
+    expect(await asked("restored")).toContain("in the backup");
+    await expect(asked("my-etcd")).rejects.toThrow(/tls: (bad certificate|unknown certificate authority)/);
   },
   RESTORED_MS + 300_000,
 );
