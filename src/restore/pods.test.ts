@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { type AgentReport, failure } from "#agent/report.ts";
 import { idleSince } from "#backup/job-state.ts";
-import { ended, jobOf, MADE_AT, restore, restorePod } from "#kit/etcd-restore.ts";
-import { FILLERS, failureOf } from "#restore/pods.ts";
+import { broughtWith, ended, jobOf, MADE_AT, restore, restorePod } from "#kit/etcd-restore.ts";
+import type { Pod } from "#kube/kinds.ts";
+import { broughtBy, FILLERS, failureOf } from "#restore/pods.ts";
 
 const snapshot = restore();
 const job = jobOf(snapshot, snapshot.members[0]!);
@@ -11,6 +12,34 @@ const later = { creationTimestamp: "2026-01-01T11:59:55Z" };
 
 test("nothing is idle while a container runs", () => {
   expect(idleSince({ job, pods: [restorePod(job, "Pending", [ended(0), { running: {} }])] }, FILLERS)).toBeUndefined();
+});
+
+test.each(["fetch", "base", "replay", "etcdutl", "finish"])("nor while %s does, of whatever the pod has", (name) => {
+  const pod = restorePod(job, "Pending", []);
+  const status = { ...pod.status!.containerStatuses![0]!, name, state: { running: {} } };
+  expect(
+    idleSince({ job, pods: [{ ...pod, status: { ...pod.status, containerStatuses: [status] } }] }, FILLERS),
+  ).toBeUndefined();
+  const beside = { ...status, name: "replica" };
+  expect(idleSince({ job, pods: [{ ...pod, status: { ...pod.status, containerStatuses: [beside] } }] }, FILLERS)).toBe(
+    Date.parse(MADE_AT),
+  );
+});
+
+test("what was brought, the pod tells that ended well, or else the one that is at work, or the last one", () => {
+  const pod = (phase: string, sha256: string, name: string) =>
+    restorePod(job, phase, [ended(0, broughtWith({ sha256 })), { running: {} }], { name, uid: name });
+  const [good, bad, next] = [pod("Succeeded", "a", "a"), pod("Failed", "b", "b"), pod("Pending", "c", "c")];
+  const brought = (...pods: readonly Pod[]) => broughtBy({ job, pods })?.sha256;
+  expect([brought(next, good), brought(bad, good), brought(bad, next), brought(bad), brought()]).toEqual([
+    "a",
+    "a",
+    "c",
+    "b",
+    undefined,
+  ]);
+  const silent = restorePod(job, "Pending", [{ running: {} }], { name: "d", uid: "d" });
+  expect(brought(bad, silent)).toBe("b");
 });
 
 test("it is idle since the last that has happened: a Job or a pod was made, is to go, or a container has ended", () => {

@@ -111,12 +111,12 @@ function toldVerdict(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): Verdic
   return plan.next === "wait" && reason !== undefined ? { ...verdict, reason, message: plan.because } : verdict;
 }
 
-/** The step that is refused, and how long it has been; a process that has just started has yet to try. */
+/** The step that is refused, and how long it has been; what is no time runs out never. */
 function refusalIn(plan: Plan<RestoreStep>): (Word & { readonly triedForMs: number }) | undefined {
   const lack = lackingIn(plan);
   if (lack === undefined) return undefined;
   const reason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
-  return { reason, message: `${lack.rule}: ${lack.because}`, triedForMs: lack.triedForMs ?? 0 };
+  return { reason, message: `${lack.rule}: ${lack.because}`, triedForMs: lack.triedForMs ?? Number.NaN };
 }
 
 function deletionText(plan: Plan<RestoreStep>): string {
