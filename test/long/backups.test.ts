@@ -102,7 +102,17 @@ async function expectStored(location: StoreLocation, credentials: Record<string,
   expect(await restored(file, KEYS)).toEqual(EXPECTED);
 }
 
-describe("the object is whole", () => {
+/** A cluster that begins with the backup has what was acknowledged before it. */
+async function expectClusterOf(backupName: string): Promise<void> {
+  const begun = new UserCluster(namespace.name, `of-${backupName}`);
+  await begun.create({ replicas: 1, bootstrap: { fromBackup: { backupName } } });
+  await begun.untilReady(240_000);
+  for (const key of KEYS) expect(await begun.read(`${begun.name}-0`, key)).toBe(`value of ${key}`);
+  await begun.kubectl("delete", "etcdcluster", begun.name, "--cascade=foreground", "--timeout=120s");
+  await begun.kubectl("delete", "pvc", "-l", `etcd.improbable.io/cluster-name=${begun.name}`, "--timeout=120s");
+}
+
+describe("the object is whole, and a cluster begins with it", () => {
   test("in Google Cloud Storage, with a workload identity", async () => {
     const [fake, tokens] = await Promise.all([startFakeGCS(), startTokenServer("known")]);
     const server = await startGCSSessions(fake.port);
@@ -126,6 +136,7 @@ describe("the object is whole", () => {
     const folder = credentialsDir({ subject: JSON.stringify({ subject: "known" }) });
     const ours = { "credentials.json": identity(tokens.url, join(folder, "subject")) };
     await expectStored({ store: "gcs", bucket: "backups", endpoint: here }, ours, backup);
+    await expectClusterOf("to-google");
   });
 
   test("in Azure Blob, with an account's key", async () => {
@@ -141,6 +152,7 @@ describe("the object is whole", () => {
     await backups.backUp("to-azure", { source, destination: { azure } });
     const backup = await backups.until("to-azure", "Completed");
     await expectStored({ store: "azure", ...there, endpoint: here }, { AZURE_STORAGE_KEY: key }, backup);
+    await expectClusterOf("to-azure");
   });
 
   test("of an etcd of somebody else, with TLS and a user", async () => {
