@@ -1,5 +1,6 @@
 import { CLIENT_TRUST_ANNOTATION, PEER_TRUST_ANNOTATION, REVISION_ANNOTATION } from "#api/names.ts";
 import { revisionOf, templateIn } from "#api/revision.ts";
+import { peerSchemeOf } from "#api/tls.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { type Observed, present } from "#base/observed.ts";
@@ -121,7 +122,16 @@ export function unissued(given: Given = {}, tls: object = {}): ClusterSnapshot {
   const absent: SeenCertificates = Object.fromEntries(
     [...purposesOf(snapshot.cluster), "trustMap"].map((purpose) => [purpose, { is: "absent" }]),
   );
-  return { ...snapshot, certificates: absent };
+  return { ...reached(snapshot), certificates: absent };
+}
+
+/** The cluster was formed as its spec asks for. */
+function reached(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { cluster: known } = snapshot;
+  const identity = known.status?.identity;
+  if (identity === undefined || peerSchemeOf(known.spec) === "http") return snapshot;
+  const status = { ...known.status, identity: { ...identity, peerScheme: "https" as const } };
+  return { ...snapshot, cluster: { ...known, status } };
 }
 
 /** As `cluster()`, with TLS: all certificates are there, and members run with them. */
