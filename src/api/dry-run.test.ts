@@ -4,6 +4,7 @@ import { editIn } from "#api/dry-run.ts";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
+import { clusterTlsSchema } from "#api/v1beta1/tls-schema.ts";
 import { cluster } from "#kit/cluster.ts";
 
 const SPEC = clusterSpecSchema.parse({ replicas: 3, replacement: { after: "5m" }, etcd: { snapshotCount: 1_000 } });
@@ -90,11 +91,11 @@ describe("dry run: what is no edit is refused with what it may be", () => {
     { text: '{"storage":null}', why: "with it, spec.storage differs" },
     {
       text: '{"tls":{}}',
-      why: "with it, spec.tls.peer.provider is Operator, and was None; TLS cannot yet be switched on or off on a cluster that exists",
+      why: "with it, spec.tls.peer.provider is Operator, and was None; that cannot yet be changed on a cluster that exists",
     },
     {
       text: '{"tls":{"peer":{"provider":"None"}}}',
-      why: "with it, spec.tls.client.provider is Operator, and was None; TLS",
+      why: "with it, spec.tls.client.provider is Operator, and was None; that",
     },
     { text: '{"tls":{"peer":{"provider":"Vault"}}}', why: 'with it, spec.tls.peer.provider is "Vault"; it must be' },
   ];
@@ -107,6 +108,39 @@ describe("dry run: what is no edit is refused with what it may be", () => {
     const depth = 50_000;
     const text = `{"podTemplate":{"spec":${'{"a":'.repeat(depth)}1${"}".repeat(depth)}}}`;
     expect(editIn(asking(text))).toMatchObject({ is: "refused", why: expect.stringContaining("levels deep") });
+  });
+});
+
+describe("dry run: who issues certificates", () => {
+  const given = (side: string, provider: string, patch: object) => {
+    const { metadata, spec } = asking(JSON.stringify({ tls: { [side]: patch } }));
+    return editIn({ metadata, spec: { ...spec, tls: clusterTlsSchema.parse({ [side]: made(provider) }) } });
+  };
+  const made = (provider: string) => ({
+    provider,
+    ...(provider === "Secret"
+      ? { secret: { secretName: "a", serverSecretName: "a", operatorClientSecretName: "b" } }
+      : {}),
+    ...(provider === "CertManager" ? { certManager: { issuerRef: { name: "corp" } } } : {}),
+  });
+
+  test.each([
+    ["peer", "Operator", "Secret"],
+    ["peer", "Secret", "Operator"],
+    ["client", "Operator", "Operator"],
+  ])("of %s may be, after %s, %s", (side, before, after) => {
+    expect(given(side, before, { secret: null, ...made(after) })).toMatchObject({ is: "edit" });
+  });
+
+  test.each([
+    ["peer", "Operator", "CertManager"],
+    ["peer", "CertManager", "Operator"],
+    ["peer", "Secret", "None"],
+    ["client", "Operator", "Secret"],
+    ["client", "None", "Operator"],
+  ])("of %s may not be, after %s, %s", (side, before, after) => {
+    const why = `with it, spec.tls.${side}.provider is ${after}, and was ${before}; that cannot yet be changed on a cluster that exists`;
+    expect(given(side, before, made(after))).toEqual({ is: "refused", why });
   });
 });
 

@@ -150,30 +150,58 @@ describe("the API server refuses in words", () => {
 });
 
 describe("on a cluster that exists", () => {
-  const stays = (side: string, is: string, was: string) =>
-    `tls.${side}.provider is ${is}, and was ${was}; it must stay ${was === "None" ? "None" : "one of Operator, CertManager and Secret"}: TLS cannot yet be switched on or off on a cluster that exists; make another cluster from a backup`;
+  const LATER = "cannot yet be changed on a cluster that exists; make another cluster from a backup";
+  const stays = (side: string, is: string, was: string, may = `stay ${was}`) =>
+    `tls.${side}.provider is ${is}, and was ${was}; it must ${may}: otherwise it ${LATER}`;
+  const EITHER = "be Operator or Secret";
+  const NONE = { provider: "None" };
+  const BROUGHT = { provider: "Secret", secret: SERVED };
+  const ISSUED = { provider: "CertManager", certManager: ISSUER };
 
   test("TLS is not switched on", async () => {
     const plain = await madeWith(undefined);
     await expect(edited(plain, {})).rejects.toThrow(stays("peer", "Operator", "None"));
-    await expect(edited(plain, { peer: { provider: "None" } })).rejects.toThrow(stays("client", "Operator", "None"));
-    const { spec } = await edited(plain, { peer: { provider: "None" }, client: { provider: "None" } });
+    await expect(edited(plain, { peer: NONE })).rejects.toThrow(stays("client", "Operator", "None"));
+    const { spec } = await edited(plain, { peer: NONE, client: NONE });
     expect(spec.tls?.peer.provider).toBe("None");
   });
 
   test("nor off, on either side", async () => {
     const secure = await madeWith({});
-    await expect(edited(secure, null)).rejects.toThrow(stays("peer", "None", "Operator"));
-    await expect(edited(secure, { peer: { provider: "None" } })).rejects.toThrow(stays("peer", "None", "Operator"));
-    await expect(edited(secure, { client: { provider: "None" } })).rejects.toThrow(stays("client", "None", "Operator"));
+    await expect(edited(secure, null)).rejects.toThrow(stays("peer", "None", "Operator", EITHER));
+    await expect(edited(secure, { peer: NONE })).rejects.toThrow(stays("peer", "None", "Operator", EITHER));
+    await expect(edited(secure, { client: NONE })).rejects.toThrow(stays("client", "None", "Operator"));
   });
 
-  test("everything else may change: who issues, names, lives, and the protocol", async () => {
+  test("between members the operator and somebody's own Secrets may follow each other, and nobody else", async () => {
     const secure = await madeWith({});
-    await edited(secure, { peer: { provider: "CertManager", certManager: ISSUER } });
-    await edited(secure, { peer: { provider: "Secret", certManager: null, secret: { secretName: "a" } } });
-    await edited(secure, { peer: { provider: "Operator", secret: null, duration: "24h" } });
-    await edited(secure, { client: { extraNames: ["a.b"], verifyClients: false }, minVersion: "TLS1.3" });
+    await expect(edited(secure, { peer: ISSUED })).rejects.toThrow(stays("peer", "CertManager", "Operator", EITHER));
+    await edited(secure, { peer: { provider: "Secret", secret: { secretName: "a" } } });
+    await edited(secure, { peer: { secret: { secretName: "b" } } });
+    await edited(secure, { peer: { provider: "Operator", secret: null } });
+    const issued = await madeWith({ peer: ISSUED });
+    const own = { provider: "Operator", certManager: null };
+    await expect(edited(issued, { peer: own })).rejects.toThrow(stays("peer", "Operator", "CertManager"));
+    const another = { certManager: { issuerRef: { name: "other" } } };
+    await expect(edited(issued, { peer: another })).rejects.toThrow(`tls.peer.certManager ${LATER}`);
+    await edited(issued, { peer: { duration: "24h" } });
+  });
+
+  test("towards clients nobody follows anybody", async () => {
+    const [own, brought, issued] = await Promise.all([{}, BROUGHT, ISSUED].map((client) => madeWith({ client })));
+    await expect(edited(own!, { client: BROUGHT })).rejects.toThrow(stays("client", "Secret", "Operator"));
+    await expect(edited(own!, { client: ISSUED })).rejects.toThrow(stays("client", "CertManager", "Operator"));
+    const others = { secret: { serverSecretName: "other" } };
+    await expect(edited(brought!, { client: others })).rejects.toThrow(`tls.client.secret ${LATER}`);
+    const another = { certManager: { issuerRef: { kind: "ClusterIssuer" } } };
+    await expect(edited(issued!, { client: another })).rejects.toThrow(`tls.client.certManager ${LATER}`);
+  });
+
+  test("everything else may change: names, lives, whether clients are asked, and the protocol", async () => {
+    const secure = await madeWith({});
+    await edited(secure, { peer: { duration: "24h" } });
+    await edited(secure, { client: { extraNames: ["a.b"], verifyClients: false, renewBefore: "24h" } });
+    await edited(secure, { minVersion: "TLS1.3" });
   });
 });
 

@@ -193,17 +193,48 @@ export const clusterTlsSchema = z
   .meta({ "x-kubernetes-validations": CIPHER_RULES })
   .describe("How members, and their clients, know each other. Without it nothing is encrypted.");
 
-/** Whether an EtcdCluster has TLS on one side. @param object self or oldSelf, its spec */
-function provided(object: "self" | "oldSelf", side: "peer" | "client"): string {
+/** Who issues on one side of an EtcdCluster. @param object self or oldSelf, its spec */
+function provider(object: "self" | "oldSelf", side: "peer" | "client"): string {
   return `(has(${object}.tls) ? ${object}.tls.${side}.provider : 'None')`;
 }
 
-/** Rules on the spec of an EtcdCluster: neither side of a cluster that exists goes from or to None. */
-export const TLS_STAYS = (["peer", "client"] as const).map((side) => ({
-  rule: `(${provided("self", side)} == 'None') == (${provided("oldSelf", side)} == 'None')`,
-  messageExpression: `'tls.${side}.provider is ' + ${provided("self", side)} + ', and was ' + ${provided("oldSelf", side)} + '; it must stay ' + (${provided("oldSelf", side)} == 'None' ? 'None' : 'one of Operator, CertManager and Secret') + ': TLS cannot yet be switched on or off on a cluster that exists; make another cluster from a backup'`,
-  message: `tls.${side}.provider cannot yet be changed from or to None on a cluster that exists; make another cluster from a backup`,
-}));
+const LATER = "cannot yet be changed on a cluster that exists; make another cluster from a backup";
+
+/** What becomes of the provider of one side. @param may which it may become, in CEL, from what it was @param words the same for people */
+function providerStays(side: "peer" | "client", may: string, words: string) {
+  const [is, was] = [provider("self", side), provider("oldSelf", side)];
+  return {
+    rule: `${is} == ${was} || (${may})`,
+    messageExpression: `'tls.${side}.provider is ' + ${is} + ', and was ' + ${was} + '; it must ' + (${words}) + ': otherwise it ${LATER}'`,
+    message: `tls.${side}.provider ${LATER}`,
+  };
+}
+
+/** What of one side stays as it is while the provider does. */
+function stays(side: "peer" | "client", field: string) {
+  const both = ["self", "oldSelf"].map((each) => `has(${each}.tls) && has(${each}.tls.${side}.${field})`).join(" && ");
+  return {
+    rule: `!(${both}) || self.tls.${side}.${field} == oldSelf.tls.${side}.${field}`,
+    message: `tls.${side}.${field} ${LATER}`,
+  };
+}
+
+// Why may so little of it be changed?
+//   Whoever is to show what another authority has signed must be trusted before. Between members that is done step by step where the operator
+//   decides what is shown when. An issuer of cert-manager writes what it signs into the Secret that members show; and towards clients the
+//   operator itself would have to show both.
+/** Rules on the spec of an EtcdCluster that exists. */
+export const TLS_STAYS = [
+  providerStays(
+    "peer",
+    `${provider("self", "peer")} in ['Operator', 'Secret'] && ${provider("oldSelf", "peer")} in ['Operator', 'Secret']`,
+    `${provider("oldSelf", "peer")} in ['Operator', 'Secret'] ? 'be Operator or Secret' : 'stay ' + ${provider("oldSelf", "peer")}`,
+  ),
+  providerStays("client", "false", `'stay ' + ${provider("oldSelf", "client")}`),
+  stays("peer", "certManager"),
+  stays("client", "certManager"),
+  stays("client", "secret"),
+];
 
 /** The longest bundle: two of them, twice during an update, must find room in the annotations of an object. */
 const MAX_BUNDLE_LENGTH = 32_768;
