@@ -34,6 +34,13 @@ const off = (side: string, what: string) =>
 const REACH = "members reach each other";
 const SERVE = "members serve clients";
 
+/** The same, where one member alone has certificates for clients. */
+function partly(tls: object | undefined): ClusterSnapshot {
+  const bare = asking(tls);
+  const [first, ...others] = bare.peers;
+  return { ...bare, peers: [...others, { ...first!, spec: { ...first!.spec, tls: CLIENT } }] };
+}
+
 const cases: readonly { name: string; given: ClusterSnapshot; is: readonly string[] }[] = [
   { name: "nothing is asked for, and nothing there", given: asking(undefined), is: [] },
   { name: "None is asked for, and nothing there", given: asking({ peer: NONE, client: NONE }), is: [] },
@@ -48,6 +55,8 @@ const cases: readonly { name: string; given: ClusterSnapshot; is: readonly strin
   },
   { name: "one is switched off", given: asking({ peer: NONE }, { ...PEER, ...CLIENT }), is: [off("peer", REACH)] },
   { name: "one is switched on", given: asking({}, PEER), is: [on("client", SERVE)] },
+  { name: "one is switched off, and who has it is one of three", given: partly(undefined), is: [off("client", SERVE)] },
+  { name: "it is there, and who has it is one of three", given: partly({ peer: NONE }), is: [] },
   { name: "nobody is there yet", given: { ...asking({}, PEER), peers: [] }, is: [] },
   {
     name: "it is not yet decided who the cluster is",

@@ -1,5 +1,5 @@
 import { providerOf, type Side } from "#api/tls.ts";
-import { type ClusterSnapshot, identityOf, peerScheme } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, peerScheme } from "#cluster/snapshot.ts";
 
 // Why is it judged here, when the API server refuses such an edit?
 //   What is written in v1alpha1 it checks by that version's schema alone: whoever takes the annotation away in which spec.tls rides takes TLS
@@ -8,7 +8,7 @@ import { type ClusterSnapshot, identityOf, peerScheme } from "#cluster/snapshot.
 /** Why TLS cannot become what the spec asks for: a sentence for each side that members speak otherwise. */
 export function whyTlsSwitched(snapshot: ClusterSnapshot): readonly string[] {
   const { peers } = snapshot;
-  const reach = identityOf(snapshot) === undefined ? undefined : peerScheme(snapshot) === "https";
+  const reach = peerScheme(snapshot) === "https";
   const serve = peers.length === 0 ? undefined : peers.some(({ spec }) => spec.tls?.client !== undefined);
   return [
     ...whySwitched(snapshot, "peer", reach, "members reach each other"),
