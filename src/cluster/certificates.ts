@@ -49,9 +49,7 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
 /** What members have on record; of several the one that is being given to all, else that of most. */
 function sideOfMost(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined {
   const { cluster, peers } = snapshot;
-  const given = peers.find(
-    ({ spec }) => spec.tls !== undefined && revisionOf(spec) === cluster.status?.update?.revision,
-  );
+  const given = peers.find(({ spec }) => revisionOf(spec) === cluster.status?.update?.revision);
   const all = peers.flatMap(({ spec }) => spec.tls?.[side] ?? []);
   const count = (one: MemberSide) => all.filter((each) => isSameData(each, one)).length;
   const most = given?.spec.tls?.[side] ?? [...all].sort((a, b) => count(b) - count(a))[0];

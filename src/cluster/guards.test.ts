@@ -248,6 +248,12 @@ function issuing(snapshot: ClusterSnapshot, given: object = {}): ClusterStep {
 
 const cases: Record<string, readonly Case[]> = {
   "tls-stays": [
+    {
+      name: "where one of the others has been made to speak otherwise, who comes later speaks",
+      given: { ...certified, peers: [certified.peers[0]!, ...settled.peers.slice(1)] },
+      step: bornSpeaking(certified, undefined),
+      is: "forbidden",
+    },
     { name: "a member keeps TLS", given: certified, step: speaking(certified, tlsOfAll), is: "allowed" },
     { name: "nobody loses it", given: certified, step: speaking(certified, undefined), is: "forbidden" },
     {
@@ -287,6 +293,7 @@ const cases: Record<string, readonly Case[]> = {
     { name: "what is about no member is for others to judge", given: certified, step: STEPS.issueLeaf, is: "allowed" },
   ],
   "trusted-first": [
+    { name: "whatever has signed what is there", given: swapped, step: rotating(swapped, "forget"), is: "allowed" },
     { name: "who is trusted by all may sign", given: certified, step: issuing(certified), is: "allowed" },
     { name: "who is trusted by nobody may not", given: swapped, step: issuing(swapped), is: "forbidden" },
     {

@@ -433,8 +433,8 @@ const trustedFirst: ClusterGuard = {
   forbids(snapshot, step) {
     if (step.do === "issueLeaf") {
       const { purpose, authority, facts } = step;
-      const works = facts?.trouble === undefined && (facts?.notAfterMs ?? 0) > snapshot.takenAtMs;
-      if (!works || facts?.signerId === authority.fingerprint) return undefined;
+      const works = facts !== undefined && facts.trouble === undefined && facts.notAfterMs > snapshot.takenAtMs;
+      if (!works || facts.signerId === authority.fingerprint) return undefined;
       return untrusting(snapshot, sideOf(purpose), authority.fingerprint);
     }
     if (step.do !== "rotateAuthority") return undefined;

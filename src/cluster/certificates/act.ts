@@ -8,7 +8,7 @@ import { bundleOf, certificatesIn, type KeyPair } from "#certificates/pem.ts";
 import { madeForOf } from "#cluster/certificates/due.ts";
 import { AUTHORITY_OF, orderOf, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { type Phase, rotationAsked } from "#cluster/certificates/rotation.ts";
-import { endpointsOf, secretDraft } from "#cluster/desired/certificates.ts";
+import { endpointsOf, secretDraft } from "#cluster/certificates/secret.ts";
 import type { ClusterSnapshot, LeafPurpose, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, SECRETS, type Secret } from "#kube/kinds.ts";

@@ -1,5 +1,5 @@
 import { lifeOf } from "#api/tls.ts";
-import { fingerprint } from "#base/hash.ts";
+import { fingerprint, isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { orderOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { withoutTrust } from "#cluster/certificates/trusted.ts";
@@ -37,10 +37,8 @@ export function dueOf(snapshot: ClusterSnapshot, purpose: LeafPurpose): Due | un
   const mayWait = leaf.notAfterMs > snapshot.takenAtMs && leaf.signerId !== authority.fingerprint;
   if (pair !== undefined && !(mayWait && !isTrusted(snapshot, purpose, authority)))
     return { what: "pair", because: pair };
-  const isSpread = new Set([...leaf.trustIds, ...authority.trustIds]).size === leaf.trustIds.length;
-  return isSpread && leaf.trustIds.length === authority.trustIds.length
-    ? undefined
-    : { what: "trust", because: "its ca.crt is not that of the authority" };
+  const isSpread = isSameData([...leaf.trustIds].sort(), [...authority.trustIds].sort());
+  return isSpread ? undefined : { what: "trust", because: "its ca.crt is not that of the authority" };
 }
 
 function whyNewPair(

@@ -1,7 +1,7 @@
 import type { Reason } from "#api/conditions.ts";
 import { providerOf, type Side } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { SHOWN_ON, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { withoutTrust } from "#cluster/certificates/trusted.ts";
 import { isIssuedHere, isOurs, lackOf } from "#cluster/certificates/usable.ts";
 import { foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
@@ -45,7 +45,7 @@ export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | un
       "CertificateInvalid",
       `${secret}, ${WHAT_FOR[purpose]}, is good only from ${rfc3339(facts.notBeforeMs)} on`,
     );
-  const doubting = isShown(purpose) ? doubters(snapshot, sideOf(purpose), facts) : [];
+  const doubting = doubters(snapshot, sideOf(purpose), facts);
   if (doubting.length === 0) return undefined;
   return no(
     "CertificateInvalid",
@@ -59,14 +59,9 @@ function no(reason: Reason, message: string, isForPeople = true): Fault {
   return { reason, status: "False", message, isForPeople };
 }
 
-function isShown(purpose: Purpose): boolean {
-  return Object.values(SHOWN_ON).some((each) => each === purpose);
-}
-
-function doubters(snapshot: ClusterSnapshot, side: Side, { signerId, trust, secretName }: SeenCertificate) {
-  const shown = snapshot.peers.filter(({ spec }) => spec.tls?.[side]?.secretName === secretName);
-  if (signerId === undefined || shown.length === 0) return [];
-  return withoutTrust({ ...snapshot, peers: shown }, side, [signerId], trust);
+/** Members that do not believe it, by name. */
+function doubters(snapshot: ClusterSnapshot, side: Side, { signerId, trust }: SeenCertificate): readonly string[] {
+  return signerId === undefined ? [] : withoutTrust(snapshot, side, [signerId], trust);
 }
 
 /** @param subject the Secret, as the subject of a sentence */

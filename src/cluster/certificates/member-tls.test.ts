@@ -33,7 +33,12 @@ test("members get what is in the Secrets, and how they speak", () => {
   });
   const cipherSuites = ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"];
   const strict = secured({}, { peer: { provider: "None" }, client: { verifyClients: false }, cipherSuites });
-  expect(memberTls(strict)).toEqual({
+  const { minVersion: _, ...plain } = tlsSpec({ client: { provider: "None" } });
+  const unfilled = { ...settled, cluster: { ...settled.cluster, spec: { ...settled.cluster.spec, tls: plain } } };
+  expect(memberTls(unfilled as ClusterSnapshot)).toStrictEqual({
+    peer: { secretName: "my-etcd-peer-tls", trust: own },
+  });
+  expect(memberTls(strict)).toStrictEqual({
     client: { secretName: "my-etcd-server-tls", trust: own, verifyClients: false },
     minVersion: "TLS1.2",
     cipherSuites,
@@ -62,6 +67,8 @@ describe("what works is kept", () => {
     const tls = { ...memberTls(settled)!, peer: { secretName: "my-etcd-peer-tls", trust: both } };
     const half = withSeen(running(settled, ["my-etcd-2"], tls), { peer: absent });
     expect(memberTls(half)?.peer?.trust).toBe(own);
+    const most = withSeen(running(settled, ["my-etcd-1", "my-etcd-2"], tls), { peer: absent });
+    expect(memberTls(most)?.peer?.trust).toBe(both);
     const { status } = half.cluster;
     const update = { revision: revisionOf(half.peers[2]!.spec) } as NonNullable<typeof status>["update"];
     const updating = { ...half, cluster: { ...half.cluster, status: { ...status, update } } };

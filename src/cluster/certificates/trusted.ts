@@ -53,6 +53,5 @@ export function secretsInUse({ peers, pods }: ClusterSnapshot, side: Side): Read
 
 function mountedIn(pod: Pod | undefined, side: Side): string | undefined {
   const volume = pod?.spec?.volumes?.find(({ name }) => name === VOLUME[side]);
-  const sources = volume?.projected?.sources ?? [];
-  return volume?.secret?.secretName ?? sources.find(({ secret }) => secret !== undefined)?.secret?.name;
+  return volume?.projected?.sources?.find(({ secret }) => secret !== undefined)?.secret?.name;
 }

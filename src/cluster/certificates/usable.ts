@@ -39,12 +39,12 @@ const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 /** What a certificate of this purpose lacks, whoever has made it, as a clause; times excepted. */
 export function lackOf({ cluster }: ClusterSnapshot, purpose: Purpose, facts: SeenCertificate): string | undefined {
   if (facts.trouble !== undefined) return facts.trouble;
-  if (purpose === "peerCA" || purpose === "clientCA") return undefined;
   const { namespace, name } = cluster.metadata;
   const isShown = purpose === "peer" || purpose === "server";
   const needed = isShown ? neededNames(namespace, name, cluster.spec.replicas, purpose) : [];
   const lacking = namesLacking(facts.names, needed);
   if (lacking.length > 0) return `its tls.crt is not good for ${lacking.join(", ")}`;
+  // An authority does not say what it may be used for.
   const usages = isShown ? [SERVER_AUTH, CLIENT_AUTH] : [CLIENT_AUTH];
   const missing = usages.find((usage) => facts.usages.length > 0 && !facts.usages.includes(usage));
   if (missing === undefined) return undefined;

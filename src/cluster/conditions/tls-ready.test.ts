@@ -226,6 +226,37 @@ describe("TLSReady", () => {
     expect(mixed?.reason).toBe("CertificateInvalid");
   });
 
+  test("names what only people can clear away before what is under way, and that before what nobody knows", () => {
+    const messages = (given: ClusterSnapshot) => judged(given)?.message ?? "";
+    const pending = withSeen(settled, { peerCA: unknown("no"), server: absent });
+    expect(judged(pending)).toMatchObject({ status: "False", reason: "CertificatesPending" });
+    expect(messages(pending)).not.toContain("peer-ca");
+    const taken = withMade(withSeen(settled, { peerCA: absent }), { server: { isOurs: false } });
+    expect(judged(taken)?.reason).toBe("CertificateInvalid");
+    expect(messages(taken)).toMatch(/peer-ca.*server-tls/);
+  });
+
+  test("of what cert-manager says only what is wrong counts", () => {
+    const said = (...conditions: object[]) => judged(saying(conditions));
+    expect(said({ type: "Ready", status: "True", message: "up to date" })?.message).not.toContain("cert-manager says");
+    expect(said({ type: "Ready", status: "False" })?.message).not.toContain("cert-manager says");
+    expect(said({ ...failed, type: "Ready" })?.reason).toBe("CertificatesPending");
+    expect(said({ ...failed, status: "True" })?.reason).toBe("CertificatesPending");
+    expect(said({ ...failed, reason: "Other" })?.reason).toBe("CertificatesPending");
+    expect(said(failed)?.reason).toBe("IssuerFailed");
+  });
+
+  test("is true from the moment on at which a certificate begins", () => {
+    expect(judged({ ...brought, takenAtMs: NOW - 100 * DAY_MS })?.status).toBe("True");
+  });
+
+  test("says when members do not believe whom they know by it, the operator among them", () => {
+    const given = withMade(brought, { operator: { by: NEXT, isOurs: false } });
+    expect(judged(given)?.message).toContain(
+      "Secret foo/their-operator: its tls.crt is signed by an authority that my-etcd-0",
+    );
+  });
+
   test("says what is refused", () => {
     const refused = { rule: "leaf", because: "a quota", is: "refused" } as const;
     expect(judged(first, { next: "settled", aside: [refused] })).toEqual({
@@ -240,6 +271,9 @@ describe("TLSReady", () => {
       "CertificatesPending",
     );
     expect(judged(settled, { next: "settled", aside: [refused] })?.reason).toBe("CertificatesValid");
+    const one = withSeen(settled, { peer: absent });
+    for (const rule of ["authority", "leaf", "certificate-request", "rotate-authority"])
+      expect(judged(one, { next: "settled", aside: [{ ...refused, rule }] })?.reason).toBe("StepRefused");
   });
 
   test("is not told of a cluster without TLS", () => {
@@ -281,6 +315,8 @@ describe("status.certificates", () => {
     const given = withMade(withSeen(settled, { peer: absent, operator: unknown("no answer") }), {
       server: { trouble: "it has no tls.crt" },
     });
+    const untrusting = certificateStatus(withMade(settled, { peer: { trust: "" } })).certificates;
+    expect(untrusting?.find(({ name }) => name === "my-etcd-peer-tls")).not.toHaveProperty("trust");
     const names = (snapshot: ClusterSnapshot) => certificateStatus(snapshot).certificates?.map(({ name }) => name);
     expect(names(given)).toEqual(["my-etcd-peer-ca", "my-etcd-client-ca", "my-etcd-client"]);
     const recorded = {

@@ -1,6 +1,6 @@
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { type Fault, faultOf } from "#cluster/certificates/fault.ts";
+import { faultOf } from "#cluster/certificates/fault.ts";
 import { purposesOf, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { seen } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -15,17 +15,14 @@ export function tlsReady({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): V
   if (refused !== undefined && faults.length > 0)
     return { status: "False", reason: "StepRefused", message: `${refused.rule}: ${refused.because}` };
   // What is known to be wrong counts more than what nobody knows.
-  const [first] = [...faults].sort((a, b) => rank(a) - rank(b));
+  const first =
+    faults.find(({ isForPeople }) => isForPeople) ?? faults.find(({ status }) => status === "False") ?? faults[0];
   if (first === undefined) return { status: "True", reason: "CertificatesValid", message: endsText(snapshot) };
   const alike = faults.filter(({ status }) => status === first.status);
   return { status: first.status, reason: first.reason, message: alike.map(({ message }) => message).join("; ") };
 }
 
 const MAKERS = new Set(["authority", "leaf", "certificate-request", "rotate-authority"]);
-
-function rank({ isForPeople, status }: Fault): number {
-  return isForPeople ? 0 : status === "False" ? 1 : 2;
-}
 
 function endsText(snapshot: ClusterSnapshot): string {
   const all = purposesOf(snapshot.cluster).flatMap((purpose) => seen(snapshot, purpose) ?? []);

@@ -1,45 +1,12 @@
 import { isStale, withHash } from "#api/applied-hash.ts";
-import { clientServiceName, clientUrl, clusterLabels, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
+import { clusterLabels, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
 import { lifeOf } from "#api/tls.ts";
-import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { fingerprint } from "#base/hash.ts";
 import { isAddress } from "#certificates/names.ts";
 import { orderOf, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import type { ClusterSnapshot, LeafPurpose } from "#cluster/snapshot.ts";
-import {
-  apiVersionOf,
-  CERTIFICATES,
-  type Certificate,
-  CONFIG_MAPS,
-  type ConfigMap,
-  type Draft,
-  SECRETS,
-  type Secret,
-} from "#kube/kinds.ts";
-
-/** A Secret of the cluster's. @param texts what it holds, which is in no step, log or status */
-export function secretDraft(
-  snapshot: ClusterSnapshot,
-  name: string,
-  texts: Readonly<Record<string, string>>,
-  annotations: Readonly<Record<string, string>>,
-): Draft<Secret> {
-  const { namespace, name: cluster } = snapshot.cluster.metadata;
-  const data = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")] as const);
-  return {
-    apiVersion: apiVersionOf(SECRETS),
-    kind: SECRETS.kind,
-    metadata: { namespace, name, labels: clusterLabels(cluster), annotations, ownerReferences: [ownedBy(snapshot)] },
-    type: "kubernetes.io/tls",
-    data: Object.fromEntries(data),
-  };
-}
-
-/** Where applications find the cluster, as etcdctl takes it. */
-export function endpointsOf({ metadata: { namespace, name } }: Pick<EtcdCluster, "metadata">): string {
-  return clientUrl(`${clientServiceName(name)}.${namespace}.svc`, "https");
-}
+import { apiVersionOf, CERTIFICATES, type Certificate, CONFIG_MAPS, type ConfigMap, type Draft } from "#kube/kinds.ts";
 
 /** For clients that only verify whom they talk to. @param trust in PEM */
 export function trustMap(snapshot: ClusterSnapshot, trust: string): Draft<ConfigMap> {

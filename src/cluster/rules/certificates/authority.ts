@@ -1,8 +1,7 @@
 import { AUTHORITY_OF, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { trustInUse, united } from "#cluster/certificates/trusted.ts";
-import { isIssuedHere, isOurs, seen } from "#cluster/certificates/usable.ts";
+import { isOurs, seen } from "#cluster/certificates/usable.ts";
 import { brokenAuthorityText, foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
-import { identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark, step } from "#runtime/decide.ts";
 
@@ -14,16 +13,15 @@ export const authority: ClusterRule = {
   name: "authority",
   decide(snapshot) {
     const { cluster, certificates } = snapshot;
-    if (identityOf(snapshot) === undefined) return undefined;
-    const sides = SIDES.filter((side) => isIssuedHere(snapshot, AUTHORITY_OF[side]));
-    const missing = sides.find((side) => certificates?.[AUTHORITY_OF[side]]?.is === "absent");
+    // Of a side whose certificates come from somewhere else nobody looks for an authority.
+    const missing = SIDES.find((side) => certificates?.[AUTHORITY_OF[side]]?.is === "absent");
     if (missing !== undefined) {
       const purpose = AUTHORITY_OF[missing];
       const trust = united(...trustInUse(snapshot, missing));
       const because = `Secret ${secretNameOf(cluster, purpose)} gets ${WHAT_FOR[purpose]}`;
       return step("authority", because, { do: "issueAuthority", side: missing, trust });
     }
-    for (const side of sides) {
+    for (const side of SIDES) {
       const found = seen(snapshot, AUTHORITY_OF[side]);
       if (found === undefined) continue;
       const { namespace } = cluster.metadata;

@@ -2,7 +2,6 @@ import { providerOf } from "#api/tls.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
 import { SHOWN_ON, SIDES } from "#cluster/certificates/purposes.ts";
 import { memberTls } from "#cluster/certificates.ts";
-import { identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { wait } from "#runtime/decide.ts";
 
@@ -13,7 +12,6 @@ const RECHECK_MS = 2_000;
 export const awaitCertificates: ClusterRule = {
   name: "await-certificates",
   decide(snapshot) {
-    if (identityOf(snapshot) === undefined) return undefined;
     const tls = memberTls(snapshot);
     const side = SIDES.find((each) => providerOf(snapshot.cluster.spec, each) !== "None" && tls?.[each] === undefined);
     if (side === undefined) return undefined;

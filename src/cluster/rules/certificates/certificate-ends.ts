@@ -3,7 +3,7 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { purposesOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { seen } from "#cluster/certificates/usable.ts";
 import { WHAT_FOR } from "#cluster/certificates/words.ts";
-import { identityOf, isPaused } from "#cluster/snapshot.ts";
+import { isPaused } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark } from "#runtime/decide.ts";
 
@@ -12,7 +12,6 @@ export const certificateEnds: ClusterRule = {
   name: "certificate-ends",
   decide(snapshot) {
     const { cluster, takenAtMs } = snapshot;
-    if (identityOf(snapshot) === undefined) return undefined;
     const ending = purposesOf(cluster).flatMap((purpose) => {
       const found = seen(snapshot, purpose);
       if (found === undefined || found.notAfterMs === 0) return [];

@@ -1,10 +1,9 @@
-import { providerOf } from "#api/tls.ts";
 import { leavesOf, SIDES } from "#cluster/certificates/purposes.ts";
 import { isOurs, seen } from "#cluster/certificates/usable.ts";
 import { WHAT_FOR } from "#cluster/certificates/words.ts";
 import { certificateRequest, requestDiffers } from "#cluster/desired/certificates.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
-import { identityOf, isOwned } from "#cluster/snapshot.ts";
+import { isOwned } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark, step } from "#runtime/decide.ts";
 
@@ -13,11 +12,9 @@ export const certificateRequestRule: ClusterRule = {
   name: "certificate-request",
   decide(snapshot) {
     const { cluster, certificates } = snapshot;
-    if (identityOf(snapshot) === undefined) return undefined;
-    const sides = SIDES.filter((side) => providerOf(cluster.spec, side) === "CertManager");
     let told: string | undefined;
-    for (const purpose of sides.flatMap((side) => leavesOf(cluster, side))) {
-      const found = certificates?.requests?.[purpose];
+    for (const purpose of SIDES.flatMap((side) => leavesOf(cluster, side))) {
+      const found = certificates?.requests?.[purpose]; // nobody looks for one where another provider issues
       if (found?.is === "notServed") told ??= NOT_SERVED;
       if (found?.is !== "absent" && found?.is !== "present") continue;
       const request = certificateRequest(snapshot, purpose);

@@ -2,7 +2,6 @@ import { dueOf } from "#cluster/certificates/due.ts";
 import { leavesOf, SIDES, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { authorityOf, isIssuedHere, isOurs, seen } from "#cluster/certificates/usable.ts";
 import { foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
-import { identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark, step } from "#runtime/decide.ts";
 
@@ -14,7 +13,6 @@ export const leaf: ClusterRule = {
   name: "leaf",
   decide(snapshot) {
     const { cluster } = snapshot;
-    if (identityOf(snapshot) === undefined) return undefined;
     const purposes = SIDES.flatMap((side) => leavesOf(cluster, side)).filter((each) => isIssuedHere(snapshot, each));
     for (const purpose of purposes) {
       const due = dueOf(snapshot, purpose);

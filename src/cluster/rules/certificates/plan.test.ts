@@ -123,6 +123,22 @@ testPlans("certificates", [
     given: { ...withAll, certificates: { ...withAll.certificates, trustMap: unknown("no answer") } },
     expect: "bootstrap: createPeer my-etcd-0 New",
   },
+  {
+    name: "what one side gets from somebody else the operator makes for the other one",
+    given: unissued({ stage: "recorded", with: { headlessService } }, { client: SECRETS_OF.client }),
+    expect: "authority: issueAuthority peer",
+  },
+  {
+    name: "and the other way round",
+    given: unissued({ stage: "recorded", with: { headlessService } }, { peer: SECRETS_OF.peer }),
+    expect: "authority: issueAuthority client",
+  },
+  {
+    name: "waits for what cert-manager has yet to be asked for",
+    given: { ...ask, certificates: { ...ask.certificates, requests: { peer: unknown("no answer") } } },
+    expect: "wait: await-certificates",
+  },
+  { name: "waits while nobody has looked for it", given: ask, expect: "wait: await-certificates" },
   { name: "waits for Secrets that somebody else fills, and tells", given: bring, expect: "warn: await-certificates" },
   {
     name: "makes members once those are there",
@@ -180,6 +196,31 @@ testPlans("certificates", [
     name: "renews nothing a moment too early",
     given: at(settled, NOW + 50 * DAY_MS - 1),
     expect: "settled",
+  },
+  {
+    name: "renews for members that do not say whom they trust, what the same authority has signed",
+    given: at({ ...settled, pods: cluster().pods }, NOW + 50 * DAY_MS),
+    expect: "leaf: issueLeaf peer",
+  },
+  {
+    name: "changes what the spec changes from the moment on at which the authority begins",
+    given: at(withMade(settled, { peer: { madeFor: "else" } }), NOW - 100 * DAY_MS),
+    expect: "leaf: issueLeaf peer",
+  },
+  {
+    name: "takes back whom somebody has added to those who are trusted",
+    given: withMade(settled, { peer: { trust: bundle(OWN, THEIRS) } }),
+    expect: "leaf: spreadTrust peer",
+  },
+  {
+    name: "in whatever order",
+    given: withMade(settled, { peerCA: { next: NEXT }, peer: { trust: bundle(NEXT, OWN), knownForMs: 0 } }),
+    expect: "give-turn: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "and puts back whom somebody has taken away",
+    given: withMade(settled, { clientCA: { next: NEXT }, server: { trust: bundle(NEXT), by: NEXT } }),
+    expect: "leaf: issueLeaf server",
   },
   {
     name: "renews a certificate when a third of its life is left",
@@ -306,6 +347,16 @@ testPlans("certificates", [
     expect: "rotate-authority: rotateAuthority client add",
   },
   { name: "and both", given: annotated(settled, "all"), expect: "rotate-authority: rotateAuthority peer add" },
+  {
+    name: "but not while the clock says that it is not there yet",
+    given: at(annotated(settled, "peer"), NOW - 100 * DAY_MS - 1),
+    expect: "settled",
+  },
+  {
+    name: "only from then on",
+    given: at(annotated(settled, "peer"), NOW - 100 * DAY_MS),
+    expect: "rotate-authority: rotateAuthority peer add",
+  },
   { name: "but not for a word that means nothing", given: annotated(settled, "everything"), expect: "settled" },
   {
     name: "while something is amiss, another one is not made",
@@ -323,6 +374,11 @@ testPlans("certificates", [
     name: "nor while a pod was made before",
     given: started({ ...trusting, pods: spread.pods }, ["my-etcd-1", "my-etcd-2"]),
     expect: "wait: restart-member",
+  },
+  {
+    name: "whoever mounts it has it after two minutes and a half",
+    given: withMade(trusting, { peer: { trust: both, knownForMs: 150_000 } }),
+    expect: "rotate-authority: rotateAuthority peer switch",
   },
   {
     name: "nor before whoever mounts the Secret has had the time to hear of it",

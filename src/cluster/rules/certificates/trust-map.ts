@@ -1,8 +1,7 @@
-import { providerOf } from "#api/tls.ts";
 import { usable } from "#cluster/certificates/usable.ts";
 import { trustMap, trustMapDiffers } from "#cluster/desired/certificates.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
-import { identityOf, isOwned } from "#cluster/snapshot.ts";
+import { isOwned } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark, step } from "#runtime/decide.ts";
 
@@ -12,8 +11,7 @@ export const trustMapRule: ClusterRule = {
   decide(snapshot) {
     const server = usable(snapshot, "server");
     const found = snapshot.certificates?.trustMap;
-    const isWanted = identityOf(snapshot) !== undefined && providerOf(snapshot.cluster.spec, "client") !== "None";
-    if (!isWanted || server === undefined || found === undefined || found.is === "unknown") return undefined;
+    if (server === undefined || found === undefined || found.is === "unknown") return undefined;
     const wanted = trustMap(snapshot, server.trust);
     const tells = `ConfigMap ${wanted.metadata.name} tells clients whom to trust`;
     if (found.is === "absent") return step("trust-map", tells, { do: "createTrustMap", map: wanted });

@@ -1,0 +1,120 @@
+import { describe, expect, test } from "vitest";
+import { CLIENT_TRUST_ANNOTATION, PEER_TLS_VOLUME, PEER_TRUST_ANNOTATION } from "#api/names.ts";
+import { purposesOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { phaseOf } from "#cluster/certificates/rotation.ts";
+import { secretsInUse, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { isIssuedHere, lackOf, seen } from "#cluster/certificates/usable.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster } from "#kit/cluster.ts";
+import { bundle, NEXT, OWN, running, secured, THEIRS, unissued, withMade } from "#kit/cluster-tls.ts";
+import type { Pod } from "#kube/kinds.ts";
+
+const settled = secured();
+const both = bundle(OWN, NEXT);
+const CLIENTS = ["server", "operator", "application"] as const;
+
+/** All certificates of clients as this says, one of them as that. */
+function clients(snapshot: ClusterSnapshot, all: object, one: object, which = 1): ClusterSnapshot {
+  const each = CLIENTS.map((purpose, n) => [purpose, { ...all, ...(n === which ? one : {}) }] as const);
+  return withMade(snapshot, Object.fromEntries(each));
+}
+
+const added = running(clients(withMade(settled, { clientCA: { next: NEXT } }), { trust: both }, {}));
+const switched = withMade(added, { clientCA: { by: NEXT, trust: both } });
+
+describe("a phase of a rotation waits for each certificate", () => {
+  const phase = (snapshot: ClusterSnapshot) => phaseOf(snapshot, "client")?.phase;
+
+  test("before the next one signs", () => {
+    expect(phase(added)).toBe("switch");
+    for (const which of [0, 1, 2]) {
+      expect(phase(clients(added, { trust: both }, { knownForMs: 149_999 }, which))).toBeUndefined();
+      expect(phase(clients(added, { trust: both }, { trust: bundle(OWN) }, which))).toBeUndefined();
+      expect(phase(clients(added, { trust: both }, { trouble: "it has no tls.key" }, which))).toBeUndefined();
+    }
+  });
+
+  test("before the one before is dropped", () => {
+    const done = { by: NEXT, trust: both };
+    expect(phase(clients(switched, done, {}))).toBe("drop");
+    for (const which of [0, 1, 2]) {
+      expect(phase(clients(switched, done, { by: OWN }, which))).toBeUndefined();
+      expect(phase(clients(switched, done, { knownForMs: 149_999 }, which))).toBeUndefined();
+    }
+    const untrusting = clients(withMade(settled, { clientCA: { by: NEXT, trust: both } }), done, {});
+    expect(phase(untrusting)).toBeUndefined();
+  });
+
+  test("before another one is made", () => {
+    const aged = withMade(settled, { clientCA: { lastsMs: 1 } });
+    expect(phase(aged)).toBe("add");
+    for (const which of [0, 1, 2])
+      expect(phase(clients(aged, {}, { by: THEIRS, trust: bundle(OWN, THEIRS) }, which))).toBeUndefined();
+  });
+});
+
+describe("who trusts an authority", () => {
+  const without = (snapshot: ClusterSnapshot, ids: readonly string[] = [OWN.id]) => withoutTrust(snapshot, "peer", ids);
+
+  test("is who has it on record, and in the pod that runs", () => {
+    expect(without(settled)).toEqual([]);
+    expect(without(settled, [OWN.id, NEXT.id])).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
+    expect(without({ ...settled, pods: cluster().pods })).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
+    const [first, ...others] = settled.peers;
+    const { tls: _, ...spec } = first!.spec;
+    expect(without({ ...settled, peers: [{ ...first!, spec }, ...others] })).toEqual(["my-etcd-0"]);
+    expect(without({ ...settled, pods: new Map() })).toEqual([]);
+  });
+
+  test("is asked on each side by itself", () => {
+    const pod = settled.pods.get("my-etcd-0")!;
+    const annotated = (annotations: object) => {
+      const changed = {
+        ...pod,
+        metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, ...annotations } },
+      };
+      return { ...settled, pods: new Map(settled.pods).set("my-etcd-0", changed as Pod) };
+    };
+    expect(without(annotated({ [PEER_TRUST_ANNOTATION]: bundle(NEXT) }))).toEqual(["my-etcd-0"]);
+    expect(without(annotated({ [CLIENT_TRUST_ANNOTATION]: bundle(NEXT) }))).toEqual([]);
+  });
+});
+
+test("Secrets are in use that members have on record, and that their pods show", () => {
+  expect([...secretsInUse(settled, "peer")]).toEqual(["my-etcd-peer-tls"]);
+  const pod = settled.pods.get("my-etcd-0")!;
+  const sources = [{ downwardAPI: {} }, { secret: { name: "earlier" } }];
+  const volumes = [{ name: "data" }, { name: PEER_TLS_VOLUME, projected: { sources } }];
+  const shown = { ...pod, spec: { ...pod.spec, volumes } } as unknown as Pod;
+  const given = { ...settled, pods: new Map(settled.pods).set("my-etcd-0", shown) };
+  expect([...secretsInUse(given, "peer")]).toEqual(["my-etcd-peer-tls", "earlier"]);
+  expect([...secretsInUse(given, "client")]).toEqual(["my-etcd-server-tls"]);
+});
+
+test("a cluster has to do with the Secrets that its providers need", () => {
+  const purposes = (tls: object) => purposesOf(unissued({}, tls).cluster);
+  const peer = { provider: "Secret", secret: { secretName: "a" } };
+  const client = { provider: "Secret", secret: { serverSecretName: "b", operatorClientSecretName: "c" } };
+  expect(purposes({})).toEqual(["peerCA", "peer", "clientCA", "server", "operator", "application"]);
+  expect(purposes({ peer })).toEqual(["peer", "clientCA", "server", "operator", "application"]);
+  expect(purposes({ client })).toEqual(["peerCA", "peer", "server", "operator"]);
+  expect(purposes({ peer: { provider: "None" }, client })).toEqual(["server", "operator"]);
+  expect(["peerCA", "peer", "clientCA", "application"].map((each) => sideOf(each as "peer"))).toEqual([
+    "peer",
+    "peer",
+    "client",
+    "client",
+  ]);
+  const mixed = secured({}, { client });
+  expect([isIssuedHere(mixed, "peerCA"), isIssuedHere(mixed, "clientCA")]).toEqual([true, false]);
+});
+
+test("a certificate that does not say what it may be used for may be used; one that does has to say enough", () => {
+  const lack = (usages: readonly ("serverAuth" | "clientAuth")[]) => {
+    const given = withMade(settled, { peer: { usages } });
+    return lackOf(given, "peer", seen(given, "peer")!);
+  };
+  expect(lack([])).toBeUndefined();
+  expect(lack(["serverAuth"])).toContain("clients (clientAuth)");
+  expect(lack(["clientAuth"])).toContain("servers (serverAuth)");
+});

@@ -1,0 +1,176 @@
+import { expect, test } from "vitest";
+import { PAUSED_ANNOTATION } from "#api/names.ts";
+import { present } from "#base/observed.ts";
+import { certificateRequest, trustMap } from "#cluster/desired/certificates.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { born, NOW } from "#kit/cluster.ts";
+import { secured, unissued, withMade } from "#kit/cluster-tls.ts";
+import type { Certificate, ConfigMap } from "#kube/kinds.ts";
+
+// What people are told, while all else goes on.
+
+const DAY_MS = 86_400_000;
+const settled = secured();
+const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const brought = secured(
+  {},
+  { peer: { provider: "Secret", secret: { secretName: "their-peer" } }, client: { provider: "Secret", secret } },
+  { isOurs: false },
+);
+const MANAGED = {
+  peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } },
+  client: { provider: "None" },
+};
+const managed = secured({}, MANAGED, { isOurs: false });
+const request = born<Certificate>(certificateRequest(managed, "peer"));
+
+function remarks(snapshot: ClusterSnapshot): readonly string[] {
+  return (planCluster(snapshot).aside ?? []).map(({ rule, because }) => `${rule}: ${because}`);
+}
+
+function at(snapshot: ClusterSnapshot, takenAtMs: number): ClusterSnapshot {
+  return { ...snapshot, takenAtMs };
+}
+
+function requesting(
+  snapshot: ClusterSnapshot,
+  peer: NonNullable<NonNullable<ClusterSnapshot["certificates"]>["requests"]>["peer"],
+) {
+  return {
+    ...snapshot,
+    certificates: { ...snapshot.certificates, ...(peer === undefined ? {} : { requests: { peer } }) },
+  };
+}
+
+const FOREIGN = "exists already and is not this cluster's: it is never written; delete it, and what fills it";
+const CA = "Secret foo/my-etcd-peer-ca";
+
+const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[] = [
+  { name: "nothing, while all is well", given: settled, told: [] },
+  { name: "nor of what somebody else fills, whoever it belongs to", given: brought, told: [] },
+  {
+    name: "who has the name of an authority",
+    given: withMade(settled, { peerCA: { isOurs: false, trouble: "it has no ca.crt" } }),
+    told: [`authority: ${CA} ${FOREIGN}`],
+  },
+  {
+    name: "what is wrong with an authority, and what to do",
+    given: withMade(settled, { peerCA: { trouble: "it has no tls.key" } }),
+    told: [
+      `authority: ${CA} cannot sign: it has no tls.key; put it right, or delete it: then another authority is made, and members restart so that they trust both`,
+    ],
+  },
+  {
+    name: "who has the name of a certificate",
+    given: withMade(settled, { server: { isOurs: false } }),
+    told: [`leaf: Secret foo/my-etcd-server-tls ${FOREIGN}`],
+  },
+  {
+    name: "who has the name of the ConfigMap",
+    given: {
+      ...settled,
+      certificates: {
+        ...settled.certificates,
+        trustMap: present({
+          ...born<ConfigMap>(trustMap(settled, "")),
+          metadata: { namespace: "foo", name: "my-etcd-ca", uid: "a", resourceVersion: "1" },
+        }),
+      },
+    },
+    told: ["trust-map: ConfigMap my-etcd-ca exists already and is not this cluster's: nobody manages it; delete it"],
+  },
+  {
+    name: "nothing of what cert-manager is asked for as it should be",
+    given: requesting(managed, present(request)),
+    told: [],
+  },
+  {
+    name: "who has the name of what is asked for",
+    given: requesting(managed, present({ ...request, metadata: { ...request.metadata, ownerReferences: [] } })),
+    told: [
+      "certificate-request: Certificate my-etcd-peer-tls exists already and is not this cluster's: nobody manages it; delete it",
+    ],
+  },
+  {
+    name: "that nobody knows the kind",
+    given: requesting(managed, { is: "notServed" }),
+    told: [
+      "certificate-request: the provider is CertManager, and the API server knows no Certificates (certificates.cert-manager.io, v1): install cert-manager; it is looked for every five minutes",
+    ],
+  },
+  {
+    name: "nothing while that could not be asked",
+    given: requesting(managed, { is: "unknown", why: "no answer" }),
+    told: [],
+  },
+  {
+    name: "that cert-manager is not asked for what the operator has filled",
+    given: requesting(secured({}, MANAGED), present(request)),
+    told: [
+      "certificate-request: Secret my-etcd-peer-tls is the operator's own, and members go by it: cert-manager is not asked for another one; go back to the provider Operator",
+    ],
+  },
+  {
+    name: "nothing a moment before half of the time to renew is over",
+    given: at(brought, NOW + 65 * DAY_MS - 1),
+    told: [],
+  },
+  {
+    name: "what comes to its end and has not been renewed",
+    given: at(
+      withMade(brought, {
+        server: { isOurs: false, lastsMs: 90 * DAY_MS },
+        operator: { isOurs: false, lastsMs: 90 * DAY_MS },
+      }),
+      NOW + 65 * DAY_MS,
+    ),
+    told: [
+      "certificate-ends: Secret their-peer, what members show to each other, ends at 2026-03-22T12:00:00Z, and has not been renewed",
+    ],
+  },
+  {
+    name: "what has come to it",
+    given: at(
+      withMade(brought, {
+        server: { isOurs: false, lastsMs: 200 * DAY_MS },
+        operator: { isOurs: false, lastsMs: 81 * DAY_MS },
+      }),
+      NOW + 80 * DAY_MS,
+    ),
+    told: [
+      "certificate-ends: Secret their-peer, what members show to each other, has ended at 2026-03-22T12:00:00Z; Secret their-operator, what the operator shows to members, ends at 2026-03-23T12:00:00Z, and has not been renewed",
+    ],
+  },
+  {
+    name: "nothing of the end of what is no certificate",
+    given: withMade(brought, { peer: { isOurs: false, trouble: "it has no tls.crt" } }),
+    told: [],
+  },
+  {
+    name: "that it is so because the cluster is paused",
+    given: at(
+      withMade(secured({ annotations: { [PAUSED_ANNOTATION]: "true" } }, { client: { provider: "None" } }), {}),
+      NOW + 70 * DAY_MS,
+    ),
+    told: [
+      "certificate-ends: Secret my-etcd-peer-tls, what members show to each other, ends at 2026-03-22T12:00:00Z, and has not been renewed, while the cluster is paused",
+    ],
+  },
+];
+
+test.each(cases)("people hear of certificates: $name", ({ given, told }) => {
+  expect(remarks(given)).toEqual(told);
+});
+
+test("people hear for what members wait", () => {
+  const bare = unissued({ stage: "recorded", with: { headlessService: settled.headlessService } }, MANAGED);
+  const plan = planCluster(bare);
+  expect(plan).toMatchObject({
+    next: "wait",
+    because: "Secret foo/my-etcd-peer-tls, what members show to each other, is about to be asked for",
+  });
+  expect(planCluster({ ...bare, certificates: undefined })).toMatchObject({
+    because: "Secret foo/my-etcd-peer-tls has not been read yet",
+  });
+});
