@@ -174,6 +174,11 @@ describe("what a member is to run next", () => {
 
   describe("with a way back by a minor", () => {
     const back = wanting(BEFORE);
+    /** The one that was restarted with this does not run, and then an older minor is asked for, with other limits. */
+    const stuck = (given: MemberTemplate) => {
+      const asked = wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] });
+      return withCrashing(madeFrom(withTurn(asked, "my-etcd-2", given), "my-etcd-2", given), "my-etcd-2");
+    };
     const cases: { name: string; given: ClusterSnapshot; of?: string; next: MemberTemplate }[] = [
       { name: "is what it has, until etcd has been asked", given: back, next: OLD },
       {
@@ -243,6 +248,16 @@ describe("what a member is to run next", () => {
           { storageVersion: "3.5.0" },
         ),
         next: { ...OLD, podTemplate: LIMITED },
+      },
+      {
+        name: "who runs nothing gets the rest with the release that it ran last",
+        given: recording(stuck(NEWER), "3.6.16", "3.6.16", "3.6.16"),
+        next: { ...OLD, podTemplate: LIMITED },
+      },
+      {
+        name: "and keeps the release that it was given when it has run that, or what it ran is not known",
+        given: recording(stuck(NEWER), "3.6.16", "3.6.16", "3.6.17"),
+        next: { ...NEWER, podTemplate: LIMITED },
       },
       { name: "is what is wanted when its data is there", given: downgrading(back, ["my-etcd-2"]), next: BEFORE },
       { name: "is no matter of others' data", given: downgrading(back, ["my-etcd-1"]), next: OLD },

@@ -108,7 +108,11 @@ function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   if (whyNotYet(snapshot, name, wanted.version) === undefined) return wanted;
   // Half of what is asked for would be tried out by nobody, and who fails with it would not be put back. Who runs nothing loses nothing.
   const runsNothing = !snapshot.pods.has(name) || isDown(snapshot, name);
-  return insteadOfOlder(snapshot, peer) ?? (runsNothing ? own : templateOf(peer));
+  if (!runsNothing) return insteadOfOlder(snapshot, peer) ?? templateOf(peer);
+  const before = peer.spec.previous?.version;
+  // The release that it was given, and that is asked for no more, may be what keeps it from running: it gets back the one that it ran last.
+  const isStale = peer.spec.version !== wanted.version && versionOfData(snapshot, name) === before;
+  return insteadOfOlder(snapshot, peer) ?? (before !== undefined && isStale ? { ...wanted, version: before } : own);
 }
 
 /** What the member gets instead of an older minor that it cannot go to any more, because its downgrade was cancelled, and that it is well without. */

@@ -29,7 +29,7 @@ import {
   undoneIsRepeated,
   versionLeaks,
 } from "./others.ts";
-import { refusalKeepsTheCanaryDown, turnOutlivesItsWish } from "./refused.ts";
+import { refusalKeepsTheCanaryDown, turnOutlivesItsWish, unpublishedIsKept } from "./refused.ts";
 import {
   crashSpreads,
   editIsNotTakenBack,
@@ -83,6 +83,7 @@ export const STORIES = {
   turnsTakeLonger,
   refusalKeepsTheCanaryDown,
   turnOutlivesItsWish,
+  unpublishedIsKept,
   neverStartedForEver,
   correctionComesTooLate,
   hangingIsNotPutBack,

@@ -55,3 +55,14 @@ export const turnOutlivesItsWish: Story = async () => {
   await of.forMs(120_000);
   return restarts(of).length > 0 ? `what nobody asks for any more: ${restarts(of)}` : wrong(of, 2);
 };
+
+/** The only member is restarted with a release that nobody has published, and before it is put back an older minor is asked for: nobody can go there yet. */
+export const unpublishedIsKept: Story = async () => {
+  const of = await scene(1);
+  of.edit({ version: "3.6.99" });
+  for (let tenths = 0; running(of) === 1 && tenths < 600; tenths++) await of.forMs(100);
+  of.edit({ version: "3.5.35", podTemplate: withResources({ limits: { cpu: "1" } }) });
+  await of.untilQuiet();
+  const { reason, message } = of.condition("Ready") ?? {};
+  return reason === "AllMembersHealthy" ? undefined : `${running(of)} of 1 run; Ready says ${reason}: ${message}`;
+};
