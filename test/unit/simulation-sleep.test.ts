@@ -21,6 +21,11 @@ const LEANINGS: Readonly<Record<string, Leaning>> = {
   "in the middle of anything": { often: { sleep: 2, editReplicas: 2 }, startsFormed: true },
   "and disks are lost": { ...WOKEN, often: { sleep: 3, emptyDisk: 2, deleteClaim: 1 } },
   "and updates are asked for": { ...WOKEN, often: { sleep: 2, editVersion: 2, editTemplate: 2 } },
+  "and updates are asked for, and nobody takes them back": {
+    ...WOKEN,
+    often: { sleep: 2, editVersion: 2, editTemplate: 2 },
+    isTidied: false,
+  },
   "while it forms": { ...WOKEN, often: { sleep: 3, emptyDisk: 1, crashOperator: 1 }, startsFormed: false, steps: 80 },
 };
 
