@@ -75,6 +75,12 @@ const taken = [
   { client: { extraNames: ["10.1.2.3", "fd00::1", "::1", "*.example.com", "a", "a-b.c1"] } },
   { client: { provider: "Secret", secret: SERVED, verifyClients: false }, minVersion: "TLS1.3" },
   { peer: { provider: "CertManager", certManager: ISSUER, duration: "1h", renewBefore: "5m" } },
+  {
+    client: {
+      provider: "CertManager",
+      certManager: { issuerRef: { name: "corp", kind: "AWSPCAIssuer", group: "awspca.cert-manager.io" } },
+    },
+  },
   { cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"], minVersion: "TLS1.2" },
 ];
 test.each(taken)("it takes %j", async (tls) => {
@@ -107,6 +113,10 @@ const refused: { tls: object; says: string }[] = [
   {
     tls: { peer: { provider: "Secret", secret: { secretName: "a" }, duration: "24h" } },
     says: "peer.duration or renewBefore is given, and provider is Secret; they must be left out",
+  },
+  {
+    tls: { peer: { provider: "CertManager", certManager: { issuerRef: { name: "corp", kind: "Secret" } } } },
+    says: "kind is Secret; in the group cert-manager.io it must be Issuer or ClusterIssuer",
   },
   { tls: { peer: { duration: "9m" } }, says: "it is 9m; it must be a duration from 10m to 87600h" },
   { tls: { peer: { renewBefore: "30s" } }, says: "it is 30s; it must be a duration from 1m to 87600h" },

@@ -43,6 +43,16 @@ const certManagerSchema = z
           .default("cert-manager.io")
           .describe("API group of the issuer; another one for an issuer that is no part of cert-manager."),
       })
+      .meta({
+        "x-kubernetes-validations": [
+          {
+            rule: "self.group != 'cert-manager.io' || self.kind in ['Issuer', 'ClusterIssuer']",
+            messageExpression:
+              "'kind is ' + self.kind + '; in the group cert-manager.io it must be Issuer or ClusterIssuer'",
+            message: "kind must be Issuer or ClusterIssuer in the group cert-manager.io",
+          },
+        ],
+      })
       .describe("Which issuer signs, as of a Certificate."),
   })
   .describe("Goes with provider CertManager.");
