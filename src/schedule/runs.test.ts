@@ -38,6 +38,8 @@ describe("a schedule of every hour, at noon:", () => {
     ["a backup of another name counts for nothing", { status: last(NOW - HOUR), backups: [run(NOW, { metadata: { name: "nightly-by-hand" } })] }, { last: -60, made: 7, due: 0 }],
     ["within its deadline a run is due", { status: last(NOW - HOUR), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE }, { due: 0, missed: undefined }],
     ["past its deadline it is missed", { status: last(NOW - HOUR), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE + 1 }, { due: undefined, missed: 0, next: 60 }],
+    ["one that waited for its cluster to be woken is due whatever its deadline says", { status: last(NOW - HOUR, { heldTime: rfc3339(NOW) }), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE + 1 }, { due: 0, missed: undefined, next: 60 }],
+    ["and the one after it has its deadline", { status: last(NOW - HOUR, { heldTime: rfc3339(NOW - 1_000) }), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE + 1 }, { due: undefined, missed: 0 }],
     ["suspended, nothing is due", { status: last(NOW - HOUR), spec: { suspend: true } }, { due: undefined, next: undefined, since: undefined }],
     ["with another schedule on record, nothing is due yet", { status: last(NOW - HOUR, counted({ schedule: "@daily" })) }, { due: undefined, since: undefined }],
     ["with another time zone on record, nothing is due yet", { status: last(NOW - HOUR, counted({ timeZone: "Europe/Berlin" })) }, { due: undefined, since: undefined }],

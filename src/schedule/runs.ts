@@ -70,11 +70,13 @@ function countedRuns(seen: Seen): Runs {
   const firstMs = spec.immediate && made.made === 0 ? madeAtMs(schedule) : undefined;
   if (isClusterAsleep(seen)) return { ...made, ...none, heldMs: pendingMs ?? firstMs ?? recordedMs, nextMs, sinceMs };
   const lateMs = (spec.startingDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1_000;
-  const isMissed = pendingMs !== undefined && takenAtMs - pendingMs > lateMs;
+  // What waited for its cluster to be woken is not late: who sleeps over every due time would never be backed up.
+  const isHeld = recordedMs !== undefined && pendingMs !== undefined && pendingMs <= recordedMs;
+  const isMissed = pendingMs !== undefined && !isHeld && takenAtMs - pendingMs > lateMs;
   return {
     ...made,
     dueMs: isMissed ? firstMs : (pendingMs ?? firstMs),
-    missedMs: isMissed && !(recordedMs !== undefined && pendingMs <= recordedMs) ? pendingMs : undefined,
+    missedMs: isMissed ? pendingMs : undefined,
     heldMs: recordedMs,
     nextMs,
     sinceMs,

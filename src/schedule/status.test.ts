@@ -86,7 +86,7 @@ describe("conditions", () => {
     ["suspended since", { status: made(NOW - HOUR), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, GOOD],
     ["suspended after a run that failed and was deleted for that", { status: made(NOW), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, overdue(12)],
     ["asleep until now", { status: held(NOW + HOUR), atMs: NOW + HOUR }, GOOD],
-    ["asleep until now, and too late for the last run", { status: held(NOW + HOUR), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, GOOD],
+    ["asleep until now, and past what would be the deadline of the last run", { status: held(NOW + HOUR), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, GOOD],
     ["asleep until the run before", { status: held(NOW), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, "BackupReady False RunMissed: the backup that was due at 2026-01-01T13:00:00Z was not begun within 60 s"],
     ["asleep once, and then a run failed and was deleted for that", { status: { ...held(NOW), ...made(NOW) }, atMs: LATER }, overdue(12)],
   ])("whether a good backup is overdue: %s", (_, given, expected) => expect(ready(given)).toBe(expected)); // biome-ignore format: a table
