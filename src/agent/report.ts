@@ -49,6 +49,8 @@ export interface FinishReport {
   readonly moved: boolean;
   /** With which the member starts, in decimal: that of the snapshot, and what `etcdutl` added to it. */
   readonly revision: string;
+  /** Of the snapshot that lies there, in hexadecimal: a former attempt may have fetched another one. Agents of earlier releases do not say. */
+  readonly sha256?: string;
 }
 
 export interface VerifyReport {
@@ -281,7 +283,13 @@ const REPLAYED_FIELDS: FieldsOf<ReplayedSnapshot> = {
   lastAt: "string?",
 };
 
-const FINISH_FIELDS: FieldsOf<FinishReport> = { ok: "boolean", kind: "string", moved: "boolean", revision: "string" };
+const FINISH_FIELDS: FieldsOf<FinishReport> = {
+  ok: "boolean",
+  kind: "string",
+  moved: "boolean",
+  revision: "string",
+  sha256: "string?",
+};
 
 const VERIFY_FIELDS: FieldsOf<VerifyReport> = {
   ok: "boolean",

@@ -95,6 +95,7 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
     ["telling a claim of what was given up", restore({ stage: "filled", status: FAILED }), STEPS.tellClaim, "forbidden"],
     ["telling a claim where a cluster is by now", { ...filled, cluster: live }, STEPS.tellClaim, "forbidden"],
     ["telling a claim that is filled with another snapshot than the others", withMember(filled, 1, { filling: succeeded(job, broughtWith({ sha256: "cd" })) }), STEPS.tellClaim, "forbidden"],
+    ["telling a claim while the word of one is awaited", withMember(filled, 1, { filling: { job: succeeded(job).job, pods: [] } }), STEPS.tellClaim, "forbidden"],
     ["telling a claim that is filled with what its members cannot read", withMember(filled, 1, { filling: succeeded(job, broughtWith({ etcdVersion: "3.7.0" })) }), STEPS.tellClaim, "forbidden"],
     ["telling the first claim where a cluster is being made by now", { ...filled, cluster: bare }, STEPS.tellClaim, "forbidden"],
     ["telling the others where one is by now", { ...withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) }), cluster: live }, STEPS.tellClaim, "allowed"],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { failure } from "#agent/report.ts";
+import { type AgentReport, failure } from "#agent/report.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import { destinationClaim } from "#kit/etcd-backup.ts";
 import {
@@ -8,6 +8,7 @@ import {
   claimAt,
   clusterOf,
   ended,
+  FINISHED,
   failed,
   foreignClaim,
   jobOf,
@@ -52,6 +53,16 @@ function later(snapshot: RestoreSnapshot, ms: number): RestoreSnapshot {
 function failing(states?: Parameters<typeof failed>[1]): RestoreSnapshot {
   return withMember(running, 1, { filling: failed(job, states) });
 }
+
+/** What the last attempt has found in its place. */
+function lying(sha256: string): AgentReport {
+  return { ...FINISHED, moved: false, sha256 };
+}
+
+/** All claims are filled, and the cache does not show yet who has filled the second one. */
+const unseen = withMember(restore({ stage: "filled", spec: BY_URL }), 1, {
+  filling: { job: succeeded(job).job, pods: [] },
+});
 
 function theirs(of: Job): Job {
   return { ...of, metadata: { ...of.metadata, ownerReferences: [] } };
@@ -142,6 +153,10 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "takes one of the same minor release that is brought", given: restore({ stage: "filled", spec: BY_URL }), expect: "tell-claims: tellClaim restored-0" },
   { name: "refuses claims that are filled with different snapshots", given: withMember(restore({ stage: "filled", spec: BY_URL }), 2, { filling: succeeded(job, broughtWith({ sha256: "cd" })) }), expect: "warn: restore-failed", because: "SnapshotCorrupt: the object has changed while it was read: the SHA-256 is ab for restored-0, and cd for restored-2" },
   { name: "but not one that was brought and has yet to be used", given: withMember(restore({ stage: "filled", spec: BY_URL }), 1, { filling: { job, pods: [restorePod(job, "Pending", [ended(0, broughtWith({ sha256: "cd" })), { running: {} }])] } }), expect: "wait: await-claims" },
+  { name: "refuses one that lies in its place since an earlier attempt, whatever was fetched last", given: withMember(restore({ stage: "filled", spec: BY_URL }), 2, { filling: succeeded(job, undefined, lying("cd")) }), expect: "warn: restore-failed", because: "SnapshotCorrupt: the object has changed while it was read: the SHA-256 is ab for restored-0, and cd for restored-2" },
+  { name: "takes it when it is the one of the others, whatever was fetched last", given: withMember(restore({ stage: "filled", spec: BY_URL }), 2, { filling: succeeded(job, broughtWith({ sha256: "cd" }), lying("ab")) }), expect: "tell-claims: tellClaim restored-0" },
+  { name: "waits for the word of who has filled a claim", given: unseen, expect: "wait: await-claims", because: "3 of 3 claims are filled" },
+  { name: "though not for ever: the pod may be gone", given: later(unseen, MINUTE), expect: "tell-claims: tellClaim restored-0" },
   { name: "takes one of an earlier minor release", given: restore({ stage: "claims", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "3.5.1" } }) } }), expect: "fill-claim: createJob 0" },
   { name: "waits for a claim to consent", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: destinationClaim({}) } }), expect: "warn: await-source", because: `kubectl label persistentvolumeclaim backups ${BACKUP_DESTINATION_LABEL}=true` },
   { name: "waits for a claim that is not there", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "warn: await-source", because: "the object is on claim backups, which is not in this namespace" },

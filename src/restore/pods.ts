@@ -1,6 +1,7 @@
 import { type FetchReport, type FinishReport, reportIn } from "#agent/report.ts";
 import { BASE_CONTAINER, ETCDUTL_CONTAINER, FETCH_CONTAINER, FINISH_CONTAINER, REPLAY_CONTAINER } from "#api/names.ts";
 import {
+  isReportDue,
   lastEnded,
   reportedFailure,
   reportOf,
@@ -39,10 +40,12 @@ export function isFilled(snapshot: RestoreSnapshot, member: RestoredMember): boo
   return filling !== undefined && stateOf(filling.job) === "succeeded";
 }
 
-/** Whether the member's claim is filled, and is there to stay. */
+/** Whether the member's claim is filled, it is told with what, or never will be, and it is there to stay. */
 export function isWhole(snapshot: RestoreSnapshot, member: RestoredMember): boolean {
   const { claim } = member;
-  return isStaying(claim) && isOurs(snapshot, claim) && isFilled(snapshot, member);
+  const filling = fillingOf(snapshot, member);
+  const isTold = filling !== undefined && isFilled(snapshot, member) && !isReportDue(snapshot, filling);
+  return isStaying(claim) && isOurs(snapshot, claim) && isTold;
 }
 
 /** Which snapshot was brought, by the word of the agent that did: by the pod that ended well, or else by the one that is at work, or was last. */
@@ -57,6 +60,11 @@ export function broughtBy(filling: Attempted): FetchReport["snapshot"] | undefin
 export function finishedBy(filling: Attempted): FinishReport | undefined {
   const report = reportOf(filling, FINISH_CONTAINER);
   return report?.ok === true && report.kind === "finish" ? report : undefined;
+}
+
+/** Of the snapshot that lies in the claim, by the word of the agent that put it there, or found it there: who fetched last may have brought another one. */
+export function filledWith(filling: Attempted): string | undefined {
+  return finishedBy(filling)?.sha256 ?? broughtBy(filling)?.sha256;
 }
 
 /** Why the last attempt failed: by the agent's own word, or by etcdutl's. */

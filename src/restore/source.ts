@@ -2,7 +2,7 @@ import type { RestoreReason } from "#api/conditions.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import { isOlderMinor, isRelease } from "#etcd/version.ts";
 import { objectOf } from "#restore/object.ts";
-import { broughtBy, fillingOf, isFilled } from "#restore/pods.ts";
+import { broughtBy, filledWith, fillingOf, isFilled } from "#restore/pods.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 
 /** Why the restore does not get on by now. */
@@ -44,7 +44,7 @@ export function lackOfSnapshot(snapshot: RestoreSnapshot): Lack | undefined {
 /** A member does not start with the data of a later minor release. Of an object that no EtcdBackup names, the agents that bring it tell. */
 function lackOfRelease(snapshot: RestoreSnapshot): Lack | undefined {
   const { restore, backup } = snapshot;
-  const brought = broughtTo(snapshot).map(({ of }) => of.etcdVersion);
+  const brought = broughtTo(snapshot).map(({ etcdVersion }) => etcdVersion);
   const releases = [backup?.status?.object?.etcdVersion, ...brought, restore.status?.snapshot?.etcdVersion];
   const { version } = restore.spec.clusterTemplate.spec;
   const from = releases.find((each) => each !== undefined && isRelease(each) && isOlderMinor(version, each));
@@ -55,11 +55,14 @@ function lackOfRelease(snapshot: RestoreSnapshot): Lack | undefined {
 
 /** Each claim fetches for itself, and members begin with the same data or never agree: somebody may have stored another object in between. */
 function lackOfSameness(snapshot: RestoreSnapshot): Lack | undefined {
-  const filled = broughtTo(snapshot).filter(({ member }) => isFilled(snapshot, member));
-  const [first, ...others] = filled;
-  const other = others.find(({ of }) => of.sha256 !== first?.of.sha256);
+  const [first, ...others] = snapshot.members.flatMap((member) => {
+    const filling = isFilled(snapshot, member) ? fillingOf(snapshot, member) : undefined;
+    const sha256 = filling && filledWith(filling);
+    return sha256 === undefined ? [] : [{ name: member.name, sha256 }];
+  });
+  const other = others.find(({ sha256 }) => sha256 !== first?.sha256);
   if (first === undefined || other === undefined) return undefined;
-  const message = `the object has changed while it was read: the SHA-256 is ${first.of.sha256} for ${first.member.name}, and ${other.of.sha256} for ${other.member.name}`;
+  const message = `the object has changed while it was read: the SHA-256 is ${first.sha256} for ${first.name}, and ${other.sha256} for ${other.name}`;
   return { reason: "SnapshotCorrupt", message, isFinal: true };
 }
 
@@ -67,7 +70,7 @@ function broughtTo(snapshot: RestoreSnapshot) {
   return snapshot.members.flatMap((member) => {
     const filling = fillingOf(snapshot, member);
     const of = filling && broughtBy(filling);
-    return of === undefined ? [] : [{ member, of }];
+    return of ?? [];
   });
 }
 

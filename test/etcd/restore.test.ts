@@ -91,7 +91,8 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
         assert.equal(snapshot.etcdVersion, isOurs ? version : version.replace(/\d+$/, "0"));
         await etcdutlRestore(version, task, member, initialCluster);
         const finish = finishTask(task, dir);
-        const done = { ok: true, kind: "finish", revision: String(revision + BUMP) } as const;
+        const { sha256 } = snapshot;
+        const done = { ok: true, kind: "finish", revision: String(revision + BUMP), sha256 } as const;
         assert.deepEqual(await runTask(finish, volume), { ...done, moved: true });
         assert.deepEqual(await runTask(finish, volume), { ...done, moved: false });
         assert.ok(!existsSync(task.workDir));

@@ -192,10 +192,14 @@ export function broughtWith(change: object): AgentReport {
   return { ...BROUGHT, snapshot: { ...BROUGHT.snapshot, ...change } };
 }
 
-/** The Job with the end that went well. */
-export function succeeded(job: Job, brought: AgentReport = BROUGHT): NonNullable<RestoredMember["filling"]> {
+/** The Job with the end that went well. @param brought what its last pod has fetched @param finished what it found, or put, in its place */
+export function succeeded(
+  job: Job,
+  brought: AgentReport = BROUGHT,
+  finished: AgentReport = FINISHED,
+): NonNullable<RestoredMember["filling"]> {
   const conditions = [{ type: "Complete", status: "True", lastTransitionTime: "2026-01-01T11:59:58Z" }];
-  const pods = [restorePod(job, "Succeeded", [ended(0, brought), ended(0), ended(0, FINISHED)])];
+  const pods = [restorePod(job, "Succeeded", [ended(0, brought), ended(0), ended(0, finished)])];
   return { job: { ...job, status: { conditions } } as Job, pods };
 }
 

@@ -11,6 +11,8 @@ export interface Expectation {
   readonly host: string;
   /** The highest of the snapshot, in decimal. */
   readonly revision: string;
+  /** Of the snapshot, in hexadecimal. */
+  readonly sha256: string;
   /** What the manifest says; undefined where there is none. */
   readonly manifest?: Pick<Manifest, "revision" | "keys" | "hashKV">;
 }

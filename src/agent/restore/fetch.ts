@@ -131,10 +131,10 @@ function originOf({ manifest }: Found, facts: SnapshotFacts) {
   return { etcdVersion, clusterID: cluster.id, ...clusterUID, backupUID, hasManifest: true };
 }
 
-function expectationOf({ manifest }: Found, { key, revision }: FetchedSnapshot): Expectation {
+function expectationOf({ manifest }: Found, { key, revision, sha256 }: FetchedSnapshot): Expectation {
   const host = hostname();
-  if (manifest === undefined) return { key, host, revision };
+  if (manifest === undefined) return { key, host, revision, sha256 };
   const { keys, hashKV } = manifest;
   const told = { ...(keys === undefined ? {} : { keys }), ...(hashKV === undefined ? {} : { hashKV }) };
-  return { key, host, revision, manifest: { revision: manifest.revision, ...told } };
+  return { key, host, revision, sha256, manifest: { revision: manifest.revision, ...told } };
 }

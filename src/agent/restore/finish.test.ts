@@ -29,11 +29,11 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true }));
 
 /** As `etcdutl snapshot restore` leaves it. */
-function restore({ workDir, restored } = task, host = hostname()): void {
+function restore({ workDir, restored } = task, host = hostname(), sha256 = "ab"): void {
   mkdirSync(join(restored, "member/snap"), { recursive: true });
   mkdirSync(join(restored, "member/wal"));
   writeFileSync(join(workDir, "snapshot.db"), "a snapshot");
-  writeFileSync(join(workDir, "expected.json"), JSON.stringify({ key: "db.db", revision: "7", host }));
+  writeFileSync(join(workDir, "expected.json"), JSON.stringify({ key: "db.db", revision: "7", sha256, host }));
   writeFileSync(join(restored, "member/snap/db"), bboltFile(etcdBuckets({ revisions: [2, 1_000_000_007] })));
   writeFileSync(join(restored, "member/wal/0.wal"), "a log");
 }
@@ -46,7 +46,7 @@ async function refusal(change: Partial<FinishTask> = {}): Promise<string> {
   return `${thrown.reason}: ${thrown.message}`;
 }
 
-const DONE = { moved: true, revision: "1000000007" };
+const DONE = { moved: true, revision: "1000000007", sha256: "ab" };
 
 describe("what was restored", () => {
   test.each(["absent", "empty"])("comes to its place, which is %s", async (is) => {
@@ -68,6 +68,15 @@ describe("what was restored", () => {
     assert.deepEqual(await finishRestore(task), { ...DONE, moved: false });
     assert.deepEqual(readdirSync(home), ["data"]);
     assert.equal(readFileSync(join(task.dataDir, "member/snap/db"), "utf8"), "etcd is at work");
+  });
+
+  test("is told of what lies there, also when another snapshot was fetched since", async () => {
+    restore();
+    await finishRestore(task);
+    restore(task, hostname(), "cd");
+    assert.deepEqual(await finishRestore(task), { ...DONE, moved: false });
+    writeFileSync(join(task.dataDir, "member/restored.json"), '{"restoreUID":"uid","revision":"7"}');
+    assert.deepEqual(await finishRestore(task), { moved: false, revision: "7" }, "by an agent of an earlier release");
   });
 });
 

@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { factsOf } from "../bbolt/snapshot-facts.ts";
 import { AgentError } from "../error.ts";
+import type { FinishReport } from "../report.ts";
 import type { FinishTask } from "../task.ts";
 import { readExpectation } from "./expectation.ts";
 import { absent, onDisk, ownNameFor, removeWorkDir } from "./work-dir.ts";
@@ -13,7 +14,8 @@ import { absent, onDisk, ownNameFor, removeWorkDir } from "./work-dir.ts";
 //   nobody looks, and a rename brings it to its place: all of it, or nothing.
 // Why the marker?
 //   A Job may run a second pod after the first one has done it, even when a member has long been running there. The restore's uid within
-//   the directory, which comes with the same rename, tells what is its own; whatever does not carry it is somebody's data.
+//   the directory, which comes with the same rename, tells what is its own; whatever does not carry it is somebody's data. It also tells
+//   which snapshot that is: the second pod may have fetched another one, and what lies there is what its members must have in common.
 
 /** Beside what etcd keeps in `member`, which leaves it alone. */
 const MARKER = join("member", "restored.json");
@@ -23,20 +25,23 @@ interface Marker {
   readonly restoreUID: string;
   /** With which the member starts. */
   readonly revision: string;
+  /** Of the snapshot that was fetched. */
+  readonly sha256?: string;
 }
 
 /** @throws AgentError DataExists when somebody else's data is there; then nothing has been touched */
-export async function finishRestore(task: FinishTask): Promise<{ readonly moved: boolean; readonly revision: string }> {
+export async function finishRestore(task: FinishTask): Promise<Omit<FinishReport, "ok" | "kind">> {
   const { workDir, dataDir, restoreUID } = task;
   const former = await onDisk(dataDir, () => formerResult(dataDir, restoreUID));
   if (former !== undefined) {
     await removeWorkDir(workDir);
-    return { moved: false, revision: former.revision };
+    const { restoreUID: _, ...lying } = former;
+    return { moved: false, ...lying };
   }
   const own = ownNameFor(workDir);
   await onDisk(workDir, () => rename(workDir, own));
   try {
-    return { moved: true, revision: await move(own, task) };
+    return { moved: true, ...(await move(own, task)) };
   } catch (thrown) {
     await rename(own, workDir).catch(() => undefined); // somebody else is at work there
     throw thrown;
@@ -44,21 +49,23 @@ export async function finishRestore(task: FinishTask): Promise<{ readonly moved:
 }
 
 /** @param own where the work directory is, which nobody else knows */
-async function move(own: string, { workDir, restored, dataDir, restoreUID }: FinishTask): Promise<string> {
-  const { host } = await readExpectation(own);
+async function move(own: string, { workDir, restored, dataDir, restoreUID }: FinishTask) {
+  const { host, sha256 } = await readExpectation(own);
   if (host !== hostname()) {
     throw new AgentError("AnotherAttempt", `${workDir} is that of the pod ${host}, which works on this volume, too`);
   }
   const source = join(own, relative(workDir, restored));
   const revision = (await factsIn(source)).revision.toString();
   await onDisk(restored, async () => {
-    await writeFile(join(source, MARKER), JSON.stringify({ restoreUID, revision } satisfies Marker), { mode: 0o600 });
+    await writeFile(join(source, MARKER), JSON.stringify({ restoreUID, revision, sha256 } satisfies Marker), {
+      mode: 0o600,
+    });
     await syncAll(source);
     await rename(source, dataDir);
     await sync(dirname(dataDir));
   });
   await removeWorkDir(own);
-  return revision;
+  return { revision, sha256 };
 }
 
 /** Of this restore; undefined when there is nothing, not even by anybody else. */
@@ -109,8 +116,9 @@ async function sync(path: string): Promise<void> {
 
 function markerIn(text: string | undefined): Marker | undefined {
   try {
-    const { restoreUID, revision } = JSON.parse(text ?? "") as Partial<Marker>;
-    return typeof restoreUID === "string" && typeof revision === "string" ? { restoreUID, revision } : undefined;
+    const { restoreUID, revision, sha256 } = JSON.parse(text ?? "") as Partial<Marker>;
+    if (typeof restoreUID !== "string" || typeof revision !== "string") return undefined;
+    return { restoreUID, revision, ...(typeof sha256 === "string" ? { sha256 } : {}) };
   } catch {
     return undefined; // It is somebody else's file, or not there.
   }

@@ -15,6 +15,7 @@ const expected: Expectation = {
   key: "db.db",
   host: "pod",
   revision: "9",
+  sha256: "ab",
   manifest: { revision: "8", keys: 3, hashKV },
 };
 
@@ -125,8 +126,14 @@ describe("a throw-away member", () => {
 
   test("is told what is not compared", async () => {
     const message = async (manifest?: Expectation["manifest"]) =>
-      (await run({}, manifest === undefined ? { key: "db.db", host: "pod", revision: "9" } : { ...expected, manifest }))
-        .message;
+      (
+        await run(
+          {},
+          manifest === undefined
+            ? { key: "db.db", host: "pod", revision: "9", sha256: "ab" }
+            : { ...expected, manifest },
+        )
+      ).message;
     assert.match(await message(), /has 5 keys; there is no manifest/);
     assert.match(await message({ revision: "8" }), /has 5 keys; its manifest does not tell how many/);
     assert.match(await message({ revision: "8", keys: 3 }), /all 3 keys of revision 8; the manifest has no hash/);
