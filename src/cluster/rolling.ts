@@ -112,7 +112,7 @@ function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   const before = peer.spec.previous?.version;
   // The release that it was given, and that is asked for no more, may be what keeps it from running: it gets back the one that it ran last.
   const isStale = peer.spec.version !== wanted.version && versionOfData(snapshot, name) === before;
-  return insteadOfOlder(snapshot, peer) ?? (before !== undefined && isStale ? { ...wanted, version: before } : own);
+  return before !== undefined && isStale ? { ...wanted, version: before } : own;
 }
 
 /** What the member gets instead of an older minor that it cannot go to any more, because its downgrade was cancelled, and that it is well without. */
