@@ -161,7 +161,8 @@ class Follower {
 
   #pauseMs(): number {
     const { clock, maxAgeMs } = this.#parts;
-    if (this.#recorder === undefined) return QUIET_EVERY_MS;
+    // Within a revision nothing can be stored: its next word is waited for.
+    if (this.#recorder?.isWhole !== true) return QUIET_EVERY_MS;
     return Math.max(1, this.#recorder.sinceMs + maxAgeMs - clock.monotonicMs());
   }
 
