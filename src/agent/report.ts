@@ -152,6 +152,8 @@ export interface ArchiveProgress {
   readonly clusterID?: string | undefined;
   /** Since this revision there has been no gap, in decimal: a backup must hold what is before it. */
   readonly from: string;
+  /** When its present history began, ISO 8601, UTC, if there was another one: a backup from before is of that. */
+  readonly since?: string | undefined;
   /** The last one that is stored, in decimal. */
   readonly revision: string;
   /** Up to when it is stored what happened, ISO 8601, UTC. */
@@ -241,6 +243,7 @@ const PROGRESS_FIELDS = {
 const ARCHIVE_FIELDS: FieldsOf<ArchiveProgress> = {
   clusterID: "string?",
   from: "string",
+  since: "string?",
   revision: "string",
   time: "string",
   gaps: "number",

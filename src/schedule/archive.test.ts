@@ -51,6 +51,8 @@ test.each<[string, ScheduleSnapshot, string]>([
   ["not closed by a backup of another etcd", gap({ archive: archiveOf({ archive: { ...told, clusterID: "b" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "900" })] }), CLOSED],
   ["not closed by one of which nobody knows the etcd", gap({ archive: archiveOf({ archive: { ...told, clusterID: "b", from: "1" } }), backups: [run(NOW - HOUR)] }), CLOSED],
   ["closed by a backup of that etcd", gap({ archive: archiveOf({ archive: { ...told, clusterID: "a" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "13" })] }), "settled"],
+  ["not closed by a backup from before the etcd began to count anew", gap({ archive: archiveOf({ archive: { ...told, clusterID: "a", since: rfc3339(NOW) } }), backups: [run(NOW - 1_000, { etcd: "a", revision: "900" })] }), CLOSED],
+  ["closed by a backup from after that", gap({ archive: archiveOf({ archive: { ...told, clusterID: "a", since: rfc3339(NOW) } }), backups: [run(NOW, { etcd: "a", revision: "13" })] }), "settled"],
   ["not closed while the cluster sleeps", gap({ cluster: source({ replicas: 0 }, true) }), "settled"],
   ["no gap when what is told of it is no revision", gap({ archive: archiveOf({ archive: { ...told, from: "0x1" } }) }), "settled"],
   ["not closed by a backup of which no revision is told", gap({ archive: archiveOf({ archive: { ...told, clusterID: "a" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "x" })] }), CLOSED],

@@ -162,7 +162,7 @@ describe("an archive", () => {
     const { archive } = archiver.board.now;
     const bytes = w.store.keys.reduce((sum, key) => sum + (w.store.objects.get(key)?.bytes.length ?? 0), 0);
     const told = { clusterID: "cdf", from: "2", revision: "3", gaps: 0, objects: 2, bytes };
-    assert.deepEqual({ ...archive, time: "" }, { ...told, time: "", message: undefined });
+    assert.deepEqual({ ...archive, time: "" }, { ...told, time: "", since: undefined, message: undefined });
     await archiver.stop();
   });
 
@@ -341,6 +341,10 @@ describe("an archive", () => {
     w.etcd.commit("new=1");
     await w.until("it is stored", () => w.store.keys.length === 4);
     assert.equal(second.board.now.archive?.gaps, 1);
+    assert.equal(first.board.now.archive?.since, undefined);
+    const began = w.store.keys.find((key) => key.includes("cdf-0002/"));
+    const since = Date.parse(second.board.now.archive?.since ?? "");
+    assert.ok(began !== undefined && since >= beforeMs + 60_000 && since <= w.clock.wallMs());
     assert.deepEqual((await archived(w, base)).revisions.map(textOf), [["new=1"]]);
     // A backup of before belongs to the old one.
     assert.deepEqual((await archived(w, 2n, { atMs: beforeMs })).revisions.map(textOf), [["a=3"]]);

@@ -94,7 +94,7 @@ class Archiver {
     const keeper = await this.#keeperOf(member);
     await this.#makeReady(keeper, member, now);
     board.phase = "Archiving";
-    board.tell({ message: undefined });
+    board.tell({ message: undefined, since: await keeper.since(signal) });
     this.#tell(keeper);
     const names = { member: hexOf(member.status.memberId), address: member.source.address };
     await this.#prune(keeper);

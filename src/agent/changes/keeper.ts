@@ -4,7 +4,7 @@ import type { ObjectStore } from "#objectstore/store.ts";
 import type { EncryptionKey } from "../archive/key.ts";
 import { asAgentError } from "../copy.ts";
 import { isStoreError } from "../store-error.ts";
-import { findTip, lastOf, readTip, type Stored, type Tip } from "./history.ts";
+import { findTip, type HistoryPlace, lastOf, readTip, type Stored, type Tip } from "./history.ts";
 import { changesKey, folderOf, quietKey } from "./layout.ts";
 import { type Closing, FORMAT, type GapReason } from "./line.ts";
 import { each, type Packed, Packet } from "./packet.ts";
@@ -76,6 +76,17 @@ export class Keeper {
     await this.#putGap(this.tip.number + 1, undefined, reason, last, message, signal);
   }
 
+  /** When the present history began, if there was another one before; undefined also when that is so long ago that it was deleted. */
+  async since(signal: AbortSignal): Promise<string | undefined> {
+    const { number } = this.stored;
+    if (number === 1) return undefined;
+    const began = await readTip(this.#place(signal), number, changesKey(this.#folder(number), 0n)).catch((thrown) => {
+      if (isStoreError(thrown, "NoSuchObject")) return undefined;
+      throw thrown;
+    });
+    return began?.kind === "stored" ? began.ends.closing.until : undefined;
+  }
+
   /** Says that nothing happened until this time. At most one such object is kept. */
   async quiet(untilMs: number, signal: AbortSignal): Promise<void> {
     const { store, key } = this.#parts;
@@ -134,11 +145,15 @@ export class Keeper {
       );
     } catch (thrown) {
       if (!isStoreError(thrown, "ObjectExists")) throw thrown;
-      this.tip = await readTip({ ...this.#parts, clusterID: this.clusterID, signal }, number, key);
+      this.tip = await readTip(this.#place(signal), number, key);
       throw new Overtaken(`${key} is there already`);
     }
     const ends: Ends = { key, opening, sha256, closing: { ...closing, sha256: "" } };
     this.tip = { kind: "stored", number, ends, untilMs: Date.parse(closing.until), quiets: [] };
+  }
+
+  #place(signal: AbortSignal): HistoryPlace {
+    return { ...this.#parts, clusterID: this.clusterID, signal };
   }
 
   #count({ bytes }: { readonly bytes: number }): void {

@@ -47,6 +47,11 @@ export const archiveStatusSchema = z
       .describe(
         "Since this revision there has been no gap: changes can be added to a snapshot that has what is before.",
       ),
+    since: time
+      .optional()
+      .describe(
+        "When the etcd began to count its revisions anew, such as after a restore of its data; a snapshot from before has other revisions of the same numbers.",
+      ),
     revision: z.string().describe("The last revision that is stored."),
     time: time.describe("Until when it is stored what happened, by the clock of the pod."),
     gaps: z.number().int().describe("Gaps that the pod has found since it started."),

@@ -13,16 +13,17 @@ export const closeGap: ScheduleRule = {
   name: "close-gap",
   decide(snapshot) {
     const { schedule, backups, archive, takenAtMs } = snapshot;
-    const { from, clusterID } = archive?.status?.archive ?? {};
+    const { from, clusterID, since } = archive?.status?.archive ?? {};
     const fromRevision = revisionIn(from);
     if (fromRevision === undefined || schedule.spec.suspend || isClusterAsleep(snapshot)) return undefined;
     if (backups.some(isActive)) return undefined;
-    // An etcd that was made anew counts from the beginning; which one an agent of an earlier release means, it does not say.
+    // An etcd that was made anew counts from the beginning, and one whose data was restored counts back; which one an agent of an earlier release means, it does not say.
     const isCovered = backups.some(
       (backup) =>
         isGood(backup) &&
         revisionOf(backup) >= fromRevision - 1n &&
-        (clusterID === undefined || etcdOf(backup) === clusterID),
+        (clusterID === undefined || etcdOf(backup) === clusterID) &&
+        (since === undefined || madeAtMs(backup) >= Date.parse(since)),
     );
     const isRecent = backups.some((backup) => takenAtMs - madeAtMs(backup) < PAUSE_MS);
     if (isCovered || isRecent) return undefined;
