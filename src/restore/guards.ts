@@ -12,6 +12,7 @@ import {
   isTaken,
   isTold,
   untoldClaims,
+  wasComplete,
 } from "#restore/snapshot.ts";
 import { lackOfSnapshot } from "#restore/source.ts";
 import type { RestoreGuard } from "#restore/step.ts";
@@ -53,7 +54,8 @@ const neverOver: RestoreGuard = {
   name: "never-over",
   forbids(snapshot, step) {
     if (step.do !== "createClaim" && step.do !== "createJob") return undefined;
-    if (isComplete(snapshot)) return "the claims are filled, and a cluster may have taken them";
+    if (isComplete(snapshot) || wasComplete(snapshot))
+      return "the claims are filled, and a cluster may have taken them";
     const lack = lackOfPlace(snapshot);
     if (lack !== undefined) return lack.message;
     if (step.do === "createClaim") return undefined;
@@ -70,6 +72,7 @@ const toldLast: RestoreGuard = {
     if (isGivenUp(snapshot)) return "the restore was given up";
     if (isTaken(snapshot)) return "a cluster has taken the claims";
     if (isComplete(snapshot)) return undefined;
+    if (wasComplete(snapshot)) return "a cluster may have lived on the claims";
     const lacking = snapshot.members.find((member) => !isWhole(snapshot, member));
     if (lacking !== undefined) return `claim ${lacking.name} is not filled`;
     return (lackOfPlace(snapshot) ?? lackOfSnapshot(snapshot))?.message;
@@ -89,7 +92,7 @@ const wholeOnly: RestoreGuard = {
   },
 };
 
-/** A claim is deleted only when the restore was given up, and while neither it nor a cluster says whose data it holds. */
+/** A claim is deleted only when the restore was given up, and while neither it nor a cluster says whose data it holds, nor the record that one may have. */
 const nobodysData: RestoreGuard = {
   name: "nobodys-data",
   forbids(snapshot, step) {

@@ -158,6 +158,9 @@ test("claims that do not say yet that a cluster has begun with them are asked of
   expect(gone.seen).toMatchObject({ members: asked.map(() => ({ claim: undefined })) });
   const dark = await look({ snapshot: behind, find: () => Promise.resolve(unknown("no")) });
   expect(dark.seen).toEqual(unknown("no"));
+  // On record is that they have said so; whether they do, the cache may not know yet.
+  const recorded = restore({ stage: "filled", status: { begun: true } });
+  expect((await look({ snapshot: recorded })).asked).toEqual(asked);
   // Of one that was made of them the same holds; another cluster has nothing to do with them.
   expect((await look({ snapshot: { ...behind, cluster: clusterOf(behind) } })).asked).toEqual(asked);
   const other = { ...clusterOf(behind), metadata: { ...clusterOf(behind).metadata, annotations: {} } };

@@ -17,7 +17,14 @@ import { isReady } from "#kube/pod.ts";
 import { memberNames, restoredIdentity } from "#restore/identity.ts";
 import { objectOf } from "#restore/object.ts";
 import { FILLERS } from "#restore/pods.ts";
-import { hasBegun, hasEnded, isComplete, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
+import {
+  hasBegun,
+  hasEnded,
+  isComplete,
+  type RestoredMember,
+  type RestoreSnapshot,
+  wasComplete,
+} from "#restore/snapshot.ts";
 import { isStarted } from "#restore/verdict.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 
@@ -111,7 +118,7 @@ async function membersOf(
   seen: RestoreSnapshot,
   signal: AbortSignal,
 ): Promise<Observed<readonly RestoredMember[]>> {
-  if (!hasBegun(seen) || isComplete(seen)) return absent;
+  if (!(hasBegun(seen) || wasComplete(seen)) || isComplete(seen)) return absent;
   const { namespace } = seen.restore.metadata;
   const live = await Promise.all(
     seen.members.map(({ name }) => kube.find(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal })),

@@ -88,6 +88,11 @@ export function hasBegun(snapshot: RestoreSnapshot): boolean {
   return isTaken(snapshot) || (isMade && cluster.status?.identity === undefined);
 }
 
+/** Whether it is on record that all claims were filled: a cluster may have lived on them since, also one that is gone, whatever they say by now. */
+export function wasComplete({ restore }: RestoreSnapshot): boolean {
+  return restore.status?.phase === "Completed" || restore.status?.begun === true;
+}
+
 /** Completed and Failed are for ever. */
 export function hasEnded({ restore }: RestoreSnapshot): boolean {
   return restore.status?.phase === "Completed" || restore.status?.phase === "Failed";
@@ -104,7 +109,7 @@ export function isHeld({ restore }: RestoreSnapshot): boolean {
 
 /** Whether it was given up: it has failed, or is being deleted before there is anything that a cluster could begin with. */
 export function isGivenUp(snapshot: RestoreSnapshot): boolean {
-  if (isComplete(snapshot) || hasBegun(snapshot)) return false;
+  if (isComplete(snapshot) || hasBegun(snapshot) || wasComplete(snapshot)) return false;
   return snapshot.restore.status?.phase === "Failed" || isDeleting(snapshot);
 }
 

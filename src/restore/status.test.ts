@@ -4,6 +4,7 @@ import type { EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
 import {
   BY_URL,
   claimAt,
+  clusterOf,
   ended,
   etcdRestore,
   failed,
@@ -320,6 +321,17 @@ test("so is one that holds back all others", () => {
   const lost = withMember(begun, 1, { claim: undefined });
   expect(told(lost, held("tell-claims"))).toContain("Failed False True ClaimLost");
   expect(told(restore({ deleting: true }), held("stop-jobs"))).toBe("Pending False False Deleting: stop-jobs: quota");
+});
+
+test("that all claims were filled stays on record, whatever they say later, and for what has failed, too", () => {
+  expect(statusOf(restore({ stage: "filled" }))).not.toHaveProperty("begun");
+  expect(statusOf(restore({ stage: "told" })).begun).toBe(true);
+  const wordless = restore({ stage: "claims", with: { cluster: clusterOf(running, true) } });
+  expect(statusOf(wordless)).toMatchObject({ phase: "Failed", begun: true });
+  expect(statusOf(restore({ stage: "claims", status: { begun: true } })).begun).toBe(true);
+  const failed = { phase: "Failed", completionTime: MADE_AT } as const;
+  expect(statusOf(restore({ stage: "told", status: failed }))).toEqual({ ...failed, begun: true });
+  expect(statusOf(restore({ stage: "claims", status: failed }))).toEqual(failed);
 });
 
 test("what has ended stays as it was told, and ends once", () => {

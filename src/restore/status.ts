@@ -5,7 +5,7 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { restoredIdentity } from "#restore/identity.ts";
 import { objectOf, sourceText } from "#restore/object.ts";
 import { broughtBy, fillingOf } from "#restore/pods.ts";
-import { hasEnded, isDeleting, type RestoreSnapshot } from "#restore/snapshot.ts";
+import { hasBegun, hasEnded, isComplete, isDeleting, type RestoreSnapshot, wasComplete } from "#restore/snapshot.ts";
 import type { RestoreStep } from "#restore/step.ts";
 import { afterRefusal, revisionOf, type Verdict, verdictOf } from "#restore/verdict.ts";
 import { withCondition } from "#runtime/conditions.ts";
@@ -15,7 +15,8 @@ import { lackingIn, type Plan } from "#runtime/decide.ts";
 export function restoreStatus(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): EtcdRestoreStatus {
   const { restore } = snapshot;
   const before = restore.status ?? {};
-  if (hasEnded(snapshot)) return before;
+  const begun = isComplete(snapshot) || hasBegun(snapshot) ? { begun: true } : {};
+  if (hasEnded(snapshot)) return wasComplete(snapshot) ? before : { ...before, ...begun };
   const verdict = toldVerdict(snapshot, plan);
   const now = rfc3339(snapshot.takenAtMs);
   const { clusterName } = restore.spec.clusterTemplate;
@@ -27,6 +28,7 @@ export function restoreStatus(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>
     clusterName,
     clusterID: restoredIdentity(restore).clusterID,
     ...placeOf(snapshot),
+    ...begun,
     ...whatOf(snapshot),
     ...startOf(before, verdict, now),
     ...(verdict.phase === "Pending" ? {} : { completionTime: now }),

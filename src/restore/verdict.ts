@@ -4,7 +4,14 @@ import { endText } from "#backup/trouble.ts";
 import { objectOf } from "#restore/object.ts";
 import { lackOfCluster, lackOfPlace } from "#restore/place.ts";
 import { FILLERS, failureOf, fillingOf, finishedBy, isFilled } from "#restore/pods.ts";
-import { isComplete, isOurs, isStaying, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
+import {
+  isComplete,
+  isOurs,
+  isStaying,
+  type RestoredMember,
+  type RestoreSnapshot,
+  wasComplete,
+} from "#restore/snapshot.ts";
 import { type Lack, lackOfSnapshot, lackOfSource } from "#restore/source.ts";
 import { troubleOf } from "#restore/trouble.ts";
 
@@ -20,11 +27,16 @@ export interface Verdict extends Lack {
  */
 export const PATIENCE_MS = 10 * 60_000;
 
-/** How the restore is doing, from what is to be seen: what its status says already is not asked. */
+/** What becomes of claims that were told, and of which none says any more whose it is. */
+const WORDLESS =
+  "the claims were filled, and do not say any more whose data they hold; a cluster may have lived on them, and they are kept";
+
+/** How the restore is doing, from what is to be seen: of what its status says already only that its claims were all filled is asked. */
 export function verdictOf(snapshot: RestoreSnapshot): Verdict {
   if (isComplete(snapshot)) return ofCluster(snapshot);
   const refusal = lackOfPlace(snapshot);
   if (refusal !== undefined) return refusal.isFinal ? failed(refusal) : awaited(snapshot, refusal, startMs(snapshot));
+  if (wasComplete(snapshot)) return failed({ reason: "ClaimLost", message: WORDLESS });
   const unfit = lackOfSnapshot(snapshot);
   if (unfit !== undefined) return failed(unfit);
   for (const member of snapshot.members) {

@@ -46,6 +46,12 @@ export const restoreStatusSchema = z
       .optional()
       .describe("When the operator began: with the first look, or when the EtcdBackup that it names had ended."),
     completionTime: time.optional().describe("When it ended, well or not."),
+    begun: z
+      .boolean()
+      .optional()
+      .describe(
+        "Whether all claims were filled, so that a cluster may have begun with them: from then on the operator never deletes them.",
+      ),
     snapshot: restoredSnapshotSchema.optional(),
     revision: z
       .string()
