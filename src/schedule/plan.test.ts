@@ -4,7 +4,7 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
 import { planText } from "#kit/plan-text.ts";
-import { archiveOf, counted, MADE_MS, run, schedule, source, TEMPLATE } from "#kit/schedule.ts";
+import { archiveOf, counted, MADE_MS, run, saying, schedule, source, TEMPLATE } from "#kit/schedule.ts";
 import { dryRunOf } from "#schedule/dry-run.ts";
 import { planSchedule, SCHEDULE_RULES } from "#schedule/plan.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
@@ -27,6 +27,12 @@ const active = run(NOW - HOUR, { phase: "active" });
 const theirs = run(NOW, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
 const unlabelled = run(NOW, { metadata: { labels: {} } });
 const ASLEEP = source({ replicas: 0 }, true);
+/** It is about something else that it falls asleep. */
+function otherwise(cluster: ReturnType<typeof source>): typeof cluster {
+  const said = saying(cluster, "FallingAsleep");
+  const conditions = said.status?.conditions?.map((each) => ({ ...each, type: "Progressing" }));
+  return { ...said, status: { ...said.status, conditions } } as typeof cluster;
+}
 const keepLast = { retention: { keepLast: 1 } };
 const [older, newer] = [run(NOW - 2 * HOUR), run(NOW - HOUR)];
 const given = run(NOW - 2 * HOUR, { given: true });
@@ -111,9 +117,14 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "retention: with an archive, what its changes are added to stays", given: archiving("1", [run(NOW - 192 * HOUR), run(NOW - 2 * HOUR), newer], keepLast), expect: "settled" },
   { name: "retention: and what is before that goes", given: archiving("1", [run(NOW - 171 * HOUR), run(NOW - 169 * HOUR - 1_000), run(NOW - 169 * HOUR), newer], keepLast), expect: "give-object: giveObject nightly-20251225-090000" },
   { name: "asleep: a run waits for its cluster", given: due({ cluster: ASLEEP }), expect: "wait: cluster-asleep" },
-  { name: "asleep: also while it is falling asleep", given: due({ cluster: source({ replicas: 0 }) }), expect: "wait: cluster-asleep" },
+  { name: "asleep: also while it is falling asleep", given: due({ cluster: saying(source({ replicas: 0 }), "FallingAsleep") }), expect: "wait: cluster-asleep" },
+  { name: "asleep: and before it has ever begun", given: due({ cluster: { ...source({ replicas: 0 }), status: undefined } as never }), expect: "wait: cluster-asleep" },
+  { name: "asleep: not while something keeps it from that", given: due({ cluster: saying(source({ replicas: 0 }), "StepRefused") }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: not while it forms first", given: due({ cluster: saying(source({ replicas: 0 }), "Forming") }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: not by what another condition says", given: due({ cluster: otherwise(source({ replicas: 0 })) }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: nor what it said before it was wanted again", given: due({ cluster: saying(source({}), "FallingAsleep") }), expect: "create-backup: createBackup nightly-20260101-120000" },
   { name: "asleep: and when it is paused then", given: due({ cluster: source({ replicas: 0, paused: true }, true) }), expect: "wait: cluster-asleep" },
-  { name: "asleep: not while a pause keeps it awake", given: due({ cluster: source({ replicas: 0, paused: true }) }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: not while a pause keeps it awake", given: due({ cluster: saying(source({ replicas: 0, paused: true }), "FallingAsleep") }), expect: "create-backup: createBackup nightly-20260101-120000" },
   { name: "asleep: not once it is woken", given: due({ cluster: source({}, true) }), expect: "create-backup: createBackup nightly-20260101-120000" },
   { name: "asleep: the first one waits, too", given: schedule({ cluster: ASLEEP, spec: { schedule: "0 0 1 6 *", immediate: true }, status: counted({ schedule: "0 0 1 6 *" }) }), expect: "wait: cluster-asleep" },
   { name: "asleep: nothing waits while nothing is due", given: schedule({ cluster: ASLEEP }), expect: "settled" },

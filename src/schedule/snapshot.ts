@@ -41,9 +41,13 @@ export function isDeleting({ metadata }: EtcdBackup | EtcdBackupSchedule): boole
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** Whether nobody can be read: members are stopped, or are about to be. One that is paused falls asleep later. */
+/** Whether nobody can be read: members are stopped, or are about to be, or there are none. Who is to sleep, and is kept from it, goes on to serve. */
 export function isClusterAsleep({ cluster }: Pick<ScheduleSnapshot, "cluster">): boolean {
-  return cluster !== undefined && isToSleep(cluster) && (isAsleep(cluster) || pausedBy(cluster) === undefined);
+  if (cluster === undefined || !isToSleep(cluster)) return false;
+  const { identity, conditions } = cluster.status ?? {};
+  if (isAsleep(cluster) || identity === undefined) return true;
+  const ready = conditions?.find(({ type }) => type === "Ready");
+  return ready?.reason === "FallingAsleep" && pausedBy(cluster) === undefined;
 }
 
 /** Whether it has not ended, and may go on. */

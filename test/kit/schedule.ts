@@ -1,4 +1,4 @@
-import type { BackupReason } from "#api/conditions.ts";
+import type { BackupReason, Reason } from "#api/conditions.ts";
 import {
   DELETE_OBJECT_ANNOTATION,
   SCHEDULE_UID_ANNOTATION,
@@ -87,6 +87,13 @@ export function source(spec: object, isStopped = false): EtcdCluster {
   const { cluster: whole } = cluster();
   const sleep = isStopped ? { sleep: { since: rfc3339(NOW) } } : {};
   return { ...whole, spec: { ...whole.spec, ...spec }, status: { ...whole.status, ...sleep } };
+}
+
+/** The EtcdCluster with what it says of Ready. */
+export function saying(cluster: EtcdCluster, reason: Reason): EtcdCluster {
+  const condition = { type: "Ready", status: "False" as const, reason, message: "m" };
+  const conditions = [{ ...condition, observedGeneration: 1, lastTransitionTime: rfc3339(NOW) }];
+  return { ...cluster, status: { ...cluster.status, conditions } };
 }
 
 /** The EtcdBackup that archives changes for `nightly`. @param status how it is doing @param spec what differs of it */
