@@ -74,6 +74,11 @@ test("its cluster, and the backup of its latest run, also without its label", ()
   expect(look([last])).toMatchObject({ value: { cluster, lastRun: last, left: [] } });
   const theirs = run(NOW, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
   expect(look([theirs])).toMatchObject({ value: { lastRun: undefined, left: [] } });
+  // While the next one is under way, a good one of the run before has to be there.
+  const next = run(NOW + HOUR, { phase: "active" });
+  expect(look([last, next])).toMatchObject({ value: { lastRun: next, wantedRun: last } });
+  expect(look([theirs, next])).toMatchObject({ value: { lastRun: next, wantedRun: undefined } });
+  expect(look([last])).toMatchObject({ value: { wantedRun: last } });
   const source2 = { endpoints: ["http://etcd:2379"] };
   const external = { backupTemplate: { ...made.spec.backupTemplate, source: source2 } };
   expect(look([], etcdBackupSchedule({ spec: external }))).toMatchObject({ value: { cluster: undefined } });

@@ -9,6 +9,7 @@ import { apiVersionOf } from "#kube/kinds.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import { dueName, runsOf } from "#schedule/runs.ts";
 import { byAge, isDeleting, isOwned, type ScheduleSnapshot, scheduleUidOf } from "#schedule/snapshot.ts";
+import { wantedSinceMs } from "#schedule/verdict.ts";
 
 /** EtcdBackups by the EtcdBackupSchedule of their label: `namespace/name` of it. */
 export const SCHEDULE_INDEX = "schedule";
@@ -37,11 +38,15 @@ export function observeSchedule(reads: ScheduleReads, key: Key): Observed<Schedu
   const { dueMs, lastMs } = runsOf(seen);
   const runAt = (ms: number | undefined) =>
     ms === undefined ? undefined : reads.backups.get({ namespace, name: dueName(schedule, ms) });
-  const lastRun = runAt(lastMs);
+  const ownRunAt = (ms: number | undefined) => {
+    const made = runAt(ms);
+    return made !== undefined && isOwned(seen, made) ? made : undefined;
+  };
   const taken = archive === undefined ? reads.backups.get({ namespace, name: archiveBackupName(name) }) : undefined;
   return present({
     ...seen,
-    lastRun: lastRun !== undefined && isOwned(seen, lastRun) ? lastRun : undefined,
+    lastRun: ownRunAt(lastMs),
+    wantedRun: ownRunAt(wantedSinceMs(seen)),
     left,
     archive,
     archiveNamesake: taken,
@@ -60,6 +65,12 @@ function goneSchedule({ namespace, name }: Key, left: readonly EtcdBackup[], tak
   const { kind } = ETCD_BACKUP_SCHEDULES;
   const apiVersion = apiVersionOf(ETCD_BACKUP_SCHEDULES);
   const schedule: EtcdBackupSchedule = { apiVersion, kind, metadata, spec: {} as EtcdBackupScheduleSpec };
-  const none = { cluster: undefined, lastRun: undefined, archive: undefined, archiveNamesake: undefined };
+  const none = {
+    cluster: undefined,
+    lastRun: undefined,
+    wantedRun: undefined,
+    archive: undefined,
+    archiveNamesake: undefined,
+  };
   return { takenAtMs, schedule, backups: [], left, namesake: undefined, ...none };
 }

@@ -17,6 +17,8 @@ export interface ScheduleSnapshot {
   readonly backups: readonly EtcdBackup[];
   /** The EtcdBackup of its latest run, also when its label was taken away. */
   readonly lastRun: EtcdBackup | undefined;
+  /** That of the run of which there must be a good one by now, likewise: of the one before, while a run is under way. */
+  readonly wantedRun: EtcdBackup | undefined;
   /** Those that an earlier schedule of the name has marked and not deleted: nobody else takes the marks back. */
   readonly left: readonly EtcdBackup[];
   /** The EtcdBackup that archives changes for it. It is none of `backups`: it has no object, and never completes. */

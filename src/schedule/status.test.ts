@@ -74,6 +74,8 @@ describe("conditions", () => {
     ["several were missed, and one is about to be made", { status: made(NOW - HOUR), atMs: NOW + HOUR }, overdue(12)],
     ["several were missed before an edit, and one is about to be made", { status: { ...made(NOW - HOUR), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW) } }, atMs: NOW + HOUR }, GOOD],
     ["the latest was taken off the schedule", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { metadata: { labels: {} } }) }, GOOD],
+    ["the latest was taken off the schedule, and the next one is under way", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })], wantedRun: run(NOW, { metadata: { labels: {} } }) }, GOOD],
+    ["the latest was taken off the schedule, and has failed, and the next one is under way", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })], wantedRun: run(NOW, { phase: "Failed", metadata: { labels: {} } }) }, overdue(12)],
     ["the latest was taken off the schedule, and has failed", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { phase: "Failed", metadata: { labels: {} } }) }, overdue(12)],
     ["the latest is from far ahead, when a clock was wrong", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR, { etcd: "a" }), run(NOW + 25 * HOUR, { etcd: "a", revision: "11" })] }, overdue(12)],
     ["the only one is from far ahead", { status: made(NOW), atMs: LATER, backups: [run(NOW + 25 * HOUR)] }, "BackupReady False BackupOverdue: no good backup is there of the run that was due at 2026-01-01T12:00:00Z, nor a later one; there is no other one"],

@@ -3,7 +3,7 @@ import { defectOf } from "#api/defect.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { latestByEtcd } from "#schedule/disposal.ts";
-import { calendarFor, runsOf } from "#schedule/runs.ts";
+import { calendarFor, runsOf, type Seen } from "#schedule/runs.ts";
 import {
   AHEAD_MS,
   byAge,
@@ -79,7 +79,8 @@ function asleepText({ cluster }: ScheduleSnapshot): string {
 /** That what should be there is not, though nothing is left that has failed: it was deleted, or replaced, or has not ended. */
 function overdueWord(snapshot: ScheduleSnapshot): Word | undefined {
   const wantedMs = wantedSinceMs(snapshot);
-  const latest = [...snapshot.backups, ...(snapshot.lastRun === undefined ? [] : [snapshot.lastRun])]
+  const unlabelled = [snapshot.lastRun, snapshot.wantedRun].filter((backup) => backup !== undefined);
+  const latest = [...snapshot.backups, ...unlabelled]
     .filter((backup) => isGood(backup) && madeAtMs(backup) <= snapshot.takenAtMs + AHEAD_MS)
     .toSorted((a, b) => completedAtMs(a) - completedAtMs(b))
     .at(-1);
@@ -90,7 +91,7 @@ function overdueWord(snapshot: ScheduleSnapshot): Word | undefined {
 }
 
 /** The due time since when there must be a good backup: while one is under way, or about to be made, that of the run before. */
-function wantedSinceMs(snapshot: ScheduleSnapshot): number | undefined {
+export function wantedSinceMs(snapshot: Seen): number | undefined {
   const { lastMs, dueMs, heldMs, sinceMs } = runsOf(snapshot);
   const headMs = dueMs ?? lastMs;
   const isOpen = dueMs !== undefined || snapshot.backups.some(isActive);

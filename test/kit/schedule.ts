@@ -33,6 +33,7 @@ interface Given {
   readonly archive?: EtcdBackup;
   readonly namesake?: EtcdBackup;
   readonly lastRun?: EtcdBackup;
+  readonly wantedRun?: EtcdBackup;
   readonly left?: readonly EtcdBackup[];
   readonly cluster?: ScheduleSnapshot["cluster"];
   readonly annotations?: Readonly<Record<string, string>>;
@@ -47,13 +48,14 @@ export const TEMPLATE = {
 
 /** A snapshot of EtcdBackupSchedule `nightly` in namespace `foo`, at noon, when nothing is due. */
 export function schedule(given: Given = {}): ScheduleSnapshot {
-  const { backups = [], archive, namesake, atMs: takenAtMs = NOW, cluster, lastRun, left = [] } = given;
+  const { backups = [], archive, namesake, atMs: takenAtMs = NOW, cluster, lastRun, wantedRun, left = [] } = given;
   return {
     takenAtMs,
     schedule: etcdBackupSchedule(given),
     cluster,
     backups,
     lastRun,
+    wantedRun,
     left,
     archive,
     archiveNamesake: undefined,
