@@ -8,6 +8,7 @@ import { invariant } from "#base/invariant.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { issueAuthority, issueLeaf, rotateAuthority, spreadTrust } from "#cluster/certificates/act.ts";
+import { keptTls } from "#cluster/certificates/kept.ts";
 import { servicePut } from "#cluster/desired/services.ts";
 import { enabledDowngrade } from "#cluster/downgrade.ts";
 import { needAsked, needClaimGone, needNotJoined, needNoVolume, needSilence } from "#cluster/live-checks.ts";
@@ -99,13 +100,17 @@ export async function actOnCluster(
       await deleteAsRead(kube, POD_MONITORS, step.live, signal);
       return { kind: "external" }; // No cache would ever show it.
     case "issueAuthority":
-      return await unwatched(issueAuthority({ kube, snapshot, signal }, step.side, step.trust));
+      return await unwatched(issueAuthority({ kube, snapshot: keptTls(snapshot), signal }, step.side, step.trust));
     case "rotateAuthority":
-      return await unwatched(rotateAuthority({ kube, snapshot, signal }, step.side, step.phase, step.facts));
+      return await unwatched(
+        rotateAuthority({ kube, snapshot: keptTls(snapshot), signal }, step.side, step.phase, step.facts),
+      );
     case "issueLeaf":
-      return await unwatched(issueLeaf({ kube, snapshot, signal }, step.purpose, step.authority, step.facts));
+      return await unwatched(
+        issueLeaf({ kube, snapshot: keptTls(snapshot), signal }, step.purpose, step.authority, step.facts),
+      );
     case "spreadTrust":
-      return await unwatched(spreadTrust({ kube, snapshot, signal }, step.authority, step.facts));
+      return await unwatched(spreadTrust({ kube, snapshot: keptTls(snapshot), signal }, step.authority, step.facts));
     case "createTrustMap":
       return await unwatched(kube.create(CONFIG_MAPS, step.map, { signal }));
     case "replaceTrustMap":

@@ -9,7 +9,7 @@ import { born, cluster, sickFor, withArrival, withoutMember, withRemoval } from 
 import { THEIRS, withMember, withStraggler, withUnfencedPod } from "#kit/cluster-changes.ts";
 import { NEWER, OLD, wanting, withPeer, withTurn } from "#kit/cluster-rolling.ts";
 import { tired } from "#kit/cluster-sleep.ts";
-import { secured } from "#kit/cluster-tls.ts";
+import { bundle, OWN, secured, THEIRS as TLS_THEIRS, withMade } from "#kit/cluster-tls.ts";
 import type { Service } from "#kube/kinds.ts";
 
 // What may never happen, whichever rule wants it. What each guard says of each kind of step: guards.test.ts.
@@ -268,6 +268,9 @@ forbidden.push(
 const secure = secured();
 const [peerCA, peerPair] = [secure.certificates?.peerCA, secure.certificates?.peer];
 if (peerCA?.is !== "present" || peerPair?.is !== "present") throw new Error("it has them");
+/** Members trust OWN, and show what another one has signed. */
+const oldPair = withMade(secure, { peer: { by: TLS_THEIRS, trust: bundle(TLS_THEIRS, OWN) } });
+const { tls: _, ...spec } = oldPair.cluster.spec;
 forbidden.push(
   {
     name: "taking TLS away from a member",
@@ -285,6 +288,12 @@ forbidden.push(
       authority: { ...peerCA.value, fingerprint: "another" },
       facts: peerPair.value,
     },
+  },
+  {
+    name: "dropping the authority before while what members show is its, also once spec.tls is taken away",
+    guard: "trusted-first",
+    given: { ...oldPair, cluster: { ...oldPair.cluster, spec: spec as never } },
+    step: { do: "rotateAuthority", side: "peer", phase: "drop", facts: peerCA.value },
   },
   {
     name: "making an authority where there is one",

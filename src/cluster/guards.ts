@@ -4,6 +4,7 @@ import { whyNotShape } from "#api/shape.ts";
 import { isToSleep } from "#api/sleep.ts";
 import { providerOf, type Side } from "#api/tls.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { keptTls } from "#cluster/certificates/kept.ts";
 import { AUTHORITY_OF, leavesOf, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
 import { withoutTrust } from "#cluster/certificates/trusted.ts";
 import { isOurs, usable } from "#cluster/certificates/usable.ts";
@@ -430,7 +431,8 @@ const tlsStays: ClusterGuard = {
  */
 const trustedFirst: ClusterGuard = {
   name: "trusted-first",
-  forbids(snapshot, step) {
+  forbids(given, step) {
+    const snapshot = keptTls(given);
     if (step.do === "issueLeaf") {
       const { purpose, authority, facts } = step;
       const works = facts !== undefined && facts.trouble === undefined && facts.notAfterMs > snapshot.takenAtMs;

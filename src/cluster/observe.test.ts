@@ -15,6 +15,7 @@ import { clusterStatus } from "#cluster/status.ts";
 import { type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import { cluster, endpointStatus, pod, unpublished } from "#kit/cluster.ts";
 import { asleep } from "#kit/cluster-sleep.ts";
+import { secured } from "#kit/cluster-tls.ts";
 import { etcdBackup } from "#kit/etcd-backup.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
@@ -44,6 +45,8 @@ interface Given {
   /** Our certificates; default: none. */
   readonly identities?: Identities;
   readonly from?: ClusterSnapshot;
+  /** Hears of each object that is read by its name; none is found. */
+  readonly onFind?: (name: string) => void;
   readonly schedules?: ClusterSnapshot["schedules"];
   readonly backups?: readonly EtcdBackup[];
   /** From whom the leader hears; default: it gives no answer. */
@@ -64,14 +67,18 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     status: { ...pod.status, podIP: `10.0.0.${i}` },
   }));
   const clock = new FakeClock();
-  const kube = { find: never, raw: never } as unknown as ClusterReads["kube"];
+  const find = (_: unknown, { name }: { name: string }) => {
+    given.onFind?.(name);
+    return given.onFind === undefined ? never() : Promise.resolve(unknown("no answer"));
+  };
+  const kube = { find, raw: never } as unknown as ClusterReads["kube"];
   let tries = 0;
   const { clusterID } = settled.cluster.status!.identity!;
   const reads: ClusterReads = {
     clusters: view([(given.from ?? settled).cluster]),
     schedules: view(given.schedules ?? []),
     backups: view(given.backups ?? []),
-    peers: view(settled.peers),
+    peers: view((given.from ?? settled).peers),
     services: view([settled.headlessService!, (given.from ?? settled).clientService!]),
     budgets: view([settled.budget!]),
     restores: view([]),
@@ -231,6 +238,16 @@ test("observe: with a certificate of ours members that speak TLS are asked as ot
   expect(seen.members.is).toBe("present");
   expect(seen.throughService).toEqual(present(true));
   expect((await seenWith(LEADERS, { from })).throughService).toBeUndefined();
+});
+
+test("observe: what members show, and the operator connects with, is read also once spec.tls is taken away", async () => {
+  const secure = secured();
+  const { tls: _, ...spec } = secure.cluster.spec;
+  const found: string[] = [];
+  const from = { ...secure, cluster: { ...secure.cluster, spec } };
+  const { certificates } = await seenWith(LEADERS, { from, onFind: (name) => found.push(name) });
+  expect(found.sort()).toEqual(["my-etcd-ca", "my-etcd-operator-tls", "my-etcd-peer-tls", "my-etcd-server-tls"]);
+  expect(certificates?.operator).toEqual(unknown("no answer"));
 });
 
 /** A cluster of which nothing but its status is missing; the API server has given its Service an address. */

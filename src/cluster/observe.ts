@@ -14,6 +14,7 @@ import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
+import { withKeptTls } from "#cluster/certificates/kept.ts";
 import type { CertificateReads } from "#cluster/certificates/reads.ts";
 import { askedAt, clientServiceAnswer, serviceEndpoint } from "#cluster/client-service-answer.ts";
 import type { HealthLog } from "#cluster/health-log.ts";
@@ -91,13 +92,15 @@ export async function observeCluster(
     certificates.forget(key);
     return absent;
   }
-  // Before anybody is asked: it tells with what to connect.
-  const seenCertificates = await certificates.look(cluster, signal);
   const index = `${key.namespace}/${key.name}`;
+  const isOwn = (peer: EtcdPeer) => controllerOf(peer)?.uid === cluster.metadata.uid;
+  // Before anybody is asked: it tells with what to connect.
+  const had = reads.peers.byIndex(CLUSTER_INDEX, index).filter(isOwn);
+  const seenCertificates = await certificates.look(withKeptTls(cluster, had), signal);
   const { namespace } = key;
   const pods = podsByPeer(reads, index);
   const all = reads.peers.byIndex(CLUSTER_INDEX, index);
-  const peers = all.filter((peer) => controllerOf(peer)?.uid === cluster.metadata.uid);
+  const peers = all.filter(isOwn);
   silences.keep(key, pods.values());
   const answers = await askEach(reads, silences, cluster, peers, pods, signal);
   const endpoints = new Map([...answers].map(([name, { status }]) => [name, status]));

@@ -1,3 +1,4 @@
+import { keptTls } from "#cluster/certificates/kept.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { awaitVerdict } from "#cluster/rules/alarms/await-verdict.ts";
 import { disarmAlarm } from "#cluster/rules/alarms/disarm-alarm.ts";
@@ -64,7 +65,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   deleting, // It comes first: nothing is made for a cluster that is being deleted.
   noSpace, // It only makes a remark, which has to be told whatever else is done, also during a pause.
   noVersionPath, // The same is true of this one.
-  certificateEnds, // And of this one.
+  withKept(certificateEnds), // And of this one.
   paused, // It comes before every rule that changes something.
   asleep, // The same is true of this one.
   wakeUp, // It comes before every rule that waits for members: their time begins with it.
@@ -80,11 +81,11 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   fence, // It follows joining at once: until then a member whose volume is emptied could vote.
   fallAsleep, // It comes after the fence: who sleeps may lose its volume unseen. And before all that starts or changes members.
   headlessServiceRule, // It comes before the members, which find each other by the names that it gives.
-  authority, // It comes before what it signs, and before the members, which trust it from their first start on.
-  certificateRequestRule, // The same is true of this one: members wait for what it asks for.
-  leaf, // The same is true of this one. A certificate is renewed whatever hinders the members: without it they are lost to each other.
-  trustMapRule, // It tells what the certificates are by now.
-  awaitCertificates, // Members are made with their certificates, or not at all.
+  withKept(authority), // It comes before what it signs, and before the members, which trust it from their first start on.
+  withKept(certificateRequestRule), // The same is true of this one: members wait for what it asks for.
+  withKept(leaf), // The same is true of this one. A certificate is renewed whatever hinders the members: without it they are lost to each other.
+  withKept(trustMapRule), // It tells what the certificates are by now.
+  withKept(awaitCertificates), // Members are made with their certificates, or not at all.
   bootstrap, // It makes all first members before anybody is waited for, so that they start side by side.
   restorePeer, // It comes before the quorum is asked for: it only gives a member its own data back.
   clientServiceRule, // It comes after the members: nobody needs it while they start.
@@ -113,11 +114,16 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   scaleDown,
   scaleUp,
   enableDowngrade, // It comes before the turns of those who are to go back, and asks for a cluster that is whole.
-  rotateAuthority, // It begins only in a cluster that is whole, and comes before the turns, which carry out its phases.
+  withKept(rotateAuthority), // It begins only in a cluster that is whole, and comes before the turns, which carry out its phases.
   backupFirst, // It comes before the turns, of which the first one waits for it.
   giveTurn, // It comes after scaling, which may make a turn needless, and helps the cluster through the others.
   awaitHealth,
 ];
+
+/** Certificates are looked after by what members have, also once spec.tls is taken away from them. */
+function withKept(rule: ClusterRule): ClusterRule {
+  return { ...rule, decide: (snapshot) => rule.decide(keptTls(snapshot)) };
+}
 
 /** What is to be done about this snapshot. Pure and total. */
 export function planCluster(snapshot: ClusterSnapshot, resting?: Resting<ClusterStep>): Plan<ClusterStep> {

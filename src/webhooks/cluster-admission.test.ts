@@ -162,6 +162,31 @@ describe("certificates", () => {
     expect((await ask({ object: named("::1"), oldObject: object(), operation: "UPDATE" })).allowed).toBe(true);
   });
 
+  test("are not taken away, nor changed: v1alpha1 drops spec.tls with its annotation, and asks no rule of v1beta1", async () => {
+    const before = object({ tls: { ...BROUGHT, client: { provider: "Operator" } } });
+    const edited = async (tls: object | undefined, oldObject = before) =>
+      (await ask({ operation: "UPDATE", object: object({ tls }), oldObject })).status?.message;
+    const later = "cannot yet be changed on a cluster that exists; make another cluster from a backup";
+    const where =
+      "in v1alpha1 spec.tls stands in metadata.annotations[etcd.improbable.io/v1beta1], which must be left as it was read";
+    expect(await edited(undefined)).toContain(
+      `spec.tls.peer.provider: it is None, and was Secret; it ${later}; ${where}; spec.tls.client.provider: it is None, and was Operator; it ${later}; ${where}`,
+    );
+    const [manager, off] = [{ provider: "CertManager" }, { provider: "None" }];
+    expect(await edited({ ...before.spec.tls, client: manager })).toMatch(
+      /^spec.tls.client.provider: it is CertManager, and was Operator; it cannot yet [^;]*; [^;]* a backup$/,
+    );
+    expect(await edited({ ...before.spec.tls, client: off })).toContain("it is None, and was Operator");
+    const others = { provider: "Secret", secret: { secretName: "others" } };
+    expect(await edited({ ...before.spec.tls, peer: others })).toContain(
+      `spec.tls.peer.secret: it names other Secrets than before; it ${later}`,
+    );
+    expect(await edited(before.spec.tls)).toBeUndefined();
+    expect(await edited({ peer: BROUGHT.peer })).toBeUndefined();
+    // Who has lost it gets it back.
+    expect(await edited(before.spec.tls, object())).toBeUndefined();
+  });
+
   test("and a template that touches them are refused, also when only they are new", async () => {
     const podTemplate = { spec: { volumes: [{ name: "etcd-peer-tls", emptyDir: {} }] } };
     expect((await ask({ object: object({ podTemplate }) })).allowed).toBe(true);

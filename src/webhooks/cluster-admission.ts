@@ -24,6 +24,7 @@ import { mountedClaimRefusals, mountsClaims } from "#webhooks/checks/mounted-cla
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
 import { resourceWarnings } from "#webhooks/checks/resources.ts";
+import { switchedTlsRefusals } from "#webhooks/checks/switched-tls.ts";
 import { templateRefusals } from "#webhooks/checks/template.ts";
 import { extraNameRefusals, newlyNamed, secretWarnings } from "#webhooks/checks/tls.ts";
 import { topologyWarnings } from "#webhooks/checks/topology.ts";
@@ -96,6 +97,7 @@ async function findingsOf(
     ...templateRefusals(cluster, before),
     ...flagRefusals(cluster.spec, before?.spec),
     ...(isSameData(cluster.spec.tls, before?.spec.tls) ? [] : extraNameRefusals(cluster)),
+    ...switchedTlsRefusals(cluster, before),
   ];
   const beyond = beyondFindings(cluster, before);
   const isNewTemplate = before === undefined || !isSameData(wishOf(cluster), wishOf(before));

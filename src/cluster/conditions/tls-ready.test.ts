@@ -25,6 +25,13 @@ const MANAGED = {
 };
 const managed = unissued({ stage: "recorded" }, MANAGED);
 
+/** Somebody has taken spec.tls away. */
+function taken(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { cluster: live } = snapshot;
+  const { tls: _, ...spec } = live.spec;
+  return { ...snapshot, cluster: { ...live, spec, status: { ...live.status, ...certificateStatus(snapshot) } } };
+}
+
 function judged(snapshot: ClusterSnapshot, plan: Plan<never> = planCluster(snapshot) as Plan<never>) {
   return tlsReady({ snapshot, plan });
 }
@@ -50,6 +57,20 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     status: "True",
     reason: "CertificatesValid",
     says: "6 certificates are good; the first one to end, in Secret my-etcd-peer-tls, does at 2026-03-22T12:00:00Z",
+  },
+  {
+    name: "all is well, and spec.tls is taken away from members that go on",
+    given: taken(settled),
+    status: "True",
+    reason: "CertificatesValid",
+    says: "6 certificates are good",
+  },
+  {
+    name: "what is wrong is told as long as members go by it",
+    given: taken(withSeen(settled, { operator: absent })),
+    status: "False",
+    reason: "CertificatesPending",
+    says: "Secret foo/my-etcd-operator-tls, what the operator shows to members, is about to be made",
   },
   {
     name: "nobody has looked",

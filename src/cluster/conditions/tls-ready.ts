@@ -1,13 +1,15 @@
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
+import { keptTls } from "#cluster/certificates/kept.ts";
 import { purposesOf, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { seen } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
 /** Are all certificates there, good, and trusted by the members? It is told of clusters that ask for TLS. */
-export function tlsReady({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): Verdict | undefined {
+export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "plan">): Verdict | undefined {
+  const snapshot = keptTls(given);
   const purposes = purposesOf(snapshot.cluster);
   if (purposes.length === 0) return undefined;
   const faults = purposes.flatMap((purpose) => faultOf(snapshot, purpose) ?? []);
@@ -31,7 +33,8 @@ function endsText(snapshot: ClusterSnapshot): string {
 }
 
 /** What the certificates are, as they were last read; of what could not be read, what was on record. */
-export function certificateStatus(snapshot: ClusterSnapshot): Pick<EtcdClusterStatus, "certificates"> {
+export function certificateStatus(given: ClusterSnapshot): Pick<EtcdClusterStatus, "certificates"> {
+  const snapshot = keptTls(given);
   const { cluster, certificates } = snapshot;
   const before = cluster.status?.certificates ?? [];
   const told = purposesOf(cluster).flatMap((purpose) => {

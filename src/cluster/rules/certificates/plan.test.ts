@@ -1,5 +1,6 @@
 import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
 import { absent, present, unknown } from "#base/observed.ts";
+import { certificateStatus } from "#cluster/conditions/tls-ready.ts";
 import { certificateRequest } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot, LeafPurpose } from "#cluster/snapshot.ts";
 import { DAY_MS } from "#kit/certificates.ts";
@@ -85,6 +86,13 @@ const alone = withMade(replaced, {
   peerCA: { by: NEXT, trust: bundle(NEXT), rotatedFor: "peer" },
   peer: { by: NEXT, trust: bundle(NEXT) },
 });
+
+/** Somebody has taken spec.tls away; the status knows of the Secrets. */
+function taken(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { cluster: live } = snapshot;
+  const { tls: _, ...spec } = live.spec;
+  return { ...snapshot, cluster: { ...live, spec, status: { ...live.status, ...certificateStatus(snapshot) } } };
+}
 
 const lostAuthority = withSeen(settled, { peerCA: absent });
 /** Another one has been made in its place. */
@@ -248,6 +256,26 @@ testPlans("certificates", [
   {
     name: "changes nothing while the clock says that the authority is not there yet",
     given: at(withMade(settled, { peer: { madeFor: "else" } }), NOW - 101 * DAY_MS),
+    expect: "settled",
+  },
+  {
+    name: "renews what members show also once spec.tls is taken away from them",
+    given: at(taken(settled), NOW + 50 * DAY_MS),
+    expect: "leaf: issueLeaf peer",
+  },
+  {
+    name: "and what the operator connects with",
+    given: taken(withMade(settled, { operator: { lastsMs: DAY_MS } })),
+    expect: "leaf: issueLeaf operator",
+  },
+  {
+    name: "and makes neither an authority nor anything else for those whose certificates come from elsewhere",
+    given: at(taken(withMade(issuing, { peer: { isOurs: false, lastsMs: DAY_MS } })), NOW + 70 * DAY_MS),
+    expect: "settled",
+  },
+  {
+    name: "drops no authority meanwhile before its time",
+    given: taken(withMade(switched, { peer: { by: NEXT, trust: bundle(NEXT, OWN), knownForMs: 149_999 } })),
     expect: "settled",
   },
   {

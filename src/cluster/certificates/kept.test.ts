@@ -1,0 +1,119 @@
+import { describe, expect, test } from "vitest";
+import { keptTls, withKeptTls } from "#cluster/certificates/kept.ts";
+import { certificateStatus } from "#cluster/conditions/tls-ready.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster } from "#kit/cluster.ts";
+import { secured, THEIRS, tlsSpec, withMade } from "#kit/cluster-tls.ts";
+
+const NONE = { provider: "None" };
+const SECRETS = {
+  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  client: {
+    provider: "Secret",
+    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+  },
+};
+const ONE = {
+  ...SECRETS,
+  client: { provider: "Secret", secret: { serverSecretName: "both", operatorClientSecretName: "both" } },
+};
+const certManager = { issuerRef: { name: "a" } };
+const MANAGED = { peer: { provider: "CertManager", certManager }, client: { provider: "CertManager", certManager } };
+const OWN_PAIRS = {
+  peer: { provider: "Secret", secret: { secretName: "my-etcd-peer-tls" } },
+  client: {
+    provider: "Secret",
+    secret: { serverSecretName: "my-etcd-server-tls", operatorClientSecretName: "my-etcd-operator-tls" },
+  },
+};
+
+/** This is asked for by now of a cluster that has what it asked for; its status knows of the Secrets. */
+function edited(from: ClusterSnapshot, tls?: object, isRecorded = true): ClusterSnapshot {
+  const { tls: _, ...spec } = from.cluster.spec;
+  const status = { ...from.cluster.status, ...(isRecorded ? certificateStatus(from) : {}) };
+  const asked = tls === undefined ? spec : { ...spec, tls: tlsSpec(tls) };
+  return { ...from, cluster: { ...from.cluster, spec: asked, status } };
+}
+
+const brought = (tls: object) => secured({}, tls, { isOurs: false, by: THEIRS });
+const issued = { peer: { provider: "Operator" }, client: { provider: "Operator", verifyClients: true } };
+const verified = (side: object) => ({ ...side, verifyClients: true });
+
+const cases: readonly { name: string; given: ClusterSnapshot; is: object }[] = [
+  { name: "both sides that the operator issues for", given: edited(secured()), is: issued },
+  {
+    name: "one of them",
+    given: edited(secured(), { peer: NONE }),
+    is: { peer: issued.peer, client: { provider: "Operator" } },
+  },
+  {
+    name: "the only one there was",
+    given: edited(secured({}, { client: NONE })),
+    is: { peer: issued.peer, client: NONE },
+  },
+  {
+    name: "whether clients are verified",
+    given: edited(secured({}, { client: { verifyClients: false } })),
+    is: { ...issued, client: { provider: "Operator", verifyClients: false } },
+  },
+  {
+    name: "Secrets that people have brought",
+    given: edited(brought(SECRETS)),
+    is: { ...SECRETS, client: verified(SECRETS.client) },
+  },
+  {
+    name: "one Secret for members and operator",
+    given: edited(brought(ONE)),
+    is: { ...ONE, client: verified(ONE.client) },
+  },
+  {
+    name: "Secrets that cert-manager fills",
+    given: edited(brought(MANAGED)),
+    is: { ...OWN_PAIRS, client: verified(OWN_PAIRS.client) },
+  },
+  {
+    name: "the operator's own where no status tells who issues: they are read, and not written",
+    given: edited(secured(), undefined, false),
+    is: { ...OWN_PAIRS, client: verified(OWN_PAIRS.client) },
+  },
+];
+
+describe("of TLS that is taken away from members there stays", () => {
+  test.each(cases)("$name", ({ given, is }) =>
+    expect(withKeptTls(given.cluster, given.peers).spec.tls).toMatchObject(is),
+  );
+
+  test("which TLS it was", () => {
+    const given = edited(
+      secured({}, { minVersion: "TLS1.2", cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"] }),
+    );
+    expect(withKeptTls(given.cluster, given.peers).spec.tls).toMatchObject({
+      minVersion: "TLS1.2",
+      cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"],
+    });
+    const half = edited(secured(), { peer: NONE, minVersion: "TLS1.3" });
+    expect(withKeptTls(half.cluster, half.peers).spec.tls).toMatchObject({ minVersion: "TLS1.3" });
+  });
+
+  test("the names by which some clients know members", () => {
+    const given = secured({}, { client: { extraNames: ["etcd.example.com", "10.0.0.1"] } });
+    expect(keptTls(edited(given)).cluster.spec.tls?.client.extraNames).toEqual(["etcd.example.com", "10.0.0.1"]);
+    const other = withMade(edited(secured(), { peer: NONE }), { server: { names: ["etcd.example.com"] } });
+    expect(keptTls(other).cluster.spec.tls?.client).not.toHaveProperty("extraNames.0");
+    expect(keptTls({ ...edited(given), certificates: undefined }).cluster.spec.tls?.client).not.toHaveProperty(
+      "extraNames",
+    );
+  });
+});
+
+describe("nothing is changed", () => {
+  test.each([
+    { name: "of what is asked for", given: secured() },
+    { name: "of who has no TLS", given: cluster() },
+    { name: "as long as nobody is there", given: { ...edited(secured()), peers: [] } },
+    { name: "of who is to get it", given: edited(cluster(), {}) },
+  ])("$name", ({ given }) => {
+    expect(withKeptTls(given.cluster, given.peers)).toBe(given.cluster);
+    expect(keptTls(given)).toBe(given);
+  });
+});

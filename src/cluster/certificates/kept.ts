@@ -1,0 +1,79 @@
+import { applicationCertificateName, operatorCertificateName, serverCertificateName } from "#api/names.ts";
+import { providerOf, type Side } from "#api/tls.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer, EtcdPeerSpec } from "#api/v1beta1/peer.ts";
+import { namesLacking, wantedNames } from "#certificates/names.ts";
+import { AUTHORITY_OF, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { seen } from "#cluster/certificates/usable.ts";
+import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
+
+// What if spec.tls is taken away from members that speak TLS?
+//   It is refused (switched-tls.ts), and they go on as they are: so the operator has to connect as before, and to renew what they show. It goes
+//   by what they have, and by what its own status says of Secrets, until spec.tls is there again.
+
+type MemberSide = NonNullable<NonNullable<EtcdPeerSpec["tls"]>[Side]>;
+
+/** The snapshot by which certificates are looked after: of spec.tls nothing is missing that members have. The same object when nothing is. */
+export const keptTls = remembered((snapshot): ClusterSnapshot => {
+  const cluster = withKeptTls(snapshot.cluster, snapshot.peers);
+  if (cluster === snapshot.cluster) return snapshot;
+  const { tls } = cluster.spec;
+  const { namespace, name } = cluster.metadata;
+  const server = seen(snapshot, "server");
+  if (tls === undefined || server === undefined || tls.client === snapshot.cluster.spec.tls?.client)
+    return { ...snapshot, cluster };
+  // By these names some clients may know members: they are kept, too.
+  const extraNames = [...namesLacking(wantedNames(namespace, name), server.names)];
+  const kept = { ...tls, client: { ...tls.client, extraNames } };
+  return { ...snapshot, cluster: { ...cluster, spec: { ...cluster.spec, tls: kept } } };
+});
+
+/** The cluster with what its members have where the spec has no TLS any more. The same object when nothing is missing. */
+export function withKeptTls(cluster: EtcdCluster, peers: readonly EtcdPeer[]): EtcdCluster {
+  const has = (side: Side) => peers.find(({ spec }) => spec.tls?.[side] !== undefined)?.spec.tls;
+  const lost = SIDES.filter((side) => providerOf(cluster.spec, side) === "None" && has(side) !== undefined);
+  if (lost.length === 0) return cluster;
+  const sides = SIDES.map((side) => {
+    const member = lost.includes(side) ? has(side)?.[side] : undefined;
+    return [
+      side,
+      member === undefined
+        ? (cluster.spec.tls?.[side] ?? { provider: "None" })
+        : keptSide(cluster, side, member, peers),
+    ];
+  });
+  const { minVersion, cipherSuites } = cluster.spec.tls ?? peers.find(({ spec }) => spec.tls)?.spec.tls ?? {};
+  const tls = {
+    ...Object.fromEntries(sides),
+    ...(minVersion === undefined ? {} : { minVersion }),
+    ...(cipherSuites === undefined ? {} : { cipherSuites }),
+  };
+  return { ...cluster, spec: { ...cluster.spec, tls } };
+}
+
+/** Where the status knows of an authority of the cluster's own, the operator issues; what anybody else does goes on without it. */
+function keptSide(cluster: EtcdCluster, side: Side, { secretName, ...rest }: MemberSide, peers: readonly EtcdPeer[]) {
+  const recorded = (cluster.status?.certificates ?? []).map(({ name }) => name);
+  const authority = secretNameOf(cluster, AUTHORITY_OF[side]);
+  const verify = "verifyClients" in rest ? { verifyClients: rest.verifyClients } : {};
+  if (authority !== undefined && recorded.includes(authority)) return { provider: "Operator", ...verify };
+  if (side === "peer") return { provider: "Secret", secret: { secretName } };
+  const operatorClientSecretName = operatorSecretIn(cluster, secretName, recorded, peers);
+  return { provider: "Secret", secret: { serverSecretName: secretName, operatorClientSecretName }, ...verify };
+}
+
+/** Which of the Secrets that the status knows is the operator's: none of the others. */
+function operatorSecretIn(
+  { metadata: { name } }: EtcdCluster,
+  server: string,
+  recorded: readonly string[],
+  peers: readonly EtcdPeer[],
+): string {
+  if (server === serverCertificateName(name)) return operatorCertificateName(name);
+  const shown = new Set([
+    server,
+    applicationCertificateName(name),
+    ...peers.map(({ spec }) => spec.tls?.peer?.secretName),
+  ]);
+  return recorded.find((each) => !shown.has(each)) ?? server;
+}
