@@ -117,6 +117,17 @@ describe("the API server is asked for certificates", () => {
     expect(read.filter((name) => name === "my-etcd-server-tls").length).toBe(18);
   });
 
+  test("of all others in turn, whatever is not there or cannot be read", async () => {
+    const { look, rest, special } = await asked();
+    special.set("my-etcd-client", absent);
+    special.set("my-etcd-server-tls", unknown("it is forbidden"));
+    await look();
+    const read = await rest(10 * 60_000);
+    for (const name of ALL.filter((each) => !special.has(each)))
+      expect(read.filter((each) => each === name)).toHaveLength(2);
+    expect(read.length).toBe(10 + 2 * 60);
+  });
+
   test("at once after what we have written", async () => {
     const { calls, look, reads } = await asked();
     await look();

@@ -14,7 +14,7 @@ import { type Key, keyText } from "#runtime/controller.ts";
 
 // Why are Secrets read by their names, and not watched as everything else?
 //   Who may watch them sees all of a namespace. By name the operator sees those of its clusters, and nobody else's.
-// How often? At rest one object of a cluster in a minute, the one that was read longest ago; what is about to end, or is not as it should
+// How often? One object of a cluster in a minute, the one that was read longest ago; besides, what is about to end, or is not as it should
 //   be, once in a minute each; what is not there, with almost each look. What we have written ourselves, at once.
 
 const REST_MS = 60_000;
@@ -94,11 +94,11 @@ export class CertificateReads {
         ? ABSENT_MS
         : this.#lastsMs(memory.known.get(what)?.answer);
     const due = wanted.filter((what) => ageOf(what) >= lastsMs(what));
-    if (due.length > 0 || nowMs - memory.restedMs < REST_MS) return due;
-    const [oldest] = wanted.toSorted((a, b) => ageOf(b) - ageOf(a));
-    if (oldest === undefined || ageOf(oldest) < REST_MS) return [];
+    if (nowMs - memory.restedMs < REST_MS) return due;
+    const [oldest] = wanted.filter((what) => !due.includes(what)).toSorted((a, b) => ageOf(b) - ageOf(a));
+    if (oldest === undefined || ageOf(oldest) < REST_MS) return due;
     memory.restedMs = nowMs;
-    return [oldest];
+    return [...due, oldest];
   }
 
   /** How old the answer may be, in milliseconds; infinite when it is only read again in its turn. */
