@@ -19,7 +19,13 @@ export interface Endpoint {
   readonly tls?: TlsIdentity | undefined;
 }
 
+/**
+ * For every connection over TLS: of whom an authority is trusted, be it an intermediate one, that one vouches, as for etcd and etcdctl. Node by
+ * itself asks for the one that signs itself.
+ */
+export const TLS_COMMON = { minVersion: "TLSv1.2", allowPartialTrustChain: true } as const;
+
 /** What Node is told of a connection over TLS. */
 export function tlsOptions({ ca, cert, key, serverName }: TlsIdentity) {
-  return { ca, cert, key, servername: serverName, minVersion: "TLSv1.2" } as const;
+  return { ...TLS_COMMON, ca, cert, key, servername: serverName };
 }

@@ -3,6 +3,7 @@ import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-no
 import { OperatorError } from "#base/error.ts";
 import { statusOf } from "./answers.ts";
 import { ChangeFeed } from "./change-feed.ts";
+import { TLS_COMMON } from "./endpoint.ts";
 import { translateError } from "./error.ts";
 import { Auth, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 import type { EndpointStatus } from "./types.ts";
@@ -227,7 +228,7 @@ function sessionTo(url: URL, { tls, pingIntervalMs = PING_INTERVAL_MS }: SourceA
       ? settings
       : {
           ...settings,
-          minVersion: "TLSv1.2",
+          ...TLS_COMMON,
           ...(tls?.ca === undefined ? {} : { ca: tls.ca }),
           ...(tls?.cert === undefined ? {} : { cert: tls.cert }),
           ...(tls?.key === undefined ? {} : { key: tls.key }),

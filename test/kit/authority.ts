@@ -1,4 +1,5 @@
 import "reflect-metadata"; // x509 needs it loaded first
+import type { webcrypto } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as x509 from "@peculiar/x509";
@@ -14,6 +15,8 @@ export interface Authority {
   readonly pem: string;
   /** A certificate for servers and clients, for this DNS name. @param given.untilMs since 1970; default: a year from now */
   issue(name: string, given?: { readonly untilMs: number }): Promise<KeyPair>;
+  /** An authority for which this one vouches. */
+  intermediate(): Promise<Authority>;
 }
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
@@ -30,8 +33,28 @@ export async function newAuthority(): Promise<Authority> {
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
+  return issuingAs(authority, keys);
+}
+
+function issuingAs(authority: x509.X509Certificate, keys: webcrypto.CryptoKeyPair): Authority {
   return {
     pem: `${authority.toString("pem")}\n`,
+    async intermediate() {
+      const own = await crypto.subtle.generateKey(ALGORITHM, true, SIGNING);
+      const certificate = await x509.X509CertificateGenerator.create({
+        subject: "CN=test intermediate",
+        issuer: authority.subject,
+        signingKey: keys.privateKey,
+        signingAlgorithm: ALGORITHM,
+        publicKey: own.publicKey,
+        extensions: [
+          new x509.BasicConstraintsExtension(true, undefined, true),
+          await x509.SubjectKeyIdentifierExtension.create(own.publicKey),
+          await x509.AuthorityKeyIdentifierExtension.create(keys.publicKey),
+        ],
+      });
+      return issuingAs(certificate, own);
+    },
     async issue(name, given) {
       const own = await crypto.subtle.generateKey(ALGORITHM, true, SIGNING);
       const { serverAuth, clientAuth } = x509.ExtendedKeyUsage;
