@@ -1,4 +1,4 @@
-import { revisionOf } from "#api/revision.ts";
+import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
@@ -52,9 +52,7 @@ export const giveTurn: ClusterRule = {
       const unfitMs = unfitForMs(snapshot, unfit);
       return wait("give-turn", because, recheckMs(unfitMs, UNFIT), { warn: unfitMs >= snapshot.memberTimeoutMs });
     }
-    const { version } = live.spec;
-    const what =
-      version === template.version ? "its new podTemplate" : `etcd ${template.version} instead of ${version}`;
+    const what = newsText(templateOf(live), template);
     const whose = isOnDelete(snapshot)
       ? `the next pod of ${name} gets ${what}, when somebody deletes the one that runs`
       : `it is the turn of ${name}, which gets ${what}`;
@@ -65,6 +63,16 @@ export const giveTurn: ClusterRule = {
     return step("give-turn", because, { do: "replacePeer", live, peer: revisedPeer(live, template, lastGood) });
   },
 };
+
+/** What of a member's template is another one than before; another release says enough. */
+function newsText(before: MemberTemplate, after: MemberTemplate): string {
+  if (before.version !== after.version) return `etcd ${after.version} instead of ${before.version}`;
+  const name = revisionOf(before);
+  const news = (["image", "etcd", "tls", "podTemplate"] as const).filter(
+    (field) => revisionOf({ ...before, [field]: after[field] } as MemberTemplate) !== name,
+  );
+  return `its new ${news.join(" and ")}`;
+}
 
 /** With OnDelete, whose pods people have yet to delete; while somebody is unfit, that is told instead. */
 function awaitPeople(snapshot: ClusterSnapshot): Wait | undefined {

@@ -31,6 +31,7 @@ import {
   withUpdated,
 } from "#kit/cluster-rolling.ts";
 import { withSleep } from "#kit/cluster-sleep.ts";
+import { bundle, NEXT, OWN, secured, withMade } from "#kit/cluster-tls.ts";
 import { BOOTSTRAP } from "#kit/peer.ts";
 import { withResources } from "#kit/pod-template.ts";
 
@@ -973,6 +974,23 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         ...gives("my-etcd-2", "3.6.17", "3.6.16"),
         because: "it is the turn of my-etcd-2, which gets etcd 3.6.17 instead of 3.6.16; 2 more will follow",
       },
+    },
+    {
+      name: "of the same release, what else is new is told",
+      given: wanting({
+        ...OLD,
+        image: { repository: "example.test/other" },
+        podTemplate: withResources({ limits: { cpu: "1" } }),
+        etcd: { extraArgs: { "max-txn-ops": "5" } },
+      }),
+      says: {
+        because: "it is the turn of my-etcd-2, which gets its new image and etcd and podTemplate; 2 more will follow",
+      },
+    },
+    {
+      name: "whom to trust is told by the field in which it stands",
+      given: withMade(secured(), { clientCA: { next: NEXT }, server: { trust: bundle(OWN, NEXT) } }),
+      says: { because: "it is the turn of my-etcd-2, which gets its new tls; 2 more will follow" },
     },
     {
       name: "then the one before",
