@@ -11,7 +11,9 @@ type MemberSide = NonNullable<MemberTls["peer"]>;
 
 // What becomes of members when a Secret is deleted, edited, or of no use?
 //   Nothing. What they have on record stays there: nobody restarts for what is worse than what works.
-// And when the certificates come from somewhere else than before?
+// And when they show what somebody else has signed?
+//   Whoever restarts then is out, and so is who does not: until all of them trust that, nobody restarts for it (guard still-believed).
+// And when it comes from another Secret than before?
 //   First everybody trusts both, then everybody shows the new one, then nobody trusts the old one. Each of it is a change of what members
 //   run, and how far it has come is read off EtcdPeers and pods.
 
@@ -38,12 +40,16 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
   const secretName = secretNameOf(cluster, SHOWN_ON[side]);
   const shown = usable(snapshot, SHOWN_ON[side]);
   if (secretName === undefined || shown === undefined) return live;
-  const { trust, trustIds } = shown;
-  const isElsewhere = [...secretsInUse(snapshot, side)].some((name) => name !== secretName);
-  if (live === undefined || !isElsewhere) return { secretName, trust };
-  const both = united(...trustInUse(snapshot, side), trust);
-  const isTrusted = withoutTrust(snapshot, side, trustIds, both).length === 0;
-  return { secretName: isTrusted ? secretName : live.secretName, trust: both };
+  const { trust, trustIds, signerId } = shown;
+  if (live === undefined) return { secretName, trust };
+  if ([...secretsInUse(snapshot, side)].some((name) => name !== secretName)) {
+    const both = united(...trustInUse(snapshot, side), trust);
+    const isTrusted = withoutTrust(snapshot, side, trustIds, both).length === 0;
+    return { secretName: isTrusted ? secretName : live.secretName, trust: both };
+  }
+  // Who restarted with what the others do not trust would be out. They are to trust it first, by what the Secret says before it shows it.
+  const isBelieved = signerId !== undefined && withoutTrust(snapshot, side, [signerId], trust).length === 0;
+  return isBelieved ? { secretName, trust } : live;
 }
 
 /** What members have on record; of several the one that is being given to all, else that of most. */

@@ -43,7 +43,7 @@ import {
   saying as words,
 } from "#kit/cluster-rolling.ts";
 import { asleep, tired, wanted } from "#kit/cluster-sleep.ts";
-import { bundle, NEXT, OWN, running, secured, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import { bundle, NEXT, OWN, running, secured, tlsSpec, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 import type { Draft, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 
@@ -236,6 +236,12 @@ const noAuthority = withSeen(certified, { peerCA: { is: "absent" } });
 const theirSecret = withMade(certified, { peer: { isOurs: false } });
 const brokenCA = withMade(certified, { peerCA: { trouble: "its tls.key is not the key of its tls.crt" } });
 
+/** Members show each other what somebody else has signed. */
+const doubted = withMade(certified, { peer: { by: NEXT } });
+const theirPeer = tlsSpec({ peer: { provider: "Secret", secret: { secretName: "their-peer" } } });
+const doubtedElsewhere = withMade(asking(certified, { tls: theirPeer }), { peer: { by: NEXT } });
+const doubtedDown = withMade(secured({ down: ["my-etcd-2"] }), { peer: { by: NEXT } });
+
 function rotating(snapshot: ClusterSnapshot, phase: Phase): ClusterStep {
   return { do: "rotateAuthority", side: "peer", phase, facts: seenOf(snapshot, "peerCA") };
 }
@@ -293,31 +299,18 @@ const cases: Record<string, readonly Case[]> = {
     { name: "what is about no member is for others to judge", given: certified, step: STEPS.issueLeaf, is: "allowed" },
   ],
   "trusted-first": [
-    { name: "whatever has signed what is there", given: swapped, step: rotating(swapped, "forget"), is: "allowed" },
     { name: "who is trusted by all may sign", given: certified, step: issuing(certified), is: "allowed" },
-    { name: "who is trusted by nobody may not", given: swapped, step: issuing(swapped), is: "forbidden" },
+    { name: "who is not may not", given: swapped, step: issuing(swapped), is: "forbidden" },
     {
-      name: "unless nothing works",
+      name: "not even where nothing is there: members would show what the others refuse",
       given: swapped,
-      step: issuing(swapped, { trouble: "it has no tls.key" }),
-      is: "allowed",
-    },
-    {
-      name: "or its time is over",
-      given: swapped,
-      step: issuing(swapped, { notAfterMs: swapped.takenAtMs }),
-      is: "allowed",
-    },
-    {
-      name: "a moment before it is not",
-      given: swapped,
-      step: issuing(swapped, { notAfterMs: swapped.takenAtMs + 1 }),
+      step: { do: "issueLeaf", purpose: "peer", authority: seenOf(swapped, "peerCA"), facts: undefined },
       is: "forbidden",
     },
     {
-      name: "or nothing is there",
-      given: swapped,
-      step: { do: "issueLeaf", purpose: "peer", authority: seenOf(swapped, "peerCA"), facts: undefined },
+      name: "but where nobody is there yet",
+      given: { ...swapped, peers: [] },
+      step: issuing(swapped),
       is: "allowed",
     },
     {
@@ -326,6 +319,7 @@ const cases: Record<string, readonly Case[]> = {
       step: issuing(withMade(swapped, { peer: { by: NEXT } })),
       is: "allowed",
     },
+    { name: "whatever has signed what is there", given: swapped, step: rotating(swapped, "forget"), is: "allowed" },
     { name: "one that all trust may follow", given: trusting, step: rotating(trusting, "switch"), is: "allowed" },
     {
       name: "one that one does not trust may not",
@@ -352,6 +346,49 @@ const cases: Record<string, readonly Case[]> = {
       name: "what is about no authority is for others to judge",
       given: swapped,
       step: STEPS.createTrustMap,
+      is: "allowed",
+    },
+  ],
+  "still-believed": [
+    {
+      name: "what nobody shows yet is no matter",
+      given: doubtedElsewhere,
+      step: restarting(doubtedElsewhere, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "a member restarts while all believe each other",
+      given: certified,
+      step: restarting(certified, "my-etcd-2"),
+      is: "allowed",
+    },
+    { name: "not while they do not", given: doubted, step: restarting(doubted, "my-etcd-2"), is: "forbidden" },
+    { name: "nor gets what it would restart for", given: doubted, step: giving(doubted, "my-etcd-2"), is: "forbidden" },
+    {
+      name: "whose pod runs nothing may have it made anew",
+      given: withCrashing(doubtedDown, "my-etcd-2"),
+      step: restarting(withCrashing(doubtedDown, "my-etcd-2"), "my-etcd-2"),
+      is: "allowed",
+    },
+    { name: "nobody is given up", given: doubted, step: STEPS.markRemoval, is: "forbidden" },
+    { name: "but while all believe each other", given: certified, step: STEPS.markRemoval, is: "allowed" },
+    {
+      name: "who is not wanted may go",
+      given: doubted,
+      step: { ...STEPS.markRemoval, removal: "scale-down" },
+      is: "allowed",
+    },
+    {
+      name: "and a removal be taken back",
+      given: doubted,
+      step: { ...STEPS.markRemoval, removal: undefined },
+      is: "allowed",
+    },
+    { name: "what restarts nobody is for others to judge", given: doubted, step: STEPS.createService, is: "allowed" },
+    {
+      name: "so is all, where nobody knows what members show",
+      given: withSeen(doubted, { peer: { is: "absent" } }),
+      step: restarting(doubted, "my-etcd-2"),
       is: "allowed",
     },
   ],

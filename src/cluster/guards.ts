@@ -6,8 +6,8 @@ import { providerOf, type Side } from "#api/tls.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { AUTHORITY_OF, leavesOf, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
-import { withoutTrust } from "#cluster/certificates/trusted.ts";
-import { isOurs, usable } from "#cluster/certificates/usable.ts";
+import { secretsInUse, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { isOurs, seen, usable } from "#cluster/certificates/usable.ts";
 import { WHAT_FOR } from "#cluster/certificates/words.ts";
 import { othersDown } from "#cluster/fitness.ts";
 import { neverRan, ownArriving } from "#cluster/learners.ts";
@@ -426,7 +426,7 @@ const tlsStays: ClusterGuard = {
 };
 
 /**
- * An authority signs nothing that replaces what still works before every member trusts it; it is followed by another one only when every member
+ * An authority signs nothing before every member trusts it; it is followed by another one only when every member
  * trusts that, and one before it is dropped only when nothing of its is in use.
  */
 const trustedFirst: ClusterGuard = {
@@ -435,9 +435,8 @@ const trustedFirst: ClusterGuard = {
     const snapshot = keptTls(given);
     if (step.do === "issueLeaf") {
       const { purpose, authority, facts } = step;
-      const works = facts !== undefined && facts.trouble === undefined && facts.notAfterMs > snapshot.takenAtMs;
-      if (!works || facts.signerId === authority.fingerprint) return undefined;
-      return untrusting(snapshot, sideOf(purpose), authority.fingerprint);
+      const id = authority.fingerprint;
+      return facts?.signerId === id ? undefined : untrusting(snapshot, sideOf(purpose), id);
     }
     if (step.do !== "rotateAuthority") return undefined;
     const { side, phase, facts } = step;
@@ -449,6 +448,20 @@ const trustedFirst: ClusterGuard = {
     );
     if (old !== undefined) return `the authority before may still vouch for ${WHAT_FOR[old]}`;
     return untrusting(snapshot, side, facts.fingerprint);
+  },
+};
+
+/** While members show each other what some of them do not trust, nobody restarts who runs, and nobody is given up: whoever came back would be out. */
+const stillBelieved: ClusterGuard = {
+  name: "still-believed",
+  forbids(snapshot, step) {
+    const isRestart = restartedBy(snapshot, step) !== undefined;
+    const isGivenUp = step.do === "markRemoval" && step.removal !== undefined && step.removal !== "scale-down";
+    const { secretName = "", signerId } = seen(snapshot, "peer") ?? {};
+    // What nobody shows yet is no matter: members come to trust it first.
+    if (!(isRestart || isGivenUp) || signerId === undefined || !secretsInUse(snapshot, "peer").has(secretName))
+      return undefined;
+    return untrusting(snapshot, "peer", signerId);
   },
 };
 
@@ -515,6 +528,7 @@ export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   askedToDelete,
   tlsStays,
   trustedFirst,
+  stillBelieved,
   authorityKept,
   ownOnly,
 ];

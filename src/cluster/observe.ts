@@ -102,6 +102,8 @@ export async function observeCluster(
   const all = reads.peers.byIndex(CLUSTER_INDEX, index);
   const peers = all.filter(isOwn);
   silences.keep(key, pods.values());
+  // Before anybody is asked: it tells with what to connect.
+  const seenCertificates = await certificates.look(cluster, { peers, pods }, signal);
   const answers = await askEach(reads, silences, cluster, peers, pods, signal);
   const endpoints = new Map([...answers].map(([name, { status }]) => [name, status]));
   const seen: ClusterSnapshot = {

@@ -210,6 +210,7 @@ const UNGUARDED = leftUnguarded("cluster", [
   },
   { name: "tls-stays", leaning: FORMED, covered: NO_TLS },
   { name: "trusted-first", leaning: FORMED, covered: NO_TLS },
+  { name: "still-believed", leaning: FORMED, covered: NO_TLS },
   { name: "authority-kept", leaning: FORMED, covered: NO_TLS },
   { name: "own-only", leaning: SCALED, covered: "name-taken is asked before; see the pairs", promise: "foreign stays" },
 ]);

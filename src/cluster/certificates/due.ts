@@ -1,9 +1,10 @@
 import { lifeOf } from "#api/tls.ts";
 import { fingerprint, isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { orderOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { leavesOf, orderOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { hasReached } from "#cluster/certificates/rotation.ts";
 import { withoutTrust } from "#cluster/certificates/trusted.ts";
-import { authorityOf, isOurs, lackOf } from "#cluster/certificates/usable.ts";
+import { authorityOf, isOurs, lackOf, usable } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 
 /** pair: a new certificate with a new key. trust: only whom it says to trust, beside the pair that is there. */
@@ -19,8 +20,8 @@ export function madeForOf({ cluster }: ClusterSnapshot, purpose: LeafPurpose): s
 }
 
 /**
- * What of a certificate that the operator makes is due, if anything is. By an authority that some member does not trust yet nothing is made in
- * place of what still works: members get the authority first.
+ * What of a certificate that the operator makes is due, if anything is. By an authority that some member does not trust nothing is made:
+ * members get the authority first, by what is there.
  */
 export function dueOf(snapshot: ClusterSnapshot, purpose: LeafPurpose): Due | undefined {
   const authority = authorityOf(snapshot, sideOf(purpose));
@@ -28,15 +29,17 @@ export function dueOf(snapshot: ClusterSnapshot, purpose: LeafPurpose): Due | un
   // A clock that says that it was not there yet is wrong about all other times, too.
   if (authority === undefined || authority.notBeforeMs > snapshot.takenAtMs) return undefined;
   if (found === undefined || found.is === "unknown") return undefined;
-  if (found.is === "absent") return { what: "pair", because: "it is not there" };
+  const isSigner = found.is === "present" && found.value.signerId === authority.fingerprint;
+  const maySign = isSigner || isTrusted(snapshot, purpose, authority.fingerprint);
+  const pair = (because: string): Due | undefined => (maySign ? { what: "pair", because } : undefined);
+  if (found.is === "absent") return pair("it is not there");
   const leaf = found.value;
   if (!isOurs(snapshot, leaf)) return undefined;
   const lack = lackOf(snapshot, purpose, leaf);
-  if (lack !== undefined) return { what: "pair", because: lack };
-  const pair = whyNewPair(snapshot, purpose, leaf, authority);
-  const mayWait = leaf.notAfterMs > snapshot.takenAtMs && leaf.signerId !== authority.fingerprint;
-  if (pair !== undefined && !(mayWait && !isTrusted(snapshot, purpose, authority)))
-    return { what: "pair", because: pair };
+  if (leaf.trouble !== undefined) return pair(leaf.trouble);
+  const why = lack ?? whyNewPair(snapshot, purpose, leaf, authority);
+  const due = why === undefined ? undefined : pair(why);
+  if (due !== undefined) return due;
   const isSpread = isSameData([...leaf.trustIds].sort(), [...authority.trustIds].sort());
   return isSpread ? undefined : { what: "trust", because: "its ca.crt is not that of the authority" };
 }
@@ -49,7 +52,8 @@ function whyNewPair(
 ): string | undefined {
   const { cluster, takenAtMs } = snapshot;
   if (leaf.madeFor !== madeForOf(snapshot, purpose)) return "it was made for something else than the spec says by now";
-  if (leaf.signerId !== authority.fingerprint) return "its authority is followed by another one";
+  if (leaf.signerId !== authority.fingerprint)
+    return mayBeKnown(snapshot, purpose, leaf, authority) ? "its authority is followed by another one" : undefined;
   const { durationMs, renewBeforeMs } = lifeOf(cluster.spec, sideOf(purpose));
   const isDue = leaf.notAfterMs - takenAtMs <= renewBeforeMs;
   // A new one that would not last longer helps nobody.
@@ -57,7 +61,21 @@ function whyNewPair(
   return isDue && isLonger ? `it ends at ${rfc3339(leaf.notAfterMs)}` : undefined;
 }
 
+/**
+ * Whether everybody who mounts one of the side's certificates has heard of who signs now, so that what works may be replaced. What members do not
+ * trust does not work.
+ */
+function mayBeKnown(
+  snapshot: ClusterSnapshot,
+  purpose: LeafPurpose,
+  { signerId = "" }: SeenCertificate,
+  { fingerprint: id }: SeenCertificate,
+): boolean {
+  const all = leavesOf(snapshot.cluster, sideOf(purpose)).map((each) => usable(snapshot, each));
+  return all.every((each) => each?.signerId === id || hasReached(each, id)) || !isTrusted(snapshot, purpose, signerId);
+}
+
 /** Whether every member trusts what the authority signs. */
-export function isTrusted(snapshot: ClusterSnapshot, purpose: LeafPurpose, authority: SeenCertificate): boolean {
-  return withoutTrust(snapshot, sideOf(purpose), [authority.fingerprint], authority.trust).length === 0;
+function isTrusted(snapshot: ClusterSnapshot, purpose: LeafPurpose, id: string): boolean {
+  return withoutTrust(snapshot, sideOf(purpose), [id]).length === 0;
 }

@@ -1,9 +1,9 @@
 import type { Reason } from "#api/conditions.ts";
 import { providerOf, type Side } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { isAuthority, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { withoutTrust } from "#cluster/certificates/trusted.ts";
-import { isIssuedHere, isOurs, lackOf } from "#cluster/certificates/usable.ts";
+import { authorityOf, isIssuedHere, isOurs, lackOf } from "#cluster/certificates/usable.ts";
 import { foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import { NOT_SERVED } from "#cluster/rules/certificates/certificate-request.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
@@ -45,7 +45,7 @@ export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | un
       "CertificateInvalid",
       `${secret}, ${WHAT_FOR[purpose]}, is good only from ${rfc3339(facts.notBeforeMs)} on`,
     );
-  const doubting = doubters(snapshot, sideOf(purpose), facts);
+  const doubting = isAuthority(purpose) ? [] : doubters(snapshot, sideOf(purpose), facts);
   if (doubting.length === 0) return undefined;
   return no(
     "CertificateInvalid",
@@ -67,10 +67,20 @@ function doubters(snapshot: ClusterSnapshot, side: Side, { signerId, trust }: Se
 /** @param subject the Secret, as the subject of a sentence */
 function missing(snapshot: ClusterSnapshot, purpose: Purpose, subject: string): Fault {
   const provider = providerOf(snapshot.cluster.spec, sideOf(purpose));
-  if (provider === "Operator") return no("CertificatesPending", `${subject} is about to be made`, false);
+  if (provider === "Operator") return unmade(snapshot, purpose, subject);
   if (provider === "Secret" || purpose === "peerCA" || purpose === "clientCA")
     return no("CertificateMissing", `${subject} is not there; make it, with tls.crt, tls.key and ca.crt`);
   return requestFault(snapshot, purpose, subject);
+}
+
+/** Why the operator has not made it. */
+function unmade(snapshot: ClusterSnapshot, purpose: Purpose, subject: string): Fault {
+  const side = sideOf(purpose);
+  const signer = isAuthority(purpose) ? undefined : authorityOf(snapshot, side);
+  const doubting = signer === undefined ? [] : withoutTrust(snapshot, side, [signer.fingerprint], signer.trust);
+  if (doubting.length === 0) return no("CertificatesPending", `${subject} is about to be made`, false);
+  const why = `${doubting.join(", ")} would not trust what Secret ${signer?.secretName} signs`;
+  return no("CertificateMissing", `${subject} is not there, and is not made: ${why}; put the Secret back`);
 }
 
 function requestFault(snapshot: ClusterSnapshot, purpose: LeafPurpose, subject: string): Fault {

@@ -67,6 +67,8 @@ describe("what works is kept", () => {
     const tls = { ...memberTls(settled)!, peer: { secretName: "my-etcd-peer-tls", trust: both } };
     const half = withSeen(running(settled, ["my-etcd-2"], tls), { peer: absent });
     expect(memberTls(half)?.peer?.trust).toBe(own);
+    const one = secured({ replicas: 1 });
+    expect(memberTls(withSeen(one, { peer: absent }))).toEqual(memberTls(one));
     const most = withSeen(running(settled, ["my-etcd-1", "my-etcd-2"], tls), { peer: absent });
     expect(memberTls(most)?.peer?.trust).toBe(both);
     const { status } = half.cluster;
@@ -74,6 +76,15 @@ describe("what works is kept", () => {
     const updating = { ...half, cluster: { ...half.cluster, status: { ...status, update } } };
     expect(memberTls(updating as ClusterSnapshot)?.peer?.trust).toBe(both);
   });
+});
+
+test("nobody gets whom to trust by a certificate that the others do not trust", () => {
+  const theirs = withMade(settled, { peer: { by: THEIRS } });
+  expect(memberTls(theirs)?.peer).toEqual(memberTls(settled)?.peer);
+  const told = withMade(settled, { peer: { trust: bundle(OWN, THEIRS) } });
+  expect(memberTls(told)?.peer?.trust).toBe(bundle(OWN, THEIRS));
+  const shown = withMade(running(told), { peer: { by: THEIRS, trust: bundle(THEIRS) } });
+  expect(memberTls(shown)?.peer?.trust).toBe(bundle(THEIRS));
 });
 
 describe("certificates that come from somewhere else", () => {

@@ -6,13 +6,16 @@ import { purposesOf } from "#cluster/certificates/purposes.ts";
 import { CertificateReads } from "#cluster/certificates/reads.ts";
 import { authority, DAY_MS, dataOf, leaf, secretOf } from "#kit/certificates.ts";
 import { cluster } from "#kit/cluster.ts";
-import { tlsSpec } from "#kit/cluster-tls.ts";
+import { running, secured, tlsSpec } from "#kit/cluster-tls.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { type KubeObject, type Resource, resourceName, type Secret } from "#kube/kinds.ts";
 
 const KEY = { namespace: "foo", name: "my-etcd" };
 const { signal } = new AbortController();
 const ca = await authority();
+
+type Members = Parameters<CertificateReads["look"]>[1];
+const NOBODY: Members = { peers: [], pods: new Map() };
 
 /** A cluster that asks for this. */
 function asking(tls: object = {}): EtcdCluster {
@@ -47,7 +50,7 @@ async function asked(given: { lastsMs?: number; groups?: string } = {}) {
     clock,
     keyring,
   );
-  const look = (of: EtcdCluster = asking()) => reads.look(of, signal);
+  const look = (of: EtcdCluster = asking(), members: Members = NOBODY) => reads.look(of, members, signal);
   /** Looks every ten seconds, as the controller does at rest. @returns what was read meanwhile */
   const rest = async (ms: number, of?: EtcdCluster) => {
     const before = calls.length;
@@ -246,6 +249,34 @@ describe("what is known of a certificate", () => {
     await look();
     expect(keyring.identityOf(KEY)?.cert).toBe(texts["tls.crt"]);
     expect(whole("a").data).toBeDefined();
+  });
+
+  test("gives the operator nothing that members do not trust, as long as it has something", async () => {
+    const { look, reads, keyring, special } = await asked();
+    const members = secured();
+    await look();
+    const first = keyring.identityOf(KEY);
+    const other = await authority();
+    const texts = dataOf(await leaf(other), other.certificate);
+    special.set("my-etcd-operator-tls", present(secretOf("my-etcd-operator-tls", texts)));
+    reads.hasChanged(KEY, "operator");
+    await look(asking(), members);
+    expect(keyring.identityOf(KEY)).toBe(first);
+    const tls = members.peers[0]!.spec.tls!;
+    const client = { ...tls.client!, trust: tls.client!.trust + other.certificate };
+    reads.hasChanged(KEY, "operator");
+    await look(asking(), running(members, undefined, { ...tls, client }));
+    expect(keyring.identityOf(KEY)?.cert).toBe(texts["tls.crt"]);
+  });
+
+  test("is of the Secret that is asked for by now", async () => {
+    const { calls, look } = await asked();
+    const peer = (secretName: string) => asking({ peer: { provider: "Secret", secret: { secretName } } });
+    const first = await look(peer("one"));
+    expect(first?.peer).toMatchObject({ value: { secretName: "one" } });
+    const before = calls.length;
+    expect((await look(peer("two")))?.peer).toMatchObject({ value: { secretName: "two" } });
+    expect(calls.slice(before)).toEqual(["two"]);
   });
 
   test("never has a key in it", async () => {

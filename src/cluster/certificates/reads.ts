@@ -3,10 +3,18 @@ import { providerOf } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
 import { type Observed, present } from "#base/observed.ts";
-import { factsOf } from "#certificates/facts.ts";
+import { type CertificateFacts, factsOf } from "#certificates/facts.ts";
 import type { Keyring } from "#certificates/keyring.ts";
 import { isAuthority, leavesOf, purposesOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
-import type { LeafPurpose, Purpose, SeenCertificate, SeenCertificates, SeenRequest } from "#cluster/snapshot.ts";
+import { withoutTrust } from "#cluster/certificates/trusted.ts";
+import type {
+  ClusterSnapshot,
+  LeafPurpose,
+  Purpose,
+  SeenCertificate,
+  SeenCertificates,
+  SeenRequest,
+} from "#cluster/snapshot.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { CERTIFICATES, CONFIG_MAPS, type ConfigMap, SECRETS } from "#kube/kinds.ts";
 import { isServed } from "#kube/served.ts";
@@ -56,7 +64,11 @@ export class CertificateReads {
   }
 
   /** `undefined` when the cluster asks for no TLS. @throws OperatorError Cancelled */
-  async look(cluster: EtcdCluster, signal: AbortSignal): Promise<SeenCertificates | undefined> {
+  async look(
+    cluster: EtcdCluster,
+    members: Pick<ClusterSnapshot, "peers" | "pods">,
+    signal: AbortSignal,
+  ): Promise<SeenCertificates | undefined> {
     const wanted = wantedOf(cluster);
     const { namespace, name, deletionTimestamp } = cluster.metadata;
     const text = keyText({ namespace, name });
@@ -66,9 +78,10 @@ export class CertificateReads {
     }
     const memory = this.#clusters.get(text) ?? { known: new Map(), restedMs: Number.NEGATIVE_INFINITY };
     this.#clusters.set(text, memory);
-    for (const what of [...memory.known.keys()]) if (!wanted.includes(what)) memory.known.delete(what);
+    for (const [what, { answer }] of [...memory.known])
+      if (!wanted.includes(what) || isOfAnother(cluster, what, answer)) memory.known.delete(what);
     if (deletionTimestamp === undefined)
-      await Promise.all(this.#stale(memory, wanted).map((what) => this.#read(cluster, memory, what, signal)));
+      await Promise.all(this.#stale(memory, wanted).map((what) => this.#read(cluster, members, memory, what, signal)));
     return this.#seen(memory);
   }
 
@@ -111,8 +124,14 @@ export class CertificateReads {
     return isCalm ? Number.POSITIVE_INFINITY : REST_MS;
   }
 
-  async #read(cluster: EtcdCluster, memory: Memory, what: What, signal: AbortSignal): Promise<void> {
-    const answer = await this.#ask(cluster, what, signal);
+  async #read(
+    cluster: EtcdCluster,
+    members: Pick<ClusterSnapshot, "peers" | "pods">,
+    memory: Memory,
+    what: What,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const answer = await this.#ask(cluster, members, what, signal);
     const nowMs = this.#clock.monotonicMs();
     const last = memory.known.get(what);
     if (last !== undefined && answer.is === "unknown" && last.answer.is !== "unknown") return; // what was last seen counts until somebody sees
@@ -120,7 +139,12 @@ export class CertificateReads {
     memory.known.set(what, { answer, atMs: nowMs, sinceMs: isSame ? last.sinceMs : nowMs });
   }
 
-  async #ask(cluster: EtcdCluster, what: What, signal: AbortSignal): Promise<Answer> {
+  async #ask(
+    cluster: EtcdCluster,
+    members: Pick<ClusterSnapshot, "peers" | "pods">,
+    what: What,
+    signal: AbortSignal,
+  ): Promise<Answer> {
     const { namespace, name } = cluster.metadata;
     if (what === "trustMap")
       return await this.#kube.find(CONFIG_MAPS, { namespace, name: trustConfigMapName(name) }, { signal });
@@ -130,8 +154,8 @@ export class CertificateReads {
     const found = await this.#kube.find(SECRETS, { namespace, name: secretName }, { signal });
     if (found.is !== "present") return found;
     const facts = factsOf(found.value, isAuthority(what) ? "authority" : "leaf");
-    // Of a pair that is of no use nothing is learnt: with what worked so far it may still work.
-    if (what === "operator" && facts.trouble === undefined) this.#keyring.learn({ namespace, name }, found.value);
+    // Of a pair that is of no use, or that members do not trust, nothing is learnt: with what worked so far it may still work.
+    if (what === "operator" && isBelieved(members, facts)) this.#keyring.learn({ namespace, name }, found.value);
     return present({ ...facts, knownForMs: 0 });
   }
 
@@ -166,6 +190,20 @@ function wantedOf(cluster: EtcdCluster): readonly What[] {
   const requests = requested.flatMap((side) => leavesOf(cluster, side)).map((purpose) => `request ${purpose}` as const);
   const hasMap = providerOf(spec, "client") !== "None";
   return [...purposesOf(cluster), ...(hasMap ? (["trustMap"] as const) : []), ...requests];
+}
+
+/** Whether all members trust who has signed it: they believe whoever shows it. */
+function isBelieved(members: Pick<ClusterSnapshot, "peers" | "pods">, facts: CertificateFacts): boolean {
+  const { trouble, signerId, trust } = facts;
+  if (trouble !== undefined || signerId === undefined) return false;
+  return withoutTrust(members, "client", [signerId], trust).length === 0;
+}
+
+/** Whether it was said of another Secret than the one that is asked for by now. */
+function isOfAnother(cluster: EtcdCluster, what: What, answer: Answer): boolean {
+  if (what === "trustMap" || isRequest(what) || answer.is !== "present" || !("fingerprint" in answer.value))
+    return false;
+  return answer.value.secretName !== secretNameOf(cluster, what);
 }
 
 function isRequest(what: What): what is `request ${LeafPurpose}` {

@@ -8,12 +8,12 @@ import type { Pod } from "#kube/kinds.ts";
 //   Whom its pod says: etcd reads authorities when it starts, and not again. What its EtcdPeer says counts besides, since its next pod is made
 //   from that. So an authority is trusted when both say so, of every member.
 
-const TRUST = { peer: PEER_TRUST_ANNOTATION, client: CLIENT_TRUST_ANNOTATION } as const;
 const VOLUME = { peer: PEER_TLS_VOLUME, client: CLIENT_TLS_VOLUME } as const;
+const TRUST = { peer: PEER_TRUST_ANNOTATION, client: CLIENT_TRUST_ANNOTATION } as const;
 
 /** Members that do not trust one of these, by name. @param ids SHA-256 of authorities @param bundle PEM text that has all of them */
 export function withoutTrust(
-  snapshot: ClusterSnapshot,
+  snapshot: Pick<ClusterSnapshot, "peers" | "pods">,
   side: Side,
   ids: readonly string[],
   bundle?: string,

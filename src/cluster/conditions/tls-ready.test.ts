@@ -297,6 +297,15 @@ describe("TLSReady", () => {
       expect(judged(one, { next: "settled", aside: [{ ...refused, rule }] })?.reason).toBe("StepRefused");
   });
 
+  test("says why the operator does not make what is not there", () => {
+    const given = withMade(withSeen(settled, { peer: absent }), { peerCA: { by: NEXT } });
+    expect(judged(given)).toMatchObject({ status: "False", reason: "CertificateMissing" });
+    expect(judged(given)?.message).toContain(
+      "Secret foo/my-etcd-peer-tls, what members show to each other, is not there, and is not made: my-etcd-0, my-etcd-1, my-etcd-2 would not trust what Secret my-etcd-peer-ca signs; put the Secret back",
+    );
+    expect(judged(withSeen(settled, { peer: absent }))?.reason).toBe("CertificatesPending");
+  });
+
   test("is not told of a cluster without TLS", () => {
     expect(judged(cluster())).toBeUndefined();
     expect(certificateStatus(cluster())).toEqual({});

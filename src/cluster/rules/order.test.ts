@@ -27,6 +27,7 @@ import {
 } from "#kit/cluster-changes.ts";
 import { monitoring, withMonitored } from "#kit/cluster-monitoring.ts";
 import {
+  BEFORE,
   downgrading,
   NEWER,
   NEXT_MINOR,
@@ -40,7 +41,7 @@ import {
   withTurn,
 } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, withSleep, woken } from "#kit/cluster-sleep.ts";
-import { secured, unissued, withSeen } from "#kit/cluster-tls.ts";
+import { secured, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
 import { etcdRestore } from "#kit/etcd-restore.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 import type { Service } from "#kube/kinds.ts";
@@ -354,6 +355,20 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
 ];
 
 const secure = secured();
+const mixed = secured({}, { peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } });
+const unknownYet = { is: "unknown", why: "no answer" } as const;
+const { headlessService: names } = settled;
+/** What clients are shown is there, and what members show to each other could not be read. */
+const unread = withSeen(
+  withMade(unissued({ stage: "recorded", with: { headlessService: names } }), {
+    peerCA: {},
+    clientCA: {},
+    server: {},
+    operator: {},
+    application: {},
+  }),
+  { peer: unknownYet },
+);
 const LATE_MS = secure.takenAtMs + 70 * 86_400_000;
 pairs.push(
   {
@@ -404,6 +419,38 @@ pairs.push(
     order: ["leaf", "await-quorum"],
     so: "members that do not believe each other any more have none",
     given: withSeen(secured({ down: ["my-etcd-1", "my-etcd-2"] }), { peer: absent }),
+  },
+  {
+    order: ["authority", "certificate-request"],
+    so: "what the operator does itself comes before what it asks for",
+    given: withSeen(
+      { ...mixed, certificates: { ...mixed.certificates, requests: { peer: absent } } },
+      { clientCA: absent },
+    ),
+  },
+  {
+    order: ["trust-map", "await-certificates"],
+    so: "clients may be told before there are members",
+    given: { ...unread, certificates: { ...unread.certificates, trustMap: absent } },
+  },
+  {
+    order: ["await-certificates", "bootstrap"],
+    so: "members are made with their certificates, or not at all",
+    given: { ...unread, certificates: { ...unread.certificates, trustMap: unknownYet } },
+  },
+  {
+    order: ["enable-downgrade", "rotate-authority"],
+    so: "a way back that is asked for is not held up",
+    given: rotatingToo({ ...secure, cluster: { ...secure.cluster, spec: { ...secure.cluster.spec, ...BEFORE } } }),
+  },
+  {
+    order: ["rotate-authority", "backup-first"],
+    so: "the update for which the backup is made carries both",
+    given: rotatingToo({
+      ...secure,
+      schedules: [etcdBackupSchedule()],
+      cluster: { ...secure.cluster, spec: { ...secure.cluster.spec, ...NEXT_MINOR } },
+    }),
   },
   {
     order: ["scale-up", "rotate-authority"],

@@ -6,6 +6,7 @@ import type { ClusterSnapshot, LeafPurpose } from "#cluster/snapshot.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { born, cluster, NOW } from "#kit/cluster.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
+import { NEWER } from "#kit/cluster-rolling.ts";
 import {
   bundle,
   NEXT,
@@ -98,6 +99,19 @@ const lostAuthority = withSeen(settled, { peerCA: absent });
 /** Another one has been made in its place. */
 const remade = withMade(settled, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN) } });
 const remadeSpread = withMade(remade, { peer: { trust: bundle(NEXT, OWN) } });
+
+/** The authority of clients was lost, and another one is made by now; everybody has heard of it. */
+const remadeClients = running(
+  withMade(
+    { ...settled, certificates: { ...settled.certificates, trustMap: unknown("no answer") } },
+    {
+      clientCA: { by: NEXT, trust: bundle(NEXT, OWN) },
+      server: { trust: both },
+      operator: { trust: both },
+      application: { trust: both },
+    },
+  ),
+);
 
 testPlans("certificates", [
   { name: "a cluster with all its certificates has nothing to do", given: settled, expect: "settled" },
@@ -442,8 +456,41 @@ testPlans("certificates", [
     expect: "give-turn: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "but not when that has ended",
+    name: "and when that has ended: members would believe nothing else",
     given: withMade(remadeSpread, { peer: { trust: bundle(NEXT, OWN), lastsMs: 0 } }),
-    expect: "leaf: issueLeaf peer",
+    expect: "give-turn: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "nothing is made by it where nothing is there, as long as members would not believe it",
+    given: withSeen(remade, { peer: absent }),
+    expect: "settled",
+  },
+  {
+    name: "nor in place of what is of no use",
+    given: withMade(remade, { peer: { trouble: "it has no tls.key" } }),
+    expect: "settled",
+  },
+  {
+    name: "nobody restarts while members show each other what some of them do not trust",
+    given: withMade(
+      { ...brought, cluster: { ...brought.cluster, spec: { ...brought.cluster.spec, ...NEWER } } },
+      { peer: { isOurs: false, by: NEXT } },
+    ),
+    expect: "warn: still-believed",
+  },
+  {
+    name: "an authority of clients that is lost is known to all of them before it signs",
+    given: withMade(remadeClients, { application: { trust: both, knownForMs: 149_999 } }),
+    expect: "settled",
+  },
+  {
+    name: "then that of clients signs",
+    given: withMade(remadeClients, { application: { trust: both, knownForMs: 150_000 } }),
+    expect: "leaf: issueLeaf server",
+  },
+  {
+    name: "for all of them, one after another",
+    given: withMade(remadeClients, { server: { by: NEXT, trust: both, knownForMs: 0 } }),
+    expect: "leaf: issueLeaf operator",
   },
 ]);
