@@ -28,7 +28,12 @@ async function started(options: Parameters<typeof planSecureEtcd>[0]): Promise<[
   const etcd = await planSecureEtcd(options);
   const [member] = etcd.members;
   member!.start();
-  await untilReady(member!);
+  try {
+    await untilReady(member!);
+  } catch (thrown) {
+    await etcd.pods.stop();
+    throw thrown;
+  }
   return [etcd, member!];
 }
 
