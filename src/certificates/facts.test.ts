@@ -29,9 +29,15 @@ describe("a Secret with a certificate", () => {
       signerId: id(ca),
       nextId: undefined,
       rotatedFor: undefined,
+      certificateName: undefined,
       madeFor: undefined,
       trouble: undefined,
     });
+  });
+
+  test("and which Certificate of cert-manager it is", () => {
+    const annotations = { "cert-manager.io/certificate-name": "my-etcd-peer-tls" };
+    expect(factsOf(secretOf("a", good, { annotations }), "leaf").certificateName).toBe("my-etcd-peer-tls");
   });
 
   test("and not one word of its key", () => {

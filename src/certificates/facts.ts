@@ -10,6 +10,8 @@ import { controllerOf, type Secret } from "#kube/kinds.ts";
 /** Of an authority that is about to be followed by another one: that one. */
 export const NEXT_CERTIFICATE = "next.crt";
 export const NEXT_KEY = "next.key";
+/** With it cert-manager marks each Secret that it fills: https://cert-manager.io/docs/reference/annotations/ */
+export const CERTIFICATE_NAME_ANNOTATION = "cert-manager.io/certificate-name";
 
 /** What a Secret with a certificate says of itself. Of what cannot be read, times are 0 and texts empty. */
 export interface CertificateFacts {
@@ -38,6 +40,8 @@ export interface CertificateFacts {
   /** SHA-256 of the authority that is to follow; on the Secret of an authority only. */
   readonly nextId: string | undefined;
   readonly rotatedFor: string | undefined;
+  /** Of which Certificate of cert-manager it is; undefined when cert-manager has not filled it. */
+  readonly certificateName: string | undefined;
   /** Fingerprint of what it was made for; undefined when the operator did not make it. */
   readonly madeFor: string | undefined;
   /** What is wrong with it, as a clause that names the key and quotes nothing of it. Whether its time is over is asked of the clock. */
@@ -70,6 +74,7 @@ export function factsOf(secret: Secret, kind: Kind): CertificateFacts {
     signerId: signer(chain, trusted),
     nextId: next === undefined ? undefined : idOf(next),
     rotatedFor: annotations?.[ROTATED_FOR_ANNOTATION],
+    certificateName: annotations?.[CERTIFICATE_NAME_ANNOTATION],
     madeFor: annotations?.[APPLIED_HASH_ANNOTATION],
     trouble: troubleOf(secret, kind, { chain, trusted, next }),
   };

@@ -94,16 +94,13 @@ export async function observeCluster(
   }
   const index = `${key.namespace}/${key.name}`;
   const isOwn = (peer: EtcdPeer) => controllerOf(peer)?.uid === cluster.metadata.uid;
-  // Before anybody is asked: it tells with what to connect.
-  const had = reads.peers.byIndex(CLUSTER_INDEX, index).filter(isOwn);
-  const seenCertificates = await certificates.look(withKeptTls(cluster, had), signal);
   const { namespace } = key;
   const pods = podsByPeer(reads, index);
   const all = reads.peers.byIndex(CLUSTER_INDEX, index);
   const peers = all.filter(isOwn);
   silences.keep(key, pods.values());
   // Before anybody is asked: it tells with what to connect.
-  const seenCertificates = await certificates.look(cluster, { peers, pods }, signal);
+  const seenCertificates = await certificates.look(withKeptTls(cluster, peers), { peers, pods }, signal);
   const answers = await askEach(reads, silences, cluster, peers, pods, signal);
   const endpoints = new Map([...answers].map(([name, { status }]) => [name, status]));
   const seen: ClusterSnapshot = {

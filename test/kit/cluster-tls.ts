@@ -1,12 +1,12 @@
 import { CLIENT_TRUST_ANNOTATION, PEER_TRUST_ANNOTATION, REVISION_ANNOTATION } from "#api/names.ts";
 import { revisionOf, templateIn } from "#api/revision.ts";
-import { peerSchemeOf } from "#api/tls.ts";
+import { peerSchemeOf, providerOf } from "#api/tls.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { type Observed, present } from "#base/observed.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { madeForOf } from "#cluster/certificates/due.ts";
-import { isAuthority, orderOf, purposesOf, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { isAuthority, orderOf, purposesOf, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate, SeenCertificates } from "#cluster/snapshot.ts";
@@ -62,6 +62,12 @@ interface Made {
   readonly trouble?: string;
   readonly knownForMs?: number;
   readonly madeFor?: string;
+  /** Of which Certificate of cert-manager it is; by default of the one that the cluster asks for, if it asks cert-manager. */
+  readonly certificateName?: string | undefined;
+}
+
+function isRequested({ cluster: { spec } }: ClusterSnapshot, purpose: Purpose): boolean {
+  return providerOf(spec, sideOf(purpose)) === "CertManager";
 }
 
 /** What is seen of the Secret of this purpose in this cluster; by default as the operator has made it. */
@@ -91,6 +97,8 @@ export function made(snapshot: ClusterSnapshot, purpose: Purpose, given: Made = 
     signerId,
     nextId: next?.id,
     rotatedFor: given.rotatedFor,
+    certificateName:
+      "certificateName" in given ? given.certificateName : isRequested(snapshot, purpose) ? secretName : undefined,
     madeFor: given.madeFor ?? (isAuthority(purpose) ? undefined : madeForOf(snapshot, purpose)),
     trouble: given.trouble ?? unsigned,
     knownForMs: given.knownForMs ?? 3_600_000,

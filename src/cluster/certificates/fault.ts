@@ -3,8 +3,8 @@ import { providerOf, type Side } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { isAuthority, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { withoutTrust } from "#cluster/certificates/trusted.ts";
-import { authorityOf, isIssuedHere, isOurs, lackOf } from "#cluster/certificates/usable.ts";
-import { foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
+import { authorityOf, isForeign, isIssuedHere, isOurs, lackOf } from "#cluster/certificates/usable.ts";
+import { foreignSecretText, notFilledText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import { NOT_SERVED } from "#cluster/rules/certificates/certificate-request.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
 import {
@@ -36,6 +36,8 @@ export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | un
   const facts = found.value;
   if (isIssuedHere(snapshot, purpose) && !isOurs(snapshot, facts))
     return no("CertificateInvalid", foreignSecretText(cluster.metadata.namespace, facts.secretName));
+  if (isForeign(snapshot, purpose, facts))
+    return no("CertificateInvalid", notFilledText(cluster.metadata.namespace, facts.secretName));
   const lack = lackOf(snapshot, purpose, facts);
   if (lack !== undefined) return no("CertificateInvalid", `${secret}, ${WHAT_FOR[purpose]}: ${lack}`);
   if (facts.notAfterMs <= takenAtMs)

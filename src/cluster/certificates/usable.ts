@@ -18,13 +18,18 @@ export function isOurs({ cluster }: ClusterSnapshot, { ownerUid }: SeenCertifica
   return ownerUid === cluster.metadata.uid;
 }
 
+/** Whether cert-manager is to fill the Secret, and somebody else has. */
+export function isForeign({ cluster }: ClusterSnapshot, purpose: Purpose, facts: SeenCertificate): boolean {
+  return providerOf(cluster.spec, sideOf(purpose)) === "CertManager" && facts.certificateName !== facts.secretName;
+}
+
 /**
  * What the Secret says, if members can go by it: it is whole, and whoever is to fill it has. Whether its time is over does not count here: with a
  * new one in it nobody has to restart.
  */
 export function usable(snapshot: ClusterSnapshot, purpose: Purpose): SeenCertificate | undefined {
   const found = seen(snapshot, purpose);
-  if (found === undefined || found.trouble !== undefined) return undefined;
+  if (found === undefined || found.trouble !== undefined || isForeign(snapshot, purpose, found)) return undefined;
   return isIssuedHere(snapshot, purpose) && !isOurs(snapshot, found) ? undefined : found;
 }
 

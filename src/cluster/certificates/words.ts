@@ -1,3 +1,4 @@
+import { CERTIFICATE_NAME_ANNOTATION } from "#certificates/facts.ts";
 import type { Purpose } from "#cluster/snapshot.ts";
 
 /** What a certificate of each purpose is for, as part of a sentence. */
@@ -13,6 +14,11 @@ export const WHAT_FOR: Readonly<Record<Purpose, string>> = {
 /** Who has the name, and what a person can do about it. */
 export function foreignSecretText(namespace: string, name: string): string {
   return `Secret ${namespace}/${name} exists already and is not this cluster's: it is never written; delete it, and what fills it`;
+}
+
+/** What is there in place of what cert-manager is to fill, and what a person can do about it. */
+export function notFilledText(namespace: string, name: string): string {
+  return `Secret ${namespace}/${name} exists already, and cert-manager has not filled it for Certificate ${name} (annotation ${CERTIFICATE_NAME_ANNOTATION}): it is not written over; delete it, and what fills it`;
 }
 
 /** What is wrong with the Secret of an authority, and what a person can do about it. @param trouble a clause about it */

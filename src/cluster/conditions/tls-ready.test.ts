@@ -73,6 +73,13 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     says: "Secret foo/my-etcd-operator-tls, what the operator shows to members, is about to be made",
   },
   {
+    name: "somebody else has filled what cert-manager is to fill",
+    given: withMade(managed, { peer: { isOurs: false, certificateName: undefined } }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "Secret foo/my-etcd-peer-tls exists already, and cert-manager has not filled it for Certificate my-etcd-peer-tls",
+  },
+  {
     name: "nobody has looked",
     given: { ...settled, certificates: undefined },
     status: "Unknown",

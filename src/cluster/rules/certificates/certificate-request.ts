@@ -1,6 +1,6 @@
 import { leavesOf, SIDES } from "#cluster/certificates/purposes.ts";
-import { isOurs, seen } from "#cluster/certificates/usable.ts";
-import { WHAT_FOR } from "#cluster/certificates/words.ts";
+import { isForeign, isOurs, seen } from "#cluster/certificates/usable.ts";
+import { notFilledText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import { certificateRequest, requestDiffers } from "#cluster/desired/certificates.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
 import { isOwned } from "#cluster/snapshot.ts";
@@ -22,6 +22,10 @@ export const certificateRequestRule: ClusterRule = {
       if (shown !== undefined && isOurs(snapshot, shown)) {
         // cert-manager would write into what members show, before they trust its issuer.
         told ??= `Secret ${shown.secretName} is the operator's own, and members go by it: cert-manager is not asked for another one; go back to the provider Operator`;
+        continue;
+      }
+      if (found.is === "absent" && shown !== undefined && isForeign(snapshot, purpose, shown)) {
+        told ??= notFilledText(cluster.metadata.namespace, shown.secretName);
         continue;
       }
       const because = `Certificate ${request.metadata.name} asks cert-manager for ${WHAT_FOR[purpose]}`;

@@ -56,6 +56,16 @@ function requested(snapshot: ClusterSnapshot, live: (request: Certificate) => Ce
   return { ...snapshot, certificates: { ...snapshot.certificates, requests: Object.fromEntries(all) } };
 }
 
+/** cert-manager's kind is served, and nothing is asked for. */
+function requests(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const none = { peer: absent, server: absent, operator: absent, application: absent };
+  return { ...snapshot, certificates: { ...snapshot.certificates, requests: none } };
+}
+
+/** Of the names of what is asked for there are Secrets with certificates, of nobody who is known. */
+const foreign = { isOurs: false, by: THEIRS, certificateName: undefined };
+const foreignPairs = { peer: foreign, server: foreign, operator: foreign, application: foreign };
+
 const issuing = secured({}, BY_MANAGER, { isOurs: false, by: THEIRS });
 
 function trustOf({ certificates }: ClusterSnapshot) {
@@ -291,6 +301,32 @@ testPlans("certificates", [
     name: "drops no authority meanwhile before its time",
     given: taken(withMade(switched, { peer: { by: NEXT, trust: bundle(NEXT, OWN), knownForMs: 149_999 } })),
     expect: "settled",
+  },
+  {
+    name: "asks cert-manager for nothing that it would write over somebody else's Secret",
+    given: withMade(requests(ask), foreignPairs),
+    expect: "warn: await-certificates",
+  },
+  {
+    name: "but for what cert-manager has filled before it asks again",
+    given: withMade(requests(ask), { ...foreignPairs, peer: { isOurs: false, by: THEIRS } }),
+    expect: "certificate-request: createRequest peer",
+  },
+  {
+    name: "makes no member of what is not cert-manager's",
+    given: withMade(requested(ask), foreignPairs),
+    expect: "warn: await-certificates",
+  },
+  {
+    name: "and asks as before for what cert-manager fills",
+    given: {
+      ...issuing,
+      certificates: {
+        ...issuing.certificates,
+        requests: { ...requested(issuing).certificates.requests, peer: absent },
+      },
+    },
+    expect: "certificate-request: createRequest peer",
   },
   {
     name: "makes a Secret anew that somebody has deleted",

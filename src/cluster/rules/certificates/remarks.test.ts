@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { PAUSED_ANNOTATION } from "#api/names.ts";
-import { present } from "#base/observed.ts";
+import { absent, present } from "#base/observed.ts";
 import { certificateRequest, trustMap } from "#cluster/desired/certificates.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -44,6 +44,8 @@ function requesting(
 }
 
 const FOREIGN = "exists already and is not this cluster's: it is never written; delete it, and what fills it";
+const NOT_FILLED =
+  "Secret foo/my-etcd-peer-tls exists already, and cert-manager has not filled it for Certificate my-etcd-peer-tls (annotation cert-manager.io/certificate-name): it is not written over; delete it, and what fills it";
 const CA = "Secret foo/my-etcd-peer-ca";
 
 const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[] = [
@@ -84,6 +86,16 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     name: "nothing of what cert-manager is asked for as it should be",
     given: requesting(managed, present(request)),
     told: [],
+  },
+  {
+    name: "whose Secret cert-manager would write over",
+    given: withMade(requesting(managed, absent), { peer: { isOurs: false, certificateName: undefined } }),
+    told: [`certificate-request: ${NOT_FILLED}`],
+  },
+  {
+    name: "nor of what it is not known to have written by a request of another name",
+    given: withMade(requesting(managed, absent), { peer: { isOurs: false, certificateName: "another" } }),
+    told: [`certificate-request: ${NOT_FILLED}`],
   },
   {
     name: "who has the name of what is asked for",
