@@ -172,6 +172,9 @@ describe("what a cluster says", () => {
     );
     const paused = tired({ spec: { paused: true } });
     expect(conditionsOf(paused)).toMatchObject({ Ready: "False FallingAsleep", Progressing: "False Paused" });
+    expect(messageOf(paused, "Ready")).toBe(
+      "spec.replicas is 0: members stop once the pause is over (spec.paused is true); their data and identity are kept",
+    );
     const forming = cluster({ stage: "recorded", spec: { replicas: 0 } });
     expect(conditionsOf(forming)).toMatchObject({ Ready: "False Forming" });
     expect(messageOf(forming, "Ready")).toBe(

@@ -1,3 +1,4 @@
+import { pausedBy } from "#api/pause.ts";
 import { isAsleep, isToSleep } from "#api/sleep.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { type KnownMember, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
@@ -41,11 +42,12 @@ export function lostAsleepText(snapshot: ClusterSnapshot): string | undefined {
   return `claims that are gone, or have lost their labels: ${lost.map(({ name }) => name).join(", ")}; ${outlook}`;
 }
 
-/** That nobody is wanted, and its members are not told to stop yet. */
+/** That nobody is wanted, and its members are not told to stop yet; during a pause they are not. */
 export function tiredText({ cluster }: ClusterSnapshot): string | undefined {
-  return isToSleep(cluster)
-    ? "spec.replicas is 0: members are about to stop; their data and identity are kept"
-    : undefined;
+  if (!isToSleep(cluster)) return undefined;
+  const pause = pausedBy(cluster);
+  const when = pause === undefined ? "members are about to stop" : `members stop once the pause is over (${pause})`;
+  return `spec.replicas is 0: ${when}; their data and identity are kept`;
 }
 
 /** Members whose pods have yet to stop, by name. A pod that has ended for good may stay on record. */

@@ -1,4 +1,4 @@
-import { revisionOf } from "#api/revision.ts";
+import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { whyUnfit } from "#cluster/fitness.ts";
@@ -71,4 +71,11 @@ export function updateStatus(snapshot: ClusterSnapshot): UpdateStatus | undefine
     since: before?.since ?? rfc3339(takenAtMs),
     ...(stopped === undefined ? {} : { stopped }),
   };
+}
+
+/** Whether a member gets that because the spec asks for it, for people: what is put back, or was asked for before it was refused, it does not ask for. */
+export function wishText(snapshot: ClusterSnapshot, template: MemberTemplate): string {
+  const isTriedInVain = stoppedUpdate(snapshot) !== undefined && revisionOf(template) !== wantedRevision(snapshot);
+  const isAsked = whyRefused(snapshot).length === 0 && !isTriedInVain;
+  return isAsked ? " as the spec has it by now" : ", and not as the spec has it by now";
 }

@@ -56,7 +56,9 @@ export const giveTurn: ClusterRule = {
     const whose = isOnDelete(snapshot)
       ? `the next pod of ${name} gets ${what}, when somebody deletes the one that runs`
       : `it is the turn of ${name}, which gets ${what}`;
-    const because = `${whose}; ${next.length - 1} more will follow${waivedText(snapshot, name)}`;
+    const because = isTakenBack
+      ? `${name} does not restart with what was asked for before, and keeps what it runs: etcd ${template.version}`
+      : `${whose}; ${next.length - 1} more will follow${waivedText(snapshot, name)}`;
     // Who has yet to restart, or does not come up, goes back to what it was well with.
     const isOnItsWay = hasTurn(snapshot, live) || isSick(live);
     const lastGood = (isOnItsWay ? live.spec.previous : undefined) ?? templateOf(live);

@@ -8,6 +8,7 @@ import { isWaking } from "#cluster/sleep.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { isDown } from "#cluster/standstill.ts";
 import type { ClusterRule } from "#cluster/step.ts";
+import { wishText } from "#cluster/update-status.ts";
 import { runningRevision } from "#cluster/versions.ts";
 import { isStopped, isUnscheduled } from "#kube/pod.ts";
 import { step } from "#runtime/decide.ts";
@@ -31,7 +32,8 @@ export const renewStopped: ClusterRule = {
     if (live === undefined) return undefined;
     const { name } = live.metadata;
     const template = nextTemplate(snapshot, live);
-    const because = `${name} does not do its work; its next pod is to be etcd ${template.version} as the spec has it by now`;
+    const wish = wishText(snapshot, template);
+    const because = `${name} does not do its work; its next pod is to be etcd ${template.version}${wish}`;
     // Who has never run has nothing to go back to, and who goes back does not go forth again.
     const isTried = hasAnswered(snapshot, live) && stoppedUpdate(snapshot) === undefined;
     const previous = isTried ? (live.spec.previous ?? templateOf(live)) : undefined;

@@ -2,9 +2,10 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { holdsEvictions, isBudgetSeen } from "#cluster/desired/disruption-budget.ts";
 import { heirOf } from "#cluster/heir.ts";
 import { idOf, intendedPeers, type KnownMember, leaderOf, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
-import { isAboutToRestart, isMendedByTurn, isOutdated, isTemplateReady } from "#cluster/rolling.ts";
+import { isAboutToRestart, isMendedByTurn, isOutdated, isTemplateReady, templateOf } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
+import { wishText } from "#cluster/update-status.ts";
 import { isWaived, waivedText, whyAwaited } from "#cluster/waivers.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
 
@@ -49,7 +50,8 @@ export const restartMember: ClusterRule = {
       return step("restart-member", because, { do: "moveLeader", from: name, to: heir.name, id: idOf(heir) });
     }
     const waived = waivedText(snapshot, name, isUnseen);
-    const because = `${name} restarts with etcd ${peer.spec.version} as the spec has it by now${waived}`;
+    const wish = wishText(snapshot, templateOf(peer));
+    const because = `${name} restarts with etcd ${peer.spec.version}${wish}${waived}`;
     return step("restart-member", because, { do: "restartPod", name, pod });
   },
 };

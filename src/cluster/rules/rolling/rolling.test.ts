@@ -14,6 +14,7 @@ import {
   OLD,
   ON_DELETE,
   recording,
+  refusing,
   STARTING,
   saying,
   silentFor,
@@ -552,8 +553,23 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
   "renew-stopped": [
     { name: "everybody runs", given: wanted, says: undefined },
-    { name: "who does not run gets what is wanted", given: down, says: gives("my-etcd-1", "3.6.17", "3.6.16") },
+    {
+      name: "who does not run gets what is wanted",
+      given: down,
+      says: {
+        ...gives("my-etcd-1", "3.6.17", "3.6.16"),
+        because: "my-etcd-1 does not do its work; its next pod is to be etcd 3.6.17 as the spec has it by now",
+      },
+    },
     { name: "who has it already needs nothing", given: withTurn(down, "my-etcd-1"), says: undefined },
+    {
+      name: "who has it already goes back when the spec is refused",
+      given: refusing(withTurn(down, "my-etcd-1")),
+      says: {
+        ...gives("my-etcd-1", "3.6.16"),
+        because: "my-etcd-1 does not do its work; its next pod is to be etcd 3.6.16, and not as the spec has it by now",
+      },
+    },
     {
       name: "who answers runs, whatever the kubelet says",
       given: withCrashing(wanted, "my-etcd-1"),
@@ -775,12 +791,15 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "who is put back restarts, although a person restarts members",
       given: withTurn(withStop(madeFrom(asked, "my-etcd-2", NEWER), "my-etcd-2"), "my-etcd-2", OLD),
-      says: restarts("my-etcd-2"),
+      says: {
+        ...restarts("my-etcd-2"),
+        because: "my-etcd-2 restarts with etcd 3.6.16, and not as the spec has it by now",
+      },
     },
     {
       name: "of all that have their turns the last, when people restart members no more",
       given: allTurned(wanted),
-      says: restarts("my-etcd-2"),
+      says: { ...restarts("my-etcd-2"), because: "my-etcd-2 restarts with etcd 3.6.17 as the spec has it by now" },
     },
     {
       name: "then the next one, once this one is ready",
@@ -991,6 +1010,14 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "whom to trust is told by the field in which it stands",
       given: withMade(secured(), { clientCA: { next: NEXT }, server: { trust: bundle(OWN, NEXT) } }),
       says: { because: "it is the turn of my-etcd-2, which gets its new tls; 2 more will follow" },
+    },
+    {
+      name: "a turn that nobody has used is taken back when the spec is refused",
+      given: refusing(withTurn(wanted, "my-etcd-2")),
+      says: {
+        ...gives("my-etcd-2", "3.6.16"),
+        because: "my-etcd-2 does not restart with what was asked for before, and keeps what it runs: etcd 3.6.16",
+      },
     },
     {
       name: "then the one before",
