@@ -120,22 +120,32 @@ describe("an archive whose source shows a certificate", () => {
   });
 
   test.each([
-    [8, "Stopped"],
-    [12, "SourceTLS"],
-  ])("that is renewed and not believed for %d minutes, ends only after ten", async (minutes, end) => {
-    const w = world();
-    const archiver = w.start();
-    await w.until("it follows", upTo(archiver, 1n));
-    w.disbelieved.is = true;
-    w.etcd.breakOff();
-    for (let second = 0; second < minutes * 60; second += 10) {
-      await w.clock.advance(10_000);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    w.disbelieved.is = false;
-    if (end === "Stopped") await w.until("it goes on", upTo(archiver, w.etcd.commit("a=1")));
-    assert.equal(await endOf(archiver), end);
-  });
+    [0, 8, "Stopped"],
+    [0, 12, "SourceTLS"],
+    [30, 8, "Stopped"],
+    [30, 12, "SourceTLS"],
+  ])(
+    "that is renewed after %d minutes and not believed for %d, ends only after ten",
+    async (believed, minutes, end) => {
+      const w = world();
+      const archiver = w.start();
+      await w.until("it follows", upTo(archiver, 1n));
+      // What is stored tells that both are believed, however long ago it began to follow.
+      for (let minute = 0; minute < believed; minute++) {
+        await w.until("it is stored", upTo(archiver, w.etcd.commit(`a=${minute}`)));
+        await w.clock.advance(50_000);
+      }
+      w.disbelieved.is = true;
+      w.etcd.breakOff();
+      for (let second = 0; second < minutes * 60; second += 10) {
+        await w.clock.advance(10_000);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      w.disbelieved.is = false;
+      if (end === "Stopped") await w.until("it goes on", upTo(archiver, w.etcd.commit("a=1")));
+      assert.equal(await endOf(archiver), end);
+    },
+  );
 });
 
 describe("an archive", () => {
