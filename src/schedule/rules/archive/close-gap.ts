@@ -13,7 +13,7 @@ export const closeGap: ScheduleRule = {
   name: "close-gap",
   decide(snapshot) {
     const { schedule, backups, archive, takenAtMs } = snapshot;
-    const { from, clusterID, since } = archive?.status?.archive ?? {};
+    const { from, clusterID, since, time = "" } = archive?.status?.archive ?? {};
     const fromRevision = revisionIn(from);
     if (fromRevision === undefined || schedule.spec.suspend || isClusterAsleep(snapshot)) return undefined;
     if (backups.some(isActive)) return undefined;
@@ -25,8 +25,14 @@ export const closeGap: ScheduleRule = {
         (clusterID === undefined || etcdOf(backup) === clusterID) &&
         (since === undefined || madeAtMs(backup) >= Date.parse(since)),
     );
+    // What is told of an etcd that is gone no backup of the one in its place makes up for: the archive will tell of that one.
+    const isOutdated =
+      clusterID !== undefined &&
+      backups.some(
+        (backup) => isGood(backup) && ![clusterID, ""].includes(etcdOf(backup)) && madeAtMs(backup) > Date.parse(time),
+      );
     const isRecent = backups.some((backup) => takenAtMs - madeAtMs(backup) < PAUSE_MS);
-    if (isCovered || isRecent) return undefined;
+    if (isCovered || isOutdated || isRecent) return undefined;
     const nowMs = Math.floor(takenAtMs / 1_000) * 1_000;
     const { lastMs, made } = runsOf(snapshot);
     if (lastMs !== undefined && nowMs <= lastMs) return undefined;
