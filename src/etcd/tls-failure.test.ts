@@ -40,6 +40,13 @@ test.each(cases)("%o is told", (thrown, text) => {
   expect(isTlsFailure(thrown)).toBe(true);
 });
 
+test("what Node advises to who runs it by hand is not told", () => {
+  const advice = "; if the root CA is installed locally, try running Node.js with --use-system-ca";
+  const thrown = failed("UNABLE_TO_VERIFY_LEAF_SIGNATURE", `unable to verify the first certificate${advice}`);
+  const text = "its certificate is not signed by whom we trust: unable to verify the first certificate";
+  expect(tlsFailureText(thrown, undefined)).toBe(text);
+});
+
 test("it is told at any depth of causes, and names no Secret when there is none", () => {
   const cause = new Error("outer", { cause: new Error("inner", { cause: failed("SELF_SIGNED_CERT_IN_CHAIN") }) });
   expect(tlsFailureText(cause, undefined)).toBe("its certificate is not signed by whom we trust: words");

@@ -15,6 +15,9 @@ const CODE =
 const REFUSED =
   /ALERT_(?:BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_REVOKED|CERTIFICATE_EXPIRED|CERTIFICATE_UNKNOWN|UNKNOWN_CA|ACCESS_DENIED)/;
 
+/** Node's, for who runs it by hand. */
+const ADVICE = /; if the root CA is installed locally, try running Node\.js with .*$/;
+
 /** Whether it failed for TLS, at any depth of its causes. */
 export function isTlsFailure(thrown: unknown): boolean {
   return toldIn(thrown) !== undefined;
@@ -28,7 +31,7 @@ export function tlsFailureText(thrown: unknown, ours: string | undefined): strin
   const told = toldIn(thrown);
   if (told === undefined) return undefined;
   const mine = ours === undefined ? "our certificate" : `our certificate (Secret ${ours})`;
-  const words = told.reason ?? told.message;
+  const words = told.reason ?? told.message.replace(ADVICE, "");
   const { code } = told;
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return `its certificate is not for this name: ${told.message}`;
   if (code === "CERT_HAS_EXPIRED") return "its certificate, or that of its authority, has expired";
