@@ -78,7 +78,7 @@ function missing(snapshot: ClusterSnapshot, purpose: Purpose, subject: string): 
 /** Why the operator has not made it. */
 function unmade(snapshot: ClusterSnapshot, purpose: Purpose, subject: string): Fault {
   const side = sideOf(purpose);
-  const signer = isAuthority(purpose) ? undefined : authorityOf(snapshot, side);
+  const signer = authorityOf(snapshot, side);
   const doubting = signer === undefined ? [] : withoutTrust(snapshot, side, [signer.fingerprint], signer.trust);
   if (doubting.length === 0) return no("CertificatesPending", `${subject} is about to be made`, false);
   const why = `${doubting.join(", ")} would not trust what Secret ${signer?.secretName} signs`;

@@ -56,7 +56,10 @@ describe("what works is kept", () => {
     { name: "nobody could look", given: () => withSeen(settled, { peer: unknown("no answer") }) },
     { name: "nobody has looked", given: () => ({ ...settled, certificates: undefined }) },
     { name: "it is half a pair", given: () => withMade(settled, { peer: { trouble: "it has no tls.key", by: NEXT } }) },
-    { name: "it is somebody else's", given: () => withMade(settled, { peer: { isOurs: false, by: NEXT } }) },
+    {
+      name: "it is somebody else's",
+      given: () => withMade(settled, { peer: { isOurs: false, trust: bundle(OWN, NEXT) } }),
+    },
   ];
   test.each(kept)("when $name", ({ given }) => {
     expect(memberTls(given())).toEqual(memberTls(settled));
