@@ -1,6 +1,7 @@
+import { peerHost } from "#api/names.ts";
 import { providerOf, type Side } from "#api/tls.ts";
 import { namesLacking, neededNames } from "#certificates/names.ts";
-import { AUTHORITY_OF, sideOf } from "#cluster/certificates/purposes.ts";
+import { AUTHORITY_OF, SHOWN_ON, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
 
 /** What its Secret says, whoever it belongs to and whether or not it is good. */
@@ -36,6 +37,16 @@ export function usable(snapshot: ClusterSnapshot, purpose: Purpose): SeenCertifi
 /** The authority of a side, if the operator can sign with it. */
 export function authorityOf(snapshot: ClusterSnapshot, side: Side): SeenCertificate | undefined {
   return usable(snapshot, AUTHORITY_OF[side]);
+}
+
+/** Why a member of this name would find nobody who takes it for itself, if that is so: what all members show is not good for it. */
+export function whyNotFor(snapshot: ClusterSnapshot, member: string): string | undefined {
+  const { namespace, name } = snapshot.cluster.metadata;
+  const host = peerHost(namespace, name, member);
+  const lacking = SIDES.map((side) => usable(snapshot, SHOWN_ON[side])).find(
+    (shown) => shown !== undefined && namesLacking(shown.names, [host]).length > 0,
+  );
+  return lacking && `Secret ${namespace}/${lacking.secretName}: its tls.crt is not good for ${host}`;
 }
 
 const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";

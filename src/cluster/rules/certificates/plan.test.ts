@@ -5,6 +5,7 @@ import { certificateRequest } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot, LeafPurpose } from "#cluster/snapshot.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { born, cluster, NOW } from "#kit/cluster.ts";
+import { withIntent } from "#kit/cluster-changes.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import { NEWER } from "#kit/cluster-rolling.ts";
 import {
@@ -43,6 +44,7 @@ const brought = secured({}, SECRETS_OF, { isOurs: false, by: THEIRS });
 const bring = unissued({ stage: "recorded", with: { headlessService } }, SECRETS_OF);
 const broughtFirst = withMade(bring, { peer: { isOurs: false }, server: { isOurs: false } });
 
+const told = { ...broughtFirst, certificates: { ...broughtFirst.certificates, trustMap: unknown("no answer") } };
 const certManager = { issuerRef: { name: "my-issuer" } };
 const BY_MANAGER = {
   peer: { provider: "CertManager", certManager },
@@ -54,6 +56,16 @@ function requested(snapshot: ClusterSnapshot, live: (request: Certificate) => Ce
   const purposes: readonly LeafPurpose[] = ["peer", "server", "operator", "application"];
   const all = purposes.map((purpose) => [purpose, present(live(born(certificateRequest(snapshot, purpose))))]);
   return { ...snapshot, certificates: { ...snapshot.certificates, requests: Object.fromEntries(all) } };
+}
+
+/** The names of these members alone. */
+function hosts(...ordinals: readonly number[]): readonly string[] {
+  return ordinals.map((ordinal) => `my-etcd-${ordinal}.my-etcd.foo.svc`);
+}
+
+/** So many members are asked for. */
+function wanting(snapshot: ClusterSnapshot, replicas: number): ClusterSnapshot {
+  return { ...snapshot, cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, replicas } } };
 }
 
 /** cert-manager's kind is served, and nothing is asked for. */
@@ -327,6 +339,41 @@ testPlans("certificates", [
       },
     },
     expect: "certificate-request: createRequest peer",
+  },
+  {
+    name: "makes no first member for which what somebody brings is not good",
+    given: withMade(told, { peer: { isOurs: false, names: hosts(0, 1) } }),
+    expect: "warn: bootstrap",
+  },
+  {
+    name: "nor when that is so only of what clients are shown",
+    given: withMade(told, { server: { isOurs: false, names: hosts(0, 1) } }),
+    expect: "warn: bootstrap",
+  },
+  {
+    name: "makes those that there are to be, by their names",
+    given: withMade(told, {
+      peer: { isOurs: false, names: hosts(0, 1, 2) },
+      server: { isOurs: false, names: hosts(0, 1, 2) },
+    }),
+    expect: "bootstrap: createPeer my-etcd-0 New",
+  },
+  {
+    name: "adds no member for which it is not good, and goes on with all else",
+    given: wanting(withMade(brought, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } }), 5),
+    expect: "settled",
+  },
+  {
+    name: "nor asks etcd for one that was to be",
+    given: running(
+      withIntent(wanting(withMade(brought, { server: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } }), 5)),
+    ),
+    expect: "settled",
+  },
+  {
+    name: "adds the one for which it is good, though it is not for those that come after it",
+    given: wanting(withMade(brought, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2, 3) } }), 5),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
   },
   {
     name: "makes a Secret anew that somebody has deleted",

@@ -5,6 +5,7 @@ import { certificateRequest, trustMap } from "#cluster/desired/certificates.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { born, NOW } from "#kit/cluster.ts";
+import { withoutPeers, withStraggler } from "#kit/cluster-changes.ts";
 import { secured, unissued, withMade } from "#kit/cluster-tls.ts";
 import type { Certificate, ConfigMap } from "#kube/kinds.ts";
 
@@ -13,11 +14,11 @@ import type { Certificate, ConfigMap } from "#kube/kinds.ts";
 const DAY_MS = 86_400_000;
 const settled = secured();
 const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
-const brought = secured(
-  {},
-  { peer: { provider: "Secret", secret: { secretName: "their-peer" } }, client: { provider: "Secret", secret } },
-  { isOurs: false },
-);
+const BROUGHT = {
+  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  client: { provider: "Secret", secret },
+};
+const brought = secured({}, BROUGHT, { isOurs: false });
 const MANAGED = {
   peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } },
   client: { provider: "None" },
@@ -44,6 +45,19 @@ function requesting(
 }
 
 const FOREIGN = "exists already and is not this cluster's: it is never written; delete it, and what fills it";
+const HOSTS = [0, 1, 2].map((n) => `my-etcd-${n}.my-etcd.foo.svc`);
+
+/** So many members are asked for. */
+function wanting(snapshot: ClusterSnapshot, replicas: number): ClusterSnapshot {
+  return { ...snapshot, cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, replicas } } };
+}
+
+/** Two of three have joined; the third is listed, has never started, and has no EtcdPeer. */
+const straggling = withoutPeers(
+  withStraggler(secured({ down: ["my-etcd-2"] }, BROUGHT, { isOurs: false }), { started: false }),
+  "my-etcd-2",
+);
+
 const NOT_FILLED =
   "Secret foo/my-etcd-peer-tls exists already, and cert-manager has not filled it for Certificate my-etcd-peer-tls (annotation cert-manager.io/certificate-name): it is not written over; delete it, and what fills it";
 const CA = "Secret foo/my-etcd-peer-ca";
@@ -86,6 +100,18 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     name: "nothing of what cert-manager is asked for as it should be",
     given: requesting(managed, present(request)),
     told: [],
+  },
+  {
+    name: "who is not added, and why",
+    given: wanting(withMade(brought, { peer: { isOurs: false, names: HOSTS } }), 4),
+    told: [
+      "scale-up: 4 members are wanted and there are 3; my-etcd-3 is not added: Secret foo/their-peer: its tls.crt is not good for my-etcd-3.my-etcd.foo.svc",
+    ],
+  },
+  {
+    name: "who of the first members is not made once the others go on without",
+    given: withMade(straggling, { server: { isOurs: false, names: HOSTS.slice(0, 2) } }),
+    told: ["bootstrap: Secret foo/their-server: its tls.crt is not good for my-etcd-2.my-etcd.foo.svc"],
   },
   {
     name: "whose Secret cert-manager would write over",

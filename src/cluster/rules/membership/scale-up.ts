@@ -1,4 +1,5 @@
 import { recheckMs } from "#base/recheck.ts";
+import { whyNotFor } from "#cluster/certificates/usable.ts";
 import { intendedPeer } from "#cluster/desired/peer.ts";
 import { arriving } from "#cluster/learners.ts";
 import { intendedPeers, nextPeerName, ownVoters, sick } from "#cluster/members.ts";
@@ -6,7 +7,7 @@ import { sickForMs } from "#cluster/patience.ts";
 import { retire } from "#cluster/rules/membership/retire-peer.ts";
 import { identityOf, urlOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { step, wait } from "#runtime/decide.ts";
+import { remark, step, wait } from "#runtime/decide.ts";
 
 /** etcd adds nobody while a voter is not connected and would only refuse, so it is asked again after this, in milliseconds. */
 const RECHECK = { firstMs: 1_000, maxMs: 10_000 };
@@ -19,7 +20,8 @@ const NAME_RECHECK_MS = 2_000;
 
 /**
  * There are fewer voters than are wanted. First the intent is made, an EtcdPeer that may not start yet, then the learner is added:
- * after a crash between the two the intent is found and goes on. An intent that is not wanted any more is deleted.
+ * after a crash between the two the intent is found and goes on. An intent that is not wanted any more is deleted. Nobody is added for whom the
+ * certificates that all members show are not good.
  */
 export const scaleUp: ClusterRule = {
   name: "scale-up",
@@ -31,8 +33,12 @@ export const scaleUp: ClusterRule = {
     if (voters.length >= replicas) return intent === undefined ? undefined : retire(intent, "scale-up");
     if (identity === undefined) return undefined;
     const wanted = `${replicas} members are wanted and there are ${voters.length}`;
+    const { name, leaving } =
+      intent === undefined ? nextPeerName(snapshot) : { name: intent.metadata.name, leaving: false };
+    const whyNot = whyNotFor(snapshot, name);
+    // All else goes on, since it may be what helps: those that there are to restart with whom to trust besides.
+    if (whyNot !== undefined) return remark("scale-up", `${wanted}; ${name} is not added: ${whyNot}`);
     if (intent === undefined) {
-      const { name, leaving } = nextPeerName(snapshot);
       if (leaving) return wait("scale-up", `${wanted}; the old ${name} is still going away`, NAME_RECHECK_MS);
       return step("scale-up", `${wanted}: ${name} is to join`, {
         do: "createPeer",
@@ -50,7 +56,6 @@ export const scaleUp: ClusterRule = {
       const because = `${wanted}; etcd has room for one learner at a time, and somebody has added ${taken.name}: promote it, or remove it`;
       return wait("scale-up", because, LEARNER_RECHECK_MS, { warn: true });
     }
-    const { name } = intent.metadata;
     return step("scale-up", `${wanted}: ${name} joins as a learner`, {
       do: "addLearner",
       name,
