@@ -1,5 +1,5 @@
 import { peerHost } from "#api/names.ts";
-import { providerOf, type Side } from "#api/tls.ts";
+import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import { namesLacking, neededNames } from "#certificates/names.ts";
 import { AUTHORITY_OF, SHOWN_ON, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
@@ -60,8 +60,9 @@ export function lackOf({ cluster }: ClusterSnapshot, purpose: Purpose, facts: Se
   const needed = isShown ? neededNames(namespace, name, cluster.spec.replicas, purpose) : [];
   const lacking = namesLacking(facts.names, needed);
   if (lacking.length > 0) return `its tls.crt is not good for ${lacking.join(", ")}`;
-  // An authority does not say what it may be used for.
-  const usages = isShown ? [SERVER_AUTH, CLIENT_AUTH] : [CLIENT_AUTH];
+  // An authority does not say what it may be used for. What clients are shown etcd shows as a client, too, where clients have to show something.
+  const shown = purpose === "server" && !areClientsVerified(cluster.spec) ? [SERVER_AUTH] : [SERVER_AUTH, CLIENT_AUTH];
+  const usages = isShown ? shown : [CLIENT_AUTH];
   const missing = usages.find((usage) => facts.usages.length > 0 && !facts.usages.includes(usage));
   if (missing === undefined) return undefined;
   return `its tls.crt is not good for ${missing === SERVER_AUTH ? "servers (serverAuth)" : "clients (clientAuth)"}, by its extended key usage`;

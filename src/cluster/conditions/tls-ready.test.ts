@@ -19,6 +19,8 @@ const BROUGHT = {
   client: { provider: "Secret", secret },
 };
 const brought = secured({}, BROUGHT, { isOurs: false, by: THEIRS });
+const OPEN = { ...BROUGHT, client: { ...BROUGHT.client, verifyClients: false } };
+const open = secured({}, OPEN, { isOurs: false, by: THEIRS });
 const MANAGED = {
   peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } },
   client: { provider: "None" },
@@ -78,6 +80,20 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     status: "False",
     reason: "CertificateInvalid",
     says: "Secret foo/my-etcd-peer-tls exists already, and cert-manager has not filled it for Certificate my-etcd-peer-tls",
+  },
+  {
+    name: "clients need show nothing, and so what members show them is no client's",
+    given: withMade(open, { server: { by: THEIRS, isOurs: false, usages: ["serverAuth"] } }),
+    status: "True",
+    reason: "CertificatesValid",
+    says: "3 certificates are good",
+  },
+  {
+    name: "what members show to each other is clients' all the same",
+    given: withMade(open, { peer: { by: THEIRS, isOurs: false, usages: ["serverAuth"] } }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "its tls.crt is not good for clients (clientAuth)",
   },
   {
     name: "nobody has looked",
