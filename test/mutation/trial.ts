@@ -30,6 +30,7 @@ const MUTATED = [
   "certificates/due.ts",
   "certificates/rotation.ts",
   "certificates/fault.ts",
+  "certificates/kept.ts",
   "snapshot.ts",
   "status.ts",
   "first-backup.ts",
