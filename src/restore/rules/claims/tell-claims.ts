@@ -1,15 +1,6 @@
 import { identityAnnotations } from "#restore/identity.ts";
 import { isWhole } from "#restore/pods.ts";
-import {
-  isComplete,
-  isGivenUp,
-  isOurs,
-  isStaying,
-  isTaken,
-  isTold,
-  type RestoreSnapshot,
-  wasComplete,
-} from "#restore/snapshot.ts";
+import { isComplete, isGivenUp, isOurs, isStaying, isTaken, isTold, type RestoreSnapshot } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { verdictOf } from "#restore/verdict.ts";
 import { step } from "#runtime/decide.ts";
@@ -23,8 +14,7 @@ export const tellClaims: RestoreRule = {
   holds: true,
   decide(snapshot) {
     if (snapshot.restore.status?.phase === "Completed" || isGivenUp(snapshot) || isTaken(snapshot)) return undefined;
-    // Those that have said it once, and do not any more, a cluster may have lived on.
-    if (!isComplete(snapshot) && (wasComplete(snapshot) || !areWhole(snapshot))) return undefined;
+    if (!isComplete(snapshot) && !areWhole(snapshot)) return undefined;
     const next = snapshot.members.find(({ claim }) => isStaying(claim) && isOurs(snapshot, claim) && !isTold(claim));
     if (next?.claim === undefined) return undefined;
     const because = `all claims are filled; ${next.name} says whose data it holds`;
