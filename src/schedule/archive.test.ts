@@ -51,6 +51,8 @@ test.each<[string, ScheduleSnapshot, string]>([
   ["not closed by a backup of another etcd", gap({ archive: archiveOf({ archive: { ...told, clusterID: "b" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "900" })] }), CLOSED],
   ["not closed by one of which nobody knows the etcd", gap({ archive: archiveOf({ archive: { ...told, clusterID: "b", from: "1" } }), backups: [run(NOW - HOUR)] }), CLOSED],
   ["not closed for an etcd of which the archive told last, when a later backup is of another one", gap({ archive: archiveOf({ archive: { ...told, clusterID: "b", time: rfc3339(NOW - HOUR - 1_000) } }), backups: [run(NOW - HOUR, { etcd: "a" })] }), "settled"],
+  ["nor when others are of that etcd", gap({ archive: archiveOf({ archive: { ...told, clusterID: "b", time: rfc3339(NOW - HOUR - 1_000) } }), backups: [run(NOW - 2 * HOUR, { etcd: "b" }), run(NOW - HOUR, { etcd: "a" })] }), "settled"],
+  ["closed when the later backup is of that etcd, and does not hold what is before", gap({ archive: archiveOf({ archive: { ...told, clusterID: "a", time: rfc3339(NOW - 2 * HOUR) } }), backups: [run(NOW - HOUR, { etcd: "a" })] }), CLOSED],
   ["closed when it was told in the same moment, or later", gap({ archive: archiveOf({ archive: { ...told, clusterID: "b", time: rfc3339(NOW - HOUR) } }), backups: [run(NOW - HOUR, { etcd: "a" })] }), CLOSED],
   ["closed when that backup has failed", gap({ archive: archiveOf({ archive: { ...told, clusterID: "b", time: rfc3339(NOW - 2 * HOUR) } }), backups: [run(NOW - HOUR, { etcd: "a", phase: "Failed" })] }), CLOSED],
   ["closed when nobody knows the etcd of that backup", gap({ archive: archiveOf({ archive: { ...told, clusterID: "b", time: rfc3339(NOW - 2 * HOUR) } }), backups: [run(NOW - HOUR)] }), CLOSED],
