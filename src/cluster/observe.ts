@@ -131,6 +131,7 @@ export async function observeCluster(
     heard: new Set(),
     histories: new Map(),
   };
+  if (seen.members.is !== "present") certificates.doubt(key, "operator");
   // Time asleep is in no count: who wakes up begins anew.
   if (isAsleep(cluster)) {
     healthLog.forget(key);

@@ -140,6 +140,23 @@ describe("the API server is asked for certificates", () => {
     expect(calls.slice(ALL.length)).toEqual(["my-etcd-peer-tls"]);
   });
 
+  test("once in a minute with what the operator connects, while nobody can be asked", async () => {
+    const { calls, look, reads, clock } = await asked();
+    await look();
+    calls.length = 0;
+    for (let second = 0; second < 59; second++) {
+      await clock.advance(1_000);
+      reads.doubt(KEY, "operator");
+      await look();
+    }
+    expect(calls).toEqual([]);
+    await clock.advance(1_000);
+    reads.doubt(KEY, "operator");
+    reads.doubt({ ...KEY, name: "another" }, "operator");
+    await look();
+    expect(calls).toContain("my-etcd-operator-tls");
+  });
+
   test("again when it could not tell, and what it said before counts until then", async () => {
     const { calls, look, reads, special } = await asked();
     special.set("my-etcd-server-tls", unknown("no answer"));

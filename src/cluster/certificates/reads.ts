@@ -98,6 +98,12 @@ export class CertificateReads {
     if (last !== undefined) known?.set(what, { ...last, atMs: Number.NEGATIVE_INFINITY });
   }
 
+  /** Nobody can be asked, perhaps for what was read of this: with the next look it is read again, once in a minute at the most. */
+  doubt(key: Key, what: What): void {
+    const readAtMs = this.#clusters.get(keyText(key))?.known.get(what)?.atMs;
+    if (readAtMs !== undefined && this.#clock.monotonicMs() - readAtMs >= REST_MS) this.hasChanged(key, what);
+  }
+
   #stale(memory: Memory, wanted: readonly What[]): readonly What[] {
     const nowMs = this.#clock.monotonicMs();
     const ageOf = (what: What) => nowMs - (memory.known.get(what)?.atMs ?? Number.NEGATIVE_INFINITY);
