@@ -67,6 +67,11 @@ const cases: readonly { name: string; given: ClusterSnapshot; is: object }[] = [
     is: { ...ONE, client: verified(ONE.client) },
   },
   {
+    name: "Secrets that people have brought for clients alone",
+    given: edited(secured({}, { client: SECRETS.client })),
+    is: { peer: { provider: "Operator" }, client: verified(SECRETS.client) },
+  },
+  {
     name: "Secrets that cert-manager fills",
     given: edited(brought(MANAGED)),
     is: { ...OWN_PAIRS, client: verified(OWN_PAIRS.client) },
@@ -93,6 +98,16 @@ describe("of TLS that is taken away from members there stays", () => {
     });
     const half = edited(secured(), { peer: NONE, minVersion: "TLS1.3" });
     expect(withKeptTls(half.cluster, half.peers).spec.tls).toMatchObject({ minVersion: "TLS1.3" });
+  });
+
+  test("also where the first one has lost it; and no more than members have", () => {
+    const given = edited(secured({}, { minVersion: "TLS1.3" }));
+    const [first, ...others] = given.peers;
+    const { tls: _, ...spec } = first!.spec;
+    const kept = withKeptTls(given.cluster, [{ ...first!, spec }, ...others]).spec.tls;
+    expect(kept).toMatchObject({ ...issued, minVersion: "TLS1.3" });
+    const bare = given.peers.map((peer) => ({ ...peer, spec: { ...peer.spec, tls: { peer: peer.spec.tls!.peer! } } }));
+    expect(Object.keys(withKeptTls(given.cluster, bare).spec.tls!)).toEqual(["peer", "client"]);
   });
 
   test("the names by which some clients know members", () => {

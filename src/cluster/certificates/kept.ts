@@ -1,4 +1,4 @@
-import { applicationCertificateName, operatorCertificateName, serverCertificateName } from "#api/names.ts";
+import { operatorCertificateName, peerAuthorityName, serverCertificateName } from "#api/names.ts";
 import { providerOf, type Side } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer, EtcdPeerSpec } from "#api/v1beta1/peer.ts";
@@ -70,10 +70,6 @@ function operatorSecretIn(
   peers: readonly EtcdPeer[],
 ): string {
   if (server === serverCertificateName(name)) return operatorCertificateName(name);
-  const shown = new Set([
-    server,
-    applicationCertificateName(name),
-    ...peers.map(({ spec }) => spec.tls?.peer?.secretName),
-  ]);
+  const shown = new Set([server, peerAuthorityName(name), ...peers.map(({ spec }) => spec.tls?.peer?.secretName)]);
   return recorded.find((each) => !shown.has(each)) ?? server;
 }

@@ -89,6 +89,20 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     says: "3 certificates are good",
   },
   {
+    name: "what they show is a server's in any case",
+    given: withMade(open, { server: { by: THEIRS, isOurs: false, usages: ["clientAuth"] } }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "its tls.crt is not good for servers (serverAuth)",
+  },
+  {
+    name: "where clients show something it is a client's, too",
+    given: withMade(brought, { server: { by: THEIRS, isOurs: false, usages: ["serverAuth"] } }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "its tls.crt is not good for clients (clientAuth)",
+  },
+  {
     name: "what members show to each other is clients' all the same",
     given: withMade(open, { peer: { by: THEIRS, isOurs: false, usages: ["serverAuth"] } }),
     status: "False",

@@ -325,6 +325,22 @@ testPlans("certificates", [
     expect: "certificate-request: createRequest peer",
   },
   {
+    name: "what it has asked for already it asks for as it should be",
+    given: withMade(
+      requested(ask, (request) => ({ ...request, spec: { ...request.spec!, secretName: "another" } })),
+      foreignPairs,
+    ),
+    expect: "certificate-request: replaceRequest peer",
+  },
+  {
+    name: "makes no member of what the operator is to make and somebody else has",
+    given: {
+      ...withAll,
+      certificates: { ...withMade(withAll, { peer: { isOurs: false } }).certificates, trustMap: unknown("no answer") },
+    },
+    expect: "warn: await-certificates",
+  },
+  {
     name: "makes no member of what is not cert-manager's",
     given: withMade(requested(ask), foreignPairs),
     expect: "warn: await-certificates",

@@ -33,13 +33,13 @@ export const scaleUp: ClusterRule = {
     if (voters.length >= replicas) return intent === undefined ? undefined : retire(intent, "scale-up");
     if (identity === undefined) return undefined;
     const wanted = `${replicas} members are wanted and there are ${voters.length}`;
-    const { name, leaving } =
-      intent === undefined ? nextPeerName(snapshot) : { name: intent.metadata.name, leaving: false };
+    const next = nextPeerName(snapshot);
+    const name = intent?.metadata.name ?? next.name;
     const whyNot = whyNotFor(snapshot, name);
     // All else goes on, since it may be what helps: those that there are to restart with whom to trust besides.
     if (whyNot !== undefined) return remark("scale-up", `${wanted}; ${name} is not added: ${whyNot}`);
     if (intent === undefined) {
-      if (leaving) return wait("scale-up", `${wanted}; the old ${name} is still going away`, NAME_RECHECK_MS);
+      if (next.leaving) return wait("scale-up", `${wanted}; the old ${name} is still going away`, NAME_RECHECK_MS);
       return step("scale-up", `${wanted}: ${name} is to join`, {
         do: "createPeer",
         peer: intendedPeer(snapshot, identity, name),
