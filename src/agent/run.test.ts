@@ -160,8 +160,9 @@ describe("a task", () => {
       join(finishing.restored, "member/snap/db"),
       readFileSync(join(workDir, SNAPSHOT_FILE)).subarray(0, -32),
     );
-    assert.deepEqual((await run(finishing)).report, { ok: true, kind: "finish", moved: true, revision: "7" });
-    assert.deepEqual((await run(finishing)).report, { ok: true, kind: "finish", moved: false, revision: "7" });
+    const done = { ok: true, kind: "finish", revision: "7", sha256: report.snapshot.sha256 } as const;
+    assert.deepEqual((await run(finishing)).report, { ...done, moved: true });
+    assert.deepEqual((await run(finishing)).report, { ...done, moved: false });
     assert.match(await failure({ ...finishing, restoreUID: "another" }), /^DataExists: /);
     rmSync(join(volume, "plain.db"));
   });
