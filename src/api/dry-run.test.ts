@@ -125,14 +125,15 @@ describe("dry run: who issues certificates", () => {
   });
 
   test.each([
-    ["peer", "Operator", "Secret"],
-    ["peer", "Secret", "Operator"],
+    ["peer", "Operator", "Operator"],
     ["client", "Operator", "Operator"],
   ])("of %s may be, after %s, %s", (side, before, after) => {
     expect(given(side, before, { secret: null, ...made(after) })).toMatchObject({ is: "edit" });
   });
 
   test.each([
+    ["peer", "Operator", "Secret"],
+    ["peer", "Secret", "Operator"],
     ["peer", "Operator", "CertManager"],
     ["peer", "CertManager", "Operator"],
     ["peer", "Secret", "None"],

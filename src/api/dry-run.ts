@@ -2,7 +2,7 @@ import { DEFAULTS } from "#api/conversion.ts";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import { A_RELEASE, RELEASES } from "#api/release.ts";
 import { fieldsOf, whyNotShape } from "#api/shape.ts";
-import { type Provider, providerOf, type Side } from "#api/tls.ts";
+import { providerOf, type Side } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import { isMap, record, told } from "#base/json.ts";
@@ -89,12 +89,7 @@ function whyNotEdit(edited: Readonly<Record<string, unknown>>, before: EtcdClust
 /** What the schema says of it, in which a rule in CEL compares the two. */
 function whyTlsSwitched(edited: Pick<EtcdClusterSpec, "tls">, before: EtcdClusterSpec): string | undefined {
   const sides: readonly Side[] = ["peer", "client"];
-  const side = sides.find((each) => !isFollowing(each, providerOf(edited, each), providerOf(before, each)));
+  const side = sides.find((each) => providerOf(edited, each) !== providerOf(before, each));
   if (side === undefined) return undefined;
   return `spec.tls.${side}.provider is ${providerOf(edited, side)}, and was ${providerOf(before, side)}; that cannot yet be changed on a cluster that exists`;
-}
-
-/** Whether this provider may follow that one. */
-function isFollowing(side: Side, is: Provider, was: Provider): boolean {
-  return is === was || (side === "peer" && [is, was].every((each) => each === "Operator" || each === "Secret"));
 }

@@ -62,7 +62,7 @@ const life = {
   duration: durationSchema("10m", "87600h")
     .optional()
     .describe("How long a certificate is good, such as 2160h, which is what it is without it."),
-  renewBefore: durationSchema("1m", "87600h")
+  renewBefore: durationSchema("5m", "87600h")
     .optional()
     .describe("How long before its end a certificate is renewed. Without it a third of duration."),
 };
@@ -210,12 +210,12 @@ function provider(object: "self" | "oldSelf", side: "peer" | "client"): string {
 
 const LATER = "cannot yet be changed on a cluster that exists; make another cluster from a backup";
 
-/** What becomes of the provider of one side. @param may which it may become, in CEL, from what it was @param words the same for people */
-function providerStays(side: "peer" | "client", may: string, words: string) {
+/** The provider of one side stays what it was. */
+function providerStays(side: "peer" | "client") {
   const [is, was] = [provider("self", side), provider("oldSelf", side)];
   return {
-    rule: `${is} == ${was} || (${may})`,
-    messageExpression: `'tls.${side}.provider is ' + ${is} + ', and was ' + ${was} + '; it must ' + (${words}) + ': otherwise it ${LATER}'`,
+    rule: `${is} == ${was}`,
+    messageExpression: `'tls.${side}.provider is ' + ${is} + ', and was ' + ${was} + '; it must stay ' + ${was} + ': otherwise it ${LATER}'`,
     message: `tls.${side}.provider ${LATER}`,
   };
 }
@@ -230,19 +230,16 @@ function stays(side: "peer" | "client", field: string) {
 }
 
 // Why may so little of it be changed?
-//   Whoever is to show what another authority has signed must be trusted before. Between members that is done step by step where the operator
-//   decides what is shown when. An issuer of cert-manager writes what it signs into the Secret that members show; and towards clients the
-//   operator itself would have to show both.
+//   Whoever is to show what another authority has signed must be trusted before, and somebody else's Secret may hold anything by the time it is
+//   shown. An issuer of cert-manager writes what it signs into the very Secret that members show; and towards clients the operator itself would
+//   have to show both.
 /** Rules on the spec of an EtcdCluster that exists. */
 export const TLS_STAYS = [
-  providerStays(
-    "peer",
-    `${provider("self", "peer")} in ['Operator', 'Secret'] && ${provider("oldSelf", "peer")} in ['Operator', 'Secret']`,
-    `${provider("oldSelf", "peer")} in ['Operator', 'Secret'] ? 'be Operator or Secret' : 'stay ' + ${provider("oldSelf", "peer")}`,
-  ),
-  providerStays("client", "false", `'stay ' + ${provider("oldSelf", "client")}`),
+  providerStays("peer"),
+  providerStays("client"),
   stays("peer", "certManager"),
   stays("client", "certManager"),
+  stays("peer", "secret"),
   stays("client", "secret"),
 ];
 
