@@ -44,6 +44,15 @@ export function idOf(certificate: X509Certificate): string {
   return hash("sha256", certificate.raw, "hex");
 }
 
+/**
+ * What an authority is known by to whoever verifies: its name and its key. A certificate that was made anew for the same key vouches for the same.
+ * SHA-256, in hexadecimal.
+ */
+export function authorityKeyOf({ subject, publicKey }: X509Certificate): string {
+  const key = publicKey.export({ type: "spki", format: "der" }).toString("hex");
+  return hash("sha256", `${subject}\n${key}`, "hex");
+}
+
 /** Several certificates as one text, each of them once. */
 export function bundleOf(certificates: readonly string[]): string {
   return [...new Set(certificates)].join("");

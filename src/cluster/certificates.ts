@@ -2,7 +2,7 @@ import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
 import { SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { secretsInUse, trustInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { secretsInUse, trustInUse, united, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { usable } from "#cluster/certificates/usable.ts";
 import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
 
@@ -48,7 +48,7 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
     return { secretName: isTrusted ? secretName : live.secretName, trust: both };
   }
   // Who restarted with what the others do not trust would be out. They are to trust it first, by what the Secret says before it shows it.
-  const isBelieved = signerId !== undefined && withoutTrust(snapshot, side, [signerId], trust).length === 0;
+  const isBelieved = signerId !== undefined && withoutBelief(snapshot, side, shown).length === 0;
   return isBelieved ? { secretName, trust } : live;
 }
 

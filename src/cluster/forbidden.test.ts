@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { present } from "#base/observed.ts";
 import { newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { CLUSTER_GUARDS, keepQuorum } from "#cluster/guards.ts";
 import { planCluster } from "#cluster/plan.ts";
@@ -10,7 +9,7 @@ import { born, cluster, sickFor, withArrival, withoutMember, withRemoval } from 
 import { THEIRS, withMember, withStraggler, withUnfencedPod } from "#kit/cluster-changes.ts";
 import { NEWER, OLD, wanting, withPeer, withTurn } from "#kit/cluster-rolling.ts";
 import { tired } from "#kit/cluster-sleep.ts";
-import { bundle, OWN, secured, THEIRS as TLS_THEIRS, withMade, withSeen } from "#kit/cluster-tls.ts";
+import { bundle, OWN, secured, THEIRS as TLS_THEIRS, withMade } from "#kit/cluster-tls.ts";
 import type { Service } from "#kube/kinds.ts";
 
 // What may never happen, whichever rule wants it. What each guard says of each kind of step: guards.test.ts.
@@ -299,7 +298,7 @@ forbidden.push(
   {
     name: "restarting a member whom the others would not believe any more",
     guard: "still-believed",
-    given: withSeen(secure, { peer: present({ ...peerPair.value, signerId: "another" }) }),
+    given: withMade(secure, { peer: { by: TLS_THEIRS } }),
     step: { do: "restartPod", name: "my-etcd-2", pod: secure.pods.get("my-etcd-2")! },
   },
   {

@@ -240,6 +240,8 @@ const brokenCA = withMade(certified, { peerCA: { trouble: "its tls.key is not th
 const doubted = withMade(certified, { peer: { by: NEXT } });
 const theirPeer = tlsSpec({ peer: { provider: "Secret", secret: { secretName: "their-peer" } } });
 const doubtedElsewhere = withMade(asking(certified, { tls: theirPeer }), { peer: { by: NEXT } });
+const unshown = withSeen(certified, { peer: { is: "absent" } });
+const halved = withMade(certified, { peer: { trouble: "it has no tls.key" } });
 const doubtedDown = withMade(secured({ down: ["my-etcd-2"] }), { peer: { by: NEXT } });
 
 function rotating(snapshot: ClusterSnapshot, phase: Phase): ClusterStep {
@@ -386,11 +388,20 @@ const cases: Record<string, readonly Case[]> = {
     },
     { name: "what restarts nobody is for others to judge", given: doubted, step: STEPS.createService, is: "allowed" },
     {
-      name: "so is all, where nobody knows what members show",
-      given: withSeen(doubted, { peer: { is: "absent" } }),
+      name: "so is all, where nobody could look",
+      given: withSeen(doubted, { peer: { is: "unknown", why: "no answer" } }),
       step: restarting(doubted, "my-etcd-2"),
       is: "allowed",
     },
+    {
+      name: "nobody restarts without what members show",
+      given: unshown,
+      step: restarting(unshown, "my-etcd-2"),
+      is: "forbidden",
+    },
+    { name: "nor with what is of no use", given: halved, step: restarting(halved, "my-etcd-2"), is: "forbidden" },
+    { name: "who is lost meanwhile is given up", given: unshown, step: STEPS.markRemoval, is: "allowed" },
+    { name: "also while it is of no use", given: halved, step: STEPS.markRemoval, is: "allowed" },
   ],
   "authority-kept": [
     { name: "one is made where there is none", given: noAuthority, step: STEPS.issueAuthority, is: "allowed" },

@@ -4,10 +4,11 @@ import { whyNotShape } from "#api/shape.ts";
 import { isToSleep } from "#api/sleep.ts";
 import { providerOf, type Side } from "#api/tls.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { isUnasked } from "#cluster/certificates/due.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
-import { AUTHORITY_OF, leavesOf, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
-import { secretsInUse, withoutTrust } from "#cluster/certificates/trusted.ts";
-import { isOurs, seen, usable } from "#cluster/certificates/usable.ts";
+import { AUTHORITY_OF, leavesOf, SIDES, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { secretsInUse, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { isOurs, usable } from "#cluster/certificates/usable.ts";
 import { WHAT_FOR } from "#cluster/certificates/words.ts";
 import { othersDown } from "#cluster/fitness.ts";
 import { neverRan, ownArriving } from "#cluster/learners.ts";
@@ -436,7 +437,8 @@ const trustedFirst: ClusterGuard = {
     if (step.do === "issueLeaf") {
       const { purpose, authority, facts } = step;
       const id = authority.fingerprint;
-      return facts?.signerId === id ? undefined : untrusting(snapshot, sideOf(purpose), id);
+      if (facts?.signerId === id || isUnasked(snapshot, purpose)) return undefined;
+      return untrusting(snapshot, sideOf(purpose), id);
     }
     if (step.do !== "rotateAuthority") return undefined;
     const { side, phase, facts } = step;
@@ -451,17 +453,27 @@ const trustedFirst: ClusterGuard = {
   },
 };
 
-/** While members show each other what some of them do not trust, nobody restarts who runs, and nobody is given up: whoever came back would be out. */
+/**
+ * While members show each other what some of them do not believe, nobody restarts who runs, and nobody is given up: whoever came back would be out.
+ * Nor does anybody restart who runs while what they are to show is not there, or of no use.
+ */
 const stillBelieved: ClusterGuard = {
   name: "still-believed",
-  forbids(snapshot, step) {
+  forbids(given, step) {
+    const snapshot = keptTls(given);
     const isRestart = restartedBy(snapshot, step) !== undefined;
     const isGivenUp = step.do === "markRemoval" && step.removal !== undefined && step.removal !== "scale-down";
-    const { secretName = "", signerId } = seen(snapshot, "peer") ?? {};
+    const secretName = secretNameOf(snapshot.cluster, "peer") ?? "";
     // What nobody shows yet is no matter: members come to trust it first.
-    if (!(isRestart || isGivenUp) || signerId === undefined || !secretsInUse(snapshot, "peer").has(secretName))
-      return undefined;
-    return untrusting(snapshot, "peer", signerId);
+    if (!(isRestart || isGivenUp) || !secretsInUse(snapshot, "peer").has(secretName)) return undefined;
+    const found = snapshot.certificates?.peer;
+    if (isRestart && found?.is === "absent")
+      return `Secret ${secretName}, what members show to each other, is not there`;
+    if (found?.is !== "present") return undefined;
+    const { trouble } = found.value;
+    if (isRestart && trouble !== undefined) return `Secret ${secretName}, what members show to each other: ${trouble}`;
+    const names = withoutBelief(snapshot, "peer", found.value);
+    return names.length === 0 ? undefined : `${names.join(", ")} would not believe what members show to each other`;
   },
 };
 

@@ -1,4 +1,4 @@
-import { lifeOf } from "#api/tls.ts";
+import { areClientsVerified, lifeOf } from "#api/tls.ts";
 import { fingerprint, isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { leavesOf, orderOf, sideOf } from "#cluster/certificates/purposes.ts";
@@ -30,7 +30,7 @@ export function dueOf(snapshot: ClusterSnapshot, purpose: LeafPurpose): Due | un
   if (authority === undefined || authority.notBeforeMs > snapshot.takenAtMs) return undefined;
   if (found === undefined || found.is === "unknown") return undefined;
   const isSigner = found.is === "present" && found.value.signerId === authority.fingerprint;
-  const maySign = isSigner || isTrusted(snapshot, purpose, authority.fingerprint);
+  const maySign = isSigner || isUnasked(snapshot, purpose) || isTrusted(snapshot, purpose, authority.fingerprint);
   const pair = (because: string): Due | undefined => (maySign ? { what: "pair", because } : undefined);
   if (found.is === "absent") return pair("it is not there");
   const leaf = found.value;
@@ -52,9 +52,12 @@ function whyNewPair(
 ): string | undefined {
   const { cluster, takenAtMs } = snapshot;
   if (leaf.madeFor !== madeForOf(snapshot, purpose)) return "it was made for something else than the spec says by now";
-  if (leaf.signerId !== authority.fingerprint)
-    return mayBeKnown(snapshot, purpose, leaf, authority) ? "its authority is followed by another one" : undefined;
   const { durationMs, renewBeforeMs } = lifeOf(cluster.spec, sideOf(purpose));
+  // What is about to end is waited for no longer: nobody would believe it soon.
+  if (leaf.signerId !== authority.fingerprint)
+    return leaf.notAfterMs - takenAtMs <= renewBeforeMs / 2 || mayBeKnown(snapshot, purpose, leaf, authority)
+      ? "its authority is followed by another one"
+      : undefined;
   const isDue = leaf.notAfterMs - takenAtMs <= renewBeforeMs;
   // A new one that would not last longer helps nobody.
   const isLonger = Math.min(takenAtMs + durationMs, authority.notAfterMs) > leaf.notAfterMs;
@@ -71,8 +74,14 @@ function mayBeKnown(
   { signerId = "" }: SeenCertificate,
   { fingerprint: id }: SeenCertificate,
 ): boolean {
-  const all = leavesOf(snapshot.cluster, sideOf(purpose)).map((each) => usable(snapshot, each));
-  return all.every((each) => each?.signerId === id || hasReached(each, id)) || !isTrusted(snapshot, purpose, signerId);
+  // Who cannot be told by a Secret of ours is not waited for.
+  const all = leavesOf(snapshot.cluster, sideOf(purpose)).flatMap((each) => usable(snapshot, each) ?? []);
+  return all.every((each) => each.signerId === id || hasReached(each, id)) || !isTrusted(snapshot, purpose, signerId);
+}
+
+/** Whether no member asks for what this certificate shows. */
+export function isUnasked({ cluster }: ClusterSnapshot, purpose: LeafPurpose): boolean {
+  return (purpose === "operator" || purpose === "application") && !areClientsVerified(cluster.spec);
 }
 
 /** Whether every member trusts what the authority signs. */

@@ -1,8 +1,8 @@
 import type { Reason } from "#api/conditions.ts";
-import { providerOf, type Side } from "#api/tls.ts";
+import { areClientsVerified, providerOf } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { isAuthority, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
-import { withoutTrust } from "#cluster/certificates/trusted.ts";
+import { withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { authorityOf, isForeign, isIssuedHere, isOurs, lackOf } from "#cluster/certificates/usable.ts";
 import { foreignSecretText, notFilledText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import { NOT_SERVED } from "#cluster/rules/certificates/certificate-request.ts";
@@ -47,7 +47,7 @@ export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | un
       "CertificateInvalid",
       `${secret}, ${WHAT_FOR[purpose]}, is good only from ${rfc3339(facts.notBeforeMs)} on`,
     );
-  const doubting = isAuthority(purpose) ? [] : doubters(snapshot, sideOf(purpose), facts);
+  const doubting = isAuthority(purpose) ? [] : doubters(snapshot, purpose, facts);
   if (doubting.length === 0) return undefined;
   return no(
     "CertificateInvalid",
@@ -61,9 +61,10 @@ function no(reason: Reason, message: string, isForPeople = true): Fault {
   return { reason, status: "False", message, isForPeople };
 }
 
-/** Members that do not believe it, by name. */
-function doubters(snapshot: ClusterSnapshot, side: Side, { signerId, trust }: SeenCertificate): readonly string[] {
-  return signerId === undefined ? [] : withoutTrust(snapshot, side, [signerId], trust);
+/** Members that do not believe it, by name. Where clients show nothing, nobody asks what these would have shown. */
+function doubters(snapshot: ClusterSnapshot, purpose: Purpose, facts: SeenCertificate): readonly string[] {
+  const isAsked = (purpose !== "operator" && purpose !== "application") || areClientsVerified(snapshot.cluster.spec);
+  return isAsked ? withoutBelief(snapshot, sideOf(purpose), facts) : [];
 }
 
 /** @param subject the Secret, as the subject of a sentence */

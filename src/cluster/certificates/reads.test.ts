@@ -286,6 +286,18 @@ describe("what is known of a certificate", () => {
     expect(keyring.identityOf(KEY)?.cert).toBe(texts["tls.crt"]);
   });
 
+  test("gives the operator whatever is there where members ask for nothing", async () => {
+    const { look, reads, keyring, special } = await asked();
+    const lenient = { client: { verifyClients: false } };
+    await look(asking(lenient));
+    const other = await authority();
+    const texts = dataOf(await leaf(other), other.certificate);
+    special.set("my-etcd-operator-tls", present(secretOf("my-etcd-operator-tls", texts)));
+    reads.hasChanged(KEY, "operator");
+    await look(asking(lenient), secured({}, lenient));
+    expect(keyring.identityOf(KEY)?.cert).toBe(texts["tls.crt"]);
+  });
+
   test("is of the Secret that is asked for by now", async () => {
     const { calls, look } = await asked();
     const peer = (secretName: string) => asking({ peer: { provider: "Secret", secret: { secretName } } });

@@ -1,12 +1,12 @@
 import { trustConfigMapName } from "#api/names.ts";
-import { providerOf } from "#api/tls.ts";
+import { areClientsVerified, providerOf } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
 import { type Observed, present } from "#base/observed.ts";
 import { type CertificateFacts, factsOf } from "#certificates/facts.ts";
 import type { Keyring } from "#certificates/keyring.ts";
 import { isAuthority, leavesOf, purposesOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { withoutTrust } from "#cluster/certificates/trusted.ts";
+import { withoutBelief } from "#cluster/certificates/trusted.ts";
 import type {
   ClusterSnapshot,
   LeafPurpose,
@@ -161,7 +161,8 @@ export class CertificateReads {
     if (found.is !== "present") return found;
     const facts = factsOf(found.value, isAuthority(what) ? "authority" : "leaf");
     // Of a pair that is of no use, or that members do not trust, nothing is learnt: with what worked so far it may still work.
-    if (what === "operator" && isBelieved(members, facts)) this.#keyring.learn({ namespace, name }, found.value);
+    if (what === "operator" && isBelieved(cluster, members, facts))
+      this.#keyring.learn({ namespace, name }, found.value);
     return present({ ...facts, knownForMs: 0 });
   }
 
@@ -198,11 +199,14 @@ function wantedOf(cluster: EtcdCluster): readonly What[] {
   return [...purposesOf(cluster), ...(hasMap ? (["trustMap"] as const) : []), ...requests];
 }
 
-/** Whether all members trust who has signed it: they believe whoever shows it. */
-function isBelieved(members: Pick<ClusterSnapshot, "peers" | "pods">, facts: CertificateFacts): boolean {
-  const { trouble, signerId, trust } = facts;
-  if (trouble !== undefined || signerId === undefined) return false;
-  return withoutTrust(members, "client", [signerId], trust).length === 0;
+/** Whether all members believe whoever shows it, if they ask at all. */
+function isBelieved(
+  { spec }: EtcdCluster,
+  members: Pick<ClusterSnapshot, "peers" | "pods">,
+  facts: CertificateFacts,
+): boolean {
+  if (facts.trouble !== undefined || facts.signerId === undefined) return false;
+  return !areClientsVerified(spec) || withoutBelief(members, "client", facts).length === 0;
 }
 
 /** Whether it was said of another Secret than the one that is asked for by now. */

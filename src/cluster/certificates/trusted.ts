@@ -1,7 +1,7 @@
 import { CLIENT_TLS_VOLUME, CLIENT_TRUST_ANNOTATION, PEER_TLS_VOLUME, PEER_TRUST_ANNOTATION } from "#api/names.ts";
 import type { Side } from "#api/tls.ts";
-import { bundleOf, certificatesIn, idOf, parsedIn } from "#certificates/pem.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { authorityKeyOf, bundleOf, certificatesIn, idOf, parsedIn } from "#certificates/pem.ts";
+import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 import type { Pod } from "#kube/kinds.ts";
 
 // Whom does a member trust?
@@ -11,25 +11,50 @@ import type { Pod } from "#kube/kinds.ts";
 const VOLUME = { peer: PEER_TLS_VOLUME, client: CLIENT_TLS_VOLUME } as const;
 const TRUST = { peer: PEER_TRUST_ANNOTATION, client: CLIENT_TRUST_ANNOTATION } as const;
 
+type Members = Pick<ClusterSnapshot, "peers" | "pods">;
+
 /** Members that do not trust one of these, by name. @param ids SHA-256 of authorities @param bundle PEM text that has all of them */
 export function withoutTrust(
-  snapshot: Pick<ClusterSnapshot, "peers" | "pods">,
+  snapshot: Members,
   side: Side,
   ids: readonly string[],
   bundle?: string,
 ): readonly string[] {
-  const trusts = (text: string | undefined) => {
-    if (text === undefined) return false;
-    if (text === bundle) return true; // the usual case, in which nothing has to be read
+  return membersWithout(snapshot, side, bundle, (text) => {
     const known = new Set(parsedIn(text).map(idOf));
     return ids.every((id) => known.has(id));
-  };
-  return snapshot.peers
+  });
+}
+
+/**
+ * Members that would not believe whoever shows this certificate, by name; nobody when it says by itself that nobody vouches for it. Who signed it
+ * is known by name and key: an authority whose own certificate was renewed is the same to those that trust the one before.
+ */
+export function withoutBelief(
+  snapshot: Members,
+  side: Side,
+  { signerId, trust }: Pick<SeenCertificate, "signerId" | "trust">,
+): readonly string[] {
+  const signer = parsedIn(trust).find((each) => idOf(each) === signerId);
+  if (signer === undefined) return [];
+  const key = authorityKeyOf(signer);
+  return membersWithout(snapshot, side, trust, (text) => parsedIn(text).some((each) => authorityKeyOf(each) === key));
+}
+
+/** @param bundle what needs no look @param trusts whether such a bundle suffices */
+function membersWithout(
+  { peers, pods }: Members,
+  side: Side,
+  bundle: string | undefined,
+  trusts: (text: string) => boolean,
+): readonly string[] {
+  // In the usual case nothing has to be read.
+  const suffices = (text: string | undefined) => text !== undefined && (text === bundle || trusts(text));
+  return peers
     .filter(({ metadata, spec }) => {
-      const pod = snapshot.pods.get(metadata.name);
-      return (
-        !trusts(spec.tls?.[side]?.trust) || (pod !== undefined && !trusts(pod.metadata.annotations?.[TRUST[side]]))
-      );
+      const pod = pods.get(metadata.name);
+      const isRunning = pod !== undefined;
+      return !suffices(spec.tls?.[side]?.trust) || (isRunning && !suffices(pod.metadata.annotations?.[TRUST[side]]));
     })
     .map(({ metadata }) => metadata.name);
 }

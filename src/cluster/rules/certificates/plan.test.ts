@@ -588,6 +588,27 @@ testPlans("certificates", [
     expect: "leaf: issueLeaf server",
   },
   {
+    name: "who cannot be told, since the Secret is somebody else's, is not waited for",
+    given: withMade(remadeClients, { application: { isOurs: false, trust: both, knownForMs: 0 } }),
+    expect: "leaf: issueLeaf server",
+  },
+  {
+    name: "nor is anybody for what is about to end",
+    given: withMade(remadeClients, {
+      server: { trust: both, lastsMs: 14 * DAY_MS },
+      application: { trust: both, knownForMs: 0 },
+    }),
+    expect: "leaf: issueLeaf server",
+  },
+  {
+    name: "but for what lasts longer",
+    given: withMade(remadeClients, {
+      server: { trust: both, lastsMs: 16 * DAY_MS },
+      application: { trust: both, knownForMs: 0 },
+    }),
+    expect: "settled",
+  },
+  {
     name: "for all of them, one after another",
     given: withMade(remadeClients, { server: { by: NEXT, trust: both, knownForMs: 0 } }),
     expect: "leaf: issueLeaf operator",

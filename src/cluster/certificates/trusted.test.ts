@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { idOf, parsedIn } from "#certificates/pem.ts";
+import { withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { bundle, OWN, running, secured, started } from "#kit/cluster-tls.ts";
+
+/** An authority: made with openssl, as the two below. */
+const CORP = `-----BEGIN CERTIFICATE-----
+MIIBYzCCAQigAwIBAgIBATAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARjb3JwMCAX
+DTI2MTEyMjE5NDMxOVoYDzIxMjYxMDI5MTk0MzE5WjAPMQ0wCwYDVQQDDARjb3Jw
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAExRFBa3U2uPGbYsJZxI1xm64ZVNUt
+84zv3+5462AdxnpeLU6SPe8SGZPh8sqQ0iTucVMhdPhWUmUwMgELFB1Q0aNTMFEw
+HQYDVR0OBBYEFPIm6jc90RYyYV/Yhvg+bUnwcuV/MB8GA1UdIwQYMBaAFPIm6jc9
+0RYyYV/Yhvg+bUnwcuV/MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSQAw
+RgIhANxGnfRx3QkLy+4COTef4Z8aTeU5HS8yh3QHvXOVAmijAiEAuoUflyDYO+ju
+4RsbMAXCwcnt93MdGpDDKmx32+/MYK4=
+-----END CERTIFICATE-----
+`;
+/** The same one, with its name and key, whose certificate was made anew. */
+const RENEWED = `-----BEGIN CERTIFICATE-----
+MIIBYjCCAQigAwIBAgIBAjAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARjb3JwMCAX
+DTI2MTEyMjE5NDMxOVoYDzIxMjYxMDI5MTk0MzE5WjAPMQ0wCwYDVQQDDARjb3Jw
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAExRFBa3U2uPGbYsJZxI1xm64ZVNUt
+84zv3+5462AdxnpeLU6SPe8SGZPh8sqQ0iTucVMhdPhWUmUwMgELFB1Q0aNTMFEw
+HQYDVR0OBBYEFPIm6jc90RYyYV/Yhvg+bUnwcuV/MB8GA1UdIwQYMBaAFPIm6jc9
+0RYyYV/Yhvg+bUnwcuV/MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAw
+RQIgQli1UgHPasYvN8CLU7/9kqN4UCLdiSG7py83nMvD6EsCIQCD9qhxc6D5p7A3
+R+XGD9oF2LzhLlwO9kX9Fili4bBr7Q==
+-----END CERTIFICATE-----
+`;
+/** One of the same name with another key. */
+const NAMESAKE = `-----BEGIN CERTIFICATE-----
+MIIBYjCCAQigAwIBAgIBAzAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARjb3JwMCAX
+DTI2MTEyMjE5NDMxOVoYDzIxMjYxMDI5MTk0MzE5WjAPMQ0wCwYDVQQDDARjb3Jw
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEq7ceWKm3SUyYfVCQBw6hbpP285tu
+egsPxr+87WQXILIWMHqSUWrVLueKwLhaJl71uC5WLCYaS3ZuuHnLRXK0rKNTMFEw
+HQYDVR0OBBYEFB2A++OVfEm5Zlfz1MmdY6nkqUUJMB8GA1UdIwQYMBaAFB2A++OV
+fEm5Zlfz1MmdY6nkqUUJMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAw
+RQIhAM9lxMcR4wZaIoNdxwCO2H54m8haHhBqfFiIwq5qK601AiBUqHqEsOgqgflH
+lUzLlYMc3YFTqk+FAOAjBKsd/ivXKw==
+-----END CERTIFICATE-----
+`;
+
+const settled = secured();
+const trusting = (trust: string) =>
+  started(running(settled, undefined, { peer: { secretName: "my-etcd-peer-tls", trust } }));
+const signedBy = (signer: string, trust = signer) => ({ signerId: idOf(parsedIn(signer)[0]!), trust });
+const ALL = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+
+test("members that trust an authority believe what it signs after its own certificate was renewed", () => {
+  expect(withoutBelief(trusting(CORP), "peer", signedBy(RENEWED))).toEqual([]);
+  expect(withoutBelief(trusting(bundle(OWN) + CORP), "peer", signedBy(RENEWED, OWN.pem + RENEWED))).toEqual([]);
+  expect(withoutTrust(trusting(CORP), "peer", [idOf(parsedIn(RENEWED)[0]!)])).toEqual(ALL);
+});
+
+test("they do not believe what somebody of the same name has signed, nor whom they do not know", () => {
+  expect(withoutBelief(trusting(CORP), "peer", signedBy(NAMESAKE))).toEqual(ALL);
+  expect(withoutBelief(trusting(OWN.pem), "peer", signedBy(CORP))).toEqual(ALL);
+});
+
+test("who runs with what does not suffice is one of them, and so is who is to run with it", () => {
+  const half = running(trusting(OWN.pem), ["my-etcd-2"], { peer: { secretName: "my-etcd-peer-tls", trust: CORP } });
+  expect(withoutBelief({ ...half, peers: trusting(CORP).peers }, "peer", signedBy(CORP))).toEqual([
+    "my-etcd-0",
+    "my-etcd-1",
+  ]);
+  expect(withoutBelief({ ...trusting(CORP), peers: half.peers }, "peer", signedBy(CORP))).toEqual([
+    "my-etcd-0",
+    "my-etcd-1",
+  ]);
+  const absent = { ...trusting(CORP), pods: new Map() };
+  expect(withoutBelief(absent, "peer", signedBy(CORP))).toEqual([]);
+});
+
+test("of what says by itself that nobody vouches for it nobody is asked", () => {
+  expect(withoutBelief(trusting(OWN.pem), "peer", { signerId: undefined, trust: CORP })).toEqual([]);
+});
