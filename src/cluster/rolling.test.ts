@@ -36,6 +36,7 @@ import {
   withoutPod,
   withPeer,
   withPod,
+  withRunning,
   withStop,
   withTurn,
   withUpdate,
@@ -269,6 +270,11 @@ describe("what a member is to run next", () => {
       {
         name: "it stays with what it was given as long as it is silent",
         given: recording(withCanary(back, "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"),
+        next: BEFORE,
+      },
+      {
+        name: "also while etcd runs there and gives no answer",
+        given: withRunning(recording(withCanary(back, "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"), "my-etcd-2"),
         next: BEFORE,
       },
       {
