@@ -5,6 +5,7 @@ import { planStatus } from "#cluster/forecast/plan-status.ts";
 import { memberTimeoutMs, replaceAfterMs } from "#cluster/spec-times.ts";
 import { cluster, sickFor } from "#kit/cluster.ts";
 import { NEWER, wanting, withCanary } from "#kit/cluster-rolling.ts";
+import { secured } from "#kit/cluster-tls.ts";
 
 // Longer ways: test/unit/forecast.test.ts. Here stands what is soon foretold.
 
@@ -62,7 +63,8 @@ describe("forecast", () => {
     const tried = sickFor(withCanary(wanting(NEWER), "my-etcd-2"), "my-etcd-2", 600_000);
     expect(forecast(tried)).toMatchObject({
       outcome: "Unforeseen",
-      message: "what becomes of stopUpdate cannot be foretold",
+      message:
+        "what becomes of stopUpdate cannot be foretold: a member has not come up, and it is foretold how all goes well",
       steps: [{ rule: "stop-update", member: "my-etcd-2" }],
     });
   });
@@ -78,6 +80,19 @@ describe("status.plan", () => {
     expect(planStatus(asking('{"version":"3.6.17"}'))).toEqual({
       edit: '{"version":"3.6.17"}',
       ...forecast(wanting(NEWER, ONE)),
+    });
+  });
+
+  test("answers so far as it is known: what an edit makes the operator issue nobody knows beforehand", () => {
+    const { tls } = secured(ONE).cluster.spec;
+    const client = { ...tls?.client, extraNames: ["etcd.example.com"] };
+    const edit = JSON.stringify({ tls: { ...tls, client } });
+    const given = secured({ ...ONE, annotations: { [DRY_RUN_ANNOTATION]: edit } });
+    expect(planStatus(given)).toEqual({
+      edit,
+      outcome: "Unforeseen",
+      message: "what becomes of issueLeaf cannot be foretold: nobody knows beforehand what will be issued",
+      steps: [{ rule: "leaf", step: "issueLeaf", message: expect.any(String) }],
     });
   });
 

@@ -28,7 +28,8 @@ export function forecast(snapshot: ClusterSnapshot, most = MOST_STEPS): Forecast
     const member = memberOf(plan.step);
     steps.push({ rule, step: plan.step.do, ...(member === undefined ? {} : { member }), message: because });
     const next = after(now, plan.step);
-    if (next === undefined) return told(first, steps, `what becomes of ${plan.step.do} cannot be foretold`);
+    if (typeof next === "string")
+      return told(first, steps, `what becomes of ${plan.step.do} cannot be foretold: ${next}`);
     now = looked(next);
   }
   return told(first, steps, `no end in sight after ${most} steps`);

@@ -22,19 +22,21 @@ import type { ConfigMap, PodMonitor, Service } from "#kube/kinds.ts";
 //   What a step makes of a snapshot, while all goes well: what the API server stores and what etcd answers. What follows from it by itself, such
 //   as that a pod comes up, is in model-kubernetes.ts. It is held against the simulation's world (test/unit/simulation-forecast.test.ts).
 
-/** The snapshot after this step; `undefined` when nobody can tell. Pure, and never throws. */
-export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnapshot | undefined {
+/** The snapshot after this step; a sentence that says why, when nobody can tell. Pure, and never throws. */
+export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnapshot | string {
   switch (step.do) {
-    case "recordIdentity": // Of a cluster that has yet to form nothing is foretold.
-    case "createRestore": // The same is true of one that has yet to get its data.
-    case "stopUpdate": // While all goes well, no update stops.
-    case "issueAuthority": // What will be issued nobody knows beforehand.
+    case "recordIdentity":
+    case "createRestore":
+      return "the cluster has yet to form";
+    case "stopUpdate":
+      return "a member has not come up, and it is foretold how all goes well";
+    case "issueAuthority":
     case "rotateAuthority":
     case "issueLeaf":
     case "spreadTrust":
     case "createRequest":
     case "replaceRequest":
-      return undefined;
+      return "nobody knows beforehand what will be issued";
     case "recordJoined":
       return joined(snapshot, step.names);
     case "fallAsleep":
