@@ -1,5 +1,6 @@
 import type { Reason } from "#api/conditions.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
+import type { Aside } from "#runtime/decide.ts";
 import type { Case } from "./verdict.ts";
 
 interface Hindrance {
@@ -27,7 +28,7 @@ const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "certificate-request": "IssuerFailed",
 };
 
-/** What is remarked by these hinders nobody: a condition of its own tells it. */
+/** What is remarked by these is no work that is left, and hinders nobody: a condition of its own tells it. */
 const ONLY_TOLD = new Set(["certificate-ends"]);
 
 /** Rules that never wait by themselves: a plan that waits under their name holds everything back because their step is refused or undone. */
@@ -41,9 +42,14 @@ export function blocked({ plan }: Pick<Case, "plan">): Hindrance | undefined {
   return reason === undefined ? undefined : { reason, message: plan.because };
 }
 
+/** What is wanted and is not done for now, for whatever reason. */
+export function notDone({ plan }: Pick<Case, "plan">): readonly Aside[] {
+  return (plan.aside ?? []).filter(({ rule }) => !ONLY_TOLD.has(rule));
+}
+
 /** What is wanted and is not there, because it is refused, undone or taken; the rest of the work goes on beside it. */
-export function missing({ plan }: Pick<Case, "plan">): Hindrance | undefined {
-  const lacking = (plan.aside ?? []).filter(({ rule, is }) => is !== "putOff" && !ONLY_TOLD.has(rule));
+export function missing(given: Pick<Case, "plan">): Hindrance | undefined {
+  const lacking = notDone(given).filter(({ is }) => is !== "putOff");
   const lacks = lacking.map(({ rule, because, code, is }) => ({
     reason: reasonOf(is === "remark" ? REASON_OF_RULE[rule] : undefined, code),
     message: is === "remark" ? because : `${rule}: ${because}`,

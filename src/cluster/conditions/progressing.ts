@@ -1,7 +1,7 @@
 import { isWaking, sleepText } from "#cluster/sleep.ts";
 import { isForming, isPaused, isQuiet } from "#cluster/snapshot.ts";
 import { changeReason, isChanging } from "./change.ts";
-import { blocked, missing } from "./hindrance.ts";
+import { blocked, missing, notDone } from "./hindrance.ts";
 import type { Case, Verdict } from "./verdict.ts";
 import { waiversText } from "./waivers.ts";
 
@@ -29,8 +29,9 @@ function judged(given: Case): Verdict {
   if (hindrance !== undefined) return { status: "False", ...hindrance };
   const lack = missing(given);
   if (lack !== undefined && plan.next === "settled") return { status: "False", ...lack };
-  // Whatever else stands aside is something that is missing.
-  const [putOff] = plan.aside ?? [];
+  const left = notDone(given);
+  // In a settled cluster all that is missing has been told by now.
+  const [putOff] = left;
   const changing = isWaking(snapshot)
     ? "Waking"
     : isChanging(snapshot)
@@ -40,7 +41,7 @@ function judged(given: Case): Verdict {
         : "Waiting";
   if (plan.next === "settled" && putOff !== undefined)
     return { status: "True", reason: changing, message: `${putOff.rule}: not yet: ${putOff.because}` };
-  const aside = (plan.aside ?? []).map(({ rule, because }) => `; not done: ${rule}: ${because}`).join("");
+  const aside = left.map(({ rule, because }) => `; not done: ${rule}: ${because}`).join("");
   if (plan.next === "settled") return { status: "False", reason: "Settled", message: "there is nothing to do" };
   const message = `${plan.rule}: ${plan.because}`;
   if (plan.next === "step") return { status: "True", reason: "Acting", message: `${message}${aside}` };
