@@ -3,7 +3,8 @@ import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import { forecast } from "#cluster/forecast/forecast.ts";
 import { planStatus } from "#cluster/forecast/plan-status.ts";
 import { memberTimeoutMs, replaceAfterMs } from "#cluster/spec-times.ts";
-import { cluster, sickFor } from "#kit/cluster.ts";
+import { DAY_MS } from "#kit/certificates.ts";
+import { cluster, NOW, sickFor } from "#kit/cluster.ts";
 import { NEWER, wanting, withCanary } from "#kit/cluster-rolling.ts";
 import { secured } from "#kit/cluster-tls.ts";
 
@@ -43,6 +44,16 @@ describe("forecast", () => {
     expect(alone).toEqual({ outcome: "Refused", message: "nothing of it would be carried out", refused });
     const beside = forecast(cluster({ ...ONE, spec: { version: "3.4.35", disruptionBudget: "None" } }));
     expect(beside).toMatchObject({ outcome: "Done", refused, steps: [{ step: "deleteBudget" }] });
+  });
+
+  test("of what is only told: it is not refused", () => {
+    const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+    const brought = {
+      peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+      client: { provider: "Secret", secret },
+    };
+    const ending = { ...secured(ONE, brought, { isOurs: false }), takenAtMs: NOW + 70 * DAY_MS };
+    expect(forecast(ending)).toEqual({ outcome: "Done", message: "there is nothing more to do then" });
   });
 
   test("of a pause, and of a cluster that forms", () => {

@@ -1,4 +1,5 @@
 import type { PlanStatus } from "#api/v1beta1/cluster.ts";
+import { notDone } from "#cluster/conditions/hindrance.ts";
 import { after } from "#cluster/forecast/model.ts";
 import { arrived } from "#cluster/forecast/model-kubernetes.ts";
 import { planCluster } from "#cluster/plan.ts";
@@ -44,7 +45,7 @@ function looked(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 /** @param end the last plan, or why there is none */
 function told(first: Plan<ClusterStep>, steps: readonly Step[], end: Plan<ClusterStep> | string): Forecast {
-  const refused = (first.aside ?? []).map(({ rule, because }) => ({ rule, message: because }));
+  const refused = notDone({ plan: first }).map(({ rule, because }) => ({ rule, message: because }));
   const restarts = steps.flatMap(({ step, member }) => (step === "restartPod" && member !== undefined ? [member] : []));
   return {
     ...ending(end, steps.length === 0 && refused.length > 0),
