@@ -40,7 +40,7 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
   const secretName = secretNameOf(cluster, SHOWN_ON[side]);
   const shown = usable(snapshot, SHOWN_ON[side]);
   if (secretName === undefined || shown === undefined) return live;
-  const { trust, trustIds, signerId } = shown;
+  const { trust, trustIds } = shown;
   if (live === undefined) return { secretName, trust };
   if ([...secretsInUse(snapshot, side)].some((name) => name !== secretName)) {
     const both = united(...trustInUse(snapshot, side), trust);
@@ -48,7 +48,7 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
     return { secretName: isTrusted ? secretName : live.secretName, trust: both };
   }
   // Who restarted with what the others do not trust would be out. They are to trust it first, by what the Secret says before it shows it.
-  const isBelieved = signerId !== undefined && withoutBelief(snapshot, side, shown).length === 0;
+  const isBelieved = withoutBelief(snapshot, side, shown).length === 0;
   return isBelieved ? { secretName, trust } : live;
 }
 

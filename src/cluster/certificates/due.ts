@@ -1,10 +1,10 @@
-import { areClientsVerified, lifeOf } from "#api/tls.ts";
+import { lifeOf } from "#api/tls.ts";
 import { fingerprint, isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { leavesOf, orderOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { hasReached } from "#cluster/certificates/rotation.ts";
 import { withoutTrust } from "#cluster/certificates/trusted.ts";
-import { authorityOf, isOurs, lackOf, usable } from "#cluster/certificates/usable.ts";
+import { authorityOf, isOurs, isUnasked, lackOf, usable } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 
 /** pair: a new certificate with a new key. trust: only whom it says to trust, beside the pair that is there. */
@@ -77,11 +77,6 @@ function mayBeKnown(
   // Who cannot be told by a Secret of ours is not waited for.
   const all = leavesOf(snapshot.cluster, sideOf(purpose)).flatMap((each) => usable(snapshot, each) ?? []);
   return all.every((each) => each.signerId === id || hasReached(each, id)) || !isTrusted(snapshot, purpose, signerId);
-}
-
-/** Whether no member asks for what this certificate shows. */
-export function isUnasked({ cluster }: ClusterSnapshot, purpose: LeafPurpose): boolean {
-  return (purpose === "operator" || purpose === "application") && !areClientsVerified(cluster.spec);
 }
 
 /** Whether every member trusts what the authority signs. */

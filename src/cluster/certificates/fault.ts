@@ -1,9 +1,9 @@
 import type { Reason } from "#api/conditions.ts";
-import { areClientsVerified, providerOf } from "#api/tls.ts";
+import { providerOf } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { isAuthority, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
-import { authorityOf, isForeign, isIssuedHere, isOurs, lackOf } from "#cluster/certificates/usable.ts";
+import { authorityOf, isForeign, isIssuedHere, isOurs, isUnasked, lackOf } from "#cluster/certificates/usable.ts";
 import { foreignSecretText, notFilledText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import { NOT_SERVED } from "#cluster/rules/certificates/certificate-request.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
@@ -63,8 +63,7 @@ function no(reason: Reason, message: string, isForPeople = true): Fault {
 
 /** Members that do not believe it, by name. Where clients show nothing, nobody asks what these would have shown. */
 function doubters(snapshot: ClusterSnapshot, purpose: Purpose, facts: SeenCertificate): readonly string[] {
-  const isAsked = (purpose !== "operator" && purpose !== "application") || areClientsVerified(snapshot.cluster.spec);
-  return isAsked ? withoutBelief(snapshot, sideOf(purpose), facts) : [];
+  return isUnasked(snapshot, purpose) ? [] : withoutBelief(snapshot, sideOf(purpose), facts);
 }
 
 /** @param subject the Secret, as the subject of a sentence */

@@ -67,3 +67,8 @@ export function lackOf({ cluster }: ClusterSnapshot, purpose: Purpose, facts: Se
   if (missing === undefined) return undefined;
   return `its tls.crt is not good for ${missing === SERVER_AUTH ? "servers (serverAuth)" : "clients (clientAuth)"}, by its extended key usage`;
 }
+
+/** Whether no member asks for what this certificate shows. */
+export function isUnasked({ cluster }: ClusterSnapshot, purpose: Purpose): boolean {
+  return (purpose === "operator" || purpose === "application") && !areClientsVerified(cluster.spec);
+}
