@@ -1,11 +1,26 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-// One project per level. unit: no process, no network. The others start real servers: those that share a Kubernetes run one after
-// another; those that have servers of their own, and wait for leases and timeouts most of the time, run two by two.
+// A project per level. unit and mutants: no server. The others start real ones: those that have servers of their own, and wait for leases and
+// timeouts most of the time, run side by side; those that share a Kubernetes one after another, but for those that touch nothing but namespaces of
+// their own.
 const servers = { fileParallelism: false, testTimeout: 60_000, hookTimeout: 180_000 };
 const twoByTwo = { fileParallelism: true, maxWorkers: 2 };
 const clusters = { fileParallelism: false, maxConcurrency: 8, testTimeout: 300_000, hookTimeout: 900_000 };
+
+/** They touch no node and no operator, and bear that others do: each is a user of Kubernetes among others. */
+const USERS = [
+  "backup",
+  "brought-secrets",
+  "metrics",
+  "network-policy",
+  "point-in-time",
+  "refusals",
+  "restore",
+  "schedule",
+  "tls",
+  "users",
+].map((name) => `test/e2e/${name}.test.ts`);
 
 /** It looks at what all others made the operator do. */
 const LAST = "test/e2e/rights.test.ts";
@@ -22,18 +37,27 @@ export default defineConfig({
     sequence: { sequencer: LastAtTheEnd },
     projects: [
       {
-        // A property tries hundreds of cases: seconds on a busy machine.
+        // A property tries hundreds of cases: seconds on a busy machine, and more beside levels that go first.
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "dev/**/*.test.ts", "test/unit/**/*.test.ts"],
-          testTimeout: 30_000,
+          testTimeout: 120_000,
         },
       },
       { test: { name: "mutants", include: ["test/mutation/**/*.test.ts"] } },
       { test: { name: "apiserver", include: ["test/apiserver/**/*.test.ts"], ...servers, ...twoByTwo } },
-      { test: { name: "etcd", include: ["test/etcd/**/*.test.ts"], ...servers, ...twoByTwo } },
+      { test: { name: "etcd", include: ["test/etcd/**/*.test.ts"], ...servers, ...twoByTwo, maxWorkers: 3 } },
       { test: { name: "stores", include: ["test/objectstore/**/*.test.ts"], ...servers, ...twoByTwo, maxWorkers: 4 } },
-      { test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], ...clusters } },
+      { test: { name: "e2e-users", include: USERS, ...clusters, ...twoByTwo, sequence: { groupOrder: 0 } } },
+      {
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          exclude: USERS,
+          ...clusters,
+          sequence: { groupOrder: 1 },
+        },
+      },
       { test: { name: "long", include: ["test/long/**/*.test.ts"], ...clusters } },
     ],
   },

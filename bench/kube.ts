@@ -1,5 +1,6 @@
 import type { IDeployment, IStatefulSet } from "kubernetes-models/apps/v1";
 import type { IServiceAccount } from "kubernetes-models/v1";
+import { NO_TLS } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { hasCode } from "#base/error.ts";
@@ -98,7 +99,7 @@ export function etcdCluster(namespace: string, name: string, replicas: number): 
     apiVersion: "etcd.improbable.io/v1beta1",
     kind: "EtcdCluster",
     metadata: { namespace, name },
-    spec: clusterSpecSchema.parse({ replicas }),
+    spec: clusterSpecSchema.parse({ replicas, tls: NO_TLS }),
   };
 }
 

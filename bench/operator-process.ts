@@ -1,15 +1,19 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { get } from "node:https";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OPERATOR } from "#api/names.ts";
+import { hasCode } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { PODS, type Pod } from "#kube/kinds.ts";
 import { isReady } from "#kube/pod.ts";
 import { OPERATOR_NAMESPACE as NAMESPACE, OPERATOR_REPLICAS } from "../scripts/manifests.ts";
+import { METRICS_READER_ROLE } from "../src/bin/permissions.ts";
 import { median } from "./figure.ts";
 import { DEPLOYMENTS, OPTIONS } from "./kube.ts";
 import { until } from "./until.ts";
 
-const METRICS_PORT = 8080;
+const METRICS_PORT = 8443;
 /** Clock ticks per second in /proc: USER_HZ, 100 on every architecture that Linux reports it to. */
 const TICKS_PER_SECOND = 100;
 
@@ -28,6 +32,7 @@ export interface Usage {
  * @returns seconds from the start of the process to the end of its first pass
  */
 export async function restartOperator(kube: KubeClient): Promise<number> {
+  const token = await metricsToken(kube);
   await scale(kube, 0);
   await until("the operator has ended", async () => (await podsOf(kube)).length === 0 || undefined, { everyMs: 100 });
   await scale(kube, 1);
@@ -36,7 +41,9 @@ export async function restartOperator(kube: KubeClient): Promise<number> {
     async () => (await podsOf(kube)).find(({ status }) => status?.podIP !== undefined),
     { everyMs: 10 },
   );
-  await until("the operator has made a pass", async () => (await hasMadePass(pod)) || undefined, { everyMs: 10 });
+  await until("the operator has made a pass", async () => (await hasMadePass(pod, token)) || undefined, {
+    everyMs: 10,
+  });
   return uptimeSeconds() - startedAtSeconds(await processOf(pod));
 }
 
@@ -75,13 +82,39 @@ async function podsOf(kube: KubeClient): Promise<readonly Pod[]> {
   return (await kube.list(PODS, { namespace: NAMESPACE, labelSelector }, OPTIONS)).items;
 }
 
-async function hasMadePass(pod: Pod): Promise<boolean> {
-  try {
-    const answer = await fetch(`http://${pod.status?.podIP}:${METRICS_PORT}/metrics`);
-    return /^etcd_operator_passes_total\{[^}]*\} [1-9]/m.test(await answer.text());
-  } catch {
-    return false; // it does not listen yet
-  }
+async function hasMadePass(pod: Pod, token: string): Promise<boolean> {
+  const metrics = await metricsOf(pod, token).catch(() => ""); // it does not listen yet
+  return /^etcd_operator_passes_total\{[^}]*\} [1-9]/m.test(metrics);
+}
+
+async function metricsOf(pod: Pod, token: string): Promise<string> {
+  const to = { host: pod.status?.podIP, port: METRICS_PORT, path: "/metrics", rejectUnauthorized: false, agent: false };
+  return await new Promise((resolve, reject) => {
+    get({ ...to, headers: { authorization: `Bearer ${token}` } }, (answer) => text(answer).then(resolve, reject)).on(
+      "error",
+      reject,
+    );
+  });
+}
+
+/** A token with which the operator's metrics may be read. */
+async function metricsToken(kube: KubeClient): Promise<string> {
+  const rbac = "rbac.authorization.k8s.io";
+  const binding = {
+    apiVersion: `${rbac}/v1`,
+    kind: "ClusterRoleBinding",
+    metadata: { name: "bench-metrics" },
+    roleRef: { apiGroup: rbac, kind: "ClusterRole", name: METRICS_READER_ROLE },
+    subjects: [{ kind: "ServiceAccount", name: "default", namespace: NAMESPACE }],
+  };
+  const path = `/apis/${rbac}/v1/clusterrolebindings`;
+  await kube.raw("POST", path, { ...OPTIONS, body: binding }).catch((thrown) => {
+    if (!hasCode(thrown, "KubeAlreadyExists")) throw thrown;
+  });
+  const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 86_400 } };
+  const account = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/default/token`;
+  const { status } = JSON.parse(await kube.raw("POST", account, { ...OPTIONS, body })) as { status: { token: string } };
+  return status.token;
 }
 
 /** The container's process, by the container's identifier, which is the name of its cgroup. */

@@ -88,7 +88,8 @@ export async function writeAndRead(kubectl: Kubectl, name: string, note: Note): 
   const pods = stdout.trim().split("\n");
   const [writer, reader] = [pods[0], pods.at(-1)];
   if (writer === undefined || reader === undefined) throw new Failure(`EtcdCluster ${name} has no pods`);
-  const endpoints = `--endpoints=http://${name}-client:2379`;
+  // Without a scheme: where members speak TLS, etcdctl in their containers does, too.
+  const endpoints = `--endpoints=${name}-client:2379`;
   const value = `hello at ${new Date().toISOString()}`;
   // The Service leads to members whom the kubelet has found ready, which may be seconds after they are.
   const patience = "--command-timeout=60s";
@@ -104,7 +105,6 @@ export async function writeAndRead(kubectl: Kubectl, name: string, note: Note): 
     "etcd",
     "--",
     "etcdctl",
-    "--endpoints=http://localhost:2379",
     "get",
     "greeting",
     "--print-value-only",

@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensureAzurite } from "./azurite.ts";
+import type { Beside } from "./beside.ts";
 import { ensureComponents } from "./components.ts";
+import { type Count, counted, ended } from "./count.ts";
 import { deployOperator } from "./deploy.ts";
 import { onInterrupt } from "./interrupted.ts";
 import { Kubectl } from "./kubectl.ts";
-import { down, up } from "./local/cluster.ts";
+import { buildAll, down, up } from "./local/cluster.ts";
 import { execInside } from "./local/exec.ts";
 import type { Instance } from "./local/instance.ts";
 import { loadArchive } from "./local/nodes.ts";
@@ -18,6 +18,10 @@ import { ETCD_VERSIONS } from "./versions.ts";
 
 /** From fastest to slowest. */
 export const LEVELS = ["unit", "mutants", "apiserver", "etcd", "stores", "e2e"] as const;
+/** Levels that only compute, and need nothing that is built. */
+export const COMPUTING = ["unit", "mutants"] as const;
+/** The others wait most of the time. The first ones are told while what the last ones need is built. */
+export const WAITING = ["etcd", "stores", "apiserver", "e2e"] as const;
 /** What takes longer than people wait for all levels together: asked for by name only. */
 export const LONG = "long";
 export type Level = (typeof LEVELS)[number] | typeof LONG;
@@ -31,54 +35,26 @@ export const WHOLE_LEVEL_SINCE = "E2E_WHOLE_LEVEL_SINCE";
 /** A local Kubernetes of the tests' own, beside the demonstration's. Another name lets two people test side by side. */
 export const TEST_INSTANCE = process.env.E2E_INSTANCE ?? "test";
 
-export interface Count {
-  readonly passed: number;
-  readonly failed: number;
-  readonly skipped: number;
-  /** What each test file took, around its tests; without what prepares and takes down the level. */
-  readonly files: readonly Took[];
-}
-
-/** A name and how long it took, in milliseconds. */
-export interface Took {
-  readonly name: string;
-  readonly ms: number;
-}
-
 export interface LevelOptions {
   /** Passed on to vitest: file names, `-t NAME`. */
   readonly filters: readonly string[];
   /** Leave the local Kubernetes of the e2e level running. */
   readonly keep: boolean;
+  /** Called when all that the level needs has been built. */
+  readonly onBuilt?: () => void;
 }
 
 /** Prepares what the level needs, runs its tests, and leaves nothing running. */
 export async function runLevel(root: string, level: Level, options: LevelOptions, step: Step): Promise<Count> {
-  const vitest = [
-    process.execPath,
-    join(root, "node_modules/vitest/vitest.mjs"),
-    "run",
-    "--project",
-    level,
-    ...options.filters,
-  ];
+  const vitest = vitestOf(root, level, options.filters);
+  await build(level, step);
+  options.onBuilt?.();
   switch (level) {
-    case "unit":
-    case "mutants":
-      return await counted(vitest, (argv) => ended(spawnHere(argv)));
-    case "apiserver":
-      await ensureComponents(["kube-apiserver", "etcd-3.6.16"], step);
-      return await counted(vitest, (argv) => ended(spawnHere(argv)));
     case "etcd":
-      await ensureComponents(["etcd-3.5.35", "etcd-3.6.16", "etcd-3.7.3"], step);
       await step("generated etcd API is fresh", () =>
         run(process.execPath, [join(root, "scripts/etcd-protos.ts"), "--check"]),
       );
-      return await counted(vitest, (argv) => ended(spawnHere(argv)));
-    case "stores":
-      await ensureComponents(["versitygw", "fake-gcs-server"], step);
-      await ensureAzurite(step);
-      return await counted(vitest, (argv) => ended(spawnHere(argv)));
+      break;
     case "e2e":
     case "long": {
       const isWhole = level === "e2e" && options.filters.length === 0;
@@ -90,6 +66,48 @@ export async function runLevel(root: string, level: Level, options: LevelOptions
         counted(vitest, (argv) => ended(execInside(instance, argv, { cwd: root, env }))),
       );
     }
+  }
+  return await counted(vitest, (argv) => ended(spawnHere(argv)));
+}
+
+/** Runs the tests of a level that only computes, beside others. @param tell is given all that they say, at their end */
+export async function runBeside(
+  root: string,
+  level: (typeof COMPUTING)[number],
+  beside: Beside,
+  tell: (text: string) => void,
+): Promise<Count> {
+  return await counted(vitestOf(root, level, []), async (argv) => {
+    const { code, text } = await beside.run(argv);
+    tell(text);
+    return code;
+  });
+}
+
+function vitestOf(root: string, level: Level, filters: readonly string[]): string[] {
+  const projects = (level === "e2e" ? ["e2e-users", "e2e"] : [level]).flatMap((name) => ["--project", name]);
+  return [process.execPath, join(root, "node_modules/vitest/vitest.mjs"), "run", ...projects, ...filters];
+}
+
+/** Builds what the level needs, unless it is there. */
+async function build(level: Level, step: Step): Promise<void> {
+  switch (level) {
+    case "unit":
+    case "mutants":
+      return;
+    case "apiserver":
+      await ensureComponents(["kube-apiserver", "etcd-3.6.16"], step);
+      return;
+    case "etcd":
+      await ensureComponents(["etcd-3.5.35", "etcd-3.6.16", "etcd-3.7.3"], step);
+      return;
+    case "stores":
+      await ensureComponents(["versitygw", "fake-gcs-server"], step);
+      await ensureAzurite(step);
+      return;
+    case "e2e":
+    case "long":
+      await buildAll(step, ETCD_VERSIONS);
   }
 }
 
@@ -118,46 +136,4 @@ export async function withTestInstance<T>(
 function spawnHere(argv: readonly string[]) {
   const [program = "", ...args] = argv;
   return spawn(program, args, { stdio: "inherit" });
-}
-
-function ended(child: ReturnType<typeof spawn>): Promise<number> {
-  return new Promise((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", (code) => resolve(code ?? 1));
-  });
-}
-
-/** Runs vitest and reads its own report; a run that failed without a failed test counts as one failure. */
-async function counted(vitest: readonly string[], start: (argv: readonly string[]) => Promise<number>): Promise<Count> {
-  const folder = await mkdtemp(join(tmpdir(), "vitest-"));
-  const file = join(folder, "report.json");
-  try {
-    const code = await start([...vitest, "--reporter=default", "--reporter=json", `--outputFile.json=${file}`]);
-    const report = await readFile(file, "utf8").catch(() => undefined); // vitest died before it could write one
-    if (report === undefined) return { passed: 0, failed: 1, skipped: 0, files: [] };
-    return countOf(JSON.parse(report) as VitestReport, code);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
-
-/** What is read of vitest's JSON report. */
-export interface VitestReport {
-  readonly numPassedTests: number;
-  readonly numFailedTests: number;
-  readonly numPendingTests: number;
-  readonly numTodoTests: number;
-  /** Times are milliseconds since 1970. */
-  readonly testResults: readonly { readonly name: string; readonly startTime: number; readonly endTime: number }[];
-}
-
-/** @param code exit code of vitest */
-export function countOf(report: VitestReport, code: number): Count {
-  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = report;
-  return {
-    passed: numPassedTests,
-    failed: numFailedTests === 0 && code !== 0 ? 1 : numFailedTests,
-    skipped: numPendingTests + numTodoTests,
-    files: testResults.map(({ name, startTime, endTime }) => ({ name, ms: endTime - startTime })),
-  };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { countOf } from "./levels.ts";
+import { countOf } from "./count.ts";
 import { tookLongest } from "./took-longest.ts";
 
 test("took longest: levels and the five slowest files, the slowest first", () => {

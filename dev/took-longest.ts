@@ -1,5 +1,5 @@
 import { relative } from "node:path";
-import type { Took } from "./levels.ts";
+import type { Took } from "./count.ts";
 import { seconds } from "./progress.ts";
 
 const SHOWN_FILES = 5;

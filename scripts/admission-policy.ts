@@ -14,6 +14,7 @@ import {
   WEBHOOKS,
 } from "#api/names.ts";
 import { APP_ARMOR_PREFIX, PROFILES, SELINUX_TYPES, SYSCTLS } from "#api/pod-template/reserved-confinement.ts";
+import { BINDING_VALIDATIONS, BINDING_VARIABLES } from "./binding-policy.ts";
 import { CERTIFICATE_VALIDATIONS, CERTIFICATE_VARIABLES, isShownByMember } from "./certificate-policy.ts";
 import { jobValidations } from "./job-policy.ts";
 import { admissionPolicyNamed } from "./policy.ts";
@@ -53,6 +54,7 @@ const VARIABLES: readonly Named[] = [
   { name: "writesReplicaSet", expression: "variables.resource == 'replicasets' && !variables.deletes" },
   { name: "writesService", expression: "variables.resource == 'services' && !variables.deletes" },
   { name: "changesBackup", expression: "variables.resource == 'etcdbackups' && variables.updates" },
+  { name: "changesCluster", expression: "variables.resource == 'etcdclusters' && variables.updates" },
   { name: "isDefinition", expression: "variables.resource == 'customresourcedefinitions'" },
   {
     name: "changesDefinition",
@@ -76,6 +78,7 @@ const VARIABLES: readonly Named[] = [
     expression:
       "variables.containers.map(each, each.?lifecycle.?postStart) + variables.containers.map(each, each.?lifecycle.?preStop)",
   },
+  ...BINDING_VARIABLES,
   ...CERTIFICATE_VARIABLES,
 ].map(({ name, expression }) => ({ name, expression: inTemplate(expression) }));
 
@@ -149,8 +152,8 @@ export const VALIDATIONS: readonly Validation[] = [
   },
   {
     // Definitions are made by who installs the operator, and have a rule of their own.
-    // Of backups that people have made it changes finalizers alone, which is checked below.
-    expression: `variables.creates || variables.isDefinition || variables.changesBackup || ${isManaged("variables.oldLabels")} || (variables.isClaim && ${HELD_DATA_OF_OURS})`,
+    // Of backups, roles and users that people have made it changes finalizers alone, and of their clusters spec.tls, which is checked below.
+    expression: `variables.creates || variables.isDefinition || variables.changesBackup || variables.changesCluster || variables.changesAccess || ${isManaged("variables.oldLabels")} || (variables.isClaim && ${HELD_DATA_OF_OURS})`,
     message: `the operator changes and deletes only what has the label ${MANAGED_BY_LABEL}=${OPERATOR}`,
   },
   {
@@ -168,6 +171,15 @@ export const VALIDATIONS: readonly Validation[] = [
   {
     expression: `!variables.changesBackup || (object.spec == oldObject.spec && variables.labels == variables.oldLabels && ${isSame("ownerReferences")})`,
     message: "of an EtcdBackup the operator changes only its finalizers and annotations",
+  },
+  {
+    expression:
+      "!variables.changesCluster || (!has(oldObject.spec.tls) && has(object.spec.tls) && !oldObject.?status.?identity.hasValue())",
+    message: "of an EtcdCluster the operator writes only spec.tls, where there is none and the cluster is not made yet",
+  },
+  {
+    expression: `!variables.changesCluster || (object.spec.all(field, field == 'tls' || (field in oldObject.spec && object.spec[field] == oldObject.spec[field])) && oldObject.spec.all(field, field in object.spec) && ${["labels", "annotations", "finalizers", "ownerReferences"].map((each) => isSame(each)).join(" && ")})`,
+    message: "of an EtcdCluster the operator changes nothing but spec.tls",
   },
   {
     expression: "!variables.changesPod || object.spec == oldObject.spec",
@@ -292,7 +304,7 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "probes and hooks of the operator's ReplicaSets name no host: they ask their own pod",
   },
   {
-    expression: `variables.resource != 'etcdclusters' || '${RESTORED_FROM}' in variables.annotations`,
+    expression: `variables.resource != 'etcdclusters' || !variables.creates || '${RESTORED_FROM}' in variables.annotations`,
     message: `the operator makes EtcdClusters only of restores, with the annotation ${RESTORED_FROM}`,
   },
   {
@@ -301,6 +313,13 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "the operator makes EtcdRestores only for EtcdClusters, to which they belong",
   },
   ...CERTIFICATE_VALIDATIONS,
+  ...BINDING_VALIDATIONS,
+  {
+    // Who selects other pods could cut them off, or open them where somebody else's policy closes them.
+    expression: `variables.resource != 'networkpolicies' || variables.deletes || (object.spec.podSelector.?matchLabels.orValue({})[?'${CLUSTER_LABEL}'].orValue('') == object.metadata.name && object.spec.policyTypes == ['Ingress'])`,
+    message:
+      "the operator's NetworkPolicies say who may reach the members of the EtcdCluster of their name, and nothing else",
+  },
   {
     // A Prometheus reads what it is led to with rights of its own, and may be told to show Secrets there.
     expression:
@@ -375,12 +394,14 @@ export function admissionPolicy(user: string, image: string, labels: Readonly<Re
         rule("apps", ["replicasets"], every),
         rule("batch", ["jobs"], every),
         rule("policy", ["poddisruptionbudgets"], every),
+        rule("networking.k8s.io", ["networkpolicies"], every),
         rule("monitoring.coreos.com", ["podmonitors"], every),
         rule("cert-manager.io", ["certificates"], every),
         rule("apiextensions.k8s.io", ["customresourcedefinitions", "customresourcedefinitions/status"], every),
         // A peer that lost its labels is still its cluster's, and is looked after.
-        rule(GROUP, ["etcdclusters", "etcdpeers", "etcdrestores"], ["CREATE"]),
-        rule(GROUP, ["etcdbackups"], every),
+        rule(GROUP, ["etcdpeers", "etcdrestores"], ["CREATE"]),
+        rule(GROUP, ["etcdclusters"], ["CREATE", "UPDATE"]),
+        rule(GROUP, ["etcdbackups", "etcdroles", "etcdusers"], every),
       ],
     },
     matchConditions: [{ name: "operator", expression: `request.userInfo.username == '${user}'` }],

@@ -32,11 +32,13 @@ const EDITS: Readonly<Record<string, string>> = {
   bootstrap: "refused; it can be taken away, which changes nothing for a cluster that has formed",
   etcd: "roll",
   tls: "a certificate at once, without a restart; all else roll; another provider or issuer refused, but that between members Operator and Secret may follow each other",
+  auth: "at once: nobody restarts; refused without client certificates",
   podTemplate: "roll",
   clientService: "at once",
   updateStrategy: "at once",
   replacement: "at once",
   disruptionBudget: "at once",
+  networkPolicy: "at once",
   monitoring: "at once",
   paused: "at once",
 };

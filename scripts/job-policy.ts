@@ -18,6 +18,7 @@ import { KEY_FILE } from "#backup/desired/task.ts";
 import { VERIFIED_ETCD_COMMAND } from "#backup/desired/verification.ts";
 import { AUTH_KEYS, CREDENTIAL_KEYS, TLS_KEYS } from "#backup/desired/volumes.ts";
 import type { Validation } from "./admission-policy.ts";
+import { isAuthoritys } from "./certificate-policy.ts";
 
 // Whoever may make Jobs may run anything, and read any Secret. The operator makes one kind of Job, so all of its shape is fixed here that
 // is not for the EtcdBackup to say. `pod` is the spec of its pods.
@@ -103,10 +104,11 @@ export function jobValidations(image: string): readonly Validation[] {
       expression: made(
         "pod.?volumes.orValue([]).all(volume, has(volume.persistentVolumeClaim) || has(volume.emptyDir) || (has(volume.projected)" +
           " && volume.projected.?sources.orValue([]).all(source, has(source.secret) && source.secret.?items.orValue([]).size() > 0" +
+          ` && !${isAuthoritys("source.secret.name")}` +
           ` && source.secret.items.all(item, item.path == '${KEY_FILE}' || (item.path == item.key && item.key in ${list(KEYS)})))))`,
       ),
       message:
-        "pods of the operator's Jobs mount claims, empty volumes, and of Secrets only keys that a backup needs, under their own names",
+        "pods of the operator's Jobs mount claims, empty volumes, and of Secrets only keys that a backup needs, under their own names, and none of an authority's",
     },
     {
       expression: made("!pod.?automountServiceAccountToken.orValue(true)"),

@@ -11,6 +11,7 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import {
   CLUSTER_LEASE_NAMESPACE,
   LEASE_PERMISSIONS,
+  METRICS_READER_ROLE,
   PERMISSIONS,
   TLS_PERMISSIONS,
   TLS_ROLE,
@@ -28,6 +29,7 @@ const LABELS = { "app.kubernetes.io/name": OPERATOR, "app.kubernetes.io/part-of"
 const SELECTOR = { "app.kubernetes.io/name": OPERATOR };
 const HTTP_PORT = 8080;
 const WEBHOOK_PORT = 9443;
+const METRICS_PORT = 8443;
 /** One acts, the other has read everything and takes over when the lease ends: a lost node costs seconds. */
 export const OPERATOR_REPLICAS = 2;
 /**
@@ -70,6 +72,12 @@ export function operatorManifests(image: string): Manifest[] {
         { apiVersion: `${rbac}/v1`, kind: "ClusterRoleBinding", metadata, roleRef, subjects },
       ];
     }),
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: "ClusterRole",
+      metadata: { name: METRICS_READER_ROLE, labels: LABELS } as Manifest["metadata"],
+      rules: [{ nonResourceURLs: ["/metrics"], verbs: ["get"] }],
+    },
     ...[
       { name: `${OPERATOR}-lease`, namespace: OPERATOR_NAMESPACE, rules: LEASE_PERMISSIONS },
       { name: `${OPERATOR}-lease`, namespace: CLUSTER_LEASE_NAMESPACE, rules: LEASE_PERMISSIONS },
@@ -182,7 +190,11 @@ function deployment(image: string): Manifest {
       template: {
         metadata: {
           labels: LABELS,
-          annotations: { "prometheus.io/scrape": "true", "prometheus.io/port": String(HTTP_PORT) },
+          annotations: {
+            "prometheus.io/scrape": "true",
+            "prometheus.io/scheme": "https",
+            "prometheus.io/port": String(METRICS_PORT),
+          },
         },
         spec: {
           serviceAccountName: OPERATOR,
@@ -206,7 +218,7 @@ function deployment(image: string): Manifest {
               name: "operator",
               image,
               imagePullPolicy: "IfNotPresent",
-              args: [`--http-port=${HTTP_PORT}`, `--webhook-port=${WEBHOOK_PORT}`],
+              args: [`--http-port=${HTTP_PORT}`, `--webhook-port=${WEBHOOK_PORT}`, `--metrics-port=${METRICS_PORT}`],
               env: [
                 { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
                 // What the pods of backups run, and the policy lets them run nothing else.
@@ -215,6 +227,7 @@ function deployment(image: string): Manifest {
               ports: [
                 { name: "http", containerPort: HTTP_PORT },
                 { name: "webhooks", containerPort: WEBHOOK_PORT },
+                { name: "metrics", containerPort: METRICS_PORT },
               ],
               lifecycle: { preStop: { sleep: { seconds: LEAVING_SECONDS } } },
               livenessProbe: probe("/healthz"),

@@ -9,8 +9,12 @@ import {
   REASONS,
   RESTORE_CONDITION_TYPES,
   RESTORE_REASONS,
+  ROLE_CONDITION_TYPES,
+  ROLE_REASONS,
   SCHEDULE_CONDITION_TYPES,
   SCHEDULE_REASONS,
+  USER_CONDITION_TYPES,
+  USER_REASONS,
 } from "#api/conditions.ts";
 import { WAIVABLE } from "#api/waivers.ts";
 import { BACKUP_GUARDS } from "#backup/guards.ts";
@@ -21,8 +25,12 @@ import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES } from "#peer/plan.ts";
 import { RESTORE_GUARDS } from "#restore/guards.ts";
 import { RESTORE_RULES } from "#restore/plan.ts";
+import { ROLE_GUARDS } from "#role/guards.ts";
+import { ROLE_RULES } from "#role/plan.ts";
 import { SCHEDULE_GUARDS } from "#schedule/guards.ts";
 import { SCHEDULE_RULES } from "#schedule/plan.ts";
+import { USER_GUARDS } from "#user/guards.ts";
+import { USER_RULES } from "#user/plan.ts";
 import { fieldPages } from "./field-pages.ts";
 import { page, table } from "./pages.ts";
 
@@ -52,6 +60,8 @@ function conditionsPage(): string {
     ...kind("EtcdBackup", BACKUP_CONDITION_TYPES, BACKUP_REASONS),
     ...kind("EtcdBackupSchedule", SCHEDULE_CONDITION_TYPES, SCHEDULE_REASONS),
     ...kind("EtcdRestore", RESTORE_CONDITION_TYPES, RESTORE_REASONS),
+    ...kind("EtcdRole", ROLE_CONDITION_TYPES, ROLE_REASONS),
+    ...kind("EtcdUser", USER_CONDITION_TYPES, USER_REASONS),
   );
 }
 
@@ -92,6 +102,8 @@ async function rulesPage(root: string): Promise<string> {
     ...(await room("backup", "Of an EtcdBackup", [BACKUP_RULES, BACKUP_GUARDS])),
     ...(await room("schedule", "Of an EtcdBackupSchedule", [SCHEDULE_RULES, SCHEDULE_GUARDS])),
     ...(await room("restore", "Of an EtcdRestore", [RESTORE_RULES, RESTORE_GUARDS])),
+    ...(await room("role", "Of an EtcdRole", [ROLE_RULES, ROLE_GUARDS])),
+    ...(await room("user", "Of an EtcdUser", [USER_RULES, USER_GUARDS])),
   );
 }
 

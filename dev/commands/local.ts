@@ -11,6 +11,7 @@ const USAGE = `A real Kubernetes on this machine, without Docker.
 
   npm run local -- up [--nodes N]       bring it up (default 3 nodes), or repair what died
   npm run local -- up --etcd VERSION    also with the image of this etcd: ${ETCD_VERSIONS.join(", ")} (default: ${DEFAULT_ETCD_VERSION})
+  npm run local -- build                build what up needs, and start nothing
   npm run local -- down [--keep]        take it down; --keep keeps its state for the next up
   npm run local -- down --caches        also remove what was built, about 1 GiB, which the next up would have to build again
   npm run local -- status               what runs
@@ -38,10 +39,13 @@ async function main(argv: readonly string[]): Promise<number> {
       const { up } = await import("../local/cluster.ts");
       const sinceMs = performance.now();
       const nodes = values.nodes === undefined ? undefined : Number(values.nodes);
-      const asked = [DEFAULT_ETCD_VERSION, ...values.etcd.map(etcdVersion)];
-      const versions = ETCD_VERSIONS.filter((version) => asked.includes(version));
-      const instance = await up(name, nodes, step, versions);
+      const instance = await up(name, nodes, step, asked(values.etcd));
       console.log(`\nready after ${seconds(performance.now() - sinceMs)}: export KUBECONFIG=${instance.kubeconfig}`);
+      return 0;
+    }
+    case "build": {
+      const { buildAll } = await import("../local/cluster.ts");
+      await buildAll(step, asked(values.etcd));
       return 0;
     }
     case "down": {
@@ -95,6 +99,12 @@ function parse(argv: readonly string[]) {
 }
 
 /** @throws Failure when there is no image of this version */
+/** The versions of etcd whose images are wanted: the default one, and those that were named. */
+function asked(named: readonly string[]): readonly EtcdVersion[] {
+  const all = [DEFAULT_ETCD_VERSION, ...named.map(etcdVersion)];
+  return ETCD_VERSIONS.filter((version) => all.includes(version));
+}
+
 function etcdVersion(text: string): EtcdVersion {
   const known = ETCD_VERSIONS.find((version) => version === text);
   if (known === undefined) throw new Failure(`--etcd is "${text}"; it may be ${ETCD_VERSIONS.join(", ")}`);

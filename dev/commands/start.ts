@@ -111,6 +111,7 @@ function whatNext(kubeconfig: string, program: string, cluster: string, isLocal:
     `${path}export KUBECONFIG=${kubeconfig}`,
     `kubectl get etcdcluster,etcdpeer,pods,pvc`,
     `kubectl delete pod -l etcd.improbable.io/peer-name=${cluster}-0     # and watch it come back with its data:`,
+    `kubectl exec rs/${cluster}-0 -c etcd -- etcdctl put greeting hello     # it speaks TLS, and etcdctl knows how`,
     `kubectl get etcdcluster ${cluster} --watch`,
     `kubectl describe etcdcluster ${cluster}     # what the operator did, and why`,
   ];

@@ -1,22 +1,21 @@
 import { parseArgs } from "node:util";
-import { runChecks } from "../checks.ts";
+import type { Count } from "../count.ts";
+import { everything } from "../everything.ts";
 import { Failure } from "../failure.ts";
-import { type Count, LEVELS, type Level, LONG, runLevel, type Took } from "../levels.ts";
+import { LEVELS, type Level, LONG, runLevel } from "../levels.ts";
 import { step } from "../progress.ts";
 import { currentCommit, readChapters, sliceOf } from "../slice.ts";
+import { levels, tested } from "../tested.ts";
 import { tookLongest } from "../took-longest.ts";
 
 const USAGE = `Tests, from fast to slow: ${LEVELS.join(", ")}.
 
-  npm test                            checks and every level
+  npm test                            checks and every level, those that compute beside those that wait
   npm run test:unit                   one level; likewise test:apiserver, test:etcd, test:stores, test:e2e
-  npm run test:long                   clients under load, bad days, an operator that dies after every write; an hour and a half
+  npm run test:long                   clients under load, bad days, an operator that dies after every write, all histories and mutations; two hours
   npm run test:long -- --slice        about fifteen minutes of it; the commit chooses which
   npm run test:e2e -- FILE -t NAME    files and tests by part of their name
   npm run test:e2e -- --keep          leave the local Kubernetes of the tests running (npm run local -- down --instance test)`;
-
-/** What each level took, its preparations included. */
-const levels: Took[] = [];
 
 /** @returns undefined when nothing was to be tested */
 async function main(argv: readonly string[]): Promise<Count | undefined> {
@@ -34,7 +33,8 @@ async function main(argv: readonly string[]): Promise<Count | undefined> {
     );
   if (values.slice) files.push(...(await slice(level)));
   const filters = [...files, ...(values.t === undefined ? [] : ["-t", values.t])];
-  return level === undefined ? await everything(values.keep) : await tested(level, filters, values.keep);
+  if (level === undefined) return await everything(values.keep);
+  return await tested(level, (root) => runLevel(root, level, { filters, keep: values.keep }, step));
 }
 
 function parse(argv: readonly string[]) {
@@ -65,51 +65,6 @@ async function slice(level: Level | undefined): Promise<string[]> {
     `commit ${commit.slice(0, 12)} tells ${chosen.length} of ${Object.keys(chapters).length} chapters of the long tests, about ${minutes} minutes: ${chosen.join(", ")}`,
   );
   return chosen.map((name) => `test/long/${name}`);
-}
-
-/** How many simulated histories are told when everything is tested; `npm run test:unit` alone tells fewer, to be quick. */
-const HISTORIES = "5000";
-
-async function everything(keep: boolean): Promise<Count> {
-  process.env.SIMULATION_HISTORIES ??= HISTORIES;
-  const sinceMs = performance.now();
-  let total: Count = (await holds(() => runChecks(process.cwd(), step))) ? NONE : { ...NONE, failed: 1 };
-  levels.push({ name: "checks", ms: performance.now() - sinceMs });
-  for (const level of LEVELS) total = sum(total, await tested(level, [], keep));
-  return total;
-}
-
-const NONE: Count = { passed: 0, failed: 0, skipped: 0, files: [] };
-
-function sum(a: Count, b: Count): Count {
-  return {
-    passed: a.passed + b.passed,
-    failed: a.failed + b.failed,
-    skipped: a.skipped + b.skipped,
-    files: [...a.files, ...b.files],
-  };
-}
-
-/** One level; what goes wrong around its tests counts as one failure, and the next level still runs. */
-async function tested(level: Level, filters: readonly string[], keep: boolean): Promise<Count> {
-  const sinceMs = performance.now();
-  let count: Count = { ...NONE, failed: 1 };
-  await holds(async () => {
-    count = await runLevel(process.cwd(), level, { filters, keep }, step);
-  });
-  levels.push({ name: level, ms: performance.now() - sinceMs });
-  return count;
-}
-
-async function holds(work: () => Promise<void>): Promise<boolean> {
-  try {
-    await work();
-    return true;
-  } catch (thrown) {
-    // A Failure says all that helps; anything else is a defect of ours, and its stack is wanted.
-    console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
-    return false;
-  }
 }
 
 try {

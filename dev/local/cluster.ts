@@ -83,6 +83,13 @@ export async function ensureNodeImages(
   return { archives, store: await ensureImageStore(binaries.containerd, archives, step) };
 }
 
+/** All that `up` needs, installed and built when it is missing. */
+export async function buildAll(step: Step, versions?: readonly EtcdVersion[]) {
+  await ensureRunPackages(step);
+  const binaries = await ensureBinaries(step);
+  return { binaries, images: await ensureNodeImages(binaries, step, versions) };
+}
+
 /**
  * Brings a local Kubernetes up, or repairs it: what runs stays, what died is started, stopped nodes boot, partitions heal.
  * @param nodes how many; default: as many as it has, or DEFAULT_NODES
@@ -96,9 +103,7 @@ export async function up(
   versions?: readonly EtcdVersion[],
 ): Promise<Instance> {
   const folder = stateFolder(name);
-  await ensureRunPackages(step);
-  const binaries = await ensureBinaries(step);
-  const images = await ensureNodeImages(binaries, step, versions);
+  const { binaries, images } = await buildAll(step, versions);
   return withInstanceLock(name, async () => {
     const count = wantedNodes(folder, nodes);
     mkdirSync(folder, { recursive: true });

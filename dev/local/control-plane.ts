@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
+import { OPERATOR_USER } from "../../scripts/manifests.ts";
 import { API_PORT, SERVICE_NETWORK } from "./addresses.ts";
 import type { Api } from "./api.ts";
 import { pkiFile } from "./certificates.ts";
@@ -142,10 +143,17 @@ function auditPolicyFile(instance: Instance): string {
   return join(instance.config, "audit-policy.yaml");
 }
 
-/** One line per request, without bodies: benchmarks count the requests of each user from it. */
+/**
+ * One line per request: benchmarks count the requests of each user from it. What the operator writes stands there with its body, but for Secrets and
+ * what it asks about others' tokens: a test looks for keys in it.
+ */
 const AUDIT_POLICY = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
   omitStages: ["RequestReceived"],
-  rules: [{ level: "Metadata" }],
+  rules: [
+    { level: "Metadata", resources: [{ group: "", resources: ["secrets"] }, { group: "authentication.k8s.io" }] },
+    { level: "Request", users: [OPERATOR_USER], verbs: ["create", "update", "patch"] },
+    { level: "Metadata" },
+  ],
 };

@@ -71,6 +71,7 @@ export const taskSchema = z.discriminatedUnion("kind", [
         sha256: z.optional(z.string().check(z.regex(/^[0-9a-f]{64}$/))),
       }),
     ),
+    auth: z.optional(z.enum(["Keep", "Lift"])),
     workDir,
     roomBytes: z.optional(z.int().check(z.nonnegative())),
   }),

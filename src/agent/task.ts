@@ -70,6 +70,11 @@ export interface FetchTask {
   /** An object that is not encrypted is refused then, since somebody may have put it there instead of one that is. */
   readonly encryption?: Encryption;
   readonly expect?: ExpectedSnapshot;
+  /**
+   * What becomes of a snapshot whose etcd asks for users. Keep: so does the one that is made of it. Lift: a throw-away one does not, and a
+   * ReplayTask switches it on again. Undefined: it is refused, since nobody could log in.
+   */
+  readonly auth?: "Keep" | "Lift";
   /** On the data volume; its name begins with WORK_DIR_PREFIX, since what is in it is deleted first. */
   readonly workDir: string;
   /** How many bytes must be free beyond the snapshot itself. Undefined: its size, since `etcdutl` makes a second copy. */

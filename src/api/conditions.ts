@@ -15,6 +15,8 @@ export const CONDITION_TYPES = {
     "Does a PodMonitor lead to the members' metrics? The condition is there once somebody has asked for one, by spec.monitoring.podMonitor.",
   TLSReady:
     "Are all certificates there, good, and trusted by the members? The condition is there once the cluster asks for TLS, by spec.tls.",
+  AuthReady:
+    "Does etcd ask for users, or not, as the spec says, and may the operator do everything? The condition is there once somebody has asked for users, by spec.auth.",
   ClusterIDMismatch:
     "Does a member answer with the ID of another cluster, or of another member? The condition is there once one has.",
 } as const;
@@ -82,11 +84,27 @@ export const REASONS = {
   NotMonitored: "spec.monitoring.podMonitor is false, and no PodMonitor of the cluster is left.",
   CertificatesValid: "Every certificate is there and good; the message says which one ends first.",
   CertificatesPending: "A certificate is about to be made; the message says which one, and by whom.",
+  CertificatesChanging:
+    "What is shown is to come from somewhere else: another provider, issuer or Secret. The message says how far members, clients and the operator have come.",
   CertificateMissing: "A Secret that somebody else is to fill is not there; the message names it.",
   CertificateInvalid:
     "A Secret holds a certificate that is of no use, or that is not the cluster's; the message names it and says why. Members keep what works.",
+  SecretNotAllowed:
+    'A Secret that spec.tls names does not say by the label etcd.improbable.io/tls: "true" that EtcdClusters may have it; the message says how. Members that have it keep it.',
   CertificateExpired: "The time of a certificate is over; the message names its Secret.",
   IssuerFailed: "cert-manager issues no certificate; the message has its own words.",
+  AuthEnabled: "etcd asks for users, and knows the operator for an administrator.",
+  AuthDisabled: "spec.auth.enabled is false, and etcd asks nobody who it is.",
+  AuthPending: "Users are about to be made, or to be asked for or no more; the message says what is waited for.",
+  AuthUnasked: "etcd asks for users, and spec.auth is left out: it stays so until spec.auth.enabled is false.",
+  ClientCertificatesRequired:
+    "spec.auth.enabled is true, and clients show no certificates, by which the operator would log in; the message says what to change.",
+  OperatorUserInvalid:
+    "The certificate of the operator names nobody whom etcd could know as the operator; the message names its Secret.",
+  RootSecretInvalid: "The Secret with the password of the user root is of no use; the message names it and says why.",
+  NotAdministrator:
+    "etcd asks for users, and does not know the operator for an administrator; the message says how it comes to.",
+  AuthUnknown: "Whether etcd asks for users could not be told; the message says why.",
   OtherClusterAnswered: "A member answered with the ID of another cluster or member; it is not believed.",
   SameCluster: "No member answers with the ID of another cluster or member any more.",
   FullStrength: "No member is missing.",
@@ -248,6 +266,48 @@ export const RESTORE_REASONS = {
   Internal: "A defect of the agent, or an answer that it does not know.",
 } as const;
 
+/** Of users and roles in etcd. */
+const ACCESS_REASONS = {
+  AuthDisabled:
+    "All is prepared, and etcd does not ask who somebody is: by spec.auth of the EtcdCluster auth is not enabled, and whoever can connect may read and write everything.",
+  NameTaken:
+    "Somebody else has what this object would make: the name in etcd, which spec.takeOver would take over, or the Secret of the binding; or an older object has the same name in etcd.",
+  ClusterNotFound: "There is no EtcdCluster of the name that spec.clusterName gives.",
+  ClusterNotReady: "The EtcdCluster has not formed yet, sleeps, or is being deleted.",
+  Paused: "The EtcdCluster is paused: the operator looks and tells, and changes nothing.",
+  EtcdUnreachable: "No member could be asked; the message says why.",
+  Applying: "Something is being changed; the message says what.",
+  StepRefused: SHARED_REASONS.StepRefused,
+  Waiting: SHARED_REASONS.Waiting,
+  InternalError: SHARED_REASONS.InternalError,
+  Deleting: "The object is being deleted, and what it has made in etcd goes first.",
+} as const;
+
+/** Every condition of an EtcdRole, with the question that it answers. */
+export const ROLE_CONDITION_TYPES = {
+  Ready: "Is the role in etcd, with just these permissions?",
+} as const;
+
+/** Every reason that a condition of an EtcdRole may have. */
+export const ROLE_REASONS = {
+  Granted: "The role is in etcd, with just these permissions.",
+  ...ACCESS_REASONS,
+} as const;
+
+/** Every condition of an EtcdUser, with the question that it answers. */
+export const USER_CONDITION_TYPES = {
+  Ready: "Is the user in etcd, with just these roles, and does the binding Secret hold what logs in?",
+} as const;
+
+/** Every reason that a condition of an EtcdUser may have. */
+export const USER_REASONS = {
+  Bound: "The user is in etcd, with just these roles, and the binding Secret holds what logs in.",
+  RoleMissing: "A role of spec.roles is not in etcd; the message names it. The user has the others.",
+  SpecRefused: "The spec asks for what cannot be done; the message names the field, what it is and what it may be.",
+  CertificatePending: "The certificate of the binding is yet to be made; the message says by whom, and what is wrong.",
+  ...ACCESS_REASONS,
+} as const;
+
 export type ConditionType = keyof typeof CONDITION_TYPES;
 export type Reason = keyof typeof REASONS;
 export type PeerReason = keyof typeof PEER_REASONS;
@@ -257,3 +317,5 @@ export type ScheduleConditionType = keyof typeof SCHEDULE_CONDITION_TYPES;
 export type ScheduleReason = keyof typeof SCHEDULE_REASONS;
 export type RestoreConditionType = keyof typeof RESTORE_CONDITION_TYPES;
 export type RestoreReason = keyof typeof RESTORE_REASONS;
+export type RoleReason = keyof typeof ROLE_REASONS;
+export type UserReason = keyof typeof USER_REASONS;

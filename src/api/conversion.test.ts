@@ -3,12 +3,14 @@ import { describe, expect, test } from "vitest";
 import { TOO_LARGE } from "#api/beyond.ts";
 import { converted } from "#api/conversion.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION as BEYOND, GROUP } from "#api/names.ts";
-import { revisionOf } from "#api/revision.ts";
+import { askedIn, revisionOf } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
+import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import { clusterSpecSchema as alphaSpec } from "#api/v1alpha1/cluster-schema.ts";
 import { peerSpecSchema as alphaPeerSpec } from "#api/v1alpha1/peer-schema.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
+import { restoreSpecSchema } from "#api/v1beta1/restore-schema.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -74,6 +76,9 @@ const image = fc.record(
 const template = { version: fc.constantFrom("3.5.35", "3.6.16"), image, etcd, podTemplate };
 const clusterTls = fc.constantFrom<object>(
   {},
+  NO_TLS,
+  { ...NO_TLS, minVersion: "TLS1.3" },
+  DEFAULT_TLS,
   { peer: { provider: "None" }, minVersion: "TLS1.3" },
   {
     peer: { provider: "Secret", secret: { secretName: "peers" } },
@@ -185,6 +190,7 @@ describe("nothing is lost between two versions", () => {
           "replacement",
           "disruptionBudget",
           "paused",
+          "tls",
         ])
           expect(spec[field]).toEqual(before[field]);
         expect(down({ ...seen, spec: edit }).spec).toEqual(edit);
@@ -201,6 +207,7 @@ test("what v1alpha1 says means to members what it meant before", () => {
   };
   const { spec: converted } = up(as("v1alpha1", "EtcdCluster", alphaSpec.parse(spec))) as { spec: never };
   expect(clusterSpecSchema.parse(converted)).toEqual(converted);
+  expect(converted).toMatchObject({ tls: NO_TLS });
   expect(converted).toMatchObject({
     storage: { size: "8Gi", accessModes: ["ReadWriteOnce"] },
     podTemplate: {
@@ -208,13 +215,25 @@ test("what v1alpha1 says means to members what it meant before", () => {
       spec: { containers: [{ name: "etcd", resources: { limits: { cpu: 2 } } }], affinity: { a: [1] } },
     },
   });
-  expect(revisionOf(converted)).toMatch(/^[0-9a-f]{16}$/);
+  expect(revisionOf(askedIn(converted, undefined))).toMatch(/^[0-9a-f]{16}$/);
 });
 
 test("what rides along stands in one annotation, and only what v1alpha1 cannot say", () => {
-  const spec = clusterSpecSchema.parse({ replicas: 3, etcd: { quotaBackendBytes: "Auto" } });
+  const spec = clusterSpecSchema.parse({ replicas: 3, etcd: { quotaBackendBytes: "Auto" }, tls: NO_TLS });
   const { metadata } = down(as("v1beta1", "EtcdCluster", spec));
   expect(metadata).toEqual({ name: "my-etcd", annotations: { [BEYOND]: '{"etcd":{"quotaBackendBytes":"Auto"}}' } });
+});
+
+test("that nobody has said whether there is TLS rides along as well: v1alpha1 means that there is none", () => {
+  const spec = clusterSpecSchema.parse({ replicas: 3 });
+  const { metadata } = down(as("v1beta1", "EtcdCluster", spec));
+  expect(metadata).toEqual({ name: "my-etcd", annotations: { [BEYOND]: '{"tls":null}' } });
+  for (const tls of [{}, { tls: NO_TLS }, { tls: DEFAULT_TLS }]) {
+    const clusterTemplate = { clusterName: "b", spec: { ...spec, ...tls } };
+    const wanted = restoreSpecSchema.parse({ source: { backupName: "nightly" }, clusterTemplate }) as Json;
+    const restore = as("v1beta1", "EtcdRestore", wanted);
+    expect(up(down(restore, "EtcdRestore"), "EtcdRestore").spec).toEqual(wanted);
+  }
 });
 
 /** What a newer operator may say, at each depth that is taken apart. */
@@ -287,7 +306,7 @@ describe("what stands in the annotation and is not what a conversion writes", ()
     const object = withText(text, alphaSpec.parse({ replicas: 3 }) as Json);
     const beta = up(object);
     expect(beta.metadata).toEqual(object.metadata);
-    expect(beta.spec).toEqual(clusterSpecSchema.parse({ replicas: 3 }));
+    expect(beta.spec).toEqual(clusterSpecSchema.parse({ replicas: 3, tls: NO_TLS }));
     expect(down(beta)).toEqual(object);
     // What v1beta1 says takes the place.
     const { metadata } = down({ ...beta, spec: { ...(beta.spec as Json), paused: true } });
@@ -295,7 +314,7 @@ describe("what stands in the annotation and is not what a conversion writes", ()
   });
 
   test("and was written by hand into v1beta1 does not become a part of the spec by way of v1alpha1", () => {
-    const spec = clusterSpecSchema.parse({ replicas: 3 }) as Json;
+    const spec = clusterSpecSchema.parse({ replicas: 3, tls: NO_TLS }) as Json;
     const object = as("v1beta1", "EtcdCluster", spec, { annotations: { [BEYOND]: '{"paused":true}' } });
     expect(down(object).metadata).toEqual({ name: "my-etcd" });
   });

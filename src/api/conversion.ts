@@ -10,6 +10,7 @@ import { fromBeyond, podTemplateFromV1alpha1, podTemplateToV1alpha1 } from "#api
 import { restoreFromV1alpha1, restoreToV1alpha1 } from "#api/restore-conversion.ts";
 import { scheduleFromV1alpha1, scheduleToV1alpha1 } from "#api/schedule-conversion.ts";
 import { whyNotShape } from "#api/shape.ts";
+import { NO_TLS } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
 import { defined, record, without } from "#base/json.ts";
 
@@ -19,6 +20,8 @@ import { defined, record, without } from "#base/json.ts";
 // What if the annotation is not what a conversion writes?
 //   One object must not end a list of all, so nothing is thrown: it is converted as if there were none, and the annotation stays on it. Of
 //   one that has the shape of v1beta1, the same is taken as ever; whoever writes it is refused elsewhere.
+// And whether members speak TLS? v1alpha1 cannot say it, and means that they do not. v1beta1 may leave it open, and then a new cluster does: so
+//   that it is left open rides along, as null.
 // What of the status?
 //   It is the same in both.
 
@@ -118,12 +121,13 @@ function specToV1alpha1(whole: Json, kind: string): Split {
   return { said: defined(said), beyond: Object.fromEntries(more) };
 }
 
-function clusterFromV1alpha1(spec: Json, beyond: Json): Json {
-  return memberFromV1alpha1(spec, beyond, CLUSTERS);
+function clusterFromV1alpha1(spec: Json, { tls = NO_TLS, ...beyond }: Json): Json {
+  return { ...memberFromV1alpha1(spec, beyond, CLUSTERS), tls: tls === null ? undefined : tls };
 }
 
-function clusterToV1alpha1(spec: Json): Split {
-  return memberToV1alpha1(spec, CLUSTERS);
+function clusterToV1alpha1({ tls = null, ...spec }: Json): Split {
+  const { said, beyond } = memberToV1alpha1(spec, CLUSTERS);
+  return { said, beyond: { ...beyond, tls: isSameData(tls, NO_TLS) ? undefined : tls } };
 }
 
 function memberFromV1alpha1(

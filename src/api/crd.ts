@@ -1,12 +1,20 @@
 import type { z } from "zod";
-import { CONDITION_TYPES, RESTORE_CONDITION_TYPES, type ScheduleConditionType } from "#api/conditions.ts";
+import {
+  CONDITION_TYPES,
+  RESTORE_CONDITION_TYPES,
+  ROLE_CONDITION_TYPES,
+  type ScheduleConditionType,
+  USER_CONDITION_TYPES,
+} from "#api/conditions.ts";
 import {
   CONVERSION_PATH,
   GROUP,
   MAX_BACKUP_NAME_LENGTH,
   MAX_CLUSTER_NAME_LENGTH,
   MAX_RESTORE_NAME_LENGTH,
+  MAX_ROLE_NAME_LENGTH,
   MAX_SCHEDULE_NAME_LENGTH,
+  MAX_USER_NAME_LENGTH,
   WEBHOOKS,
 } from "#api/names.ts";
 import { type JsonSchema, structural } from "#api/structural.ts";
@@ -25,10 +33,14 @@ import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { restoreSpecSchema } from "#api/v1beta1/restore-schema.ts";
 import { restoreStatusSchema } from "#api/v1beta1/restore-status-schema.ts";
+import { ETCD_ROLES } from "#api/v1beta1/role.ts";
+import { ROLE_NAMES_RESERVED, roleSpecSchema, roleStatusSchema } from "#api/v1beta1/role-schema.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { scheduleSpecSchema } from "#api/v1beta1/schedule-schema.ts";
 import { scheduleStatusSchema } from "#api/v1beta1/schedule-status-schema.ts";
 import { clusterStatusSchema, peerStatusSchema } from "#api/v1beta1/status-schema.ts";
+import { ETCD_USERS } from "#api/v1beta1/user.ts";
+import { USER_NAMES_RESERVED, userSpecSchema, userStatusSchema } from "#api/v1beta1/user-schema.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 
 interface Column {
@@ -38,6 +50,8 @@ interface Column {
   description?: string;
   priority?: number;
 }
+
+type Rules = readonly { rule: string; message: string }[];
 
 interface Definition {
   resource: Resource<KubeObject>;
@@ -49,7 +63,7 @@ interface Definition {
   columns: Column[];
   scale?: Record<string, string>;
   /** CEL rules on the whole object; they alone may look at `metadata.name`. */
-  rules?: { rule: string; message: string }[];
+  rules?: Rules;
 }
 
 const AGE: Column = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
@@ -193,7 +207,51 @@ const DEFINITIONS: readonly Definition[] = [
       },
     ],
   },
+  {
+    resource: ETCD_ROLES,
+    description: "A role in etcd: which keys may be read and written by users that have it.",
+    shortNames: ["etcdro"],
+    specs: { v1beta1: roleSpecSchema },
+    status: roleStatusSchema,
+    columns: [
+      { name: "Cluster", type: "string", jsonPath: ".spec.clusterName" },
+      { name: "Role", type: "string", jsonPath: ".status.roleName", description: "Its name in etcd" },
+      { name: "Status", type: "string", jsonPath: conditionReason("Ready"), description: ROLE_CONDITION_TYPES.Ready },
+      AGE,
+    ],
+    rules: nameRules(MAX_ROLE_NAME_LENGTH, "roleName", ROLE_NAMES_RESERVED),
+  },
+  {
+    resource: ETCD_USERS,
+    description: "A user in etcd, and the Secret by which an application connects as that user.",
+    shortNames: ["etcdu"],
+    specs: { v1beta1: userSpecSchema },
+    status: userStatusSchema,
+    columns: [
+      { name: "Cluster", type: "string", jsonPath: ".spec.clusterName" },
+      { name: "User", type: "string", jsonPath: ".status.userName", description: "Its name in etcd" },
+      { name: "Binding", type: "string", jsonPath: ".status.binding.name", description: "Secret for the application" },
+      { name: "Status", type: "string", jsonPath: conditionReason("Ready"), description: USER_CONDITION_TYPES.Ready },
+      { name: "Rotated", type: "date", jsonPath: ".status.lastRotation", priority: 1 },
+      AGE,
+    ],
+    rules: nameRules(MAX_USER_NAME_LENGTH, "userName", USER_NAMES_RESERVED),
+  },
 ];
+
+/** @param field of the spec, instead of which metadata.name is the name in etcd @param reserved names there that are not for people, and why */
+function nameRules(longest: number, field: string, reserved: Readonly<Record<string, string>>) {
+  return [
+    {
+      rule: `size(self.metadata.name) <= ${longest}`,
+      message: `metadata.name is too long; it may have at most ${longest} characters, because it is the name in etcd, and stands in labels`,
+    },
+    ...Object.entries(reserved).map(([name, why]) => ({
+      rule: `has(self.spec.${field}) || self.metadata.name != '${name}'`,
+      message: `metadata.name is ${name}, and there is no spec.${field}; it must be another name: ${why}`,
+    })),
+  ];
+}
 
 /**
  * Every CustomResourceDefinition of the operator, ready to be applied or written as a file.
@@ -221,22 +279,21 @@ function definitionOf(definition: Definition, operatorNamespace: string): KubeOb
         categories: ["all"],
       },
       versions: Object.entries(specs).map(([name, spec]) => versionOf(definition, name, spec)),
-      // Whom to trust then (`caBundle`) is written by the operator.
-      conversion: {
-        strategy: "Webhook",
-        webhook: {
-          clientConfig: {
-            service: { name: WEBHOOKS, namespace: operatorNamespace, port: 443, path: CONVERSION_PATH },
-          },
-          conversionReviewVersions: ["v1"],
-        },
-      },
+      // What has one version only is never converted.
+      conversion: Object.keys(specs).length === 1 ? { strategy: "None" } : conversionBy(operatorNamespace),
     },
   };
   return object as unknown as KubeObject;
 }
 
+/** Whom to trust then (`caBundle`) is written by the operator. */
+function conversionBy(operatorNamespace: string) {
+  const service = { name: WEBHOOKS, namespace: operatorNamespace, port: 443, path: CONVERSION_PATH };
+  return { strategy: "Webhook", webhook: { clientConfig: { service }, conversionReviewVersions: ["v1"] } };
+}
+
 function versionOf(definition: Definition, name: string, spec: z.ZodType) {
+  const rules = definition.rules ?? [];
   const schema: JsonSchema = {
     type: "object",
     description: definition.description,
@@ -248,7 +305,7 @@ function versionOf(definition: Definition, name: string, spec: z.ZodType) {
       spec: structural(spec),
       status: structural(definition.status),
     },
-    ...(definition.rules === undefined ? {} : { "x-kubernetes-validations": definition.rules }),
+    ...(rules.length === 0 ? {} : { "x-kubernetes-validations": rules }),
   };
   return {
     name,

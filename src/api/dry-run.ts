@@ -89,7 +89,7 @@ function whyNotEdit(edited: Readonly<Record<string, unknown>>, before: EtcdClust
 /** What the schema says of it, in which a rule in CEL compares the two. */
 function whyTlsSwitched(edited: Pick<EtcdClusterSpec, "tls">, before: EtcdClusterSpec): string | undefined {
   const sides: readonly Side[] = ["peer", "client"];
-  const side = sides.find((each) => providerOf(edited, each) !== providerOf(before, each));
-  if (side === undefined) return undefined;
-  return `spec.tls.${side}.provider is ${providerOf(edited, side)}, and was ${providerOf(before, side)}; that cannot yet be changed on a cluster that exists`;
+  const lost = sides.find((each) => edited.tls === undefined && providerOf(before, each) !== "None");
+  if (lost === undefined) return undefined;
+  return `spec.tls is missing, and members have TLS (${lost}); it must be there: as it was, or with the provider None for a cluster that is to go on without`;
 }

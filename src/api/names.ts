@@ -29,7 +29,7 @@ export const CLIENT_PORT_NAME = "etcd-client";
 export const PEER_PORT_NAME = "etcd-peer";
 export const METRICS_PORT_NAME = "etcd-metrics";
 
-const NAME_LABEL = "app.kubernetes.io/name";
+export const NAME_LABEL = "app.kubernetes.io/name";
 const NAME_LABEL_VALUE = "etcd";
 export const MANAGED_BY_LABEL = "app.kubernetes.io/managed-by";
 const COMPONENT_LABEL = "app.kubernetes.io/component";
@@ -53,7 +53,10 @@ export const METADATA_KEYS_ANNOTATION = `${GROUP}/metadata-keys`;
 export const CLAIM_CLUSTER_ID_ANNOTATION = `${GROUP}/cluster-id`;
 export const CLAIM_CLUSTER_TOKEN_ANNOTATION = `${GROUP}/cluster-token`;
 export const CLAIM_MEMBER_ID_ANNOTATION = `${GROUP}/member-id`;
-/** On claims of a cluster whose members speak TLS to each other: https. IDs follow from URLs, so it is part of who the cluster is. */
+/**
+ * https on claims of members that the others reach over TLS, and on pods that listen for it. Members know each other by their URLs, so whoever comes
+ * back has to be reached as before.
+ */
 export const PEER_SCHEME_ANNOTATION = `${GROUP}/peer-scheme`;
 
 /**
@@ -142,6 +145,8 @@ export const BACKUP_LABEL = `${GROUP}/backup-name`;
 export const AGENT_CONTAINER = "agent";
 /** On a claim, with the value "true": backups may be stored on it. */
 export const BACKUP_DESTINATION_LABEL = `${GROUP}/backup-destination`;
+/** On a Secret that somebody else fills, with the value "true": EtcdClusters may have it mounted, and show what it holds. */
+export const TLS_LABEL = `${GROUP}/tls`;
 /** The Secret with what a store is asked when a destination's URL is given without credentials. */
 export const DEFAULT_CREDENTIALS_SECRET = "etcd-backup-credentials";
 /** On an EtcdBackup that goes: its object is deleted first. */
@@ -184,6 +189,21 @@ export const VERIFY_CONTAINER = "verify";
 /** On an EtcdCluster or an EtcdBackupSchedule: an edit of its spec that is to be explained and not made, as a JSON merge patch; see dry-run.ts. */
 export const DRY_RUN_ANNOTATION = `${GROUP}/dry-run`;
 
+/** The longest names of an EtcdRole and an EtcdUser: they are names in etcd, and that of an EtcdUser stands in a label of its Secret. */
+export const MAX_ROLE_NAME_LENGTH = 63;
+export const MAX_USER_NAME_LENGTH = 63;
+/** On the Secrets of an EtcdUser: its name. */
+export const USER_LABEL = `${GROUP}/user-name`;
+/** On an EtcdUser: new credentials are wanted now, once for each value. */
+export const ROTATE_CREDENTIALS_ANNOTATION = `${GROUP}/rotate-credentials`;
+/** On the Secret of a binding: when its credentials were made. For which value of that annotation, ROTATED_FOR_ANNOTATION says. */
+export const ROTATED_AT_ANNOTATION = `${GROUP}/rotated-at`;
+/** On an EtcdRole or EtcdUser: what it has made in etcd is deleted before it goes. */
+export const ROLE_FINALIZER = `etcdrole.${GROUP}/role-cleanup`;
+export const USER_FINALIZER = `etcduser.${GROUP}/user-cleanup`;
+/** https://servicebinding.io/spec/core/1.1.0/#provisioned-service */
+export const BINDING_TYPE = "servicebinding.io/etcd";
+
 /** The longest cluster name: `NAME-client` and `NAME-12345` must be DNS labels and label values, which end at 63. */
 export const MAX_CLUSTER_NAME_LENGTH = 52;
 
@@ -211,6 +231,10 @@ export function disruptionBudgetName(cluster: string): string {
   return cluster;
 }
 
+export function networkPolicyName(cluster: string): string {
+  return cluster;
+}
+
 /** The Secret with the authority by which members know each other, when the operator issues. No pod has it. */
 export function peerAuthorityName(cluster: string): string {
   return `${cluster}-peer-ca`;
@@ -219,6 +243,11 @@ export function peerAuthorityName(cluster: string): string {
 /** The Secret with the authority by which members and clients know each other, when the operator issues. No pod has it. */
 export function clientAuthorityName(cluster: string): string {
   return `${cluster}-client-ca`;
+}
+
+/** Whether an authority of some EtcdCluster has such a name. */
+export function isAuthorityName(secret: string): boolean {
+  return [peerAuthorityName, clientAuthorityName].some((name) => secret.endsWith(name("")));
 }
 
 /** The Secret with what members show to each other, unless somebody else brings it. */
@@ -241,9 +270,42 @@ export function applicationCertificateName(cluster: string): string {
   return `${cluster}-client`;
 }
 
+/** The Secret with the password of etcd's user root. */
+export function rootSecretName(cluster: string): string {
+  return `${cluster}-root`;
+}
+
+/** etcd's first user, and the role of those who may do everything. */
+export const ROOT = "root";
+
+/**
+ * The Secret that an issuer of cert-manager fills, in place of one of the operator's own: what another issuer signs never gets into what members
+ * show before they trust it.
+ * @param own the name of the operator's own Secret
+ * @param issuer eight hexadecimal digits that tell it from others
+ */
+export function issuedSecretName(own: string, issuer: string): string {
+  return `${own}-${issuer}`;
+}
+
 /** The ConfigMap with whom clients have to trust. */
 export function trustConfigMapName(cluster: string): string {
   return `${cluster}-ca`;
+}
+
+/** The Secret by which an application connects as the user of an EtcdUser. */
+export function bindingName(user: string): string {
+  return `${user}-binding`;
+}
+
+/** The Certificate that cert-manager is asked for, for such a Secret, and the Secret into which cert-manager writes it. */
+export function bindingCertificateName(user: string): string {
+  return `${user}-binding-tls`;
+}
+
+/** Labels on the Secrets of an EtcdUser. */
+export function bindingLabels(user: string): Readonly<Record<string, string>> {
+  return { [NAME_LABEL]: "etcd-binding", [MANAGED_BY_LABEL]: OPERATOR, [USER_LABEL]: user };
 }
 
 /** Stable DNS name of a member: it stays while pods and their addresses come and go. */

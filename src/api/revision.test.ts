@@ -22,7 +22,9 @@ function of(podTemplate: PodTemplate, version = "3.6.16"): string {
 /** The revision of what was written in v1alpha1, as the operator gets it. */
 function ofV1alpha1(kind: string, spec: unknown): string {
   const object = { apiVersion: `${GROUP}/v1alpha1`, kind, metadata: {}, spec };
-  return revisionOf(converted(object, kind, "v1beta1", GROUP).spec as MemberTemplate);
+  // What both kinds say of TLS is not the same: a cluster asks for it, a member has it.
+  const { tls, ...template } = converted(object, kind, "v1beta1", GROUP).spec as MemberTemplate;
+  return revisionOf(kind === "EtcdCluster" || tls === undefined ? template : { ...template, tls });
 }
 
 function ofV1beta1(spec: object): string {
@@ -419,6 +421,13 @@ describe("with certificates", () => {
       name: "who is not told whether to ask clients asks them",
       of: [{ client: served }, { client: side as typeof served }],
     },
+    {
+      name: "who has a certificate is reached by https, and serves clients by https alone",
+      of: [
+        { peer: side, client: served },
+        { peer: { ...side, scheme: "https" }, client: { ...served, plaintext: false } },
+      ],
+    },
   ])("the revision is the same: $name", ({ of }) => expect(new Set(of.map(ofTls)).size).toBe(1));
 
   test("the revision is another one with each of these", () => {
@@ -429,7 +438,9 @@ describe("with certificates", () => {
       { peer: { ...side, trust: B } },
       { peer: { ...side, trust: `${A}${B}` } },
       { client: served },
+      { peer: { ...side, scheme: "http" } },
       { client: { ...served, verifyClients: false } },
+      { client: { ...served, plaintext: true } },
       { peer: side, client: served },
       { peer: side, minVersion: "TLS1.3" },
       { peer: side, cipherSuites: [ECDSA] },

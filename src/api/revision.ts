@@ -138,8 +138,12 @@ function tlsMeaning(tls: MemberTemplate["tls"]): object | undefined {
   const { peer, client, minVersion, cipherSuites, ...rest } = tls ?? {};
   return unlessEmpty({
     ...rest,
-    peer: peer && sideMeaning(peer),
-    client: client && { ...sideMeaning(client), verifyClients: client.verifyClients ?? true },
+    peer: peer && { ...sideMeaning(peer), scheme: peer.scheme === "https" ? undefined : peer.scheme },
+    client: client && {
+      ...sideMeaning(client),
+      verifyClients: client.verifyClients ?? true,
+      plaintext: client.plaintext === true ? true : undefined,
+    },
     minVersion: minVersion === "TLS1.2" ? undefined : minVersion,
     cipherSuites: cipherSuites && unlessEmpty(sorted(cipherSuites)),
   });

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import {
+  applicationSecretName,
   areClientsVerified,
+  askedOperatorSecretName,
   clientScheme,
   lifeOf,
   operatorSecretName,
@@ -77,10 +79,21 @@ test("Secrets that somebody brings are named by who brings them", () => {
   expect(areClientsVerified(cluster.spec)).toBe(false);
 });
 
-test("what cert-manager issues has the usual names", () => {
-  const issued = { provider: "CertManager", certManager: { issuerRef: { name: "corp" } } };
-  const cluster = withTls({ peer: issued, client: issued });
-  expect([peerSecretName(cluster), serverSecretName(cluster)]).toEqual(["my-etcd-peer-tls", "my-etcd-server-tls"]);
+test("what cert-manager issues has names that tell the issuer: another one fills other Secrets", () => {
+  const by = (issuerRef: object) => {
+    const issued = { provider: "CertManager", certManager: { issuerRef } };
+    return withTls({ peer: issued, client: issued });
+  };
+  const cluster = by({ name: "corp" });
+  expect([peerSecretName(cluster), serverSecretName(cluster), operatorSecretName(cluster)]).toEqual([
+    "my-etcd-peer-tls-14e33387",
+    "my-etcd-server-tls-14e33387",
+    "my-etcd-operator-tls-14e33387",
+  ]);
+  expect(applicationSecretName(cluster)).toBe("my-etcd-client-14e33387");
+  const others = [{ name: "other" }, { name: "corp", kind: "ClusterIssuer" }, { name: "corp", group: "example.com" }];
+  expect(new Set([{ name: "corp" }, ...others].map((each) => peerSecretName(by(each)))).size).toBe(4);
+  expect(peerSecretName(by({ name: "corp", kind: "Issuer", group: "cert-manager.io" }))).toBe(peerSecretName(cluster));
   expect(cluster.spec.tls?.peer.certManager?.issuerRef).toEqual({
     name: "corp",
     kind: "Issuer",
@@ -101,4 +114,17 @@ test.each([
   { given: { renewBefore: "24h" }, durationMs: 2_160 * HOUR_MS, renewBeforeMs: 24 * HOUR_MS },
 ])("a life of $given", ({ given, durationMs, renewBeforeMs }) => {
   expect(lifeOf(specWith({ client: given }), "client")).toEqual({ durationMs, renewBeforeMs });
+});
+
+test("the operator shows what it showed before until the status says that members take the other one", () => {
+  const secret = { serverSecretName: "b", operatorClientSecretName: "c" };
+  const cluster = withTls({ client: { provider: "Secret", secret } });
+  const showing = (client: object) => ({ ...cluster, status: { issuedBy: { client } } }) as EtcdCluster;
+  expect(operatorSecretName(cluster)).toBe("c");
+  expect(operatorSecretName(showing({ provider: "Operator" }))).toBe("my-etcd-operator-tls");
+  expect(askedOperatorSecretName(showing({ provider: "Operator" }))).toBe("c");
+  const before = { provider: "Secret", secret: { ...secret, operatorClientSecretName: "d" } };
+  expect(operatorSecretName(showing(before))).toBe("d");
+  const none = withTls({ client: { provider: "None" } });
+  expect(operatorSecretName({ ...none, status: { issuedBy: { client: before } } } as EtcdCluster)).toBeUndefined();
 });

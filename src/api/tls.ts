@@ -1,6 +1,15 @@
 import { millisecondsOf } from "#api/duration.ts";
-import { operatorCertificateName, peerCertificateName, type Scheme, serverCertificateName } from "#api/names.ts";
+import {
+  applicationCertificateName,
+  issuedSecretName,
+  operatorCertificateName,
+  peerCertificateName,
+  type Scheme,
+  serverCertificateName,
+} from "#api/names.ts";
 import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
+import { fingerprint } from "#base/hash.ts";
 
 // What the schema fills in is asked for here all the same: what comes from a conversion, or from an edit that is only to be explained, has
 // not been filled in.
@@ -8,6 +17,25 @@ import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 type Tls = NonNullable<EtcdClusterSpec["tls"]>;
 export type Provider = Tls["peer"]["provider"];
 export type Side = "peer" | "client";
+
+const VERSION = { minVersion: "TLS1.2" } as const;
+/** What a new cluster gets that does not say whether it has TLS. */
+export const DEFAULT_TLS: Tls = {
+  peer: { provider: "Operator" },
+  client: { provider: "Operator", verifyClients: true },
+  ...VERSION,
+};
+/** What v1alpha1 means, which cannot say it. */
+export const NO_TLS: Tls = {
+  peer: { provider: "None" },
+  client: { provider: "None", verifyClients: true },
+  ...VERSION,
+};
+
+/** Whether there is TLS on any side. */
+export function hasTls(spec: Pick<EtcdClusterSpec, "tls">): boolean {
+  return providerOf(spec, "peer") !== "None" || providerOf(spec, "client") !== "None";
+}
 
 /** Who issues what members show on this side. */
 export function providerOf({ tls }: Pick<EtcdClusterSpec, "tls">, side: Side): Provider {
@@ -40,30 +68,86 @@ export function lifeOf(
   return { durationMs, renewBeforeMs };
 }
 
-/** How clients reach the members of a cluster. */
-export function clientScheme({ spec }: Pick<EtcdCluster, "spec">): Scheme {
-  return providerOf(spec, "client") === "None" ? "http" : "https";
+const DEFAULT_PLAINTEXT_MS = 60 * 60_000;
+
+/** How long clients of both kinds are served while they go over to TLS, or back, in milliseconds. */
+export function plaintextForMs({ tls }: Pick<EtcdClusterSpec, "tls">): number {
+  const { plaintextFor } = (tls?.client as Partial<Tls["client"]> | undefined) ?? {};
+  return (plaintextFor === undefined ? undefined : millisecondsOf(plaintextFor)) ?? DEFAULT_PLAINTEXT_MS;
 }
 
+/** How every member of a cluster is reached by clients: as they serve by now, else as its spec asks for. */
+export function clientScheme({ spec, status }: Pick<EtcdCluster, "spec" | "status">): Scheme {
+  return status?.tls?.client?.scheme ?? (providerOf(spec, "client") === "None" ? "http" : "https");
+}
+
+type Asked = Pick<EtcdCluster, "metadata" | "spec">;
+
 /** The Secret with what members show to each other; `undefined` without TLS between them. */
-export function peerSecretName({ metadata, spec }: Pick<EtcdCluster, "metadata" | "spec">): string | undefined {
-  const provider = providerOf(spec, "peer");
-  if (provider === "None") return undefined;
-  return provider === "Secret" ? spec.tls?.peer.secret?.secretName : peerCertificateName(metadata.name);
+export function peerSecretName({ metadata, spec }: Asked): string | undefined {
+  return filledName(spec, "peer", peerCertificateName(metadata.name), spec.tls?.peer?.secret?.secretName);
 }
 
 /** The Secret with what members show to clients; `undefined` without TLS towards them. */
-export function serverSecretName({ metadata, spec }: Pick<EtcdCluster, "metadata" | "spec">): string | undefined {
-  const provider = providerOf(spec, "client");
-  if (provider === "None") return undefined;
-  return provider === "Secret" ? spec.tls?.client.secret?.serverSecretName : serverCertificateName(metadata.name);
+export function serverSecretName({ metadata, spec }: Asked): string | undefined {
+  return filledName(spec, "client", serverCertificateName(metadata.name), spec.tls?.client?.secret?.serverSecretName);
 }
 
-/** The Secret with what the operator and its agents show to members; `undefined` without TLS towards clients. */
-export function operatorSecretName({ metadata, spec }: Pick<EtcdCluster, "metadata" | "spec">): string | undefined {
-  const provider = providerOf(spec, "client");
-  if (provider === "None") return undefined;
-  return provider === "Secret"
-    ? spec.tls?.client.secret?.operatorClientSecretName
-    : operatorCertificateName(metadata.name);
+/** The Secret that the spec has for the operator and its agents; `undefined` without TLS towards clients. */
+export function askedOperatorSecretName({ metadata, spec }: Asked): string | undefined {
+  const brought = spec.tls?.client?.secret?.operatorClientSecretName;
+  return filledName(spec, "client", operatorCertificateName(metadata.name), brought);
+}
+
+/** The Secret with what an application shows, where somebody issues it; `undefined` where people bring what is theirs. */
+export function applicationSecretName({ metadata, spec }: Asked): string | undefined {
+  return filledName(spec, "client", applicationCertificateName(metadata.name), undefined);
+}
+
+/**
+ * The Secret with what the operator and its agents show to members by now; `undefined` without TLS towards clients. Where what members show comes
+ * from somewhere else than the spec says, it does so until they trust, and show, the other one.
+ */
+export function operatorSecretName({
+  metadata,
+  spec,
+  status,
+}: Asked & Pick<EtcdCluster, "status">): string | undefined {
+  if (providerOf(spec, "client") === "None") return undefined;
+  const client = status?.issuedBy?.client as Tls["client"] | undefined;
+  const inUse = client === undefined ? spec : { ...spec, tls: { ...spec.tls, client } as Tls };
+  return askedOperatorSecretName({ metadata, spec: inUse });
+}
+
+/** @param own the Secret of the operator's own @param brought the one that people name */
+function filledName(spec: EtcdClusterSpec, side: Side, own: string, brought: string | undefined): string | undefined {
+  switch (providerOf(spec, side)) {
+    case "None":
+      return undefined;
+    case "Operator":
+      return own;
+    case "Secret":
+      return brought;
+    case "CertManager":
+      return issuedSecretName(own, fingerprint(issuerOf(spec, side)).slice(0, ISSUER_DIGITS));
+  }
+}
+
+const ISSUER_DIGITS = 8;
+
+/** Which issuer of cert-manager signs, with what the schema fills in. */
+export function issuerOf({ tls }: Pick<EtcdClusterSpec, "tls">, side: Side) {
+  const { name = "", kind = "Issuer", group = "cert-manager.io" } = tls?.[side]?.certManager?.issuerRef ?? {};
+  return { name, kind, group };
+}
+
+/** How the others reach a member of this template: what its next pod listens to. */
+export function reachedBy({ tls }: Pick<EtcdPeerSpec, "tls">): Scheme {
+  return tls?.peer === undefined ? "http" : (tls.peer.scheme ?? "https");
+}
+
+/** By which schemes a member of this template serves clients, all at the same port. */
+export function servedBy({ tls }: Pick<EtcdPeerSpec, "tls">): readonly Scheme[] {
+  if (tls?.client === undefined) return ["http"];
+  return tls.client.plaintext === true ? ["http", "https"] : ["https"];
 }

@@ -1,5 +1,5 @@
 import type { BackupReason } from "#api/conditions.ts";
-import { clientServiceName, clientUrl, peerHost } from "#api/names.ts";
+import { clientServiceName, clientUrl, isAuthorityName, peerHost } from "#api/names.ts";
 import { clientScheme, operatorSecretName } from "#api/tls.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 
@@ -50,6 +50,13 @@ export function sourceSecret({ backup, cluster }: BackupSnapshot): { name: strin
   // Of somebody else's etcd it may have only some of the keys, and the agent says which it lacks.
   const name = clusterName === undefined ? tls?.secretName : cluster && operatorSecretName(cluster);
   return name === undefined ? undefined : { name, isOptional: clusterName === undefined };
+}
+
+/** Why what is named may not be mounted: who has the key of an authority is whom it likes to be. */
+export function authorityText({ backup }: BackupSnapshot): string | undefined {
+  const name = backup.spec.source.tls?.secretName;
+  if (name === undefined || !isAuthorityName(name)) return undefined;
+  return `spec.source.tls.secretName is ${name}, which is the name of an authority of an EtcdCluster, whose key nobody gets; it must be another Secret`;
 }
 
 /** For people: the cluster, or the first of the endpoints. */

@@ -366,6 +366,8 @@ describe("without a Job", () => {
     [{ source: { clusterName: "my-etcd", endpoints: ["http://a:1"] } }],
     [{ destination: {} }],
     [{ destination: { url: { template: "ftp://b/k" } } }],
+    [{ source: { endpoints: ["https://a:1"], tls: { secretName: "my-etcd-client-ca" } } }],
+    [{ source: { endpoints: ["https://a:1"], tls: { secretName: "my-etcd-peer-ca" } } }],
   ])("what a conversion let pass is refused: %j", (spec) => {
     expect(verdictOf(backup({ stage: "new", spec }))).toMatchObject({ phase: "Failed", reason: "SpecRefused" });
   });

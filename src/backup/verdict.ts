@@ -4,7 +4,7 @@ import { lackOfClaim, memberClaimText } from "#backup/claim.ts";
 import { failedBecause, idleSince, isReportDue, lastEnded, reportOf, stateOf } from "#backup/job-state.ts";
 import { lackOfName } from "#backup/name.ts";
 import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
-import { type Lack, lackOfSource, sourceSecret } from "#backup/source.ts";
+import { authorityText, type Lack, lackOfSource, sourceSecret } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
 import { endText, troubleOf } from "#backup/trouble.ts";
 
@@ -45,7 +45,7 @@ function refusalOf(snapshot: BackupSnapshot): string | undefined {
   if (typeof target === "string") return target;
   if ((spec.source.clusterName === undefined) === (spec.source.endpoints === undefined))
     return "spec.source must have exactly one of clusterName and endpoints";
-  return memberClaimText(snapshot);
+  return authorityText(snapshot) ?? memberClaimText(snapshot);
 }
 
 function ofJob(snapshot: BackupSnapshot, taking: Attempted): Verdict {

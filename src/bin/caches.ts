@@ -1,3 +1,4 @@
+import { ETCD_INDEX } from "#access/reads.ts";
 import {
   BACKUP_LABEL,
   CLUSTER_LABEL,
@@ -11,7 +12,9 @@ import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
+import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { BACKUP_INDEX, SOURCE_INDEX } from "#backup/observe.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
@@ -23,6 +26,7 @@ import {
   JOBS,
   type Job,
   type KubeObject,
+  NETWORK_POLICIES,
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
   PODS,
@@ -75,9 +79,24 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       resource: ETCD_RESTORES,
       indexes: { [TARGET_INDEX]: clusterOfRestore },
     }),
+    roles: new Cache<EtcdRole>({
+      client,
+      clock,
+      log,
+      resource: ETCD_ROLES,
+      indexes: { [ETCD_INDEX]: clusterOfAccess },
+    }),
+    users: new Cache<EtcdUser>({
+      client,
+      clock,
+      log,
+      resource: ETCD_USERS,
+      indexes: { [ETCD_INDEX]: clusterOfAccess },
+    }),
     jobs: new Cache({ ...ours, resource: JOBS, keep: withoutPodTemplate }),
     services: new Cache({ ...ours, resource: SERVICES }),
     budgets: new Cache({ ...ours, resource: POD_DISRUPTION_BUDGETS }),
+    networkPolicies: new Cache({ ...ours, resource: NETWORK_POLICIES }),
     claims: new Cache({
       ...ours,
       resource: PERSISTENT_VOLUME_CLAIMS,
@@ -91,6 +110,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       indexes: {
         [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL),
         [TARGET_INDEX]: byLabel(CLUSTER_LABEL),
+        [ETCD_INDEX]: byLabel(CLUSTER_LABEL),
         [PEER_INDEX]: byLabel(PEER_LABEL),
         [BACKUP_INDEX]: byLabel(BACKUP_LABEL),
         [RESTORE_INDEX]: byLabel(RESTORE_LABEL),
@@ -118,6 +138,10 @@ function clusterOfBackup({ metadata, spec }: EtcdBackup): readonly string[] {
 
 function clusterOfRestore({ metadata, spec }: EtcdRestore): readonly string[] {
   return [`${metadata.namespace}/${spec.clusterTemplate.clusterName}`];
+}
+
+function clusterOfAccess({ metadata, spec }: EtcdRole | EtcdUser): readonly string[] {
+  return [`${metadata.namespace}/${spec.clusterName}`];
 }
 
 function clusterOfSchedule(schedule: EtcdBackupSchedule): readonly string[] {

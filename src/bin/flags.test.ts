@@ -10,6 +10,8 @@ test("what nobody says has a default, which the help tells", () => {
     webhookNamespace: "etcd-operator-system",
     httpPort: 8080,
     webhookPort: 9443,
+    metricsPort: 8443,
+    insecureMetrics: false,
     workers: 100,
     kubeRequestsPerSecond: 500,
     replaceAfterMs: 300_000,
@@ -21,10 +23,15 @@ test("what nobody says has a default, which the help tells", () => {
     flags.kubeRequestsPerSecond,
     flags.httpPort,
     flags.webhookPort,
+    flags.metricsPort,
     flags.namespace,
   ]) {
     expect(USAGE).toContain(String(value));
   }
+});
+
+test("metrics are shown to everybody when somebody says so", () => {
+  expect(readFlags(["--insecure-metrics"], {}).insecureMetrics).toBe(true);
 });
 
 test("two processes are never the same in the lease", () => {
@@ -35,6 +42,7 @@ describe("numbers", () => {
   const numbers = [
     { flag: "--http-port", field: "httpPort", min: 0, max: 65_535, factor: 1 },
     { flag: "--webhook-port", field: "webhookPort", min: 0, max: 65_535, factor: 1 },
+    { flag: "--metrics-port", field: "metricsPort", min: 0, max: 65_535, factor: 1 },
     { flag: "--workers", field: "workers", min: 1, max: 1_000, factor: 1 },
     { flag: "--kube-requests-per-second", field: "kubeRequestsPerSecond", min: 1, max: 10_000, factor: 1 },
     { flag: "--replace-after", field: "replaceAfterMs", min: 0, max: 86_400, factor: 1_000 },

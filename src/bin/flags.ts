@@ -23,6 +23,9 @@ export interface Flags {
   readonly agentImage: string | undefined;
   readonly httpPort: number;
   readonly webhookPort: number;
+  readonly metricsPort: number;
+  /** Whether everybody may read metrics, at httpPort. */
+  readonly insecureMetrics: boolean;
   readonly logLevel: LogLevel;
   /** Passes side by side, for each controller. */
   readonly workers: number;
@@ -55,7 +58,9 @@ export const USAGE = `Usage: operator [flags]
   --namespace NAME          where the operator is installed, and its own lease lies; default: POD_NAMESPACE, or etcd-operator-system
   --etcd-repository IMAGE   etcd's image without tag; default: ${ETCD_REPOSITORY}
   --agent-image IMAGE       the operator's own image, which the pods of backups run; default: OPERATOR_IMAGE
-  --http-port PORT          /metrics, /healthz and /readyz; default: 8080; 0 takes a free one
+  --http-port PORT          /healthz and /readyz; default: 8080; 0 takes a free one
+  --metrics-port PORT       /metrics, over HTTPS, to who may read it by the word of the API server; default: 8443; 0 takes a free one
+  --insecure-metrics        /metrics at --http-port instead, in plain text and to everybody; for local use
   --webhook-port PORT       what the API server asks before it stores an EtcdCluster, over HTTPS; default: 9443; 0 takes a free one
   --workers N               passes side by side per controller, 1 to 1000; default: ${WORKERS}
   --kube-requests-per-second N
@@ -93,6 +98,8 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
       10_000,
     ),
     replaceAfterMs: 1_000 * wholeNumber("--replace-after", values["replace-after"], REPLACE_AFTER_SECONDS, 0, 86_400),
+    metricsPort: wholeNumber("--metrics-port", values["metrics-port"], 8443, 0, 65_535),
+    insecureMetrics: values["insecure-metrics"] ?? false,
     webhookPort: wholeNumber("--webhook-port", values["webhook-port"], 9443, 0, 65_535),
     memberTimeoutMs:
       1_000 * wholeNumber("--member-timeout", values["member-timeout"], MEMBER_TIMEOUT_SECONDS, 10, 86_400),
@@ -112,6 +119,8 @@ function parse(args: readonly string[]) {
         "agent-image": { type: "string" },
         "http-port": { type: "string" },
         "webhook-port": { type: "string" },
+        "metrics-port": { type: "string" },
+        "insecure-metrics": { type: "boolean" },
         workers: { type: "string" },
         "kube-requests-per-second": { type: "string" },
         "replace-after": { type: "string" },

@@ -29,13 +29,17 @@ const DEFINITIONS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_RESTORES, ETC
  * used. What they amount to is limited further by scripts/admission-policy.ts.
  */
 export const PERMISSIONS: readonly Permission[] = [
-  // cluster: watches what people write, records identity and status; restore: makes the cluster whose claims it has filled
-  { apiGroups: ["etcd.improbable.io"], resources: ["etcdclusters"], verbs: [...READ, "create"] },
+  // cluster: watches what people write, writes spec.tls into a new one that leaves it open, records identity and status; restore: makes the
+  // cluster whose claims it has filled
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdclusters"], verbs: [...READ, "create", "patch"] },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdclusters/status"], verbs: ["update"] },
   // Owner references that block deletion may only be set by who may change the owner's finalizers.
   {
     apiGroups: ["etcd.improbable.io"],
-    resources: ["etcdclusters/finalizers", "etcdpeers/finalizers", "etcdbackups/finalizers", "etcdrestores/finalizers"],
+    resources: [
+      ...["etcdclusters/finalizers", "etcdpeers/finalizers", "etcdbackups/finalizers", "etcdrestores/finalizers"],
+      "etcdusers/finalizers",
+    ],
     verbs: ["update"],
   },
   // cluster: one EtcdPeer per member, and its removal; peer: its finalizers and its status
@@ -56,9 +60,18 @@ export const PERMISSIONS: readonly Permission[] = [
   // cluster that is to begin with a stored snapshot
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdrestores"], verbs: [...READ, "create", "patch"] },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdrestores/status"], verbs: ["update"] },
+  // role, user: watch what people write, keep it until its role or user in etcd is deleted, tell how it is
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdroles", "etcdusers"], verbs: [...FOLLOW, "patch"] },
+  { apiGroups: ["etcd.improbable.io"], resources: ["etcdroles/status", "etcdusers/status"], verbs: ["update"] },
   // cluster: Services and budget, which goes when nobody wants one; peer: the ReplicaSet
   { apiGroups: [""], resources: ["services"], verbs: [...FOLLOW, "create", "update"] },
   { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: [...FOLLOW, "create", "update", "delete"] },
+  // cluster: who may reach its members, where somebody asks for that
+  {
+    apiGroups: ["networking.k8s.io"],
+    resources: ["networkpolicies"],
+    verbs: [...FOLLOW, "create", "update", "delete"],
+  },
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: [...FOLLOW, "create", "update"] },
   // peer: the claim; deleted only after somebody asked for fewer members, patched only to put it aside or its labels back. restore: the claims of
   // a new cluster; patched to say whose data they hold, deleted only while they hold nobody's
@@ -97,25 +110,31 @@ export const PERMISSIONS: readonly Permission[] = [
     verbs: ["update"],
     resourceNames: DEFINITIONS,
   },
+  // metrics: who asks for them, and whether they may have them
+  { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
+  { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
   // events, for people; backup: what Kubernetes warns of while a Job gets no pod, or its pod no Secret, which stands nowhere else
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch", "list"] },
 ];
 
 /**
- * For clusters with `spec.tls`: their certificates, each by its name; none is listed or followed. RBAC cannot say which names, since they are
+ * For clusters with `spec.tls`, and for EtcdUsers: their certificates, bindings, and the password of etcd's user root, each by its name; none is listed or followed. RBAC cannot say which names, since they are
  * those of clusters to come: whom that is too much for binds these rights only in namespaces that have such clusters.
  */
 export const TLS_PERMISSIONS: readonly Permission[] = [
-  // cluster: what it issues, and what others brought
+  // cluster: what it issues, and what others brought, and the password of root; user: the bindings, and what cert-manager has made for them
   { apiGroups: [""], resources: ["secrets"], verbs: ["get", "create", "update"] },
   // cluster: whom clients have to trust
   { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "create", "update"] },
-  // cluster: what it asks cert-manager for
+  // cluster, user: what they ask cert-manager for
   { apiGroups: ["cert-manager.io"], resources: ["certificates"], verbs: ["get", "create", "update"] },
 ];
 
 /** The ClusterRole with these rights. */
 export const TLS_ROLE = `${OPERATOR}-tls`;
+
+/** The ClusterRole of who may read the operator's metrics; nobody has it until somebody binds it. */
+export const METRICS_READER_ROLE = `${OPERATOR}-metrics-reader`;
 
 /**
  * In the operator's own namespace and in that of the lease of the whole Kubernetes cluster: the lease by which one of several

@@ -1,14 +1,18 @@
+import { roleNameOf } from "#access/namesakes.ts";
+import { AccessReads, ETCD_INDEX } from "#access/reads.ts";
 import { OPERATOR } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
+import type { EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { backupController, backupKeysFor, isOpen } from "#backup/controller.ts";
 import { SOURCE_INDEX } from "#backup/observe.ts";
 import { systemClock } from "#base/clock.ts";
 import { createLog, type Log } from "#base/log.ts";
+import { issuer } from "#certificates/issue.ts";
 import { Keyring } from "#certificates/keyring.ts";
 import {
   clusterController,
@@ -20,6 +24,7 @@ import { CLUSTER_INDEX } from "#cluster/observe.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
+import { bearerOf, mayDo } from "#kube/access-review.ts";
 import { KubeClient, type Observation } from "#kube/client.ts";
 import { defaultConfig, type KubeConfig, kubeconfigFile } from "#kube/config.ts";
 import { EventRecorder } from "#kube/events.ts";
@@ -32,13 +37,18 @@ import { httpTransport, type Transport } from "#kube/transport.ts";
 import { peerController, peerKeysFor } from "#peer/controller.ts";
 import { isOpen as isOpenRestore, restoreController, restoreKeysFor } from "#restore/controller.ts";
 import { TARGET_INDEX } from "#restore/observe.ts";
+import { roleController } from "#role/controller.ts";
 import { ControlLoop } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
 import { Expectations } from "#runtime/expectations.ts";
 import { type Check, serveHealth } from "#runtime/health.ts";
 import { createMetrics, type Metrics } from "#runtime/metrics.ts";
+import { MetricsAccess, type Reviews } from "#runtime/metrics-access.ts";
+import { serveMetrics } from "#runtime/metrics-server.ts";
 import type { PassTools } from "#runtime/pass.ts";
 import { scheduleController, scheduleKeysFor } from "#schedule/controller.ts";
+import { userController } from "#user/controller.ts";
+import { BindingReads } from "#user/reads.ts";
 import { startWebhooks } from "#webhooks/start.ts";
 import { backupMetrics } from "./backup-metrics.ts";
 import { type Caches, createCaches } from "./caches.ts";
@@ -93,6 +103,10 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   const isStarting = (): boolean => !Object.values(caches).every(({ synced: isSynced }) => isSynced);
   // Of their own: they answer without the lease, and while the controllers have used up what they may ask for.
   const webhookKube = new KubeClient({ ...reach, transport: wires.kube(config) });
+  const metricsServer = flags.insecureMetrics
+    ? undefined
+    : await serveMetrics({ port: flags.metricsPort, registry: metrics.registry, access: accessBy(webhookKube), log });
+  if (metricsServer !== undefined) log.info({ address: `:${metricsServer.port}` }, "serves metrics");
   const webhooks = await startWebhooks({
     port: flags.webhookPort,
     namespace: flags.webhookNamespace,
@@ -103,6 +117,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     observe: times.webhook,
     mayWrite: () => election.mayAct() || isStarting(),
     isStarting,
+    alsoShow: (serving) => metricsServer?.use(serving),
   });
   const kube = new KubeClient({ ...reach, transport: wires.kube(config), mayChange: () => election.mayAct() });
   const pool = new TransportPool(clock);
@@ -130,7 +145,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   const rooms = roomsOf(caches, kube, etcd, flags, tools);
   const server = await serveHealth({
     port: flags.httpPort,
-    registry: metrics.registry,
+    ...(flags.insecureMetrics ? { registry: metrics.registry } : {}),
     alive: rooms.map((room) => room.check()),
     ready: [
       { name: "webhooks", fault: () => webhooks.fault() },
@@ -172,7 +187,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   } finally {
     running.abort();
     pool.closeAll();
-    await Promise.all([server.close(), kube.close(), keeping]);
+    await Promise.all([server.close(), metricsServer?.close(), kube.close(), keeping]);
     // Last: until the API server knows that this pod goes, it goes on asking it.
     await Promise.all([webhooks.close(), webhookKube.close()]);
   }
@@ -203,6 +218,12 @@ function leadershipOf(client: KubeClient, flags: Flags, log: Log): Leadership {
     },
   });
   return new LeasePair(own, cluster);
+}
+
+function accessBy(kube: KubeClient): MetricsAccess {
+  const mayRead: Reviews["mayRead"] = (bearer, options) =>
+    mayDo(kube, bearer, { path: "/metrics", verb: "get" }, options);
+  return new MetricsAccess({ bearerOf: (token, options) => bearerOf(kube, token, options), mayRead }, clock);
 }
 
 /** @returns false when the signal aborted before */
@@ -241,8 +262,11 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
     agentImage: flags.agentImage,
     replaceAfterMs: flags.replaceAfterMs,
     memberTimeoutMs: flags.memberTimeoutMs,
+    operatorNamespace: flags.namespace,
     onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),
   };
+  const access = new AccessReads({ ...reads, etcd });
+  const bindings = new BindingReads(kube, clock);
   scheduleMetrics(tools.metrics.registry, () => caches.schedules.list());
   certificateMetrics(tools.metrics.registry, () => caches.clusters.list());
   const keysOf = (objects: readonly KubeObject[]): readonly Key[] => objects.flatMap(ownKey);
@@ -250,15 +274,17 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
   const byPeer = { keysFor: peerKeysFor };
   return [
     new ControlLoop({
-      controller: clusterController({ kube, etcd, identities }, reads),
+      controller: clusterController({ kube, etcd, identities, issuer }, reads),
       watches: [
         { cache: caches.clusters, keysFor: ownKey },
         { cache: caches.backups, keysFor: clusterKeysForBackup },
         { cache: caches.schedules, keysFor: (schedule) => clusterKeysForSchedule(schedule as EtcdBackupSchedule) },
-        ...[caches.peers, caches.services, caches.budgets, caches.claims, caches.pods].map((cache) => ({
-          cache,
-          ...byCluster,
-        })),
+        ...[caches.peers, caches.services, caches.budgets, caches.networkPolicies, caches.claims, caches.pods].map(
+          (cache) => ({
+            cache,
+            ...byCluster,
+          }),
+        ),
         { cache: caches.restores, keysFor: targetOfRestore },
       ],
       allKeys: () => keysOf(caches.clusters.list()),
@@ -309,6 +335,25 @@ function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flag
       allKeys: () => keysOf(caches.restores.list()),
       tools,
     }),
+    new ControlLoop({
+      controller: roleController({ kube, access }, { ...caches, access, clock }),
+      watches: [
+        { cache: caches.roles, keysFor: ownKey },
+        { cache: caches.clusters, keysFor: (cluster) => keysOf(caches.roles.byIndex(ETCD_INDEX, textOf(cluster))) },
+      ],
+      allKeys: () => keysOf(caches.roles.list()),
+      tools,
+    }),
+    new ControlLoop({
+      controller: userController({ kube, access, bindings, issuer }, { ...reads, access, bindings }),
+      watches: [
+        { cache: caches.users, keysFor: ownKey },
+        { cache: caches.clusters, keysFor: (cluster) => keysOf(caches.users.byIndex(ETCD_INDEX, textOf(cluster))) },
+        { cache: caches.roles, keysFor: (role) => keysOf(usersWith(caches, role as EtcdRole)) },
+      ],
+      allKeys: () => keysOf(caches.users.list()),
+      tools,
+    }),
   ] as const;
 }
 
@@ -340,6 +385,17 @@ function restoresFrom(caches: Caches, { metadata }: KubeObject): readonly KubeOb
   const isFrom = (restore: EtcdRestore) =>
     restore.metadata.namespace === metadata.namespace && restore.spec.source.backupName === metadata.name;
   return caches.restores.list().filter((restore) => isOpenRestore(restore) && isFrom(restore));
+}
+
+/** Users that have the role, or are to get it. */
+function usersWith(caches: Caches, role: EtcdRole): readonly KubeObject[] {
+  const { namespace } = role.metadata;
+  const all = caches.users.byIndex(ETCD_INDEX, `${namespace}/${role.spec.clusterName}`);
+  return all.filter(({ spec }) => spec.roles.includes(roleNameOf(role)));
+}
+
+function textOf({ metadata }: KubeObject): string {
+  return `${metadata.namespace}/${metadata.name}`;
 }
 
 function ownKey({ metadata }: KubeObject): readonly Key[] {

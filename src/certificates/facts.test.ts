@@ -31,8 +31,14 @@ describe("a Secret with a certificate", () => {
       rotatedFor: undefined,
       certificateName: undefined,
       madeFor: undefined,
+      mayBeShown: false,
       trouble: undefined,
     });
+  });
+
+  test("and whether EtcdClusters may have it", () => {
+    const labels = { "etcd.improbable.io/tls": "true" };
+    expect(factsOf(secretOf("a", good, { labels }), "leaf").mayBeShown).toBe(true);
   });
 
   test("and which Certificate of cert-manager it is", () => {

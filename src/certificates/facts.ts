@@ -1,5 +1,13 @@
 import type { X509Certificate } from "node:crypto";
-import { APPLIED_HASH_ANNOTATION, CERTIFICATE_FILE, KEY_FILE, ROTATED_FOR_ANNOTATION, TRUST_FILE } from "#api/names.ts";
+import {
+  APPLIED_HASH_ANNOTATION,
+  CERTIFICATE_FILE,
+  isAuthorityName,
+  KEY_FILE,
+  ROTATED_FOR_ANNOTATION,
+  TLS_LABEL,
+  TRUST_FILE,
+} from "#api/names.ts";
 import { idOf, isPair, parsedIn } from "#certificates/pem.ts";
 import { isSignedBy, signerOf } from "#certificates/trust.ts";
 import { controllerOf, type Secret } from "#kube/kinds.ts";
@@ -44,6 +52,8 @@ export interface CertificateFacts {
   readonly certificateName: string | undefined;
   /** Fingerprint of what it was made for; undefined when the operator did not make it. */
   readonly madeFor: string | undefined;
+  /** Whether its label says that EtcdClusters may have it, and its name is no authority's. */
+  readonly mayBeShown: boolean;
   /** What is wrong with it, as a clause that names the key and quotes nothing of it. Whether its time is over is asked of the clock. */
   readonly trouble: string | undefined;
 }
@@ -76,8 +86,14 @@ export function factsOf(secret: Secret, kind: Kind): CertificateFacts {
     rotatedFor: annotations?.[ROTATED_FOR_ANNOTATION],
     certificateName: annotations?.[CERTIFICATE_NAME_ANNOTATION],
     madeFor: annotations?.[APPLIED_HASH_ANNOTATION],
+    mayBeShown: mayBeShown(secret),
     trouble: troubleOf(secret, kind, { chain, trusted, next }),
   };
+}
+
+/** Whether EtcdClusters may have what somebody else fills: its label says so, and its name is no authority's. */
+export function mayBeShown({ metadata }: Secret): boolean {
+  return metadata.labels?.[TLS_LABEL] === "true" && !isAuthorityName(metadata.name);
 }
 
 /** @returns its text; empty when it is not there */

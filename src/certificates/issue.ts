@@ -21,13 +21,20 @@ export interface LeafWish extends Validity {
   readonly usages: readonly Usage[];
 }
 
+/** Who makes certificates: each with a key of its own. */
+export interface Issuer {
+  /** A new authority, which signs no other one. Its name is its own, so that two of them are never taken for each other. */
+  newAuthority(commonName: string, validity: Validity): Promise<KeyPair>;
+  /** A certificate that the authority signs. It ends before the authority does. */
+  newLeaf(authority: KeyPair, wish: LeafWish): Promise<KeyPair>;
+}
+
 /** The library is read when a certificate is made, which is rare: it takes megabytes. */
 async function library() {
   await import("reflect-metadata"); // x509 needs it loaded first
   return await import("@peculiar/x509");
 }
 
-/** A new authority, which signs no other one. Its name is its own, so that two of them are never taken for each other. */
 export async function newAuthority(commonName: string, { fromMs, untilMs }: Validity): Promise<KeyPair> {
   const x509 = await library();
   const keys = await newKeys();
@@ -47,7 +54,6 @@ export async function newAuthority(commonName: string, { fromMs, untilMs }: Vali
   return { certificate: inPem(certificate.toString("pem")), key: await keyInPem(keys.privateKey) };
 }
 
-/** A certificate that the authority signs. It ends before the authority does. */
 export async function newLeaf(authority: KeyPair, wish: LeafWish): Promise<KeyPair> {
   const x509 = await library();
   const issuer = new x509.X509Certificate(authority.certificate);
@@ -76,6 +82,8 @@ export async function newLeaf(authority: KeyPair, wish: LeafWish): Promise<KeyPa
   });
   return { certificate: inPem(certificate.toString("pem")), key: await keyInPem(keys.privateKey) };
 }
+
+export const issuer: Issuer = { newAuthority, newLeaf };
 
 /** Positive, as RFC 5280 asks for: the first bit is not set. */
 function serialNumber(): string {

@@ -46,3 +46,20 @@ test("no key can be read off it by printing it, whole or in parts", () => {
     }
   }
 });
+
+test("whom to trust besides stands behind what the Secret says, before and after it is learnt", () => {
+  const keyring = new Keyring();
+  keyring.alsoTrust(ref, "others");
+  expect(keyring.identityOf(ref)).toBeUndefined();
+  keyring.learn(ref, secretOf("a", data));
+  const first = keyring.identityOf(ref);
+  expect(first?.ca).toBe("whomothers");
+  keyring.alsoTrust(ref, "others");
+  expect(keyring.identityOf(ref)).toBe(first);
+  keyring.alsoTrust(ref, "");
+  expect(keyring.identityOf(ref)).toMatchObject({ ca: "whom", cert: "who", secretName: "a" });
+  keyring.alsoTrust(ref, "others");
+  keyring.forget(ref);
+  keyring.learn(ref, secretOf("a", data));
+  expect(keyring.identityOf(ref)?.ca).toBe("whom");
+});

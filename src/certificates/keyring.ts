@@ -24,6 +24,9 @@ interface ClusterRef {
  */
 export class Keyring {
   readonly #identities = new Map<string, ClientIdentity>();
+  /** As they were learnt: their own authorities alone. */
+  readonly #learnt = new Map<string, ClientIdentity>();
+  readonly #besides = new Map<string, string>();
 
   /** `undefined` while the cluster has none, or nobody has looked yet. The same object as long as it says the same. */
   identityOf({ namespace, name }: ClusterRef): ClientIdentity | undefined {
@@ -35,13 +38,28 @@ export class Keyring {
     const [ca, cert, key] = [TRUST_FILE, CERTIFICATE_FILE, KEY_FILE].map((each) => textIn(secret, each));
     if (!ca || !cert || !key) return; // with what worked so far it may still work
     const { name: secretName } = secret.metadata;
-    const before = this.identityOf({ namespace, name });
-    const isSame = before?.ca === ca && before.cert === cert && before.key === key && before.secretName === secretName;
-    if (!isSame) this.#identities.set(`${namespace}/${name}`, hidden({ ca, cert, key, secretName }));
+    this.#learnt.set(`${namespace}/${name}`, hidden({ ca, cert, key, secretName }));
+    this.#put(`${namespace}/${name}`);
+  }
+
+  /** Whom the operator trusts there besides, in PEM: what members show may come to be signed by somebody else. */
+  alsoTrust({ namespace, name }: ClusterRef, pem: string): void {
+    this.#besides.set(`${namespace}/${name}`, pem);
+    this.#put(`${namespace}/${name}`);
   }
 
   forget({ namespace, name }: ClusterRef): void {
-    this.#identities.delete(`${namespace}/${name}`);
+    for (const each of [this.#identities, this.#learnt, this.#besides]) each.delete(`${namespace}/${name}`);
+  }
+
+  #put(cluster: string): void {
+    const learnt = this.#learnt.get(cluster);
+    if (learnt === undefined) return;
+    const { cert, key, secretName } = learnt;
+    const ca = learnt.ca + (this.#besides.get(cluster) ?? "");
+    const before = this.#identities.get(cluster);
+    const isSame = before?.ca === ca && before.cert === cert && before.key === key && before.secretName === secretName;
+    if (!isSame) this.#identities.set(cluster, hidden({ ca, cert, key, secretName }));
   }
 
   toJSON(): string {

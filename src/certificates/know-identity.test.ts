@@ -31,9 +31,15 @@ test("what is not known yet is read by its name, once", async () => {
   expect((await known(overTls(), present(GOOD), keyring)).asked).toEqual([]);
 });
 
-test("somebody else's Secret is read by the name that is given", async () => {
+test("somebody else's Secret is read by the name that is given, and learnt when it is for EtcdClusters", async () => {
   const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
-  expect((await known(overTls({ client: { provider: "Secret", secret } }))).asked).toEqual(["foo/mine"]);
+  const brought = overTls({ client: { provider: "Secret", secret } });
+  const withheld = await known(brought, present(secretOf("mine", data)));
+  expect(withheld.asked).toEqual(["foo/mine"]);
+  expect(withheld.keyring.identityOf(KEY)).toBeUndefined();
+  const labels = { "etcd.improbable.io/tls": "true" };
+  const given = await known(brought, present(secretOf("mine", data, { labels })));
+  expect(given.keyring.identityOf(KEY)?.secretName).toBe("mine");
 });
 
 test("without TLS towards clients nothing is read", async () => {

@@ -1,21 +1,24 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
+import { DEFAULT_TLS } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { OperatorError } from "#base/error.ts";
 import { noIdentities } from "#certificates/dial.ts";
+import { issuer } from "#certificates/issue.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
 import { firstBackup } from "#cluster/desired/first-backup.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
+import { networkPolicy } from "#cluster/desired/network-policy.ts";
 import { newPeer } from "#cluster/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { REFUSAL_TEXTS } from "#etcd/error.ts";
-import { born, claim, cluster } from "#kit/cluster.ts";
+import { born, claim, cluster, open } from "#kit/cluster.ts";
 import { downgrading, NEWER, NEXT_MINOR, wanting, withCanary, withUpdate } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, wanted } from "#kit/cluster-sleep.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
-import type { Draft, KubeObject, Resource } from "#kube/kinds.ts";
+import type { Draft, KubeObject, NetworkPolicy, Resource } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 
 // Before two of its writes the room asks the API server whether what the cache says still holds.
@@ -34,7 +37,7 @@ async function writesOf(step: ClusterStep, snapshot: ClusterSnapshot, live: read
     replace: write("replace"),
   } as unknown as ClusterWrites["kube"];
   const etcd = {} as ClusterWrites["etcd"];
-  await actOnCluster({ kube, etcd, identities: noIdentities }, step, snapshot, AbortSignal.timeout(1_000));
+  await actOnCluster({ kube, etcd, identities: noIdentities, issuer }, step, snapshot, AbortSignal.timeout(1_000));
   return written;
 }
 
@@ -60,6 +63,35 @@ describe("an EtcdPeer that may bootstrap", () => {
     const other = { ...forming.cluster, metadata: { ...forming.cluster.metadata, uid: "another" } };
     await expect(writesOf(step, forming, [other])).rejects.toMatchObject({ code: "KubeConflict" });
   });
+});
+
+test("whether a new cluster speaks TLS is written into the very spec that was read, and into nothing else of it", async () => {
+  const fresh = open(cluster({ stage: "new" }));
+  const patches: unknown[] = [];
+  const kube = {
+    patch: (
+      ...[{ kind }, ref, patch, { signal: _, ...options }]: [
+        Resource<KubeObject>,
+        object,
+        object,
+        object & { signal: unknown },
+      ]
+    ) => {
+      patches.push({ kind, ref, patch, options });
+      return Promise.resolve(fresh.cluster);
+    },
+  } as unknown as ClusterWrites["kube"];
+  const writes = { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer };
+  const written = await actOnCluster(writes, { do: "writeTls", tls: DEFAULT_TLS }, fresh, AbortSignal.timeout(1_000));
+  expect(written).toMatchObject({ kind: "stored", object: { kind: "EtcdCluster" } });
+  expect(patches).toEqual([
+    {
+      kind: "EtcdCluster",
+      ref: { namespace: "foo", name: "my-etcd" },
+      patch: { spec: { tls: DEFAULT_TLS } },
+      options: { type: "merge", preconditions: { uid: "uid-of-cluster", resourceVersion: "100" } },
+    },
+  ]);
 });
 
 describe("a backup before an upgrade", () => {
@@ -112,7 +144,7 @@ async function deletedBy(step: ClusterStep) {
   } as unknown as ClusterWrites["kube"];
   const etcd = {} as ClusterWrites["etcd"];
   const written = await actOnCluster(
-    { kube, etcd, identities: noIdentities },
+    { kube, etcd, identities: noIdentities, issuer },
     step,
     cluster(),
     AbortSignal.timeout(1_000),
@@ -125,6 +157,15 @@ test("a budget that nobody wants is deleted as it was read: one of the same name
   const { deleted, written } = await deletedBy({ do: "deleteBudget", live });
   const { namespace, name, uid, resourceVersion } = live.metadata;
   const [kind, ref] = ["PodDisruptionBudget", { namespace, name }];
+  expect(deleted).toEqual([{ kind, ref, preconditions: { uid, resourceVersion } }]);
+  expect(written).toMatchObject({ kind: "deleted", resource: { kind }, ref, uid });
+});
+
+test("so is a NetworkPolicy that nobody wants", async () => {
+  const live: NetworkPolicy = born(networkPolicy(cluster()));
+  const { deleted, written } = await deletedBy({ do: "deleteNetworkPolicy", live });
+  const { namespace, name, uid, resourceVersion } = live.metadata;
+  const [kind, ref] = ["NetworkPolicy", { namespace, name }];
   expect(deleted).toEqual([{ kind, ref, preconditions: { uid, resourceVersion } }]);
   expect(written).toMatchObject({ kind: "deleted", resource: { kind }, ref, uid });
 });
@@ -158,7 +199,7 @@ describe("an update that is stopped", () => {
     };
     const kube = { replace } as unknown as ClusterWrites["kube"];
     await actOnCluster(
-      { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities },
+      { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer },
       step,
       tried,
       AbortSignal.timeout(1_000),
@@ -198,7 +239,7 @@ describe("a downgrade", () => {
       return Promise.reject(new OperatorError("EtcdRejected", `Downgrade: ${cause.rawMessage}`, { cause }));
     };
     const etcd = { downgrade } as unknown as ClusterWrites["etcd"];
-    const parts = { kube: {} as ClusterWrites["kube"], etcd, identities: noIdentities };
+    const parts = { kube: {} as ClusterWrites["kube"], etcd, identities: noIdentities, issuer };
     const ended = await actOnCluster(parts, step, snapshot, AbortSignal.timeout(1_000)).catch(
       (thrown: unknown) => thrown,
     );

@@ -1,4 +1,5 @@
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import type { Side } from "#api/tls.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -6,31 +7,49 @@ import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { endpointOf, type Identities } from "#certificates/dial.ts";
-import { issueAuthority, issueLeaf, rotateAuthority, spreadTrust } from "#cluster/certificates/act.ts";
+import type { Identities } from "#certificates/dial.ts";
+import type { Issuer } from "#certificates/issue.ts";
+import { follower, leader, ofThisCluster, teller } from "#cluster/addressee.ts";
+import { type AuthChange, actOnAuth } from "#cluster/auth/act.ts";
+import { newRootSecret } from "#cluster/auth/root-secret.ts";
+import {
+  handOut,
+  issueAuthority,
+  issueLeaf,
+  needAsSeen,
+  rotateAuthority,
+  spreadTrust,
+} from "#cluster/certificates/act.ts";
+import { issuedTls } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
+import { sideOf } from "#cluster/certificates/purposes.ts";
 import { servicePut } from "#cluster/desired/services.ts";
-import { enabledDowngrade } from "#cluster/downgrade.ts";
-import { needAsked, needClaimGone, needNotJoined, needNoVolume, needSilence } from "#cluster/live-checks.ts";
-import { isHealthy, type KnownMember, leaderOf, votersOf } from "#cluster/members.ts";
+import {
+  needAsked,
+  needClaimGone,
+  needNotJoined,
+  needNoVolume,
+  needShownAsSeen,
+  needSilence,
+} from "#cluster/live-checks.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { updateStatus } from "#cluster/update-status.ts";
-import type { CallOptions, EtcdClient } from "#etcd/client.ts";
-import type { Endpoint } from "#etcd/endpoint.ts";
+import type { EtcdClient } from "#etcd/client.ts";
 import { refusalOf } from "#etcd/error.ts";
-import { clusterIdFromHex } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   CERTIFICATES,
   CONFIG_MAPS,
   type Draft,
   type KubeObject,
+  NETWORK_POLICIES,
   POD_DISRUPTION_BUDGETS,
   POD_MONITORS,
   PODS,
   type Resource,
+  SECRETS,
   SERVICES,
 } from "#kube/kinds.ts";
 import { replacing } from "#kube/replacing.ts";
@@ -42,22 +61,30 @@ export interface ClusterWrites {
   readonly kube: Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
   readonly etcd: Pick<
     EtcdClient,
-    "probe" | "addLearner" | "promote" | "removeMember" | "moveLeader" | "disarmAlarm" | "downgrade"
+    | "probe"
+    | "addLearner"
+    | "promote"
+    | "updateMember"
+    | "removeMember"
+    | "moveLeader"
+    | "disarmAlarm"
+    | "downgrade"
+    | AuthChange
   >;
   readonly identities: Identities;
+  readonly issuer: Issuer;
 }
-
-/** A change of membership goes through raft twice and may have to wait for an election. */
-const MEMBERSHIP_DEADLINE_MS = 5_000;
 
 /** Does one step: exactly one write, with its precondition. */
 export async function actOnCluster(
-  { kube, etcd, identities }: ClusterWrites,
+  { kube, etcd, identities, issuer }: ClusterWrites,
   step: ClusterStep,
   snapshot: ClusterSnapshot,
   signal: AbortSignal,
 ): Promise<Written> {
   switch (step.do) {
+    case "writeTls":
+      return await patchSpec(kube, snapshot, { tls: step.tls }, signal);
     case "recordIdentity":
       await needNoVolume(kube, snapshot, step.identity, signal);
       return await writeStatus(kube, snapshot, firstStatus(snapshot, step.identity), signal);
@@ -92,6 +119,15 @@ export async function actOnCluster(
       );
     case "deleteBudget":
       return await deleteAsRead(kube, POD_DISRUPTION_BUDGETS, step.live, signal);
+    case "createNetworkPolicy":
+      return await create(kube, NETWORK_POLICIES, step.policy, signal);
+    case "replaceNetworkPolicy":
+      return stored(
+        NETWORK_POLICIES,
+        await kube.replace(NETWORK_POLICIES, replacing(step.live, step.policy), { signal }),
+      );
+    case "deleteNetworkPolicy":
+      return await deleteAsRead(kube, NETWORK_POLICIES, step.live, signal);
     case "createMonitor":
       return await changed(kube.create(POD_MONITORS, step.monitor, { signal }));
     case "replaceMonitor":
@@ -100,17 +136,37 @@ export async function actOnCluster(
       await deleteAsRead(kube, POD_MONITORS, step.live, signal);
       return { kind: "external" }; // No cache would ever show it.
     case "issueAuthority":
-      return await unwatched(issueAuthority({ kube, snapshot: keptTls(snapshot), signal }, step.side, step.trust));
+      return await unwatched(
+        issueAuthority({ kube, issuer, snapshot: issuing(snapshot, step.side), signal }, step.side, step.trust),
+      );
     case "rotateAuthority":
       return await unwatched(
-        rotateAuthority({ kube, snapshot: keptTls(snapshot), signal }, step.side, step.phase, step.facts),
+        rotateAuthority(
+          { kube, issuer, snapshot: issuing(snapshot, step.side), signal },
+          step.side,
+          step.phase,
+          step.facts,
+        ),
       );
     case "issueLeaf":
       return await unwatched(
-        issueLeaf({ kube, snapshot: keptTls(snapshot), signal }, step.purpose, step.authority, step.facts),
+        issueLeaf(
+          { kube, issuer, snapshot: issuing(snapshot, sideOf(step.purpose)), signal },
+          step.purpose,
+          step.authority,
+          step.facts,
+        ),
       );
     case "spreadTrust":
-      return await unwatched(spreadTrust({ kube, snapshot: keptTls(snapshot), signal }, step.authority, step.facts));
+      return await unwatched(
+        spreadTrust(
+          { kube, issuer, snapshot: issuing(snapshot, sideOf(step.purpose)), signal },
+          step.authority,
+          step.facts,
+        ),
+      );
+    case "handOut":
+      return await unwatched(handOut({ kube, issuer, snapshot: keptTls(snapshot), signal }, step));
     case "createTrustMap":
       return await unwatched(kube.create(CONFIG_MAPS, step.map, { signal }));
     case "replaceTrustMap":
@@ -119,12 +175,21 @@ export async function actOnCluster(
       return await unwatched(kube.create(CERTIFICATES, step.request, { signal }));
     case "replaceRequest":
       return await unwatched(kube.replace(CERTIFICATES, replacing(step.live, step.request), { signal }));
+    case "createRootSecret":
+      return await unwatched(kube.create(SECRETS, newRootSecret(snapshot), { signal }));
+    case "setRootPassword":
+    case "addUser":
+    case "grantRole":
+    case "enableAuth":
+    case "disableAuth":
+      return await changed(actOnAuth({ kube, etcd, identities, issuer }, step, snapshot, signal));
     case "createPeer":
       await needNotJoined(kube, snapshot, step.peer, signal);
       return await create(kube, ETCD_PEERS, step.peer, signal);
     case "replacePeer":
       return stored(ETCD_PEERS, await kube.replace(ETCD_PEERS, replacing(step.live, step.peer), { signal }));
     case "markRemoval":
+      if (step.removal !== undefined && step.removal !== "scale-down") await needShownAsSeen(kube, snapshot, signal);
       return await patchPeer(kube, step.peer, { annotations: { [REMOVAL_ANNOTATION]: step.removal ?? null } }, signal);
     case "releaseClaim":
       return await patchPeer(
@@ -139,39 +204,50 @@ export async function actOnCluster(
       await needAsked(kube, snapshot, signal);
       return await create(kube, ETCD_BACKUPS, step.backup, signal);
     case "restartPod":
+      await needShownAsSeen(kube, snapshot, signal);
+      await needAsSeen({ kube, issuer, snapshot: keptTls(snapshot), signal }, step);
       return await deleteAsRead(kube, PODS, step.pod, signal);
     case "stopUpdate":
       return await writeStatus(kube, snapshot, stoppedStatus(snapshot, step), signal);
     case "addLearner":
       return await changed(
-        etcd.addLearner(follower(snapshot, identities), [step.peerUrl], membership(snapshot, signal)),
+        etcd.addLearner(follower(snapshot, identities), [step.peerUrl], ofThisCluster(snapshot, signal)),
       );
     case "promote":
-      return await changed(etcd.promote(follower(snapshot, identities), step.id, membership(snapshot, signal)));
+      return await changed(etcd.promote(follower(snapshot, identities), step.id, ofThisCluster(snapshot, signal)));
+    case "updateMember":
+      return await changed(
+        etcd.updateMember(follower(snapshot, identities), step.id, [step.peerUrl], ofThisCluster(snapshot, signal)),
+      );
     case "removeMember":
       await needSilence({ etcd, identities }, snapshot, step, signal);
       await needClaimGone(kube, snapshot, step, signal);
-      return await changed(etcd.removeMember(follower(snapshot, identities), step.id, membership(snapshot, signal)));
+      return await changed(etcd.removeMember(follower(snapshot, identities), step.id, ofThisCluster(snapshot, signal)));
     case "disarmAlarm":
       return await changed(
         etcd.disarmAlarm(
           follower(snapshot, identities),
           { memberId: step.id, type: step.type },
-          membership(snapshot, signal),
+          ofThisCluster(snapshot, signal),
         ),
       );
     case "enableDowngrade": {
-      const [at, options] = [follower(snapshot, identities), membership(snapshot, signal)];
+      const [at, options] = [follower(snapshot, identities), ofThisCluster(snapshot, signal)];
       await changed(etcd.downgrade(at, "VALIDATE", step.to, options));
       return await changed(etcd.downgrade(at, "ENABLE", step.to, options));
     }
     case "cancelDowngrade":
       return await changed(
-        etcd.downgrade(teller(snapshot, identities), "CANCEL", step.to, membership(snapshot, signal)),
+        etcd.downgrade(teller(snapshot, identities), "CANCEL", step.to, ofThisCluster(snapshot, signal)),
       );
     case "moveLeader":
-      return await changed(etcd.moveLeader(leader(snapshot, identities), step.id, membership(snapshot, signal)));
+      return await changed(etcd.moveLeader(leader(snapshot, identities), step.id, ofThisCluster(snapshot, signal)));
   }
+}
+
+/** The snapshot by which the operator issues on this side. */
+function issuing(snapshot: ClusterSnapshot, side: Side): ClusterSnapshot {
+  return issuedTls(keptTls(snapshot), side);
 }
 
 /** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
@@ -219,6 +295,18 @@ async function create<T extends KubeObject>(
   return stored(resource, await kube.create(resource, draft, { signal }));
 }
 
+/** Patches only this very cluster, and only as it was read: what a person has said meanwhile holds. */
+async function patchSpec(
+  kube: ClusterWrites["kube"],
+  { cluster: { metadata } }: ClusterSnapshot,
+  spec: Partial<EtcdCluster["spec"]>,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
+  return stored(ETCD_CLUSTERS, await kube.patch(ETCD_CLUSTERS, { namespace, name }, { spec }, options));
+}
+
 /** Patches only this very peer, and only as it was read. */
 async function patchPeer(
   kube: ClusterWrites["kube"],
@@ -254,49 +342,6 @@ function stoppedStatus(
   const update = updateStatus(snapshot);
   invariant(update !== undefined, "an update that is stopped is under way");
   return { ...snapshot.cluster.status, update: { ...update, stopped: { member: name, message } } };
-}
-
-/** A transfer of the leadership must be asked of the leader itself. */
-function leader(snapshot: ClusterSnapshot, identities: Identities): Endpoint {
-  const endpoint = answering(snapshot, leaderOf(snapshot), identities);
-  if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "the leader does not answer at this moment");
-  return endpoint;
-}
-
-/** Only who says that a downgrade is enabled is asked to cancel it: etcd 3.5 does it, and never answers. */
-function teller(snapshot: ClusterSnapshot, identities: Identities): Endpoint {
-  const endpoint = answering(snapshot, enabledDowngrade(snapshot)?.by, identities);
-  if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "nobody says any more that a downgrade is enabled");
-  return endpoint;
-}
-
-/**
- * Changes of membership are asked of the leader, which need not ask another one; of any other member when the leader cannot be
- * reached from here: members pass them on.
- */
-function follower(snapshot: ClusterSnapshot, identities: Identities): Endpoint {
-  const voters = votersOf(snapshot).filter((member) => isHealthy(snapshot, member));
-  const [endpoint] = [leaderOf(snapshot), ...voters].flatMap((member) => answering(snapshot, member, identities) ?? []);
-  if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "no voter with a leader answers at this moment");
-  return endpoint;
-}
-
-function answering(
-  snapshot: ClusterSnapshot,
-  member: KnownMember | undefined,
-  identities: Identities,
-): Endpoint | undefined {
-  if (member === undefined || snapshot.endpoints.get(member.name)?.is !== "present") return undefined;
-  const pod = snapshot.pods.get(member.name);
-  const endpoint = pod && endpointOf(pod, identities);
-  return endpoint?.is === "present" ? endpoint.value : undefined;
-}
-
-/** With these options nothing is changed in another cluster than the recorded one. */
-function membership(snapshot: ClusterSnapshot, signal: AbortSignal): CallOptions {
-  const recorded = identityOf(snapshot)?.clusterID;
-  invariant(recorded !== undefined, "membership changes in a cluster that has an identity");
-  return { signal, deadlineMs: MEMBERSHIP_DEADLINE_MS, expectedClusterId: clusterIdFromHex(recorded) };
 }
 
 /** A refusal that etcd is known to give while the world moves on is a reason to look again, not a failure. */

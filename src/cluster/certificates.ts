@@ -1,8 +1,12 @@
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
+import { clientSide } from "#cluster/certificates/both-served.ts";
+import { courses } from "#cluster/certificates/course.ts";
+import { keptTls } from "#cluster/certificates/kept.ts";
 import { SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { secretsInUse, trustInUse, united, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { peerSide } from "#cluster/certificates/scheme.ts";
+import { withoutBelief } from "#cluster/certificates/trusted.ts";
 import { usable } from "#cluster/certificates/usable.ts";
 import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
 
@@ -14,19 +18,21 @@ type MemberSide = NonNullable<MemberTls["peer"]>;
 // And when they show what somebody else has signed?
 //   Whoever restarts then is out, and so is who does not: until all of them trust that, nobody restarts for it (guard still-believed).
 // And when it comes from another Secret than before?
-//   First everybody trusts both, then everybody shows the new one, then nobody trusts the old one. Each of it is a change of what members
-//   run, and how far it has come is read off EtcdPeers and pods.
+//   First everybody trusts both, then everybody shows the new one, then nobody trusts the old one (certificates/course.ts). Each of it is a
+//   change of what members run, and how far it has come is read off EtcdPeers and pods.
 
 /** What members get of what `spec.tls` asks for: what has been issued, and is good. The same object while nothing changes. */
 export const memberTls = remembered((snapshot): MemberTemplate["tls"] => {
   const { spec } = snapshot.cluster;
-  const peer = sideTls(snapshot, "peer");
-  const client = sideTls(snapshot, "client");
+  // Who is to have nothing any more is first reached, and served, without it.
+  const kept = keptTls(snapshot);
+  const peer = peerSide(snapshot, sideTls(kept, "peer"));
+  const client = clientSide(snapshot, sideTls(kept, "client"));
   if (spec.tls === undefined || (peer === undefined && client === undefined)) return undefined;
   const { minVersion, cipherSuites } = spec.tls;
   const tls: MemberTls = {
     ...(peer === undefined ? {} : { peer }),
-    ...(client === undefined ? {} : { client: { ...client, verifyClients: areClientsVerified(spec) } }),
+    ...(client === undefined ? {} : { client: { ...client, verifyClients: areClientsVerified(kept.cluster.spec) } }),
     ...(minVersion === undefined ? {} : { minVersion }),
     ...(cipherSuites === undefined ? {} : { cipherSuites }),
   };
@@ -40,12 +46,19 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
   const secretName = secretNameOf(cluster, SHOWN_ON[side]);
   const shown = usable(snapshot, SHOWN_ON[side]);
   if (secretName === undefined || shown === undefined) return live;
-  const { trust, trustIds } = shown;
+  const { trust } = shown;
   if (live === undefined) return { secretName, trust };
-  if ([...secretsInUse(snapshot, side)].some((name) => name !== secretName)) {
-    const both = united(...trustInUse(snapshot, side), trust);
-    const isTrusted = withoutTrust(snapshot, side, trustIds, both).length === 0;
-    return { secretName: isTrusted ? secretName : live.secretName, trust: both };
+  const course = courses(snapshot)[side];
+  switch (course.at) {
+    case "waiting":
+      return live;
+    case "trust":
+    case "tell":
+      return { secretName: live.secretName, trust: course.both };
+    case "show":
+    case "hand":
+      return { secretName, trust: course.both };
+    case "settled":
   }
   // Who restarted with what the others do not trust would be out. They are to trust it first, by what the Secret says before it shows it.
   const isBelieved = withoutBelief(snapshot, side, shown).length === 0;

@@ -5,6 +5,7 @@ import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { isSameData } from "#base/hash.ts";
 import type { Keyring } from "#certificates/keyring.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
+import { AuthReads } from "#cluster/auth/reads.ts";
 import { AUTHORITY_OF } from "#cluster/certificates/purposes.ts";
 import { CertificateReads } from "#cluster/certificates/reads.ts";
 import { Forecasts } from "#cluster/forecasts.ts";
@@ -14,7 +15,7 @@ import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus, failingStatus, mayWait } from "#cluster/status.ts";
-import { type ClusterStep, targetOf } from "#cluster/step.ts";
+import { type AuthStep, type ClusterStep, targetOf } from "#cluster/step.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import type { Controller, Key, Subject } from "#runtime/controller.ts";
 import { Silences } from "#runtime/silences.ts";
@@ -28,6 +29,7 @@ const ROUTINE = new Set([
   "bootstrap createPeer",
   "client-service createService",
   "disruption-budget createBudget",
+  "network-policy createNetworkPolicy",
   "fence replacePeer",
 ]);
 
@@ -44,6 +46,16 @@ function isPartOfForming(step: ClusterStep, snapshot: ClusterSnapshot): boolean 
 /** After them the PodMonitor is read anew. */
 const ABOUT_MONITORS: ReadonlySet<string> = new Set(["createMonitor", "replaceMonitor", "deleteMonitor"]);
 
+/** After them etcd is asked anew for its users. */
+const ABOUT_AUTH: ReadonlySet<string> = new Set<AuthStep["do"]>([
+  "createRootSecret",
+  "setRootPassword",
+  "addUser",
+  "grantRole",
+  "enableAuth",
+  "disableAuth",
+]);
+
 /** What is read anew after the step: no watch tells of it. */
 function changedBy(step: ClusterStep): Parameters<CertificateReads["hasChanged"]>[1] | undefined {
   switch (step.do) {
@@ -53,12 +65,17 @@ function changedBy(step: ClusterStep): Parameters<CertificateReads["hasChanged"]
     case "issueLeaf":
     case "spreadTrust":
       return step.purpose;
+    case "markRemoval":
+    case "restartPod":
+      return "peer";
     case "createTrustMap":
     case "replaceTrustMap":
       return "trustMap";
     case "createRequest":
     case "replaceRequest":
       return `request ${step.purpose}`;
+    case "handOut":
+      return "handout";
     default:
       return undefined;
   }
@@ -71,7 +88,9 @@ export function clusterController(
 ): Controller<ClusterSnapshot, ClusterStep, EtcdClusterStatus> {
   const monitoring = new Monitoring(reads.kube, reads.clock);
   const certificates = new CertificateReads(reads.kube, reads.clock, reads.identities);
+  const auth = new AuthReads(reads);
   const memory = {
+    auth,
     certificates,
     healthLog: new HealthLog(reads.onGap),
     silences: new Silences(reads.clock, ETCD_CONTAINER),
@@ -88,11 +107,14 @@ export function clusterController(
     observe: (key, signal) => observeCluster(reads, memory, key, signal),
     plan: planCluster,
     target: targetOf,
-    act: (step, snapshot, signal) => {
+    act: async (step, snapshot, signal) => {
       const changed = changedBy(step);
       if (changed !== undefined) certificates.hasChanged(snapshot.cluster.metadata, changed);
       if (ABOUT_MONITORS.has(step.do)) monitoring.forget(snapshot.cluster.metadata);
-      return actOnCluster(writes, step, snapshot, signal);
+      if (ABOUT_AUTH.has(step.do)) auth.hasChanged(snapshot.cluster.metadata);
+      const written = await actOnCluster(writes, step, snapshot, signal);
+      if (step.do === "setRootPassword") auth.hasProved(snapshot.cluster.metadata, step.secret);
+      return written;
     },
     status: (snapshot, plan) => {
       const status = clusterStatus(snapshot, plan);
@@ -139,7 +161,7 @@ export function clusterKeysForSchedule({ metadata, spec }: EtcdBackupSchedule): 
   return name === undefined ? [] : [{ namespace: metadata.namespace, name }];
 }
 
-/** The cluster that a labelled object belongs to: peers, claims, pods, Services and budgets all carry the label. */
+/** The cluster that a labelled object belongs to: peers, claims, pods, Services, budgets and network policies all carry the label. */
 export function clusterKeysFor(object: KubeObject): readonly Key[] {
   const name = object.metadata.labels?.[CLUSTER_LABEL];
   const { namespace } = object.metadata;

@@ -1,15 +1,17 @@
 import { expect, test } from "vitest";
+import { DEFAULT_TLS } from "#api/tls.ts";
 import { newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { CLUSTER_GUARDS, keepQuorum } from "#cluster/guards.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
-import { born, cluster, sickFor, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
+import { born, cluster, open, sickFor, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
+import { guarded, NO_USERS } from "#kit/cluster-auth.ts";
 import { THEIRS, withMember, withStraggler, withUnfencedPod } from "#kit/cluster-changes.ts";
 import { NEWER, OLD, wanting, withPeer, withTurn } from "#kit/cluster-rolling.ts";
 import { tired } from "#kit/cluster-sleep.ts";
-import { bundle, OWN, secured, THEIRS as TLS_THEIRS, withMade } from "#kit/cluster-tls.ts";
+import { bundle, goingTo, OWN, secured, THEIRS as TLS_THEIRS, tlsSpec, withMade } from "#kit/cluster-tls.ts";
 import type { Service } from "#kube/kinds.ts";
 
 // What may never happen, whichever rule wants it. What each guard says of each kind of step: guards.test.ts.
@@ -38,6 +40,24 @@ const forbidden: { name: string; guard: string; given: ClusterSnapshot; step: Cl
     step: { do: "createService", service: draft },
   },
   { name: "a second identity", guard: "identity-first", given: recorded, step: { do: "recordIdentity", identity } },
+  {
+    name: "making a cluster of which nobody has said whether it speaks TLS",
+    guard: "tls-is-said",
+    given: open(cluster({ stage: "new" })),
+    step: { do: "recordIdentity", identity },
+  },
+  {
+    name: "writing TLS into the spec of a cluster that exists without",
+    guard: "identity-first",
+    given: open(recorded),
+    step: { do: "writeTls", tls: DEFAULT_TLS },
+  },
+  {
+    name: "writing TLS over what a person has said",
+    guard: "tls-is-said",
+    given: cluster({ stage: "new" }),
+    step: { do: "writeTls", tls: DEFAULT_TLS },
+  },
   {
     name: "beginning with nothing what is to begin with a backup",
     guard: "restored-first",
@@ -268,15 +288,40 @@ forbidden.push(
 const secure = secured();
 const [peerCA, peerPair] = [secure.certificates?.peerCA, secure.certificates?.peer];
 if (peerCA?.is !== "present" || peerPair?.is !== "present") throw new Error("it has them");
+const secureTls = secure.peers[0]!.spec.tls!;
+const THEIR_PEER = { peer: { provider: "Secret", secret: { secretName: "their-peer" } } };
 /** Members trust OWN, and show what another one has signed. */
 const oldPair = withMade(secure, { peer: { by: TLS_THEIRS, trust: bundle(TLS_THEIRS, OWN) } });
 const { tls: _, ...spec } = oldPair.cluster.spec;
+const theirPeer = { peer: { provider: "Secret", secret: { secretName: "their-peer" } } };
+const turned = withMade(goingTo(secure, theirPeer), { peer: { by: TLS_THEIRS, isOurs: false } });
+
+/** Gives the first member this to show to the others, and whom it trusts. */
+function givingPeer(snapshot: ClusterSnapshot, peer: { secretName: string; trust: string }): ClusterStep {
+  const live = snapshot.peers[0]!;
+  return { do: "replacePeer", live, peer: revisedPeer(live, { ...OLD, tls: { ...live.spec.tls!, peer } }, OLD) };
+}
+
 forbidden.push(
   {
     name: "taking TLS away from a member",
-    guard: "tls-stays",
+    guard: "tls-stepwise",
     given: secure,
     step: { do: "replacePeer", live: secure.peers[0]!, peer: revisedPeer(secure.peers[0]!, OLD, OLD) },
+  },
+  {
+    name: "having a Secret mounted that is not for EtcdClusters",
+    guard: "allowed-secrets",
+    given: { ...secure, cluster: { ...secure.cluster, spec: { ...secure.cluster.spec, tls: tlsSpec(THEIR_PEER) } } },
+    step: {
+      do: "replacePeer",
+      live: secure.peers[0]!,
+      peer: revisedPeer(
+        secure.peers[0]!,
+        { ...OLD, tls: { ...secureTls, peer: { ...secureTls.peer!, secretName: "their-peer" } } },
+        OLD,
+      ),
+    },
   },
   {
     name: "signing by an authority that members do not trust",
@@ -296,6 +341,18 @@ forbidden.push(
     step: { do: "rotateAuthority", side: "peer", phase: "drop", facts: peerCA.value },
   },
   {
+    name: "showing what the others do not believe yet",
+    guard: "shown-when-trusted",
+    given: turned,
+    step: givingPeer(turned, { secretName: "their-peer", trust: bundle(OWN, TLS_THEIRS) }),
+  },
+  {
+    name: "trusting nobody who has signed what members show",
+    guard: "trust-kept",
+    given: secure,
+    step: givingPeer(secure, { secretName: "my-etcd-peer-tls", trust: bundle(TLS_THEIRS) }),
+  },
+  {
     name: "restarting a member whom the others would not believe any more",
     guard: "still-believed",
     given: withMade(secure, { peer: { by: TLS_THEIRS } }),
@@ -306,6 +363,19 @@ forbidden.push(
     guard: "authority-kept",
     given: secure,
     step: { do: "issueAuthority", side: "peer", trust: "" },
+  },
+  { name: "asking for users unasked", guard: "auth-is-asked", given: secure, step: { do: "enableAuth" } },
+  {
+    name: "asking for users before the operator is one",
+    guard: "administrator-first",
+    given: guarded({ state: NO_USERS }),
+    step: { do: "enableAuth" },
+  },
+  {
+    name: "asking clients for no certificate while etcd asks for users",
+    guard: "login-stays",
+    given: guarded({ recorded: true }),
+    step: { do: "replacePeer", live: secure.peers[0]!, peer: revisedPeer(secure.peers[0]!, OLD, OLD) },
   },
   {
     name: "writing a Secret of somebody else",

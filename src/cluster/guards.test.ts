@@ -1,11 +1,15 @@
 import { expect, test } from "vitest";
 import { CLEANUP_FINALIZER, QUARANTINE_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { templateIn } from "#api/revision.ts";
+import { DEFAULT_TLS } from "#api/tls.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import { present } from "#base/observed.ts";
+import { present, unknown } from "#base/observed.ts";
 import type { Phase } from "#cluster/certificates/rotation.ts";
+import { memberTls } from "#cluster/certificates.ts";
 import { certificateRequest, trustMap } from "#cluster/desired/certificates.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import { firstBackup } from "#cluster/desired/first-backup.ts";
+import { networkPolicy } from "#cluster/desired/network-policy.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { podMonitor } from "#cluster/desired/pod-monitor.ts";
 import { restoreFor } from "#cluster/desired/restore.ts";
@@ -18,9 +22,12 @@ import {
   type Arrival,
   born,
   changedPeer,
+  claim,
+  claimIdentity,
   cluster,
   endpointStatus,
   LATER_ID,
+  open,
   pod,
   sickFor,
   unpublished,
@@ -28,7 +35,16 @@ import {
   withoutMember,
   withRemoval,
 } from "#kit/cluster.ts";
-import { stranger, THEIRS, withJoined, withMember, withStraggler, withUnboundLearner } from "#kit/cluster-changes.ts";
+import { guarded, NO_USERS, OPERATOR_USER, PREPARED, ROOT_SECRET, withAuth } from "#kit/cluster-auth.ts";
+import {
+  stranger,
+  THEIRS,
+  withEachMember,
+  withJoined,
+  withMember,
+  withStraggler,
+  withUnboundLearner,
+} from "#kit/cluster-changes.ts";
 import {
   madeFrom,
   NEWER,
@@ -43,9 +59,24 @@ import {
   saying as words,
 } from "#kit/cluster-rolling.ts";
 import { asleep, tired, wanted } from "#kit/cluster-sleep.ts";
-import { bundle, NEXT, OWN, running, secured, tlsSpec, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import { HAS, switching, turnedTo, WITHOUT } from "#kit/cluster-switch.ts";
+import {
+  bundle,
+  goingTo,
+  listedBy,
+  made,
+  NEXT,
+  OWN,
+  running,
+  THEIRS as SOMEBODY,
+  secured,
+  tlsSpec,
+  unissued,
+  withMade,
+  withSeen,
+} from "#kit/cluster-tls.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
-import type { Draft, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
+import type { Draft, NetworkPolicy, Pod, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 
 const settled = cluster();
 const identity = settled.cluster.status!.identity!;
@@ -86,7 +117,9 @@ const clientsMap = trustMap(certified, "");
 
 /** One step of every kind, each about what is there. */
 const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: Kind }> } = {
+  writeTls: { do: "writeTls", tls: DEFAULT_TLS },
   recordIdentity: { do: "recordIdentity", identity },
+  handOut: { do: "handOut", source: ownLeaf, facts: ownLeaf, trust: "" },
   recordJoined: { do: "recordJoined", names: ["my-etcd-0"] },
   createRestore: { do: "createRestore", restore: restoreFor(settled, { backupName: "nightly" }) },
   fallAsleep: { do: "fallAsleep" },
@@ -96,6 +129,13 @@ const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: 
   createBudget: { do: "createBudget", budget: disruptionBudget(settled) },
   replaceBudget: { do: "replaceBudget", live: settled.budget!, budget: disruptionBudget(settled) },
   deleteBudget: { do: "deleteBudget", live: settled.budget! },
+  createNetworkPolicy: { do: "createNetworkPolicy", policy: networkPolicy(settled) },
+  replaceNetworkPolicy: {
+    do: "replaceNetworkPolicy",
+    live: born(networkPolicy(settled)),
+    policy: networkPolicy(settled),
+  },
+  deleteNetworkPolicy: { do: "deleteNetworkPolicy", live: born(networkPolicy(settled)) },
   createMonitor: { do: "createMonitor", monitor: podMonitor(settled) },
   replaceMonitor: { do: "replaceMonitor", live: born(podMonitor(settled)), monitor: podMonitor(settled) },
   deleteMonitor: { do: "deleteMonitor", live: born(podMonitor(settled)) },
@@ -107,6 +147,12 @@ const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: 
   replaceTrustMap: { do: "replaceTrustMap", live: born(clientsMap), map: clientsMap },
   createRequest: { do: "createRequest", purpose: "peer", request },
   replaceRequest: { do: "replaceRequest", purpose: "peer", live: born(request), request },
+  createRootSecret: { do: "createRootSecret" },
+  setRootPassword: { do: "setRootPassword", secret: ROOT_SECRET, isNew: false },
+  addUser: { do: "addUser", user: OPERATOR_USER, asRoot: false },
+  grantRole: { do: "grantRole", user: OPERATOR_USER, asRoot: false },
+  enableAuth: { do: "enableAuth" },
+  disableAuth: { do: "disableAuth", asRoot: false },
   createPeer: { do: "createPeer", peer: fencedPeer(settled, identity, "my-etcd-0") },
   replacePeer: { do: "replacePeer", live: settled.peers[0]!, peer: fencedPeer(settled, identity, "my-etcd-0") },
   createBackup: { do: "createBackup", backup: firstBackup(settled, etcdBackupSchedule()) },
@@ -117,6 +163,12 @@ const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: 
   deletePeer: { do: "deletePeer", peer: settled.peers[2]! },
   addLearner: { do: "addLearner", name: "my-etcd-3", peerUrl: "http://my-etcd-3.my-etcd.foo.svc:2380" },
   promote: { do: "promote", ...learner },
+  updateMember: {
+    do: "updateMember",
+    name: "my-etcd-2",
+    id: 3n as never,
+    peerUrl: "https://my-etcd-2.my-etcd.foo.svc:2380",
+  },
   removeMember: { do: "removeMember", ...m2! },
   disarmAlarm: { do: "disarmAlarm", id: learner.id, type: "NOSPACE" },
   enableDowngrade: { do: "enableDowngrade", to: "3.5" },
@@ -145,6 +197,13 @@ function restarting(snapshot: ClusterSnapshot, name: string): ClusterStep {
 function giving(snapshot: ClusterSnapshot, name: string, version = NEWER.version): ClusterStep {
   const live = peerOf(snapshot, name);
   return { do: "replacePeer", live, peer: revisedPeer(live, { ...OLD, version }, OLD) };
+}
+
+/** The same of a member that goes on speaking TLS as it does. */
+function givingAll(snapshot: ClusterSnapshot, name: string): ClusterStep {
+  const { tls } = peerOf(snapshot, name).spec;
+  const live = peerOf(snapshot, name);
+  return { do: "replacePeer", live, peer: revisedPeer(live, { ...OLD, version: NEWER.version, tls: tls! }, OLD) };
 }
 
 /** The snapshot with this pod, or none, for the member that joins. */
@@ -222,6 +281,34 @@ function bornSpeaking(snapshot: ClusterSnapshot, tls: EtcdPeer["spec"]["tls"]): 
   return creating({ ...spec, ...(tls === undefined ? {} : { tls }) }, "my-etcd-3");
 }
 
+/** The first member, as it is there, gets this by now. */
+function given0(snapshot: ClusterSnapshot, tls: EtcdPeer["spec"]["tls"]): ClusterStep {
+  const live = peerOf(snapshot, "my-etcd-0");
+  const { tls: _, ...template } = templateIn(live.spec);
+  return { do: "replacePeer", live, peer: revisedPeer(live, { ...template, ...(tls && { tls }) }, undefined) };
+}
+
+const lastBoth = switching({}, ["both", "both", "both"]);
+const oneReached = switching({}, ["both", "both", "reached"]);
+const backAgain = switching(WITHOUT, ["both", "both", "both"]);
+const bootstrapping: ClusterSnapshot = {
+  ...lastBoth,
+  peers: lastBoth.peers.map((peer, n) =>
+    n > 0
+      ? peer
+      : { ...peer, spec: { ...peer.spec, bootstrap: newPeer(settled, identity, "my-etcd-0").spec!.bootstrap! } },
+  ),
+};
+
+function listing(scheme: "http" | "https"): ClusterStep {
+  const id = memberIdFromHex(identity.initialMembers[2]!.id);
+  return { do: "updateMember", name: "my-etcd-2", id, peerUrl: `${scheme}://my-etcd-2.my-etcd.foo.svc:2380` };
+}
+
+function restartingLast(snapshot: ClusterSnapshot): ClusterStep {
+  return { do: "restartPod", name: "my-etcd-2", pod: snapshot.pods.get("my-etcd-2")! };
+}
+
 const tlsOfAll = peerOf(certified, "my-etcd-0").spec.tls!;
 const nobody = unissued({ stage: "recorded" });
 const both = bundle(OWN, NEXT);
@@ -241,8 +328,78 @@ const doubted = withMade(certified, { peer: { by: NEXT } });
 const theirPeer = tlsSpec({ peer: { provider: "Secret", secret: { secretName: "their-peer" } } });
 const doubtedElsewhere = withMade(asking(certified, { tls: theirPeer }), { peer: { by: NEXT } });
 const unshown = withSeen(certified, { peer: { is: "absent" } });
+const unserved = withSeen(certified, { server: { is: "absent" } });
 const halved = withMade(certified, { peer: { trouble: "it has no tls.key" } });
+const justMade = withMade(certified, { peer: { knownForMs: 149_999 } });
+const longMade = withMade(certified, { peer: { knownForMs: 150_000 } });
 const doubtedDown = withMade(secured({ down: ["my-etcd-2"] }), { peer: { by: NEXT } });
+
+const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const BROUGHT = {
+  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  client: { provider: "Secret", secret },
+};
+const brought = secured({}, BROUGHT, { isOurs: false });
+const bring = unissued({ stage: "recorded" }, BROUGHT);
+const broughtFirst = withMade(bring, { peer: { isOurs: false }, server: { isOurs: false } });
+const withheldFirst = withMade(broughtFirst, { peer: { isOurs: false, mayBeShown: false } });
+
+/** The first member gets what somebody else has brought, in these Secrets. */
+function broughtIn(secretName = "their-peer"): ClusterStep {
+  const { peer, client } = memberTls(broughtFirst)!;
+  return bornSpeaking(certified, { client: client!, peer: { ...peer!, secretName } });
+}
+
+/** Members are to show what somebody else brings; nobody trusts that yet, or all do. */
+const leaving = withMade(goingTo(certified, { peer: { provider: "Secret", secret: { secretName: "their-peer" } } }), {
+  peer: { by: SOMEBODY, isOurs: false },
+});
+const ofBoth = bundle(OWN, SOMEBODY);
+const shows = (secretName: string, trust: string) => ({ ...tlsOfAll, peer: { secretName, trust } });
+const turnedTrusting = running(leaving, undefined, shows("my-etcd-peer-tls", ofBoth));
+const lastTurns = withMade(running(turnedTrusting, ["my-etcd-2"], shows("their-peer", ofBoth)), {});
+/** Its EtcdPeer says the new one, and its pod shows the former one. */
+const aboutToTurn = { ...lastTurns, pods: turnedTrusting.pods };
+const turnedClients = withMade(
+  goingTo(certified, {
+    client: {
+      provider: "Secret",
+      secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+    },
+  }),
+  { server: { by: SOMEBODY, isOurs: false }, operator: { by: SOMEBODY, isOurs: false } },
+);
+const clientsOf = (secretName: string, trust: string) => ({
+  ...tlsOfAll,
+  client: { secretName, trust, verifyClients: true },
+});
+const clientsTrusting = running(turnedClients, undefined, clientsOf("my-etcd-server-tls", ofBoth));
+
+/** Clients need not show anything. */
+function notAsking(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { tls } = snapshot.cluster.spec;
+  return asking(snapshot, { tls: { ...tls!, client: { ...tls!.client, verifyClients: false } } });
+}
+
+/** This is seen of what members show to each other, and is not asked for any more. */
+function withFormer(snapshot: ClusterSnapshot, peer: { is: "absent" }): ClusterSnapshot {
+  const { certificates } = snapshot;
+  return { ...snapshot, certificates: { ...certificates, former: { ...certificates?.former, peer } } };
+}
+
+/** Gives applications what this authority has signed. */
+function handing(by: typeof NEXT, isFirst = false): ClusterStep {
+  const source = made(certified, "application", { by });
+  return { do: "handOut", source, facts: isFirst ? undefined : seenOf(certified, "server"), trust: "" };
+}
+
+/** People have brought what members show, and the operator is to issue it again; members do not trust it yet. */
+const broughtPeer = secured(
+  {},
+  { peer: { provider: "Secret", secret: { secretName: "their-peer" } } },
+  { by: SOMEBODY },
+);
+const turnedBack = withMade(goingTo(broughtPeer, {}), { peerCA: {}, peer: {} });
 
 function rotating(snapshot: ClusterSnapshot, phase: Phase): ClusterStep {
   return { do: "rotateAuthority", side: "peer", phase, facts: seenOf(snapshot, "peerCA") };
@@ -254,28 +411,345 @@ function issuing(snapshot: ClusterSnapshot, given: object = {}): ClusterStep {
   return { do: "issueLeaf", purpose: "peer", authority: seenOf(snapshot, "peerCA"), facts };
 }
 
+const { enableAuth, disableAuth, setRootPassword, createRootSecret, addUser, grantRole } = STEPS;
+const prepared = guarded({ state: PREPARED });
+const unasking = secured({}, { client: { verifyClients: false } });
+
+/** The same member, which asks clients for a certificate or does not. */
+function asksClients(snapshot: ClusterSnapshot, verifyClients: boolean): ClusterStep {
+  const { client, ...others } = peerOf(snapshot, "my-etcd-0").spec.tls!;
+  return speaking(snapshot, { ...others, client: { ...client!, verifyClients } });
+}
+
+/** Nobody is asked for a certificate, and the spec has come to want it. */
+const asksNobody = asking(unasking, { tls: certified.cluster.spec.tls });
+
 const cases: Record<string, readonly Case[]> = {
-  "tls-stays": [
+  "auth-is-asked": [
+    { name: "users are asked for where the spec says so", given: prepared, step: enableAuth, is: "allowed" },
+    { name: "and not where it says nothing", given: guarded({ wanted: undefined }), step: enableAuth, is: "forbidden" },
+    { name: "nor where it says no", given: guarded({ wanted: false }), step: enableAuth, is: "forbidden" },
+    { name: "no more where it says no", given: guarded({ wanted: false }), step: disableAuth, is: "allowed" },
+    { name: "not where it says yes", given: guarded(), step: disableAuth, is: "forbidden" },
+    { name: "nor where it says nothing", given: guarded({ wanted: undefined }), step: disableAuth, is: "forbidden" },
     {
-      name: "where one of the others has been made to speak otherwise, who comes later speaks",
-      given: { ...certified, peers: [certified.peers[0]!, ...settled.peers.slice(1)] },
+      name: "a Secret is made where there is none",
+      given: guarded({ secret: undefined }),
+      step: createRootSecret,
+      is: "allowed",
+    },
+    { name: "and no second one", given: guarded(), step: createRootSecret, is: "forbidden" },
+    {
+      name: "nor where nobody asks for users",
+      given: guarded({ wanted: false, secret: undefined }),
+      step: createRootSecret,
+      is: "forbidden",
+    },
+    { name: "root gets the password of its Secret", given: guarded(), step: setRootPassword, is: "allowed" },
+    {
+      name: "and of no Secret that is somebody else's",
+      given: guarded(),
+      step: { ...setRootPassword, secret: { ...ROOT_SECRET, trouble: "it is not this cluster's" } },
+      is: "forbidden",
+    },
+    {
+      name: "nor a password where nobody asks for users",
+      given: guarded({ wanted: false }),
+      step: setRootPassword,
+      is: "forbidden",
+    },
+    { name: "the operator gets a user", given: guarded(), step: addUser, is: "allowed" },
+    { name: "and nobody else", given: guarded(), step: { ...addUser, user: "bob" }, is: "forbidden" },
+    {
+      name: "root is not made without a password",
+      given: guarded({ user: "root" }),
+      step: { ...addUser, user: "root" },
+      is: "forbidden",
+    },
+    { name: "nor one without a name", given: guarded({ user: "" }), step: { ...addUser, user: "" }, is: "forbidden" },
+    { name: "the operator gets the role", given: guarded(), step: grantRole, is: "allowed" },
+    { name: "so does root", given: guarded(), step: { ...grantRole, user: "root" }, is: "allowed" },
+    { name: "and no third one", given: guarded(), step: { ...grantRole, user: "bob" }, is: "forbidden" },
+    {
+      name: "nobody does where nobody asks for users",
+      given: guarded({ wanted: undefined }),
+      step: grantRole,
+      is: "forbidden",
+    },
+    { name: "what is about no users is for others to judge", given: settled, step: STEPS.addLearner, is: "allowed" },
+  ],
+  "administrator-first": [
+    { name: "where the operator and root are administrators", given: prepared, step: enableAuth, is: "allowed" },
+    {
+      name: "not where the operator is none",
+      given: guarded({ state: { ...PREPARED, operator: ["reader"] } }),
+      step: enableAuth,
+      is: "forbidden",
+    },
+    {
+      name: "nor where it is no user",
+      given: guarded({ state: { ...PREPARED, operator: undefined } }),
+      step: enableAuth,
+      is: "forbidden",
+    },
+    {
+      name: "nor where root is none",
+      given: guarded({ state: { ...PREPARED, root: [] } }),
+      step: enableAuth,
+      is: "forbidden",
+    },
+    {
+      name: "nor where root is not there",
+      given: guarded({ state: { ...PREPARED, root: undefined } }),
+      step: enableAuth,
+      is: "forbidden",
+    },
+    {
+      name: "nor with another password than the Secret's",
+      given: guarded({ state: { ...PREPARED, isRootsPassword: false } }),
+      step: enableAuth,
+      is: "forbidden",
+    },
+    {
+      name: "nor by what nobody knows",
+      given: guarded({ state: { is: "unknown", why: "no answer" } }),
+      step: enableAuth,
+      is: "forbidden",
+    },
+    { name: "nor unseen", given: asking(certified, { auth: { enabled: true } }), step: enableAuth, is: "forbidden" },
+    {
+      name: "nor by a certificate without a name",
+      given: guarded({ state: PREPARED, user: "" }),
+      step: enableAuth,
+      is: "forbidden",
+    },
+    {
+      name: "nor by root's name",
+      given: guarded({ state: PREPARED, user: "root" }),
+      step: enableAuth,
+      is: "forbidden",
+    },
+    {
+      name: "nor by one that could not be read",
+      given: guarded({ state: PREPARED, user: undefined }),
+      step: enableAuth,
+      is: "forbidden",
+    },
+    {
+      name: "nor where clients show none",
+      given: withAuth(unasking, { state: PREPARED }),
+      step: enableAuth,
+      is: "forbidden",
+    },
+    { name: "nor without TLS", given: withAuth(settled, { state: PREPARED }), step: enableAuth, is: "forbidden" },
+    {
+      name: "nor while a member does not ask for them, whatever the spec says",
+      given: withAuth(asking(unasking, { tls: certified.cluster.spec.tls }), { state: PREPARED }),
+      step: enableAuth,
+      is: "forbidden",
+    },
+    {
+      name: "nor while one runs what it was made from before",
+      given: { ...prepared, pods: settled.pods },
+      step: enableAuth,
+      is: "forbidden",
+    },
+    {
+      name: "switching it off asks for none of that",
+      given: guarded({ wanted: false, state: NO_USERS }),
+      step: disableAuth,
+      is: "allowed",
+    },
+  ],
+  "login-stays": [
+    {
+      name: "members go on asking for certificates",
+      given: guarded({ recorded: true }),
+      step: asksClients(certified, true),
+      is: "allowed",
+    },
+    {
+      name: "none stops while etcd asks for users",
+      given: guarded({ recorded: true }),
+      step: asksClients(certified, false),
+      is: "forbidden",
+    },
+    {
+      name: "nor speaks without TLS",
+      given: guarded({ recorded: true }),
+      step: speaking(certified, undefined),
+      is: "forbidden",
+    },
+    {
+      name: "nor is one made so",
+      given: guarded({ recorded: true }),
       step: bornSpeaking(certified, undefined),
       is: "forbidden",
     },
+    {
+      name: "one may where etcd asks for none",
+      given: guarded({ recorded: false }),
+      step: asksClients(certified, false),
+      is: "allowed",
+    },
+    { name: "or nobody ever has", given: certified, step: asksClients(certified, false), is: "allowed" },
+    {
+      name: "who did not before need not",
+      given: withAuth(unasking, { recorded: true }),
+      step: asksClients(unasking, false),
+      is: "allowed",
+    },
+    {
+      name: "what is about no member is for others to judge",
+      given: guarded({ recorded: true }),
+      step: enableAuth,
+      is: "allowed",
+    },
+  ],
+  "tls-stepwise": [
     { name: "a member keeps TLS", given: certified, step: speaking(certified, tlsOfAll), is: "allowed" },
-    { name: "nobody loses it", given: certified, step: speaking(certified, undefined), is: "forbidden" },
+    { name: "nobody loses it at once", given: certified, step: speaking(certified, undefined), is: "forbidden" },
     {
       name: "nor on one side",
       given: certified,
       step: speaking(certified, { peer: tlsOfAll.peer! }),
       is: "forbidden",
     },
-    { name: "nobody gets it", given: settled, step: speaking(settled, tlsOfAll), is: "forbidden" },
     {
-      name: "also when somebody got the spec past all checks",
-      given: asking(settled, { tls: certified.cluster.spec.tls }),
-      step: speaking(settled, tlsOfAll),
+      name: "nor its certificate for the others while one of them is reached over TLS",
+      given: switching(WITHOUT, ["both", "both", "reached"]),
+      step: given0(switching(WITHOUT, ["both", "both", "reached"]), { client: HAS.both.client }),
       is: "forbidden",
+    },
+    {
+      name: "by its EtcdPeer, or by etcd's list",
+      given: listedBy(switching(WITHOUT, ["both", "both", "both"]), "https", ["my-etcd-2"]),
+      step: given0(switching(WITHOUT, ["both", "both", "both"]), { client: HAS.both.client }),
+      is: "forbidden",
+    },
+    {
+      name: "or by its pod",
+      given: { ...backAgain, pods: switching(WITHOUT, ["both", "both", "reached"]).pods },
+      step: given0(backAgain, { client: HAS.both.client }),
+      is: "forbidden",
+    },
+    {
+      name: "it loses that last",
+      given: backAgain,
+      step: given0(backAgain, { client: HAS.both.client }),
+      is: "allowed",
+    },
+    { name: "nobody gets it who did not ask", given: settled, step: speaking(settled, tlsOfAll), is: "forbidden" },
+    {
+      name: "who has asked gets certificates first",
+      given: switching({}, ["nothing", "nothing", "nothing"]),
+      step: given0(switching({}, ["nothing", "nothing", "nothing"]), HAS.both),
+      is: "allowed",
+    },
+    {
+      name: "and is not reached over TLS at once",
+      given: switching({}, ["nothing", "nothing", "nothing"]),
+      step: given0(switching({}, ["nothing", "nothing", "nothing"]), HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "nor serves clients with TLS alone at once",
+      given: switching({}, ["nothing", "nothing", "nothing"]),
+      step: given0(switching({}, ["nothing", "nothing", "nothing"]), { ...HAS.both, client: HAS.all.client }),
+      is: "forbidden",
+    },
+    {
+      name: "nobody is reached over TLS before all have certificates",
+      given: switching({}, ["both", "both", "nothing"]),
+      step: given0(switching({}, ["both", "both", "nothing"]), HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "in their pods, too",
+      given: { ...lastBoth, pods: switching({}, ["both", "both", "nothing"]).pods },
+      step: given0(lastBoth, HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "and somebody else's member counts",
+      given: withMember(lastBoth, stranger()),
+      step: given0(lastBoth, HAS.reached),
+      is: "forbidden",
+    },
+    { name: "then one is", given: lastBoth, step: given0(lastBoth, HAS.reached), is: "allowed" },
+    {
+      name: "one at a time",
+      given: turnedTo(lastBoth, "my-etcd-2", "reached"),
+      step: given0(lastBoth, HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "until etcd lists it so",
+      given: listedBy(oneReached, "http", ["my-etcd-2"]),
+      step: given0(lastBoth, HAS.reached),
+      is: "forbidden",
+    },
+    { name: "then the next one", given: oneReached, step: given0(lastBoth, HAS.reached), is: "allowed" },
+    {
+      name: "nobody while etcd cannot be asked",
+      given: { ...lastBoth, members: unknown("no answer") },
+      step: given0(lastBoth, HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "but back to what it had",
+      given: { ...turnedTo(lastBoth, "my-etcd-0", "reached"), members: unknown("no answer") },
+      step: given0(turnedTo(lastBoth, "my-etcd-0", "reached"), HAS.both),
+      is: "allowed",
+    },
+    {
+      name: "nobody who has yet to join",
+      given: bootstrapping,
+      step: given0(bootstrapping, HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "its URL is changed before it restarts",
+      given: turnedTo(lastBoth, "my-etcd-2", "reached"),
+      step: listing("https"),
+      is: "allowed",
+    },
+    { name: "to what its EtcdPeer says", given: lastBoth, step: listing("https"), is: "forbidden" },
+    {
+      name: "not to anything else",
+      given: turnedTo(lastBoth, "my-etcd-2", "reached"),
+      step: listing("http"),
+      is: "forbidden",
+    },
+    {
+      name: "not while another one is on its way",
+      given: turnedTo(listedBy(lastBoth, "https", ["my-etcd-1"]), "my-etcd-2", "reached"),
+      step: listing("https"),
+      is: "forbidden",
+    },
+    {
+      name: "nor before all can dial it",
+      given: turnedTo(switching({}, ["nothing", "both", "both"]), "my-etcd-2", "reached"),
+      step: listing("https"),
+      is: "forbidden",
+    },
+    {
+      name: "nor for a learner, which older releases would list as a voter",
+      given: withEachMember(turnedTo(lastBoth, "my-etcd-2", "reached"), (member) => ({ ...member, isLearner: true })),
+      step: listing("https"),
+      is: "forbidden",
+    },
+    {
+      name: "it does not restart before",
+      given: turnedTo(lastBoth, "my-etcd-2", "reached"),
+      step: restartingLast(lastBoth),
+      is: "forbidden",
+    },
+    {
+      name: "it restarts after it",
+      given: listedBy(turnedTo(lastBoth, "my-etcd-2", "reached"), "https", ["my-etcd-2"]),
+      step: restartingLast(lastBoth),
+      is: "allowed",
     },
     {
       name: "who comes later speaks as all do",
@@ -284,6 +758,18 @@ const cases: Record<string, readonly Case[]> = {
       is: "allowed",
     },
     { name: "and not otherwise", given: certified, step: bornSpeaking(certified, undefined), is: "forbidden" },
+    {
+      name: "nor without what it takes to dial one of them",
+      given: oneReached,
+      step: bornSpeaking(oneReached, { client: HAS.both.client }),
+      is: "forbidden",
+    },
+    {
+      name: "nor reached over TLS where somebody could not dial it",
+      given: switching({}, ["both", "both", "nothing"]),
+      step: bornSpeaking(certified, HAS.reached),
+      is: "forbidden",
+    },
     { name: "nor so where nobody does", given: settled, step: bornSpeaking(settled, tlsOfAll), is: "forbidden" },
     {
       name: "whatever the spec says by now",
@@ -298,6 +784,41 @@ const cases: Record<string, readonly Case[]> = {
       is: "allowed",
     },
     { name: "and is not made without", given: nobody, step: bornSpeaking(certified, undefined), is: "forbidden" },
+    { name: "what is about no member is for others to judge", given: certified, step: STEPS.issueLeaf, is: "allowed" },
+  ],
+  "allowed-secrets": [
+    { name: "a Secret that is for clusters is mounted", given: broughtFirst, step: broughtIn(), is: "allowed" },
+    { name: "one that is not for them is not", given: withheldFirst, step: broughtIn(), is: "forbidden" },
+    {
+      name: "nor on the side of clients",
+      given: withMade(broughtFirst, { server: { isOurs: false, mayBeShown: false } }),
+      step: broughtIn(),
+      is: "forbidden",
+    },
+    {
+      name: "nor one that nobody has looked at",
+      given: withSeen(broughtFirst, { peer: { is: "absent" } }),
+      step: broughtIn(),
+      is: "forbidden",
+    },
+    {
+      name: "nor another one than the one that was looked at",
+      given: broughtFirst,
+      step: broughtIn("others"),
+      is: "forbidden",
+    },
+    {
+      name: "who has it keeps it",
+      given: withMade(brought, { peer: { isOurs: false, mayBeShown: false } }),
+      step: speaking(brought, peerOf(brought, "my-etcd-0").spec.tls),
+      is: "allowed",
+    },
+    {
+      name: "what the operator makes needs no label",
+      given: certified,
+      step: speaking(certified, tlsOfAll),
+      is: "allowed",
+    },
     { name: "what is about no member is for others to judge", given: certified, step: STEPS.issueLeaf, is: "allowed" },
   ],
   "trusted-first": [
@@ -345,13 +866,199 @@ const cases: Record<string, readonly Case[]> = {
       is: "forbidden",
     },
     {
+      name: "who is not trusted yet may sign what nobody shows",
+      given: turnedBack,
+      step: issuing(turnedBack),
+      is: "allowed",
+    },
+    {
+      name: "applications get what members believe",
+      given: certified,
+      step: { do: "handOut", source: seenOf(certified, "server"), facts: seenOf(certified, "server"), trust: "" },
+      is: "allowed",
+    },
+    { name: "and not what they do not", given: certified, step: handing(NEXT), is: "forbidden" },
+    { name: "unless they have had nothing", given: certified, step: handing(NEXT, true), is: "allowed" },
+    { name: "or nobody asks for it", given: notAsking(certified), step: handing(NEXT), is: "allowed" },
+    {
       name: "what is about no authority is for others to judge",
       given: swapped,
       step: STEPS.createTrustMap,
       is: "allowed",
     },
   ],
+  "shown-when-trusted": [
+    {
+      name: "what all believe may be shown",
+      given: turnedTrusting,
+      step: speaking(turnedTrusting, shows("their-peer", ofBoth)),
+      is: "allowed",
+    },
+    {
+      name: "what nobody believes may not",
+      given: leaving,
+      step: speaking(leaving, shows("their-peer", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "nor what one does not",
+      given: running(leaving, ["my-etcd-0", "my-etcd-1"], shows("my-etcd-peer-tls", ofBoth)),
+      step: speaking(leaving, shows("their-peer", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "nor what is not there",
+      given: withSeen(turnedTrusting, { peer: { is: "absent" } }),
+      step: speaking(turnedTrusting, shows("their-peer", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "nor what nobody has looked at",
+      given: turnedTrusting,
+      step: speaking(turnedTrusting, shows("another", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "nor what is of no use",
+      given: withMade(turnedTrusting, { peer: { by: SOMEBODY, isOurs: false, trouble: "it has no tls.key" } }),
+      step: speaking(turnedTrusting, shows("their-peer", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "nor what has ended",
+      given: withMade(turnedTrusting, { peer: { by: SOMEBODY, isOurs: false, lastsMs: 0 } }),
+      step: speaking(turnedTrusting, shows("their-peer", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "what is shown already is for others to judge",
+      given: leaving,
+      step: speaking(leaving, shows("my-etcd-peer-tls", ofBoth)),
+      is: "allowed",
+    },
+    {
+      name: "a member restarts with what all believe",
+      given: aboutToTurn,
+      step: restarting(aboutToTurn, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "not once it holds something else",
+      given: withMade(aboutToTurn, { peer: { by: NEXT, isOurs: false } }),
+      step: restarting(withMade(aboutToTurn, { peer: { by: NEXT, isOurs: false } }), "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "who shows the former one goes on with it meanwhile",
+      given: withMade(aboutToTurn, { peer: { by: NEXT, isOurs: false } }),
+      step: restarting(withMade(aboutToTurn, { peer: { by: NEXT, isOurs: false } }), "my-etcd-1"),
+      is: "allowed",
+    },
+    {
+      name: "what clients are shown has to be believed as well",
+      given: turnedClients,
+      step: speaking(turnedClients, clientsOf("their-server", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "and is shown once it is",
+      given: clientsTrusting,
+      step: speaking(clientsTrusting, clientsOf("their-server", ofBoth)),
+      is: "allowed",
+    },
+    {
+      name: "where clients show nothing members ask for nothing",
+      given: notAsking(turnedClients),
+      step: speaking(turnedClients, clientsOf("their-server", ofBoth)),
+      is: "allowed",
+    },
+    { name: "what shows nothing is for others to judge", given: leaving, step: STEPS.markRemoval, is: "allowed" },
+  ],
+  "trust-kept": [
+    {
+      name: "more may be trusted",
+      given: certified,
+      step: speaking(certified, shows("my-etcd-peer-tls", ofBoth)),
+      is: "allowed",
+    },
+    {
+      name: "who has signed what members show stays trusted",
+      given: turnedTrusting,
+      step: speaking(turnedTrusting, shows("my-etcd-peer-tls", bundle(SOMEBODY))),
+      is: "forbidden",
+    },
+    {
+      name: "also while one shows it",
+      given: lastTurns,
+      step: speaking(lastTurns, shows("their-peer", bundle(SOMEBODY))),
+      is: "forbidden",
+    },
+    {
+      name: "and goes once nobody does",
+      given: running(turnedTrusting, undefined, shows("their-peer", ofBoth)),
+      step: speaking(
+        running(turnedTrusting, undefined, shows("their-peer", ofBoth)),
+        shows("their-peer", bundle(SOMEBODY)),
+      ),
+      is: "allowed",
+    },
+    {
+      name: "but the one that all show by then",
+      given: running(turnedTrusting, undefined, shows("their-peer", ofBoth)),
+      step: speaking(running(turnedTrusting, undefined, shows("their-peer", ofBoth)), shows("their-peer", bundle(OWN))),
+      is: "forbidden",
+    },
+    {
+      name: "who vouches for the operator stays trusted",
+      given: clientsTrusting,
+      step: speaking(clientsTrusting, clientsOf("my-etcd-server-tls", bundle(SOMEBODY))),
+      is: "forbidden",
+    },
+    {
+      name: "and may go where members do not ask for that",
+      given: notAsking(clientsTrusting),
+      step: speaking(clientsTrusting, clientsOf("my-etcd-server-tls", bundle(SOMEBODY))),
+      is: "allowed",
+    },
+    {
+      name: "a member comes to ask for certificates",
+      given: asksNobody,
+      step: asksClients(asksNobody, true),
+      is: "allowed",
+    },
+    {
+      name: "but not where it would not believe the operator's",
+      given: withMade(asksNobody, { operator: { by: NEXT } }),
+      step: asksClients(asksNobody, true),
+      is: "forbidden",
+    },
+    {
+      name: "which is no matter where it asks already",
+      given: withMade(certified, { operator: { by: NEXT } }),
+      step: asksClients(certified, true),
+      is: "allowed",
+    },
+    {
+      name: "or goes on asking nobody",
+      given: withMade(asksNobody, { operator: { by: NEXT } }),
+      step: asksClients(asksNobody, false),
+      is: "allowed",
+    },
+    {
+      name: "who did not vouch before is no loss",
+      given: withMade(certified, { operator: { by: NEXT } }),
+      step: speaking(certified, clientsOf("my-etcd-server-tls", bundle(OWN, SOMEBODY))),
+      is: "allowed",
+    },
+    { name: "what changes no member is for others to judge", given: leaving, step: STEPS.markRemoval, is: "allowed" },
+  ],
   "still-believed": [
+    {
+      name: "what is in use counts, also when something else is asked for",
+      given: withFormer(turnedTrusting, { is: "absent" }),
+      step: restarting(turnedTrusting, "my-etcd-2"),
+      is: "forbidden",
+    },
     {
       name: "what nobody shows yet is no matter",
       given: doubtedElsewhere,
@@ -399,13 +1106,48 @@ const cases: Record<string, readonly Case[]> = {
       step: restarting(unshown, "my-etcd-2"),
       is: "forbidden",
     },
+    {
+      name: "nor without what they show to clients",
+      given: unserved,
+      step: restarting(unserved, "my-etcd-2"),
+      is: "forbidden",
+    },
+    { name: "nor is one to", given: unserved, step: givingAll(unserved, "my-etcd-2"), is: "forbidden" },
+    {
+      name: "what a member showed to clients before is no matter",
+      given: unserved,
+      step: giving(unserved, "my-etcd-2"),
+      is: "allowed",
+    },
+    { name: "nobody is given up for it, nor kept", given: unserved, step: STEPS.markRemoval, is: "allowed" },
+    {
+      name: "a member may restart where nobody could look at what it shows to clients",
+      given: withSeen(certified, { server: { is: "unknown", why: "no answer" } }),
+      step: restarting(certified, "my-etcd-2"),
+      is: "allowed",
+    },
     { name: "nor with what is of no use", given: halved, step: restarting(halved, "my-etcd-2"), is: "forbidden" },
     { name: "who is lost meanwhile is given up", given: unshown, step: STEPS.markRemoval, is: "allowed" },
-    { name: "also while it is of no use", given: halved, step: STEPS.markRemoval, is: "allowed" },
+    { name: "but not while it is of no use: that may be why", given: halved, step: STEPS.markRemoval, is: "forbidden" },
+    { name: "nor who may not have yet what is new", given: justMade, step: STEPS.markRemoval, is: "forbidden" },
+    { name: "who had the time to get it is", given: longMade, step: STEPS.markRemoval, is: "allowed" },
+    { name: "a restart needs no such time", given: justMade, step: restarting(justMade, "my-etcd-2"), is: "allowed" },
   ],
   "authority-kept": [
     { name: "one is made where there is none", given: noAuthority, step: STEPS.issueAuthority, is: "allowed" },
     { name: "and nowhere else", given: certified, step: STEPS.issueAuthority, is: "forbidden" },
+    {
+      name: "nor while somebody runs on whose EtcdPeer is gone, and who trusts another one",
+      given: { ...noAuthority, peers: noAuthority.peers.slice(1) },
+      step: STEPS.issueAuthority,
+      is: "forbidden",
+    },
+    {
+      name: "who runs on and trusts nobody is no hindrance",
+      given: { ...noAuthority, peers: noAuthority.peers.slice(1), pods: settled.pods },
+      step: STEPS.issueAuthority,
+      is: "allowed",
+    },
     {
       name: "nor where it could not be read",
       given: withSeen(certified, { peerCA: { is: "unknown", why: "no answer" } }),
@@ -462,7 +1204,16 @@ const cases: Record<string, readonly Case[]> = {
   "sleep-keeps-members": [
     ...Object.values(STEPS).flatMap((step): readonly Case[] => {
       const isKept = [
-        ...["recordIdentity", "addLearner", "promote", "removeMember", "markRemoval", "releaseClaim", "deletePeer"],
+        ...[
+          "recordIdentity",
+          "addLearner",
+          "promote",
+          "updateMember",
+          "removeMember",
+          "markRemoval",
+          "releaseClaim",
+          "deletePeer",
+        ],
         ...["disarmAlarm", "moveLeader", "enableDowngrade", "cancelDowngrade"],
       ].includes(step.do);
       const is = isKept ? "forbidden" : "allowed";
@@ -506,6 +1257,49 @@ const cases: Record<string, readonly Case[]> = {
       is: "allowed",
     },
     { name: "and never afterwards", given: settled, step: STEPS.createRestore, is: "forbidden" },
+    {
+      name: "whether it speaks TLS is said before there is an identity",
+      given: open(cluster({ stage: "new" })),
+      step: STEPS.writeTls,
+      is: "allowed",
+    },
+    {
+      name: "and never afterwards, whatever spec.tls is by then",
+      given: open(settled),
+      step: STEPS.writeTls,
+      is: "forbidden",
+    },
+  ],
+  "tls-is-said": [
+    { name: "what is open is said", given: open(cluster({ stage: "new" })), step: STEPS.writeTls, is: "allowed" },
+    { name: "what a person has said stays", given: cluster({ stage: "new" }), step: STEPS.writeTls, is: "forbidden" },
+    { name: "a cluster that is there keeps what it has", given: open(settled), step: STEPS.writeTls, is: "forbidden" },
+    {
+      name: "data of members that reach each other by http says it",
+      given: open(cluster({ stage: "new", with: { claims: [claim("my-etcd-0", claimIdentity("abc", "1"))] } })),
+      step: STEPS.writeTls,
+      is: "forbidden",
+    },
+    {
+      name: "no identity is written while it is open",
+      given: open(cluster({ stage: "new" })),
+      step: STEPS.recordIdentity,
+      is: "forbidden",
+    },
+    {
+      name: "nothing is restored while it is open",
+      given: open(cluster({ stage: "new" })),
+      step: STEPS.createRestore,
+      is: "forbidden",
+    },
+    { name: "with it, both may be", given: cluster({ stage: "new" }), step: STEPS.createRestore, is: "allowed" },
+    { name: "and the identity, too", given: cluster({ stage: "new" }), step: STEPS.recordIdentity, is: "allowed" },
+    {
+      name: "all the rest is for others to judge",
+      given: open(cluster({ stage: "new" })),
+      step: STEPS.createService,
+      is: "allowed",
+    },
   ],
   "restored-first": [
     {
@@ -1468,6 +2262,18 @@ const cases: Record<string, readonly Case[]> = {
       step: { ...STEPS.deleteBudget, live: disowned<PodDisruptionBudget>(settled.budget!) },
       is: "forbidden",
     },
+    {
+      name: "a NetworkPolicy that another owner manages is not replaced",
+      given: settled,
+      step: { ...STEPS.replaceNetworkPolicy, live: disowned(STEPS.replaceNetworkPolicy.live) },
+      is: "forbidden",
+    },
+    {
+      name: "and is not deleted",
+      given: settled,
+      step: { ...STEPS.deleteNetworkPolicy, live: disowned(STEPS.deleteNetworkPolicy.live) },
+      is: "forbidden",
+    },
     ...Object.values(STEPS).map(
       (step): Case => ({ name: `${step.do} is for what is the cluster's own`, given: settled, step, is: "allowed" }),
     ),
@@ -1520,7 +2326,7 @@ function marked(removal: string): EtcdPeer {
   return peerOf(changedPeer(settled, "my-etcd-2", { annotations: { [REMOVAL_ANNOTATION]: removal } }), "my-etcd-2");
 }
 
-function disowned<T extends EtcdPeer | Service | PodDisruptionBudget>(object: T): T {
+function disowned<T extends EtcdPeer | NetworkPolicy | Service | PodDisruptionBudget>(object: T): T {
   return born({ ...object, metadata: { ...object.metadata, ownerReferences: [] } } as never) as T;
 }
 

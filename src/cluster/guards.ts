@@ -1,14 +1,28 @@
-import { CLEANUP_FINALIZER, isClaimGoing, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { doClientsShowCertificates, isAuthWanted } from "#api/auth.ts";
+import { CLEANUP_FINALIZER, isClaimGoing, REMOVAL_ANNOTATION, ROOT } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { isToSleep } from "#api/sleep.ts";
-import { providerOf, type Side } from "#api/tls.ts";
+import { providerOf, reachedBy, type Side, servedBy } from "#api/tls.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { membersWithoutQuestion, stateOf } from "#cluster/auth/hindrance.ts";
+import { vouches } from "#cluster/certificates/course.ts";
+import { formerTls, issuedTls, lookedAt } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
-import { AUTHORITY_OF, leavesOf, SIDES, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
-import { secretsInUse, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
-import { isOurs, isUnasked, usable } from "#cluster/certificates/usable.ts";
+import { AUTHORITY_OF, leavesOf, SHOWN_ON, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
+import { REACHED_MS } from "#cluster/certificates/rotation.ts";
+import { dueUrl, halfway, listedBy, listensBy, whyNotReached, withoutPair } from "#cluster/certificates/scheme.ts";
+import {
+  isInUse,
+  leftTrusting,
+  mountedIn,
+  secretsInUse,
+  withoutBelief,
+  withoutTrust,
+} from "#cluster/certificates/trusted.ts";
+import { isInTime, isOurs, isUnasked, seen, usable } from "#cluster/certificates/usable.ts";
 import { WHAT_FOR } from "#cluster/certificates/words.ts";
+import { isTlsOpen } from "#cluster/default-tls.ts";
 import { othersDown } from "#cluster/fitness.ts";
 import { neverRan, ownArriving } from "#cluster/learners.ts";
 import {
@@ -28,13 +42,20 @@ import {
 import { isVouchedFor, sickForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { canary, hasTurn, isAboutToRestart } from "#cluster/rolling.ts";
-import { type ClusterSnapshot, identityOf, isForming, isOwned, peerNamed } from "#cluster/snapshot.ts";
+import {
+  type ClusterSnapshot,
+  identityOf,
+  isForming,
+  isOwned,
+  peerNamed,
+  type SeenCertificate,
+} from "#cluster/snapshot.ts";
 import { isDown } from "#cluster/standstill.ts";
-import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
+import type { AuthStep, ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { isSurplusLearner } from "#cluster/surplus.ts";
 import { whyNoPathTo, whyNotYet } from "#cluster/version-path.ts";
 import { isWaived } from "#cluster/waivers.ts";
-import { hexOf } from "#etcd/types.ts";
+import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { Draft, KubeObject } from "#kube/kinds.ts";
 
 /** Nothing of a cluster is made before its identity is on record, and the identity is never written a second time. */
@@ -45,6 +66,7 @@ const identityFirst: ClusterGuard = {
     if (step.do === "recordIdentity") {
       return recorded === undefined ? undefined : `the cluster is ${recorded.clusterID} already`;
     }
+    if (step.do === "writeTls") return recorded === undefined ? undefined : "the cluster has been made already";
     if (step.do === "createRestore") return recorded === undefined ? undefined : "the cluster has its data already";
     return recorded === undefined ? "the cluster's identity is not on record" : undefined;
   },
@@ -58,6 +80,20 @@ const restoredFirst: ClusterGuard = {
     return step.identity.initialMembers.some(({ joined }) => joined)
       ? undefined
       : "no claim holds the data of a snapshot";
+  },
+};
+
+/**
+ * Whether a cluster speaks TLS is written by the operator only before the cluster is made, and only when nobody has said it; and no cluster is made
+ * as long as nobody has.
+ */
+const tlsIsSaid: ClusterGuard = {
+  name: "tls-is-said",
+  forbids(snapshot, step) {
+    const isOpen = isTlsOpen(snapshot);
+    if (step.do === "writeTls") return isOpen ? undefined : "it is said already whether the cluster speaks TLS";
+    if (step.do !== "recordIdentity" && step.do !== "createRestore") return undefined;
+    return isOpen ? "nobody has said yet whether the cluster speaks TLS" : undefined;
   },
 };
 
@@ -145,6 +181,7 @@ const ABOUT_MEMBERSHIP: readonly ClusterStep["do"][] = [
   "enableDowngrade",
   "cancelDowngrade",
   "promote",
+  "updateMember",
   "moveLeader",
   "restartPod",
   "removeMember",
@@ -162,8 +199,8 @@ function isHarmless(snapshot: ClusterSnapshot, step: ClusterStep): boolean {
 const needMemberList: ClusterGuard = {
   name: "need-member-list",
   forbids(snapshot, step) {
-    if (!ABOUT_MEMBERSHIP.includes(step.do) || snapshot.members.is === "present" || isHarmless(snapshot, step))
-      return undefined;
+    const isAboutEtcd = ABOUT_MEMBERSHIP.includes(step.do) || (isAboutAuth(step) && step.do !== "createRootSecret");
+    if (!isAboutEtcd || snapshot.members.is === "present" || isHarmless(snapshot, step)) return undefined;
     return "the member list could not be read linearizably";
   },
 };
@@ -406,40 +443,120 @@ const askedToDelete: ClusterGuard = {
   },
 };
 
-/** Nobody who speaks TLS is made to speak without, and nobody without to speak it: the others could not reach them any more. */
-const tlsStays: ClusterGuard = {
-  name: "tls-stays",
+/**
+ * Members that run go over to TLS, or back, only so that all of them reach each other at every moment: nobody is reached over TLS before every member
+ * could dial it, no two of them at once otherwise than etcd lists them, and nobody loses its certificate while somebody is reached over TLS. Clients
+ * are served both ways in between.
+ */
+const tlsStepwise: ClusterGuard = {
+  name: "tls-stepwise",
   forbids(snapshot, step) {
+    if (step.do === "updateMember") return whyNotListed(snapshot, step);
+    if (step.do === "restartPod") {
+      const peer = peerNamed(snapshot, step.name);
+      const url = peer && !isHarmless(snapshot, step) ? dueUrl(snapshot, peer) : undefined;
+      return url === undefined ? undefined : `etcd does not list ${step.name} at ${url} yet`;
+    }
     const peer = peerIn(step);
     if (peer?.spec === undefined) return undefined;
-    const { name } = peer.metadata;
-    const others = step.do === "replacePeer" ? [step.live] : snapshot.peers;
+    const live = step.do === "replacePeer" ? step.live : undefined;
+    const side = SIDES.find((each) => isOtherwise(snapshot, peer, each));
+    if (side !== undefined) return `${peer.metadata.name} would not speak as the cluster is asked to (${side})`;
+    return whyNotPeerSide(snapshot, peer, live) ?? whyNotClientSide(snapshot, peer, live);
+  },
+};
+
+/** Whether the member would have TLS there that nobody has asked for, or be the first one, without what is asked for. */
+function isOtherwise({ cluster, peers }: ClusterSnapshot, { spec }: Draft<EtcdPeer>, side: Side): boolean {
+  const has = spec?.tls?.[side] !== undefined;
+  const isAsked = providerOf(cluster.spec, side) !== "None";
+  return has ? !isAsked && peers.every((each) => each.spec.tls?.[side] === undefined) : isAsked && peers.length === 0;
+}
+
+function whyNotPeerSide(snapshot: ClusterSnapshot, { metadata, spec }: Draft<EtcdPeer>, live: EtcdPeer | undefined) {
+  if (spec === undefined) return undefined;
+  const whyNot = live && whyNotReached(snapshot, live, reachedBy(spec));
+  if (whyNot !== undefined) return whyNot;
+  const isBare = spec.tls?.peer === undefined;
+  const others = snapshot.peers.filter(({ metadata: { name } }) => name !== metadata.name);
+  const reached = others.find((each) => reachedBy(each.spec) === "https" || isHeard(snapshot, each.metadata.name));
+  if (isBare && live?.spec.tls?.peer === undefined && live !== undefined) return undefined;
+  if (isBare && reached !== undefined)
+    return `${metadata.name} could not dial ${reached.metadata.name}, which is reached over TLS`;
+  const isNew = live === undefined && snapshot.peers.length > 0 && reachedBy(spec) === "https" && reached === undefined;
+  const [bare] = isNew ? withoutPair(snapshot) : [];
+  return bare === undefined ? undefined : `${bare} could dial nobody over TLS`;
+}
+
+/** Whether etcd lists the member, or its pod listens, over TLS. */
+function isHeard(snapshot: ClusterSnapshot, name: string): boolean {
+  const [member, pod] = [memberNamed(snapshot, name), snapshot.pods.get(name)];
+  const isListed = member !== undefined && listedBy(snapshot, member) === "https";
+  return isListed || (pod !== undefined && listensBy(pod) === "https");
+}
+
+function whyNotClientSide(snapshot: ClusterSnapshot, { metadata, spec }: Draft<EtcdPeer>, live: EtcdPeer | undefined) {
+  const [own, second] = spec === undefined ? [] : servedBy(spec);
+  if (own === undefined || second !== undefined) return undefined;
+  const others = live === undefined ? snapshot.peers : [live];
+  const lost = others.find((each) => !servedBy(each.spec).includes(own));
+  return lost && `${metadata.name} would serve no client that ${lost.metadata.name} serves`;
+}
+
+/** Why etcd must not be told that the member is reached there. */
+function whyNotListed(
+  snapshot: ClusterSnapshot,
+  { name, peerUrl, id }: { name: string; peerUrl: string; id: MemberId },
+) {
+  const peer = peerNamed(snapshot, name);
+  const member = memberById(snapshot, hexOf(id));
+  if (peer === undefined || member?.name !== name || dueUrl(snapshot, peer) !== peerUrl)
+    return `EtcdPeer ${name} does not say that it is reached at ${peerUrl}`;
+  const other = halfway(snapshot).find((each) => each !== name);
+  if (other !== undefined) return `${other} is not reached as etcd lists it yet`;
+  const [bare] = reachedBy(peer.spec) === "https" ? withoutPair(snapshot) : [];
+  return bare === undefined ? undefined : `${bare} could dial nobody over TLS`;
+}
+
+/** Nobody gets a Secret that somebody else fills and that is not for EtcdClusters, unless members of the cluster have it already. */
+const allowedSecrets: ClusterGuard = {
+  name: "allowed-secrets",
+  forbids(given, step) {
+    const peer = peerIn(step);
+    if (peer?.spec === undefined) return undefined;
+    const snapshot = keptTls(given);
     for (const side of SIDES) {
-      const has = peer.spec.tls?.[side] !== undefined;
-      const isAsked = providerOf(snapshot.cluster.spec, side) !== "None";
-      const had = others.length === 0 ? isAsked : others.some(({ spec }) => spec.tls?.[side] !== undefined);
-      if (has && !had) return `${name} would speak TLS (${side}), and the cluster does not`;
-      if (!has && had) return `${name} would not speak TLS (${side}), and the cluster does`;
+      const secretName = peer.spec.tls?.[side]?.secretName;
+      const isBrought = providerOf(snapshot.cluster.spec, side) === "Secret";
+      if (secretName === undefined || !isBrought || secretsInUse(snapshot, side).has(secretName)) continue;
+      const facts = seen(snapshot, SHOWN_ON[side]);
+      if (facts?.secretName !== secretName || !facts.mayBeShown)
+        return `Secret ${secretName} is not known to be for EtcdClusters`;
     }
     return undefined;
   },
 };
 
 /**
- * An authority signs nothing before every member trusts it; it is followed by another one only when every member
+ * An authority signs nothing that somebody shows before every member trusts it; it is followed by another one only when every member
  * trusts that, and one before it is dropped only when nothing of its is in use.
  */
 const trustedFirst: ClusterGuard = {
   name: "trusted-first",
   forbids(given, step) {
-    const snapshot = keptTls(given);
     if (step.do === "issueLeaf") {
       const { purpose, authority, facts } = step;
+      const snapshot = issuedTls(keptTls(given), sideOf(purpose));
       const id = authority.fingerprint;
-      if (facts?.signerId === id || isUnasked(snapshot, purpose)) return undefined;
-      return untrusting(snapshot, sideOf(purpose), id);
+      const isSafe = facts?.signerId === id || isUnasked(snapshot, purpose) || !isInUse(snapshot, purpose);
+      return isSafe ? undefined : untrusting(snapshot, sideOf(purpose), id);
+    }
+    if (step.do === "handOut") {
+      const isSafe = step.facts === undefined || isUnasked(given, "application");
+      return isSafe ? undefined : unbelieving(given, "client", step.source);
     }
     if (step.do !== "rotateAuthority") return undefined;
+    const snapshot = keptTls(given);
     const { side, phase, facts } = step;
     if (phase === "switch")
       return facts.nextId === undefined ? "no authority is to follow" : untrusting(snapshot, side, facts.nextId);
@@ -452,9 +569,86 @@ const trustedFirst: ClusterGuard = {
   },
 };
 
+/** Nobody comes to show what another Secret holds before all members believe it, and it is good. */
+const shownWhenTrusted: ClusterGuard = {
+  name: "shown-when-trusted",
+  forbids(given, step) {
+    const snapshot = keptTls(given);
+    for (const side of SIDES) {
+      const secretName = comesToShow(snapshot, step, side);
+      const found = secretName === undefined ? undefined : lookedAt(snapshot, side, secretName);
+      if (secretName === undefined) continue;
+      if (found?.is !== "present") return `nobody knows what is in Secret ${secretName}`;
+      const { trouble } = found.value;
+      if (trouble !== undefined) return `Secret ${secretName}: ${trouble}`;
+      if (!isInTime(snapshot, found.value)) return `the time of Secret ${secretName} is over, or has not come`;
+      const why = isPeersOrAsked(snapshot, side) ? unbelieving(snapshot, side, found.value) : undefined;
+      if (why !== undefined) return why;
+    }
+    return undefined;
+  },
+};
+
+/** Whether members ask who shows it to them: of what they show to clients they do, as their own clients. */
+function isPeersOrAsked(snapshot: ClusterSnapshot, side: Side): boolean {
+  return side === "peer" || !isUnasked(snapshot, "operator");
+}
+
+/** The Secret that a member comes to show by the step, where it is another one than it shows by now. */
+function comesToShow(snapshot: ClusterSnapshot, step: ClusterStep, side: Side): string | undefined {
+  if (step.do === "restartPod") {
+    const next = peerNamed(snapshot, step.name)?.spec.tls?.[side]?.secretName;
+    const shown = mountedIn(step.pod, side);
+    return shown === undefined || shown === next ? undefined : next;
+  }
+  if (step.do !== "replacePeer") return undefined;
+  const [next, before] = [step.peer.spec, step.live.spec].map((spec) => spec?.tls?.[side]?.secretName);
+  return before === undefined || before === next ? undefined : next;
+}
+
+/**
+ * Nobody stops to trust who vouches for what the operator shows to members, which would lock it out, or for what members show to each other. Nor
+ * does anybody begin to ask clients for certificates who would not believe the operator's.
+ */
+const trustKept: ClusterGuard = {
+  name: "trust-kept",
+  forbids(given, step) {
+    if (step.do !== "replacePeer") return undefined;
+    const snapshot = keptTls(given);
+    for (const side of SIDES) {
+      const [next, before] = [step.peer.spec, step.live.spec].map((spec) => spec?.tls?.[side]?.trust);
+      if (next === undefined || before === undefined || next === before) continue;
+      const lost = inUseOn(snapshot, side).find((facts) => vouches(before, facts) && !vouches(next, facts));
+      if (lost !== undefined)
+        return `${step.live.metadata.name} would not trust who has signed Secret ${lost.secretName}, which is in use`;
+    }
+    return whyShutOut(snapshot, step);
+  },
+};
+
+/** Why a member that comes to ask clients for certificates would not let the operator in. */
+function whyShutOut(snapshot: ClusterSnapshot, { live, peer }: Extract<ClusterStep, { do: "replacePeer" }>) {
+  const [next, before] = [peer.spec, live.spec].map((spec) => spec?.tls?.client);
+  if (next?.verifyClients !== true || before?.verifyClients !== false) return undefined;
+  const stranger = inUseOn(snapshot, "client").find((facts) => !vouches(next.trust, facts));
+  if (stranger === undefined) return undefined;
+  return `${live.metadata.name} would ask for certificates, and not believe Secret ${stranger.secretName}, which the operator shows`;
+}
+
+/** What is shown to members: by each other, or by the operator. */
+function inUseOn(snapshot: ClusterSnapshot, side: Side): readonly SeenCertificate[] {
+  const purpose = side === "peer" ? "peer" : "operator";
+  if (isUnasked(snapshot, purpose)) return [];
+  return [snapshot, formerTls(snapshot)].flatMap((view) => {
+    if (view === undefined || !isInUse(view, purpose)) return [];
+    return seen(view, purpose) ?? [];
+  });
+}
+
 /**
  * While members show each other what some of them do not believe, nobody restarts who runs, and nobody is given up: whoever came back would be out.
- * Nor does anybody restart who runs while what they are to show is not there, or of no use.
+ * Nor while what they are to show is of no use; who seems lost while they get something new may only not have it yet. And nobody restarts who runs
+ * while it is not there, be it for the others or for clients: its next pod would not start.
  */
 const stillBelieved: ClusterGuard = {
   name: "still-believed",
@@ -462,24 +656,43 @@ const stillBelieved: ClusterGuard = {
     const snapshot = keptTls(given);
     const isRestart = restartedBy(snapshot, step) !== undefined;
     const isGivenUp = step.do === "markRemoval" && step.removal !== undefined && step.removal !== "scale-down";
-    const secretName = secretNameOf(snapshot.cluster, "peer") ?? "";
+    if (!(isRestart || isGivenUp)) return undefined;
+    const server = isRestart ? toServe(snapshot, step) : undefined;
+    if (server !== undefined && lookedAt(snapshot, "client", server)?.is === "absent")
+      return `Secret ${server}, what the member is to show to clients, is not there: its pod would not start`;
     // What nobody shows yet is no matter: members come to trust it first.
-    if (!(isRestart || isGivenUp) || !secretsInUse(snapshot, "peer").has(secretName)) return undefined;
-    const found = snapshot.certificates?.peer;
-    if (isRestart && found?.is === "absent")
-      return `Secret ${secretName}, what members show to each other, is not there`;
-    if (found?.is !== "present") return undefined;
-    const { trouble } = found.value;
-    if (isRestart && trouble !== undefined) return `Secret ${secretName}, what members show to each other: ${trouble}`;
-    const names = withoutBelief(snapshot, "peer", found.value);
-    return names.length === 0 ? undefined : `${names.join(", ")} would not believe what members show to each other`;
+    for (const secretName of secretsInUse(snapshot, "peer")) {
+      const found = lookedAt(snapshot, "peer", secretName);
+      if (isRestart && found?.is === "absent")
+        return `Secret ${secretName}, what members show to each other, is not there`;
+      if (found?.is !== "present") continue;
+      const { trouble, knownForMs } = found.value;
+      if (trouble !== undefined) return `Secret ${secretName}, what members show to each other: ${trouble}`;
+      if (isGivenUp && knownForMs < REACHED_MS)
+        return `members may not have yet what is in Secret ${secretName}, which they show to each other`;
+      const names = withoutBelief(snapshot, "peer", found.value);
+      if (names.length > 0) return `${names.join(", ")} would not believe what members show to each other`;
+    }
+    return undefined;
   },
 };
+
+/** The Secret that a member shows to clients after its restart. */
+function toServe(snapshot: ClusterSnapshot, step: ClusterStep): string | undefined {
+  const spec = step.do === "restartPod" ? peerNamed(snapshot, step.name)?.spec : peerIn(step)?.spec;
+  return spec?.tls?.client?.secretName;
+}
 
 /** Says which members do not trust the authority. */
 function untrusting(snapshot: ClusterSnapshot, side: Side, id: string): string | undefined {
   const names = withoutTrust(snapshot, side, [id]);
   return names.length === 0 ? undefined : `${names.join(", ")} would not trust what the authority signs`;
+}
+
+/** Says which members would not believe whoever shows it. */
+function unbelieving(snapshot: ClusterSnapshot, side: Side, facts: SeenCertificate): string | undefined {
+  const names = withoutBelief(snapshot, side, facts);
+  return names.length === 0 ? undefined : `${names.join(", ")} would not believe what Secret ${facts.secretName} holds`;
 }
 
 /** An authority is made only where there is none, and one that cannot sign is changed by nobody but people, who may have its key. */
@@ -488,10 +701,77 @@ const authorityKept: ClusterGuard = {
   forbids(snapshot, step) {
     if (step.do === "issueAuthority") {
       const is = snapshot.certificates?.[AUTHORITY_OF[step.side]]?.is;
-      return is === "absent" ? undefined : "the authority may be there";
+      if (is !== "absent") return "the authority may be there";
+      const left = leftTrusting(snapshot, step.side);
+      return left.length === 0 ? undefined : `${left.join(", ")} would not trust it, whose EtcdPeers are gone`;
     }
     if (step.do !== "rotateAuthority" || step.facts.trouble === undefined) return undefined;
     return `Secret ${step.facts.secretName}: ${step.facts.trouble}`;
+  },
+};
+
+/**
+ * etcd's users are changed only where the spec says that they are to be asked for, and only root and the operator; they are asked for no more only
+ * where it says so.
+ */
+const authIsAsked: ClusterGuard = {
+  name: "auth-is-asked",
+  forbids({ cluster, auth }, step) {
+    const wanted = isAuthWanted(cluster.spec);
+    if (step.do === "disableAuth")
+      return wanted === false ? undefined : "nobody says that etcd is to ask for users no more";
+    if (!isAboutAuth(step)) return undefined;
+    if (wanted !== true) return "nobody says that etcd is to ask for users";
+    if (step.do === "createRootSecret") return auth?.rootSecret.is === "absent" ? undefined : "the Secret may be there";
+    if (step.do === "setRootPassword") return step.secret.trouble;
+    if (step.do === "enableAuth") return undefined;
+    const isOwn = step.user === ROOT ? step.do === "grantRole" : step.user !== "" && step.user === auth?.user;
+    return isOwn ? undefined : `${step.user} is not the operator`;
+  },
+};
+
+function isAboutAuth(step: ClusterStep): step is AuthStep {
+  return (AUTH_STEPS as readonly string[]).includes(step.do);
+}
+
+const AUTH_STEPS: readonly AuthStep["do"][] = [
+  "createRootSecret",
+  "setRootPassword",
+  "addUser",
+  "grantRole",
+  "enableAuth",
+  "disableAuth",
+];
+
+/**
+ * etcd asks for users only when the operator was seen to be an administrator there by the name in its certificate, root to have the password in its
+ * Secret, and every member to run so that it asks clients for certificates: otherwise nobody could log in, and nobody switch it off.
+ */
+const administratorFirst: ClusterGuard = {
+  name: "administrator-first",
+  forbids(snapshot, step) {
+    if (step.do !== "enableAuth") return undefined;
+    const { auth, cluster } = snapshot;
+    const state = stateOf(snapshot);
+    if (!doClientsShowCertificates(cluster.spec)) return "clients show no certificates";
+    if (!auth?.user || auth.user === ROOT) return "the operator's certificate does not name it";
+    if (state?.operator?.includes(ROOT) !== true) return `${auth.user} was not seen to be an administrator`;
+    if (state.root?.includes(ROOT) !== true || !state.isRootsPassword)
+      return "root was not seen to be as its Secret says";
+    const names = membersWithoutQuestion(snapshot);
+    return names.length === 0 ? undefined : `${names.join(", ")} would not know who asks`;
+  },
+};
+
+/** While etcd asks for users, no member gets what would let it ask no certificate of clients: it would know nobody, the operator included. */
+const loginStays: ClusterGuard = {
+  name: "login-stays",
+  forbids({ cluster }, step) {
+    const peer = peerIn(step);
+    if (peer?.spec === undefined || cluster.status?.auth?.enabled !== true) return undefined;
+    const had = step.do === "replacePeer" ? step.live.spec.tls?.client?.verifyClients : true;
+    if (had !== true || peer.spec.tls?.client?.verifyClients === true) return undefined;
+    return `${peer.metadata.name} would ask clients for no certificate, and etcd asks for users`;
   },
 };
 
@@ -520,6 +800,7 @@ function peerIn(step: ClusterStep): Draft<EtcdPeer> | undefined {
 /** These are the invariants of a cluster. Each may hold back a step of any rule. */
 export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   identityFirst,
+  tlsIsSaid,
   restoredFirst,
   bootstrapOnce,
   runnableOnly,
@@ -537,9 +818,15 @@ export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   notAMember,
   alarmIsOver,
   askedToDelete,
-  tlsStays,
+  tlsStepwise,
+  allowedSecrets,
   trustedFirst,
+  shownWhenTrusted,
+  trustKept,
   stillBelieved,
   authorityKept,
+  authIsAsked,
+  administratorFirst,
+  loginStays,
   ownOnly,
 ];

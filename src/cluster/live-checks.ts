@@ -3,11 +3,14 @@ import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
+import { formerTls } from "#cluster/certificates/former.ts";
+import { keptTls } from "#cluster/certificates/kept.ts";
+import { seen } from "#cluster/certificates/usable.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { type Draft, PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
+import { type Draft, PERSISTENT_VOLUME_CLAIMS, SECRETS } from "#kube/kinds.ts";
 
 // What is asked once more, live, right before a write that cannot be taken back: a snapshot may be older than the world, and not
 // every write has a precondition that would tell. A check throws when the world has moved on; the next look decides anew.
@@ -98,6 +101,24 @@ export async function needClaimGone(
   const claim = await ifThere(kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal }));
   if (claim?.metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] !== hexOf(id)) return;
   throw new OperatorError("KubeConflict", `claim ${name} is there; the cache does not show it`);
+}
+
+/**
+ * Nothing tells when a Secret changes, and at rest it is read only now and then. Whoever is given up or restarted may be so for what members
+ * show to each other: that is to be what it was when the step was decided.
+ */
+export async function needShownAsSeen(kube: Kube, given: ClusterSnapshot, signal: AbortSignal): Promise<void> {
+  const kept = keptTls(given);
+  const shown = [kept, formerTls(kept)].flatMap((view) => (view && seen(view, "peer")) ?? []);
+  for (const { secretName: name, uid, resourceVersion } of shown) {
+    const { namespace } = given.cluster.metadata;
+    const live = (await ifThere(kube.get(SECRETS, { namespace, name }, { signal })))?.metadata;
+    if (live?.uid === uid && live.resourceVersion === resourceVersion) continue;
+    throw new OperatorError(
+      "KubeConflict",
+      `Secret ${name}, what members show to each other, has changed since it was looked at`,
+    );
+  }
 }
 
 async function ifThere<T>(asked: Promise<T>): Promise<T | undefined> {

@@ -72,6 +72,10 @@ const OUR_URL = "http://my-etcd-3.my-etcd.foo.svc:2380";
 /** Members of this cluster reach each other by https, whatever its spec says by now. */
 const overTls: ClusterSnapshot = {
   ...settled,
+  peers: settled.peers.map((peer) => ({
+    ...peer,
+    spec: { ...peer.spec, tls: { peer: { secretName: "a", trust: "b" } } },
+  })),
   cluster: {
     ...settled.cluster,
     status: { ...settled.cluster.status, identity: { ...settled.cluster.status!.identity!, peerScheme: "https" } },

@@ -6,6 +6,7 @@ import {
   peerName,
   REMOVAL_ANNOTATION,
 } from "#api/names.ts";
+import { reachedBy } from "#api/tls.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import {
   byOrdinal,
@@ -15,6 +16,7 @@ import {
   isForming,
   type MemberHealth,
   peerNamed,
+  peerScheme,
   remembered,
   urlOf,
 } from "#cluster/snapshot.ts";
@@ -76,7 +78,7 @@ function listed(snapshot: ClusterSnapshot, member: Member): KnownMember {
   const id = hexOf(member.id);
   const host = hostIn(member.peerUrls[0]);
   const inUrl = host.split(".")[0] ?? "";
-  const isOurUrl = isOurName(snapshot, inUrl) && member.peerUrls.includes(urlOf(snapshot, inUrl));
+  const isOurUrl = isOurName(snapshot, inUrl) && ownUrls(snapshot, inUrl).some((url) => member.peerUrls.includes(url));
   const name = nameOfId(snapshot, id) ?? (isOurUrl ? inUrl : undefined);
   return {
     // Somebody else's may bear the name of one of ours: with its ID it is nobody else's.
@@ -87,6 +89,14 @@ function listed(snapshot: ClusterSnapshot, member: Member): KnownMember {
     isOurs: name !== undefined,
     peerUrls: member.peerUrls,
   };
+}
+
+/** Under which URLs a member of this name may have been added: as its EtcdPeer says, or as the others were while members went over to TLS. */
+function ownUrls(snapshot: ClusterSnapshot, name: string): readonly string[] {
+  const own = peerNamed(snapshot, name);
+  const others = snapshot.peers.map(({ spec }) => reachedBy(spec));
+  const schemes = own === undefined ? [peerScheme(snapshot), ...others] : [reachedBy(own.spec)];
+  return schemes.map((scheme) => urlOf(snapshot, name, scheme));
 }
 
 function nameOfId(snapshot: ClusterSnapshot, id: string): string | undefined {

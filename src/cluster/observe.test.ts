@@ -4,6 +4,7 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { present, unknown } from "#base/observed.ts";
 import { type Identities, noIdentities } from "#certificates/dial.ts";
 import { Keyring } from "#certificates/keyring.ts";
+import { AuthReads } from "#cluster/auth/reads.ts";
 import { CertificateReads } from "#cluster/certificates/reads.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { Monitoring } from "#cluster/monitoring.ts";
@@ -81,6 +82,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     peers: view((given.from ?? settled).peers),
     services: view([settled.headlessService!, (given.from ?? settled).clientService!]),
     budgets: view([settled.budget!]),
+    networkPolicies: view([]),
     restores: view([]),
     claims: view(settled.claims),
     pods: view(pods),
@@ -113,10 +115,12 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     kube,
     replaceAfterMs: 20_000,
     memberTimeoutMs: 600_000,
+    operatorNamespace: "etcd-operator-system",
   };
   const monitoring = new Monitoring(kube, clock);
   const certificates = new CertificateReads(kube, clock, new Keyring());
-  const memory = { healthLog: new HealthLog(), silences: new Silences(clock, "etcd"), monitoring, certificates };
+  const auth = new AuthReads(reads);
+  const memory = { auth, healthLog: new HealthLog(), silences: new Silences(clock, "etcd"), monitoring, certificates };
   const look = async () => {
     const seen = observeCluster(reads, memory, KEY, AbortSignal.timeout(1_000));
     if (given.serves !== undefined) await clock.advance(5_000); // between two tries time passes
@@ -246,7 +250,13 @@ test("observe: what members show, and the operator connects with, is read also o
   const found: string[] = [];
   const from = { ...secure, cluster: { ...secure.cluster, spec } };
   const { certificates } = await seenWith(LEADERS, { from, onFind: (name) => found.push(name) });
-  expect(found.sort()).toEqual(["my-etcd-ca", "my-etcd-operator-tls", "my-etcd-peer-tls", "my-etcd-server-tls"]);
+  expect(found.sort()).toEqual([
+    "my-etcd-ca",
+    "my-etcd-client",
+    "my-etcd-operator-tls",
+    "my-etcd-peer-tls",
+    "my-etcd-server-tls",
+  ]);
   expect(certificates?.operator).toEqual(unknown("no answer"));
 });
 

@@ -4,6 +4,7 @@ import {
   ETCD_CONTAINER,
   headlessServiceName,
   METRICS_PORT,
+  networkPolicyName,
 } from "#api/names.ts";
 import { isAsleep } from "#api/sleep.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
@@ -14,6 +15,8 @@ import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
+import { anybody, ofThisCluster } from "#cluster/addressee.ts";
+import type { AuthReads } from "#cluster/auth/reads.ts";
 import { withKeptTls } from "#cluster/certificates/kept.ts";
 import type { CertificateReads } from "#cluster/certificates/reads.ts";
 import { askedAt, clientServiceAnswer, serviceEndpoint } from "#cluster/client-service-answer.ts";
@@ -23,13 +26,14 @@ import { askForList } from "#cluster/member-list.ts";
 import { idOf, type KnownMember, leaderOf } from "#cluster/members.ts";
 import type { Monitoring } from "#cluster/monitoring.ts";
 import { givenUp, isDataWrong } from "#cluster/patience.ts";
-import { type ClusterSnapshot, isFounder } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, identityOf, isFounder } from "#cluster/snapshot.ts";
 import { memberTimeoutMs, replaceAfterMs } from "#cluster/spec-times.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { HeardPeers } from "#etcd/heard-peers.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   controllerOf,
+  type NetworkPolicy,
   type PersistentVolumeClaim,
   type Pod,
   type PodDisruptionBudget,
@@ -50,6 +54,7 @@ export interface ClusterReads {
   readonly restores: CacheView<EtcdRestore>;
   readonly services: CacheView<Service>;
   readonly budgets: CacheView<PodDisruptionBudget>;
+  readonly networkPolicies: CacheView<NetworkPolicy>;
   readonly claims: CacheView<PersistentVolumeClaim>;
   readonly pods: CacheView<Pod>;
   readonly etcd: EtcdClient;
@@ -61,6 +66,8 @@ export interface ClusterReads {
   readonly replaceAfterMs: number;
   /** How long the first member that an update restarts may take until it is healthy, in milliseconds, where its cluster does not say so. */
   readonly memberTimeoutMs: number;
+  /** Where the operator itself is installed. */
+  readonly operatorNamespace: string;
   /** Hears of time between looks for which no look can speak, in milliseconds. */
   readonly onGap?: (ms: number) => void;
 }
@@ -70,6 +77,7 @@ const LISTEN_DEADLINE_MS = 4_000;
 
 /** What is remembered from look to look. All of it is cache: a process that starts begins without. */
 interface ClusterMemory {
+  readonly auth: AuthReads;
   readonly certificates: CertificateReads;
   readonly healthLog: HealthLog;
   readonly silences: Silences;
@@ -90,6 +98,7 @@ export async function observeCluster(
     silences.keep(key, []);
     monitoring.forget(key);
     certificates.forget(key);
+    memory.auth.forget(key);
     return absent;
   }
   const index = `${key.namespace}/${key.name}`;
@@ -107,12 +116,14 @@ export async function observeCluster(
     takenAtMs: reads.clock.wallMs(),
     replaceAfterMs: replaceAfterMs(cluster.spec, reads.replaceAfterMs),
     memberTimeoutMs: memberTimeoutMs(cluster.spec, reads.memberTimeoutMs),
+    operatorNamespace: reads.operatorNamespace,
     cluster,
     headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),
     clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),
     podMonitor: await monitoring.look(cluster, signal),
     certificates: seenCertificates,
     budget: reads.budgets.get({ namespace, name: disruptionBudgetName(key.name) }),
+    networkPolicy: reads.networkPolicies.get({ namespace, name: networkPolicyName(key.name) }),
     schedules: reads.schedules
       .byIndex(CLUSTER_INDEX, index)
       .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)),
@@ -126,6 +137,7 @@ export async function observeCluster(
     unpublished: new Map(
       [...answers].flatMap(([name, { passesAs }]) => (passesAs === undefined ? [] : [[name, passesAs]])),
     ),
+    auth: undefined,
     members: await askForList(reads, cluster, pods, endpoints, signal),
     throughService: undefined,
     heard: new Set(),
@@ -138,13 +150,20 @@ export async function observeCluster(
     return present(seen);
   }
   const histories = healthLog.look(key, seen, reads.clock.monotonicMs());
-  const known = await secondLook(reads, healthLog, key, { ...seen, histories }, signal);
+  const auth = await memory.auth.look(cluster, addresseeIn(reads, seen, signal), signal);
+  const known = await secondLook(reads, healthLog, key, { ...seen, auth, histories }, signal);
   const address = askedAt(known);
   if (address === undefined) return present(known);
   const endpoint = serviceEndpoint(known, address, reads.identities);
   const throughService =
     endpoint.is === "present" ? await clientServiceAnswer(reads, endpoint.value, signal) : endpoint;
   return present({ ...known, throughService });
+}
+
+/** Who is asked what concerns the whole cluster. */
+function addresseeIn({ identities }: ClusterReads, seen: ClusterSnapshot, signal: AbortSignal) {
+  const endpoint = identityOf(seen) === undefined ? undefined : anybody(seen, identities);
+  return endpoint === undefined ? undefined : { endpoint, options: ofThisCluster(seen, signal) };
 }
 
 /** Before somebody is given up the others are asked whether they hear it. */

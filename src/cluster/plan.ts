@@ -3,16 +3,23 @@ import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { awaitVerdict } from "#cluster/rules/alarms/await-verdict.ts";
 import { disarmAlarm } from "#cluster/rules/alarms/disarm-alarm.ts";
 import { noSpace } from "#cluster/rules/alarms/no-space.ts";
+import { administrators } from "#cluster/rules/auth/administrators.ts";
+import { rootPassword } from "#cluster/rules/auth/root-password.ts";
+import { rootSecret } from "#cluster/rules/auth/root-secret.ts";
+import { switchAuth } from "#cluster/rules/auth/switch-auth.ts";
 import { authority } from "#cluster/rules/certificates/authority.ts";
 import { awaitCertificates } from "#cluster/rules/certificates/await-certificates.ts";
 import { certificateEnds } from "#cluster/rules/certificates/certificate-ends.ts";
 import { certificateRequestRule } from "#cluster/rules/certificates/certificate-request.ts";
+import { handOut } from "#cluster/rules/certificates/hand-out.ts";
 import { leaf } from "#cluster/rules/certificates/leaf.ts";
 import { rotateAuthority } from "#cluster/rules/certificates/rotate-authority.ts";
+import { switchTls } from "#cluster/rules/certificates/switch-tls.ts";
 import { trustMapRule } from "#cluster/rules/certificates/trust-map.ts";
 import { clientServiceRule } from "#cluster/rules/exposure/client-service.ts";
 import { disruptionBudgetRule } from "#cluster/rules/exposure/disruption-budget.ts";
 import { headlessServiceRule } from "#cluster/rules/exposure/headless-service.ts";
+import { networkPolicyRule } from "#cluster/rules/exposure/network-policy.ts";
 import { podMonitorRule } from "#cluster/rules/exposure/pod-monitor.ts";
 import { awaitMembers } from "#cluster/rules/forming/await-members.ts";
 import { bootstrap } from "#cluster/rules/forming/bootstrap.ts";
@@ -22,6 +29,7 @@ import { adoptClaims } from "#cluster/rules/identity/adopt-claims.ts";
 import { awaitRestore } from "#cluster/rules/identity/await-restore.ts";
 import { claimTaken } from "#cluster/rules/identity/claim-taken.ts";
 import { createRestore } from "#cluster/rules/identity/create-restore.ts";
+import { defaultTls } from "#cluster/rules/identity/default-tls.ts";
 import { fence } from "#cluster/rules/identity/fence.ts";
 import { nameTaken } from "#cluster/rules/identity/name-taken.ts";
 import { recordIdentity } from "#cluster/rules/identity/record-identity.ts";
@@ -49,6 +57,7 @@ import { backupFirst } from "#cluster/rules/rolling/backup-first.ts";
 import { cancelDowngrade } from "#cluster/rules/rolling/cancel-downgrade.ts";
 import { enableDowngrade } from "#cluster/rules/rolling/enable-downgrade.ts";
 import { giveTurn } from "#cluster/rules/rolling/give-turn.ts";
+import { memberUrl } from "#cluster/rules/rolling/member-url.ts";
 import { noVersionPath } from "#cluster/rules/rolling/no-version-path.ts";
 import { putBack } from "#cluster/rules/rolling/put-back.ts";
 import { refusedSpec } from "#cluster/rules/rolling/refused-spec.ts";
@@ -71,6 +80,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   wakeUp, // It comes before every rule that waits for members: their time begins with it.
   refusedSpec, // It comes before anything is made: what is made from it would have to be thrown away.
   nameTaken, // It comes before anything is made, so that nothing half-done stays behind when a name is not ours.
+  defaultTls, // It comes before everything that asks how members reach each other: claims, the EtcdRestore and the identity tell it on.
   adoptClaims, // It comes before a new identity is made: a cluster that was there before comes back as itself.
   createRestore, // It comes before a new identity is made: what is to begin with data does not begin without.
   awaitRestore, // It comes before claims that do not tell are called taken: the restore has not filled them yet.
@@ -81,9 +91,11 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   fence, // It follows joining at once: until then a member whose volume is emptied could vote.
   fallAsleep, // It comes after the fence: who sleeps may lose its volume unseen. And before all that starts or changes members.
   headlessServiceRule, // It comes before the members, which find each other by the names that it gives.
+  networkPolicyRule, // It comes before the members, too: who may not reach them never can.
   withKept(authority), // It comes before what it signs, and before the members, which trust it from their first start on.
   withKept(certificateRequestRule), // The same is true of this one: members wait for what it asks for.
   withKept(leaf), // The same is true of this one. A certificate is renewed whatever hinders the members: without it they are lost to each other.
+  withKept(handOut), // It gives away what has been issued.
   withKept(trustMapRule), // It tells what the certificates are by now.
   withKept(awaitCertificates), // Members are made with their certificates, or not at all.
   bootstrap, // It makes all first members before anybody is waited for, so that they start side by side.
@@ -99,6 +111,10 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   awaitQuorum, // The rules below need the member list.
   awaitVerdict, // The rules below may need to know whose data is right.
   disarmAlarm, // It comes before all changes of membership: until it is done, etcd serves nobody.
+  rootSecret, // It comes before the user that it is for.
+  administrators, // It comes before everything that etcd lets only administrators do, the changes of membership among them.
+  rootPassword, // It comes after them: only an administrator may.
+  switchAuth, // It comes after those who may switch it off again are there.
   cancelDowngrade, // It comes before anybody joins: while a downgrade is enabled, nobody can.
   awaitWaking, // It comes before anybody is removed, added or restarted: those who start are not the ones who are lost.
   retirePeer, // It clears away what is over before anything new begins.
@@ -109,6 +125,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   giveUpLearner, // It ends the wait for a learner that takes too long.
   removeMember, // It finishes a removal that is on record, or takes it back, before another one begins.
   awaitLearner, // It keeps the rules below from beginning anything while a member is on its way.
+  memberUrl, // It comes before whatever asks the members to reach each other.
   replaceLost, // It comes before scaling: a sick cluster is healed first.
   restartMember, // A turn that was given ends before anything else begins.
   scaleDown,
@@ -118,6 +135,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   backupFirst, // It comes before the turns, of which the first one waits for it.
   giveTurn, // It comes after scaling, which may make a turn needless, and helps the cluster through the others.
   awaitHealth,
+  switchTls, // It comes last: it only tells what goes on by itself.
 ];
 
 /** Certificates are looked after by what members have, also once spec.tls is taken away from them. */

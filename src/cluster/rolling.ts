@@ -1,7 +1,9 @@
 import { askedIn, type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
+import { hasTls } from "#api/tls.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { asReached } from "#cluster/certificates/scheme.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { lackedReadiness, whyUnfit } from "#cluster/fitness.ts";
 import { health, type KnownMember, memberNamed, ownVoters, takesPart } from "#cluster/members.ts";
@@ -37,7 +39,14 @@ export const whyRefused = remembered((snapshot): readonly string[] => {
   const why = whyNotShape(snapshot.cluster.spec, ETCD_CLUSTERS.kind);
   if (why !== undefined) return [why];
   const { metadata, spec } = snapshot.cluster;
-  return [...whyTlsSwitched(snapshot), ...whyNotSpec(spec, askedTemplate(snapshot).version, metadata.name)];
+  return [
+    ...whyTlsSwitched(snapshot),
+    ...whyNotSpec(
+      { ...spec, tls: hasTls(spec) ? spec.tls : undefined },
+      askedTemplate(snapshot).version,
+      metadata.name,
+    ),
+  ];
 });
 
 const askedTemplate = remembered((snapshot): MemberTemplate => {
@@ -67,6 +76,10 @@ function isWithSomebody({ peers, pods }: ClusterSnapshot, revision: string): boo
 
 /** What the member is to run next: what is wanted and it can run by now, unless that has been tried in vain. */
 export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
+  return asReached(snapshot, peer, nextAsked(snapshot, peer));
+}
+
+function nextAsked(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   const own = templateOf(peer);
   const stopped = stoppedUpdate(snapshot);
   if (stopped === undefined) {

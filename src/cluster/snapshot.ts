@@ -8,6 +8,7 @@ import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Observed } from "#base/observed.ts";
 import type { CertificateFacts } from "#certificates/facts.ts";
+import type { SeenAuth } from "#cluster/auth/seen.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { type Alarm, type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
 import {
@@ -15,6 +16,7 @@ import {
   type ConfigMap,
   controllerOf,
   type KubeObject,
+  type NetworkPolicy,
   type PersistentVolumeClaim,
   type Pod,
   type PodDisruptionBudget,
@@ -33,10 +35,13 @@ export interface ClusterSnapshot {
   readonly replaceAfterMs: number;
   /** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
   readonly memberTimeoutMs: number;
+  /** Where the operator itself is installed. */
+  readonly operatorNamespace: string;
   readonly cluster: EtcdCluster;
   readonly headlessService: Service | undefined;
   readonly clientService: Service | undefined;
   readonly budget: PodDisruptionBudget | undefined;
+  readonly networkPolicy: NetworkPolicy | undefined;
   /** The EtcdBackupSchedules whose template names this cluster, in the order of their names. */
   readonly schedules: readonly EtcdBackupSchedule[];
   /** The EtcdBackups whose source is this cluster, by its name, whoever made them; see first-backup.ts. */
@@ -45,6 +50,8 @@ export interface ClusterSnapshot {
   readonly podMonitor: SeenMonitor | undefined;
   /** What its Secrets say of its certificates; `undefined` when it asks for no TLS. See certificates/reads.ts. */
   readonly certificates: SeenCertificates | undefined;
+  /** etcd's users, some minutes ago at most; `undefined` when nobody has asked for any. See auth/reads.ts. */
+  readonly auth: SeenAuth | undefined;
   /** The EtcdPeers of this very cluster. */
   readonly peers: readonly EtcdPeer[];
   /** EtcdPeers that name this cluster, and that it does not own: somebody wrote them, or an earlier cluster of the name left them. */
@@ -88,6 +95,8 @@ export type Purpose = LeafPurpose | "peerCA" | "clientCA";
 /** A certificate, and how long this process has known it to be as it is, in milliseconds by a clock that does not jump. */
 export interface SeenCertificate extends CertificateFacts {
   readonly knownForMs: number;
+  /** The same of who has signed it: a renewal by the same authority changes nothing about that. */
+  readonly signerForMs: number;
 }
 
 /** The kind is cert-manager's, and the API server may not know it. */
@@ -97,6 +106,12 @@ export type SeenRequest = Observed<Certificate> | { readonly is: "notServed" };
 export type SeenCertificates = { readonly [purpose in Purpose]?: Observed<SeenCertificate> } & {
   /** The ConfigMap with whom clients have to trust. */
   readonly trustMap?: Observed<ConfigMap>;
+  /** How long it is known to say what it says, in milliseconds. */
+  readonly trustMapForMs?: number;
+  /** What applications show, where the operator does not issue it: NAME-client. */
+  readonly handout?: Observed<SeenCertificate>;
+  /** The same of those that are in use, where `spec.tls` says by now that others are to be: see certificates/former.ts. */
+  readonly former?: { readonly [purpose in Purpose]?: Observed<SeenCertificate> };
   /** What is asked of cert-manager. */
   readonly requests?: { readonly [purpose in LeafPurpose]?: SeenRequest };
 };

@@ -2,6 +2,8 @@ import type { ConditionType } from "#api/conditions.ts";
 import { ETCD_CONTAINER, memberSelector, selectorText } from "#api/names.ts";
 import type { EtcdCluster, EtcdClusterStatus, MemberStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { servedStatus } from "#cluster/certificates/both-served.ts";
+import { authReady, authStatus } from "#cluster/conditions/auth-ready.ts";
 import { available } from "#cluster/conditions/available.ts";
 import { backupReady, backupStatus } from "#cluster/conditions/backup-ready.ts";
 import { clusterIdMismatch } from "#cluster/conditions/cluster-id-mismatch.ts";
@@ -27,6 +29,7 @@ import type { Plan } from "#runtime/decide.ts";
 /** Every condition, by the question that it answers (api/conditions.ts). */
 const JUDGES: Readonly<Record<ConditionType, Judge>> = {
   Available: available,
+  AuthReady: authReady,
   BackupReady: backupReady,
   ClusterIDMismatch: clusterIdMismatch,
   Degraded: degraded,
@@ -67,13 +70,21 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
     ...(waivers.length === 0 ? {} : { waivers }),
     ...backupStatus(snapshot),
     ...certificateStatus(snapshot),
+    ...servedStatus(snapshot),
+    ...authStatus(snapshot),
     members,
     conditions: conditions({ snapshot, plan, members, own }),
   };
 }
 
 /** Questions about the present, which only a look can answer. That of Ready is answered in any case. */
-const OF_THE_PRESENT: readonly string[] = ["Available", "Degraded", "TLSReady", "UpToDate"] satisfies ConditionType[];
+const OF_THE_PRESENT: readonly string[] = [
+  "AuthReady",
+  "Available",
+  "Degraded",
+  "TLSReady",
+  "UpToDate",
+] satisfies ConditionType[];
 
 /**
  * The status as it is, and that no look at the cluster comes to its end: nothing is done then, and whether all is well nobody knows. The next

@@ -2,17 +2,30 @@ import { draftText } from "#api/applied-hash.ts";
 import type { Removal } from "#api/names.ts";
 import type { Side } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
-import type { ClusterIdentity } from "#api/v1beta1/cluster.ts";
+import type { ClusterIdentity, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
+import { fingerprint } from "#base/hash.ts";
+import type { RootSecret } from "#cluster/auth/seen.ts";
 import type { Phase } from "#cluster/certificates/rotation.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
-import type { Certificate, ConfigMap, Draft, Pod, PodDisruptionBudget, PodMonitor, Service } from "#kube/kinds.ts";
+import type {
+  Certificate,
+  ConfigMap,
+  Draft,
+  NetworkPolicy,
+  Pod,
+  PodDisruptionBudget,
+  PodMonitor,
+  Service,
+} from "#kube/kinds.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
 
 /** Everything that this room can do to the world: one write each. */
 export type ClusterStep =
+  /** Into spec, of a cluster that has none. */
+  | { readonly do: "writeTls"; readonly tls: NonNullable<EtcdClusterSpec["tls"]> }
   | { readonly do: "recordIdentity"; readonly identity: ClusterIdentity }
   | { readonly do: "recordJoined"; readonly names: readonly string[] }
   /** The EtcdRestore that fills the cluster's claims. */
@@ -24,10 +37,14 @@ export type ClusterStep =
   | { readonly do: "createBudget"; readonly budget: Draft<PodDisruptionBudget> }
   | { readonly do: "replaceBudget"; readonly live: PodDisruptionBudget; readonly budget: Draft<PodDisruptionBudget> }
   | { readonly do: "deleteBudget"; readonly live: PodDisruptionBudget }
+  | { readonly do: "createNetworkPolicy"; readonly policy: Draft<NetworkPolicy> }
+  | { readonly do: "replaceNetworkPolicy"; readonly live: NetworkPolicy; readonly policy: Draft<NetworkPolicy> }
+  | { readonly do: "deleteNetworkPolicy"; readonly live: NetworkPolicy }
   | { readonly do: "createMonitor"; readonly monitor: Draft<PodMonitor> }
   | { readonly do: "replaceMonitor"; readonly live: PodMonitor; readonly monitor: Draft<PodMonitor> }
   | { readonly do: "deleteMonitor"; readonly live: PodMonitor }
   | CertificateStep
+  | AuthStep
   | { readonly do: "createPeer"; readonly peer: Draft<EtcdPeer> }
   | { readonly do: "replacePeer"; readonly live: EtcdPeer; readonly peer: Draft<EtcdPeer> }
   | { readonly do: "markRemoval"; readonly peer: EtcdPeer; readonly removal: Removal | undefined }
@@ -38,6 +55,7 @@ export type ClusterStep =
   | { readonly do: "stopUpdate"; readonly name: string; readonly message: string }
   | { readonly do: "addLearner"; readonly name: string; readonly peerUrl: string }
   | { readonly do: "promote"; readonly name: string; readonly id: MemberId }
+  | { readonly do: "updateMember"; readonly name: string; readonly id: MemberId; readonly peerUrl: string }
   | { readonly do: "removeMember"; readonly name: string; readonly id: MemberId }
   | { readonly do: "disarmAlarm"; readonly id: MemberId; readonly type: "CORRUPT" | "NOSPACE" }
   /** To the minor release, such as 3.5: by etcd's own downgrade. */
@@ -63,6 +81,14 @@ export type CertificateStep =
       readonly authority: SeenCertificate;
       readonly facts: SeenCertificate;
     }
+  | {
+      readonly do: "handOut";
+      /** What is given to applications. */
+      readonly source: SeenCertificate;
+      readonly facts: SeenCertificate | undefined;
+      /** In PEM. */
+      readonly trust: string;
+    }
   | { readonly do: "createTrustMap"; readonly map: Draft<ConfigMap> }
   | { readonly do: "replaceTrustMap"; readonly live: ConfigMap; readonly map: Draft<ConfigMap> }
   | { readonly do: "createRequest"; readonly purpose: LeafPurpose; readonly request: Draft<Certificate> }
@@ -73,12 +99,24 @@ export type CertificateStep =
       readonly request: Draft<Certificate>;
     };
 
+/** No step holds a password. asRoot: by a certificate of etcd's user root, since the operator is none that may do it. */
+export type AuthStep =
+  | { readonly do: "createRootSecret" }
+  | { readonly do: "setRootPassword"; readonly secret: RootSecret; readonly isNew: boolean }
+  | { readonly do: "addUser"; readonly user: string; readonly asRoot: boolean }
+  /** The role root. */
+  | { readonly do: "grantRole"; readonly user: string; readonly asRoot: boolean }
+  | { readonly do: "enableAuth" }
+  | { readonly do: "disableAuth"; readonly asRoot: boolean };
+
 export type ClusterRule = Rule<ClusterSnapshot, ClusterStep>;
 export type ClusterGuard = Guard<ClusterSnapshot, ClusterStep>;
 
 /** What the step would change and into what: two steps with the same words are two tries of one. */
 export function targetOf(step: ClusterStep): string {
   switch (step.do) {
+    case "writeTls":
+      return JSON.stringify(step.tls);
     case "recordIdentity":
       return step.identity.clusterID;
     case "recordJoined":
@@ -87,14 +125,26 @@ export function targetOf(step: ClusterStep): string {
       return step.restore.metadata.name;
     case "fallAsleep":
     case "wakeUp":
+    case "createRootSecret":
+    case "enableAuth":
+    case "disableAuth":
       return "";
+    case "setRootPassword":
+      return step.secret.version;
+    case "addUser":
+    case "grantRole":
+      return step.user;
     case "createService":
     case "replaceService":
       return draftText(step.service);
     case "createBudget":
     case "replaceBudget":
       return draftText(step.budget);
+    case "createNetworkPolicy":
+    case "replaceNetworkPolicy":
+      return draftText(step.policy);
     case "deleteBudget":
+    case "deleteNetworkPolicy":
     case "deleteMonitor":
       return step.live.metadata.uid;
     case "createMonitor":
@@ -107,6 +157,8 @@ export function targetOf(step: ClusterStep): string {
     case "issueLeaf":
     case "spreadTrust":
       return `${step.purpose} ${step.authority.fingerprint} ${step.authority.trustIds.join(" ")}`;
+    case "handOut":
+      return `${step.source.fingerprint} ${fingerprint(step.trust)}`;
     case "createTrustMap":
     case "replaceTrustMap":
       return draftText(step.map);
@@ -131,6 +183,7 @@ export function targetOf(step: ClusterStep): string {
     case "cancelDowngrade":
       return step.to;
     case "addLearner":
+    case "updateMember":
       return step.peerUrl;
     case "promote":
     case "removeMember":

@@ -13,13 +13,14 @@ const CLIENT = { client: { secretName: "s", trust: TRUST, verifyClients: true } 
 
 /** A cluster of which this is asked, and whose members have got that. */
 function asking(tls: object | undefined, has: EtcdPeerSpec["tls"] = {}): ClusterSnapshot {
-  const spec = tls === undefined ? {} : { tls: clusterTlsSchema.parse(tls) };
-  const settled = cluster({ spec });
+  const settled = cluster();
+  const { tls: _, ...others } = settled.cluster.spec;
+  const spec = tls === undefined ? others : { ...others, tls: clusterTlsSchema.parse(tls) };
   const identity = {
     ...settled.cluster.status!.identity!,
     ...(has.peer === undefined ? {} : { peerScheme: "https" as const }),
   };
-  const known: EtcdCluster = { ...settled.cluster, status: { ...settled.cluster.status, identity } };
+  const known: EtcdCluster = { ...settled.cluster, spec, status: { ...settled.cluster.status, identity } };
   const peers = settled.peers.map(
     (peer): EtcdPeer => ({ ...peer, spec: Object.keys(has).length === 0 ? peer.spec : { ...peer.spec, tls: has } }),
   );
@@ -27,12 +28,8 @@ function asking(tls: object | undefined, has: EtcdPeerSpec["tls"] = {}): Cluster
 }
 
 const NONE = { provider: "None" };
-const on = (side: string, what: string) =>
-  `spec.tls.${side}.provider is Operator, and ${what} by http; it must be None, or spec.tls be left out: TLS cannot yet be switched on or off on a cluster that exists; make another cluster from a backup`;
-const off = (side: string, what: string) =>
-  `spec.tls.${side}.provider is None, and ${what} by https; it must be Operator, CertManager or Secret: TLS cannot yet be switched on or off on a cluster that exists; make another cluster from a backup`;
-const REACH = "members reach each other";
-const SERVE = "members serve clients";
+const lost = (side: string) =>
+  `spec.tls is missing, and members have TLS (${side}); it must be there: as it was, or with the provider None for a cluster that is to go on without`;
 
 /** The same, where one member alone has certificates for clients. */
 function partly(tls: object | undefined): ClusterSnapshot {
@@ -47,15 +44,15 @@ const cases: readonly { name: string; given: ClusterSnapshot; is: readonly strin
   { name: "both are asked for, and there", given: asking({}, { ...PEER, ...CLIENT }), is: [] },
   { name: "one is asked for, and there", given: asking({ peer: NONE }, CLIENT), is: [] },
   { name: "the other one is asked for, and there", given: asking({ client: NONE }, PEER), is: [] },
-  { name: "both are switched on", given: asking({}), is: [on("peer", REACH), on("client", SERVE)] },
+  { name: "both are switched on", given: asking({}), is: [] },
   {
-    name: "both are switched off",
+    name: "both are taken away",
     given: asking(undefined, { ...PEER, ...CLIENT }),
-    is: [off("peer", REACH), off("client", SERVE)],
+    is: [lost("peer"), lost("client")],
   },
-  { name: "one is switched off", given: asking({ peer: NONE }, { ...PEER, ...CLIENT }), is: [off("peer", REACH)] },
-  { name: "one is switched on", given: asking({}, PEER), is: [on("client", SERVE)] },
-  { name: "one is switched off, and who has it is one of three", given: partly(undefined), is: [off("client", SERVE)] },
+  { name: "one is switched off", given: asking({ peer: NONE }, { ...PEER, ...CLIENT }), is: [] },
+  { name: "one is switched on", given: asking({}, PEER), is: [] },
+  { name: "one is taken away, and who has it is one of three", given: partly(undefined), is: [lost("client")] },
   { name: "it is there, and who has it is one of three", given: partly({ peer: NONE }), is: [] },
   { name: "nobody is there yet", given: { ...asking({}, PEER), peers: [] }, is: [] },
   {
@@ -69,7 +66,7 @@ describe("TLS that is switched:", () => {
 
   test("members keep what they have, and it is told", () => {
     const given = asking(undefined, { ...PEER, ...CLIENT });
-    expect(whyRefused(given)).toEqual([off("peer", REACH), off("client", SERVE)]);
+    expect(whyRefused(given)).toEqual([lost("peer"), lost("client")]);
     for (const peer of given.peers) expect(nextTemplate(given, peer)).toEqual(templateOf(peer));
   });
 });

@@ -1,27 +1,18 @@
-import { providerOf, type Side } from "#api/tls.ts";
-import { type ClusterSnapshot, peerScheme } from "#cluster/snapshot.ts";
+import type { Side } from "#api/tls.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 
-// Why is it judged here, when the API server refuses such an edit?
-//   What is written in v1alpha1 it checks by that version's schema alone: whoever takes the annotation away in which spec.tls rides takes TLS
-//   away. Members that were then restarted one after another could not reach those that were not.
+// Why is that no wish for a cluster without TLS?
+//   Whoever replaces the object by one that does not speak of TLS, or writes it in v1alpha1 without the annotation in which spec.tls rides, has
+//   nothing to say about it. Without is who says so: provider None.
 
-/** Why TLS cannot become what the spec asks for: a sentence for each side that members speak otherwise. */
-export function whyTlsSwitched(snapshot: ClusterSnapshot): readonly string[] {
-  const { peers } = snapshot;
-  const reach = peerScheme(snapshot) === "https";
-  const serve = peers.length === 0 ? undefined : peers.some(({ spec }) => spec.tls?.client !== undefined);
-  return [
-    ...whySwitched(snapshot, "peer", reach, "members reach each other"),
-    ...whySwitched(snapshot, "client", serve, "members serve clients"),
-  ];
-}
+const SIDES: readonly Side[] = ["peer", "client"];
 
-/** @param has whether members speak TLS there; `undefined` as long as there are none */
-function whySwitched({ cluster }: ClusterSnapshot, side: Side, has: boolean | undefined, what: string) {
-  const provider = providerOf(cluster.spec, side);
-  if (has === undefined || has === (provider !== "None")) return [];
-  const [scheme, may] = has ? ["https", "Operator, CertManager or Secret"] : ["http", "None, or spec.tls be left out"];
-  return [
-    `spec.tls.${side}.provider is ${provider}, and ${what} by ${scheme}; it must be ${may}: TLS cannot yet be switched on or off on a cluster that exists; make another cluster from a backup`,
-  ];
+/** Why members keep the TLS that they have, although the spec does not speak of it any more. */
+export function whyTlsSwitched({ cluster, peers }: ClusterSnapshot): readonly string[] {
+  if (cluster.spec.tls !== undefined) return [];
+  const has = SIDES.filter((side) => peers.some(({ spec }) => spec.tls?.[side] !== undefined));
+  return has.map(
+    (side) =>
+      `spec.tls is missing, and members have TLS (${side}); it must be there: as it was, or with the provider None for a cluster that is to go on without`,
+  );
 }

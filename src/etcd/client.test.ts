@@ -5,7 +5,7 @@ import { hasCode } from "#base/error.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import type { CallReport } from "./client.ts";
 import { GrpcClient } from "./grpc-client.ts";
-import { Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
+import { Auth, Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 import { clusterId, memberId } from "./types.ts";
 
 const endpoint = { address: "10.0.0.1:2379" };
@@ -51,6 +51,7 @@ function memberWith(handlers: {
     kv: createClient(KV, transport),
     cluster: createClient(Cluster, transport),
     maintenance: createClient(Maintenance, transport),
+    auth: createClient(Auth, transport),
   };
   const pool = { servicesOf: () => services, renew: (of: { address: string }) => renewed.push(of.address) };
   const client = new GrpcClient({ pool, clock, onCall: (report) => reports.push(report) });

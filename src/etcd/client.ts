@@ -1,21 +1,12 @@
 import type { ErrorCode } from "#base/error.ts";
 import type { Observed } from "#base/observed.ts";
+import type { EtcdAuth } from "./auth.ts";
+import type { Bytes, CallOptions } from "./call-options.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { HeardPeers } from "./heard-peers.ts";
-import type { Alarm, ClusterId, EndpointStatus, KeyValue, KvHash, Member, MemberId, MemberList } from "./types.ts";
+import type { Alarm, EndpointStatus, KeyValue, KvHash, Member, MemberId, MemberList } from "./types.ts";
 
-/** What every call needs. */
-export interface CallOptions {
-  /** Ends the call with `Cancelled`. */
-  readonly signal: AbortSignal;
-  /** For the whole call, connecting included, in milliseconds; when undefined: DEFAULT_DEADLINE_MS in grpc-client.ts. */
-  readonly deadlineMs?: number | undefined;
-  /**
-   * The cluster that must answer. Calls that change something ask for it before they act, all others check their answer.
-   * Undefined only where the cluster is not known yet.
-   */
-  readonly expectedClusterId?: ClusterId | undefined;
-}
+export type { Bytes, CallOptions } from "./call-options.ts";
 
 /** One call that ended, for metrics. */
 export interface CallReport {
@@ -37,7 +28,7 @@ export interface AddedMember {
  * happened), `EtcdRejected` (see `refusalOf` in error.ts), `EtcdWrongCluster` (nothing was changed), `LeaseLost` (nothing was sent) or
  * `Cancelled`.
  */
-export interface EtcdClient {
+export interface EtcdClient extends EtcdAuth {
   /** What the member says of itself; learners answer too. No answer from a member that has started without a quorum. */
   status(endpoint: Endpoint, options: CallOptions): Promise<EndpointStatus>;
   /** Like `status`, for looking around: whatever went wrong is `unknown`. Fails with `Cancelled` only. Never `absent`. */
@@ -74,6 +65,16 @@ export interface EtcdClient {
   addLearner(endpoint: Endpoint, peerUrls: readonly string[], options: CallOptions): Promise<AddedMember>;
   /** Gives a learner its vote. Refused with `LearnerNotReady` until it has caught up. */
   promote(endpoint: Endpoint, id: MemberId, options: CallOptions): Promise<MemberList>;
+  /**
+   * Says where the others reach a member from now on. Never ask it about a learner: older releases would list it as a voter from then on,
+   * and refuse to promote it. https://github.com/etcd-io/etcd/issues/21694
+   */
+  updateMember(
+    endpoint: Endpoint,
+    id: MemberId,
+    peerUrls: readonly string[],
+    options: CallOptions,
+  ): Promise<MemberList>;
   /** Takes a member out of the cluster for good; its process ends by itself. */
   removeMember(endpoint: Endpoint, id: MemberId, options: CallOptions): Promise<MemberList>;
   /** Hands leadership to another voter. @param endpoint the present leader; others refuse with `NotLeader` */
@@ -109,6 +110,3 @@ export interface EtcdClient {
 
 /** What may be asked of etcd about a downgrade, in its own words. */
 export type DowngradeAction = "VALIDATE" | "ENABLE" | "CANCEL";
-
-/** Text is sent as UTF-8. */
-export type Bytes = string | Uint8Array;

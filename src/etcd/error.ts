@@ -44,6 +44,38 @@ export const REFUSAL_TEXTS = {
   Corrupt: "etcdserver: corrupt cluster",
   /** The alarm NOSPACE is raised. */
   NoSpace: "etcdserver: mvcc: database space exceeded",
+  /** There is no user of this name; also said of who asks for what only an administrator may, and is no user. */
+  UserNotFound: "etcdserver: user name not found",
+  /** There is a user of this name already. */
+  UserAlreadyExist: "etcdserver: user name already exists",
+  /** Who asks is no user at all, while auth is enabled; or the name of a user that is to be made is empty. */
+  UserEmpty: "etcdserver: user name is empty",
+  /** There is no role of this name. */
+  RoleNotFound: "etcdserver: role name not found",
+  /** There is a role of this name already. */
+  RoleAlreadyExist: "etcdserver: role name already exists",
+  /** The user does not have the role that is to be revoked. */
+  RoleNotGranted: "etcdserver: role is not granted to the user",
+  /** The role does not have the permission that is to be revoked. */
+  PermissionNotGranted: "etcdserver: permission is not granted to the role",
+  /** Auth is enabled, and the user who asks may not do this. */
+  PermissionDenied: "etcdserver: permission denied",
+  /** Nobody can log in, since auth is not enabled. */
+  AuthNotEnabled: "etcdserver: authentication is not enabled",
+  /** No user of this name with this password. */
+  AuthFailed: "etcdserver: authentication failed, invalid user ID or password",
+  /** The user was made without a password, and is known by its certificate alone. */
+  NoPasswordUser: "auth: authentication failed, password was given for no password user",
+  /** The token has ended, or is from before auth was enabled. */
+  InvalidAuthToken: "etcdserver: invalid auth token",
+  /** Not while auth is enabled: without the user root and its role nobody could disable it. */
+  InvalidAuthMgmt: "etcdserver: invalid auth management",
+  /** Users or roles have changed while this was under way: nothing was done, and the next attempt may pass. */
+  AuthOldRevision: "etcdserver: revision of auth store is old",
+  /** Auth is enabled only with a user root. */
+  RootUserNotExist: "etcdserver: root user does not exist",
+  /** Auth is enabled only with a user root that has the role root. */
+  RootRoleNotExist: "etcdserver: root user does not have root role",
 } as const;
 
 /** One of the refusals that change what we do next. */

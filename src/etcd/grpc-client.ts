@@ -1,69 +1,26 @@
-import type { CallOptions as RpcOptions } from "@connectrpc/connect";
-import type { Clock } from "#base/clock.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
-import { alarmOf, keyValueOf, kvHashOf, memberListOf, memberOf, statusOf } from "./answers.ts";
+import { alarmOf, keyValueOf, kvHashOf, memberListOf, memberOf } from "./answers.ts";
+import { bytesOf } from "./auth.ts";
 import type { AddedMember, Bytes, CallOptions, CallReport, DowngradeAction, EtcdClient } from "./client.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { isDeadline, translateError } from "./error.ts";
+import { GrpcAuth } from "./grpc-auth.ts";
 import { checkHealth } from "./health-check.ts";
 import { type HeardPeers, listenForPeers } from "./heard-peers.ts";
+import { DEFAULT_DEADLINE_MS, incomplete } from "./member-calls.ts";
 import { askPort } from "./metrics-port.ts";
 import {
   AlarmRequest_AlarmAction as AlarmAction,
   AlarmType as AlarmNumber,
   DowngradeRequest_DowngradeAction as DowngradeNumber,
-  type ResponseHeader,
 } from "./proto/etcdserverpb/rpc_pb.js";
-import type { MemberServices, TransportPool } from "./transport.ts";
-import {
-  type Alarm,
-  type EndpointStatus,
-  hexOf,
-  type KeyValue,
-  type KvHash,
-  type MemberId,
-  type MemberList,
-} from "./types.ts";
-
-/** How long a call may take when the caller does not say, in milliseconds. etcd answers in a few; an election takes about 1 s. */
-const DEFAULT_DEADLINE_MS = 2_000;
+import type { Alarm, EndpointStatus, KeyValue, KvHash, MemberId, MemberList } from "./types.ts";
 
 /** For a question to a metrics port. */
 type PortOptions = Pick<CallOptions, "signal" | "deadlineMs">;
 
-interface Answer {
-  readonly header?: ResponseHeader | undefined;
-}
-type Answered<T extends Answer> = T & { readonly header: ResponseHeader };
-type Send<T extends Answer> = (services: MemberServices, options: RpcOptions) => Promise<T>;
-
-/** What the client is made of. */
-interface EtcdClientParts {
-  readonly pool: Pick<TransportPool, "servicesOf" | "renew">;
-  readonly clock: Clock;
-  /**
-   * Whether this process may change anything at this moment; asked right before the first byte of each call that changes something.
-   * Undefined: always.
-   */
-  readonly mayChange?: (() => boolean) | undefined;
-  /** Called once per call on the wire, when it has ended; must not throw. */
-  readonly onCall?: ((report: CallReport) => void) | undefined;
-}
-
 /** Talks to members over gRPC. */
-export class GrpcClient implements EtcdClient {
-  readonly #parts: EtcdClientParts;
-
-  constructor(parts: EtcdClientParts) {
-    this.#parts = parts;
-  }
-
-  async status(endpoint: Endpoint, options: CallOptions): Promise<EndpointStatus> {
-    const answer = await this.#ask("Status", endpoint, options, (member, rpc) => member.maintenance.status({}, rpc));
-    return statusOf(answer.header, answer);
-  }
-
+export class GrpcClient extends GrpcAuth implements EtcdClient {
   async probe(endpoint: Endpoint, options: CallOptions): Promise<Observed<EndpointStatus>> {
     try {
       return present(await this.status(endpoint, options));
@@ -89,20 +46,20 @@ export class GrpcClient implements EtcdClient {
     options: PortOptions & { expectedMemberId?: MemberId | undefined },
   ): Promise<Observed<HeardPeers>> {
     return await this.#askPort("HeardPeers", address, options, (signal) =>
-      listenForPeers(address, options.expectedMemberId, this.#parts.clock, signal),
+      listenForPeers(address, options.expectedMemberId, this.parts.clock, signal),
     );
   }
 
   async memberList(endpoint: Endpoint, options: CallOptions & { linearizable: boolean }): Promise<MemberList> {
     const { linearizable } = options;
-    const answer = await this.#ask("MemberList", endpoint, options, (member, rpc) =>
+    const answer = await this.ask("MemberList", endpoint, options, (member, rpc) =>
       member.cluster.memberList({ linearizable }, rpc),
     );
     return memberListOf(answer.header, answer.members);
   }
 
   async addLearner(endpoint: Endpoint, peerUrls: readonly string[], options: CallOptions): Promise<AddedMember> {
-    const answer = await this.#change("MemberAdd", endpoint, options, (member, rpc) =>
+    const answer = await this.change("MemberAdd", endpoint, options, (member, rpc) =>
       member.cluster.memberAdd({ peerURLs: [...peerUrls], isLearner: true }, rpc),
     );
     if (answer.member === undefined) throw incomplete("MemberAdd", endpoint, "member");
@@ -110,27 +67,39 @@ export class GrpcClient implements EtcdClient {
   }
 
   async promote(endpoint: Endpoint, id: MemberId, options: CallOptions): Promise<MemberList> {
-    const answer = await this.#change("MemberPromote", endpoint, options, (member, rpc) =>
+    const answer = await this.change("MemberPromote", endpoint, options, (member, rpc) =>
       member.cluster.memberPromote({ ID: id }, rpc),
     );
     return memberListOf(answer.header, answer.members);
   }
 
+  async updateMember(
+    endpoint: Endpoint,
+    id: MemberId,
+    peerUrls: readonly string[],
+    options: CallOptions,
+  ): Promise<MemberList> {
+    const answer = await this.change("MemberUpdate", endpoint, options, (member, rpc) =>
+      member.cluster.memberUpdate({ ID: id, peerURLs: [...peerUrls] }, rpc),
+    );
+    return memberListOf(answer.header, answer.members);
+  }
+
   async removeMember(endpoint: Endpoint, id: MemberId, options: CallOptions): Promise<MemberList> {
-    const answer = await this.#change("MemberRemove", endpoint, options, (member, rpc) =>
+    const answer = await this.change("MemberRemove", endpoint, options, (member, rpc) =>
       member.cluster.memberRemove({ ID: id }, rpc),
     );
     return memberListOf(answer.header, answer.members);
   }
 
   async moveLeader(endpoint: Endpoint, target: MemberId, options: CallOptions): Promise<void> {
-    await this.#change("MoveLeader", endpoint, options, (member, rpc) =>
+    await this.change("MoveLeader", endpoint, options, (member, rpc) =>
       member.maintenance.moveLeader({ targetID: target }, rpc),
     );
   }
 
   async alarms(endpoint: Endpoint, options: CallOptions): Promise<readonly Alarm[]> {
-    const answer = await this.#ask("Alarm", endpoint, options, (member, rpc) =>
+    const answer = await this.ask("Alarm", endpoint, options, (member, rpc) =>
       member.maintenance.alarm({ action: AlarmAction.GET }, rpc),
     );
     return answer.alarms.map(alarmOf);
@@ -139,17 +108,17 @@ export class GrpcClient implements EtcdClient {
   async disarmAlarm(endpoint: Endpoint, alarm: Alarm, options: CallOptions): Promise<void> {
     if (alarm.type === "UNKNOWN") throw new OperatorError("Bug", "an alarm of unknown type cannot be disarmed");
     const request = { action: AlarmAction.DEACTIVATE, memberID: alarm.memberId ?? 0n, alarm: AlarmNumber[alarm.type] };
-    await this.#change("Alarm", endpoint, options, (member, rpc) => member.maintenance.alarm(request, rpc));
+    await this.change("Alarm", endpoint, options, (member, rpc) => member.maintenance.alarm(request, rpc));
   }
 
   async downgrade(endpoint: Endpoint, action: DowngradeAction, to: string, options: CallOptions): Promise<void> {
     const request = { action: DowngradeNumber[action], version: to };
-    await this.#change("Downgrade", endpoint, options, (member, rpc) => member.maintenance.downgrade(request, rpc));
+    await this.change("Downgrade", endpoint, options, (member, rpc) => member.maintenance.downgrade(request, rpc));
   }
 
   async put(endpoint: Endpoint, key: Bytes, value: Bytes, options: CallOptions): Promise<number> {
     const request = { key: bytesOf(key), value: bytesOf(value) };
-    const answer = await this.#change("Put", endpoint, options, (member, rpc) => member.kv.put(request, rpc));
+    const answer = await this.change("Put", endpoint, options, (member, rpc) => member.kv.put(request, rpc));
     return Number(answer.header.revision);
   }
 
@@ -159,7 +128,7 @@ export class GrpcClient implements EtcdClient {
     options: CallOptions & { serializable?: boolean | undefined },
   ): Promise<KeyValue | undefined> {
     const request = { key: bytesOf(key), serializable: options.serializable ?? false };
-    const answer = await this.#ask("Range", endpoint, options, (member, rpc) => member.kv.range(request, rpc));
+    const answer = await this.ask("Range", endpoint, options, (member, rpc) => member.kv.range(request, rpc));
     const found = answer.kvs[0];
     return found === undefined ? undefined : keyValueOf(found);
   }
@@ -167,7 +136,7 @@ export class GrpcClient implements EtcdClient {
   async revision(endpoint: Endpoint, options: CallOptions): Promise<bigint> {
     // Before all keys that anybody has: what is told is the header.
     const request = { key: new Uint8Array([0]), countOnly: true };
-    const answer = await this.#ask("Range", endpoint, options, (member, rpc) => member.kv.range(request, rpc));
+    const answer = await this.ask("Range", endpoint, options, (member, rpc) => member.kv.range(request, rpc));
     return answer.header.revision;
   }
 
@@ -177,7 +146,7 @@ export class GrpcClient implements EtcdClient {
     options: CallOptions & { rangeEnd?: Bytes | undefined },
   ): Promise<number> {
     const request = { key: bytesOf(key), rangeEnd: bytesOf(options.rangeEnd ?? "") };
-    const answer = await this.#change("DeleteRange", endpoint, options, (member, rpc) =>
+    const answer = await this.change("DeleteRange", endpoint, options, (member, rpc) =>
       member.kv.deleteRange(request, rpc),
     );
     return Number(answer.deleted);
@@ -185,7 +154,7 @@ export class GrpcClient implements EtcdClient {
 
   async hashKv(endpoint: Endpoint, options: CallOptions & { revision?: number | undefined }): Promise<KvHash> {
     const request = { revision: BigInt(options.revision ?? 0) };
-    const answer = await this.#ask("HashKV", endpoint, options, (member, rpc) =>
+    const answer = await this.ask("HashKV", endpoint, options, (member, rpc) =>
       member.maintenance.hashKV(request, rpc),
     );
     return kvHashOf(answer.header, answer);
@@ -198,7 +167,7 @@ export class GrpcClient implements EtcdClient {
     { signal, deadlineMs = DEFAULT_DEADLINE_MS }: PortOptions,
     ask: (signal: AbortSignal) => Promise<T>,
   ): Promise<Observed<T>> {
-    const { clock, onCall } = this.#parts;
+    const { clock, onCall } = this.parts;
     const startedAtMs = clock.monotonicMs();
     const report = (code: CallReport["code"]) =>
       onCall?.({ method, code, durationMs: clock.monotonicMs() - startedAtMs, address });
@@ -214,89 +183,4 @@ export class GrpcClient implements EtcdClient {
       return unknown(thrown.message);
     }
   }
-
-  /** A change cannot be taken back when its answer turns out to come from a stranger, so the endpoint is asked who it is first. */
-  async #change<T extends Answer>(
-    method: string,
-    endpoint: Endpoint,
-    options: CallOptions,
-    send: Send<T>,
-  ): Promise<Answered<T>> {
-    const { clock, mayChange } = this.#parts;
-    const onSending = () => {
-      if (mayChange?.() !== false) return;
-      const text = `${method} at ${endpoint.address}: not sent, this process does not lead any more`;
-      throw new OperatorError("LeaseLost", text);
-    };
-    if (options.expectedClusterId === undefined) return await this.#ask(method, endpoint, options, send, onSending);
-    const startedAtMs = clock.monotonicMs();
-    await this.status(endpoint, options);
-    const leftMs = (options.deadlineMs ?? DEFAULT_DEADLINE_MS) - (clock.monotonicMs() - startedAtMs);
-    return await this.#ask(method, endpoint, { ...options, deadlineMs: leftMs }, send, onSending);
-  }
-
-  async #ask<T extends Answer>(
-    method: string,
-    endpoint: Endpoint,
-    options: CallOptions,
-    send: Send<T>,
-    onSending?: () => void,
-  ): Promise<Answered<T>> {
-    const { pool, clock, onCall } = this.#parts;
-    const startedAtMs = clock.monotonicMs();
-    const report = (code: CallReport["code"]) =>
-      onCall?.({ method, code, durationMs: clock.monotonicMs() - startedAtMs, address: endpoint.address });
-    try {
-      const answer = await this.#send(method, endpoint, options, send, onSending);
-      report("OK");
-      return answer;
-    } catch (thrown) {
-      const error =
-        thrown instanceof OperatorError
-          ? thrown
-          : translateError({ method, ...named(endpoint), signal: options.signal }, thrown);
-      if (isDeadline(error)) pool.renew(endpoint);
-      report(error.code);
-      throw error;
-    }
-  }
-
-  async #send<T extends Answer>(
-    method: string,
-    endpoint: Endpoint,
-    options: CallOptions,
-    send: Send<T>,
-    onSending?: () => void,
-  ): Promise<Answered<T>> {
-    const { signal, deadlineMs = DEFAULT_DEADLINE_MS, expectedClusterId } = options;
-    // The header grpc-timeout holds whole numbers only, and the transport takes 0 and less for "no deadline".
-    const timeoutMs = Math.ceil(deadlineMs);
-    if (timeoutMs <= 0) {
-      throw new OperatorError("EtcdUnavailable", `${method} at ${endpoint.address}: no time left before the call`);
-    }
-    const answer = await send(this.#parts.pool.servicesOf(endpoint, onSending), { signal, timeoutMs });
-    if (answer.header === undefined) {
-      if (method === "MoveLeader") return answer as Answered<T>; // etcd sends no ID with this answer, and nobody reads it.
-      throw incomplete(method, endpoint, "header");
-    }
-    if (expectedClusterId !== undefined && answer.header.clusterId !== expectedClusterId) {
-      throw new OperatorError(
-        "EtcdWrongCluster",
-        `${method} at ${endpoint.address}: answered by cluster ${answer.header.clusterId.toString(16)}, expected ${hexOf(expectedClusterId)}`,
-      );
-    }
-    return answer as Answered<T>;
-  }
-}
-
-function named({ address, tls }: Endpoint) {
-  return { address, secretName: tls?.secretName };
-}
-
-function incomplete(method: string, endpoint: Endpoint, field: string): OperatorError {
-  return new OperatorError("EtcdRejected", `${method} at ${endpoint.address}: the answer has no ${field}`);
-}
-
-function bytesOf(bytes: Bytes): Uint8Array {
-  return typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes;
 }

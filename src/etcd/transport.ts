@@ -3,7 +3,7 @@ import { type Client, createClient, type Interceptor } from "@connectrpc/connect
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import type { Clock } from "#base/clock.ts";
 import { type Endpoint, type TlsIdentity, tlsOptions } from "./endpoint.ts";
-import { Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
+import { Auth, Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 
 // Why one connection per member, and no balancer?
 //   Nearly every call is a question to one certain member. A balancer would answer it with any member's word.
@@ -42,6 +42,7 @@ export interface MemberServices {
   readonly kv: Client<typeof KV>;
   readonly cluster: Client<typeof Cluster>;
   readonly maintenance: Client<typeof Maintenance>;
+  readonly auth: Client<typeof Auth>;
 }
 
 interface Connection {
@@ -189,6 +190,7 @@ function servicesOver(connection: Omit<Connection, "services">, onSending?: () =
     kv: createClient(KV, transport),
     cluster: createClient(Cluster, transport),
     maintenance: createClient(Maintenance, transport),
+    auth: createClient(Auth, transport),
   };
 }
 

@@ -4,6 +4,7 @@ import type { IReplicaSet } from "kubernetes-models/apps/v1";
 import type { IJob } from "kubernetes-models/batch/v1";
 import type { ILease } from "kubernetes-models/coordination.k8s.io/v1";
 import type { IEvent } from "kubernetes-models/events.k8s.io/v1";
+import type { INetworkPolicy } from "kubernetes-models/networking.k8s.io/v1";
 import type { IPodDisruptionBudget } from "kubernetes-models/policy/v1";
 import type { IStorageClass } from "kubernetes-models/storage.k8s.io/v1";
 import type { IConfigMap, IPersistentVolumeClaim, IPod, ISecret, IService } from "kubernetes-models/v1";
@@ -136,6 +137,7 @@ export type Pod = Read<IPod, NamespacedMeta>;
 export type Service = Read<IService, NamespacedMeta>;
 export type PersistentVolumeClaim = Read<IPersistentVolumeClaim, NamespacedMeta>;
 export type ReplicaSet = Read<IReplicaSet, NamespacedMeta>;
+export type NetworkPolicy = Read<INetworkPolicy, NamespacedMeta>;
 export type PodDisruptionBudget = Read<IPodDisruptionBudget, NamespacedMeta>;
 export type Event = Read<IEvent, NamespacedMeta>;
 export type Lease = Read<ILease, NamespacedMeta>;
@@ -210,6 +212,13 @@ export const POD_DISRUPTION_BUDGETS = resource<PodDisruptionBudget>({
   version: "v1",
   kind: "PodDisruptionBudget",
   plural: "poddisruptionbudgets",
+  namespaced: true,
+});
+export const NETWORK_POLICIES = resource<NetworkPolicy>({
+  group: "networking.k8s.io",
+  version: "v1",
+  kind: "NetworkPolicy",
+  plural: "networkpolicies",
   namespaced: true,
 });
 export const EVENTS = resource<Event>({

@@ -32,6 +32,16 @@ test("the high lane never waits, and the others wait for it", async () => {
   expect(await turns(clock, bucket, 1)).toEqual([300]);
 });
 
+test("who does not wait gets a token or none", async () => {
+  const clock = new FakeClock();
+  const bucket = new TokenBucket(clock, { qps: 2, burst: 2 });
+  expect([bucket.tryTake(), bucket.tryTake(), bucket.tryTake()]).toEqual([true, true, false]);
+  await clock.advance(499);
+  expect(bucket.tryTake()).toBe(false);
+  await clock.advance(1);
+  expect([bucket.tryTake(), bucket.tryTake()]).toEqual([true, false]);
+});
+
 test("whoever gives up hears so at once, and neither takes a token nor stops the others", async () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, { qps: 1, burst: 1 });

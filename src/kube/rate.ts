@@ -44,6 +44,14 @@ export class TokenBucket {
     this.#tokens -= 1;
   }
 
+  /** Takes a token if there is one, for who does not wait. @returns whether it did */
+  tryTake(): boolean {
+    this.#fill();
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+
   /** Resolves when it is this call's turn; rejects with the signal's reason, and then takes no token. */
   take(signal: AbortSignal): Promise<void> {
     const turn = this.#last.then(() => this.#takeNext(signal));

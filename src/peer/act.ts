@@ -1,4 +1,9 @@
-import { QUARANTINE_LABEL, QUARANTINE_REASON_ANNOTATION, QUARANTINE_TIME_ANNOTATION } from "#api/names.ts";
+import {
+  PEER_SCHEME_ANNOTATION,
+  QUARANTINE_LABEL,
+  QUARANTINE_REASON_ANNOTATION,
+  QUARANTINE_TIME_ANNOTATION,
+} from "#api/names.ts";
 import { isAsleep } from "#api/sleep.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1beta1/peer.ts";
@@ -39,6 +44,10 @@ export async function actOnPeer(
       return await quarantine(kube, step, signal);
     case "labelClaim":
       return await patchClaim(kube, step.claim, { labels: step.labels }, signal);
+    case "annotateClaim": {
+      const says = { [PEER_SCHEME_ANNOTATION]: step.scheme === "https" ? step.scheme : null };
+      return await patchClaim(kube, step.claim, { annotations: says }, signal);
+    }
     case "releasePeer":
       return await releasePeer(kube, snapshot.peer, step.finalizer, signal);
     case "annotatePod":

@@ -29,6 +29,7 @@ const STEPS: { readonly [Kind in PeerStep["do"]]: Extract<PeerStep, { do: Kind }
   createClaim: { do: "createClaim", claim: volumeClaim(fenced) },
   deleteClaim: { do: "deleteClaim", claim: own },
   quarantineClaim: { do: "quarantineClaim", claim: own, reason: "replacement", at: "2026-01-01T12:00:00Z" },
+  annotateClaim: { do: "annotateClaim", claim: own, scheme: "https" },
   labelClaim: { do: "labelClaim", claim: own, labels: {} },
   releasePeer: { do: "releasePeer", finalizer: CLEANUP_FINALIZER },
   annotatePod: { do: "annotatePod", pod: fenced.pod!, annotations: startAnnotations(fenced) },

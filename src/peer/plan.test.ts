@@ -4,6 +4,7 @@ import {
   CLEANUP_FINALIZER,
   FENCE,
   INITIAL_CLUSTER_ANNOTATION,
+  PEER_SCHEME_ANNOTATION,
   QUARANTINE_FINALIZER,
   QUARANTINE_LABEL,
   REMOVAL_ANNOTATION,
@@ -174,6 +175,19 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     name: "leaves the claim of another member alone, whatever is asked",
     given: peer({ deleting: true, finalizers: [CLEANUP_FINALIZER], with: { claim: claim("my-etcd-0") } }),
     expect: "release-claim: releasePeer",
+  },
+  {
+    name: "has its claim say that it is reached over TLS from now on",
+    given: {
+      ...joined,
+      peer: { ...joined.peer, spec: { ...joined.peer.spec, tls: { peer: { secretName: "a", trust: "b" } } } },
+    },
+    expect: "annotate-claim: annotateClaim",
+  },
+  {
+    name: "and that it is so no more",
+    given: claimWith({ annotations: { ...joined.claim?.metadata.annotations, [PEER_SCHEME_ANNOTATION]: "https" } }),
+    expect: "annotate-claim: annotateClaim",
   },
   {
     name: "gives its claim the labels back that somebody took",

@@ -1,4 +1,5 @@
 import { PEER_GUARDS } from "#peer/guards.ts";
+import { annotateClaim } from "#peer/rules/claim/annotate-claim.ts";
 import { claimDisowned } from "#peer/rules/claim/claim-disowned.ts";
 import { claimLost } from "#peer/rules/claim/claim-lost.ts";
 import { claimTaken } from "#peer/rules/claim/claim-taken.ts";
@@ -26,6 +27,7 @@ export const PEER_RULES: readonly PeerRule[] = [
   deleting, // It comes before all that is made: nothing is made for a peer that is being deleted.
   awaitMembership, // It comes before anything of the member exists.
   claimTaken, // It comes before anything that would start etcd over somebody else's data.
+  annotateClaim, // It comes before the ReplicaSet, from which the next pod is made. Like the next one it changes only what is the member's own.
   labelClaim, // It changes only a claim that is the member's own, and that is known by now.
   createClaim, // It comes before the pod that uses the claim.
   replicaSetTaken, // It comes before our own ReplicaSet is made or changed.

@@ -33,6 +33,20 @@ export interface PeerSnapshot {
   readonly storageClasses: Observed<readonly StorageClass[]> | undefined;
 }
 
+/** A peer as it is before anything of it is there, or has been looked at. */
+export function unseenPeer(known: Pick<PeerSnapshot, "takenAtMs" | "peer" | "imageRepository">): PeerSnapshot {
+  return {
+    pausedBy: undefined,
+    isAsleep: false,
+    claim: undefined,
+    replicaSet: undefined,
+    pod: undefined,
+    endpoint: undefined,
+    storageClasses: undefined,
+    ...known,
+  };
+}
+
 /** Whether this very peer, not an earlier one of the same name, manages the object. */
 export function isOwned(snapshot: PeerSnapshot, object: KubeObject): boolean {
   return controllerOf(object)?.uid === snapshot.peer.metadata.uid;

@@ -1,4 +1,5 @@
 import { draftText } from "#api/applied-hash.ts";
+import type { Scheme } from "#api/names.ts";
 import type { Draft, PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
@@ -18,6 +19,7 @@ export type PeerStep =
       readonly claim: PersistentVolumeClaim;
       readonly labels: Readonly<Record<string, string>>;
     }
+  | { readonly do: "annotateClaim"; readonly claim: PersistentVolumeClaim; readonly scheme: Scheme }
   | { readonly do: "releasePeer"; readonly finalizer: string }
   | { readonly do: "annotatePod"; readonly pod: Pod; readonly annotations: Readonly<Record<string, string>> }
   | { readonly do: "createReplicaSet"; readonly replicaSet: Draft<ReplicaSet> }
@@ -35,6 +37,8 @@ export function targetOf(step: PeerStep): string {
     case "quarantineClaim":
     case "labelClaim":
       return step.claim.metadata.uid;
+    case "annotateClaim":
+      return `${step.claim.metadata.uid} ${step.scheme}`;
     case "releasePeer":
       return step.finalizer;
     case "annotatePod":

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
+import { DEFAULT_TLS } from "#api/tls.ts";
 import { clusterTlsSchema } from "#api/v1beta1/tls-schema.ts";
 import { identityFor } from "#etcd/identity.ts";
 import { hexOf } from "#etcd/types.ts";
 import { etcdRestore, NAMES, UID } from "#kit/etcd-restore.ts";
-import { identityAnnotations, memberNames, restoredIdentity } from "#restore/identity.ts";
+import { identityAnnotations, memberNames, restoredIdentity, restoredSpec } from "#restore/identity.ts";
 
 const restore = etcdRestore();
 const url = (name: string) => `http://${name}.restored.foo.svc:2380`;
@@ -41,4 +42,19 @@ test("each claim says which member it is of; another restore makes another clust
   expect(new Set(members.map(({ id }) => id)).size).toBe(3);
   const another = { ...restore, metadata: { ...restore.metadata, uid: "another" } };
   expect(restoredIdentity(another).clusterID).not.toBe(clusterID);
+});
+
+test("a cluster of which nobody has said whether it speaks TLS does, as any new one", () => {
+  const { tls: _, ...spec } = restore.spec.clusterTemplate.spec;
+  const open = { ...restore, spec: { ...restore.spec, clusterTemplate: { clusterName: "restored", spec } } };
+  const { clusterID, members } = restoredIdentity(open);
+  expect(members[0]?.url).toBe(url("restored-0").replace("http:", "https:"));
+  expect(restoredSpec(open).tls).toEqual(DEFAULT_TLS);
+  expect(identityAnnotations(open, "restored-0")).toMatchObject({ "etcd.improbable.io/peer-scheme": "https" });
+  // It goes on so, and so does one that was begun without.
+  expect(restoredIdentity({ ...open, status: { clusterID } })).toEqual(restoredIdentity(open));
+  const begun = { ...open, status: { clusterID: restoredIdentity(restore).clusterID } };
+  expect(restoredIdentity(begun)).toEqual(restoredIdentity(restore));
+  expect(restoredSpec(begun)).toEqual(spec);
+  expect(identityAnnotations(begun, "restored-0")).not.toHaveProperty(["etcd.improbable.io/peer-scheme"]);
 });

@@ -7,8 +7,9 @@ import {
   peerHost,
   peerName,
   peerUrl,
+  type Scheme,
 } from "#api/names.ts";
-import { peerSchemeOf } from "#api/tls.ts";
+import { DEFAULT_TLS, peerSchemeOf } from "#api/tls.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { identityFor } from "#etcd/identity.ts";
 import { hexOf } from "#etcd/types.ts";
@@ -31,12 +32,27 @@ export function memberNames({ spec }: EtcdRestore): readonly string[] {
   return Array.from({ length: cluster.replicas }, (_, ordinal) => peerName(clusterName, ordinal));
 }
 
+/**
+ * The spec of the cluster that is made. As any new one it speaks TLS when nobody has said whether it does; a restore that was begun by an operator
+ * that knew nothing of that goes on as it has begun, since the IDs of the members are in their data.
+ */
+export function restoredSpec(restore: EtcdRestore): EtcdRestore["spec"]["clusterTemplate"]["spec"] {
+  const { spec } = restore.spec.clusterTemplate;
+  if (spec.tls !== undefined || restore.status?.clusterID === identityBy(restore, "http").clusterID) return spec;
+  return { ...spec, tls: DEFAULT_TLS };
+}
+
 /** Who the cluster will be. */
 export function restoredIdentity(restore: EtcdRestore): RestoredIdentity {
+  return identityBy(restore, peerSchemeOf(restoredSpec(restore)));
+}
+
+/** @param scheme how its members reach each other */
+function identityBy(restore: EtcdRestore, scheme: Scheme): RestoredIdentity {
   const { namespace, uid } = restore.metadata;
-  const { clusterName, spec: cluster } = restore.spec.clusterTemplate;
+  const { clusterName } = restore.spec.clusterTemplate;
   const token = clusterToken(namespace, clusterName, uid);
-  const urlOf = (name: string) => peerUrl(peerHost(namespace, clusterName, name), peerSchemeOf(cluster));
+  const urlOf = (name: string) => peerUrl(peerHost(namespace, clusterName, name), scheme);
   const identity = identityFor({
     token,
     members: memberNames(restore).map((name) => ({ name, peerUrl: urlOf(name) })),
@@ -56,6 +72,6 @@ export function identityAnnotations(restore: EtcdRestore, name: string): Readonl
     [CLAIM_CLUSTER_ID_ANNOTATION]: clusterID,
     [CLAIM_CLUSTER_TOKEN_ANNOTATION]: token,
     [CLAIM_MEMBER_ID_ANNOTATION]: id,
-    ...(peerSchemeOf(restore.spec.clusterTemplate.spec) === "http" ? {} : { [PEER_SCHEME_ANNOTATION]: "https" }),
+    ...(peerSchemeOf(restoredSpec(restore)) === "http" ? {} : { [PEER_SCHEME_ANNOTATION]: "https" }),
   };
 }

@@ -9,13 +9,13 @@ export interface Check {
 }
 
 /**
- * Serves `/metrics`, `/healthz` (is the process worth keeping?) and `/readyz` (has it seen the world?).
+ * Serves `/healthz` (is the process worth keeping?) and `/readyz` (has it seen the world?), and to everybody `/metrics` where a registry is given.
  * @param port 0 lets the system choose
  * @throws the system's error when the port is taken
  */
 export async function serveHealth(options: {
   port: number;
-  registry: Registry;
+  registry?: Registry;
   alive: readonly Check[];
   ready: readonly Check[];
 }): Promise<{ port: number; close: () => Promise<void> }> {
@@ -24,9 +24,12 @@ export async function serveHealth(options: {
     if (request.method !== "GET") return respond(405, "only GET is served here\n");
     if (path === "/healthz") return report(options.alive);
     if (path === "/readyz") return report(options.ready);
-    if (path !== "/metrics") return respond(404, "served here: /metrics /healthz /readyz\n");
-    options.registry.metrics().then(
-      (text) => respond(200, text, options.registry.contentType),
+    const { registry } = options;
+    const served = `served here: ${registry === undefined ? "" : "/metrics "}/healthz /readyz`;
+    if (path !== "/metrics") return respond(404, `${served}\n`);
+    if (registry === undefined) return respond(404, `${served}; /metrics over HTTPS, at --metrics-port\n`);
+    registry.metrics().then(
+      (text) => respond(200, text, registry.contentType),
       (error) => respond(500, `${error}\n`),
     );
     return undefined;

@@ -1,3 +1,4 @@
+import { isMap } from "#base/json.ts";
 import { expect, record, text } from "#webhooks/untrusted.ts";
 
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response
@@ -10,6 +11,8 @@ export interface AdmissionRequest {
   readonly uid: string;
   /** Such as `EtcdCluster.v1beta1.etcd.improbable.io`. */
   readonly kind: string;
+  /** In which version of the API it was written; it is shown in the one that was asked for. Such as v1alpha1. */
+  readonly written: string;
   /** CREATE, UPDATE, DELETE or CONNECT. */
   readonly operation: string;
   /** Null on a deletion. */
@@ -40,8 +43,9 @@ export function admissionRequest(body: unknown): AdmissionRequest {
   expect("kind", review.kind, KIND);
   const request = record(review.request, "request");
   const { group, version, kind } = record(request.kind, "request.kind");
-  const { uid, operation, object, oldObject } = request;
+  const { uid, operation, object, oldObject, requestKind } = request;
   return {
+    written: String((isMap(requestKind) ? requestKind.version : undefined) ?? version),
     uid: text(uid, "request.uid"),
     kind: `${kind}.${version}.${group}`,
     operation: text(operation, "request.operation"),

@@ -112,7 +112,9 @@ const BROUGHT = {
   peer: { provider: "Secret", secret: { secretName: "peers" } },
   client: { provider: "Secret", secret: { serverSecretName: "server", operatorClientSecretName: "own" } },
 };
-const secret = (...keys: readonly string[]) => present({ data: Object.fromEntries(keys.map((key) => [key, ""])) });
+const FOR_CLUSTERS = { namespace: "foo", name: "a", labels: { "etcd.improbable.io/tls": "true" } };
+const secret = (...keys: readonly string[]) =>
+  present({ metadata: FOR_CLUSTERS, data: Object.fromEntries(keys.map((key) => [key, ""])) });
 
 describe("certificates", () => {
   test("that somebody brings are looked for, and what is lacking is told", async () => {
@@ -121,13 +123,21 @@ describe("certificates", () => {
     const { allowed, warnings } = await ask({ object: object({ tls: BROUGHT }) });
     expect(allowed).toBe(true);
     expect(warnings).toEqual([
-      "spec.tls.client.secret.serverSecretName is server: there is no such Secret yet; it must have tls.crt, tls.key and ca.crt",
+      'spec.tls.client.secret.serverSecretName is server: there is no such Secret yet; it must have tls.crt, tls.key and ca.crt, and the label etcd.improbable.io/tls: "true"',
       "spec.tls.client.secret.operatorClientSecretName is own: this Secret has no tls.key and no ca.crt; it must have tls.crt, tls.key and ca.crt",
     ]);
     expect(calls.filter((call) => call.startsWith("find")).sort()).toEqual([
       "find secrets own",
       "find secrets peers",
       "find secrets server",
+    ]);
+  });
+
+  test("of what is not for EtcdClusters no more is told than what to do about it", async () => {
+    for (const name of ["peers", "server"]) secrets.set(name, secret("tls.crt", "tls.key", "ca.crt"));
+    secrets.set("own", present({ metadata: { namespace: "foo", name: "own" }, data: {} }));
+    expect((await ask({ object: object({ tls: BROUGHT }) })).warnings).toEqual([
+      "spec.tls.client.secret.operatorClientSecretName is own: it does not say that EtcdClusters may have it: kubectl -n foo label secret own etcd.improbable.io/tls=true",
     ]);
   });
 
@@ -162,25 +172,21 @@ describe("certificates", () => {
     expect((await ask({ object: named("::1"), oldObject: object(), operation: "UPDATE" })).allowed).toBe(true);
   });
 
-  test("are not taken away, nor changed: v1alpha1 drops spec.tls with its annotation, and asks no rule of v1beta1", async () => {
+  test("are not taken away, and may come from somewhere else: v1alpha1 drops spec.tls with its annotation, and asks no rule of v1beta1", async () => {
     const before = object({ tls: { ...BROUGHT, client: { provider: "Operator" } } });
     const edited = async (tls: object | undefined, oldObject = before) =>
       (await ask({ operation: "UPDATE", object: object({ tls }), oldObject })).status?.message;
-    const later = "cannot yet be changed on a cluster that exists; make another cluster from a backup";
     const where =
       "in v1alpha1 spec.tls stands in metadata.annotations[etcd.improbable.io/v1beta1], which must be left as it was read";
+    const explicit = "it must be there: as it was, or with the provider None for a cluster that is to go on without";
     expect(await edited(undefined)).toContain(
-      `spec.tls.peer.provider: it is None, and was Secret; it ${later}; ${where}; spec.tls.client.provider: it is None, and was Operator; it ${later}; ${where}`,
+      `spec.tls: it is missing, and members have TLS (peer); ${explicit}; ${where}; spec.tls: it is missing, and members have TLS (client); ${explicit}; ${where}`,
     );
     const [manager, off] = [{ provider: "CertManager" }, { provider: "None" }];
-    expect(await edited({ ...before.spec.tls, client: manager })).toMatch(
-      /^spec.tls.client.provider: it is CertManager, and was Operator; it cannot yet [^;]*; [^;]* a backup$/,
-    );
-    expect(await edited({ ...before.spec.tls, client: off })).toContain("it is None, and was Operator");
+    expect(await edited({ ...before.spec.tls, client: manager })).toBeUndefined();
+    expect(await edited({ ...before.spec.tls, client: off })).toBeUndefined();
     const others = { provider: "Secret", secret: { secretName: "others" } };
-    expect(await edited({ ...before.spec.tls, peer: others })).toContain(
-      `spec.tls.peer.secret: it names other Secrets than before; it ${later}`,
-    );
+    expect(await edited({ ...before.spec.tls, peer: others })).toBeUndefined();
     expect(await edited(before.spec.tls)).toBeUndefined();
     expect(await edited({ peer: BROUGHT.peer })).toBeUndefined();
     // Who has lost it gets it back.
@@ -199,6 +205,29 @@ describe("certificates", () => {
     };
     expect((await ask(edit)).allowed).toBe(false);
   });
+});
+
+describe("a cluster that leaves open whether it speaks TLS", () => {
+  const { tls: _, ...spec } = object().spec;
+  const left = { ...object(), spec };
+
+  test("is tried out as it will be: with TLS", async () => {
+    expect((await ask({ object: left })).allowed).toBe(true);
+    const { template } = (tried as Draft<KubeObject> & { spec: { template: Pod } }).spec;
+    expect(template.spec?.volumes?.map(({ name }) => name)).toContain("etcd-client-tls");
+    await ask({ object: { ...left, status: settled.status }, oldObject: object(), operation: "UPDATE" });
+    const next = (tried as Draft<KubeObject> & { spec: { template: Pod } }).spec.template;
+    expect(next.spec?.volumes?.map(({ name }) => name)).not.toContain("etcd-client-tls");
+  });
+
+  test.each([{}, { "etcd.improbable.io/peer-scheme": "https" }])(
+    "takes kept claims, whatever they say: %j",
+    async (more) => {
+      const items = [0, 1, 2].map((n) => claim(`my-etcd-${n}`, { ...claimIdentity("abc", `${n + 1}`), ...more }));
+      claims = () => Promise.resolve({ items, resourceVersion: "1" });
+      expect(await ask({ object: left })).toMatchObject({ allowed: true });
+    },
+  );
 });
 
 test("warnings let it through", async () => {

@@ -16,6 +16,7 @@ import {
   type Findings,
   NO_FINDINGS,
 } from "#webhooks/admission-review.ts";
+import { authRefusals } from "#webhooks/checks/auth.ts";
 import { beyondFindings } from "#webhooks/checks/beyond.ts";
 import { dryRunRefusals } from "#webhooks/checks/dry-run.ts";
 import { flagRefusals, unwiseFlags } from "#webhooks/checks/flags.ts";
@@ -85,7 +86,7 @@ function scaleFindings({ object, oldObject }: AdmissionRequest): Findings {
 
 async function findingsOf(
   tools: ClusterAdmission,
-  { operation, oldObject }: AdmissionRequest,
+  { operation, oldObject, written }: AdmissionRequest,
   cluster: EtcdCluster,
   signal: AbortSignal,
 ): Promise<Findings> {
@@ -97,7 +98,8 @@ async function findingsOf(
     ...templateRefusals(cluster, before),
     ...flagRefusals(cluster.spec, before?.spec),
     ...(isSameData(cluster.spec.tls, before?.spec.tls) ? [] : extraNameRefusals(cluster)),
-    ...switchedTlsRefusals(cluster, before),
+    ...switchedTlsRefusals(cluster, before, written),
+    ...authRefusals(cluster, before),
   ];
   const beyond = beyondFindings(cluster, before);
   const isNewTemplate = before === undefined || !isSameData(wishOf(cluster), wishOf(before));
@@ -217,6 +219,7 @@ function clusterIn(object: unknown, where: string): EtcdCluster {
     if (!Array.isArray(extraNames)) throw invalid(`${where}.spec.tls.${side}.extraNames is no list`);
     for (const name of extraNames) text(name, `${where}.spec.tls.${side}.extraNames`);
   }
+  record(spec.auth ?? {}, `${where}.spec.auth`);
   const { extraArgs = {} } = record(spec.etcd ?? {}, `${where}.spec.etcd`);
   for (const [flag, value] of Object.entries(record(extraArgs, `${where}.spec.etcd.extraArgs`)))
     if (typeof value !== "string")

@@ -57,7 +57,7 @@ describe("objects are answered in the version that is asked for", () => {
     expect(down.convertedObjects[0]).toEqual(objects[0]);
     expect(down.convertedObjects[1]).toMatchObject({
       apiVersion: ALPHA,
-      metadata: { name: "b", annotations: { [BEYOND]: '{"paused":true}' } },
+      metadata: { name: "b", annotations: { [BEYOND]: '{"paused":true,"tls":null}' } },
       spec: { replicas: 5 },
     });
   });

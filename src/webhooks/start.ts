@@ -5,7 +5,7 @@ import { CertificateKeeper } from "#webhooks/certificate/keeper.ts";
 import { clusterAdmission } from "#webhooks/cluster-admission.ts";
 import { conversion } from "#webhooks/conversion.ts";
 import { BUNDLE_HOLDERS } from "#webhooks/holders.ts";
-import { serveWebhooks } from "#webhooks/server.ts";
+import { type ServingCertificate, serveWebhooks } from "#webhooks/server.ts";
 
 export interface Webhooks {
   /** Where they are served. */
@@ -37,12 +37,18 @@ export async function startWebhooks(options: {
   readonly mayWrite: () => boolean;
   /** Whether this process has yet to read everything. */
   readonly isStarting?: () => boolean;
+  /** Who shows the same certificate besides. */
+  readonly alsoShow?: (serving: ServingCertificate) => void;
 }): Promise<Webhooks> {
   const { port, kube, imageRepository, clock, log, observe } = options;
   const webhooks = [clusterAdmission({ kube, imageRepository, clock, log }), conversion({ log })];
   const server = await serveWebhooks({ port, webhooks, log, observe });
   log.info({ address: `:${server.port}` }, "serves webhooks");
-  const keeper = new CertificateKeeper({ ...options, holders: BUNDLE_HOLDERS, show: (serving) => server.use(serving) });
+  const show = (serving: ServingCertificate): void => {
+    server.use(serving);
+    options.alsoShow?.(serving);
+  };
+  const keeper = new CertificateKeeper({ ...options, holders: BUNDLE_HOLDERS, show });
   return {
     port: server.port,
     fault: () => keeper.fault,

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { clusterLabels, OPERATOR } from "#api/names.ts";
+import { clusterLabels, memberSelector, OPERATOR } from "#api/names.ts";
 import { mergePodTemplate } from "#api/pod-template/merge.ts";
+import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
-import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { asOperatorError } from "#base/error.ts";
 import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
+import { networkPolicy } from "#cluster/desired/network-policy.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import { fencedPeer } from "#cluster/desired/peer.ts";
 import { podMonitor } from "#cluster/desired/pod-monitor.ts";
@@ -29,6 +31,7 @@ import {
   CUSTOM_RESOURCE_DEFINITIONS,
   type Draft,
   type KubeObject,
+  NETWORK_POLICIES,
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
   POD_MONITORS,
@@ -116,6 +119,9 @@ function drafts(its: string): Readonly<Record<string, Draft<KubeObject>>> {
     certificates: ofCluster(its, CERTIFICATES, {}),
     replicasets: replicaSet(member),
     poddisruptionbudgets: disruptionBudget(whole),
+    networkpolicies: ofCluster(its, NETWORK_POLICIES, {
+      spec: { ...networkPolicy(whole).spec, podSelector: { matchLabels: memberSelector(its) } },
+    }),
     podmonitors: podMonitor(whole),
     etcdpeers: fencedPeer(whole, identityOf(whole)!, "my-etcd-0"),
   };
@@ -191,9 +197,18 @@ const NEW_VOLUME = "claims are for new volumes, neither for one by its name nor 
 const TYPE = "have the type ClusterIP";
 const ADDRESSES = "take no externalIPs";
 
+const REACHED = "say who may reach the members of the EtcdCluster of their name, and nothing else";
 const MONITOR = "PodMonitors lead to pods of their own namespace, and name no Secrets";
 
-const MADE = [SERVICES, POD_DISRUPTION_BUDGETS, POD_MONITORS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS, ETCD_PEERS];
+const MADE = [
+  SERVICES,
+  POD_DISRUPTION_BUDGETS,
+  NETWORK_POLICIES,
+  POD_MONITORS,
+  REPLICA_SETS,
+  PERSISTENT_VOLUME_CLAIMS,
+  ETCD_PEERS,
+];
 
 /** What takes all of that away. */
 const UNMONITORED = { namespaceSelector: null, podMetricsEndpoints: [{ port: "etcd-metrics", path: "/metrics" }] };
@@ -231,6 +246,24 @@ const CASES: readonly Case[] = [
     was: { metadata: { labels: null, annotations: { "etcd.improbable.io/cluster-id": "1" } } },
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/new": "1" } } } },
     says: NOT_MANAGED,
+  },
+  {
+    what: "make one about all pods",
+    of: NETWORK_POLICIES,
+    write: { create: { spec: { podSelector: { matchLabels: null } } } },
+    says: REACHED,
+  },
+  {
+    what: "make one about members of another cluster",
+    of: NETWORK_POLICIES,
+    write: { create: { spec: { podSelector: { matchLabels: { "etcd.improbable.io/cluster-name": "my-etcd" } } } } },
+    says: REACHED,
+  },
+  {
+    what: "keep members from reaching others",
+    of: NETWORK_POLICIES,
+    write: { patch: { spec: { policyTypes: ["Ingress", "Egress"] } } },
+    says: REACHED,
   },
   // A peer that lost its labels is still its cluster's.
   {
@@ -404,7 +437,7 @@ const CASES: readonly Case[] = [
   ),
   ...ofName(CONFIG_MAPS, "ca", { data: { "ca.crt": "a" } }, OTHER_MAP),
   ...["peer-tls", "server-tls", "operator-tls", "client"].flatMap((name) =>
-    ofName(CERTIFICATES, name, { metadata: { annotations: { a: "b" } } }, OTHER_CERTIFICATE),
+    ofName(CERTIFICATES, `${name}-0123abcd`, { metadata: { annotations: { a: "b" } } }, OTHER_CERTIFICATE),
   ),
   { what: "delete one of a cluster's", of: SECRETS, write: "delete", says: OTHER_SECRET, suffix: "-client" },
   { what: "delete one of a cluster's", of: CONFIG_MAPS, write: "delete", says: OTHER_MAP, suffix: "-ca" },
@@ -413,7 +446,7 @@ const CASES: readonly Case[] = [
     of: CERTIFICATES,
     write: "delete",
     says: OTHER_CERTIFICATE,
-    suffix: "-client",
+    suffix: "-client-0123abcd",
   },
   {
     what: "make one that Kubernetes puts a token into",
@@ -428,17 +461,44 @@ const CASES: readonly Case[] = [
     says: OTHER_TYPE,
   },
   {
+    what: "make the one with the password of etcd's root",
+    of: SECRETS,
+    suffix: "-root",
+    write: { create: { type: "kubernetes.io/basic-auth", data: { username: "cm9vdA==", password: "YQ==" } } },
+  },
+  {
+    what: "make the one of etcd's root of another type",
+    of: SECRETS,
+    suffix: "-root",
+    write: { create: { type: "kubernetes.io/tls" } },
+    says: OTHER_TYPE,
+  },
+  {
+    what: "make another one with a password",
+    of: SECRETS,
+    suffix: "-client",
+    write: { create: { type: "kubernetes.io/basic-auth", data: { username: "cm9vdA==", password: "YQ==" } } },
+    says: OTHER_TYPE,
+  },
+  {
     what: "ask for one in another Secret",
     of: CERTIFICATES,
-    suffix: "-client",
+    suffix: "-client-0123abcd",
     write: { create: { spec: { secretName: "somebody-elses" } } },
+    says: OTHER_CERTIFICATE,
+  },
+  {
+    what: "ask for one that fills what is the operator's own to fill",
+    of: CERTIFICATES,
+    suffix: "-client",
+    write: { create: asking("CLUSTER-client") },
     says: OTHER_CERTIFICATE,
   },
   {
     what: "ask for an authority",
     of: CERTIFICATES,
-    suffix: "-client",
-    write: { create: { spec: { secretName: "CLUSTER-client", isCA: true } } },
+    suffix: "-client-0123abcd",
+    write: { create: { spec: { secretName: "CLUSTER-client-0123abcd", isCA: true } } },
     says: OTHER_CERTIFICATE,
   },
 
@@ -534,6 +594,9 @@ function inConversion(change: object): object {
 }
 
 const AUTHORITY = caBundleOf([(await newAuthority(Date.now())).certificate]);
+
+const ONLY_TLS = "of an EtcdCluster the operator writes only spec.tls";
+const NOTHING_ELSE = "of an EtcdCluster the operator changes nothing but spec.tls";
 
 /** Of the definition of EtcdClusters. */
 const DEFINITION_CASES: readonly DefinitionCase[] = [
@@ -737,7 +800,7 @@ describe("with the rights that are shipped", () => {
     const names = [
       [SECRETS, "mine-peer-ca"],
       [CONFIG_MAPS, "mine-ca"],
-      [CERTIFICATES, "mine-peer-tls"],
+      [CERTIFICATES, "mine-peer-tls-0123abcd"],
     ] as const;
     for (const [of, name] of names as readonly (readonly [AnyResource, string])[]) {
       const { metadata, ...rest } = drafts("mine")[of.plural]!;
@@ -851,6 +914,37 @@ describe("with every right that there is, the policy alone lets the operator", (
     });
   }
 
+  const MADE = { identity: { clusterID: "1", token: "a", initialMembers: [] } };
+  const OWN_TLS = { spec: { tls: DEFAULT_TLS } };
+  const CLUSTER_CASES: readonly { what: string; tls?: object; status?: object; patch: object; says?: string }[] = [
+    { what: "write spec.tls where there is none", patch: OWN_TLS },
+    { what: "over what is there", tls: NO_TLS, patch: { spec: { tls: { minVersion: "TLS1.3" } } }, says: ONLY_TLS },
+    { what: "of a cluster that is made already", status: MADE, patch: { spec: { tls: NO_TLS } }, says: ONLY_TLS },
+    { what: "replicas", patch: { spec: { ...OWN_TLS.spec, replicas: 1 } }, says: NOTHING_ELSE },
+    { what: "by taking something away", patch: { spec: { ...OWN_TLS.spec, image: null } }, says: NOTHING_ELSE },
+    { what: "by giving something", patch: { spec: { ...OWN_TLS.spec, etcd: {} } }, says: NOTHING_ELSE },
+    { what: "labels", patch: { ...OWN_TLS, metadata: { labels: { a: "b" } } }, says: NOTHING_ELSE },
+    { what: "annotations", patch: { ...OWN_TLS, metadata: { annotations: { a: "b" } } }, says: NOTHING_ELSE },
+    { what: "finalizers", patch: { ...OWN_TLS, metadata: { finalizers: ["example.com/a"] } }, says: NOTHING_ELSE },
+    { what: "owners", patch: { ...OWN_TLS, metadata: { ownerReferences: [OWNER] } }, says: NOTHING_ELSE },
+    { what: "annotations alone", patch: { metadata: { annotations: { a: "b" } } }, says: ONLY_TLS },
+  ];
+  for (const [index, { what, tls, status, patch, says }] of CLUSTER_CASES.entries()) {
+    test(`${says === undefined ? "" : "not change "}${what} (etcdclusters)`, async () => {
+      const draft = {
+        ...{ apiVersion: apiVersionOf(ETCD_CLUSTERS), kind: "EtcdCluster" },
+        metadata: { namespace, name: `open-${index}` },
+        spec: { replicas: 3, image: { pullPolicy: "Always" }, ...(tls === undefined ? {} : { tls }) },
+      } as unknown as Draft<EtcdCluster>;
+      const live = await admin.create(ETCD_CLUSTERS, draft, OPTIONS);
+      if (status !== undefined)
+        await admin.replace(ETCD_CLUSTERS, { ...live, status } as never, { ...OPTIONS, subresource: "status" });
+      const written = operator.patch(ETCD_CLUSTERS, { namespace, name: live.metadata.name }, patch, MERGE);
+      if (says === undefined) expect(await written).toMatchObject(patch);
+      else await expect(written).rejects.toThrow(REFUSED(says));
+    });
+  }
+
   test(`not change a version of any ${DEFINITION}`, async () => {
     for (const name of definitions) {
       const live = await operator.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, OPTIONS);
@@ -895,10 +989,12 @@ describe("with every right that there is, the policy alone lets the operator", (
       ...[`neither makes nor deletes a ${DEFINITION}`, "changes only those of etcd.improbable.io"],
       // restore.test.ts
       ...["makes EtcdClusters only of restores", "makes EtcdRestores only for EtcdClusters"],
+      // binding-policy.test.ts
+      "EtcdRole or EtcdUser the operator changes only its finalizers",
       // job-policy.test.ts
       ...["deletes only those of schedules", "changes only its finalizers and annotations"],
     ];
-    const said = [...CASES, ...DEFINITION_CASES].flatMap(({ says }) => says ?? []);
+    const said = [...CASES, ...DEFINITION_CASES, ...CLUSTER_CASES].flatMap(({ says }) => says ?? []);
     const silent = VALIDATIONS.filter(({ message }) => ![...said, ...others].some((says) => message.includes(says)));
     expect(silent.map(({ message }) => message)).toEqual([]);
   });

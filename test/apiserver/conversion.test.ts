@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { TOO_LARGE } from "#api/beyond.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION as BEYOND, OPERATOR, WEBHOOKS } from "#api/names.ts";
+import { NO_TLS } from "#api/tls.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
@@ -128,6 +129,7 @@ describe("an EtcdCluster of v1alpha1", () => {
       replicas: 3,
       version: "3.6.16",
       storage: { size: "8Gi", accessModes: ["ReadWriteOnce"] },
+      tls: NO_TLS,
       podTemplate: {},
       clientService: { type: "ClusterIP" },
       updateStrategy: { type: "RollingUpdate" },

@@ -21,6 +21,7 @@ import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit
 import type { KubeClient } from "#kube/client.ts";
 import { apiVersionOf, type Draft, type KubeObject, REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
+import { unseenPeer } from "#peer/snapshot.ts";
 import { newCluster } from "#webhooks/checks/new-cluster.ts";
 import { clusterAdmission } from "#webhooks/cluster-admission.ts";
 import { EtcdBinary } from "../../scripts/etcd-flags/binary.ts";
@@ -93,18 +94,13 @@ async function lastMember(cluster: EtcdCluster): Promise<Draft<ReplicaSet>> {
   const snapshot = newCluster(cluster, []);
   const name = peerName(cluster.metadata.name, cluster.spec.replicas - 1);
   const peer: EtcdPeer = await kube.create(ETCD_PEERS, newPeer(snapshot, newIdentity(snapshot), name), DRY_RUN);
-  return replicaSet({
-    takenAtMs: 0,
-    peer,
-    pausedBy: undefined,
-    isAsleep: false,
-    imageRepository: REPOSITORY,
-    claim: undefined,
-    replicaSet: undefined,
-    pod: undefined,
-    endpoint: undefined,
-    storageClasses: undefined,
-  });
+  return replicaSet(
+    unseenPeer({
+      takenAtMs: 0,
+      peer,
+      imageRepository: REPOSITORY,
+    }),
+  );
 }
 
 /** What etcd gets in this pod, all of it as flags: the parser reads values of variables in the same way, and ignores unknown ones. */

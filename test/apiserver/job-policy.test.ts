@@ -222,6 +222,8 @@ const CASES: readonly (readonly [what: string, change: object, says: string])[] 
   ["a whole Secret in the environment", agent({ envFrom: [{ secretRef: { name: "s" } }] }), ENVIRONMENT],
   ["a whole Secret", secret([]), MOUNTS],
   ["a Secret as it is", pod({ volumes: [{ name: "credentials", secret: { secretName: "s" } }] }), MOUNTS],
+  ["what is an authority's", secret([{ key: "tls.key", path: "tls.key" }], { name: "my-etcd-client-ca" }), MOUNTS],
+  ["what is another authority's", secret([{ key: "tls.key", path: "tls.key" }], { name: "my-etcd-peer-ca" }), MOUNTS],
   ["any key of a Secret", secret([{ key: "tls-key", path: "tls-key" }]), MOUNTS],
   ["a password that is not etcd's", secret([{ key: "password", path: "password" }]), MOUNTS],
   ["a key of a Secret under another name", secret([{ key: "tls.key", path: "password" }]), MOUNTS],

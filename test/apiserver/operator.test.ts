@@ -33,6 +33,8 @@ function startOperator(namespace = "default"): {
     "0",
     "--webhook-port",
     "0",
+    "--metrics-port",
+    "0",
     "--namespace",
     namespace,
   ];

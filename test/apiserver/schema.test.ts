@@ -453,6 +453,8 @@ describe("what the API server keeps beside the spec:", () => {
       { short: ["etcdb"], columns: ["Phase", "Source", "Bytes", "Revision", "Object", "Age"] },
       { short: ["etcdbs"], columns: ["Schedule", "Suspend", "Last good", "Next", "Status", "Age"] },
       { short: ["etcdr"], columns: ["Phase", "Cluster", "Source", "Reason", "Object", "Age"] },
+      { short: ["etcdro"], columns: ["Cluster", "Role", "Status", "Age"] },
+      { short: ["etcdu"], columns: ["Cluster", "User", "Binding", "Status", "Rotated", "Age"] },
     ]);
   });
 });

@@ -81,10 +81,11 @@ afterEach(async () => {
   await server?.stop();
 }, 60_000);
 
-/** As it was when there was no other version. */
+/** As it was when there was no other version; a kind that is younger, as it is. */
 function before({ spec, ...rest }: Definition): object {
   const { conversion: _, versions, ...others } = spec as Definition["spec"] & { conversion: unknown };
   const [only] = versions.filter(({ name }) => name === "v1alpha1");
+  if (only === undefined) return { spec, ...rest };
   return { ...rest, spec: { ...others, versions: [{ ...only, storage: true }] } };
 }
 
@@ -113,7 +114,7 @@ async function upgrade(): Promise<void> {
 
 /** With the rights that are shipped. @returns what it has said so far */
 function startOperator(): { log: () => string; end: () => Promise<void> } {
-  const flags = ["--http-port=0", "--webhook-port=0", `--namespace=${OPERATOR_NAMESPACE}`];
+  const flags = ["--http-port=0", "--webhook-port=0", "--metrics-port=0", `--namespace=${OPERATOR_NAMESPACE}`];
   const args = [PROGRAM, "--kubeconfig", server.kubeconfigFor("operator"), ...flags];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
   processes.push(child);
@@ -270,7 +271,9 @@ test("an installation of the release before is read, converted by an operator th
     for (const [index, { metadata, spec }] of items.entries()) {
       const { uid, generation, annotations } = metadata;
       expect(was.get(`${each.kind} ${metadata.name}`)).toMatchObject({ uid, generation, annotations });
-      expect(revisionOf(spec as never)).toBe(TEMPLATES[index]!.revision);
+      // Whether there is TLS is asked of a cluster otherwise than of a member, and none of these has any.
+      const { tls: _, ...template } = spec as { readonly tls?: object };
+      expect(revisionOf(template as never)).toBe(TEMPLATES[index]!.revision);
     }
   }
 }, 300_000);

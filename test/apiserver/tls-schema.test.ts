@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parseAllDocuments } from "yaml";
+import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
@@ -43,6 +44,12 @@ async function madeWith(tls: unknown): Promise<EtcdCluster> {
 
 async function edited({ metadata: { name } }: EtcdCluster, tls: unknown): Promise<EtcdCluster> {
   return await kube.patch(ETCD_CLUSTERS, { namespace, name }, { spec: { tls } }, { signal, type: "merge" });
+}
+
+/** As the operator makes it, when it is about to. */
+async function identified(cluster: EtcdCluster): Promise<EtcdCluster> {
+  const identity = { clusterID: "1", token: "a", initialMembers: [{ name: "a-0", id: "2", joined: false }] };
+  return await kube.replace(ETCD_CLUSTERS, { ...cluster, status: { identity } }, { signal, subresource: "status" });
 }
 
 const ISSUER = { issuerRef: { name: "corp" } };
@@ -160,52 +167,63 @@ describe("the API server refuses in words", () => {
 });
 
 describe("on a cluster that exists", () => {
-  const LATER = "cannot yet be changed on a cluster that exists; make another cluster from a backup";
-  const stays = (side: string, is: string, was: string) =>
-    `tls.${side}.provider is ${is}, and was ${was}; it must stay ${was}: otherwise it ${LATER}`;
   const NONE = { provider: "None" };
   const BROUGHT = { provider: "Secret", secret: SERVED };
   const ISSUED = { provider: "CertManager", certManager: ISSUER };
 
-  test("TLS is not switched on", async () => {
-    const plain = await madeWith(undefined);
-    await expect(edited(plain, {})).rejects.toThrow(stays("peer", "Operator", "None"));
-    await expect(edited(plain, { peer: NONE })).rejects.toThrow(stays("client", "Operator", "None"));
-    const { spec } = await edited(plain, { peer: NONE, client: NONE });
-    expect(spec.tls?.peer.provider).toBe("None");
+  test("TLS may be switched on, also where nobody has said that there is none", async () => {
+    const plain = await madeWith({ peer: NONE, client: NONE });
+    const { spec } = await edited(plain, { peer: { provider: "Operator" } });
+    expect(spec.tls).toMatchObject({ peer: { provider: "Operator" }, client: NONE });
+    const old = await identified(await madeWith(undefined));
+    expect((await edited(old, {})).spec.tls).toEqual(DEFAULT_TLS);
   });
 
-  test("nor off, on either side", async () => {
-    const secure = await madeWith({});
-    await expect(edited(secure, null)).rejects.toThrow(stays("peer", "None", "Operator"));
-    await expect(edited(secure, { peer: NONE })).rejects.toThrow(stays("peer", "None", "Operator"));
-    await expect(edited(secure, { client: NONE })).rejects.toThrow(stays("client", "None", "Operator"));
+  test("clients have a time for it", async () => {
+    const plain = await madeWith({ peer: NONE, client: { ...NONE, plaintextFor: "0s" } });
+    expect((await edited(plain, { client: { plaintextFor: "30m" } })).spec.tls?.client.plaintextFor).toBe("30m");
+    await expect(edited(plain, { client: { plaintextFor: "soon" } })).rejects.toThrow(
+      "it must be a duration from 0s to 8760h",
+    );
   });
 
-  test("between members nobody follows anybody", async () => {
+  test("before it is made, whoever is first says whether there is TLS", async () => {
+    expect((await edited(await madeWith(undefined), {})).spec.tls).toEqual(DEFAULT_TLS);
+    expect((await edited(await madeWith(undefined), NO_TLS)).spec.tls).toEqual(NO_TLS);
+  });
+
+  test("what was written is not taken away by a manifest that does not have it", async () => {
+    const secure = await identified(await edited(await madeWith(undefined), DEFAULT_TLS));
+    const { tls: _, ...spec } = secure.spec;
+    await expect(kube.replace(ETCD_CLUSTERS, { ...secure, spec }, OPTIONS)).rejects.toThrow(
+      "tls is missing, and was given; it must be written as it stands",
+    );
+    const draft = { apiVersion: secure.apiVersion, kind: secure.kind, spec: { replicas: 5 } };
+    const ref = { namespace, name: secure.metadata.name };
+    const applied = await kube.patch(ETCD_CLUSTERS, ref, draft, { signal, type: "merge" });
+    expect(applied.spec).toMatchObject({ replicas: 5, tls: DEFAULT_TLS });
+  });
+
+  test("it is switched off by saying so", async () => {
     const secure = await madeWith({});
-    const brought = { provider: "Secret", secret: { secretName: "a" } };
-    await expect(edited(secure, { peer: ISSUED })).rejects.toThrow(stays("peer", "CertManager", "Operator"));
-    await expect(edited(secure, { peer: brought })).rejects.toThrow(stays("peer", "Secret", "Operator"));
-    const theirs = await madeWith({ peer: brought });
-    const other = { secret: { secretName: "b" } };
-    await expect(edited(theirs, { peer: other })).rejects.toThrow(`tls.peer.secret ${LATER}`);
-    const issued = await madeWith({ peer: ISSUED });
+    await expect(edited(secure, null)).rejects.toThrow("tls is missing, and was given");
+    expect((await edited(secure, { peer: NONE })).spec.tls?.peer.provider).toBe("None");
+    expect((await edited(secure, { client: NONE })).spec.tls?.client.provider).toBe("None");
+  });
+
+  test("everybody may follow everybody who issues, and what is named may be another one", async () => {
+    const peers = { provider: "Secret", secret: { secretName: "a" } };
+    const secure = await madeWith({});
+    await edited(secure, { peer: peers, client: BROUGHT });
+    await edited(secure, { peer: { secret: { secretName: "b" } }, client: { secret: { serverSecretName: "other" } } });
+    const issued = { ...ISSUED, secret: null };
+    await edited(secure, { peer: issued, client: issued });
+    const another = { certManager: { issuerRef: { name: "other", kind: "ClusterIssuer" } } };
+    await edited(secure, { peer: another, client: another });
     const own = { provider: "Operator", certManager: null };
-    await expect(edited(issued, { peer: own })).rejects.toThrow(stays("peer", "Operator", "CertManager"));
-    const another = { certManager: { issuerRef: { name: "other" } } };
-    await expect(edited(issued, { peer: another })).rejects.toThrow(`tls.peer.certManager ${LATER}`);
-    await edited(issued, { peer: { duration: "24h" } });
-  });
-
-  test("towards clients nobody follows anybody", async () => {
-    const [own, brought, issued] = await Promise.all([{}, BROUGHT, ISSUED].map((client) => madeWith({ client })));
-    await expect(edited(own!, { client: BROUGHT })).rejects.toThrow(stays("client", "Secret", "Operator"));
-    await expect(edited(own!, { client: ISSUED })).rejects.toThrow(stays("client", "CertManager", "Operator"));
-    const others = { secret: { serverSecretName: "other" } };
-    await expect(edited(brought!, { client: others })).rejects.toThrow(`tls.client.secret ${LATER}`);
-    const another = { certManager: { issuerRef: { kind: "ClusterIssuer" } } };
-    await expect(edited(issued!, { client: another })).rejects.toThrow(`tls.client.certManager ${LATER}`);
+    const { spec } = await edited(secure, { peer: own, client: own });
+    expect([spec.tls?.peer.provider, spec.tls?.client.provider]).toEqual(["Operator", "Operator"]);
+    await expect(edited(secure, { peer: { provider: "Secret" } })).rejects.toThrow("peer.secret is missing");
   });
 
   test("everything else may change: names, lives, whether clients are asked, and the protocol", async () => {

@@ -151,7 +151,7 @@ describe("a process of the operator", () => {
 
   /** With the rights that are shipped. @returns what it has said so far */
   function startOperator(): () => string {
-    const flags = ["--http-port=0", "--webhook-port=0", `--namespace=${OPERATOR_NAMESPACE}`];
+    const flags = ["--http-port=0", "--webhook-port=0", "--metrics-port=0", `--namespace=${OPERATOR_NAMESPACE}`];
     const args = [PROGRAM, "--kubeconfig", server.kubeconfigFor("operator"), ...flags];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
     processes.push(child);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { DEFAULT_TLS } from "#api/tls.ts";
 import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 
 interface Listed {
@@ -79,6 +80,45 @@ test("clients reach the cluster by its Services, and SRV records name the member
   );
   expect(found.trim()).toBe("a client");
 });
+
+test("a cluster of which nobody says whether it speaks TLS does, for good, and etcdctl in its pods needs no flags", async () => {
+  await using namespace = await testNamespace("default-tls");
+  const cluster = new UserCluster(namespace.name);
+  const open = { replicas: 3, tls: undefined } as never;
+  await cluster.create(open);
+  const { spec, status } = await cluster.untilReady(180_000);
+  expect(spec.tls).toEqual(DEFAULT_TLS);
+  expect(status?.identity?.peerScheme).toBe("https");
+  const told = await eventually(async () => {
+    const { items } = await cluster.json<{ items: { reason: string; note: string }[] }>("get", "events.events.k8s.io");
+    const found = items.filter(({ reason }) => reason === "default-tls");
+    if (found.length === 0) throw new Error("nobody was told");
+    return found;
+  }, 30_000);
+  expect(told.map(({ note }) => note)).toEqual([expect.stringContaining("spec.tls is not given")]);
+
+  const exec = (...words: readonly string[]) =>
+    cluster.kubectl("exec", "rs/my-etcd-0", "-c", "etcd", "--", "etcdctl", ...words);
+  expect(await exec("put", "greeting", "hello")).toContain("OK");
+  // The Service leads to members a moment after they are ready.
+  const read = () => exec("--endpoints=my-etcd-client:2379", "get", "greeting", "--print-value-only");
+  expect((await eventually(read, 60_000)).trim()).toBe("hello");
+
+  // Whoever applies the manifest again leaves it alone, by whichever way; an object in its place has to say it.
+  await cluster.create(open);
+  const manifest = {
+    apiVersion: "etcd.improbable.io/v1beta1",
+    kind: "EtcdCluster",
+    metadata: { name: "my-etcd", namespace: namespace.name },
+    spec: { replicas: 3 },
+  };
+  const input = JSON.stringify(manifest);
+  await kubectl.run(["apply", "--server-side", "--force-conflicts", "-f", "-"], { input });
+  expect((await cluster.get()).spec.tls).toEqual(DEFAULT_TLS);
+  const { stderr } = await kubectl.run(["replace", "-f", "-"], { input, mayFail: true });
+  expect(stderr).toContain("tls is missing, and was given; it must be written as it stands");
+  await cluster.untilReady();
+}, 300_000);
 
 test("members of a cluster spread over nodes", async () => {
   await using namespace = await testNamespace("spread");

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
+import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
@@ -87,7 +88,7 @@ test("everything is deleted, and comes back as it was just before, under another
   await make("EtcdRestore", "back", {
     source: { backupName },
     until: { revision: String(before) },
-    clusterTemplate: { clusterName: "again", spec: { replicas: 3 } },
+    clusterTemplate: { clusterName: "again", spec: { replicas: 3, tls: NO_TLS } },
   });
   await eventually(async () => {
     const { status } = await cluster.json<EtcdRestore>("get", "etcdrestore", "back");
@@ -110,7 +111,7 @@ test("a time of which nobody knows yet is refused, by the time up to which it is
   await make("EtcdRestore", "early", {
     source: { backupName },
     until: { time: "2099-01-01T00:00:00Z" },
-    clusterTemplate: { clusterName: "early", spec: { replicas: 1 } },
+    clusterTemplate: { clusterName: "early", spec: { replicas: 1, tls: NO_TLS } },
   });
   await eventually(async () => {
     const { status } = await cluster.json<EtcdRestore>("get", "etcdrestore", "early");

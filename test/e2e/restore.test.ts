@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BACKUP_DESTINATION_LABEL, FENCE, INITIAL_CLUSTER_ANNOTATION, RESTORED_FROM } from "#api/names.ts";
+import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
@@ -70,7 +71,7 @@ async function deleteAll(): Promise<void> {
   await cluster.kubectl("delete", "pvc", "-l", "etcd.improbable.io/cluster-name=my-etcd", "--timeout=120s");
 }
 
-const clusterTemplate = { clusterName: "my-etcd", spec: { replicas: 3 } };
+const clusterTemplate = { clusterName: "my-etcd", spec: { replicas: 3, tls: NO_TLS } };
 
 test("a cluster is backed up to a volume, encrypted and compressed, and is lost with all of its claims", async () => {
   for (const key of KEYS) await cluster.put("my-etcd-0", key, `value of ${key}`);

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, test } from "vitest";
+import { factsOf } from "#agent/bbolt/snapshot-facts.ts";
 import { SNAPSHOT_FILE } from "#agent/task.ts";
-import { backupTask, startBackup, TestVolume, urlOf } from "#kit/backup.ts";
+import { backupTask, etcdTool, startBackup, TestVolume, urlOf } from "#kit/backup.ts";
 import { startArchiver, startReplica, startRestored } from "#kit/changes.ts";
 import { ETCD_VERSIONS, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd.ts";
 import { EtcdUser, randomFrom, randomStep } from "#kit/etcd-history.ts";
@@ -27,6 +28,13 @@ describe.each(ETCD_VERSIONS)("the archived history of etcd %s", (version) => {
     user = new EtcdUser(urlOf(etcd.members[0]!));
     const random = randomFrom(Number(version.replaceAll(".", "")));
     for (let step = 0; step < 20; step++) await randomStep(user, random, step);
+    // Its database tells from then on whether it asks for users.
+    const { endpoint } = etcd.members[0]!;
+    await etcd.client.userAdd(endpoint, "root", "secret", options);
+    await etcd.client.userGrantRole(endpoint, "root", "root", options);
+    await etcd.client.authEnable(endpoint, options);
+    const asRoot = [`--endpoints=${urlOf(etcd.members[0]!)}`, "--user=root:secret", "--command-timeout=30s"];
+    await etcdTool(version, "etcdctl", ...asRoot, "auth", "disable");
     const archiver = startArchiver(volume, [urlOf(etcd.members[0]!)]);
     await until("the archiver follows", async () => archiver.progress !== undefined);
     for (let step = 20; step < 30; step++) await randomStep(user, random, step);
@@ -74,6 +82,19 @@ describe.each(ETCD_VERSIONS)("the archived history of etcd %s", (version) => {
       } finally {
         await replica.stop();
       }
+    }
+  });
+
+  test("asks for users again where the backup's etcd did", async () => {
+    const replica = await startReplica(version, volume, { isAuthLifted: true });
+    try {
+      await replica.replay({ revision: String(beforeDeletion) });
+      const file = join(replica.workDir, SNAPSHOT_FILE);
+      assert.equal((await factsOf(file)).authEnabled, true);
+      // It asks for the checksum of the file.
+      await etcdTool(version, "etcdutl", "snapshot", "restore", file, `--data-dir=${join(replica.workDir, "data")}`);
+    } finally {
+      await replica.stop();
     }
   });
 

@@ -16,6 +16,7 @@ import {
   planEtcd,
   type RunningEtcd,
   startEtcd,
+  until,
   untilLed,
 } from "#kit/etcd.ts";
 import { BUMP, etcdutlRestore, fetchTask, finishTask, runTask } from "#kit/restore.ts";
@@ -279,5 +280,35 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
     assert.ok(!on.ok && on.reason === "AuthEnabled" && /etcdctl auth disable/.test(on.message), JSON.stringify(on));
     assert.deepEqual(readdirSync(dir), []);
     fetched(await runTask(fetchTask(volume, "off.db", dir), volume));
+  });
+
+  test.each([
+    ["kept, is that of an etcd that asks for them", "Keep", /permission denied|user name is empty/],
+    ["lifted, is that of an etcd that anybody may ask", "Lift", undefined],
+  ] as const)("with users %s", async (_name, auth, refused) => {
+    const thrownAway = await planEtcd({ version, members: 1 });
+    try {
+      const [member] = thrownAway.members;
+      const task = fetchTask(volume, "on.db", dirname(member!.plan.dir), { auth });
+      fetched(await runTask(task, volume));
+      await etcdutlRestore(version, task, member!, thrownAway.initialCluster);
+      await rename(join(task.workDir, "data"), member!.plan.dir);
+      await member!.start({ initialCluster: thrownAway.initialCluster, state: "existing" });
+      await until("it serves", async () => (await member!.httpStatus("/readyz")) === 200);
+      const asked = thrownAway.client.get(member!.endpoint, "many/1", options);
+      if (refused === undefined) assert.ok((await asked) !== undefined);
+      else await assert.rejects(asked, refused);
+      const users = await etcdTool(
+        version,
+        "etcdctl",
+        `--endpoints=${urlOf(member!)}`,
+        "--user=root:secret",
+        "user",
+        "list",
+      );
+      assert.equal(users.trim(), "root");
+    } finally {
+      await thrownAway.stop();
+    }
   });
 });

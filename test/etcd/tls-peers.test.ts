@@ -163,6 +163,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
       ...etcd.cluster,
       cluster: { ...cluster, status: { ...cluster.status, identity: etcd.identity } },
       members: present({ ...list, members: list.members.filter(({ id }) => id !== member.id) }),
+      peers: etcd.members.map(({ peer }) => peer),
     };
     const draft = joiningPeer(seen, etcd.identity, name, hexOf(member.id)) as Drafted;
     const fourth = etcd.pods.member({ ...draft, spec: { ...draft.spec, tls: first!.peer.spec.tls } });

@@ -77,4 +77,15 @@ describe.each(ETCD_VERSIONS)("the startup probe of etcd %s with certificates", (
     await until("it passes", () => passes(third));
     expect(await isServed(third)).toBe(true);
   });
+
+  test("whoever runs etcdctl beside etcd types no more than without certificates, and etcd does not mind", async () => {
+    const third = etcd.members[2]!;
+    const etcdctl = (...words: string[]) => third.exec(["etcdctl", `--endpoints=${third.place.host}:2379`, ...words]);
+    expect(await etcdctl("put", "a", "1")).toContain("OK");
+    expect((await etcdctl("get", "a", "--print-value-only")).trim()).toBe("1");
+    expect((await etcdctl("endpoint", "status", "--cluster")).trim().split("\n")).toHaveLength(3);
+    await expect(etcdctl("--cert=/etc/etcd/tls/client/tls.crt", "get", "a")).rejects.toThrow(/ETCDCTL_CERT/);
+    expect(third.log).toContain("serving client traffic");
+    expect(third.log).not.toContain("ETCDCTL_");
+  });
 });

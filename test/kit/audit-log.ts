@@ -61,6 +61,13 @@ export async function everyRequest(folder: string, sinceMs: number): Promise<Aud
   return (await Promise.all(logs)).flat().filter(({ atMs }) => atMs >= sinceMs);
 }
 
+/** What the deployed operator's account has sent, line by line as it was written down: bodies too, but for those of Secrets. */
+export async function* everyLine(folder: string): AsyncGenerator<string> {
+  for (const name of readdirSync(folder).filter((each) => /^audit.*\.log$/.test(each)))
+    for await (const line of createInterface({ input: createReadStream(join(folder, name)) }))
+      if (line.includes(OPERATOR_USER)) yield line;
+}
+
 async function read(
   file: string,
   fromByte: number,

@@ -9,6 +9,7 @@ import { asAgentError } from "#agent/copy.ts";
 import type { AgentError } from "#agent/error.ts";
 import { ProgressBoard } from "#agent/progress.ts";
 import type { ArchiveProgress, ReplayedSnapshot } from "#agent/report.ts";
+import { leaveExpectation } from "#agent/restore/expectation.ts";
 import { openSources } from "#agent/source.ts";
 import { type ArchiveTask, REPLAY_ETCD_FLAGS, type ReplayTask, SNAPSHOT_FILE, type Until } from "#agent/task.ts";
 import { systemClock } from "#base/clock.ts";
@@ -80,10 +81,16 @@ export interface Replica {
   stop(): Promise<void>;
 }
 
-export async function startReplica(version: EtcdVersionText, volume: TestVolume): Promise<Replica> {
+/** @param given.isAuthLifted whether the backup's etcd asked for users, and this one does not */
+export async function startReplica(
+  version: EtcdVersionText,
+  volume: TestVolume,
+  given: { readonly isAuthLifted?: true } = {},
+): Promise<Replica> {
   const workDir = mkdtempSync(join(tmpdir(), "replay-"));
   const snapshot = join(workDir, SNAPSHOT_FILE);
   await copyFile(join(volume.path, BACKUP), snapshot);
+  await leaveExpectation(workDir, { key: BACKUP, host: "", revision: "1", sha256: "", ...given });
   // With ten seconds it stands up to ten seconds without a leader.
   const etcd = await startRestored(version, snapshot, [...REPLAY_ETCD_FLAGS, "--election-timeout=2000"]);
   return {

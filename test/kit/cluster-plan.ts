@@ -44,7 +44,7 @@ function stepText(step: ClusterStep): string {
   if (step.do === "markRemoval") return `markRemoval ${step.peer.metadata.name} ${step.removal ?? "none"}`;
   if (step.do === "releaseClaim") return `releaseClaim ${step.peer.metadata.name} ${step.finalizer.split("/")[1]}`;
   if (step.do === "deletePeer") return `deletePeer ${step.peer.metadata.name}`;
-  if (step.do === "addLearner") return `addLearner ${step.peerUrl}`;
+  if (step.do === "addLearner" || step.do === "updateMember") return `${step.do} ${step.peerUrl}`;
   if (step.do === "promote" || step.do === "removeMember") return `${step.do} ${step.name}`;
   if (step.do === "moveLeader") return `moveLeader ${step.from} to ${step.to}`;
   if (step.do === "recordJoined") return `recordJoined ${step.names.join(" ")}`;
@@ -52,6 +52,10 @@ function stepText(step: ClusterStep): string {
   if (step.do === "createRestore") return `createRestore ${step.restore.metadata.name}`;
   if (step.do === "issueAuthority") return `${step.do} ${step.side}`;
   if (step.do === "rotateAuthority") return `${step.do} ${step.side} ${step.phase}`;
+  if (step.do === "addUser" || step.do === "grantRole")
+    return `${step.do} ${step.user}${step.asRoot ? " as root" : ""}`;
+  if (step.do === "disableAuth") return step.asRoot ? "disableAuth as root" : "disableAuth";
+  if (step.do === "setRootPassword") return step.isNew ? "setRootPassword new" : "setRootPassword";
   if ("purpose" in step) return `${step.do} ${step.purpose}`;
   return step.do;
 }

@@ -1,16 +1,26 @@
-import { CLIENT_TRUST_ANNOTATION, PEER_TRUST_ANNOTATION, REVISION_ANNOTATION } from "#api/names.ts";
+import {
+  CLIENT_SCHEME_ANNOTATION,
+  CLIENT_TLS_VOLUME,
+  CLIENT_TRUST_ANNOTATION,
+  PEER_SCHEME_ANNOTATION,
+  PEER_TLS_VOLUME,
+  PEER_TRUST_ANNOTATION,
+  REVISION_ANNOTATION,
+  type Scheme,
+} from "#api/names.ts";
 import { revisionOf, templateIn } from "#api/revision.ts";
-import { peerSchemeOf, providerOf } from "#api/tls.ts";
+import { peerSchemeOf, providerOf, reachedBy } from "#api/tls.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { type Observed, present } from "#base/observed.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { madeForOf } from "#cluster/certificates/due.ts";
+import { tlsInUse, withFormerTls } from "#cluster/certificates/former.ts";
 import { isAuthority, orderOf, purposesOf, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate, SeenCertificates } from "#cluster/snapshot.ts";
-import type { ConfigMap } from "#kube/kinds.ts";
+import type { ConfigMap, Pod } from "#kube/kinds.ts";
 import { NEXT_PEM, OWN_PEM, THEIRS_PEM } from "./authorities.ts";
 import { born, cluster, NOW } from "./cluster.ts";
 
@@ -60,7 +70,10 @@ interface Made {
   readonly isOurs?: boolean;
   readonly rotatedFor?: string;
   readonly trouble?: string;
+  /** By default what somebody else is to fill may be, and nothing else. */
+  readonly mayBeShown?: boolean;
   readonly knownForMs?: number;
+  readonly signerForMs?: number;
   readonly madeFor?: string;
   /** Of which Certificate of cert-manager it is; by default of the one that the cluster asks for, if it asks cert-manager. */
   readonly certificateName?: string | undefined;
@@ -100,8 +113,10 @@ export function made(snapshot: ClusterSnapshot, purpose: Purpose, given: Made = 
     certificateName:
       "certificateName" in given ? given.certificateName : isRequested(snapshot, purpose) ? secretName : undefined,
     madeFor: given.madeFor ?? (isAuthority(purpose) ? undefined : madeForOf(snapshot, purpose)),
+    mayBeShown: given.mayBeShown ?? providerOf(snapshot.cluster.spec, sideOf(purpose)) === "Secret",
     trouble: given.trouble ?? unsigned,
     knownForMs: given.knownForMs ?? 3_600_000,
+    signerForMs: given.signerForMs ?? 3_600_000,
   };
 }
 
@@ -139,7 +154,23 @@ function reached(snapshot: ClusterSnapshot): ClusterSnapshot {
   const identity = known.status?.identity;
   if (identity === undefined || peerSchemeOf(known.spec) === "http") return snapshot;
   const status = { ...known.status, identity: { ...identity, peerScheme: "https" as const } };
-  return { ...snapshot, cluster: { ...known, status } };
+  return listedBy({ ...snapshot, cluster: { ...known, status } }, "https");
+}
+
+/** The snapshot in which etcd lists these members, or all, by this scheme. */
+export function listedBy(
+  snapshot: ClusterSnapshot,
+  scheme: Scheme,
+  names: readonly string[] = snapshot.peers.map(({ metadata }) => metadata.name),
+): ClusterSnapshot {
+  const { members } = snapshot;
+  if (members.is !== "present") return snapshot;
+  const all = members.value.members.map((member) =>
+    names.some((name) => member.peerUrls[0]?.includes(`//${name}.`))
+      ? { ...member, peerUrls: member.peerUrls.map((url) => url.replace(/^https?:/, `${scheme}:`)) }
+      : member,
+  );
+  return { ...snapshot, members: present({ ...members.value, members: all }) };
 }
 
 /** As `cluster()`, with TLS: all certificates are there, and members run with them. */
@@ -150,14 +181,39 @@ export function secured(given: Given = {}, tls: object = {}, all: Made = {}): Cl
   const server = whole.certificates?.server;
   const map = server?.is === "present" ? present(born<ConfigMap>(trustMap(whole, server.value.trust))) : undefined;
   const told = map === undefined ? whole : { ...whole, certificates: { ...whole.certificates, trustMap: map } };
-  return running(told);
+  // As from its birth on, and not as a cluster that goes over to TLS.
+  return running(told, undefined, memberTls({ ...told, peers: [] }));
+}
+
+/** The snapshot whose spec asks for something else by now. What is in use stands on record, and nothing of the rest is there. */
+export function goingTo(snapshot: ClusterSnapshot, tls: object): ClusterSnapshot {
+  const { cluster: live, certificates } = snapshot;
+  const status = { ...live.status, ...tlsInUse(snapshot) };
+  const turned = { ...live, status, spec: { ...live.spec, tls: tlsSpec(tls) } };
+  const absent = { is: "absent" } as const;
+  const nothing = Object.fromEntries(purposesOf(turned).map((purpose) => [purpose, absent]));
+  const { trustMap, trustMapForMs, requests: _, ...seen } = certificates ?? {};
+  const requests = { peer: absent, server: absent, operator: absent, application: absent };
+  const left = withFormerTls(turned, snapshot);
+  const former = left && Object.fromEntries(purposesOf(left).map((purpose) => [purpose, seen[purpose]]));
+  // Of a side that stays as it was all is there.
+  const stays = Object.fromEntries(
+    purposesOf(turned)
+      .filter((purpose) => secretNameOf(turned, purpose) === secretNameOf(live, purpose))
+      .map((purpose) => [purpose, seen[purpose]]),
+  );
+  return {
+    ...snapshot,
+    cluster: turned,
+    certificates: { ...nothing, ...stays, trustMap, trustMapForMs, requests, former } as SeenCertificates,
+  };
 }
 
 /** The snapshot in which all members, or these, have what the cluster asks for by now, and run with it. */
 export function running(
   snapshot: ClusterSnapshot,
   names?: readonly string[],
-  tls = memberTls(snapshot),
+  tls = memberTls({ ...snapshot, peers: snapshot.peers.filter(({ spec }) => spec.tls !== undefined) }),
 ): ClusterSnapshot {
   const isMeant = (name: string) => names?.includes(name) ?? true;
   const peers = snapshot.peers.map((peer) =>
@@ -166,19 +222,33 @@ export function running(
   return started({ ...snapshot, peers }, names);
 }
 
+/** What a pod shows on one side. */
+function mounting(name: string, side: { readonly secretName: string } | undefined) {
+  return side === undefined ? [] : [{ name, projected: { sources: [{ secret: { name: side.secretName } }] } }];
+}
+
 /** The snapshot in which the pods of all members, or of these, were made from what their EtcdPeers say. */
 export function started(snapshot: ClusterSnapshot, names?: readonly string[]): ClusterSnapshot {
   const pods = new Map(snapshot.pods);
   for (const { metadata, spec } of snapshot.peers) {
     const pod = pods.get(metadata.name);
     if (pod === undefined || names?.includes(metadata.name) === false) continue;
+    const { [PEER_TRUST_ANNOTATION]: _, [CLIENT_TRUST_ANNOTATION]: __, ...others } = pod.metadata.annotations ?? {};
+    const { [PEER_SCHEME_ANNOTATION]: ___, [CLIENT_SCHEME_ANNOTATION]: ____, ...rest } = others;
     const annotations = {
-      ...pod.metadata.annotations,
+      ...rest,
       [REVISION_ANNOTATION]: revisionOf(templateIn(spec)),
       ...(spec.tls?.peer && { [PEER_TRUST_ANNOTATION]: spec.tls.peer.trust }),
-      ...(spec.tls?.client && { [CLIENT_TRUST_ANNOTATION]: spec.tls.client.trust }),
+      ...(spec.tls?.client && {
+        [CLIENT_TRUST_ANNOTATION]: spec.tls.client.trust,
+        [CLIENT_SCHEME_ANNOTATION]: "https",
+      }),
+      ...(reachedBy(spec) === "https" && { [PEER_SCHEME_ANNOTATION]: "https" }),
     };
-    pods.set(metadata.name, { ...pod, metadata: { ...pod.metadata, annotations } });
+    const volumes = [mounting(PEER_TLS_VOLUME, spec.tls?.peer), mounting(CLIENT_TLS_VOLUME, spec.tls?.client)].flat();
+    const beside = pod.spec?.volumes?.filter(({ name }) => name !== PEER_TLS_VOLUME && name !== CLIENT_TLS_VOLUME);
+    const shown = { ...pod.spec, volumes: [...(beside ?? []), ...volumes] } as Pod["spec"];
+    pods.set(metadata.name, { ...pod, spec: shown, metadata: { ...pod.metadata, annotations } } as Pod);
   }
   return { ...snapshot, pods };
 }

@@ -9,6 +9,7 @@ import {
   REVISION_ANNOTATION,
 } from "#api/names.ts";
 import { askedIn, revisionOf } from "#api/revision.ts";
+import { NO_TLS } from "#api/tls.ts";
 import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -115,13 +116,14 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
       ...(given.annotations === undefined ? {} : { annotations: given.annotations }),
       ...(given.deleting === true ? { deletionTimestamp: "2026-01-01T12:00:00Z" } : {}),
     },
-    spec: clusterSpecSchema.parse({ replicas }),
+    spec: clusterSpecSchema.parse({ replicas, tls: NO_TLS }),
     ...(given.status === undefined ? {} : { status: given.status }),
   };
   return {
     takenAtMs: NOW,
     replaceAfterMs: 300_000,
     memberTimeoutMs: 600_000,
+    operatorNamespace: "etcd-operator-system",
     throughService: undefined,
     heard: new Set(),
     histories: new Map(),
@@ -129,10 +131,12 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
     headlessService: undefined,
     clientService: undefined,
     budget: undefined,
+    networkPolicy: undefined,
     schedules: [],
     sourceBackups: [],
     podMonitor: undefined,
     certificates: undefined,
+    auth: undefined,
     peers: [],
     foreignPeers: [],
     restore: undefined,
@@ -372,4 +376,10 @@ export function sickFor(snapshot: ClusterSnapshot, name: string, ms: number): Cl
       ],
     ]),
   };
+}
+
+/** The same, of which nobody has said whether it speaks TLS. */
+export function open(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { tls: _, ...spec } = snapshot.cluster.spec;
+  return { ...snapshot, cluster: { ...snapshot.cluster, spec } };
 }

@@ -1,5 +1,6 @@
 import { type AgentReport, type FetchReport, type FinishReport, failure, reportText } from "#agent/report.ts";
 import { BACKUP_DESTINATION_LABEL, CLAIMS_FINALIZER, RESTORED_FROM, restoreLabels } from "#api/names.ts";
+import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_RESTORES, type EtcdRestore, type EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
@@ -77,7 +78,7 @@ export function etcdRestore(given: Given = {}): EtcdRestore {
     },
     spec: restoreSpecSchema.parse({
       source: { backupName: "nightly" },
-      clusterTemplate: { clusterName: "restored", spec: { replicas: 3 } },
+      clusterTemplate: { clusterName: "restored", spec: { replicas: 3, tls: NO_TLS } },
       ...given.spec,
     }),
     ...(status === undefined ? {} : { status }),

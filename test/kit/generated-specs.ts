@@ -143,6 +143,46 @@ const podSpec = fc
 
 const podTemplate = some({ metadata: some({ labels, annotations }), spec: podSpec });
 
+const networkPeer = fc.constantFrom(
+  { podSelector: {} },
+  { namespaceSelector: { matchLabels: { team: "a" } }, podSelector: { matchLabels: { app: "b" } } },
+  { ipBlock: { cidr: "192.0.2.0/24", except: ["192.0.2.1/32"] } },
+);
+
+const lives = fc.constantFrom<Written>({}, { duration: "24h" }, { duration: "2160h", renewBefore: "720h" });
+/** cert-manager takes none so short. */
+const shortLives = fc.constantFrom<Written>({ duration: "10m", renewBefore: "5m" }, { renewBefore: "1h" });
+const issuer = some({
+  kind: fc.constantFrom("Issuer", "ClusterIssuer"),
+  group: fc.constant("cert-manager.io"),
+}).map((rest) => ({ certManager: { issuerRef: { name: "company", ...rest } } }));
+
+/** One side of `spec.tls`. @param secret what goes with the provider Secret @param issued what goes with whoever is asked for certificates */
+function tlsSide(secret: Written, issued: fc.Arbitrary<Written>): fc.Arbitrary<Written> {
+  const all = (provider: string, ...parts: readonly fc.Arbitrary<Written>[]) =>
+    fc.tuple(...parts).map((each) => Object.assign({ provider }, ...each));
+  return fc.oneof(
+    fc.constant({ provider: "None" }),
+    fc.constant({ provider: "Secret", secret }),
+    all("Operator", fc.oneof(lives, shortLives), issued),
+    all("CertManager", issuer, lives, issued),
+  );
+}
+
+const extraNames = fc.uniqueArray(fc.constantFrom("etcd.example.com", "*.example.com", "10.0.0.1", "fd00::1"));
+const secrets = { serverSecretName: "server-tls", operatorClientSecretName: "operator-tls" };
+const tls = fc
+  .tuple(
+    some({ peer: tlsSide({ secretName: "members-tls" }, fc.constant({})) }),
+    some({ client: tlsSide(secrets, some({ extraNames, verifyClients: fc.boolean() })) }),
+    fc.constantFrom<Written>(
+      {},
+      { minVersion: "TLS1.3" },
+      { minVersion: "TLS1.2", cipherSuites: ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"] },
+    ),
+  )
+  .map((parts) => Object.assign({}, ...parts));
+
 const whole = fc.constantFrom(...VERSIONS).chain((version) =>
   fc
     .record(
@@ -163,7 +203,13 @@ const whole = fc.constantFrom(...VERSIONS).chain((version) =>
           memberTimeout: fc.constantFrom("10s", "10m", "1h30m", "24h"),
         }),
         replacement: some({ after: fc.constantFrom("0s", "5m", "24h", "Never") }),
+        tls,
         disruptionBudget: fc.constantFrom("Quorum", "None"),
+        networkPolicy: some({
+          enabled: fc.boolean(),
+          clients: fc.array(networkPeer, { maxLength: 3 }),
+          metrics: fc.array(networkPeer, { maxLength: 3 }),
+        }),
         paused: fc.boolean(),
       },
       { requiredKeys: ["replicas", "version"] },

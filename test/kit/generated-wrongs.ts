@@ -27,6 +27,10 @@ const ofSpec: readonly Wrong[] = [
   ),
   ["spec.replacement.after", { replacement: { after: "Sometimes" } }],
   ["spec.disruptionBudget", { disruptionBudget: "Some" }],
+  ...[{}, { ipBlock: { cidr: "192.0.2.0/24" }, podSelector: {} }].map(
+    (peer): Wrong => ["spec.networkPolicy.clients", { networkPolicy: { clients: [peer] } }],
+  ),
+  ["spec.networkPolicy.enabled", { networkPolicy: { enabled: "yes" } }],
   ["spec.paused", { paused: "yes" }],
 ];
 
@@ -100,4 +104,22 @@ const ofPods: readonly Wrong[] = [
   }),
 ];
 
-export const WRONG: readonly Wrong[] = [...ofSpec, ...ofEtcd, ...ofPods];
+function peers(says: string, peer: Part): Wrong {
+  return [says, { tls: { peer } }];
+}
+
+const ofTls: readonly Wrong[] = [
+  peers("spec.tls.peer.provider", { provider: "Vault" }),
+  peers("peer.secret", { provider: "Operator", secret: { secretName: "members-tls" } }),
+  peers("peer.certManager", { provider: "None", certManager: { issuerRef: { name: "company" } } }),
+  peers("peer.certManager", { provider: "CertManager", certManager: { issuerRef: { name: "a", kind: "Pod" } } }),
+  peers("peer.renewBefore", { provider: "Operator", duration: "1h", renewBefore: "2h" }),
+  peers("peer.duration", { provider: "Secret", secret: { secretName: "members-tls" }, duration: "24h" }),
+  peers("spec.tls.peer.duration", { provider: "Operator", duration: "5m" }),
+  ["spec.tls.client.extraNames", { tls: { client: { provider: "Operator", extraNames: ["Etcd.example.com"] } } }],
+  ["spec.tls.client.verifyClients", { tls: { client: { provider: "Operator", verifyClients: "no" } } }],
+  ["spec.tls.minVersion", { tls: { minVersion: "TLS1.1" } }],
+  ["tls.cipherSuites", { tls: { minVersion: "TLS1.3", cipherSuites: ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"] } }],
+];
+
+export const WRONG: readonly Wrong[] = [...ofSpec, ...ofEtcd, ...ofPods, ...ofTls];

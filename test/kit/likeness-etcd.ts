@@ -7,6 +7,7 @@ import { type ClusterId, type EndpointStatus, hexOf } from "#etcd/types.ts";
 import { type EtcdMember, type EtcdVersionText, neverAborted, planEtcd, type RunningEtcd, until } from "./etcd.ts";
 import { type QuietWorld, quietWorld } from "./likeness.ts";
 import type { Disk } from "./world-disk.ts";
+import { PLAIN } from "./world-tls.ts";
 
 /**
  * What a member is started with. `first`: to form the cluster. `joining`: the list as it is now, as a member that was added.
@@ -242,14 +243,18 @@ class SimulatedEtcd implements EtcdSide {
   async start(name: string, flags: Flags, version = this.#version): Promise<string> {
     const { address, disk } = this.#member(name);
     this.#starts += 1;
-    const started = this.#world.etcd.start({ uid: `${name} ${this.#starts}`, address, clusterUid: undefined }, disk, {
-      version,
-      name,
-      peerUrl: this.peerUrl(name),
-      initialCluster: await this.#initialCluster(name, flags),
-      isNew: flags === "first",
-      token: "story",
-    });
+    const started = this.#world.etcd.start(
+      { uid: `${name} ${this.#starts}`, address, clusterUid: undefined, speeches: PLAIN },
+      disk,
+      {
+        version,
+        name,
+        peerUrl: this.peerUrl(name),
+        initialCluster: await this.#initialCluster(name, flags),
+        isNew: flags === "first",
+        token: "story",
+      },
+    );
     await this.settled();
     if (typeof started !== "string") return disk.heldBy === undefined ? "permanently removed" : "runs";
     return ENDINGS.find((ending) => started.includes(ending)) ?? `ended: ${started}`;

@@ -43,6 +43,8 @@ export class OperatorProcess implements AsyncDisposable {
       "0",
       "--webhook-port",
       "0",
+      "--metrics-port",
+      "0",
     ];
     const env = {
       ...process.env,

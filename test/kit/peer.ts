@@ -6,7 +6,7 @@ import { apiVersionOf, type PersistentVolumeClaim, type Pod, type ReplicaSet } f
 import { startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { volumeClaim } from "#peer/desired/volume-claim.ts";
-import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { type PeerSnapshot, unseenPeer } from "#peer/snapshot.ts";
 import { born, endpointStatus, NOW, pod } from "./cluster.ts";
 
 /** How far the member of a snapshot has come. */
@@ -88,17 +88,5 @@ function bareSnapshot(given: Given, mayBootstrap: boolean): PeerSnapshot {
     }),
     ...(given.status === undefined ? {} : { status: given.status }),
   };
-  const snapshot = {
-    takenAtMs: NOW,
-    peer: object,
-    pausedBy: undefined,
-    isAsleep: false,
-    imageRepository: "registry.example/etcd",
-    claim: undefined,
-    replicaSet: undefined,
-    pod: undefined,
-    endpoint: undefined,
-    storageClasses: undefined,
-  };
-  return snapshot;
+  return unseenPeer({ takenAtMs: NOW, peer: object, imageRepository: "registry.example/etcd" });
 }

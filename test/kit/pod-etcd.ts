@@ -19,6 +19,7 @@ import { mainBinary } from "#dev/components.ts";
 import type { EtcdVersionText } from "#kit/etcd.ts";
 import { apiVersionOf, type Draft, type Pod } from "#kube/kinds.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
+import { unseenPeer } from "#peer/snapshot.ts";
 
 // A member as its pod would be, without Kubernetes: a real etcd in a root of its own, with the variables, the flags, the files and the user
 // that the pod's template says, and nothing else. Only where it listens is another place: an address on loopback instead of all that there are.
@@ -135,18 +136,13 @@ export class PodMember {
   }
 
   template() {
-    return podTemplate({
-      takenAtMs: 0,
-      peer: this.peer,
-      pausedBy: undefined,
-      isAsleep: false,
-      imageRepository: "registry.example/etcd",
-      claim: undefined,
-      replicaSet: undefined,
-      pod: undefined,
-      endpoint: undefined,
-      storageClasses: undefined,
-    });
+    return podTemplate(
+      unseenPeer({
+        takenAtMs: 0,
+        peer: this.peer,
+        imageRepository: "registry.example/etcd",
+      }),
+    );
   }
 
   /** Makes the root as the kubelet and the image would, and starts the process in it. */
@@ -187,12 +183,28 @@ export class PodMember {
 
   /** The startup probe as the kubelet runs it. @returns what it wrote, or throws when it does not succeed */
   async probe(): Promise<string> {
-    const command = this.template().spec.containers[0]?.startupProbe?.exec?.command ?? [];
+    return await this.exec(this.template().spec.containers[0]?.startupProbe?.exec?.command ?? []);
+  }
+
+  /** As `kubectl exec` runs it in etcd's container. @returns what it wrote, or throws when it does not succeed */
+  async exec(command: readonly string[]): Promise<string> {
+    const [container] = this.template().spec.containers;
+    const env = { PATH, ...(container === undefined ? {} : this.variables(container)) };
     return await new Promise((resolve, reject) => {
-      execFile("chroot", this.#chroot(command), { env: { PATH }, timeout: 5_000 }, (error, stdout, stderr) => {
+      execFile("chroot", this.#chroot(command), { env, timeout: 5_000 }, (error, stdout, stderr) => {
         if (error === null) resolve(stdout);
         else reject(new Error(`${error.killed === true ? "killed: " : ""}${stderr}`));
       });
+    });
+  }
+
+  /** Runs etcdctl beside it, with its files. @returns what it wrote to both outputs, and whether it succeeded */
+  async etcdctl(...args: readonly string[]): Promise<{ readonly isDone: boolean; readonly told: string }> {
+    const command = this.#chroot(["etcdctl", "--dial-timeout=3s", "--command-timeout=3s", ...args]);
+    return await new Promise((resolve) => {
+      execFile("chroot", command, { env: { PATH }, timeout: 10_000 }, (error, stdout, stderr) =>
+        resolve({ isDone: error === null, told: stdout + stderr }),
+      );
     });
   }
 

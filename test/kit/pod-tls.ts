@@ -79,10 +79,13 @@ export async function planSecureEtcd(options: {
   members: 1 | 3;
   tls?: Partial<NonNullable<EtcdPeerSpec["tls"]>>;
   verifyClients?: boolean;
+  /** How members reach each other from their birth on; https without it. */
+  born?: "http";
 }): Promise<SecureEtcd> {
   const { version, verifyClients = true } = options;
   const [peerCA, clientCA] = await Promise.all([testAuthority(), testAuthority()]);
-  const spec = clusterSpecSchema.parse({ replicas: options.members, version, tls: {} });
+  const asked = options.born === "http" ? { peer: { provider: "None" } } : {};
+  const spec = clusterSpecSchema.parse({ replicas: options.members, version, tls: asked });
   const metadata = { namespace: NAMESPACE, name: CLUSTER, uid: "uid-of-cluster", resourceVersion: "1" };
   const cluster = newCluster({ metadata, spec } as EtcdCluster, []);
   const identity = newIdentity(cluster);
@@ -90,7 +93,7 @@ export async function planSecureEtcd(options: {
   pods.secrets.set(PEER_SECRET, secretOf(await peerCA.issue()));
   pods.secrets.set(SERVER_SECRET, secretOf(await clientCA.issue()));
   const tls = {
-    peer: { secretName: PEER_SECRET, trust: peerCA.pem },
+    peer: { secretName: PEER_SECRET, trust: peerCA.pem, ...(options.born && { scheme: options.born }) },
     client: { secretName: SERVER_SECRET, trust: clientCA.pem, verifyClients },
     ...options.tls,
   };

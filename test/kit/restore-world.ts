@@ -1,4 +1,5 @@
 import { clusterLabels, memberLabels, PEER_LABEL } from "#api/names.ts";
+import { NO_TLS } from "#api/tls.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
@@ -25,7 +26,7 @@ export const RESTORES = ETCD_RESTORES.plural;
 export const NAME = "restored";
 export const IN_USE = "kubernetes.io/pvc-protection";
 const BACKUP = sourceBackup();
-const SPEC = clusterSpecSchema.parse({ replicas: 3 });
+const SPEC = clusterSpecSchema.parse({ replicas: 3, tls: NO_TLS });
 const START_MS = Date.parse("2026-01-01T12:00:00Z");
 
 interface Given {

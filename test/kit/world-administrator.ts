@@ -13,7 +13,8 @@ import { whyNotAdd, whyNotRemove } from "./world-reconfiguration.ts";
 /** `etcdctl member add own --peer-urls …`, with or without `--learner`, and its process on a machine of theirs. */
 export function addOwnMember({ etcd, tell }: PeoplesParts, isLearner: boolean): boolean {
   const leader = leaderIn([...etcd.processes.values()].filter((process) => etcd.leaderOf(process) === process));
-  if (leader === undefined) return false;
+  // Nobody signs for theirs where members speak TLS.
+  if (leader === undefined || leader.speeches.peer.schemes.has("https")) return false;
   const id = etcd.newMemberId();
   const member: ListedMember = {
     id,

@@ -4,16 +4,20 @@ import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
+import { ETCD_ROLES } from "#api/v1beta1/role.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
+import { ETCD_USERS } from "#api/v1beta1/user.ts";
 import { OperatorError } from "#base/error.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { Preconditions } from "#kube/client.ts";
 import {
   type AnyResource,
+  CONFIG_MAPS,
   type Draft,
   JOBS,
   type KubeObject,
   keyOf,
+  NETWORK_POLICIES,
   type ObjectMeta,
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
@@ -23,6 +27,7 @@ import {
   type Ref,
   type ReplicaSet,
   type Resource,
+  SECRETS,
   SERVICES,
   type Service,
 } from "#kube/kinds.ts";
@@ -39,11 +44,16 @@ export const WORLD_KINDS: readonly AnyResource[] = [
   PERSISTENT_VOLUME_CLAIMS,
   REPLICA_SETS,
   PODS,
+  SECRETS,
+  CONFIG_MAPS,
   // Nobody makes any here; the operator's caches ask for them all the same.
   ETCD_BACKUPS,
   ETCD_BACKUP_SCHEDULES,
   ETCD_RESTORES,
   JOBS,
+  NETWORK_POLICIES,
+  ETCD_ROLES,
+  ETCD_USERS,
 ];
 
 /** Who writes: the operator under test, a person, or one of Kubernetes' own controllers. */

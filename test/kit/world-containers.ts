@@ -145,11 +145,19 @@ export function whyItEnded(pod: Pod): string {
  * @param given.podIP none before the sandbox is there
  * @param given.ended why etcd's container does not run; undefined: it does
  * @param given.serves whether etcd passes its readiness probe
+ * @param given.isUnmounted whether a Secret that the pod mounts is not to be had
  * @param given.isAgentIll whether what worked beside etcd ends again and again by now
  */
 export function podStatus(
   pod: Pod,
-  given: { podIP: string | undefined; ended: string | undefined; serves: boolean; isAgentIll: boolean; now: string },
+  given: {
+    podIP: string | undefined;
+    ended: string | undefined;
+    serves: boolean;
+    isUnmounted: boolean;
+    isAgentIll: boolean;
+    now: string;
+  },
 ): PodStatus {
   const { podIP, ended, serves, now } = given;
   const becomes = (image: string | undefined) =>
@@ -160,7 +168,7 @@ export function podStatus(
   const lastTransitionTime = old?.status === ready ? old.lastTransitionTime : now;
   const first = pod.spec?.initContainers ?? [];
   const reason = first.length > 0 ? "PodInitializing" : "ContainerCreating";
-  const waits = isHeldUp(pod) ? { state: { waiting: { reason } } } : undefined;
+  const waits = isHeldUp(pod) || given.isUnmounted ? { state: { waiting: { reason } } } : undefined;
   // It tells of them in the order of their names.
   const containerStatuses = [...(pod.spec?.containers ?? [])]
     .sort((a, b) => (a.name < b.name ? -1 : 1))

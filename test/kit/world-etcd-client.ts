@@ -2,18 +2,21 @@ import { CLIENT_PORT, METRICS_PORT } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { present, unknown } from "#base/observed.ts";
 import type { AddedMember, CallOptions, EtcdClient } from "#etcd/client.ts";
-import type { Endpoint } from "#etcd/endpoint.ts";
+import type { Endpoint, TlsIdentity } from "#etcd/endpoint.ts";
 import type { EtcdRefusal } from "#etcd/error.ts";
 import type { HeardPeers } from "#etcd/heard-peers.ts";
+import { tlsFailureText } from "#etcd/tls-failure.ts";
 import { type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
 import { PODS, type Pod, SERVICES } from "#kube/kinds.ts";
 import type { ApiServer } from "./world-api.ts";
 import type { Calls } from "./world-calls.ts";
+import type { WorldTime } from "./world-clock.ts";
 import { type Entry, membersOf, votersOf } from "./world-disk.ts";
 import { downgrade } from "./world-downgrade.ts";
 import type { Etcd, Process } from "./world-etcd.ts";
 import { whyNotAdd, whyNotPromote, whyNotRemove } from "./world-reconfiguration.ts";
 import { refusal, timedOut } from "./world-refusal.ts";
+import { whyNotServed } from "./world-tls.ts";
 import { minorOf } from "./world-version.ts";
 
 /**
@@ -27,7 +30,7 @@ export class WorldEtcdClient {
   readonly #api: ApiServer;
   readonly #etcd: Etcd;
   readonly #calls: Calls;
-  readonly #nowMs: () => number;
+  readonly #time: WorldTime;
   readonly #onList: (process: Process) => void;
   readonly #onServed: (service: string) => void;
 
@@ -39,12 +42,12 @@ export class WorldEtcdClient {
     api: ApiServer;
     etcd: Etcd;
     calls: Calls;
-    nowMs: () => number;
+    time: WorldTime;
     onList: (process: Process) => void;
     onServed: (service: string) => void;
   }) {
     this.#api = parts.api;
-    this.#nowMs = parts.nowMs;
+    this.#time = parts.time;
     this.#etcd = parts.etcd;
     this.#calls = parts.calls;
     this.#onList = parts.onList;
@@ -69,11 +72,11 @@ export class WorldEtcdClient {
           return unknown(thrown instanceof Error ? thrown.message : String(thrown));
         }
       },
-      serves: async ({ address }) => {
+      serves: async ({ address, tls }) => {
         try {
           const text = `Serves at ${address}`;
           const unavailable = (why: string) => new OperatorError("EtcdUnavailable", `${text}: ${why}`);
-          const run = () => this.#serves(address, unavailable);
+          const run = () => this.#serves({ address, tls }, unavailable);
           return present(await this.#calls.send({ text, changes: false, unavailable, run }));
         } catch (thrown) {
           return unknown(thrown instanceof Error ? thrown.message : String(thrown));
@@ -124,7 +127,7 @@ export class WorldEtcdClient {
   }
 
   /** Through the Service of this address: to any of the pods that have been ready for so long that kube-proxy has heard of it. */
-  #serves(address: string, unavailable: (why: string) => OperatorError): true {
+  #serves({ address, tls }: Endpoint, unavailable: (why: string) => OperatorError): true {
     const service = this.#api.list(SERVICES).find(({ spec }) => `${spec?.clusterIP}:${CLIENT_PORT}` === address);
     const selector = Object.entries(service?.spec?.selector ?? {});
     const routed = this.#api
@@ -134,6 +137,7 @@ export class WorldEtcdClient {
     const processes = routed.map(({ metadata }) => this.#etcd.processes.get(metadata.uid));
     // It may come to any of them.
     if (processes.some((each) => each === undefined || each.isHidden)) throw unavailable("no answer");
+    for (const each of processes) if (each !== undefined) this.#shakeHands(each, tls, unavailable);
     if (processes.some((each) => each !== undefined && this.#etcd.leaderOf(each) === undefined))
       throw unavailable("status 503");
     this.#onServed(service.metadata.uid);
@@ -142,16 +146,28 @@ export class WorldEtcdClient {
 
   #isRouted({ metadata, status }: Pod): boolean {
     const ready = status?.conditions?.find(({ type }) => type === "Ready");
-    const forMs = this.#nowMs() - Date.parse(ready?.lastTransitionTime ?? "");
+    const forMs = this.#time.nowMs - Date.parse(ready?.lastTransitionTime ?? "");
     return metadata.deletionTimestamp === undefined && ready?.status === "True" && forMs >= ROUTED_AFTER_MS;
   }
 
-  #dial({ address }: Endpoint, unavailable: (why: string) => OperatorError): Process {
+  #dial({ address, tls }: Endpoint, unavailable: (why: string) => OperatorError): Process {
     for (const process of this.#etcd.processes.values()) {
-      const open = process.isPublished ? [CLIENT_PORT, METRICS_PORT] : [METRICS_PORT];
-      if (!process.isHidden && open.some((port) => `${process.address}:${port}` === address)) return process;
+      if (process.isHidden || !address.startsWith(`${process.address}:`)) continue;
+      if (address === `${process.address}:${METRICS_PORT}`) return process; // it speaks no TLS
+      if (!process.isPublished || address !== `${process.address}:${CLIENT_PORT}`) continue;
+      this.#shakeHands(process, tls, unavailable);
+      return process;
     }
     throw unavailable("connection refused");
+  }
+
+  /** Whoever dials goes by the clock of the operator's node. */
+  #shakeHands({ speeches }: Process, tls: TlsIdentity | undefined, unavailable: (why: string) => OperatorError): void {
+    const { nowMs, skewMs } = this.#time;
+    const code = whyNotServed(speeches, tls, { ownMs: nowMs + skewMs, memberMs: nowMs });
+    if (code === undefined) return;
+    const failure = Object.assign(new Error(code), { code });
+    throw unavailable(tlsFailureText(failure, tls?.secretName) ?? code);
   }
 
   /** The leader, through which everything that needs a quorum goes: any member that follows it passes a change on. */

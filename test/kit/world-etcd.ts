@@ -12,6 +12,7 @@ import {
   votersOf,
 } from "./world-disk.ts";
 import type { Random } from "./world-random.ts";
+import { PLAIN, reaches, type Speech, type Speeches, whyNotStart } from "./world-tls.ts";
 import { Truth } from "./world-truth.ts";
 import { minorOf, whyNotThisVersion } from "./world-version.ts";
 
@@ -22,6 +23,10 @@ export interface Process {
   /** Uid of the EtcdCluster for which it was started; `undefined` when that cannot be told. */
   readonly clusterUid: string | undefined;
   readonly address: string;
+  /** How it speaks with other members, and with clients. */
+  readonly speeches: Speeches;
+  /** Its startup probe has succeeded. */
+  hasStarted: boolean;
   readonly disk: Disk;
   readonly data: MemberData;
   /** Its release, such as 3.6.16. */
@@ -91,12 +96,14 @@ export class Etcd {
 
   /** @returns the process, or why it ended at once, in etcd's words */
   start(
-    pod: { uid: string; address: string; clusterUid: string | undefined },
+    pod: { uid: string; address: string; clusterUid: string | undefined; speeches: Speeches },
     disk: Disk,
     flags: StartFlags,
   ): Process | string {
     const isEmpty = disk.data === undefined;
-    const data = disk.data ?? this.#firstData(flags);
+    const mute = whyNotStart(pod.speeches);
+    if (mute !== undefined) return mute;
+    const data = disk.data ?? this.#firstData(flags, pod.speeches.peer);
     if (typeof data === "string") return data;
     const cluster = this.truth.of(data.clusterId);
     if (cluster.removed.has(data.memberId)) return "the member has been permanently removed from the cluster";
@@ -104,11 +111,13 @@ export class Etcd {
     if (unfit !== undefined) return unfit;
     disk.data = data;
     disk.heldBy = pod.uid;
-    const { uid: podUid, address, clusterUid } = pod;
+    const { uid: podUid, address, clusterUid, speeches } = pod;
     const isPublished = !this.#random.chance(data.log.length === 0 ? 0.6 : 0.2);
     const reached = {
       leaderId: undefined,
       version: flags.version,
+      speeches,
+      hasStarted: false,
       isPublished,
       isHidden: false,
       isCutOff: false,
@@ -152,12 +161,12 @@ export class Etcd {
     disk.data = undefined;
   }
 
-  #firstData(flags: StartFlags): MemberData | string {
+  #firstData(flags: StartFlags, speech: Speech): MemberData | string {
     if (!flags.initialCluster.has(flags.name))
       return `couldn't find local name "${flags.name}" in the initial cluster configuration`;
-    if (!flags.isNew) return this.#joining(flags);
+    if (!flags.isNew) return this.#joining(flags, speech);
     const data = bootstrapped(flags);
-    const isRefused = typeof data !== "string" && this.isStrict && this.#isMemberBootstrapped(data, flags);
+    const isRefused = typeof data !== "string" && this.isStrict && this.#isMemberBootstrapped(data, flags, speech);
     return isRefused ? `member ${hexOf(data.memberId)} has already been bootstrapped` : data;
   }
 
@@ -165,11 +174,19 @@ export class Etcd {
    * The first of the other members that can be reached lists it, and knows its client URLs, which it announced when it first ran:
    * `isMemberBootstrapped` in server/etcdserver/cluster_util.go.
    */
-  #isMemberBootstrapped({ clusterId, memberId }: MemberData, { name, initialCluster }: StartFlags): boolean {
+  #isMemberBootstrapped(
+    { clusterId, memberId }: MemberData,
+    { name, initialCluster }: StartFlags,
+    speech: Speech,
+  ): boolean {
     const [first] = [...this.processes.values()]
       .filter(
-        ({ peer, data, isCutOff }) =>
-          peer !== name && !isCutOff && initialCluster.has(peer) && data.clusterId === clusterId,
+        ({ peer, data, isCutOff, speeches }) =>
+          peer !== name &&
+          !isCutOff &&
+          data.clusterId === clusterId &&
+          initialCluster.has(peer) &&
+          reaches(speech, speeches.peer, initialCluster.get(peer) ?? "", this.#nowMs()),
       )
       .sort((a, b) => (a.peer < b.peer ? -1 : 1));
     return (
@@ -178,13 +195,15 @@ export class Etcd {
   }
 
   /** `existing`: a running member of the list says who we are. etcd compares the whole list. */
-  #joining(flags: StartFlags): MemberData | string {
+  #joining(flags: StartFlags, speech: Speech): MemberData | string {
     const urls = new Set(flags.initialCluster.values());
-    for (const { data, isCutOff } of this.processes.values()) {
+    for (const { data, isCutOff, speeches } of this.processes.values()) {
       const members = [...membersOf(data).values()];
       const self = members.find(({ peerUrl }) => peerUrl === flags.peerUrl);
       const isSame = members.length === urls.size && members.every(({ peerUrl }) => urls.has(peerUrl));
       if (isCutOff || self === undefined || !isSame) continue;
+      const url = membersOf(data).get(data.memberId)?.peerUrl ?? "";
+      if (!reaches(speech, speeches.peer, url, this.#nowMs())) continue;
       // While a downgrade is enabled nobody gets in, of whichever release: isCompatibleWithCluster in server/etcdserver/cluster_util.go.
       if (this.isStrict && this.truth.of(data.clusterId).downgradeTo !== undefined)
         return "incompatible with current running cluster";
@@ -306,7 +325,8 @@ export class Etcd {
     const address = `192.168.0.${this.#added}`;
     const { version } = leader;
     const disk: Disk = { id: name, data, heldBy: name };
-    const more = { leaderId: undefined, isPublished: true, isHidden: false, isCutOff: false };
+    const reached = { isPublished: true, isHidden: false, isCutOff: false };
+    const more = { leaderId: undefined, speeches: PLAIN, hasStarted: true, ...reached };
     const process = { podUid: name, peer: name, clusterUid: undefined, address, disk, data, version, ...more };
     this.truth.of(clusterId).foreign.add(member.id);
     this.processes.set(name, { ...process, reachableSinceMs: this.#nowMs() });
@@ -338,7 +358,9 @@ export class Etcd {
     );
     if (leader === undefined) return undefined;
     const voters = new Set(votersOf(leader.data));
-    const following = reached.filter(({ data }) => voters.has(data.memberId) && data.term === leader.data.term).length;
+    const following = this.reachableFrom(leader).filter(
+      ({ data }) => voters.has(data.memberId) && data.term === leader.data.term,
+    ).length;
     return following >= quorumOf(voters.size) ? leader : undefined;
   }
 
@@ -346,8 +368,18 @@ export class Etcd {
   reachableFrom(process: Process): readonly Process[] {
     if (process.isCutOff) return [process];
     return [...this.processes.values()].filter(
-      (other) => other === process || (!other.isCutOff && other.data.clusterId === process.data.clusterId),
+      (other) =>
+        other === process ||
+        (!other.isCutOff && other.data.clusterId === process.data.clusterId && this.believe(process, other)),
     );
+  }
+
+  /** Whether a handshake between the two succeeds, either way: each at the URL by which it knows the other one. */
+  believe(a: Process, b: Process): boolean {
+    const [one, other] = [a.speeches.peer, b.speeches.peer];
+    if (!one.schemes.has("https") && !other.schemes.has("https")) return true;
+    const nowMs = this.#nowMs();
+    return reaches(one, other, urlOf(a.data, b.data), nowMs) && reaches(other, one, urlOf(b.data, a.data), nowMs);
   }
 
   /** @returns whether a majority of voters has it on disk */
@@ -380,6 +412,11 @@ export class Etcd {
       .map(({ data, leaderId }) => `${data.log.length} ${data.committed} ${data.term} ${leaderId}`)
       .join();
   }
+}
+
+/** By which URL a member knows another one; the other one's own word counts as long as it has not heard of it. */
+function urlOf(by: MemberData, other: MemberData): string {
+  return (membersOf(by).get(other.memberId) ?? membersOf(other).get(other.memberId))?.peerUrl ?? "";
 }
 
 export function memberKey({ clusterId, memberId }: Pick<MemberData, "clusterId" | "memberId">): string {

@@ -2,11 +2,13 @@ import type { Pod } from "#kube/kinds.ts";
 import type { StartFlags } from "./world-etcd.ts";
 import { versionOf } from "./world-version.ts";
 
-/** The start flags that a pod's environment gives to etcd. */
-export function flagsOf(pod: {
+interface Template {
   readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
   readonly spec?: Pod["spec"];
-}): StartFlags {
+}
+
+/** The environment that a pod gives to etcd; empty text for what it does not say. */
+export function variablesOf(pod: Template): (name: string) => string {
   const annotated = (path: string | undefined) => pod.metadata.annotations?.[/\['(.*)'\]/.exec(path ?? "")?.[1] ?? ""];
   const container = pod.spec?.containers?.find(({ name }) => name === "etcd");
   const environment = new Map(
@@ -15,7 +17,12 @@ export function flagsOf(pod: {
       value ?? annotated(valueFrom?.fieldRef?.fieldPath) ?? "",
     ]),
   );
-  const get = (name: string): string => environment.get(name) ?? "";
+  return (name) => environment.get(name) ?? "";
+}
+
+/** The start flags that a pod's environment gives to etcd. */
+export function flagsOf(pod: Template): StartFlags {
+  const get = variablesOf(pod);
   const list = get("ETCD_INITIAL_CLUSTER")
     .split(",")
     .filter((part) => part.includes("="));
@@ -25,7 +32,7 @@ export function flagsOf(pod: {
     initialCluster: new Map(list.map((part) => part.split("=") as [string, string])),
     isNew: get("ETCD_INITIAL_CLUSTER_STATE") === "new",
     token: get("ETCD_INITIAL_CLUSTER_TOKEN"),
-    version: versionOf(container?.image),
+    version: versionOf(pod.spec?.containers?.find(({ name }) => name === "etcd")?.image),
   };
 }
 

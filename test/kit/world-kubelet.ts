@@ -27,8 +27,10 @@ import {
 import type { Disk } from "./world-disk.ts";
 import type { Etcd } from "./world-etcd.ts";
 import { flagsOf } from "./world-flags.ts";
+import { Mounts } from "./world-mounts.ts";
 import { PodEnds } from "./world-pod-ends.ts";
 import type { Random } from "./world-random.ts";
+import { reachesItself, speechesOf } from "./world-tls.ts";
 
 export interface WorldNode {
   readonly name: string;
@@ -73,6 +75,8 @@ export class Kubelets {
   /** Uids of pods in which what works beside etcd ends again and again by now. */
   readonly illAgents = new Set<string>();
   readonly #ends: PodEnds;
+  /** What pods have of Secrets. */
+  readonly mounts: Mounts;
   /** How many claims still get a volume. */
   volumesLeft = Number.POSITIVE_INFINITY;
   readonly #parts: Parts;
@@ -84,6 +88,7 @@ export class Kubelets {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#ends = new PodEnds(parts);
+    this.mounts = new Mounts(parts.api, parts.nowMs, (pod) => this.#isOnRunningNode(pod));
   }
 
   /** The ReplicaSet controller reads the newest state of a ReplicaSet, and says so. */
@@ -229,6 +234,10 @@ export class Kubelets {
     for (const pod of this.#shuffled(idle.filter(({ metadata }) => !etcd.processes.has(metadata.uid)))) {
       const disk = this.#diskOf(pod);
       if (disk === undefined || disk.heldBy !== undefined || this.#isMountedElsewhere(pod)) continue;
+      if (this.mounts.prepare(pod) !== undefined) {
+        if (this.#setStatus(pod, undefined, undefined)) return true;
+        continue;
+      }
       if (isHeldUp(pod)) {
         const sandbox = lacksVolume(pod) ? undefined : this.#addressOf(pod);
         if (this.#setStatus(pod, sandbox, undefined)) return true;
@@ -241,7 +250,9 @@ export class Kubelets {
         continue;
       }
       const flags = flagsOf(pod);
-      const started = etcd.start({ uid: pod.metadata.uid, address, clusterUid: this.clusterOf(pod) }, disk, flags);
+      const speeches = speechesOf(pod, (name) => this.mounts.of(pod, name));
+      const { uid } = pod.metadata;
+      const started = etcd.start({ uid, address, clusterUid: this.clusterOf(pod), speeches }, disk, flags);
       const ended = typeof started === "string" ? started : undefined;
       if (ended !== undefined) tell(`etcd of ${flags.name} ends at once: ${ended}`);
       // A kubelet tells a while later; see report.
@@ -257,7 +268,7 @@ export class Kubelets {
     for (const pod of this.#shuffled(this.#pods().filter((each) => this.#isOnRunningNode(each)))) {
       const process = etcd.processes.get(pod.metadata.uid);
       const podIP = process?.address ?? this.#sandboxes.get(pod.metadata.uid) ?? pod.status?.podIP;
-      if (podIP === undefined || isOver(pod) || isHeldUp(pod)) continue;
+      if (podIP === undefined || isOver(pod) || isHeldUp(pod) || this.mounts.prepare(pod) !== undefined) continue;
       if (process === undefined && this.#ends.has(pod)) {
         const status = endedStatus(pod, rfc3339(nowMs()));
         api.update("kubernetes", PODS, pod, { status } as Partial<Pod>);
@@ -315,6 +326,7 @@ export class Kubelets {
     for (const pod of this.#pods().filter(({ spec }) => spec?.nodeName === node.name)) {
       this.killContainer(pod);
       this.#sandboxes.delete(pod.metadata.uid);
+      this.mounts.forget(pod);
     }
   }
 
@@ -417,11 +429,15 @@ export class Kubelets {
   #setStatus(pod: Pod, podIP: string | undefined, ended: string | undefined): boolean {
     const { api, etcd, nowMs } = this.#parts;
     const process = etcd.processes.get(pod.metadata.uid);
-    const serves = process?.isPublished === true && etcd.leaderOf(process) !== undefined;
+    const isServing = process?.isPublished === true && etcd.leaderOf(process) !== undefined;
+    // The startup probe asks the client port until it has had an answer once; from then on it is the metrics port that tells.
+    if (process !== undefined && isServing) process.hasStarted ||= reachesItself(process.speeches, nowMs());
+    const serves = isServing && process.hasStarted;
     const status = podStatus(pod, {
       podIP,
       ended,
       serves,
+      isUnmounted: this.mounts.prepare(pod) !== undefined,
       isAgentIll: this.illAgents.has(pod.metadata.uid),
       now: rfc3339(nowMs()),
     });

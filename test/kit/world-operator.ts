@@ -3,6 +3,7 @@ import type { EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import type { Issuer } from "#certificates/issue.ts";
 import { Keyring } from "#certificates/keyring.ts";
 import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
 import { CLUSTER_INDEX } from "#cluster/observe.ts";
@@ -66,6 +67,7 @@ interface Parts {
   readonly calls: Calls;
   readonly etcd: EtcdClient;
   readonly time: WorldTime;
+  readonly issuer: Issuer;
   readonly now: () => number;
   readonly happened: (event: OperatorEvent) => void;
   readonly write: (run: () => unknown, isLeading: boolean) => unknown;
@@ -115,10 +117,11 @@ export class OperatorProcess {
       imageRepository: "example.test/etcd",
       replaceAfterMs: REPLACE_AFTER_MS,
       memberTimeoutMs: MEMBER_TIMEOUT_MS,
+      operatorNamespace: "etcd-operator-system",
     };
     const identities = new Keyring();
     const reads = { ...caches, kube, etcd, identities, clock: this.#clock, ...settings };
-    const cluster = clusterController({ kube, etcd, identities }, reads);
+    const cluster = clusterController({ kube, etcd, identities, issuer: parts.issuer }, reads);
     const peer = peerController(kube, reads);
     const used = mutation.tools?.(tools) ?? tools;
     this.#mayChange = used.mayAct;
@@ -129,10 +132,12 @@ export class OperatorProcess {
         ),
         watches: [
           { cache: caches.clusters, keysFor: ownKey },
-          ...[caches.peers, caches.services, caches.budgets, caches.claims, caches.pods].map((cache) => ({
-            cache,
-            keysFor: clusterKeysFor,
-          })),
+          ...[caches.peers, caches.services, caches.budgets, caches.networkPolicies, caches.claims, caches.pods].map(
+            (cache) => ({
+              cache,
+              keysFor: clusterKeysFor,
+            }),
+          ),
         ],
         allKeys: () => caches.clusters.list().flatMap(ownKey),
         tools: used,

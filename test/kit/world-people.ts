@@ -20,6 +20,7 @@ import { CRASHES, NEVER_READY, NEVER_STARTED, WELL_BESIDE } from "./world-contai
 import type { Etcd } from "./world-etcd.ts";
 import type { Kubelets } from "./world-kubelet.ts";
 import type { Random } from "./world-random.ts";
+import { askForRotation, deleteSecret, putAuthoritiesBack, spoilSecret } from "./world-secrets.ts";
 
 export const NAMESPACE = "foo";
 export const CLUSTER = "db";
@@ -51,7 +52,12 @@ export const PEOPLES_ACTS = [
   "addOwnLearner",
   "drain",
   "sleep",
+  "askForRotation",
+  "deleteSecret",
+  "spoilSecret",
 ] as const;
+/** Only where members speak TLS. */
+export const ACTS_OF_TLS = ["askForRotation", "deleteSecret", "spoilSecret"] as const satisfies readonly PeoplesAct[];
 export type PeoplesAct = (typeof PEOPLES_ACTS)[number];
 
 export interface PeoplesParts {
@@ -63,6 +69,8 @@ export interface PeoplesParts {
   readonly replicas: number;
   /** What people may set `spec.version` to. */
   readonly versions: readonly string[];
+  /** `spec.tls` of the clusters that they make. */
+  readonly tls: object;
   readonly nowMs: () => number;
   readonly evicted: (pod: Pod) => void;
 }
@@ -158,6 +166,12 @@ export class People {
         return drain(this.#parts);
       case "sleep":
         return this.#edit((spec) => ({ ...spec, replicas: spec.replicas === 0 ? this.#awakeAgain() : 0 }));
+      case "askForRotation":
+        return askForRotation(this.#parts);
+      case "deleteSecret":
+        return deleteSecret(this.#parts);
+      case "spoilSecret":
+        return spoilSecret(this.#parts);
     }
     return act satisfies never;
   }
@@ -177,12 +191,13 @@ export class People {
         if (this.foreign.has(object.metadata.uid)) api.delete("person", resource, object.metadata);
     if (api.find(ETCD_CLUSTERS, { namespace: NAMESPACE, name: CLUSTER }) === undefined) this.#create(CLUSTER, replicas);
     for (const cluster of api.list(ETCD_CLUSTERS)) {
-      const spec = clusterSpecSchema.parse({ replicas: cluster.spec.replicas || replicas });
+      const spec = clusterSpecSchema.parse({ replicas: cluster.spec.replicas || replicas, tls: this.#parts.tls });
       this.#put(cluster, spec);
       const { [PAUSED_ANNOTATION]: _, ...annotations } = cluster.metadata.annotations ?? {};
       api.update("person", ETCD_CLUSTERS, cluster, { metadata: { ...cluster.metadata, annotations } });
     }
     this.#deleteClaimsOfOthers();
+    putAuthoritiesBack(this.#parts);
     removeOwnMembers(this.#parts);
   }
 
@@ -204,7 +219,7 @@ export class People {
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdCluster",
       metadata: { namespace: NAMESPACE, name },
-      spec: clusterSpecSchema.parse({ replicas }),
+      spec: clusterSpecSchema.parse({ replicas, tls: this.#parts.tls }),
     });
     return true;
   }

@@ -1,5 +1,7 @@
+import { NO_TLS } from "#api/tls.ts";
 import type { ClusterId } from "#etcd/types.ts";
 import type { Pod } from "#kube/kinds.ts";
+import { QuickIssuer } from "./quick-certificates.ts";
 import { ApiServer, type ApiWrite } from "./world-api.ts";
 import { Calls } from "./world-calls.ts";
 import { WorldTime } from "./world-clock.ts";
@@ -38,6 +40,8 @@ export interface WorldOptions {
   readonly versions: readonly string[];
   /** Whether etcd refuses what the real one would refuse; see world-etcd.ts. */
   readonly hasStrictEtcd: boolean;
+  /** `spec.tls` of the clusters that people make, as they write it; without TLS by default. */
+  readonly tls?: object;
   readonly mutation: Mutation;
   readonly happened: (event: WorldEvent, world: World) => void;
   /** Gets every line of the history; undefined: nobody reads it, which is faster. */
@@ -57,6 +61,8 @@ export class World {
   readonly controllers: KubeControllers;
   readonly people: People;
   readonly calls: Calls;
+  /** Certificates are made one after another, whichever process of the operator makes them. */
+  readonly issuer = new QuickIssuer();
   readonly watches: WatchServer;
   operator: OperatorProcess | undefined;
   /** Counts steps: the order of things, where time would say "at once". */
@@ -92,6 +98,7 @@ export class World {
       tell,
       replicas,
       versions,
+      tls: options.tls ?? NO_TLS,
       nowMs,
       evicted: (pod) => happened({ is: "evicted", pod }),
     });
@@ -107,11 +114,12 @@ export class World {
       watches,
       calls,
       time,
+      issuer: this.issuer,
       etcd: new WorldEtcdClient({
         api,
         etcd: this.etcd,
         calls,
-        nowMs: () => time.nowMs,
+        time,
         onServed: (service) => this.happened({ is: "served", service }),
         onList: ({ data }) => this.happened({ is: "listed", clusterId: data.clusterId }),
       }).asClient(),

@@ -39,6 +39,7 @@ const MUTATED = [
   "downgrade.ts",
   "rolling.ts",
   "switched-tls.ts",
+  "default-tls.ts",
   "fitness.ts",
   "standstill.ts",
   "update-status.ts",
@@ -70,6 +71,10 @@ const MUTATED = [
   "spec-times.ts",
   "waivers.ts",
   "forecast/**/*.ts",
+  "namesakes.ts",
+  "permissions.ts",
+  "word.ts",
+  "credentials.ts",
 ];
 
 /** Who takes this much longer than without a mutation, or this many milliseconds, runs for ever: that is noticed. */
@@ -86,7 +91,10 @@ export interface Survivor extends Mutation {
   readonly isReached: boolean;
 }
 
-/** A part of the mutations: every `of`-th, beginning with number `part` (from 0). Parts are tried side by side, a process each. */
+/**
+ * A part of the mutations: every `of`-th, beginning with number `part` (from 0). Parts are tried side by side, a process each. Those of the same
+ * words belong to the same part: an excuse is about all of them.
+ */
 export interface Part {
   readonly part: number;
   readonly of: number;
@@ -104,6 +112,11 @@ export interface Verdict {
 type Body = () => unknown;
 type Bundle = (require: (name: string) => unknown, isMutated: (id: number) => boolean, memory: unknown) => void;
 
+/** The declaration that it is in, and what is changed. */
+export function nameOf({ within, from, to }: Mutation): string {
+  return `${within}: ${from} -> ${to}`;
+}
+
 /**
  * Tries the mutations of what the room decides with.
  * @param root the repository
@@ -119,14 +132,16 @@ export async function trial(root: string, room: string, { part, of }: Part, expe
     texts.set(path, made.text);
   }
   const tests = new Tests(await bundled(root, room, texts), expect);
-  const isOurs = (id: number): boolean => id % of === part;
+  const names = [...new Set(mutations.map(nameOf))];
+  const ours = new Set(names.filter((_, n) => n % of === part));
+  const isOurs = (mutation: Mutation): boolean => ours.has(nameOf(mutation));
   const survivors = mutations.flatMap((mutation, id) =>
-    !isOurs(id) || tests.notice(id, mutation.file) ? [] : [{ ...mutation, isReached: tests.reach(id) }],
+    !isOurs(mutation) || tests.notice(id, mutation.file) ? [] : [{ ...mutation, isReached: tests.reach(id) }],
   );
   const impossible = refused(root, survivors);
   return {
     all: mutations,
-    tried: mutations.filter((_, id) => isOurs(id)),
+    tried: mutations.filter(isOurs),
     survivors: survivors.filter((each) => !impossible.has(each)),
   };
 }

@@ -1,20 +1,27 @@
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { REACHED_MS } from "#cluster/certificates/rotation.ts";
 import type { World } from "#kit/world.ts";
 import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
 import { MEMBER_TIMEOUT_MS, REPLACE_AFTER_MS } from "#kit/world-operator.ts";
-import { PODS } from "#kube/kinds.ts";
+import { PODS, SECRETS } from "#kube/kinds.ts";
 import { settle } from "./ambient.ts";
 import { happen, kubernetesStep, REFUSABLE } from "./happenings.ts";
 import { isHindered } from "./impediments.ts";
 import { Memory } from "./memory.ts";
 import type { Profile } from "./profile.ts";
+import { isBeingCertified } from "./tls-invariants.ts";
 
 /** How long nothing is written before the world counts as settled: longer than the longest back-off of the operator, 30 s. */
 const QUIET_MS = 40_000;
 /** And after all that went wrong: longer than a member has to come up, and is then lost, before it is given up. */
 export const SETTLED_MS = MEMBER_TIMEOUT_MS + REPLACE_AFTER_MS + 5_000;
-/** A learner that does not get on is given up after ten minutes: only then is it certain what becomes of it. */
+/**
+ * A learner that does not get on is given up after ten minutes: only then is it certain what becomes of it. By then every Secret has been read
+ * again, too.
+ */
 const GIVE_UP_MS = 11 * 60_000;
+// Where members speak TLS nobody is given up before everybody had the time to get what has been written to a Secret.
+
 /** By then everything must be at rest: a generous multiple of the longest waits in a row. */
 const PATIENCE_MS = 60 * 60_000;
 /** Where something stays wrong, a member may be tried again and again: that is seen by then, and needs no end. */
@@ -108,7 +115,9 @@ export async function calmDown(
       time.runNext(time.nowMs + TURN_MS);
       continue;
     }
-    const enoughMs = somebodyIsJoining(world) ? GIVE_UP_MS : quietMs;
+    const isSecured = world.api.list(SECRETS).length > 0;
+    const restMs = isSecured ? quietMs + REACHED_MS : quietMs;
+    const enoughMs = somebodyIsJoining(world) || isBeingCertified(world) ? GIVE_UP_MS : restMs;
     if (time.nowMs - quietSinceMs >= enoughMs) return undefined;
     time.runNext(quietSinceMs + enoughMs);
   }

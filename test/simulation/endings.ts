@@ -33,6 +33,7 @@ import {
 } from "#kube/kinds.ts";
 import { isBroken, isForeign, isRefused, whatTheWorldHolds } from "./impediments.ts";
 import { type Memory, templateCanStartEmpty } from "./memory.ts";
+import { certificationOf, wantedTls } from "./tls-invariants.ts";
 
 // What is a good ending?
 //   It follows from the world as it really is, not from what the operator says: who is in the way, which disks are gone, which
@@ -85,6 +86,8 @@ class Ending {
     const identity = status?.identity;
     if (identity === undefined && this.#hasOldClaims() && this.#says("Ready", "False", "ClaimTaken") === undefined)
       return undefined;
+    const { isHopeless } = certificationOf(this.#world, this.#cluster);
+    if (isHopeless === true) return this.#wrongWithoutHope();
     const refused = this.#peers().find((peer) => isRefused(peer.spec));
     if (refused !== undefined) return `EtcdPeer ${refused.metadata.name} has what is never given to a member`;
     if (isRefused(spec) && this.#peers().length === 0) return this.#says("Progressing", "False", "SpecRefused");
@@ -93,7 +96,26 @@ class Ending {
       return this.#says("Ready", "False", "NameTaken") ?? this.#namesOne("Ready", strangers);
     if (identity === undefined) return "its identity was never written down";
     if (this.#memory.excused.has(clusterIdFromHex(identity.clusterID))) return undefined;
-    return this.#missingObject(identity) ?? this.#wrongMembers(identity);
+    return this.#wrongCertificates() ?? this.#missingObject(identity) ?? this.#wrongMembers(identity);
+  }
+
+  /** Only a person can put certificates right: people are told, and whoever runs runs on. */
+  #wrongWithoutHope(): string | undefined {
+    this.#memory.excuses.add("hindered");
+    const [certified, ready] = [this.#condition("TLSReady"), this.#condition("Ready")];
+    if (ready?.status === "True") return "Ready is True, and its certificates are of no use";
+    return certified === undefined || certified.status === "False"
+      ? undefined
+      : `TLSReady is ${certified.status}, and its certificates are of no use`;
+  }
+
+  /** While one follows another one all are good; whether that comes to its end is asked where members can restart. */
+  #wrongCertificates(): string | undefined {
+    if (this.#cluster.spec.tls === undefined || this.#condition("TLSReady") === undefined) return undefined;
+    const { wrong } = certificationOf(this.#world, this.#cluster);
+    return wrong === undefined
+      ? this.#says("TLSReady", "True", "CertificatesValid")
+      : `${wrong}, and nothing is in the way`;
   }
 
   /** @param isHeldUp a pod on a node that is down cannot end */
@@ -374,7 +396,9 @@ class Ending {
 
   /** Whose EtcdPeer or pod is not what the spec asks for. */
   #behind(peers: readonly EtcdPeer[]): string | undefined {
-    const wanted = revisionOf(askedIn(this.#cluster.spec, undefined));
+    const { unfinished } = certificationOf(this.#world, this.#cluster);
+    if (unfinished !== undefined) return `${unfinished}, and nothing is in the way`;
+    const wanted = revisionOf(askedIn(this.#cluster.spec, wantedTls(this.#world, this.#cluster)));
     const late = peers.find(({ spec }) => revisionOf(spec) !== wanted);
     if (late !== undefined) return `EtcdPeer ${late.metadata.name} is not what the spec asks for`;
     const pod = this.#world.api

@@ -35,6 +35,8 @@ export function happen(world: World, happening: Happening): boolean {
       return breakWatch(world, new OperatorError("KubeExpired", "too old resource version"));
     case "muteWatch":
       return muteWatch(world);
+    case "longAbsence":
+      return longAbsence(world);
     case "skewClock":
       return skewClock(world);
     case "killContainer":
@@ -143,6 +145,17 @@ function skewClock(world: World): boolean {
   const { random, time } = world;
   time.skewMs = random.between(-7_200, 7_200) * 1_000;
   world.tell(`the operator's wall clock is wrong by ${time.skewMs / 1_000} s`);
+  return true;
+}
+
+/** No operator runs for hours, and then one does. */
+function longAbsence(world: World): boolean {
+  const { random, time } = world;
+  const hours = random.between(1, 10);
+  world.tell(`no operator runs for ${hours} h`);
+  world.crashOperator();
+  time.nowMs += hours * 3_600_000;
+  world.startOperator();
   return true;
 }
 

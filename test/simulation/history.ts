@@ -81,6 +81,7 @@ async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
     hasStrictEtcd: profile.hasStrictEtcd,
     bindsLate: profile.bindsLate,
     versions: profile.versions,
+    ...(profile.tls === undefined ? {} : { tls: profile.tls }),
     mutation: telling.mutation ?? {},
     happened,
     trace: telling.trace,

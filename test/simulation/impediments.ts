@@ -10,6 +10,7 @@ import { CRASHES, isBrokenBeside, MOST_CPUS, UNPUBLISHED_PATCH } from "#kit/worl
 import type { ListedMember } from "#kit/world-disk.ts";
 import { PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
 import type { Memory } from "./memory.ts";
+import { isUncertifiable } from "./tls-invariants.ts";
 
 /** What the world makes possible for a cluster in the end. */
 export interface Prospects {
@@ -118,7 +119,8 @@ export function isBroken({ version, podTemplate }: Pick<MemberTemplate, "version
 }
 
 /** What keeps new members from starting, or the operator from seeing those that run, until somebody does something about it. */
-export function isHindered({ kubelets, etcd, api, people }: World): boolean {
+export function isHindered(world: World): boolean {
+  const { kubelets, etcd, api, people } = world;
   const hasForeign = [...people.foreign].some((uid) => api.exists(uid));
   const isHidden = [...etcd.processes.values()].some((process) => process.isHidden);
   return (
@@ -130,6 +132,7 @@ export function isHindered({ kubelets, etcd, api, people }: World): boolean {
     (api.list(ETCD_CLUSTERS).some(({ spec }) => isBroken(spec) || isRefused(spec)) &&
       api.list(ETCD_PEERS).some(({ spec }) => isBroken(spec) && spec.previous === undefined)) ||
     kubelets.isOutOfVolumes ||
+    isUncertifiable(world) ||
     kubelets.nodes.some(({ isUp, cutSinceMs }) => !isUp || cutSinceMs !== undefined)
   );
 }

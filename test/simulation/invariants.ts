@@ -34,6 +34,14 @@ import {
 } from "./object-invariants.ts";
 import { sleepersStay, stopIsAsked, wakingIsAwaited } from "./sleep-invariants.ts";
 import { availableIsTrue, readyIsTrue, settledIsTrue } from "./status-invariants.ts";
+import {
+  applicationsAreServed,
+  authoritiesStay,
+  givenUpForMore,
+  keysStayInSecrets,
+  membersBelieve,
+  trustedFirst,
+} from "./tls-invariants.ts";
 
 const identityFirst: Invariant = {
   name: "identity first",
@@ -210,13 +218,15 @@ function wishesIn({
   readonly spec?: Pod["spec"];
 }): object {
   const all = (metadata as Partial<Pod["metadata"]> | undefined)?.annotations ?? {};
-  const annotations = Object.entries(all).filter(([key]) => !key.startsWith("etcd.improbable.io/"));
+  const ours = (key: string) => key.startsWith("etcd.improbable.io/") && !key.endsWith("-trust");
+  const annotations = Object.entries(all).filter(([key]) => !ours(key));
   const essence = (containers: NonNullable<Pod["spec"]>["containers"] | undefined) =>
     (containers ?? []).map(({ name, image, resources }) => ({ name, image, resources }));
   return {
     annotations: Object.fromEntries(annotations),
     containers: essence(spec?.containers),
     initContainers: essence(spec?.initContainers),
+    secrets: (spec?.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []),
     configMaps: (spec?.volumes ?? []).flatMap(({ configMap }) => configMap?.name ?? []),
   };
 }
@@ -260,4 +270,10 @@ export const INVARIANTS: readonly Invariant[] = [
   availableIsTrue,
   readyIsTrue,
   settledIsTrue,
+  membersBelieve,
+  applicationsAreServed,
+  trustedFirst,
+  authoritiesStay,
+  givenUpForMore,
+  keysStayInSecrets,
 ];

@@ -16,8 +16,10 @@ import {
   type Pod,
   REPLICA_SETS,
   type ReplicaSet,
+  SECRETS,
 } from "#kube/kinds.ts";
 import { SleepMemory } from "./sleep-memory.ts";
+import { TlsMemory } from "./tls-memory.ts";
 
 /**
  * Excuses, and the largest share of all histories in which each may be made: more would mean that the simulation looks away.
@@ -63,6 +65,7 @@ export class Memory {
   readonly excuses = new Set<Excuse>();
   /** Uids of objects that the operator made. */
   readonly made = new Set<string>();
+  readonly #madeNames = new Set<string>();
   /** Members for which there ever was a claim. */
   readonly claimed = new Set<string>();
   /** Members that are to go because a person asked for fewer. */
@@ -89,6 +92,8 @@ export class Memory {
   readonly led = new Map<string, Set<ClusterId>>();
   /** Who was put to sleep and woken, and when. */
   readonly sleep = new SleepMemory();
+  /** Who wrote what into Secrets. */
+  readonly tls = new TlsMemory();
   /** The releases that people have ever asked for. */
   readonly versions = new Set<string>();
   /** Nothing takes pods away but evictions that honour the budget. */
@@ -108,10 +113,17 @@ export class Memory {
     else if (event.is === "step" || event.is === "started" || event.is === "elected") this.#noteRunning(world);
   }
 
-  #noteWrite({ actor, verb, before, after, resource }: WorldEvent & { is: "write" }, world: World): void {
+  #noteWrite(event: WorldEvent & { is: "write" }, world: World): void {
+    const { actor, verb, before, after, resource } = event;
+    this.tls.note(event, world.time.nowMs);
     if (after === undefined) return;
     const { uid, annotations } = after.metadata;
-    if (actor === "operator" && verb === "create") this.made.add(uid);
+    if (verb === "create") {
+      const name = `${resource.plural}/${after.metadata.name} of ${controllerOf(after)?.uid}`;
+      // Who puts back a Secret that was made here gives it back: its owner says whose it is.
+      if (actor === "operator" || (resource === SECRETS && this.#madeNames.has(name))) this.made.add(uid);
+      if (actor === "operator") this.#madeNames.add(name);
+    }
     switch (resource) {
       case ETCD_CLUSTERS: {
         const { replicas, version } = (after as EtcdCluster).spec;

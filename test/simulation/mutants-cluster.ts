@@ -23,8 +23,11 @@ import {
 } from "./mutant.ts";
 import { credulous } from "./mutants-rest.ts";
 
-const NO_TLS =
-  "nobody asks for TLS in these histories; src/cluster/rules/certificates/plan.test.ts, src/cluster/guards.test.ts";
+const NO_SWITCH =
+  "nobody switches TLS on or off in these histories; src/cluster/rules/certificates/plan.test.ts, src/cluster/guards.test.ts";
+
+const NO_AUTH =
+  "nobody asks for users in these histories; src/cluster/rules/auth/plan.test.ts, src/cluster/guards.test.ts";
 
 /** Every rule of the cluster left out. */
 const LEFT_OUT = leftOut("cluster", [
@@ -71,13 +74,24 @@ const LEFT_OUT = leftOut("cluster", [
   { name: "replace-lost", leaning: REPLACED },
   { name: "scale-down", leaning: SCALED },
   { name: "scale-up", leaning: SCALED },
-  { name: "certificate-ends", leaning: FORMED, covered: NO_TLS },
-  { name: "authority", leaning: FORMED, covered: NO_TLS },
-  { name: "certificate-request", leaning: FORMED, covered: NO_TLS },
-  { name: "leaf", leaning: FORMED, covered: NO_TLS },
-  { name: "trust-map", leaning: FORMED, covered: NO_TLS },
-  { name: "await-certificates", leaning: FORMED, covered: NO_TLS },
-  { name: "rotate-authority", leaning: FORMED, covered: NO_TLS },
+  {
+    name: "default-tls",
+    leaning: FORMING,
+    covered:
+      "whoever makes a cluster in these histories says that it has no TLS; src/cluster/rules/identity/plan.test.ts",
+  },
+  { name: "member-url", leaning: FORMED, covered: NO_SWITCH },
+  { name: "switch-tls", leaning: FORMED, covered: NO_SWITCH },
+  { name: "root-secret", leaning: FORMED, covered: NO_AUTH },
+  { name: "administrators", leaning: FORMED, covered: NO_AUTH },
+  { name: "root-password", leaning: FORMED, covered: NO_AUTH },
+  { name: "switch-auth", leaning: FORMED, covered: NO_AUTH },
+  {
+    name: "network-policy",
+    leaning: FORMED,
+    covered:
+      "nobody asks for one in this world; src/cluster/rules/exposure/plan.test.ts, test/apiserver/network-policy.test.ts",
+  },
   {
     name: "pod-monitor",
     leaning: FORMED,
@@ -126,6 +140,11 @@ const UNGUARDED = leftUnguarded("cluster", [
     leaning: FORMING,
     covered: "record-identity is asked first; see the pairs",
     promise: "identity first",
+  },
+  {
+    name: "tls-is-said",
+    leaning: FORMING,
+    covered: "whoever makes a cluster in these histories says that it has no TLS; src/cluster/guards.test.ts",
   },
   {
     name: "bootstrap-once",
@@ -208,10 +227,9 @@ const UNGUARDED = leftUnguarded("cluster", [
     covered: "retire-peer and the peer's own guard look too; see the pairs",
     promise: "claims stay",
   },
-  { name: "tls-stays", leaning: FORMED, covered: NO_TLS },
-  { name: "trusted-first", leaning: FORMED, covered: NO_TLS },
-  { name: "still-believed", leaning: FORMED, covered: NO_TLS },
-  { name: "authority-kept", leaning: FORMED, covered: NO_TLS },
+  { name: "auth-is-asked", leaning: FORMED, covered: NO_AUTH },
+  { name: "administrator-first", leaning: FORMED, covered: NO_AUTH },
+  { name: "login-stays", leaning: FORMED, covered: NO_AUTH },
   { name: "own-only", leaning: SCALED, covered: "name-taken is asked before; see the pairs", promise: "foreign stays" },
 ]);
 

@@ -40,6 +40,11 @@ const LEFT_OUT = leftOut("peer", [
   },
   { name: "claim-disowned", leaning: FOREIGN, covered: "it only tells; claim-first holds a new pod back" },
   { name: "label-claim", leaning: { ...FORMED, often: { unlabelClaim: 4, deletePod: 3 } } },
+  {
+    name: "annotate-claim",
+    leaning: FORMED,
+    covered: "no member goes over to TLS in these histories; src/peer/plan.test.ts",
+  },
   { name: "claim-lost", leaning: LOST, covered: "it only tells; create-claim makes no claim for who has joined" },
   { name: "create-claim", leaning: FORMING },
   {

@@ -6,6 +6,7 @@ import { HEALING_MUTANTS } from "./mutants-healing.ts";
 import { REMAINING_MUTANTS } from "./mutants-rest.ts";
 import { RUNTIME_MUTANTS } from "./mutants-runtime.ts";
 import { SLEEP_MUTANTS } from "./mutants-sleep.ts";
+import { TLS_MUTANTS } from "./mutants-tls.ts";
 import { profileOf } from "./profile.ts";
 
 /** Everything that is broken on purpose. */
@@ -14,6 +15,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...HEALING_MUTANTS,
   ...BESIDE_MUTANTS,
   ...SLEEP_MUTANTS,
+  ...TLS_MUTANTS,
   ...RUNTIME_MUTANTS,
   ...REMAINING_MUTANTS,
 ];
@@ -44,7 +46,7 @@ export async function hunt(mutant: Mutant): Promise<Hunt> {
   const most = covered === undefined ? MOST_HISTORIES : FEW_HISTORIES;
   for (let seed = 1; seed <= most; seed++) {
     // etcd's own care would hide what the mutant forgets.
-    const profile = profileOf(seed, { hasStrictEtcd: false, ...mutant.leaning });
+    const profile = profileOf(seed, { hasStrictEtcd: false, tls: false, ...mutant.leaning });
     const told = await tell(profile, { mutation, unasked });
     if (!isBroken(told, mutant)) continue;
     const real = await tell(profile);

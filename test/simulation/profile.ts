@@ -1,5 +1,5 @@
 import { type CallFaults, NO_CALL_FAULTS } from "#kit/world-calls.ts";
-import { PEOPLES_ACTS, type PeoplesAct } from "#kit/world-people.ts";
+import { ACTS_OF_TLS, PEOPLES_ACTS, type PeoplesAct } from "#kit/world-people.ts";
 import { Random } from "#kit/world-random.ts";
 
 /** What happens by itself in every history. */
@@ -26,7 +26,9 @@ export const MISHAPS = [
   "muteWatch",
   "skewClock",
 ] as const;
-export type Mishap = (typeof MISHAPS)[number];
+/** What goes wrong only where members speak TLS. */
+export const MISHAPS_OF_TLS = ["longAbsence"] as const;
+export type Mishap = (typeof MISHAPS)[number] | (typeof MISHAPS_OF_TLS)[number];
 export type Happening = (typeof ORDINARY)[number] | Mishap | PeoplesAct;
 
 /** What stays wrong when everything else is repaired. */
@@ -61,6 +63,8 @@ export interface Profile {
   readonly obstacle: Obstacle;
   /** What people may set `spec.version` to. */
   readonly versions: readonly string[];
+  /** `spec.tls` of the clusters that people make; undefined: they want none. */
+  readonly tls: object | undefined;
   /** Whether people clean up behind themselves in the end. */
   readonly isTidied: boolean;
 }
@@ -95,7 +99,23 @@ export interface Leaning {
   readonly bindsLate?: boolean;
   readonly hasStrictEtcd?: boolean;
   readonly steps?: number;
+  /** `spec.tls` of the clusters that people make; `false`: they want none. */
+  readonly tls?: object | false;
 }
+
+/** What people write of TLS, as often as they stand here. Hours pass in few histories, and clocks are wrong by up to two. */
+const LIFE = { provider: "Operator", duration: "12h", renewBefore: "4h" } as const;
+const NO_SIDE = { provider: "None" } as const;
+const TLS: readonly object[] = [
+  { peer: LIFE, client: LIFE },
+  { peer: LIFE, client: LIFE },
+  {},
+  { peer: LIFE, client: { ...LIFE, verifyClients: false } },
+  { peer: NO_SIDE, client: LIFE },
+  { peer: LIFE, client: NO_SIDE },
+];
+/** In one history of four members speak TLS. */
+const TLS_SHARE = 0.25;
 
 /**
  * The profile of a seed. Each fault is left out of about half of all histories: faults hide one another, and a history with few
@@ -106,10 +126,16 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
   const weights = new Map<Happening, number>(Object.entries(WEIGHTS) as [Happening, number][]);
   const isCalm = random.chance(0.1) || leaning.onlyThat === true;
   for (const mishap of MISHAPS) if (!isCalm && random.chance(0.4)) weights.set(mishap, random.between(1, 3));
-  for (const act of PEOPLES_ACTS.filter((each) => each !== "sleep"))
+  for (const act of PEOPLES_ACTS.filter((each) => each !== "sleep" && !isOfTls(each)))
     if (!isCalm && random.chance(0.3)) weights.set(act, random.between(1, 2));
   // Of its own numbers: most histories are what they were before anybody slept. In one in ten, since nothing else goes on meanwhile.
   if (!isCalm && new Random(seed ^ 0x51ee9).chance(0.1)) weights.set("sleep", 1);
+  // Of its own numbers, too.
+  const ofTls = new Random(seed ^ 0x715);
+  const mayHave = ofTls.chance(TLS_SHARE) ? ofTls.pick(TLS) : undefined;
+  const tls = leaning.tls === false ? undefined : (leaning.tls ?? mayHave);
+  for (const happening of [...ACTS_OF_TLS, ...MISHAPS_OF_TLS])
+    if (tls !== undefined && !isCalm && ofTls.chance(0.4)) weights.set(happening, 1);
   for (const [happening, weight] of Object.entries(leaning.often ?? {})) weights.set(happening as Happening, weight);
   const some = (most: number): number => (random.chance(0.5) ? random.next() * most : 0);
   const faults = { late: some(0.6), unsent: some(0.15), lostReply: some(0.15), throttled: some(0.08) };
@@ -127,5 +153,10 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
     hasStrictEtcd: leaning.hasStrictEtcd ?? random.chance(0.7),
     bindsLate: leaning.bindsLate ?? random.chance(0.3),
     versions: VERSIONS,
+    tls,
   };
+}
+
+function isOfTls(act: PeoplesAct): boolean {
+  return (ACTS_OF_TLS as readonly PeoplesAct[]).includes(act);
 }

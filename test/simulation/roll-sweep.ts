@@ -1,4 +1,4 @@
-import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { WorldEvent } from "#kit/world.ts";
 import type { Mutation } from "#kit/world-operator.ts";
@@ -17,6 +17,12 @@ export interface Edited {
   readonly name: string;
   readonly replicas: number;
   readonly edit: Partial<EtcdClusterSpec>;
+  /** `spec.tls` of the cluster; without TLS by default. */
+  readonly tls?: object;
+  /** After which changes it is tried to die; by default after each. */
+  readonly deaths?: RegExp;
+  /** Annotations that the person sets on the EtcdCluster. */
+  readonly annotations?: Readonly<Record<string, string>>;
   /** The release that all members run in the end. */
   readonly version: string;
   /** How often pods are made for it. */
@@ -66,6 +72,7 @@ async function tell(edited: Edited, nth: number, awayMs: number, mutation: Mutat
   let pods = 0;
   let of: Scene | undefined;
   const made = await scene(edited.replicas, {
+    ...(edited.tls === undefined ? {} : { tls: edited.tls }),
     happened: (event, world) => {
       for (const { name, breaks } of INVARIANTS) {
         const detail = breaks(event, world, memory);
@@ -82,6 +89,9 @@ async function tell(edited: Edited, nth: number, awayMs: number, mutation: Mutat
   isEdited = true;
   made.edit(edited.edit);
   const { world } = made;
+  const { metadata } = made.cluster;
+  const annotations = { ...metadata.annotations, ...edited.annotations };
+  world.api.update("person", ETCD_CLUSTERS, made.cluster, { metadata: { ...metadata, annotations } });
   for (const endMs = world.time.nowMs + LONGEST_MS; nth > 0 && !isDead && world.time.nowMs < endMs; )
     await made.forMs(TICK_MS);
   if (isDead) {

@@ -1,7 +1,15 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { BACKUP_REASONS, PEER_REASONS, REASONS, RESTORE_REASONS, SCHEDULE_REASONS } from "#api/conditions.ts";
+import {
+  BACKUP_REASONS,
+  PEER_REASONS,
+  REASONS,
+  RESTORE_REASONS,
+  ROLE_REASONS,
+  SCHEDULE_REASONS,
+  USER_REASONS,
+} from "#api/conditions.ts";
 
 /** What the compiler cannot tell: that a reason which is documented can also come. That every one which comes is documented, it tells. */
 async function unused(room: string, reasons: object): Promise<readonly string[]> {
@@ -39,4 +47,14 @@ test("every reason of an EtcdRestore is used, by the operator or by the agent's 
 
 test("every reason of an EtcdBackupSchedule is used", async () => {
   expect(await unused("schedule", SCHEDULE_REASONS)).toEqual([]);
+});
+
+test("every reason of an EtcdRole and of an EtcdUser is used, there or in what they have in common", async () => {
+  const [byRole, byUser, common] = await Promise.all([
+    unused("role", ROLE_REASONS),
+    unused("user", USER_REASONS),
+    unused("access", { ...ROLE_REASONS, ...USER_REASONS }),
+  ]);
+  expect(byRole.filter((reason) => common.includes(reason))).toEqual([]);
+  expect(byUser.filter((reason) => common.includes(reason))).toEqual([]);
 });

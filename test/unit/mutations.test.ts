@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { mutated, SWITCH } from "../mutation/mutations.ts";
+import { narrowed } from "../mutation/noticed.ts";
 
 /** What becomes of a source: each mutation in words. */
 function told(source: string): readonly string[] {
@@ -111,4 +112,12 @@ test("mutations: asleep they change nothing, and awake each does what its words 
 test("mutations: each knows how the file looks with it alone", () => {
   const { mutations } = mutated("a.ts", "const a = b && c;\n", 0);
   expect(mutations.map(({ alone }) => alone)).toEqual(["const a = (c);\n", "const a = (b);\n", "const a = (false);\n"]);
+});
+
+test("mutations: parts of halves are told by number, and together they are all", () => {
+  const parts = ["1/3", "2/3", "3/3"].flatMap((text) => [0, 1].map((part) => narrowed({ part, of: 2 }, text)));
+  expect(parts.map(({ of }) => of)).toEqual([6, 6, 6, 6, 6, 6]);
+  expect(parts.map(({ part }) => part).sort()).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(narrowed({ part: 1, of: 2 }, "1/1")).toEqual({ part: 1, of: 2 });
+  for (const text of ["0/3", "4/3", "1", "", "a/b"]) expect(() => narrowed({ part: 0, of: 1 }, text)).toThrow(text);
 });

@@ -7,6 +7,7 @@ import { downgrade } from "#kit/world-downgrade.ts";
 import { Etcd, type Process, type StartFlags } from "#kit/world-etcd.ts";
 import { Random } from "#kit/world-random.ts";
 import { whyNotAdd, whyNotPromote, whyNotRemove } from "#kit/world-reconfiguration.ts";
+import { PLAIN } from "#kit/world-tls.ts";
 
 // What the simulated etcd refuses, by the sources that world-reconfiguration.ts names.
 
@@ -28,7 +29,7 @@ function start(n: number, more: Partial<StartFlags> = {}): Process | string {
     ...more,
   };
   disks[n] ??= { id: name, data: undefined, heldBy: undefined };
-  return etcd.start({ uid: name, address: `10.0.0.${n}`, clusterUid: undefined }, disks[n], flags);
+  return etcd.start({ uid: name, address: `10.0.0.${n}`, clusterUid: undefined, speeches: PLAIN }, disks[n], flags);
 }
 
 function running(n: number): Process {

@@ -55,9 +55,15 @@ export class BboltFile implements AsyncDisposable {
 
   /** The value of a key in a bucket of the top level; undefined when there is none. */
   async get(bucket: string, key: string): Promise<Buffer | undefined> {
+    const place = await this.placeOf(bucket, key);
+    return place && (await this.#read(place.at, this.#bounded(place.bytes)));
+  }
+
+  /** Where that value stands in the file, and how long it is. */
+  async placeOf(bucket: string, key: string): Promise<{ readonly at: number; readonly bytes: number } | undefined> {
     const root = await this.#bucket(bucket);
     const leaf = root === undefined ? undefined : await this.#find(root, Buffer.from(key));
-    return leaf && (await this.#read(leaf.valueAt, this.#bounded(leaf.valueBytes)));
+    return leaf && { at: leaf.valueAt, bytes: leaf.valueBytes };
   }
 
   /** The last key of a bucket of the top level; undefined when it is empty, or not there. */

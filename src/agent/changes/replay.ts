@@ -8,10 +8,12 @@ import { SnapshotSource } from "#etcd/snapshot-source.ts";
 import type { ObjectStore } from "#objectstore/store.ts";
 import { SnapshotCheck } from "../archive/integrity.ts";
 import type { EncryptionKey } from "../archive/key.ts";
+import { switchAuth } from "../bbolt/auth-switch.ts";
 import { factsOf } from "../bbolt/snapshot-facts.ts";
 import { AgentError } from "../error.ts";
 import type { ProgressBoard } from "../progress.ts";
 import type { ReplayedSnapshot } from "../report.ts";
+import { readExpectation } from "../restore/expectation.ts";
 import { writeAll } from "../restore/fetch.ts";
 import { onDisk } from "../restore/work-dir.ts";
 import { readStored } from "../stored.ts";
@@ -161,6 +163,8 @@ async function saveSnapshot(
   }
   const { revision } = await factsOf(part);
   if (revision !== expected) throw diverged(`the snapshot of the throw-away etcd has revision ${revision}`, expected);
+  const { isAuthLifted } = await readExpectation(workDir);
+  if (isAuthLifted === true) await onDisk(part, () => switchAuth(part, true));
   await onDisk(part, () => rename(part, path));
 }
 

@@ -13,6 +13,8 @@ export interface Expectation {
   readonly revision: string;
   /** Of the snapshot, in hexadecimal. */
   readonly sha256: string;
+  /** Whether its etcd asked for users, and the one that is made of it does not. */
+  readonly isAuthLifted?: true;
   /** What the manifest says; undefined where there is none. */
   readonly manifest?: Pick<Manifest, "revision" | "keys" | "hashKV">;
 }

@@ -2,10 +2,12 @@ import type { StoredObject } from "#objectstore/store.ts";
 import type { Manifest } from "../archive/manifest.ts";
 import type { SnapshotFacts } from "../bbolt/snapshot-facts.ts";
 import { AgentError } from "../error.ts";
-import type { ExpectedSnapshot } from "../task.ts";
+import type { FetchTask } from "../task.ts";
+
+type Wanted = Pick<FetchTask, "expect" | "auth">;
 
 /** Before the first byte: whether it can be the right one at all. @throws AgentError SnapshotCorrupt, AuthEnabled */
-export function checkManifest(manifest: Manifest, object: StoredObject, expect: ExpectedSnapshot = {}): void {
+export function checkManifest(manifest: Manifest, object: StoredObject, { expect = {}, auth }: Wanted): void {
   const { key, storedBytes, backupUID, sha256, authEnabled } = manifest;
   if (object.bytes !== storedBytes) {
     throw corrupt(`${key} has ${object.bytes} bytes, and its manifest says ${storedBytes}`);
@@ -14,12 +16,12 @@ export function checkManifest(manifest: Manifest, object: StoredObject, expect: 
     throw corrupt(`${key} is of the backup with uid ${backupUID}; it must be that of ${expect.backupUID}`);
   }
   if (expect.sha256 !== undefined && sha256 !== expect.sha256) throw otherSHA256(key, sha256, expect.sha256);
-  if (authEnabled === true) throw authIsEnabled(key);
+  if (authEnabled === true && auth === undefined) throw authIsEnabled(key);
 }
 
 /** When it is all there: whether it is what was said. @throws AgentError SnapshotCorrupt, AuthEnabled */
 export function checkExpected(
-  expect: ExpectedSnapshot = {},
+  { expect = {}, auth }: Wanted,
   manifest: Manifest | undefined,
   { key, sha256, revision, authEnabled }: SnapshotFacts & { readonly key: string; readonly sha256: string },
 ): void {
@@ -27,7 +29,7 @@ export function checkExpected(
   if (manifest !== undefined && revision < BigInt(manifest.revision)) {
     throw corrupt(`${key} ends at revision ${revision}, and its manifest says that it holds ${manifest.revision}`);
   }
-  if (authEnabled) throw authIsEnabled(key);
+  if (authEnabled && auth === undefined) throw authIsEnabled(key);
 }
 
 function otherSHA256(key: string, is: string, expected: string): AgentError {
@@ -37,7 +39,7 @@ function otherSHA256(key: string, is: string, expected: string): AgentError {
 function authIsEnabled(key: string): AgentError {
   return new AgentError(
     "AuthEnabled",
-    `in ${key} users and roles are switched on, so its members would refuse the operator. Restore it by hand with etcdutl, run \`etcdctl auth disable\`, take a backup of that, and restore from it`,
+    `in ${key} users and roles are switched on, so its members would refuse the operator. Restore it into a cluster with spec.auth.enabled and client certificates (spec.tls.client); or by hand with etcdutl, run \`etcdctl auth disable\`, take a backup of that, and restore from it`,
   );
 }
 

@@ -24,6 +24,7 @@ import { PackedSnapshot, type Packing } from "../archive/pack.ts";
 import { asAgentError } from "../copy.ts";
 import { ProgressBoard } from "../progress.ts";
 import type { ExpectedSnapshot, FetchTask } from "../task.ts";
+import { readExpectation } from "./expectation.ts";
 import { fetchSnapshot } from "./fetch.ts";
 
 const KEY = "backups/db.db";
@@ -265,6 +266,23 @@ describe("refused by name, with nothing left, is", () => {
     const alone = await stored(PLAIN, { bytes });
     alone.objects.delete(MANIFEST);
     assert.match(await refusal(alone), /^AuthEnabled: /);
+  });
+
+  test("auth that is switched on, not where the etcd that is made of it is to ask for users as well", async () => {
+    const bytes = etcdSnapshot({ revisions: [2, 3, 9], authEnabled: true });
+    for (const auth of ["Keep", "Lift"] as const) {
+      rmSync(workDir, { recursive: true, force: true });
+      const fetched = await run(await stored(PLAIN, { bytes, manifest: { authEnabled: true } }), { auth });
+      assert.equal(fetched.sha256, createHash("sha256").update(bytes).digest("hex"));
+      const lies = readFileSync(join(workDir, "snapshot.db"));
+      assert.ok(lies.equals(auth === "Keep" ? bytes : etcdSnapshot({ revisions: [2, 3, 9], authEnabled: false })));
+      const { isAuthLifted } = await readExpectation(workDir);
+      assert.equal(isAuthLifted, auth === "Lift" ? true : undefined);
+    }
+    rmSync(workDir, { recursive: true, force: true });
+    await run(await stored(PLAIN), { auth: "Lift" });
+    assert.ok(readFileSync(join(workDir, "snapshot.db")).equals(snapshot), "there was nothing to switch");
+    assert.equal((await readExpectation(workDir)).isAuthLifted, undefined);
   });
 
   test("a snapshot for which there is no room", async () => {

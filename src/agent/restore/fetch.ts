@@ -9,6 +9,7 @@ import type { EncryptionKey } from "../archive/key.ts";
 import { type Manifest, manifestKeyOf } from "../archive/manifest.ts";
 import { unpacked } from "../archive/pack.ts";
 import { refusalOf, unpackedByLooks } from "../archive/unknown.ts";
+import { switchAuth } from "../bbolt/auth-switch.ts";
 import { factsOf, type SnapshotFacts } from "../bbolt/snapshot-facts.ts";
 import { asAgentError } from "../copy.ts";
 import { AgentError } from "../error.ts";
@@ -55,9 +56,14 @@ export async function fetchSnapshot(task: FetchTask, parts: FetchParts): Promise
     const written = await write(task, found, part, room, parts);
     board.phase = "Finishing";
     const facts = await factsOf(part);
-    checkExpected(task.expect, found.manifest, { key: task.key, ...written, ...facts });
+    checkExpected(task, found.manifest, { key: task.key, ...written, ...facts });
     const fetched = { key: task.key, ...written, revision: facts.revision.toString(), ...originOf(found, facts) };
-    await leaveExpectation(task.workDir, expectationOf(found, fetched));
+    const isAuthLifted = facts.authEnabled && task.auth === "Lift";
+    if (isAuthLifted) await onDisk(part, () => switchAuth(part, false));
+    await leaveExpectation(task.workDir, {
+      ...expectationOf(found, fetched),
+      ...(isAuthLifted ? { isAuthLifted } : {}),
+    });
     // Only the kubelet's next container reads it, on this very node: who loses the node begins anew.
     await onDisk(part, () => rename(part, join(task.workDir, SNAPSHOT_FILE)));
     board.phase = "Done";
@@ -70,13 +76,14 @@ export async function fetchSnapshot(task: FetchTask, parts: FetchParts): Promise
   }
 }
 
-async function find({ key, expect }: FetchTask, { store, key: secret, signal, log }: FetchParts): Promise<Found> {
+async function find(task: FetchTask, { store, key: secret, signal, log }: FetchParts): Promise<Found> {
+  const { key, expect } = task;
   const { object, manifest } = await readStored(store, key, signal);
   if (object === undefined) {
     const rest = manifest === undefined ? "" : "; only its manifest is there";
     throw new AgentError("NoSuchObject", `there is no object ${key}${rest}`);
   }
-  if (manifest !== undefined) checkManifest(manifest, object, expect);
+  if (manifest !== undefined) checkManifest(manifest, object, task);
   else if (expect?.backupUID !== undefined && expect.sha256 === undefined) {
     throw new AgentError(
       "NoSuchObject",

@@ -28,7 +28,7 @@ const sourceSchema = z
         secretName: secretName
           .optional()
           .describe(
-            "Secret with ca.crt (else the usual authorities are trusted), and tls.crt and tls.key if etcd asks for a certificate.",
+            "Secret with ca.crt (else the usual authorities are trusted), and tls.crt and tls.key if etcd asks for a certificate. Never that of an EtcdCluster's authority.",
           ),
         serverName: z
           .string()

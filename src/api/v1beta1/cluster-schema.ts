@@ -7,7 +7,9 @@ import {
   replicasSchema,
   versionSchema,
 } from "#api/common-schema.ts";
+import { AUTH_NEEDS_CERTIFICATES, authSchema } from "#api/v1beta1/auth-schema.ts";
 import { etcdSchema } from "#api/v1beta1/etcd-schema.ts";
+import { networkPolicySchema } from "#api/v1beta1/network-policy-schema.ts";
 import { imageSchema, podTemplateSchema } from "#api/v1beta1/pod-schema.ts";
 import {
   ONE_SOURCE,
@@ -101,6 +103,7 @@ export const clusterSpecSchema = z
     bootstrap: bootstrapSchema.optional(),
     etcd: etcdSchema.optional(),
     tls: clusterTlsSchema.optional(),
+    auth: authSchema.optional(),
     podTemplate: podTemplateSchema.default({}),
     clientService: clientServiceSchema.default({ type: "ClusterIP" }),
     updateStrategy: updateStrategySchema.default({ type: "RollingUpdate" }),
@@ -111,6 +114,7 @@ export const clusterSpecSchema = z
       .describe(
         "Quorum: a PodDisruptionBudget lets drains evict members as long as a quorum stays. None: there is no budget, and an update does not keep drains away; somebody else holds evictions back.",
       ),
+    networkPolicy: networkPolicySchema.optional(),
     monitoring: monitoringSchema.default({ podMonitor: false }),
     paused: z
       .boolean()
@@ -131,6 +135,7 @@ export const clusterSpecSchema = z
           "bootstrap.fromBackup.serviceAccountName is given, and an image, which would run with that account's identity; give only one of them",
       },
       ...TLS_STAYS,
+      ...AUTH_NEEDS_CERTIFICATES,
     ],
   })
   .describe("The etcd cluster that is wanted.");

@@ -267,6 +267,10 @@ const CLUSTER_TLS = {
       "maxLength": 253
      }
     },
+    "plaintextFor": {
+     "type": "string",
+     "maxLength": 32
+    },
     "duration": {
      "type": "string",
      "maxLength": 32
@@ -318,6 +322,13 @@ const MEMBER_TLS = {
      "type": "string",
      "minLength": 1,
      "maxLength": 32768
+    },
+    "scheme": {
+     "type": "string",
+     "enum": [
+      "http",
+      "https"
+     ]
     }
    },
    "required": [
@@ -339,6 +350,9 @@ const MEMBER_TLS = {
      "maxLength": 32768
     },
     "verifyClients": {
+     "type": "boolean"
+    },
+    "plaintext": {
      "type": "boolean"
     }
    },
@@ -691,6 +705,14 @@ export const SHAPES = {
    },
    "etcd": ETCD,
    "tls": CLUSTER_TLS,
+   "auth": {
+    "type": "object",
+    "properties": {
+     "enabled": {
+      "type": "boolean"
+     }
+    }
+   },
    "podTemplate": POD_TEMPLATE,
    "clientService": {
     "type": "object",
@@ -763,6 +785,92 @@ export const SHAPES = {
      "Quorum",
      "None"
     ]
+   },
+   "networkPolicy": {
+    "type": "object",
+    "properties": {
+     "enabled": {
+      "type": "boolean"
+     },
+     "clients": {
+      "maxItems": 32,
+      "type": "array",
+      "items": {
+       "type": "object",
+       "properties": {
+        "podSelector": {
+         "type": "object",
+         "properties": {}
+        },
+        "namespaceSelector": {
+         "type": "object",
+         "properties": {}
+        },
+        "ipBlock": {
+         "type": "object",
+         "properties": {
+          "cidr": {
+           "type": "string",
+           "minLength": 1,
+           "maxLength": 64
+          },
+          "except": {
+           "maxItems": 32,
+           "type": "array",
+           "items": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 64
+           }
+          }
+         },
+         "required": [
+          "cidr"
+         ]
+        }
+       }
+      }
+     },
+     "metrics": {
+      "maxItems": 32,
+      "type": "array",
+      "items": {
+       "type": "object",
+       "properties": {
+        "podSelector": {
+         "type": "object",
+         "properties": {}
+        },
+        "namespaceSelector": {
+         "type": "object",
+         "properties": {}
+        },
+        "ipBlock": {
+         "type": "object",
+         "properties": {
+          "cidr": {
+           "type": "string",
+           "minLength": 1,
+           "maxLength": 64
+          },
+          "except": {
+           "maxItems": 32,
+           "type": "array",
+           "items": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 64
+           }
+          }
+         },
+         "required": [
+          "cidr"
+         ]
+        }
+       }
+      }
+     }
+    }
    },
    "monitoring": {
     "type": "object",
@@ -1808,6 +1916,14 @@ export const SHAPES = {
        "storage": STORAGE,
        "etcd": ETCD,
        "tls": CLUSTER_TLS,
+       "auth": {
+        "type": "object",
+        "properties": {
+         "enabled": {
+          "type": "boolean"
+         }
+        }
+       },
        "podTemplate": POD_TEMPLATE,
        "clientService": {
         "type": "object",
@@ -1880,6 +1996,92 @@ export const SHAPES = {
          "Quorum",
          "None"
         ]
+       },
+       "networkPolicy": {
+        "type": "object",
+        "properties": {
+         "enabled": {
+          "type": "boolean"
+         },
+         "clients": {
+          "maxItems": 32,
+          "type": "array",
+          "items": {
+           "type": "object",
+           "properties": {
+            "podSelector": {
+             "type": "object",
+             "properties": {}
+            },
+            "namespaceSelector": {
+             "type": "object",
+             "properties": {}
+            },
+            "ipBlock": {
+             "type": "object",
+             "properties": {
+              "cidr": {
+               "type": "string",
+               "minLength": 1,
+               "maxLength": 64
+              },
+              "except": {
+               "maxItems": 32,
+               "type": "array",
+               "items": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 64
+               }
+              }
+             },
+             "required": [
+              "cidr"
+             ]
+            }
+           }
+          }
+         },
+         "metrics": {
+          "maxItems": 32,
+          "type": "array",
+          "items": {
+           "type": "object",
+           "properties": {
+            "podSelector": {
+             "type": "object",
+             "properties": {}
+            },
+            "namespaceSelector": {
+             "type": "object",
+             "properties": {}
+            },
+            "ipBlock": {
+             "type": "object",
+             "properties": {
+              "cidr": {
+               "type": "string",
+               "minLength": 1,
+               "maxLength": 64
+              },
+              "except": {
+               "maxItems": 32,
+               "type": "array",
+               "items": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 64
+               }
+              }
+             },
+             "required": [
+              "cidr"
+             ]
+            }
+           }
+          }
+         }
+        }
        },
        "monitoring": {
         "type": "object",

@@ -102,6 +102,41 @@ const certificateSchema = z.object({
     .describe("The authorities that the Secret says are to be trusted: the SHA-256 of each one's certificate."),
 });
 
+/** What of `spec.tls` says where a certificate comes from, and how it is made. */
+const issuing = {
+  provider: z.string().describe("Who issues: Operator, CertManager or Secret."),
+  certManager: z
+    .object({ issuerRef: z.object({ name: z.string(), kind: z.string(), group: z.string() }) })
+    .optional()
+    .describe("With CertManager: the issuer that signs."),
+  duration: z.string().optional().describe("How long a certificate is good."),
+  renewBefore: z.string().optional().describe("How long before its end a certificate is renewed."),
+};
+
+const issuedBySchema = z.object({
+  peer: z
+    .object({
+      ...issuing,
+      secret: z
+        .object({ secretName: z.string() })
+        .optional()
+        .describe("With Secret: the Secret that somebody else fills."),
+    })
+    .optional()
+    .describe("What members show to each other."),
+  client: z
+    .object({
+      ...issuing,
+      secret: z
+        .object({ serverSecretName: z.string(), operatorClientSecretName: z.string() })
+        .optional()
+        .describe("With Secret: the Secrets that somebody else fills."),
+      extraNames: z.array(z.string()).optional().describe("Further names that the certificate of members carries."),
+    })
+    .optional()
+    .describe("What members show to clients, and the operator to members."),
+});
+
 const waiverSchema = z.object({
   check: z.string().describe(listed("The check that is waived.", WAIVABLE)),
   until: z.string().meta({ format: "date-time" }).describe("When it is asked again."),
@@ -143,6 +178,32 @@ export const clusterStatusSchema = z
       .optional()
       .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] })
       .describe("The certificates of the cluster, as they were last read."),
+    tls: z
+      .object({
+        client: z
+          .object({
+            scheme: z
+              .enum(["http", "https"])
+              .describe("By which every member serves clients; of two the one with TLS."),
+            bothServedSince: z
+              .string()
+              .optional()
+              .meta({ format: "date-time" })
+              .describe("Since when every member serves clients with TLS and without it."),
+          })
+          .optional(),
+      })
+      .optional()
+      .describe("How members are reached, where spec.tls says something of it."),
+    auth: z
+      .object({ enabled: z.boolean().describe("Whether etcd asks for users, by its own last word.") })
+      .optional()
+      .describe("etcd's users and roles; not there while nobody knows, or has asked for them."),
+    issuedBy: issuedBySchema
+      .optional()
+      .describe(
+        "Where what is shown comes from. Where spec.tls says something else, members and the operator are on their way there.",
+      ),
     members: z
       .array(memberStatusSchema)
       .optional()

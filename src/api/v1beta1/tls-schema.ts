@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { durationSchema } from "#api/common-schema.ts";
+import { TLS_LABEL } from "#api/names.ts";
 import { secretName } from "#api/v1beta1/reference-schema.ts";
 
 const PROVIDERS = ["Operator", "CertManager", "Secret", "None"] as const;
@@ -69,6 +70,9 @@ const life = {
 
 const IS_ISSUED = "self.provider in ['Operator', 'CertManager']";
 
+/** On Secrets that somebody else fills. */
+const LABELLED = `the label ${TLS_LABEL}: "true"`;
+
 /** What goes with one provider and with no other. @param side for people */
 function providerRules(side: "peer" | "client") {
   return [
@@ -106,7 +110,7 @@ const peerSchema = z
     secret: z
       .object({
         secretName: secretName.describe(
-          "Secret with tls.crt, tls.key and ca.crt: what all members show to each other, and whom they trust.",
+          `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: what all members show to each other, and whom they trust.`,
         ),
       })
       .optional()
@@ -123,10 +127,10 @@ const clientSchema = z
     secret: z
       .object({
         serverSecretName: secretName.describe(
-          "Secret with tls.crt, tls.key and ca.crt: what members show to clients, and by whom clients' certificates must be signed.",
+          `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: what members show to clients, and by whom clients' certificates must be signed.`,
         ),
         operatorClientSecretName: secretName.describe(
-          "Secret with tls.crt, tls.key and ca.crt: what the operator shows to members, and by whom theirs must be signed.",
+          `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: what the operator shows to members, and by whom theirs must be signed.`,
         ),
       })
       .optional()
@@ -141,6 +145,11 @@ const clientSchema = z
       .optional()
       .describe(
         "Further names and IP addresses by which clients reach members, for their certificate. The names in the Kubernetes cluster and localhost are there anyway.",
+      ),
+    plaintextFor: durationSchema("0s", "8760h")
+      .optional()
+      .describe(
+        "How long clients are served with TLS and without it, at the same port, when the provider changes from or to None; counted from when every member serves both. 1h without it.",
       ),
     ...life,
   })
@@ -201,46 +210,25 @@ export const clusterTlsSchema = z
     ...protocol,
   })
   .meta({ "x-kubernetes-validations": CIPHER_RULES })
-  .describe("How members, and their clients, know each other. Without it nothing is encrypted.");
+  .describe(
+    "How members, and their clients, know each other. A new cluster without it gets provider Operator on both sides, which the operator writes here; one that was made before, without it, is not encrypted.",
+  );
 
-/** Who issues on one side of an EtcdCluster. @param object self or oldSelf, its spec */
-function provider(object: "self" | "oldSelf", side: "peer" | "client"): string {
-  return `(has(${object}.tls) ? ${object}.tls.${side}.provider : 'None')`;
+/** Whether there is TLS on a side of an EtcdCluster. @param object self or oldSelf, its spec */
+function anyTls(object: "self" | "oldSelf"): string {
+  return `(has(${object}.tls) && (${object}.tls.peer.provider != 'None' || ${object}.tls.client.provider != 'None'))`;
 }
 
-const LATER = "cannot yet be changed on a cluster that exists; make another cluster from a backup";
-
-/** The provider of one side stays what it was. */
-function providerStays(side: "peer" | "client") {
-  const [is, was] = [provider("self", side), provider("oldSelf", side)];
-  return {
-    rule: `${is} == ${was}`,
-    messageExpression: `'tls.${side}.provider is ' + ${is} + ', and was ' + ${was} + '; it must stay ' + ${was} + ': otherwise it ${LATER}'`,
-    message: `tls.${side}.provider ${LATER}`,
-  };
-}
-
-/** What of one side stays as it is while the provider does. */
-function stays(side: "peer" | "client", field: string) {
-  const both = ["self", "oldSelf"].map((each) => `has(${each}.tls) && has(${each}.tls.${side}.${field})`).join(" && ");
-  return {
-    rule: `!(${both}) || self.tls.${side}.${field} == oldSelf.tls.${side}.${field}`,
-    message: `tls.${side}.${field} ${LATER}`,
-  };
-}
-
-// Why may so little of it be changed?
-//   Whoever is to show what another authority has signed must be trusted before, and somebody else's Secret may hold anything by the time it is
-//   shown. An issuer of cert-manager writes what it signs into the very Secret that members show; and towards clients the operator itself would
-//   have to show both.
+// Why may who issues change?
+//   Members come to trust both, then to show the other one, and then to drop the former one, while they speak TLS all the time.
 /** Rules on the spec of an EtcdCluster that exists. */
 export const TLS_STAYS = [
-  providerStays("peer"),
-  providerStays("client"),
-  stays("peer", "certManager"),
-  stays("client", "certManager"),
-  stays("peer", "secret"),
-  stays("client", "secret"),
+  {
+    // Whoever replaces the object by a manifest without it does not ask for members that stop to speak TLS.
+    rule: `has(self.tls) || !${anyTls("oldSelf")}`,
+    message:
+      "tls is missing, and was given; it must be written as it stands: of a cluster that was made without it the operator has written it, see kubectl get etcdcluster NAME -o jsonpath={.spec.tls}; kubectl apply leaves it alone",
+  },
 ];
 
 /** The longest bundle: two of them, twice during an update, must find room in the annotations of an object. */
@@ -258,11 +246,26 @@ const side = {
 /** `spec.tls` of an EtcdPeer: what a member has got of what the EtcdCluster asks for. */
 export const memberTlsSchema = z
   .object({
-    peer: z.object(side).optional().describe("Towards other members. Without it nothing is encrypted there."),
+    peer: z
+      .object({
+        ...side,
+        scheme: z
+          .enum(["http", "https"])
+          .optional()
+          .describe(
+            "How others reach the member; https without it. http: it could speak TLS, and does so towards those that others reach by https.",
+          ),
+      })
+      .optional()
+      .describe("Towards other members. Without it nothing is encrypted there."),
     client: z
       .object({
         ...side,
         verifyClients: z.boolean().default(true).describe("Whether clients must show a certificate."),
+        plaintext: z
+          .boolean()
+          .optional()
+          .describe("Whether clients without TLS are served beside those with TLS, at the same port."),
       })
       .optional()
       .describe("Towards clients. Without it nothing is encrypted there."),

@@ -65,6 +65,7 @@ test("the agent is told what must be there, and whom to ask", () => {
     key: "k",
     credentialsDir: "/run/agent/credentials",
     expect: { backupUID: "0123456789-uid-of-backup", sha256: "ab" },
+    auth: "Lift",
     workDir: "/var/lib/etcd/.restore-verify",
   });
   expect(verify).toEqual({

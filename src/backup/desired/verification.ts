@@ -90,6 +90,7 @@ function fetchTask({ backup }: BackupSnapshot, { location, key, credentials }: T
     ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
     ...(spec.encryption === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
     expect: { backupUID: metadata.uid, ...(sha256 === undefined ? {} : { sha256 }) },
+    auth: "Lift",
     workDir: WORK_DIR,
   };
 }

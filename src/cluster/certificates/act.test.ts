@@ -5,15 +5,17 @@ import { OperatorError } from "#base/error.ts";
 import { present } from "#base/observed.ts";
 import { noIdentities } from "#certificates/dial.ts";
 import { factsOf, textIn } from "#certificates/facts.ts";
+import { issuer } from "#certificates/issue.ts";
 import { isPair } from "#certificates/pem.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
+import { needAsSeen } from "#cluster/certificates/act.ts";
 import { phaseOf } from "#cluster/certificates/rotation.ts";
 import { seen as certificateOf } from "#cluster/certificates/usable.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot, LeafPurpose, Purpose } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { cluster, NOW } from "#kit/cluster.ts";
-import { running, unissued, withSeen } from "#kit/cluster-tls.ts";
+import { goingTo, running, unissued, withSeen } from "#kit/cluster-tls.ts";
 import { type Draft, type KubeObject, keyOf, type Secret } from "#kube/kinds.ts";
 
 // What is issued is looked at as whoever connects would; openssl judges the same in certificates/issue.test.ts.
@@ -86,7 +88,7 @@ const first = unissued({ stage: "recorded", with: { headlessService } });
 const isAboutSecrets = (step: ClusterStep) => /^(issue|rotate|spread)/.test(step.do);
 
 async function act(secrets: Secrets, step: ClusterStep, snapshot: ClusterSnapshot): Promise<void> {
-  const parts = { kube: secrets.kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities };
+  const parts = { kube: secrets.kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer };
   await actOnCluster(parts, step, snapshot, AbortSignal.timeout(5_000));
 }
 
@@ -311,5 +313,63 @@ describe("an authority that is followed by another one", () => {
     expect(await carryOn(all, members)).toEqual(["spreadTrust peer"]);
     const trusting = running(all.seenBy(members));
     expect(await carryOn(all, trusting)).toEqual(["issueLeaf peer", "rotateAuthority peer", "spreadTrust peer"]);
+  });
+});
+
+describe("what somebody else has issued", () => {
+  const by = { provider: "CertManager", certManager: { issuerRef: { name: "a" } } };
+  const given = unissued({}, { client: by });
+  const issuedIn = "my-etcd-client-a3b319c8";
+
+  /** cert-manager has issued what applications are to show. */
+  function filled() {
+    const all = copied();
+    const source = {
+      ...all.named("my-etcd-client"),
+      metadata: { namespace: "foo", name: issuedIn, uid: "i", resourceVersion: "7" },
+    };
+    all.all.delete("foo/my-etcd-client");
+    all.all.set(`foo/${issuedIn}`, source as Secret);
+    return { all, facts: { ...factsOf(source as Secret, "leaf"), knownForMs: 0, signerForMs: 0 } };
+  }
+
+  test("is given to applications with whom to trust and where members are, and again once it is another one", async () => {
+    const { all, facts } = filled();
+    const trust = textIn(all.named(issuedIn), "ca.crt");
+    await act(all, { do: "handOut", source: facts, facts: undefined, trust: trust + trust }, given);
+    const handed = all.named("my-etcd-client");
+    expect(handed.type).toBe("kubernetes.io/tls");
+    expect(handed.metadata.ownerReferences).toMatchObject([{ uid: "uid-of-cluster", controller: true }]);
+    expect(textIn(handed, "endpoints")).toBe("https://my-etcd-client.foo.svc:2379");
+    for (const key of ["tls.crt", "tls.key"]) expect(textIn(handed, key)).toBe(textIn(all.named(issuedIn), key));
+    expect(textIn(handed, "ca.crt")).toBe(trust + trust);
+    const live = { ...factsOf(handed, "leaf"), knownForMs: 0, signerForMs: 0 };
+    await act(all, { do: "handOut", source: facts, facts: live, trust }, given);
+    expect(textIn(all.named("my-etcd-client"), "ca.crt")).toBe(trust);
+    const stale = { ...facts, resourceVersion: "6" };
+    await expect(act(all, { do: "handOut", source: stale, facts: live, trust }, given)).rejects.toThrow("has changed");
+  });
+
+  test("is read once more before a member restarts with it", async () => {
+    const all = copied();
+    const name = "my-etcd-2";
+    const theirs = {
+      ...all.named("my-etcd-peer-tls"),
+      metadata: { namespace: "foo", name: "theirs", uid: "t", resourceVersion: "7" },
+    } as Secret;
+    all.all.set("foo/theirs", theirs);
+    const asked = goingTo(members, { peer: { provider: "Secret", secret: { secretName: "theirs" } } });
+    const facts = { ...factsOf(theirs, "leaf"), knownForMs: 0, signerForMs: 0 };
+    const seen = withSeen(asked, { peer: present(facts) });
+    const tls = { ...members.peers[0]!.spec.tls!, peer: { secretName: "theirs", trust: facts.trust } };
+    const peers = running(seen, [name], tls).peers;
+    const pod = members.pods.get(name)!;
+    const step = { do: "restartPod", name, pod } as const;
+    const snapshot = { ...seen, peers };
+    const parts = { kube: all.kube, issuer, snapshot, signal: AbortSignal.timeout(5_000) };
+    await expect(needAsSeen(parts, step)).resolves.toBeUndefined();
+    all.all.set("foo/theirs", { ...theirs, metadata: { ...theirs.metadata, resourceVersion: "8" } });
+    await expect(needAsSeen(parts, step)).rejects.toThrow("Secret foo/theirs has changed");
+    await expect(needAsSeen(parts, { ...step, name: "my-etcd-1" })).resolves.toBeUndefined();
   });
 });

@@ -1,15 +1,31 @@
-import { APPLIED_HASH_ANNOTATION, CERTIFICATE_FILE, KEY_FILE, ROTATED_FOR_ANNOTATION, TRUST_FILE } from "#api/names.ts";
+import {
+  APPLIED_HASH_ANNOTATION,
+  applicationCertificateName,
+  CERTIFICATE_FILE,
+  KEY_FILE,
+  ROTATED_FOR_ANNOTATION,
+  TRUST_FILE,
+} from "#api/names.ts";
 import type { Side } from "#api/tls.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import { NEXT_CERTIFICATE, NEXT_KEY, textIn } from "#certificates/facts.ts";
-import { newAuthority, newLeaf } from "#certificates/issue.ts";
+import type { Issuer } from "#certificates/issue.ts";
 import { bundleOf, certificatesIn, type KeyPair } from "#certificates/pem.ts";
 import { madeForOf } from "#cluster/certificates/due.ts";
-import { AUTHORITY_OF, orderOf, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { shownIn } from "#cluster/certificates/former.ts";
+import { AUTHORITY_OF, orderOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { type Phase, rotationAsked } from "#cluster/certificates/rotation.ts";
 import { endpointsOf, secretDraft } from "#cluster/certificates/secret.ts";
-import type { ClusterSnapshot, LeafPurpose, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
+import { mountedIn } from "#cluster/certificates/trusted.ts";
+import {
+  type ClusterSnapshot,
+  type LeafPurpose,
+  type Purpose,
+  peerNamed,
+  type SeenCertificate,
+} from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, SECRETS, type Secret } from "#kube/kinds.ts";
 import { replacing } from "#kube/replacing.ts";
@@ -29,6 +45,7 @@ type Kube = Pick<KubeClient, "get" | "create" | "replace">;
 
 interface Given {
   readonly kube: Kube;
+  readonly issuer: Issuer;
   readonly snapshot: ClusterSnapshot;
   readonly signal: AbortSignal;
 }
@@ -36,7 +53,7 @@ interface Given {
 /** @param trust authorities that are trusted besides, in PEM */
 export async function issueAuthority(given: Given, side: Side, trust: string): Promise<void> {
   const { kube, snapshot, signal } = given;
-  const { certificate, key } = await authorityFor(snapshot, side);
+  const { certificate, key } = await authorityFor(given, side);
   const texts = {
     [CERTIFICATE_FILE]: certificate,
     [KEY_FILE]: key,
@@ -51,7 +68,7 @@ export async function rotateAuthority(given: Given, side: Side, phase: Phase, fa
   const live = await asSeen(given, facts);
   const [own = "", ...others] = certificatesIn(textIn(live, CERTIFICATE_FILE) + textIn(live, TRUST_FILE));
   const pair = { [CERTIFICATE_FILE]: own, [KEY_FILE]: textIn(live, KEY_FILE) };
-  const next = await authorityFor(given.snapshot, side, phase === "add");
+  const next = await authorityFor(given, side, phase === "add");
   const texts: Readonly<Record<Phase, () => Record<string, string>>> = {
     add: () => ({
       ...pair,
@@ -78,11 +95,11 @@ export async function issueLeaf(
   authority: SeenCertificate,
   facts: SeenCertificate | undefined,
 ): Promise<void> {
-  const { kube, snapshot, signal } = given;
+  const { kube, issuer, snapshot, signal } = given;
   const { cluster, takenAtMs } = snapshot;
   const signer = await asSeen(given, authority);
   const { durationMs, ...wish } = orderOf(cluster, purpose);
-  const { certificate, key } = await newLeaf(pairIn(signer), {
+  const { certificate, key } = await issuer.newLeaf(pairIn(signer), {
     ...wish,
     // Whoever knows the authority knows it: no clock, however wrong the operator's is, can find that it is not good yet.
     fromMs: authority.notBeforeMs,
@@ -114,6 +131,40 @@ export async function spreadTrust(given: Given, authority: SeenCertificate, fact
   await replace(given, live, draft);
 }
 
+/** Gives applications what somebody else has issued for them, with whom they have to trust, and where members are. */
+export async function handOut(
+  given: Given,
+  { source, facts, trust }: Extract<ClusterStep, { do: "handOut" }>,
+): Promise<void> {
+  const issued = await asSeen(given, source);
+  const texts = {
+    [CERTIFICATE_FILE]: textIn(issued, CERTIFICATE_FILE),
+    [KEY_FILE]: textIn(issued, KEY_FILE),
+    [TRUST_FILE]: trust,
+    endpoints: endpointsOf(given.snapshot.cluster),
+  };
+  const name = applicationCertificateName(given.snapshot.cluster.metadata.name);
+  const draft = secretDraft(given.snapshot, name, texts, {});
+  if (facts === undefined) await given.kube.create(SECRETS, draft, { signal: given.signal });
+  else await replace(given, await asSeen(given, facts), draft);
+}
+
+/**
+ * Reads once more what the member is to show after its restart, where that is another Secret than before: whoever fills it may have changed it, and
+ * nobody would believe what it holds by now. @throws OperatorError KubeConflict
+ */
+export async function needAsSeen(
+  given: Given,
+  { name, pod }: Extract<ClusterStep, { do: "restartPod" }>,
+): Promise<void> {
+  const { tls } = peerNamed(given.snapshot, name)?.spec ?? {};
+  for (const side of SIDES) {
+    const secretName = tls?.[side]?.secretName;
+    const facts = secretName === undefined ? undefined : shownIn(given.snapshot, side, secretName);
+    if (facts !== undefined && mountedIn(pod, side) !== secretName) await asSeen(given, facts);
+  }
+}
+
 async function replace({ kube, signal }: Given, live: Secret, draft: Draft<Secret>): Promise<void> {
   // The type of a Secret never changes, and what somebody else has added to its annotations stays.
   const { metadata, ...rest } = replacing<Secret>(live, { ...draft, type: live.type ?? "Opaque" });
@@ -137,10 +188,11 @@ function pairIn(secret: Secret): KeyPair {
 
 const NO_PAIR: KeyPair = { certificate: "", key: "" };
 
-async function authorityFor({ cluster, takenAtMs }: ClusterSnapshot, side: Side, isNeeded = true): Promise<KeyPair> {
+async function authorityFor({ issuer, snapshot }: Given, side: Side, isNeeded = true): Promise<KeyPair> {
   if (!isNeeded) return NO_PAIR;
+  const { cluster, takenAtMs } = snapshot;
   const name = `${cluster.metadata.name.slice(0, LONGEST_NAME)} ${side} CA`;
-  return await newAuthority(name, { fromMs: takenAtMs - BACKDATED_MS, untilMs: takenAtMs + AUTHORITY_VALID_MS });
+  return await issuer.newAuthority(name, { fromMs: takenAtMs - BACKDATED_MS, untilMs: takenAtMs + AUTHORITY_VALID_MS });
 }
 
 /** By which wish of a person the authority is what it is. */

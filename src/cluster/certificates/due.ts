@@ -1,9 +1,10 @@
 import { lifeOf } from "#api/tls.ts";
 import { fingerprint, isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { idOf, parsedIn } from "#certificates/pem.ts";
 import { leavesOf, orderOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { hasReached } from "#cluster/certificates/rotation.ts";
-import { withoutTrust } from "#cluster/certificates/trusted.ts";
+import { isInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { authorityOf, isOurs, isUnasked, lackOf, usable } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 
@@ -21,16 +22,21 @@ export function madeForOf({ cluster }: ClusterSnapshot, purpose: LeafPurpose): s
 
 /**
  * What of a certificate that the operator makes is due, if anything is. By an authority that some member does not trust nothing is made:
- * members get the authority first, by what is there.
+ * members get the authority first, by what is there; unless nobody shows it yet.
+ * @param authority the one of its side, and whom the certificate is to say to trust
  */
-export function dueOf(snapshot: ClusterSnapshot, purpose: LeafPurpose): Due | undefined {
-  const authority = authorityOf(snapshot, sideOf(purpose));
+export function dueOf(
+  snapshot: ClusterSnapshot,
+  purpose: LeafPurpose,
+  authority: SeenCertificate | undefined = authorityOf(snapshot, sideOf(purpose)),
+): Due | undefined {
   const found = snapshot.certificates?.[purpose];
   // A clock that says that it was not there yet is wrong about all other times, too.
   if (authority === undefined || authority.notBeforeMs > snapshot.takenAtMs) return undefined;
   if (found === undefined || found.is === "unknown") return undefined;
   const isSigner = found.is === "present" && found.value.signerId === authority.fingerprint;
-  const maySign = isSigner || isUnasked(snapshot, purpose) || isTrusted(snapshot, purpose, authority.fingerprint);
+  const isSafe = isUnasked(snapshot, purpose) || !isInUse(snapshot, purpose);
+  const maySign = isSigner || isSafe || isTrusted(snapshot, purpose, authority.fingerprint);
   const pair = (because: string): Due | undefined => (maySign ? { what: "pair", because } : undefined);
   if (found.is === "absent") return pair("it is not there");
   const leaf = found.value;
@@ -44,6 +50,15 @@ export function dueOf(snapshot: ClusterSnapshot, purpose: LeafPurpose): Due | un
   return isSpread ? undefined : { what: "trust", because: "its ca.crt is not that of the authority" };
 }
 
+/** The authority that signs on this side, with all whom certificates are to say to trust. @param besides in PEM */
+export function signerOf(snapshot: ClusterSnapshot, purpose: LeafPurpose, besides: string | undefined) {
+  const authority = authorityOf(snapshot, sideOf(purpose));
+  // What members are to trust is read off what they show: there it stands alone.
+  if (authority === undefined || besides === undefined || purpose === "peer" || purpose === "server") return authority;
+  const trust = united(authority.trust, besides);
+  return { ...authority, trust, trustIds: parsedIn(trust).map(idOf) };
+}
+
 function whyNewPair(
   snapshot: ClusterSnapshot,
   purpose: LeafPurpose,
@@ -55,7 +70,9 @@ function whyNewPair(
   const { durationMs, renewBeforeMs } = lifeOf(cluster.spec, sideOf(purpose));
   // What is about to end is waited for no longer: nobody would believe it soon.
   if (leaf.signerId !== authority.fingerprint)
-    return leaf.notAfterMs - takenAtMs <= renewBeforeMs / 2 || mayBeKnown(snapshot, purpose, leaf, authority)
+    return leaf.notAfterMs - takenAtMs <= renewBeforeMs / 2 ||
+      !isInUse(snapshot, purpose) ||
+      mayBeKnown(snapshot, purpose, leaf, authority)
       ? "its authority is followed by another one"
       : undefined;
   const isDue = leaf.notAfterMs - takenAtMs <= renewBeforeMs;

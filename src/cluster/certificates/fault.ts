@@ -1,9 +1,18 @@
 import type { Reason } from "#api/conditions.ts";
 import { providerOf } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { consentText } from "#certificates/consent.ts";
 import { isAuthority, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
-import { withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
-import { authorityOf, isForeign, isIssuedHere, isOurs, isUnasked, lackOf } from "#cluster/certificates/usable.ts";
+import { isInUse, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
+import {
+  authorityOf,
+  isForeign,
+  isIssuedHere,
+  isOurs,
+  isUnasked,
+  isWithheld,
+  lackOf,
+} from "#cluster/certificates/usable.ts";
 import { foreignSecretText, notFilledText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import { NOT_SERVED } from "#cluster/rules/certificates/certificate-request.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
@@ -38,6 +47,9 @@ export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | un
     return no("CertificateInvalid", foreignSecretText(cluster.metadata.namespace, facts.secretName));
   if (isForeign(snapshot, purpose, facts))
     return no("CertificateInvalid", notFilledText(cluster.metadata.namespace, facts.secretName));
+  const withheld = isWithheld(snapshot, purpose, facts);
+  const consent = `${secret}, ${WHAT_FOR[purpose]}: ${consentText(cluster.metadata.namespace, facts.secretName)}`;
+  if (withheld === "refused") return no("SecretNotAllowed", consent);
   const lack = lackOf(snapshot, purpose, facts);
   if (lack !== undefined) return no("CertificateInvalid", `${secret}, ${WHAT_FOR[purpose]}: ${lack}`);
   if (facts.notAfterMs <= takenAtMs)
@@ -48,7 +60,8 @@ export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | un
       `${secret}, ${WHAT_FOR[purpose]}, is good only from ${rfc3339(facts.notBeforeMs)} on`,
     );
   const doubting = isAuthority(purpose) ? [] : doubters(snapshot, purpose, facts);
-  if (doubting.length === 0) return undefined;
+  if (doubting.length === 0)
+    return withheld === false ? undefined : no("SecretNotAllowed", `${consent}; who has it already keeps it`);
   return no(
     "CertificateInvalid",
     `${secret}: its tls.crt is signed by an authority that ${doubting.join(", ")} ${doubting.length === 1 ? "does" : "do"} not trust yet`,
@@ -61,9 +74,14 @@ function no(reason: Reason, message: string, isForPeople = true): Fault {
   return { reason, status: "False", message, isForPeople };
 }
 
-/** Members that do not believe it, by name. Where clients show nothing, nobody asks what these would have shown. */
-function doubters(snapshot: ClusterSnapshot, purpose: Purpose, facts: SeenCertificate): readonly string[] {
-  return isUnasked(snapshot, purpose) ? [] : withoutBelief(snapshot, sideOf(purpose), facts);
+/**
+ * Members that do not believe it, by name. Where clients show nothing, nobody asks what these would have shown; and what nobody shows yet they come
+ * to trust before.
+ */
+function doubters(snapshot: ClusterSnapshot, purpose: LeafPurpose, facts: SeenCertificate): readonly string[] {
+  return isUnasked(snapshot, purpose) || !isInUse(snapshot, purpose)
+    ? []
+    : withoutBelief(snapshot, sideOf(purpose), facts);
 }
 
 /** @param subject the Secret, as the subject of a sentence */
@@ -79,7 +97,9 @@ function missing(snapshot: ClusterSnapshot, purpose: Purpose, subject: string): 
 function unmade(snapshot: ClusterSnapshot, purpose: Purpose, subject: string): Fault {
   const side = sideOf(purpose);
   const signer = authorityOf(snapshot, side);
-  const doubting = signer === undefined ? [] : withoutTrust(snapshot, side, [signer.fingerprint], signer.trust);
+  const isShown = !isAuthority(purpose) && isInUse(snapshot, purpose);
+  const doubting =
+    signer === undefined || !isShown ? [] : withoutTrust(snapshot, side, [signer.fingerprint], signer.trust);
   if (doubting.length === 0) return no("CertificatesPending", `${subject} is about to be made`, false);
   const why = `${doubting.join(", ")} would not trust what Secret ${signer?.secretName} signs`;
   return no("CertificateMissing", `${subject} is not there, and is not made: ${why}; put the Secret back`);

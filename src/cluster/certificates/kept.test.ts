@@ -74,7 +74,7 @@ const cases: readonly { name: string; given: ClusterSnapshot; is: object }[] = [
   {
     name: "Secrets that cert-manager fills",
     given: edited(brought(MANAGED)),
-    is: { ...OWN_PAIRS, client: verified(OWN_PAIRS.client) },
+    is: { ...MANAGED, client: verified(MANAGED.client) },
   },
   {
     name: "the operator's own where no status tells who issues: they are read, and not written",
@@ -115,9 +115,10 @@ describe("of TLS that is taken away from members there stays", () => {
     expect(keptTls(edited(given)).cluster.spec.tls?.client.extraNames).toEqual(["etcd.example.com", "10.0.0.1"]);
     const other = withMade(edited(secured(), { peer: NONE }), { server: { names: ["etcd.example.com"] } });
     expect(keptTls(other).cluster.spec.tls?.client).not.toHaveProperty("extraNames.0");
-    expect(keptTls({ ...edited(given), certificates: undefined }).cluster.spec.tls?.client).not.toHaveProperty(
-      "extraNames",
-    );
+    const unread = { ...edited(given), certificates: undefined };
+    expect(keptTls(unread).cluster.spec.tls?.client.extraNames).toEqual(["etcd.example.com", "10.0.0.1"]);
+    const unrecorded = { ...edited(given, undefined, false), certificates: undefined };
+    expect(keptTls(unrecorded).cluster.spec.tls?.client).not.toHaveProperty("extraNames");
   });
 });
 

@@ -52,10 +52,17 @@ export function withKeptTls(cluster: EtcdCluster, peers: readonly EtcdPeer[]): E
 }
 
 /** Where the status knows of an authority of the cluster's own, the operator issues; what anybody else does goes on without it. */
-function keptSide(cluster: EtcdCluster, side: Side, { secretName, ...rest }: MemberSide, peers: readonly EtcdPeer[]) {
+export function keptSide(
+  cluster: EtcdCluster,
+  side: Side,
+  { secretName, ...rest }: MemberSide,
+  peers: readonly EtcdPeer[],
+) {
   const recorded = (cluster.status?.certificates ?? []).map(({ name }) => name);
   const authority = secretNameOf(cluster, AUTHORITY_OF[side]);
   const verify = "verifyClients" in rest ? { verifyClients: rest.verifyClients } : {};
+  const inUse = cluster.status?.issuedBy?.[side];
+  if (inUse !== undefined) return { ...inUse, ...verify };
   if (authority !== undefined && recorded.includes(authority)) return { provider: "Operator", ...verify };
   if (side === "peer") return { provider: "Secret", secret: { secretName } };
   const operatorClientSecretName = operatorSecretIn(cluster, secretName, recorded, peers);

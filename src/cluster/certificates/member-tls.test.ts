@@ -34,7 +34,8 @@ test("members get what is in the Secrets, and how they speak", () => {
   const cipherSuites = ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"];
   const strict = secured({}, { peer: { provider: "None" }, client: { verifyClients: false }, cipherSuites });
   const { minVersion: _, ...plain } = tlsSpec({ client: { provider: "None" } });
-  const unfilled = { ...settled, cluster: { ...settled.cluster, spec: { ...settled.cluster.spec, tls: plain } } };
+  const inside = secured({}, { client: { provider: "None" } });
+  const unfilled = { ...inside, cluster: { ...inside.cluster, spec: { ...inside.cluster.spec, tls: plain } } };
   expect(memberTls(unfilled as ClusterSnapshot)).toStrictEqual({
     peer: { secretName: "my-etcd-peer-tls", trust: own },
   });
@@ -125,7 +126,7 @@ describe("certificates that come from somewhere else", () => {
     const half = running(trusting, ["my-etcd-0", "my-etcd-1"]);
     expect([nameIn(half), trustIn(half)]).toEqual(["their-peer", both]);
 
-    const all = running(half);
+    const all = mounted(running(half), "my-etcd-peer-tls");
     expect([nameIn(all), trustIn(all)]).toEqual(["their-peer", both]);
     const shown = mounted(all, "their-peer");
     expect([nameIn(shown), trustIn(shown)]).toEqual(["their-peer", [...certificatesIn(bundle(THEIRS))]]);

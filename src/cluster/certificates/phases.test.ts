@@ -59,11 +59,14 @@ describe("who trusts an authority", () => {
   test("is who has it on record, and in the pod that runs", () => {
     expect(without(settled)).toEqual([]);
     expect(without(settled, [OWN.id, NEXT.id])).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
-    expect(without({ ...settled, pods: cluster().pods })).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
     const [first, ...others] = settled.peers;
     const { tls: _, ...spec } = first!.spec;
-    expect(without({ ...settled, peers: [{ ...first!, spec }, ...others] })).toEqual(["my-etcd-0"]);
+    const theirs = { ...first!.spec, tls: { ...first!.spec.tls, peer: { secretName: "a", trust: bundle(NEXT) } } };
+    expect(without({ ...settled, peers: [{ ...first!, spec: theirs }, ...others] })).toEqual(["my-etcd-0"]);
     expect(without({ ...settled, pods: new Map() })).toEqual([]);
+    // Members on their way to TLS, or back: what runs without it is shown nothing.
+    expect(without({ ...settled, pods: cluster().pods })).toEqual([]);
+    expect(without({ ...settled, peers: [{ ...first!, spec }, ...others] })).toEqual([]);
   });
 
   test("is asked on each side by itself", () => {

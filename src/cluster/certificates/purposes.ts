@@ -1,5 +1,13 @@
 import { applicationCertificateName, clientAuthorityName, peerAuthorityName } from "#api/names.ts";
-import { lifeOf, operatorSecretName, peerSecretName, providerOf, type Side, serverSecretName } from "#api/tls.ts";
+import {
+  applicationSecretName,
+  askedOperatorSecretName,
+  lifeOf,
+  peerSecretName,
+  providerOf,
+  type Side,
+  serverSecretName,
+} from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { memberNames, wantedNames } from "#certificates/names.ts";
 import type { LeafPurpose, Purpose } from "#cluster/snapshot.ts";
@@ -54,9 +62,9 @@ export function secretNameOf(cluster: Pick<EtcdCluster, "metadata" | "spec">, pu
     case "server":
       return serverSecretName(cluster);
     case "operator":
-      return operatorSecretName(cluster);
+      return askedOperatorSecretName(cluster);
     case "application":
-      return applicationCertificateName(name);
+      return applicationSecretName(cluster);
   }
 }
 

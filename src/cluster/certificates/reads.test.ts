@@ -89,7 +89,9 @@ describe("the API server is asked for certificates", () => {
     const { calls, look } = await asked();
     const seen = await look();
     expect([...calls].sort()).toEqual([...ALL].sort());
-    expect(Object.keys(seen!).sort()).toEqual([...purposesOf(asking()), "trustMap", "requests"].sort());
+    expect(Object.keys(seen!).sort()).toEqual(
+      [...purposesOf(asking()), "trustMap", "trustMapForMs", "requests"].sort(),
+    );
     expect(seen?.peer).toMatchObject({ is: "present", value: { secretName: "my-etcd-peer-tls", knownForMs: 0 } });
   });
 
@@ -118,6 +120,39 @@ describe("the API server is asked for certificates", () => {
     const read = await rest(3 * 60_000);
     expect(read.filter((name) => name === "my-etcd-peer-tls").length).toBe(3);
     expect(read.filter((name) => name === "my-etcd-server-tls").length).toBe(18);
+  });
+
+  test("of what a cluster of the name before has left six times in a minute, until it is gone, and of nobody else's", async () => {
+    const { look, rest, special, whole } = await asked();
+    const ownedBy = (name: string, uid: string) => {
+      const { metadata, ...others } = whole(name);
+      const owner = {
+        apiVersion: "etcd.improbable.io/v1beta1",
+        kind: "EtcdCluster",
+        name: "my-etcd",
+        controller: true,
+        uid,
+      };
+      return present({ ...others, metadata: { ...metadata, ownerReferences: [owner] } });
+    };
+    special.set("my-etcd-peer-tls", ownedBy("my-etcd-peer-tls", "before"));
+    special.set("my-etcd-server-tls", ownedBy("my-etcd-server-tls", asking().metadata.uid));
+    await look();
+    const read = await rest(2 * 60_000);
+    expect(read.filter((name) => name === "my-etcd-peer-tls").length).toBe(12);
+    expect(read.filter((name) => name === "my-etcd-server-tls").length).toBeLessThan(2);
+  });
+
+  test("of somebody else's without the label almost each time until there are members, then in its turn", async () => {
+    const { look, rest } = await asked();
+    const spec = { peer: { provider: "Secret", secret: { secretName: "their-peer" } } };
+    const forming = asking(spec);
+    const members = [{ id: "1", name: "my-etcd-0", learner: false, healthy: true }];
+    const running = { ...forming, status: { ...forming.status, members } } as unknown as EtcdCluster;
+    await look(forming);
+    expect((await rest(60_000, forming)).filter((name) => name === "their-peer").length).toBe(6);
+    expect((await rest(60_000, running)).filter((name) => name === "their-peer").length).toBeLessThan(2);
+    expect((await rest(60_000, { ...forming, spec: asking().spec })).length).toBeLessThan(9);
   });
 
   test("of all others in turn, whatever is not there or cannot be read", async () => {
@@ -175,7 +210,13 @@ describe("the API server is asked for certificates", () => {
     const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
     const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
     const seen = await look(asking({ peer, client: { provider: "Secret", secret } }));
-    expect([...calls].sort()).toEqual(["configmaps/my-etcd-ca", "their-operator", "their-peer", "their-server"]);
+    expect([...calls].sort()).toEqual([
+      "configmaps/my-etcd-ca",
+      "my-etcd-client",
+      "their-operator",
+      "their-peer",
+      "their-server",
+    ]);
     expect(seen?.server).toMatchObject({ value: { secretName: "their-server" } });
     expect(seen).not.toHaveProperty("application");
   });
@@ -186,19 +227,19 @@ describe("the API server is asked for certificates", () => {
     const served = await asked();
     const seen = await served.look(asking(spec));
     expect(served.calls).toEqual([
-      "my-etcd-peer-tls",
+      "my-etcd-peer-tls-a3b319c8",
       "/apis",
       "/apis/cert-manager.io/v1",
-      "certificates.cert-manager.io/my-etcd-peer-tls",
+      "certificates.cert-manager.io/my-etcd-peer-tls-a3b319c8",
     ]);
     expect(seen?.requests?.peer?.is).toBe("present");
     expect((await served.rest(60_000, asking(spec))).length).toBe(1);
-    served.special.set("my-etcd-peer-tls", absent);
+    served.special.set("my-etcd-peer-tls-a3b319c8", absent);
     served.reads.hasChanged(KEY, "peer");
     await served.look(asking(spec));
     expect(await served.rest(10_000, asking(spec))).toEqual([
-      "my-etcd-peer-tls",
-      "certificates.cert-manager.io/my-etcd-peer-tls",
+      "my-etcd-peer-tls-a3b319c8",
+      "certificates.cert-manager.io/my-etcd-peer-tls-a3b319c8",
     ]);
     const unserved = await asked({ groups: '{"groups":[]}' });
     expect((await unserved.look(asking(spec)))?.requests).toEqual({ peer: { is: "notServed" } });
@@ -298,6 +339,25 @@ describe("what is known of a certificate", () => {
     expect(keyring.identityOf(KEY)?.cert).toBe(texts["tls.crt"]);
   });
 
+  test("gives the operator what somebody else fills only with the label for it, or when the cluster had it", async () => {
+    const { look, reads, keyring, special, whole } = await asked();
+    const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+    const brought = asking({ client: { provider: "Secret", secret } });
+    await look(brought);
+    expect(keyring.identityOf(KEY)).toBeUndefined();
+    const { data = {}, ...rest } = whole("their-operator");
+    const labels = { "etcd.improbable.io/tls": "true" };
+    special.set("their-operator", present({ ...rest, data, metadata: { ...rest.metadata, labels } }));
+    reads.hasChanged(KEY, "operator");
+    await look(brought);
+    expect(keyring.identityOf(KEY)?.secretName).toBe("their-operator");
+    special.delete("their-operator");
+    reads.forget(KEY);
+    const certificates = [{ name: "their-operator", notAfter: "2026-01-02T00:00:00Z", issuer: "CN=a" }];
+    await look({ ...brought, status: { ...brought.status, certificates } });
+    expect(keyring.identityOf(KEY)?.secretName).toBe("their-operator");
+  });
+
   test("is of the Secret that is asked for by now", async () => {
     const { calls, look } = await asked();
     const peer = (secretName: string) => asking({ peer: { provider: "Secret", secret: { secretName } } });
@@ -315,5 +375,39 @@ describe("what is known of a certificate", () => {
     expect(key).toContain("PRIVATE");
     expect(seen).not.toContain("PRIVATE");
     expect(seen).not.toContain(key.split("\n")[1]);
+  });
+});
+
+describe("while what members show comes to be another one", () => {
+  const client = {
+    provider: "Secret",
+    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+  };
+  const given = secured();
+  /** @param inUse where what is in use comes from, by the status */
+  const turning = (inUse: object) =>
+    ({ ...asking({ client }), status: { ...given.cluster.status, issuedBy: { client: inUse } } }) as EtcdCluster;
+
+  test("what is in use is read as well, and what the operator shows stays until the status says otherwise", async () => {
+    const { look, keyring, clock, special, whole } = await asked();
+    const labelled = whole("their-operator");
+    const labels = { "etcd.improbable.io/tls": "true" };
+    special.set("their-operator", present({ ...labelled, metadata: { ...labelled.metadata, labels } }));
+    const trust = ca.certificate;
+    const tls = { secretName: "my-etcd-server-tls", trust, verifyClients: true };
+    const members = running(given, undefined, { ...given.peers[0]!.spec.tls!, client: tls });
+    const seen = await look(turning({ provider: "Operator" }), members);
+    expect(Object.keys(seen?.former ?? {}).sort()).toEqual(["application", "clientCA", "operator", "server"]);
+    expect(seen?.former?.server).toMatchObject({ value: { secretName: "my-etcd-server-tls" } });
+    expect(seen?.server).toMatchObject({ value: { secretName: "their-server" } });
+    expect(seen?.handout).toMatchObject({ value: { secretName: "my-etcd-client" } });
+    expect(keyring.identityOf(KEY)?.secretName).toBe("my-etcd-operator-tls");
+    // Whom members show by now and are to show: both are believed.
+    expect(keyring.identityOf(KEY)?.ca.match(/BEGIN/g)?.length).toBeGreaterThan(1);
+
+    await clock.advance(2_000);
+    const moved = await look(turning(client), members);
+    expect(moved).not.toHaveProperty("former");
+    expect(keyring.identityOf(KEY)).toMatchObject({ secretName: "their-operator", ca: trust });
   });
 });

@@ -1,12 +1,14 @@
-import { trustConfigMapName } from "#api/names.ts";
-import { areClientsVerified, providerOf } from "#api/tls.ts";
+import { applicationCertificateName, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
+import { areClientsVerified, operatorSecretName, providerOf } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
 import { type Observed, present } from "#base/observed.ts";
+import { mayConnectWith } from "#certificates/consent.ts";
 import { type CertificateFacts, factsOf } from "#certificates/facts.ts";
 import type { Keyring } from "#certificates/keyring.ts";
-import { isAuthority, leavesOf, purposesOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { withoutBelief } from "#cluster/certificates/trusted.ts";
+import { withFormerTls } from "#cluster/certificates/former.ts";
+import { leavesOf, purposesOf, SIDES, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { secretsInUse, trustInUse, united, withoutBelief } from "#cluster/certificates/trusted.ts";
 import type {
   ClusterSnapshot,
   LeafPurpose,
@@ -23,17 +25,20 @@ import { type Key, keyText } from "#runtime/controller.ts";
 // Why are Secrets read by their names, and not watched as everything else?
 //   Who may watch them sees all of a namespace. By name the operator sees those of its clusters, and nobody else's.
 // How often? One object of a cluster in a minute, the one that was read longest ago; besides, what is about to end, or is not as it should
-//   be, once in a minute each; what is not there, with almost each look. What we have written ourselves, at once.
+//   be, once in a minute each; what is not there, with almost each look; what is in the way of the operator's own, six times in a minute. What we have written ourselves, at once.
 
 const REST_MS = 60_000;
 /** So old an answer may be that something is not there, in milliseconds. */
 const ABSENT_MS = 2_000;
+/** The same of what has the name of the operator's own, and belongs to somebody else, such as a cluster of the name before that is gone. */
+const IN_THE_WAY_MS = 10_000;
 /** What ends within this is read more often, in milliseconds: somebody is to renew it. */
 const SOON_MS = 60 * 60_000;
 /** How long it counts whether cert-manager's kind is served, in milliseconds. */
 const SERVED_MS = 5 * 60_000;
 
-type What = Purpose | "trustMap" | `request ${LeafPurpose}`;
+/** former: of what is in use, where the spec asks for something else by now. */
+type What = Purpose | `former ${Purpose}` | "handout" | "trustMap" | `request ${LeafPurpose}`;
 type Answer = Observed<SeenCertificate> | Observed<ConfigMap> | SeenRequest;
 
 interface Known {
@@ -41,6 +46,8 @@ interface Known {
   readonly atMs: number;
   /** Since when it says the same. */
   readonly sinceMs: number;
+  /** Since when it is signed by whom it is. */
+  readonly signerSinceMs: number;
 }
 
 interface Memory {
@@ -69,7 +76,9 @@ export class CertificateReads {
     members: Pick<ClusterSnapshot, "peers" | "pods">,
     signal: AbortSignal,
   ): Promise<SeenCertificates | undefined> {
-    const wanted = wantedOf(cluster);
+    const former = withFormerTls(cluster, members);
+    const given: Given = { cluster, former, members };
+    const wanted = wantedOf(given);
     const { namespace, name, deletionTimestamp } = cluster.metadata;
     const text = keyText({ namespace, name });
     if (wanted.length === 0) {
@@ -79,9 +88,12 @@ export class CertificateReads {
     const memory = this.#clusters.get(text) ?? { known: new Map(), restedMs: Number.NEGATIVE_INFINITY };
     this.#clusters.set(text, memory);
     for (const [what, { answer }] of [...memory.known])
-      if (!wanted.includes(what) || isOfAnother(cluster, what, answer)) memory.known.delete(what);
-    if (deletionTimestamp === undefined)
-      await Promise.all(this.#stale(memory, wanted).map((what) => this.#read(cluster, members, memory, what, signal)));
+      if (!wanted.includes(what) || isOfAnother(given, what, answer)) memory.known.delete(what);
+    if (deletionTimestamp === undefined) {
+      this.#handOver(given, memory);
+      await Promise.all(this.#stale(given, memory, wanted).map((what) => this.#read(given, memory, what, signal)));
+    }
+    this.#keyring.alsoTrust({ namespace, name }, besidesOf(given, memory));
     return this.#seen(memory);
   }
 
@@ -94,8 +106,22 @@ export class CertificateReads {
   /** What was said of this is out of date: it has been written. */
   hasChanged(key: Key, what: What): void {
     const known = this.#clusters.get(keyText(key))?.known;
-    const last = known?.get(what);
-    if (last !== undefined) known?.set(what, { ...last, atMs: Number.NEGATIVE_INFINITY });
+    // One object may be known as several: as what is asked for, as what is in use, as what applications have.
+    const all: readonly What[] = [what, ...(isPurpose(what) ? ([`former ${what}`, "handout"] as const) : [])];
+    for (const each of all) {
+      const last = known?.get(each);
+      if (last !== undefined) known?.set(each, { ...last, atMs: Number.NEGATIVE_INFINITY });
+    }
+  }
+
+  /** With what the operator connects is read anew when it is to be another Secret, whether or not it has changed. */
+  #handOver({ cluster }: Given, { known }: Memory): void {
+    const { namespace, name } = cluster.metadata;
+    const identity = this.#keyring.identityOf({ namespace, name });
+    if (identity === undefined || identity.secretName === operatorSecretName(cluster)) return;
+    const last = known.get("operator");
+    if (last !== undefined && this.#clock.monotonicMs() - last.atMs >= ABSENT_MS)
+      known.set("operator", { ...last, atMs: Number.NEGATIVE_INFINITY });
   }
 
   /** Nobody can be asked, perhaps for what was read of this: with the next look it is read again, once in a minute at the most. */
@@ -104,14 +130,16 @@ export class CertificateReads {
     if (readAtMs !== undefined && this.#clock.monotonicMs() - readAtMs >= REST_MS) this.hasChanged(key, what);
   }
 
-  #stale(memory: Memory, wanted: readonly What[]): readonly What[] {
+  #stale(given: Given, memory: Memory, wanted: readonly What[]): readonly What[] {
     const nowMs = this.#clock.monotonicMs();
     const ageOf = (what: What) => nowMs - (memory.known.get(what)?.atMs ?? Number.NEGATIVE_INFINITY);
     // What cert-manager says of its work counts while the work is not done.
     const lastsMs = (what: What) =>
       isRequest(what) && memory.known.get(purposeOf(what))?.answer.is === "absent"
         ? ABSENT_MS
-        : this.#lastsMs(memory.known.get(what)?.answer);
+        : isInTheWay(given, what, memory.known.get(what)?.answer)
+          ? IN_THE_WAY_MS
+          : this.#lastsMs(memory.known.get(what)?.answer, isAwaited(given, what));
     const due = wanted.filter((what) => ageOf(what) >= lastsMs(what));
     if (nowMs - memory.restedMs < REST_MS) return due;
     const [oldest] = wanted.filter((what) => !due.includes(what)).toSorted((a, b) => ageOf(b) - ageOf(a));
@@ -121,49 +149,51 @@ export class CertificateReads {
   }
 
   /** How old the answer may be, in milliseconds; infinite when it is only read again in its turn. */
-  #lastsMs(answer: Answer | undefined): number {
+  #lastsMs(answer: Answer | undefined, isAwaited: boolean): number {
     if (answer === undefined || answer.is === "unknown") return 0;
+    if (answer === NOT_HANDED_OUT) return Number.POSITIVE_INFINITY;
     if (answer.is === "absent" || answer.is === "notServed") return ABSENT_MS;
     if (!("fingerprint" in answer.value)) return Number.POSITIVE_INFINITY;
-    const { trouble, notAfterMs } = answer.value;
+    const { trouble, notAfterMs, mayBeShown } = answer.value;
+    if (isAwaited && !mayBeShown) return ABSENT_MS;
     const isCalm = trouble === undefined && notAfterMs - this.#clock.wallMs() > SOON_MS;
     return isCalm ? Number.POSITIVE_INFINITY : REST_MS;
   }
 
-  async #read(
-    cluster: EtcdCluster,
-    members: Pick<ClusterSnapshot, "peers" | "pods">,
-    memory: Memory,
-    what: What,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const answer = await this.#ask(cluster, members, what, signal);
+  async #read(given: Given, memory: Memory, what: What, signal: AbortSignal): Promise<void> {
+    const answer = await this.#ask(given, what, signal);
     const nowMs = this.#clock.monotonicMs();
     const last = memory.known.get(what);
     if (last !== undefined && answer.is === "unknown" && last.answer.is !== "unknown") return; // what was last seen counts until somebody sees
     const isSame = last !== undefined && saysSame(last.answer, answer);
-    memory.known.set(what, { answer, atMs: nowMs, sinceMs: isSame ? last.sinceMs : nowMs });
+    const isSignedAlike = last !== undefined && signerIn(last.answer) === signerIn(answer);
+    memory.known.set(what, {
+      answer,
+      atMs: nowMs,
+      sinceMs: isSame ? last.sinceMs : nowMs,
+      signerSinceMs: isSignedAlike ? last.signerSinceMs : nowMs,
+    });
   }
 
-  async #ask(
-    cluster: EtcdCluster,
-    members: Pick<ClusterSnapshot, "peers" | "pods">,
-    what: What,
-    signal: AbortSignal,
-  ): Promise<Answer> {
+  async #ask(given: Given, what: What, signal: AbortSignal): Promise<Answer> {
+    const { cluster, members } = given;
     const { namespace, name } = cluster.metadata;
     if (what === "trustMap")
       return await this.#kube.find(CONFIG_MAPS, { namespace, name: trustConfigMapName(name) }, { signal });
     if (isRequest(what)) return await this.#askForRequest(cluster, purposeOf(what), signal);
-    const secretName = secretNameOf(cluster, what);
+    const secretName = nameOf(given, what);
     if (secretName === undefined) return { is: "absent" };
     const found = await this.#kube.find(SECRETS, { namespace, name: secretName }, { signal });
+    // Where people bring certificates, applications are given none, as a rule.
+    if (found.is === "absent" && what === "handout" && providerOf(cluster.spec, "client") === "Secret")
+      return NOT_HANDED_OUT;
     if (found.is !== "present") return found;
-    const facts = factsOf(found.value, isAuthority(what) ? "authority" : "leaf");
-    // Of a pair that is of no use, or that members do not trust, nothing is learnt: with what worked so far it may still work.
-    if (what === "operator" && isBelieved(cluster, members, facts))
+    const facts = factsOf(found.value, what.endsWith("CA") ? "authority" : "leaf");
+    // Of a pair that is of no use, that members do not trust, or that is not for it, nothing is learnt: with what worked so far it may still work.
+    const isShown = (what === "operator" || what === "former operator") && secretName === operatorSecretName(cluster);
+    if (isShown && isBelieved(cluster, members, facts) && mayConnectWith(cluster, facts))
       this.#keyring.learn({ namespace, name }, found.value);
-    return present({ ...facts, knownForMs: 0 });
+    return present({ ...facts, knownForMs: 0, signerForMs: 0 });
   }
 
   async #askForRequest(cluster: EtcdCluster, purpose: LeafPurpose, signal: AbortSignal): Promise<SeenRequest> {
@@ -179,24 +209,73 @@ export class CertificateReads {
   #seen({ known }: Memory): SeenCertificates {
     const nowMs = this.#clock.monotonicMs();
     const seen: Record<string, unknown> = {};
-    const requests: Record<string, unknown> = {};
-    for (const [what, { answer, sinceMs }] of known) {
-      if (isRequest(what)) requests[purposeOf(what)] = answer;
-      else if (answer.is === "present" && "fingerprint" in answer.value)
-        seen[what] = present({ ...answer.value, knownForMs: nowMs - sinceMs });
-      else seen[what] = answer;
+    const [requests, former]: [Record<string, unknown>, Record<string, unknown>] = [{}, {}];
+    for (const [what, { answer, sinceMs, signerSinceMs }] of known) {
+      const isCertificate = answer.is === "present" && "fingerprint" in answer.value;
+      const times = { knownForMs: nowMs - sinceMs, signerForMs: nowMs - signerSinceMs };
+      const told = isCertificate ? present({ ...answer.value, ...times }) : answer;
+      if (isRequest(what)) requests[purposeOf(what)] = told;
+      else if (isFormer(what)) former[formerPurpose(what)] = told;
+      else seen[what] = told;
+      if (what === "trustMap" && answer.is === "present") seen.trustMapForMs = nowMs - sinceMs;
     }
-    return { ...seen, requests } as SeenCertificates;
+    const besides = Object.keys(former).length === 0 ? {} : { former };
+    return { ...seen, ...besides, requests } as SeenCertificates;
   }
 }
 
+/** What is not there, and need not be. */
+const NOT_HANDED_OUT: Answer = { is: "absent" };
+
+interface Given {
+  readonly cluster: EtcdCluster;
+  /** As it asked for what is in use, where it asks for something else by now. */
+  readonly former: EtcdCluster | undefined;
+  readonly members: Pick<ClusterSnapshot, "peers" | "pods">;
+}
+
 /** All objects that the cluster's certificates are made of. */
-function wantedOf(cluster: EtcdCluster): readonly What[] {
+function wantedOf({ cluster, former }: Given): readonly What[] {
   const { spec } = cluster;
   const requested = SIDES.filter((side) => providerOf(spec, side) === "CertManager");
   const requests = requested.flatMap((side) => leavesOf(cluster, side)).map((purpose) => `request ${purpose}` as const);
-  const hasMap = providerOf(spec, "client") !== "None";
-  return [...purposesOf(cluster), ...(hasMap ? (["trustMap"] as const) : []), ...requests];
+  const provider = providerOf(spec, "client");
+  const clients: readonly What[] =
+    provider === "None" ? [] : provider === "Operator" ? ["trustMap"] : ["trustMap", "handout"];
+  const left = former === undefined ? [] : purposesOf(former).map((purpose) => `former ${purpose}` as const);
+  return [...purposesOf(cluster), ...clients, ...requests, ...left];
+}
+
+/** The Secret that is read. */
+function nameOf({ cluster, former }: Given, what: Purpose | `former ${Purpose}` | "handout"): string | undefined {
+  if (what === "handout") return applicationCertificateName(cluster.metadata.name);
+  if (!isFormer(what)) return secretNameOf(cluster, what);
+  return former && secretNameOf(former, formerPurpose(what));
+}
+
+/**
+ * Whom the operator believes besides those of its own Secret, in PEM: while members come to show what comes from somewhere else, the authorities of
+ * both.
+ */
+function besidesOf({ cluster, former, members }: Given, { known }: Memory): string {
+  if (former === undefined || providerOf(cluster.spec, "client") === "None") return "";
+  if (secretsInUse(members, "client").size === 0) return "";
+  const server = known.get("server")?.answer;
+  const shown = server?.is === "present" && "fingerprint" in server.value ? server.value.trust : "";
+  return united(...trustInUse(members, "client"), shown);
+}
+
+/** Whether it is to be the operator's own, and belongs to somebody else: the garbage collector may be about to take it. */
+function isInTheWay({ cluster: { metadata, spec } }: Given, what: What, answer: Answer | undefined): boolean {
+  if (answer?.is !== "present" || !("fingerprint" in answer.value) || !isPurpose(what)) return false;
+  const { ownerUid } = answer.value;
+  return ownerUid !== undefined && ownerUid !== metadata.uid && providerOf(spec, sideOf(what)) === "Operator";
+}
+
+/** Whether nobody is there yet, or all show another one, and somebody else's Secret is waited for: a person may be about to label it. */
+function isAwaited({ cluster: { spec, status }, former }: Given, what: What): boolean {
+  if (!isPurpose(what) || (former === undefined && (status?.members ?? []).length > 0)) return false;
+  return providerOf(spec, sideOf(what)) === "Secret";
 }
 
 /** Whether all members believe whoever shows it, if they ask at all. */
@@ -210,10 +289,10 @@ function isBelieved(
 }
 
 /** Whether it was said of another Secret than the one that is asked for by now. */
-function isOfAnother(cluster: EtcdCluster, what: What, answer: Answer): boolean {
+function isOfAnother(given: Given, what: What, answer: Answer): boolean {
   if (what === "trustMap" || isRequest(what) || answer.is !== "present" || !("fingerprint" in answer.value))
     return false;
-  return answer.value.secretName !== secretNameOf(cluster, what);
+  return answer.value.secretName !== nameOf(given, what);
 }
 
 function isRequest(what: What): what is `request ${LeafPurpose}` {
@@ -224,9 +303,26 @@ function purposeOf(what: `request ${LeafPurpose}`): LeafPurpose {
   return what.slice("request ".length) as LeafPurpose;
 }
 
+function isFormer(what: What): what is `former ${Purpose}` {
+  return what.startsWith("former ");
+}
+
+function formerPurpose(what: `former ${Purpose}`): Purpose {
+  return what.slice("former ".length) as Purpose;
+}
+
+function isPurpose(what: What): what is Purpose {
+  return what !== "trustMap" && what !== "handout" && !isRequest(what) && !isFormer(what);
+}
+
+function signerIn(answer: Answer): string | undefined {
+  return answer.is === "present" && "fingerprint" in answer.value ? answer.value.signerId : undefined;
+}
+
 /** Whether both show the same certificate, and trust the same authorities. */
 function saysSame(a: Answer, b: Answer): boolean {
   if (a.is !== "present" || b.is !== "present") return false;
+  if ("data" in a.value && "data" in b.value) return a.value.data?.[TRUST_FILE] === b.value.data?.[TRUST_FILE];
   if (!("fingerprint" in a.value) || !("fingerprint" in b.value)) return false;
   return a.value.fingerprint === b.value.fingerprint && a.value.trust === b.value.trust;
 }

@@ -1,7 +1,14 @@
-import { CLIENT_TLS_VOLUME, CLIENT_TRUST_ANNOTATION, PEER_TLS_VOLUME, PEER_TRUST_ANNOTATION } from "#api/names.ts";
-import type { Side } from "#api/tls.ts";
+import {
+  applicationCertificateName,
+  CLIENT_TLS_VOLUME,
+  CLIENT_TRUST_ANNOTATION,
+  PEER_TLS_VOLUME,
+  PEER_TRUST_ANNOTATION,
+} from "#api/names.ts";
+import { operatorSecretName, type Side } from "#api/tls.ts";
 import { authorityKeyOf, bundleOf, certificatesIn, idOf, parsedIn } from "#certificates/pem.ts";
-import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
+import { secretNameOf } from "#cluster/certificates/purposes.ts";
+import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import type { Pod } from "#kube/kinds.ts";
 
 // Whom does a member trust?
@@ -35,10 +42,19 @@ export function withoutBelief(
   side: Side,
   { signerId, trust }: Pick<SeenCertificate, "signerId" | "trust">,
 ): readonly string[] {
-  const signer = parsedIn(trust).find((each) => idOf(each) === signerId);
-  if (signer === undefined) return [];
-  const key = authorityKeyOf(signer);
-  return membersWithout(snapshot, side, trust, (text) => parsedIn(text).some((each) => authorityKeyOf(each) === key));
+  if (signerId === undefined) return [];
+  let key: string | undefined;
+  return membersWithout(snapshot, side, trust, (text) => {
+    // Looked for when somebody trusts another text, and not before: this is asked at each look at each cluster.
+    key ??= keyOf(signerId, trust);
+    return parsedIn(text).some((each) => authorityKeyOf(each) === key);
+  });
+}
+
+/** What the authority with this SHA-256 is known by, of those in a bundle. */
+function keyOf(id: string, bundle: string): string | undefined {
+  const authority = parsedIn(bundle).find((each) => idOf(each) === id);
+  return authority && authorityKeyOf(authority);
 }
 
 /** @param bundle what needs no look @param trusts whether such a bundle suffices */
@@ -49,18 +65,25 @@ function membersWithout(
   trusts: (text: string) => boolean,
 ): readonly string[] {
   // In the usual case nothing has to be read.
-  const suffices = (text: string | undefined) => text !== undefined && (text === bundle || trusts(text));
+  const suffices = (text: string) => text === bundle || trusts(text);
   return peers
     .filter(({ metadata, spec }) => {
-      const pod = pods.get(metadata.name);
-      const isRunning = pod !== undefined;
-      return !suffices(spec.tls?.[side]?.trust) || (isRunning && !suffices(pod.metadata.annotations?.[TRUST[side]]));
+      // Who speaks no TLS there, by its pod or its EtcdPeer, is shown nothing, and comes to trust what the other one of the two says.
+      const said = [spec.tls?.[side]?.trust, pods.get(metadata.name)?.metadata.annotations?.[TRUST[side]]];
+      return said.some((text) => text !== undefined && !suffices(text));
     })
     .map(({ metadata }) => metadata.name);
 }
 
+/** Pods that trust somebody, and have outlived their EtcdPeers, by name: until they end they are members that believe nobody else. */
+export function leftTrusting({ peers, pods }: Members, side: Side): readonly string[] {
+  const known = new Set(peers.map(({ metadata }) => metadata.name));
+  const left = [...pods].filter(([name, pod]) => !known.has(name) && pod.metadata.annotations?.[TRUST[side]]);
+  return left.map(([name]) => name);
+}
+
 /** Every certificate that members are to trust by now, each of them once. */
-export function trustInUse({ peers }: ClusterSnapshot, side: Side): readonly string[] {
+export function trustInUse({ peers }: Pick<ClusterSnapshot, "peers">, side: Side): readonly string[] {
   return [...new Set(peers.flatMap(({ spec }) => certificatesIn(spec.tls?.[side]?.trust ?? "")))];
 }
 
@@ -70,13 +93,31 @@ export function united(...bundles: readonly string[]): string {
 }
 
 /** From which Secrets members show what they show, and will. */
-export function secretsInUse({ peers, pods }: ClusterSnapshot, side: Side): ReadonlySet<string> {
+export function secretsInUse({ peers, pods }: Members, side: Side): ReadonlySet<string> {
   const planned = peers.map(({ spec }) => spec.tls?.[side]?.secretName);
   const mounted = peers.map(({ metadata }) => mountedIn(pods.get(metadata.name), side));
   return new Set([...planned, ...mounted].filter((name) => name !== undefined));
 }
 
-function mountedIn(pod: Pod | undefined, side: Side): string | undefined {
+/** Whether somebody shows what the Secret of this purpose holds, or is about to. Applications have NAME-client from its first day on. */
+export function isInUse(snapshot: ClusterSnapshot, purpose: LeafPurpose): boolean {
+  const { cluster } = snapshot;
+  const name = secretNameOf(cluster, purpose);
+  if (name === undefined) return false;
+  switch (purpose) {
+    case "peer":
+      return secretsInUse(snapshot, "peer").has(name);
+    case "server":
+      return secretsInUse(snapshot, "client").has(name);
+    case "operator":
+      return operatorSecretName(cluster) === name;
+    case "application":
+      return applicationCertificateName(cluster.metadata.name) === name;
+  }
+}
+
+/** What the pod shows on this side: the name of the Secret that is mounted. */
+export function mountedIn(pod: Pod | undefined, side: Side): string | undefined {
   const volume = pod?.spec?.volumes?.find(({ name }) => name === VOLUME[side]);
   return volume?.projected?.sources?.find(({ secret }) => secret !== undefined)?.secret?.name;
 }

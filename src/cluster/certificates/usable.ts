@@ -1,7 +1,9 @@
 import { peerHost } from "#api/names.ts";
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
+import { mayConnectWith } from "#certificates/consent.ts";
 import { namesLacking, neededNames } from "#certificates/names.ts";
 import { AUTHORITY_OF, SHOWN_ON, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
+import { secretsInUse } from "#cluster/certificates/trusted.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
 
 /** What its Secret says, whoever it belongs to and whether or not it is good. */
@@ -24,14 +26,35 @@ export function isForeign({ cluster }: ClusterSnapshot, purpose: Purpose, facts:
   return providerOf(cluster.spec, sideOf(purpose)) === "CertManager" && facts.certificateName !== facts.secretName;
 }
 
+/** Whether somebody else fills the Secret, and nobody says that it is for EtcdClusters; `kept` when members, or the operator, have it all the same. */
+export function isWithheld(
+  snapshot: ClusterSnapshot,
+  purpose: Purpose,
+  facts: SeenCertificate,
+): false | "refused" | "kept" {
+  const { cluster } = snapshot;
+  const side = sideOf(purpose);
+  if (providerOf(cluster.spec, side) !== "Secret") return false;
+  if (facts.mayBeShown) return false;
+  const isKept =
+    purpose === "operator" ? mayConnectWith(cluster, facts) : secretsInUse(snapshot, side).has(facts.secretName);
+  return isKept ? "kept" : "refused";
+}
+
 /**
- * What the Secret says, if members can go by it: it is whole, and whoever is to fill it has. Whether its time is over does not count here: with a
+ * What the Secret says, if members can go by it: it is whole, it is for them, and whoever is to fill it has. Whether its time is over does not count here: with a
  * new one in it nobody has to restart.
  */
 export function usable(snapshot: ClusterSnapshot, purpose: Purpose): SeenCertificate | undefined {
   const found = seen(snapshot, purpose);
   if (found === undefined || found.trouble !== undefined || isForeign(snapshot, purpose, found)) return undefined;
+  if (isWithheld(snapshot, purpose, found) === "refused") return undefined;
   return isIssuedHere(snapshot, purpose) && !isOurs(snapshot, found) ? undefined : found;
+}
+
+/** Whether the clock says that its time has come, and is not over. */
+export function isInTime({ takenAtMs }: ClusterSnapshot, { notBeforeMs, notAfterMs }: SeenCertificate): boolean {
+  return notBeforeMs <= takenAtMs && takenAtMs < notAfterMs;
 }
 
 /** The authority of a side, if the operator can sign with it. */

@@ -13,7 +13,7 @@ export const WHAT_FOR: Readonly<Record<Purpose, string>> = {
 
 /** Who has the name, and what a person can do about it. */
 export function foreignSecretText(namespace: string, name: string): string {
-  return `Secret ${namespace}/${name} exists already and is not this cluster's: it is never written; delete it, and what fills it`;
+  return `Secret ${namespace}/${name} exists already and is not this cluster's: it is never written; unless members show it, delete it, and what fills it`;
 }
 
 /** What is there in place of what cert-manager is to fill, and what a person can do about it. */

@@ -21,6 +21,7 @@ const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "headless-service": "NameTaken",
   "client-service": "NameTaken",
   "disruption-budget": "NameTaken",
+  "network-policy": "NameTaken",
   "pod-monitor": "NameTaken",
   authority: "CertificateInvalid",
   leaf: "CertificateInvalid",

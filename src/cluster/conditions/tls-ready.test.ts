@@ -27,6 +27,11 @@ const MANAGED = {
 };
 const managed = unissued({ stage: "recorded" }, MANAGED);
 
+/** Nobody has said that EtcdClusters may have it. */
+const UNLABELLED = { by: THEIRS, isOurs: false, mayBeShown: false };
+const AUTHORITYS = { provider: "Secret", secret: { secretName: "other-peer-ca" } };
+const bringing = unissued({ stage: "recorded" }, BROUGHT);
+
 /** Somebody has taken spec.tls away. */
 function taken(snapshot: ClusterSnapshot): ClusterSnapshot {
   const { cluster: live } = snapshot;
@@ -79,7 +84,7 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     given: withMade(managed, { peer: { isOurs: false, certificateName: undefined } }),
     status: "False",
     reason: "CertificateInvalid",
-    says: "Secret foo/my-etcd-peer-tls exists already, and cert-manager has not filled it for Certificate my-etcd-peer-tls",
+    says: "Secret foo/my-etcd-peer-tls-a3b319c8 exists already, and cert-manager has not filled it for Certificate my-etcd-peer-tls-a3b319c8",
   },
   {
     name: "clients need show nothing, and so what members show them is no client's",
@@ -145,6 +150,44 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     status: "False",
     reason: "CertificateMissing",
     says: "Secret foo/their-peer, what members show to each other, is not there; make it, with tls.crt, tls.key and ca.crt",
+  },
+  {
+    name: "somebody else's is not for EtcdClusters, whatever else is wrong with it",
+    given: withMade(bringing, {
+      peer: { ...UNLABELLED, trouble: "it has no tls.key" },
+      server: { by: THEIRS, isOurs: false },
+    }),
+    status: "False",
+    reason: "SecretNotAllowed",
+    says: "Secret foo/their-peer, what members show to each other: it does not say that EtcdClusters may have it: kubectl -n foo label secret their-peer etcd.improbable.io/tls=true",
+  },
+  {
+    name: "nor what the operator is to show",
+    given: withMade(brought, { operator: UNLABELLED }),
+    status: "False",
+    reason: "SecretNotAllowed",
+    says: "kubectl -n foo label secret their-operator etcd.improbable.io/tls=true",
+  },
+  {
+    name: "somebody else's is an authority's",
+    given: withMade(unissued({ stage: "recorded" }, { ...BROUGHT, peer: AUTHORITYS }), { peer: UNLABELLED }),
+    status: "False",
+    reason: "SecretNotAllowed",
+    says: "its name is that of an authority of an EtcdCluster, whose key nobody gets; it must be another Secret",
+  },
+  {
+    name: "members have what is not for EtcdClusters any more",
+    given: withMade(brought, { peer: UNLABELLED }),
+    status: "False",
+    reason: "SecretNotAllowed",
+    says: "label secret their-peer etcd.improbable.io/tls=true; who has it already keeps it",
+  },
+  {
+    name: "what they have has ended, besides",
+    given: withMade(brought, { peer: { ...UNLABELLED, lastsMs: 0 } }),
+    status: "False",
+    reason: "CertificateExpired",
+    says: "Secret foo/their-peer, what members show to each other, has ended",
   },
   {
     name: "somebody else's is half a pair",
@@ -251,7 +294,7 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     given: withMade(settled, { clientCA: { isOurs: false } }),
     status: "False",
     reason: "CertificateInvalid",
-    says: "Secret foo/my-etcd-client-ca exists already and is not this cluster's: it is never written; delete it, and what fills it",
+    says: "Secret foo/my-etcd-client-ca exists already and is not this cluster's: it is never written; unless members show it, delete it, and what fills it",
   },
   {
     name: "cert-manager has yet to be asked",
@@ -265,14 +308,14 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     given: saying([unready]),
     status: "False",
     reason: "CertificatesPending",
-    says: "Certificate my-etcd-peer-tls asks for it; cert-manager says: Ready: Issuing certificate as Secret does not exist",
+    says: "Certificate my-etcd-peer-tls-a3b319c8 asks for it; cert-manager says: Ready: Issuing certificate as Secret does not exist",
   },
   {
     name: "cert-manager has said nothing yet",
     given: saying([]),
     status: "False",
     reason: "CertificatesPending",
-    says: "Certificate my-etcd-peer-tls asks for it",
+    says: "Certificate my-etcd-peer-tls-a3b319c8 asks for it",
   },
   {
     name: "cert-manager has failed",
@@ -410,6 +453,17 @@ describe("status.certificates", () => {
     ]);
     expect(certificates[1]).toMatchObject({ notAfter: "2026-03-22T12:00:00Z", trust: [OWN.id] });
     expect(certificates[1]?.issuer).toMatch(/^CN=own [0-9a-f]{12}$/);
+  });
+
+  test("has what somebody else fills once it is for EtcdClusters, and as long as members have it", () => {
+    const names = (snapshot: ClusterSnapshot) => certificateStatus(snapshot).certificates?.map(({ name }) => name);
+    const all = { peer: UNLABELLED, server: { by: THEIRS, isOurs: false } };
+    expect(names(withMade(bringing, all))).toEqual(["their-server"]);
+    expect(names(withMade(brought, { ...all, operator: UNLABELLED }))).toEqual(["their-peer", "their-server"]);
+    const { cluster: known } = brought;
+    const status = { ...known.status, certificates: certificateStatus(brought).certificates! };
+    const given = { ...brought, cluster: { ...known, status } };
+    expect(names(withMade(given, { operator: UNLABELLED }))).toContain("their-operator");
   });
 
   test("leaves out what is not there or cannot be read as one, and keeps what could not be read", () => {

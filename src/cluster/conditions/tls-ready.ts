@@ -1,9 +1,11 @@
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { courses } from "#cluster/certificates/course.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
+import { formerTls, tlsInUse } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
-import { purposesOf, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { seen } from "#cluster/certificates/usable.ts";
+import { purposesOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { isWithheld, seen } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
@@ -12,19 +14,43 @@ export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "pla
   const snapshot = keptTls(given);
   const purposes = purposesOf(snapshot.cluster);
   if (purposes.length === 0) return undefined;
-  const faults = purposes.flatMap((purpose) => faultOf(snapshot, purpose) ?? []);
+  const former = formerTls(snapshot);
+  // What is in use comes first, also where the spec asks for something else by now.
+  const views = former === undefined ? [snapshot] : [former, snapshot];
+  const faults = views.flatMap((view) => purposesOf(view.cluster).flatMap((purpose) => faultOf(view, purpose) ?? []));
   const refused = plan.aside?.find(({ rule, is }) => MAKERS.has(rule) && is === "refused");
   if (refused !== undefined && faults.length > 0)
     return { status: "False", reason: "StepRefused", message: `${refused.rule}: ${refused.because}` };
   // What is known to be wrong counts more than what nobody knows.
   const first =
     faults.find(({ isForPeople }) => isForPeople) ?? faults.find(({ status }) => status === "False") ?? faults[0];
+  const course = courseText(snapshot);
+  if (first === undefined && course !== undefined)
+    return { status: "False", reason: "CertificatesChanging", message: course };
   if (first === undefined) return { status: "True", reason: "CertificatesValid", message: endsText(snapshot) };
   const alike = faults.filter(({ status }) => status === first.status);
   return { status: first.status, reason: first.reason, message: alike.map(({ message }) => message).join("; ") };
 }
 
-const MAKERS = new Set(["authority", "leaf", "certificate-request", "rotate-authority"]);
+const MAKERS = new Set(["authority", "leaf", "certificate-request", "hand-out", "rotate-authority"]);
+
+/** How far members have come to show what comes from somewhere else, if they are on their way there. */
+function courseText(snapshot: ClusterSnapshot): string | undefined {
+  const both = courses(snapshot);
+  const told = SIDES.flatMap((side) => {
+    const course = both[side];
+    return course.at === "settled" ? [] : [`tls.${side}: ${COURSE_TEXTS[course.at]}: ${course.why}`];
+  });
+  return told.length === 0 ? undefined : told.join("; ");
+}
+
+const COURSE_TEXTS = {
+  waiting: "members go on with what they show, since what they are to show is not good yet",
+  trust: "members come to trust what they are to show",
+  tell: "members trust what they are to show, and clients come to do so",
+  show: "members come to show what is asked for",
+  hand: "members show what is asked for, and trust the former one as well",
+} as const;
 
 function endsText(snapshot: ClusterSnapshot): string {
   const all = purposesOf(snapshot.cluster).flatMap((purpose) => seen(snapshot, purpose) ?? []);
@@ -33,19 +59,25 @@ function endsText(snapshot: ClusterSnapshot): string {
 }
 
 /** What the certificates are, as they were last read; of what could not be read, what was on record. */
-export function certificateStatus(given: ClusterSnapshot): Pick<EtcdClusterStatus, "certificates"> {
+export function certificateStatus(given: ClusterSnapshot): Pick<EtcdClusterStatus, "certificates" | "issuedBy"> {
   const snapshot = keptTls(given);
-  const { cluster, certificates } = snapshot;
-  const before = cluster.status?.certificates ?? [];
-  const told = purposesOf(cluster).flatMap((purpose) => {
-    const found = certificates?.[purpose];
-    if (found === undefined || found.is === "unknown")
-      return before.filter(({ name }) => name === secretNameOf(cluster, purpose));
-    if (found.is === "absent" || found.value.notAfterMs === 0) return [];
-    const { secretName: name, notAfterMs, issuerName: issuer, trustIds } = found.value;
-    return [
-      { name, notAfter: rfc3339(notAfterMs), issuer, ...(trustIds.length === 0 ? {} : { trust: [...trustIds] }) },
-    ];
-  });
-  return told.length === 0 ? {} : { certificates: told };
+  const before = given.cluster.status?.certificates ?? [];
+  const views = [snapshot, formerTls(snapshot)].flatMap((view) => view ?? []);
+  const told = views.flatMap((view) =>
+    purposesOf(view.cluster).flatMap((purpose) => {
+      const found = view.certificates?.[purpose];
+      if (found === undefined || found.is === "unknown")
+        return before.filter(({ name }) => name === secretNameOf(view.cluster, purpose));
+      if (found.is === "absent" || found.value.notAfterMs === 0) return [];
+      // Whom the cluster has on record keeps what it has, so nobody comes there by being named.
+      if (isWithheld(view, purpose, found.value) === "refused") return [];
+      const { secretName: name, notAfterMs, issuerName: issuer, trustIds } = found.value;
+      return [
+        { name, notAfter: rfc3339(notAfterMs), issuer, ...(trustIds.length === 0 ? {} : { trust: [...trustIds] }) },
+      ];
+    }),
+  );
+  // Both may have one in common.
+  const certificates = [...new Map(told.map((each) => [each.name, each])).values()];
+  return { ...(certificates.length === 0 ? {} : { certificates }), ...tlsInUse(snapshot) };
 }

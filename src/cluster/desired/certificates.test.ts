@@ -54,10 +54,10 @@ describe("what cert-manager is asked for", () => {
     expect(server).toMatchObject({
       apiVersion: "cert-manager.io/v1",
       kind: "Certificate",
-      metadata: { namespace: "foo", name: "my-etcd-server-tls", labels: LABELS, ownerReferences: OWNERS },
+      metadata: { namespace: "foo", name: "my-etcd-server-tls-9b582689", labels: LABELS, ownerReferences: OWNERS },
     });
     expect(server.spec).toEqual({
-      secretName: "my-etcd-server-tls",
+      secretName: "my-etcd-server-tls-9b582689",
       issuerRef: { ...issuerRef, group: "example.com" },
       dnsNames: [
         "*.my-etcd.foo.svc",
@@ -91,8 +91,8 @@ describe("what cert-manager is asked for", () => {
     });
     expect(Object.keys(operator ?? {})).not.toContain("dnsNames");
     expect(certificateRequest(given, "application")).toMatchObject({
-      metadata: { name: "my-etcd-client" },
-      spec: { commonName: "my-etcd-client", secretName: "my-etcd-client" },
+      metadata: { name: "my-etcd-client-9b582689" },
+      spec: { commonName: "my-etcd-client", secretName: "my-etcd-client-9b582689" },
     });
     expect(server.spec).not.toHaveProperty("commonName");
   });

@@ -1,6 +1,6 @@
 import { isStale, withHash } from "#api/applied-hash.ts";
 import { clusterLabels, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
-import { lifeOf } from "#api/tls.ts";
+import { issuerOf, lifeOf } from "#api/tls.ts";
 import { fingerprint } from "#base/hash.ts";
 import { isAddress } from "#certificates/names.ts";
 import { orderOf, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
@@ -37,18 +37,13 @@ export function certificateRequest(snapshot: ClusterSnapshot, purpose: LeafPurpo
   const { commonName, names, usages } = orderOf(cluster, purpose);
   const { durationMs, renewBeforeMs } = lifeOf(cluster.spec, side);
   const secretName = secretNameOf(cluster, purpose) ?? "";
-  const {
-    name: issuer = "",
-    kind = "Issuer",
-    group = "cert-manager.io",
-  } = cluster.spec.tls?.[side].certManager?.issuerRef ?? {};
   return withHash<Certificate>({
     apiVersion: apiVersionOf(CERTIFICATES),
     kind: CERTIFICATES.kind,
     metadata: { namespace, name: secretName, labels: clusterLabels(name), ownerReferences: [ownedBy(snapshot)] },
     spec: {
       secretName,
-      issuerRef: { name: issuer, kind, group },
+      issuerRef: issuerOf(cluster.spec, side),
       ...(commonName === undefined ? {} : { commonName }),
       ...namesBy(
         "dnsNames",

@@ -156,23 +156,24 @@ test.each([
     spec: {},
     is: {
       unclear:
-        "their members reach each other by https, and spec.tls.peer.provider is None; it must be Operator, CertManager or Secret",
+        "the others reach my-etcd-9 by https, and spec.tls.peer.provider is None; it must be Operator, CertManager or Secret, and may become None when the cluster runs",
     },
   },
+  { name: "it may be begun", claims: kept, spec: TLS, is: adopted },
   {
-    name: "nor is it begun",
-    claims: kept,
-    spec: TLS,
-    is: {
-      unclear:
-        "their members reach each other by http, and spec.tls.peer.provider is Operator; it must be None, or spec.tls be left out",
-    },
-  },
-  {
-    name: "claims that differ in it tell nothing, and are named",
+    name: "claims may differ in it, where members were on their way to TLS or back",
     claims: [kept[0]!, secured(kept[1]!)],
     spec: TLS,
-    is: { unclear: "they do not agree on how members reach each other: my-etcd-9 says https, my-etcd-10 says http" },
+    is: { ...adopted, peerScheme: "https" },
+  },
+  {
+    name: "who is to have none of it does not come back while somebody is reached so",
+    claims: [kept[0]!, secured(kept[1]!)],
+    spec: {},
+    is: {
+      unclear:
+        "the others reach my-etcd-9 by https, and spec.tls.peer.provider is None; it must be Operator, CertManager or Secret, and may become None when the cluster runs",
+    },
   },
 ])("identity by claims: $name", ({ claims, spec, is }) => {
   expect(adoptedIdentity(cluster({ stage: "new", spec, with: { claims } }))).toEqual(is);

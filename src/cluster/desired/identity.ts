@@ -25,8 +25,8 @@ import type { PersistentVolumeClaim } from "#kube/kinds.ts";
 // Every one? A claim that never had a volume never held data. When the claims are those of all first members, by their IDs, the
 //   ones without a volume have not joined, and forming the cluster goes on where it ended: as the same one. Otherwise such a claim
 //   belongs to a member that was on its way in: etcd knows whether it still is, and it has no part in who the cluster is.
-// And how members reach each other? It is a part of their URLs, from which the IDs of the first ones come, so it stands in the note and on
-//   the claims. Whoever makes the cluster again asks for the same, or the claims are not taken.
+// And how members reach each other? It is a part of their URLs, from which the IDs of the first ones come: as it was then stands in the note, and
+//   follows from the IDs. As it is now stands on each claim: members that come back find each other by what they have on their disks.
 // What if writing the note fails? Nothing exists yet; the next pass computes the same note and tries again.
 
 /** Who the cluster is going to be: its first members, with the IDs that etcd will give them and the cluster. */
@@ -84,17 +84,15 @@ export function adoptedIdentity(snapshot: ClusterSnapshot): ClusterIdentity | { 
       unclear: `they belong to different clusters: ${told.map(({ name, clusterID }) => `${name} to ${clusterID}`).join(", ")}`,
     };
   }
-  const schemes = [...new Set(told.map(({ scheme }) => scheme))];
-  const [scheme = "http"] = schemes;
-  if (schemes.length > 1) {
-    return {
-      unclear: `they do not agree on how members reach each other: ${told.map((each) => `${each.name} says ${each.scheme}`).join(", ")}`,
-    };
-  }
-  if (scheme !== peerSchemeOf(snapshot.cluster.spec)) return { unclear: otherwiseReached(snapshot, scheme) };
+  const reached = told.find(({ scheme }) => scheme === "https");
+  if (reached !== undefined && peerSchemeOf(snapshot.cluster.spec) === "http")
+    return { unclear: otherwiseReached(snapshot, reached.name) };
   const clusterID = clusterIDs[0] ?? "";
   const token = told.find((each) => each.token !== undefined)?.token ?? "";
-  const areFounders = isFrozenList(snapshot, { clusterID, token }, told);
+  const born = (["http", "https"] as const).find((scheme) =>
+    isFrozenList(snapshot, { clusterID, token, scheme }, told),
+  );
+  const areFounders = born !== undefined;
   const members = told.filter(({ hadVolume }) => hadVolume || areFounders);
   if (members.length === 0) {
     const names = told.map(({ name }) => name).join(", ");
@@ -104,26 +102,25 @@ export function adoptedIdentity(snapshot: ClusterSnapshot): ClusterIdentity | { 
     clusterID,
     token,
     initialMembers: members.map(({ name, id, hadVolume }) => ({ name, id: id ?? "", joined: hadVolume })),
-    ...noted(scheme),
+    ...noted(born ?? reached?.scheme ?? "http"),
   };
 }
 
-function schemeOn({ metadata }: PersistentVolumeClaim): Scheme {
+/** How others reach the member of this claim. What is not there says http, as it does on claims that are older than the note. */
+export function schemeOn({ metadata }: PersistentVolumeClaim): Scheme {
   return metadata.annotations?.[PEER_SCHEME_ANNOTATION] === "https" ? "https" : "http";
 }
 
-function otherwiseReached({ cluster }: ClusterSnapshot, scheme: Scheme): string {
-  const may = scheme === "http" ? "None, or spec.tls be left out" : "Operator, CertManager or Secret";
-  return `their members reach each other by ${scheme}, and spec.tls.peer.provider is ${providerOf(cluster.spec, "peer")}; it must be ${may}`;
+function otherwiseReached({ cluster }: ClusterSnapshot, name: string): string {
+  return `the others reach ${name} by https, and spec.tls.peer.provider is ${providerOf(cluster.spec, "peer")}; it must be Operator, CertManager or Secret, and may become None when the cluster runs`;
 }
 
 /** Whether these are all first members, and no others: by their IDs, since a name may belong to a later member by now. */
 function isFrozenList(
   snapshot: ClusterSnapshot,
-  { clusterID, token }: Pick<ClusterIdentity, "clusterID" | "token">,
+  { clusterID, token, scheme }: Pick<ClusterIdentity, "clusterID" | "token"> & { readonly scheme: Scheme },
   told: readonly { readonly name: string; readonly id: string | undefined }[],
 ): boolean {
-  const scheme = peerSchemeOf(snapshot.cluster.spec);
   const members = told.map(({ name }) => ({ name, peerUrl: urlOf(snapshot, name, scheme) }));
   const computed = identityFor({ token, members });
   const ids = new Map(computed.members.map(({ name, id }) => [name, hexOf(id)]));

@@ -65,9 +65,14 @@ test("a first member's peer is, field by field, what the talk shows", () => {
 const overTls = { ...identity, peerScheme: "https" as const };
 const secureHosts = (...ordinals: readonly number[]) =>
   hosts(...ordinals).map((entry) => ({ ...entry, peerURLs: [`https://${entry.host}:2380`] }));
+const tls = { peer: { secretName: "a", trust: "b" } };
 /** The snapshot of a cluster whose members reach each other by https, as etcd lists them. */
 const secured = withEachMember(
-  { ...settled, cluster: { ...settled.cluster, status: { ...settled.cluster.status, identity: overTls } } },
+  {
+    ...settled,
+    peers: settled.peers.map((peer) => ({ ...peer, spec: { ...peer.spec, tls } })),
+    cluster: { ...settled.cluster, status: { ...settled.cluster.status, identity: overTls } },
+  },
   (member) => ({ ...member, peerUrls: member.peerUrls.map((url) => url.replace("http:", "https:")) }),
 );
 
@@ -90,6 +95,7 @@ const stages = [
     given: intendedPeer(secured, overTls, "my-etcd-3"),
     expect: {
       ...always,
+      tls,
       bootstrap: {
         initialClusterState: "Existing",
         clusterToken: identity.token,

@@ -1,8 +1,10 @@
 import { withHash } from "#api/applied-hash.ts";
-import { memberLabels } from "#api/names.ts";
+import { memberLabels, type Scheme } from "#api/names.ts";
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
+import { reachedBy } from "#api/tls.ts";
 import type { ClusterIdentity } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec, type PeerBootstrap } from "#api/v1beta1/peer.ts";
+import { reachableBy, schemeKept } from "#cluster/certificates/scheme.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import { type KnownMember, knownMembers, memberNamed } from "#cluster/members.ts";
 import { type ClusterSnapshot, hostOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
@@ -17,11 +19,12 @@ import { apiVersionOf, type Draft } from "#kube/kinds.ts";
 
 /** A member of the frozen list that has not joined: all of them get the same list, so that they form one cluster. */
 export function newPeer(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string): Draft<EtcdPeer> {
-  const initialCluster = identity.initialMembers.map((member) => entry(snapshot, identity, member.name));
+  const initialCluster = identity.initialMembers.map((member) => entry(snapshot, schemeOf(identity), member.name));
   const memberID = identity.initialMembers.find((member) => member.name === name)?.id;
   return peerFor(snapshot, identity, name, {
     bootstrap: { initialClusterState: "New", clusterToken: identity.token, static: { initialCluster } },
     memberID,
+    scheme: schemeOf(identity),
   });
 }
 
@@ -29,12 +32,12 @@ export function newPeer(snapshot: ClusterSnapshot, identity: ClusterIdentity, na
 export function fencedPeer(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string): Draft<EtcdPeer> {
   const initial = identity.initialMembers.find((member) => member.name === name)?.id;
   const memberID = memberNamed(snapshot, name)?.id ?? peerNamed(snapshot, name)?.spec.memberID ?? initial;
-  return peerFor(snapshot, identity, name, { bootstrap: undefined, memberID });
+  return peerFor(snapshot, identity, name, { bootstrap: undefined, memberID, scheme: ownScheme(snapshot, name) });
 }
 
 /** A member that is going to be asked for. Without a member ID nothing of it is started. */
 export function intendedPeer(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string): Draft<EtcdPeer> {
-  return peerFor(snapshot, identity, name, { bootstrap: joining(snapshot, identity, name), memberID: undefined });
+  return peerFor(snapshot, identity, name, joining(snapshot, identity, name, undefined));
 }
 
 /** A member that etcd has added and that has not started yet. @param memberID as etcd gave it */
@@ -44,30 +47,41 @@ export function joiningPeer(
   name: string,
   memberID: string,
 ): Draft<EtcdPeer> {
-  return peerFor(snapshot, identity, name, { bootstrap: joining(snapshot, identity, name), memberID });
+  return peerFor(snapshot, identity, name, joining(snapshot, identity, name, memberID));
 }
 
 /** etcd compares the list with the cluster's own, so it holds every member, and the new one itself. */
-function joining(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string): PeerBootstrap {
+function joining(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string, memberID: string | undefined) {
   const others = knownMembers(snapshot).filter((member) => member.name !== name);
+  const scheme = ownScheme(snapshot, name);
   const initialCluster = [
     ...others.map((member) => listEntry(snapshot, identity, member)),
-    entry(snapshot, identity, name),
+    entry(snapshot, scheme, name),
   ];
-  return { initialClusterState: "Existing", clusterToken: identity.token, static: { initialCluster } };
+  const bootstrap = {
+    initialClusterState: "Existing",
+    clusterToken: identity.token,
+    static: { initialCluster },
+  } as const;
+  return { bootstrap, memberID, scheme };
+}
+
+/** How the others reach the member: as its EtcdPeer says; when that is gone, as before; a new one as most of them. */
+function ownScheme(snapshot: ClusterSnapshot, name: string): Scheme {
+  const isKnown = peerNamed(snapshot, name) === undefined && memberNamed(snapshot, name) !== undefined;
+  return isKnown ? schemeKept(snapshot, name) : reachedBy(templateFor(snapshot, name));
 }
 
 /** A member is where etcd lists it, which may be anywhere: somebody else may have added it, or changed its URL. */
 function listEntry(snapshot: ClusterSnapshot, identity: ClusterIdentity, { name, peerUrls }: KnownMember) {
-  const usual = entry(snapshot, identity, name);
+  const usual = entry(snapshot, schemeOf(identity), name);
   const isUsual =
     peerUrls.length === 0 || (peerUrls.length === 1 && peerUrls[0] === urlOf(snapshot, name, schemeOf(identity)));
   return isUsual ? usual : { ...usual, peerURLs: [...peerUrls] };
 }
 
 /** A member where the operator puts it: without a URL at the usual port of its host, by http. */
-function entry(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: string) {
-  const scheme = schemeOf(identity);
+function entry(snapshot: ClusterSnapshot, scheme: Scheme, name: string) {
   return {
     name,
     host: hostOf(snapshot, name),
@@ -75,7 +89,8 @@ function entry(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: strin
   };
 }
 
-function schemeOf({ peerScheme = "http" }: ClusterIdentity) {
+/** How the first members reached each other. */
+function schemeOf({ peerScheme = "http" }: ClusterIdentity): Scheme {
   return peerScheme;
 }
 
@@ -118,13 +133,13 @@ function peerFor(
   snapshot: ClusterSnapshot,
   identity: ClusterIdentity,
   name: string,
-  start: { bootstrap: PeerBootstrap | undefined; memberID: string | undefined },
+  start: { bootstrap: PeerBootstrap | undefined; memberID: string | undefined; scheme: Scheme },
 ): Draft<EtcdPeer> {
   const { cluster } = snapshot;
   const previous = peerNamed(snapshot, name)?.spec.previous;
   const spec: EtcdPeerSpec = {
     clusterName: cluster.metadata.name,
-    ...templateFor(snapshot, name),
+    ...reachableBy(templateFor(snapshot, name), start.scheme),
     ...(start.bootstrap === undefined ? {} : { bootstrap: start.bootstrap }),
     clusterID: identity.clusterID,
     ...(start.memberID === undefined ? {} : { memberID: start.memberID }),

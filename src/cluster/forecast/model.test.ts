@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { CLEANUP_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { DEFAULT_TLS } from "#api/tls.ts";
 import { present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { certificateRequest, trustMap } from "#cluster/desired/certificates.ts";
 import { firstBackup } from "#cluster/desired/first-backup.ts";
+import { networkPolicy } from "#cluster/desired/network-policy.ts";
 import { podMonitor } from "#cluster/desired/pod-monitor.ts";
 import { restoreFor } from "#cluster/desired/restore.ts";
 import { headlessService } from "#cluster/desired/services.ts";
@@ -59,7 +61,12 @@ describe("forecast: what a step makes of the world", () => {
   const request = certificateRequest(secure, "server");
   const live = born<Certificate>(request);
   const untold: readonly [because: string, ...steps: readonly ClusterStep[]][] = [
-    ["the cluster has yet to form", { do: "recordIdentity", identity }, { do: "createRestore", restore }],
+    [
+      "the cluster has yet to form",
+      { do: "writeTls", tls: DEFAULT_TLS },
+      { do: "recordIdentity", identity },
+      { do: "createRestore", restore },
+    ],
     [
       "a member has not come up, and it is foretold how all goes well",
       { do: "stopUpdate", name: "my-etcd-1", message: "" },
@@ -102,6 +109,16 @@ describe("forecast: what a step makes of the world", () => {
     const changed = did({ do: "replaceBudget", live, budget: { ...budget, spec: { minAvailable: 3 } } }).budget;
     expect([changed?.spec?.minAvailable, changed?.status?.observedGeneration]).toEqual([3, 1]);
     expect(did({ do: "deleteBudget", live }).budget).toBeUndefined();
+  });
+
+  test("a NetworkPolicy comes, changes and goes", () => {
+    const policy = networkPolicy(GIVEN);
+    const made = did({ do: "createNetworkPolicy", policy }).networkPolicy;
+    expect(made?.spec).toEqual(policy.spec);
+    const other = { ...policy, spec: { ...policy.spec!, ingress: [] } };
+    const changed = did({ do: "replaceNetworkPolicy", live: made!, policy: other }).networkPolicy;
+    expect([changed?.spec?.ingress, changed?.metadata.uid]).toEqual([[], made?.metadata.uid]);
+    expect(did({ do: "deleteNetworkPolicy", live: made! }).networkPolicy).toBeUndefined();
   });
 
   test("an EtcdPeer is made beside the others, and changed in its place", () => {

@@ -25,6 +25,7 @@ import type { ConfigMap, PodMonitor, Service } from "#kube/kinds.ts";
 /** The snapshot after this step; a sentence that says why, when nobody can tell. Pure, and never throws. */
 export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnapshot | string {
   switch (step.do) {
+    case "writeTls":
     case "recordIdentity":
     case "createRestore":
       return "the cluster has yet to form";
@@ -34,9 +35,17 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
     case "rotateAuthority":
     case "issueLeaf":
     case "spreadTrust":
+    case "handOut":
     case "createRequest":
     case "replaceRequest":
       return "nobody knows beforehand what will be issued";
+    case "createRootSecret":
+    case "setRootPassword":
+    case "addUser":
+    case "grantRole":
+    case "enableAuth":
+    case "disableAuth":
+      return "what becomes of etcd's users is not foretold";
     case "recordJoined":
       return joined(snapshot, step.names);
     case "fallAsleep":
@@ -57,6 +66,12 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
       return { ...snapshot, budget: stored(step.budget, step.live) };
     case "deleteBudget":
       return { ...snapshot, budget: undefined };
+    case "createNetworkPolicy":
+      return { ...snapshot, networkPolicy: stored(step.policy) };
+    case "replaceNetworkPolicy":
+      return { ...snapshot, networkPolicy: stored(step.policy, step.live) };
+    case "deleteNetworkPolicy":
+      return { ...snapshot, networkPolicy: undefined };
     case "createMonitor":
       return { ...snapshot, podMonitor: present(stored<PodMonitor>(step.monitor)) };
     case "replaceMonitor":
@@ -96,6 +111,10 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
     case "promote":
       return withMembers(snapshot, (members) =>
         members.map((member) => (member.id === step.id ? { ...member, isLearner: false } : member)),
+      );
+    case "updateMember":
+      return withMembers(snapshot, (members) =>
+        members.map((member) => (member.id === step.id ? { ...member, peerUrls: [step.peerUrl] } : member)),
       );
     case "removeMember":
       return withoutMember(snapshot, step.name, step.id);

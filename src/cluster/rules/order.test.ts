@@ -380,6 +380,20 @@ pairs.push(
     },
   },
   {
+    order: ["headless-service", "network-policy"],
+    so: "nobody is kept from what has no name yet",
+    given: cluster({ stage: "recorded", spec: { networkPolicy: { enabled: true } } }),
+  },
+  {
+    order: ["network-policy", "bootstrap"],
+    so: "who may not reach the members never can",
+    given: cluster({
+      stage: "recorded",
+      spec: { networkPolicy: { enabled: true } },
+      with: { headlessService: settled.headlessService },
+    }),
+  },
+  {
     order: ["headless-service", "authority"],
     so: "names come before what is made out for them",
     given: { ...unissued({ stage: "recorded" }) },

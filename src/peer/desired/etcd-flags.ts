@@ -11,9 +11,10 @@ import {
   VOLUME_PATH,
 } from "#api/names.ts";
 import { etcdResourcesOf } from "#api/pod-template/etcd-container.ts";
+import { reachedBy, servedBy } from "#api/tls.ts";
 import { optionVariables } from "#peer/desired/etcd-options.ts";
 import { goMaxProcs, goMemLimit } from "#peer/desired/go-runtime.ts";
-import { schemesOf, tlsVariables } from "#peer/desired/tls.ts";
+import { tlsVariables, toolVariables } from "#peer/desired/tls.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
 const DATA_DIR = `${VOLUME_PATH}/data`;
@@ -23,19 +24,20 @@ export function etcdEnvironment({ peer }: PeerSnapshot): EnvironmentVariable[] {
   const { namespace, name } = peer.metadata;
   const { clusterName, bootstrap, podTemplate } = peer.spec;
   const host = peerHost(namespace, clusterName, name);
-  const { peer: peers, client: clients } = schemesOf(peer.spec);
+  const [peers, clients] = [reachedBy(peer.spec), servedBy(peer.spec)];
   const { limits } = etcdResourcesOf(podTemplate) ?? {};
   const [threads, memory] = [goMaxProcs(limits?.cpu), goMemLimit(limits?.memory)];
   const variables: Record<string, string> = {
     ETCD_NAME: name,
     ETCD_DATA_DIR: DATA_DIR,
     ETCD_LISTEN_PEER_URLS: `${peers}://0.0.0.0:${PEER_PORT}`,
-    ETCD_LISTEN_CLIENT_URLS: `${clients}://0.0.0.0:${CLIENT_PORT}`,
+    ETCD_LISTEN_CLIENT_URLS: clients.map((scheme) => `${scheme}://0.0.0.0:${CLIENT_PORT}`).join(","),
     ETCD_LISTEN_METRICS_URLS: `http://0.0.0.0:${METRICS_PORT}`,
     ETCD_INITIAL_ADVERTISE_PEER_URLS: peerUrl(host, peers),
-    ETCD_ADVERTISE_CLIENT_URLS: clientUrl(host, clients),
+    ETCD_ADVERTISE_CLIENT_URLS: clients.map((scheme) => clientUrl(host, scheme)).join(","),
     ETCD_INITIAL_CLUSTER_TOKEN: bootstrap?.clusterToken ?? clusterName,
     ...tlsVariables(peer.spec, host),
+    ...toolVariables(peer.spec),
     ...optionVariables(peer.spec),
     ...(threads === undefined ? {} : { GOMAXPROCS: String(threads) }),
     ...(memory === undefined ? {} : { GOMEMLIMIT: String(memory) }),

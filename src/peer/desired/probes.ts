@@ -1,13 +1,4 @@
-import {
-  CERTIFICATE_FILE,
-  CLIENT_PORT,
-  CLIENT_TLS_PATH,
-  clientUrl,
-  KEY_FILE,
-  METRICS_PORT,
-  peerHost,
-  TRUST_FILE,
-} from "#api/names.ts";
+import { CLIENT_PORT, clientUrl, METRICS_PORT, peerHost } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 
 // Which question does each probe ask, and what would a wrong one do?
@@ -19,7 +10,8 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 //   fill the disk with unfinished copies, so startup has half an hour.
 // And when the client port speaks TLS?
 //   The kubelet has no certificate to show there. So readiness asks at the metrics port, which tells the truth once the client port has
-//   answered for the first time: until then startup asks, with etcdctl and what the member itself shows. A connection would prove nothing,
+//   answered for the first time: until then startup asks, with etcdctl and what the member itself shows, which stands in the container's
+//   environment (tls.ts). A connection would prove nothing,
 //   since etcd listens long before it answers. It answers first when there has been a leader, so startup then has no end: who waits for the
 //   others is never killed for it, nor is who hangs before.
 // Sources: https://etcd.io/docs/v3.6/op-guide/monitoring/#health-check (both paths exist since etcd 3.5.11).
@@ -69,9 +61,6 @@ export function probes({ metadata, spec }: EtcdPeer) {
   const command = [
     "etcdctl",
     `--endpoints=${clientUrl(host, "https")}`,
-    `--cacert=${CLIENT_TLS_PATH}/${TRUST_FILE}`,
-    `--cert=${CLIENT_TLS_PATH}/${CERTIFICATE_FILE}`,
-    `--key=${CLIENT_TLS_PATH}/${KEY_FILE}`,
     `--dial-timeout=${ASK_SECONDS}s`,
     `--command-timeout=${ASK_SECONDS}s`,
     "endpoint",

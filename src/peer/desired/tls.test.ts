@@ -47,7 +47,29 @@ describe("a member with certificates on both sides", () => {
       ETCD_KEY_FILE: "/etc/etcd/tls/client/tls.key",
       ETCD_TRUSTED_CA_FILE: "/etc/etcd/tls/client/ca.crt",
       ETCD_CLIENT_CERT_AUTH: "true",
+      ETCDCTL_CACERT: "/etc/etcd/tls/client/ca.crt",
+      ETCDCTL_CERT: "/etc/etcd/tls/client/tls.crt",
+      ETCDCTL_KEY: "/etc/etcd/tls/client/tls.key",
     });
+  });
+
+  test("has a certificate for others, and is reached without TLS, while it is told so", () => {
+    const variables = changedVariables({ peer: { ...sides.peer, scheme: "http" } });
+    expect(variables).toMatchObject({
+      ETCD_PEER_CERT_FILE: "/etc/etcd/tls/peer/tls.crt",
+      ETCD_PEER_TRUSTED_CA_FILE: "/etc/etcd/tls/peer/ca.crt",
+    });
+    expect(Object.keys(variables).filter((name) => name.endsWith("_URLS"))).toEqual([]);
+  });
+
+  test("serves clients with TLS and without it at one port, while it is told so", () => {
+    const client = { ...sides.client, plaintext: true };
+    expect(changedVariables({ client })).toEqual({
+      ...changedVariables({ client: sides.client }),
+      ETCD_LISTEN_CLIENT_URLS: "http://0.0.0.0:2379,https://0.0.0.0:2379",
+      ETCD_ADVERTISE_CLIENT_URLS: `http://${HOST}:2379,https://${HOST}:2379`,
+    });
+    expect(podOf({ client }).metadata?.annotations).toMatchObject({ "etcd.improbable.io/client-scheme": "https" });
   });
 
   test("tells its metrics to everybody", () => {
@@ -61,6 +83,7 @@ describe("a member with certificates on both sides", () => {
       "etcd.improbable.io/peer-trust": PEERS,
       "etcd.improbable.io/client-trust": CLIENTS,
       "etcd.improbable.io/client-scheme": "https",
+      "etcd.improbable.io/peer-scheme": "https",
       "etcd.improbable.io/revision": expect.not.stringMatching(
         plain.metadata?.annotations?.["etcd.improbable.io/revision"] ?? "",
       ),
@@ -84,9 +107,6 @@ describe("a member with certificates on both sides", () => {
         command: [
           "etcdctl",
           `--endpoints=https://${HOST}:2379`,
-          "--cacert=/etc/etcd/tls/client/ca.crt",
-          "--cert=/etc/etcd/tls/client/tls.crt",
-          "--key=/etc/etcd/tls/client/tls.key",
           "--dial-timeout=3s",
           "--command-timeout=3s",
           "endpoint",
@@ -151,6 +171,9 @@ test("with certificates for members alone, clients are served as ever", () => {
 test("clients that need show nothing: etcd is told no authority, which would make it ask", () => {
   const changed = changedVariables({ client: { ...sides.client, verifyClients: false } });
   expect(Object.keys(changed).sort()).toEqual([
+    "ETCDCTL_CACERT",
+    "ETCDCTL_CERT",
+    "ETCDCTL_KEY",
     "ETCD_ADVERTISE_CLIENT_URLS",
     "ETCD_CERT_FILE",
     "ETCD_KEY_FILE",

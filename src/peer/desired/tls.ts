@@ -5,12 +5,13 @@ import {
   CLIENT_TLS_VOLUME,
   CLIENT_TRUST_ANNOTATION,
   KEY_FILE,
+  PEER_SCHEME_ANNOTATION,
   PEER_TLS_PATH,
   PEER_TLS_VOLUME,
   PEER_TRUST_ANNOTATION,
-  type Scheme,
   TRUST_FILE,
 } from "#api/names.ts";
+import { reachedBy } from "#api/tls.ts";
 import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import type { Pod } from "#kube/kinds.ts";
 
@@ -26,10 +27,17 @@ import type { Pod } from "#kube/kinds.ts";
 type Tls = Pick<EtcdPeerSpec, "tls">;
 type Volume = NonNullable<NonNullable<Pod["spec"]>["volumes"]>[number];
 
-/** How the member speaks to the others, and to its clients. */
-export function schemesOf({ tls }: Tls): { readonly peer: Scheme; readonly client: Scheme } {
-  const schemeOf = (side: object | undefined) => (side === undefined ? "http" : "https");
-  return { peer: schemeOf(tls?.peer), client: schemeOf(tls?.client) };
+/**
+ * What `etcdctl` in etcd's container needs: whoever may run it there asks as the member may, and types no more than without TLS. It takes its
+ * flags from these, and ends when it is given both; which member it asks stays for whoever types it. etcd itself reads none of them.
+ */
+export function toolVariables({ tls }: Tls): Record<string, string> {
+  if (tls?.client === undefined) return {};
+  return {
+    ETCDCTL_CACERT: `${CLIENT_TLS_PATH}/${TRUST_FILE}`,
+    ETCDCTL_CERT: `${CLIENT_TLS_PATH}/${CERTIFICATE_FILE}`,
+    ETCDCTL_KEY: `${CLIENT_TLS_PATH}/${KEY_FILE}`,
+  };
 }
 
 /** @param host the member's name in DNS */
@@ -67,14 +75,13 @@ function clientVariables(verifyClients: boolean): Record<string, string> {
   };
 }
 
-/** Whom the member trusts, and how it is to be asked. */
+/** Whom the member trusts, how the others reach it, and how it is to be asked. */
 export function tlsAnnotations({ tls }: Tls): Record<string, string> {
   const { peer, client } = tls ?? {};
   return {
     ...(peer === undefined ? {} : { [PEER_TRUST_ANNOTATION]: peer.trust }),
-    ...(client === undefined
-      ? {}
-      : { [CLIENT_TRUST_ANNOTATION]: client.trust, [CLIENT_SCHEME_ANNOTATION]: schemesOf({ tls }).client }),
+    ...(client === undefined ? {} : { [CLIENT_TRUST_ANNOTATION]: client.trust, [CLIENT_SCHEME_ANNOTATION]: "https" }),
+    ...(reachedBy({ tls }) === "https" ? { [PEER_SCHEME_ANNOTATION]: "https" } : {}),
   };
 }
 

@@ -5,9 +5,9 @@ import {
   memberLabels,
   PEER_SCHEME_ANNOTATION,
 } from "#api/names.ts";
+import { reachedBy } from "#api/tls.ts";
 import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import type { Draft, PersistentVolumeClaim } from "#kube/kinds.ts";
-import { schemesOf } from "#peer/desired/tls.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
 /**
@@ -21,7 +21,7 @@ export function volumeClaim({ peer }: PeerSnapshot): Draft<PersistentVolumeClaim
     [CLAIM_CLUSTER_ID_ANNOTATION]: clusterID,
     [CLAIM_CLUSTER_TOKEN_ANNOTATION]: clusterToken,
     [CLAIM_MEMBER_ID_ANNOTATION]: memberID,
-    [PEER_SCHEME_ANNOTATION]: schemesOf(peer.spec).peer === "https" ? "https" : undefined,
+    [PEER_SCHEME_ANNOTATION]: reachedBy(peer.spec) === "https" ? "https" : undefined,
   };
   const annotations = Object.fromEntries(
     Object.entries(identity).filter((entry): entry is [string, string] => entry[1] !== undefined),

@@ -1,12 +1,13 @@
 import { clusterLabels, RESTORED_FROM } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { apiVersionOf, type Draft } from "#kube/kinds.ts";
+import { restoredSpec } from "#restore/identity.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 
 /** The cluster that takes the filled claims, as any that is made under the name of kept ones. It has no owner: it outlives the EtcdRestore. */
 export function restoredCluster({ restore }: RestoreSnapshot): Draft<EtcdCluster> {
   const { namespace, uid } = restore.metadata;
-  const { clusterName, spec } = restore.spec.clusterTemplate;
+  const { clusterName } = restore.spec.clusterTemplate;
   return {
     apiVersion: apiVersionOf(ETCD_CLUSTERS),
     kind: ETCD_CLUSTERS.kind,
@@ -16,6 +17,6 @@ export function restoredCluster({ restore }: RestoreSnapshot): Draft<EtcdCluster
       labels: clusterLabels(clusterName),
       annotations: { [RESTORED_FROM]: uid },
     },
-    spec,
+    spec: restoredSpec(restore),
   };
 }

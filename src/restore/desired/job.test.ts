@@ -85,6 +85,20 @@ describe("to a point in time", () => {
     expect(taskOf(podOf(made({ until: { revision: "7" } })).initContainers[3 as 0]).until).toEqual({ revision: "7" });
   });
 
+  test("users that etcd asks for are kept where the operator can log in, and lifted while changes are replayed", () => {
+    const tls = { peer: { provider: "Operator" }, client: { provider: "Operator", verifyClients: true } };
+    const auths = [
+      { spec: { tls, auth: { enabled: true } }, kept: "Keep", lifted: "Lift" },
+      { spec: { tls, auth: { enabled: false } }, kept: undefined, lifted: undefined },
+      { spec: { tls }, kept: undefined, lifted: undefined },
+      { spec: { auth: { enabled: true } }, kept: undefined, lifted: undefined },
+    ];
+    for (const { spec, kept, lifted } of auths) {
+      const fetching = (more: object) => taskOf(podOf(made({ ...template(spec), ...more })).initContainers[0]);
+      expect([fetching({}).auth, fetching({ until: { revision: "7" } }).auth]).toEqual([kept, lifted]);
+    }
+  });
+
   test("who brings it there can read the archive on a volume, with its key", () => {
     const pod = podOf(until(ON_VOLUME));
     const replay = pod.initContainers[3 as 0];

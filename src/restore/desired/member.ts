@@ -4,7 +4,7 @@ import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { apiVersionOf, type Draft, type PersistentVolumeClaim } from "#kube/kinds.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
 import { volumeClaim } from "#peer/desired/volume-claim.ts";
-import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { type PeerSnapshot, unseenPeer } from "#peer/snapshot.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 
 /** The pod that the member of this name will have: the one that fills its claim runs where it can run. */
@@ -28,14 +28,5 @@ function asPeer({ restore, takenAtMs, imageRepository }: RestoreSnapshot, name: 
     metadata: { ...restore.metadata, name },
     spec: { clusterName, ...askedIn(spec, undefined), storage: spec.storage },
   };
-  const unseen = { claim: undefined, replicaSet: undefined, pod: undefined, endpoint: undefined };
-  return {
-    takenAtMs,
-    peer,
-    imageRepository,
-    storageClasses: undefined,
-    pausedBy: undefined,
-    isAsleep: false,
-    ...unseen,
-  };
+  return unseenPeer({ takenAtMs, peer, imageRepository });
 }

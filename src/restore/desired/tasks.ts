@@ -7,6 +7,7 @@ import {
   SNAPSHOT_FILE,
   type Until,
 } from "#agent/task.ts";
+import { doClientsShowCertificates, isAuthWanted } from "#api/auth.ts";
 import { VOLUME_PATH } from "#api/names.ts";
 import { KEY_FILE, MOUNTS } from "#backup/desired/task.ts";
 import { restoredIdentity } from "#restore/identity.ts";
@@ -41,8 +42,15 @@ export function fetchTask(snapshot: RestoreSnapshot, { target, keySecret, expect
     ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
     ...(keySecret === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
     ...(expect === undefined ? {} : { expect }),
+    ...(mayLogIn(snapshot) ? { auth: untilOf(snapshot) === undefined ? ("Keep" as const) : ("Lift" as const) } : {}),
     workDir: workDir(snapshot),
   };
+}
+
+/** Whether the operator will be able to log in where etcd asks for users. */
+function mayLogIn({ restore }: RestoreSnapshot): boolean {
+  const { spec } = restore.spec.clusterTemplate;
+  return isAuthWanted(spec) === true && doClientsShowCertificates(spec);
 }
 
 /** Where the throw-away etcd serves: of its pod alone. */

@@ -1,7 +1,9 @@
-import { CERTIFICATE_FILE, KEY_FILE, TRUST_FILE } from "#api/names.ts";
+import { CERTIFICATE_FILE, KEY_FILE, TLS_LABEL, TRUST_FILE } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import type { Observed } from "#base/observed.ts";
+import { consentText } from "#certificates/consent.ts";
+import { mayBeShown } from "#certificates/facts.ts";
 import type { Secret } from "#kube/kinds.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 
@@ -43,11 +45,16 @@ function namedIn({ tls }: EtcdCluster["spec"]): readonly NamedSecret[] {
 
 const KEYS = [CERTIFICATE_FILE, KEY_FILE, TRUST_FILE];
 
-/** What a Secret lacks that may yet come: whoever makes it may do so after the cluster. */
+/**
+ * What a Secret lacks that may yet come: whoever makes it may do so after the cluster. Of one that is not for EtcdClusters no more is told, since
+ * who may write one need not be allowed to read it.
+ */
 export function secretWarnings({ field, name }: NamedSecret, seen: Observed<Secret>): readonly string[] {
   if (seen.is === "unknown") return [];
   const must = `it must have ${KEYS.slice(0, -1).join(", ")} and ${TRUST_FILE}`;
-  if (seen.is === "absent") return [`${field} is ${name}: there is no such Secret yet; ${must}`];
+  if (seen.is === "absent")
+    return [`${field} is ${name}: there is no such Secret yet; ${must}, and the label ${TLS_LABEL}: "true"`];
+  if (!mayBeShown(seen.value)) return [`${field} is ${name}: ${consentText(seen.value.metadata.namespace, name)}`];
   const lacking = KEYS.filter((key) => !Object.hasOwn(seen.value.data ?? {}, key));
   return lacking.length === 0 ? [] : [`${field} is ${name}: this Secret has no ${lacking.join(" and no ")}; ${must}`];
 }

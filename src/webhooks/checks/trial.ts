@@ -2,19 +2,23 @@ import { peerName } from "#api/names.ts";
 import { areClientsVerified, peerSecretName, serverSecretName } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec } from "#api/v1beta1/peer.ts";
+import { withDefaultTls } from "#cluster/default-tls.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
 import { newPeer } from "#cluster/desired/peer.ts";
 import { apiVersionOf, type Draft, type ReplicaSet } from "#kube/kinds.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
+import { unseenPeer } from "#peer/snapshot.ts";
 import { newCluster } from "#webhooks/checks/new-cluster.ts";
 
 /**
  * The ReplicaSet that the cluster's first member would get, to be asked for in a dry run.
  * @param suffix random, so that nothing has the name; lower-case letters and digits
  */
-export function trialReplicaSet(cluster: EtcdCluster, imageRepository: string, suffix: string): Draft<ReplicaSet> {
+export function trialReplicaSet(asked: EtcdCluster, imageRepository: string, suffix: string): Draft<ReplicaSet> {
   // How many members there are to be does not matter to the pod of one.
-  const snapshot = newCluster({ ...cluster, spec: { ...cluster.spec, replicas: 1 } }, []);
+  const single = newCluster({ ...asked, spec: { ...asked.spec, replicas: 1 } }, []);
+  const snapshot = asked.status?.identity === undefined ? withDefaultTls(single) : single;
+  const { cluster } = snapshot;
   const { name, namespace } = cluster.metadata;
   const draft = newPeer(snapshot, newIdentity(snapshot), peerName(name, 0));
   const tls = certificates(cluster);
@@ -23,18 +27,13 @@ export function trialReplicaSet(cluster: EtcdCluster, imageRepository: string, s
     metadata: { ...draft.metadata, namespace, uid: "", resourceVersion: "" },
     spec: { ...draft.spec, ...(tls === undefined ? {} : { tls }) },
   } as EtcdPeer;
-  const wanted = replicaSet({
-    takenAtMs: 0,
-    peer: { ...peer, apiVersion: apiVersionOf(ETCD_PEERS), kind: ETCD_PEERS.kind },
-    pausedBy: undefined,
-    isAsleep: false,
-    imageRepository,
-    claim: undefined,
-    replicaSet: undefined,
-    pod: undefined,
-    endpoint: undefined,
-    storageClasses: undefined,
-  });
+  const wanted = replicaSet(
+    unseenPeer({
+      takenAtMs: 0,
+      peer: { ...peer, apiVersion: apiVersionOf(ETCD_PEERS), kind: ETCD_PEERS.kind },
+      imageRepository,
+    }),
+  );
   const { ownerReferences: _, ...metadata } = wanted.metadata; // there is no EtcdPeer that could own it
   return { ...wanted, metadata: { ...metadata, name: `${metadata.name}-trial-${suffix}` } };
 }

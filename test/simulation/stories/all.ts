@@ -7,6 +7,16 @@ import {
   pullingIsKilled,
   sidecarBlocksItsMend,
 } from "./beside.ts";
+import {
+  clockIsBelieved,
+  deletedIsForEver,
+  endedIsForEver,
+  podStartsWithoutItsSecret,
+  renewalRestarts,
+  rotationLeavesSomebodyOut,
+  rotationNeedsAMemory,
+  spoiltIsKept,
+} from "./certified.ts";
 import { learnerIsCountedLate } from "./drained.ts";
 import { formingNeverEnds, formingPollsForEver, founderForgot, founderStaysAway, readyIsUnasked } from "./forming.ts";
 import {
@@ -92,6 +102,14 @@ export const STORIES = {
   sidecarBlocksItsMend,
   illAgentBlocksTheRest,
   waiverIsIgnored,
+  rotationLeavesSomebodyOut,
+  rotationNeedsAMemory,
+  renewalRestarts,
+  endedIsForEver,
+  deletedIsForEver,
+  spoiltIsKept,
+  podStartsWithoutItsSecret,
+  clockIsBelieved,
   flippingCostsAMember,
   flippingKeepsAwake,
   sleeperStartsOver,

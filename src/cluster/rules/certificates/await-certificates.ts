@@ -3,7 +3,7 @@ import { faultOf } from "#cluster/certificates/fault.ts";
 import { SHOWN_ON, SIDES } from "#cluster/certificates/purposes.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { wait } from "#runtime/decide.ts";
+import { remark, wait } from "#runtime/decide.ts";
 
 /** Nothing tells when a Secret changes, in milliseconds. */
 const RECHECK_MS = 2_000;
@@ -16,6 +16,9 @@ export const awaitCertificates: ClusterRule = {
     const side = SIDES.find((each) => providerOf(snapshot.cluster.spec, each) !== "None" && tls?.[each] === undefined);
     if (side === undefined) return undefined;
     const fault = faultOf(snapshot, SHOWN_ON[side]);
+    // Who runs without goes on without, and is looked after, until they are there.
+    if (snapshot.peers.length > 0)
+      return remark("await-certificates", `TLS (${side}) waits: ${fault?.message ?? "certificates are being read"}`);
     return wait("await-certificates", fault?.message ?? "certificates are being read", RECHECK_MS, {
       warn: fault?.isForPeople === true,
     });

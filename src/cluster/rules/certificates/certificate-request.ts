@@ -1,5 +1,5 @@
 import { leavesOf, SIDES } from "#cluster/certificates/purposes.ts";
-import { isForeign, isOurs, seen } from "#cluster/certificates/usable.ts";
+import { isForeign, seen } from "#cluster/certificates/usable.ts";
 import { notFilledText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import { certificateRequest, requestDiffers } from "#cluster/desired/certificates.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
@@ -19,11 +19,6 @@ export const certificateRequestRule: ClusterRule = {
       if (found?.is !== "absent" && found?.is !== "present") continue;
       const request = certificateRequest(snapshot, purpose);
       const shown = seen(snapshot, purpose);
-      if (shown !== undefined && isOurs(snapshot, shown)) {
-        // cert-manager would write into what members show, before they trust its issuer.
-        told ??= `Secret ${shown.secretName} is the operator's own, and members go by it: cert-manager is not asked for another one; go back to the provider Operator`;
-        continue;
-      }
       if (found.is === "absent" && shown !== undefined && isForeign(snapshot, purpose, shown)) {
         told ??= notFilledText(cluster.metadata.namespace, shown.secretName);
         continue;

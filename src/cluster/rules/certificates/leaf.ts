@@ -1,7 +1,10 @@
-import { dueOf } from "#cluster/certificates/due.ts";
-import { leavesOf, SIDES, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
-import { authorityOf, isIssuedHere, isOurs, seen } from "#cluster/certificates/usable.ts";
+import { bothIn, type Course, courses } from "#cluster/certificates/course.ts";
+import { dueOf, signerOf } from "#cluster/certificates/due.ts";
+import { formerTls } from "#cluster/certificates/former.ts";
+import { leavesOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { isIssuedHere, isOurs, seen } from "#cluster/certificates/usable.ts";
 import { foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
+import type { ClusterSnapshot, LeafPurpose } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark, step } from "#runtime/decide.ts";
 
@@ -12,20 +15,36 @@ import { remark, step } from "#runtime/decide.ts";
 export const leaf: ClusterRule = {
   name: "leaf",
   decide(snapshot) {
-    const { cluster } = snapshot;
-    const purposes = SIDES.flatMap((side) => leavesOf(cluster, side)).filter((each) => isIssuedHere(snapshot, each));
-    for (const purpose of purposes) {
-      const due = dueOf(snapshot, purpose);
-      const authority = authorityOf(snapshot, sideOf(purpose));
-      if (due === undefined || authority === undefined) continue;
-      const facts = seen(snapshot, purpose);
-      const name = secretNameOf(cluster, purpose);
-      if (due.what === "trust" && facts !== undefined)
-        return step("leaf", `Secret ${name}: ${due.because}`, { do: "spreadTrust", purpose, authority, facts });
-      const because = `Secret ${name} gets ${WHAT_FOR[purpose]}: ${due.because}`;
-      return step("leaf", because, { do: "issueLeaf", purpose, authority, facts });
-    }
-    const foreign = purposes.map((purpose) => seen(snapshot, purpose)).find((each) => each && !isOurs(snapshot, each));
-    return foreign && remark("leaf", foreignSecretText(cluster.metadata.namespace, foreign.secretName));
+    // What is in use comes first, also when it is to come from somewhere else.
+    const views = [formerTls(snapshot), snapshot].flatMap((view) => view ?? []);
+    const due = views.map((view) => stepFor(view, issued(snapshot, view), courses(snapshot).client));
+    const foreign = issued(snapshot, snapshot)
+      .map((purpose) => seen(snapshot, purpose))
+      .find((each) => each && !isOurs(snapshot, each));
+    const told = foreign && remark("leaf", foreignSecretText(snapshot.cluster.metadata.namespace, foreign.secretName));
+    return due.find((each) => each !== undefined) ?? told;
   },
 };
+
+/** What the operator issues of what is asked for, or of what was. @param view by which it is looked after */
+function issued(snapshot: ClusterSnapshot, view: ClusterSnapshot): readonly LeafPurpose[] {
+  const all = SIDES.flatMap((side) => leavesOf(view.cluster, side)).filter((each) => isIssuedHere(view, each));
+  const { at } = courses(snapshot).client;
+  // Once members trust who issues by now, applications get that (hand-out.ts).
+  return view === snapshot || at === "waiting" || at === "trust" ? all : all.filter((each) => each !== "application");
+}
+
+function stepFor(view: ClusterSnapshot, purposes: readonly LeafPurpose[], course: Course) {
+  for (const purpose of purposes) {
+    const authority = signerOf(view, purpose, bothIn(course));
+    const due = dueOf(view, purpose, authority);
+    if (due === undefined || authority === undefined) continue;
+    const facts = seen(view, purpose);
+    const name = secretNameOf(view.cluster, purpose);
+    if (due.what === "trust" && facts !== undefined)
+      return step("leaf", `Secret ${name}: ${due.because}`, { do: "spreadTrust", purpose, authority, facts } as const);
+    const because = `Secret ${name} gets ${WHAT_FOR[purpose]}: ${due.because}`;
+    return step("leaf", because, { do: "issueLeaf", purpose, authority, facts } as const);
+  }
+  return undefined;
+}

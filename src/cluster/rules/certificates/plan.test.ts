@@ -1,15 +1,18 @@
 import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
-import { absent, present, unknown } from "#base/observed.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { certificateStatus } from "#cluster/conditions/tls-ready.ts";
 import { certificateRequest } from "#cluster/desired/certificates.ts";
-import type { ClusterSnapshot, LeafPurpose } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import { DAY_MS } from "#kit/certificates.ts";
-import { born, cluster, NOW } from "#kit/cluster.ts";
-import { withIntent } from "#kit/cluster-changes.ts";
+import { born, cluster, NOW, withBudget } from "#kit/cluster.ts";
+import { stranger, withIntent, withMember } from "#kit/cluster-changes.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import { NEWER } from "#kit/cluster-rolling.ts";
+import { switching, WITHOUT } from "#kit/cluster-switch.ts";
 import {
   bundle,
+  goingTo,
+  made,
   NEXT,
   OWN,
   running,
@@ -79,6 +82,16 @@ const foreign = { isOurs: false, by: THEIRS, certificateName: undefined };
 const foreignPairs = { peer: foreign, server: foreign, operator: foreign, application: foreign };
 
 const issuing = secured({}, BY_MANAGER, { isOurs: false, by: THEIRS });
+
+/** What applications have of it. */
+const handed: SeenCertificate = {
+  ...made(issuing, "application", { by: THEIRS, certificateName: undefined }),
+  secretName: "my-etcd-client",
+};
+
+function withHandout(snapshot: ClusterSnapshot, handout: Observed<SeenCertificate>): ClusterSnapshot {
+  return { ...requested(snapshot), certificates: { ...requested(snapshot).certificates, handout } };
+}
 
 function trustOf({ certificates }: ClusterSnapshot) {
   const found = certificates?.trustMap;
@@ -185,6 +198,25 @@ testPlans("certificates", [
   { name: "waits while nobody has looked for it", given: ask, expect: "wait: await-certificates" },
   { name: "waits for Secrets that somebody else fills, and tells", given: bring, expect: "warn: await-certificates" },
   {
+    name: "and while they are not for EtcdClusters",
+    given: withMade(told, { peer: { isOurs: false, mayBeShown: false } }),
+    expect: "warn: await-certificates",
+  },
+  {
+    name: "on the side of clients as well",
+    given: withMade(told, { server: { isOurs: false, mayBeShown: false } }),
+    expect: "warn: await-certificates",
+  },
+  {
+    name: "takes nothing away when the label is",
+    given: withMade(brought, {
+      peer: { isOurs: false, by: THEIRS, mayBeShown: false },
+      server: { isOurs: false, by: THEIRS, mayBeShown: false },
+      operator: { isOurs: false, by: THEIRS, mayBeShown: false },
+    }),
+    expect: "settled",
+  },
+  {
     name: "makes members once those are there",
     given: { ...broughtFirst, certificates: { ...broughtFirst.certificates, trustMap: unknown("no answer") } },
     expect: "bootstrap: createPeer my-etcd-0 New",
@@ -224,11 +256,42 @@ testPlans("certificates", [
     expect: "certificate-request: replaceRequest peer",
   },
   {
-    name: "asks for nothing that the operator has filled itself: members would show it before they trust it",
-    given: {
-      ...secured({}, BY_MANAGER),
-      certificates: { ...secured({}, BY_MANAGER).certificates, requests: { peer: absent } },
-    },
+    name: "asks for what is to be in Secrets of other names than what members show by now",
+    given: goingTo(settled, BY_MANAGER),
+    expect: "certificate-request: createRequest peer",
+  },
+  {
+    name: "gives applications what cert-manager has issued for them",
+    given: withHandout(issuing, absent),
+    expect: "hand-out: handOut",
+  },
+  {
+    name: "gives it again once it is renewed",
+    given: withHandout(issuing, present({ ...handed, fingerprint: "earlier" })),
+    expect: "hand-out: handOut",
+  },
+  {
+    name: "and once somebody has changed whom it says to trust",
+    given: withHandout(issuing, present({ ...handed, trustIds: [OWN.id] })),
+    expect: "hand-out: handOut",
+  },
+  {
+    name: "or taken its key away",
+    given: withHandout(issuing, present({ ...handed, trouble: "it has no tls.key" })),
+    expect: "hand-out: handOut",
+  },
+  { name: "and no more than once", given: withHandout(issuing, present(handed)), expect: "settled" },
+  {
+    name: "does not write over what is somebody else's",
+    given: withHandout(issuing, present({ ...handed, ownerUid: undefined, fingerprint: "theirs" })),
+    expect: "settled",
+  },
+  {
+    name: "gives away nothing that is of no use",
+    given: withHandout(
+      withMade(issuing, { application: { isOurs: false, by: THEIRS, trouble: "it has no tls.key" } }),
+      present({ ...handed, fingerprint: "earlier" }),
+    ),
     expect: "settled",
   },
   {
@@ -612,5 +675,55 @@ testPlans("certificates", [
     name: "for all of them, one after another",
     given: withMade(remadeClients, { server: { by: NEXT, trust: both, knownForMs: 0 } }),
     expect: "leaf: issueLeaf operator",
+  },
+  {
+    name: "members that run without TLS get certificates first",
+    given: switching({}, ["nothing", "nothing", "nothing"]),
+    expect: "give-turn: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "whoever has to do without them meanwhile goes on",
+    given: withSeen(switching({}, ["nothing", "nothing", "nothing"]), {
+      peer: absent,
+      server: absent,
+      clientCA: absent,
+    }),
+    expect: "authority: issueAuthority client",
+  },
+  {
+    name: "nothing is signed for somebody else's member, for which the others wait",
+    given: withBudget(withMember(switching({}, ["both", "both", "both"], "2026-01-01T11:59:00Z"), stranger())),
+    expect: "wait: switch-tls",
+  },
+  {
+    name: "clients have the time to go over to TLS",
+    given: switching({}, ["reached", "reached", "reached"], "2026-01-01T11:00:01Z"),
+    expect: "wait: switch-tls",
+  },
+  {
+    name: "which begins when every member serves both",
+    given: switching({}, ["reached", "reached", "reached"]),
+    expect: "wait: switch-tls",
+  },
+  {
+    name: "then nobody is served without it",
+    given: switching({}, ["reached", "reached", "reached"], "2026-01-01T11:00:00Z"),
+    expect: "give-turn: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "as long as spec.tls says",
+    given: switching({ client: { plaintextFor: "2h" } }, ["reached", "reached", "reached"], "2026-01-01T11:00:00Z"),
+    expect: "wait: switch-tls",
+  },
+  { name: "until all of it is over", given: switching({}, ["all", "all", "all"]), expect: "settled" },
+  {
+    name: "back: everybody is served both ways, and reached without it, first",
+    given: switching(WITHOUT, ["all", "all", "all"]),
+    expect: "give-turn: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "and clients have the same time",
+    given: switching({ client: { provider: "None" } }, ["reached", "reached", "reached"], "2026-01-01T11:30:00Z"),
+    expect: "wait: switch-tls",
   },
 ]);

@@ -6,7 +6,7 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { born, NOW } from "#kit/cluster.ts";
 import { withoutPeers, withStraggler } from "#kit/cluster-changes.ts";
-import { secured, unissued, withMade } from "#kit/cluster-tls.ts";
+import { made, secured, unissued, withMade } from "#kit/cluster-tls.ts";
 import type { Certificate, ConfigMap } from "#kube/kinds.ts";
 
 // What people are told, while all else goes on.
@@ -24,6 +24,7 @@ const MANAGED = {
   client: { provider: "None" },
 };
 const managed = secured({}, MANAGED, { isOurs: false });
+const managedClient = secured({}, { peer: { provider: "None" }, client: MANAGED.peer }, { isOurs: false });
 const request = born<Certificate>(certificateRequest(managed, "peer"));
 
 function remarks(snapshot: ClusterSnapshot): readonly string[] {
@@ -44,7 +45,8 @@ function requesting(
   };
 }
 
-const FOREIGN = "exists already and is not this cluster's: it is never written; delete it, and what fills it";
+const FOREIGN =
+  "exists already and is not this cluster's: it is never written; unless members show it, delete it, and what fills it";
 const HOSTS = [0, 1, 2].map((n) => `my-etcd-${n}.my-etcd.foo.svc`);
 
 /** So many members are asked for. */
@@ -59,7 +61,7 @@ const straggling = withoutPeers(
 );
 
 const NOT_FILLED =
-  "Secret foo/my-etcd-peer-tls exists already, and cert-manager has not filled it for Certificate my-etcd-peer-tls (annotation cert-manager.io/certificate-name): it is not written over; delete it, and what fills it";
+  "Secret foo/my-etcd-peer-tls-a3b319c8 exists already, and cert-manager has not filled it for Certificate my-etcd-peer-tls-a3b319c8 (annotation cert-manager.io/certificate-name): it is not written over; delete it, and what fills it";
 const CA = "Secret foo/my-etcd-peer-ca";
 
 const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[] = [
@@ -127,7 +129,7 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     name: "who has the name of what is asked for",
     given: requesting(managed, present({ ...request, metadata: { ...request.metadata, ownerReferences: [] } })),
     told: [
-      "certificate-request: Certificate my-etcd-peer-tls exists already and is not this cluster's: nobody manages it; delete it",
+      "certificate-request: Certificate my-etcd-peer-tls-a3b319c8 exists already and is not this cluster's: nobody manages it; delete it",
     ],
   },
   {
@@ -143,11 +145,15 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     told: [],
   },
   {
-    name: "that cert-manager is not asked for what the operator has filled",
-    given: requesting(secured({}, MANAGED), present(request)),
-    told: [
-      "certificate-request: Secret my-etcd-peer-tls is the operator's own, and members go by it: cert-manager is not asked for another one; go back to the provider Operator",
-    ],
+    name: "who has the name of what applications are given",
+    given: {
+      ...managedClient,
+      certificates: {
+        ...managedClient.certificates,
+        handout: present({ ...made(managedClient, "application"), secretName: "my-etcd-client", ownerUid: undefined }),
+      },
+    },
+    told: [`hand-out: Secret foo/my-etcd-client ${FOREIGN}`],
   },
   {
     name: "nothing a moment before half of the time to renew is over",
@@ -206,9 +212,9 @@ test("people hear for what members wait", () => {
   const plan = planCluster(bare);
   expect(plan).toMatchObject({
     next: "wait",
-    because: "Secret foo/my-etcd-peer-tls, what members show to each other, is about to be asked for",
+    because: "Secret foo/my-etcd-peer-tls-a3b319c8, what members show to each other, is about to be asked for",
   });
   expect(planCluster({ ...bare, certificates: undefined })).toMatchObject({
-    because: "Secret foo/my-etcd-peer-tls has not been read yet",
+    because: "Secret foo/my-etcd-peer-tls-a3b319c8 has not been read yet",
   });
 });

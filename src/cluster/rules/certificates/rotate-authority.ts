@@ -1,3 +1,4 @@
+import { courses } from "#cluster/certificates/course.ts";
 import { AUTHORITY_OF, SIDES } from "#cluster/certificates/purposes.ts";
 import { type Phase, phaseOf } from "#cluster/certificates/rotation.ts";
 import { WHAT_FOR } from "#cluster/certificates/words.ts";
@@ -12,7 +13,8 @@ export const rotateAuthority: ClusterRule = {
   name: "rotate-authority",
   decide(snapshot) {
     for (const side of SIDES) {
-      const due = phaseOf(snapshot, side);
+      // While what members show comes to be another one, nothing else is exchanged.
+      const due = courses(snapshot)[side].at === "settled" ? phaseOf(snapshot, side) : undefined;
       if (due === undefined) continue;
       const { phase, live } = due;
       const because = `${WHAT_FOR[AUTHORITY_OF[side]]} (Secret ${live.secretName}) ${DONE[phase]}: ${due.because}`;

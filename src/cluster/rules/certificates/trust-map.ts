@@ -1,3 +1,4 @@
+import { bothIn, courses } from "#cluster/certificates/course.ts";
 import { usable } from "#cluster/certificates/usable.ts";
 import { trustMap, trustMapDiffers } from "#cluster/desired/certificates.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
@@ -11,8 +12,10 @@ export const trustMapRule: ClusterRule = {
   decide(snapshot) {
     const server = usable(snapshot, "server");
     const found = snapshot.certificates?.trustMap;
+    const course = courses(snapshot).client;
     if (server === undefined || found === undefined || found.is === "unknown") return undefined;
-    const wanted = trustMap(snapshot, server.trust);
+    if (course.at === "waiting" && found.is === "present") return undefined; // It says by whom members are known by now.
+    const wanted = trustMap(snapshot, bothIn(course) ?? server.trust);
     const tells = `ConfigMap ${wanted.metadata.name} tells clients whom to trust`;
     if (found.is === "absent") return step("trust-map", tells, { do: "createTrustMap", map: wanted });
     const live = found.value;

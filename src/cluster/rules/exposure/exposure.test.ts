@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
+import { networkPolicy } from "#cluster/desired/network-policy.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { cluster } from "#kit/cluster.ts";
-import type { KubeObject } from "#kube/kinds.ts";
+import { born, cluster } from "#kit/cluster.ts";
+import type { KubeObject, NetworkPolicy } from "#kube/kinds.ts";
 
 const settled = cluster();
 const objects = {
@@ -48,3 +49,12 @@ const without: { name: string; budget: ClusterSnapshot["budget"]; says: string }
 for (const { name, budget, says } of without)
   test(`disruption-budget: when none is wanted, one ${name}`, () =>
     expect(said("disruption-budget", { ...unwanted, budget })).toBe(says));
+
+test("network-policy: what somebody else made is told, and never changed", () => {
+  const wanted = cluster({ spec: { networkPolicy: { enabled: true } } });
+  const made: NetworkPolicy = born(networkPolicy(wanted));
+  const seeing = (live: NetworkPolicy) => said("network-policy", { ...wanted, networkPolicy: live });
+  expect(seeing(made)).toBe("nothing");
+  expect(seeing(otherwise(made, { ours: true }))).toBe("replaceNetworkPolicy");
+  expect(seeing(otherwise(made, { ours: false }))).toBe("remark");
+});

@@ -1,12 +1,16 @@
 import { absent, present, unknown } from "#base/observed.ts";
+import { networkPolicy } from "#cluster/desired/network-policy.ts";
 import { born, cluster } from "#kit/cluster.ts";
 import { asking, MONITOR, monitoring } from "#kit/cluster-monitoring.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import { NEWER, wanting, withTurn } from "#kit/cluster-rolling.ts";
-import type { Service } from "#kube/kinds.ts";
+import type { NetworkPolicy, Service } from "#kube/kinds.ts";
 
 // What clients and evictions meet.
 
+const RESTRICTED = { spec: { networkPolicy: { enabled: true } } };
+const POLICY: NetworkPolicy = born(networkPolicy(cluster(RESTRICTED)));
+const FOREIGN_POLICY = { ...POLICY, metadata: { ...POLICY.metadata, ownerReferences: [] } };
 const NO_BUDGET = { disruptionBudget: "None" } as const;
 const { headlessService } = cluster();
 const foreignService = born<Service>({
@@ -56,6 +60,46 @@ testPlans("exposure", [
     expect: "settled",
   },
   { name: "nor one that is gone", given: monitoring(absent, { podMonitor: false }), expect: "settled" },
+  {
+    name: "says who may reach the members before there are any",
+    given: cluster({ ...RESTRICTED, stage: "recorded", with: { headlessService } }),
+    expect: "network-policy: createNetworkPolicy",
+  },
+  {
+    name: "makes a NetworkPolicy that is asked for",
+    given: cluster(RESTRICTED),
+    expect: "network-policy: createNetworkPolicy",
+  },
+  {
+    name: "leaves it alone when it is as wanted",
+    given: cluster({ ...RESTRICTED, with: { networkPolicy: POLICY } }),
+    expect: "settled",
+  },
+  {
+    name: "puts it right when somebody has opened it",
+    given: cluster({ ...RESTRICTED, with: { networkPolicy: { ...POLICY, spec: { ...POLICY.spec!, ingress: [{}] } } } }),
+    expect: "network-policy: replaceNetworkPolicy",
+  },
+  {
+    name: "takes nobody's NetworkPolicy over",
+    given: cluster({ ...RESTRICTED, with: { networkPolicy: FOREIGN_POLICY } }),
+    expect: "settled",
+  },
+  {
+    name: "deletes it when nobody wants it any more",
+    given: cluster({ with: { networkPolicy: POLICY } }),
+    expect: "network-policy: deleteNetworkPolicy",
+  },
+  { name: "but not somebody else's", given: cluster({ with: { networkPolicy: FOREIGN_POLICY } }), expect: "settled" },
+  {
+    name: "nor twice",
+    given: cluster({
+      with: {
+        networkPolicy: { ...POLICY, metadata: { ...POLICY.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } },
+      },
+    }),
+    expect: "settled",
+  },
   {
     name: "makes names resolvable before members",
     given: cluster({ stage: "recorded" }),

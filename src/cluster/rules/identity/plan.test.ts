@@ -1,10 +1,15 @@
-import { CLAIM_CLUSTER_ID_ANNOTATION } from "#api/names.ts";
+import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  PAUSED_ANNOTATION,
+  PEER_SCHEME_ANNOTATION,
+  QUARANTINE_LABEL,
+} from "#api/names.ts";
 import { present } from "#base/observed.ts";
-import { born, claim, claimIdentity, cluster, endpointStatus, withArrival } from "#kit/cluster.ts";
+import { born, claim, claimIdentity, cluster, endpointStatus, open, withArrival } from "#kit/cluster.ts";
 import { withStraggler } from "#kit/cluster-changes.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import { etcdRestore } from "#kit/etcd-restore.ts";
-import type { Service } from "#kube/kinds.ts";
+import type { PersistentVolumeClaim, Service } from "#kube/kinds.ts";
 
 // Who the cluster is, and what keeps its members from being somebody else.
 
@@ -26,11 +31,98 @@ function asked(given: Parameters<typeof etcdRestore>[0] = {}) {
   return { ...restore, metadata: { ...restore.metadata, ownerReferences } };
 }
 
+const HTTPS = { [PEER_SCHEME_ANNOTATION]: "https" };
+
+function claimsOf(clusterID: string, more: Record<string, string> = {}) {
+  return [0, 1, 2].map((n) => claim(`my-etcd-${n}`, { ...claimIdentity(clusterID, `${n + 1}`), ...more }));
+}
+
+function labelled(object: PersistentVolumeClaim, label: string): PersistentVolumeClaim {
+  return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, [label]: "why" } } };
+}
+
 testPlans("identity", [
   {
     name: "writes down who the cluster is before anything else",
     given: cluster({ stage: "new" }),
     expect: "record-identity: recordIdentity",
+  },
+  {
+    name: "speaks TLS when nobody has said otherwise, and says so first",
+    given: open(cluster({ stage: "new" })),
+    expect: "default-tls: writeTls",
+  },
+  {
+    name: "does so before it asks for the data with which it begins",
+    given: open(cluster({ stage: "new", spec: FROM_BACKUP })),
+    expect: "default-tls: writeTls",
+  },
+  {
+    name: "says nothing during a pause",
+    given: open(cluster({ stage: "new", annotations: { [PAUSED_ANNOTATION]: "true" } })),
+    expect: "wait: paused",
+  },
+  {
+    name: "says nothing before anybody is wanted",
+    given: open(cluster({ stage: "new", spec: { replicas: 0 } })),
+    expect: "settled",
+  },
+  {
+    name: "says nothing while its name is not its own",
+    given: open(cluster({ stage: "new", with: { headlessService: foreignService } })),
+    expect: "warn: name-taken",
+  },
+  {
+    name: "goes on without TLS when it was made without",
+    given: open(cluster()),
+    expect: "settled",
+  },
+  {
+    name: "comes back without TLS when the claims that it left say so",
+    given: open(cluster({ stage: "new", with: { claims: claimsOf("abc") } })),
+    expect: "adopt-claims: recordIdentity",
+  },
+  {
+    name: "comes back with TLS when the claims that it left say so",
+    given: open(cluster({ stage: "new", with: { claims: claimsOf("abc", HTTPS) } })),
+    expect: "default-tls: writeTls",
+  },
+  {
+    name: "says nothing as long as its claims do not agree on it",
+    given: open(
+      cluster({ stage: "new", with: { claims: [...claimsOf("abc", HTTPS).slice(1), ...claimsOf("abc").slice(0, 1)] } }),
+    ),
+    expect: "warn: claim-taken",
+  },
+  {
+    name: "goes on without TLS when its data is being restored without",
+    given: open(cluster({ stage: "new", spec: FROM_BACKUP, with: { restore: asked(), claims: [claim("my-etcd-0")] } })),
+    expect: "wait: await-restore",
+  },
+  {
+    name: "and so before there is a claim for it",
+    given: open(cluster({ stage: "new", spec: FROM_BACKUP, with: { restore: asked() } })),
+    expect: "wait: await-restore",
+  },
+  {
+    name: "is made without TLS when it was begun without",
+    given: open(cluster({ stage: "recorded" })),
+    expect: "headless-service: createService my-etcd",
+  },
+  {
+    name: "somebody else's EtcdRestore of its name says nothing about it",
+    given: open(cluster({ stage: "new", with: { restore: etcdRestore() } })),
+    expect: "default-tls: writeTls",
+  },
+  {
+    name: "claims that were put aside say nothing about it",
+    given: open(
+      cluster({
+        stage: "new",
+        with: { claims: claimsOf("abc").map((each) => labelled(each, QUARANTINE_LABEL)) },
+      }),
+    ),
+    expect: "default-tls: writeTls",
   },
   {
     name: "does not start over the claims of an earlier cluster",

@@ -1,3 +1,4 @@
+import { reachedBy } from "#api/tls.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { whyNotFor } from "#cluster/certificates/usable.ts";
 import { intendedPeer } from "#cluster/desired/peer.ts";
@@ -59,7 +60,7 @@ export const scaleUp: ClusterRule = {
     return step("scale-up", `${wanted}: ${name} joins as a learner`, {
       do: "addLearner",
       name,
-      peerUrl: urlOf(snapshot, name),
+      peerUrl: urlOf(snapshot, name, reachedBy(intent.spec)),
     });
   },
 };

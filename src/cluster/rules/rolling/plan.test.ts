@@ -21,6 +21,8 @@ import {
   withTurn,
   withUpdated,
 } from "#kit/cluster-rolling.ts";
+import { switching, turnedTo } from "#kit/cluster-switch.ts";
+import { listedBy } from "#kit/cluster-tls.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 
 // How a running cluster is changed, member by member, and how that is stopped and taken back.
@@ -332,6 +334,31 @@ testPlans("rolling", [
     name: "restarts one after another then, too",
     given: withCanary(allTurned(wanted), "my-etcd-2"),
     expect: "warn: restart-keeps-quorum",
+  },
+  {
+    name: "restarts who is to get its first certificates",
+    given: turnedTo(switching({}, ["nothing", "nothing", "nothing"]), "my-etcd-2", "both"),
+    expect: "restart-member: restartPod",
+  },
+  {
+    name: "changes the URL of a member before it restarts to be reached otherwise",
+    given: turnedTo(switching({}, ["both", "both", "both"]), "my-etcd-2", "reached"),
+    expect: "restart-member: updateMember https://my-etcd-2.my-etcd.foo.svc:2380",
+  },
+  {
+    name: "then restarts it",
+    given: listedBy(turnedTo(switching({}, ["both", "both", "both"]), "my-etcd-2", "reached"), "https", ["my-etcd-2"]),
+    expect: "restart-member: restartPod",
+  },
+  {
+    name: "lists a member as it listens that somebody else has restarted",
+    given: listedBy(switching({}, ["both", "both", "reached"]), "http", ["my-etcd-2"]),
+    expect: "member-url: updateMember https://my-etcd-2.my-etcd.foo.svc:2380",
+  },
+  {
+    name: "goes on with the next one",
+    given: switching({}, ["both", "both", "reached"]),
+    expect: turn("my-etcd-1"),
   },
   {
     name: "gives nobody a turn while a pod does not say what it was made from",

@@ -1,4 +1,5 @@
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { dueUrl } from "#cluster/certificates/scheme.ts";
 import { holdsEvictions, isBudgetSeen } from "#cluster/desired/disruption-budget.ts";
 import { heirOf } from "#cluster/heir.ts";
 import { idOf, intendedPeers, type KnownMember, leaderOf, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
@@ -48,6 +49,11 @@ export const restartMember: ClusterRule = {
     if (leaderOf(snapshot)?.id === member.id && answers && heir !== undefined) {
       const because = `${name} leads and is about to restart; ${heir.name} takes over`;
       return step("restart-member", because, { do: "moveLeader", from: name, to: heir.name, id: idOf(heir) });
+    }
+    const url = dueUrl(snapshot, peer);
+    if (url !== undefined) {
+      const because = `${name} is about to restart, and is to be reached at ${url}: its URL is changed first`;
+      return step("restart-member", because, { do: "updateMember", name, id: idOf(member), peerUrl: url });
     }
     const waived = waivedText(snapshot, name, isUnseen);
     const wish = wishText(snapshot, templateOf(peer));

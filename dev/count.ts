@@ -1,0 +1,78 @@
+import type { ChildProcess } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** What became of tests. */
+export interface Count {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  /** What each test file took, around its tests; without what prepares and takes down the level. */
+  readonly files: readonly Took[];
+}
+
+/** A name and how long it took, in milliseconds. */
+export interface Took {
+  readonly name: string;
+  readonly ms: number;
+}
+
+export const NONE: Count = { passed: 0, failed: 0, skipped: 0, files: [] };
+/** What goes wrong around tests counts as one that failed. */
+export const ONE_FAILED: Count = { ...NONE, failed: 1 };
+
+export function sum(a: Count, b: Count): Count {
+  return {
+    passed: a.passed + b.passed,
+    failed: a.failed + b.failed,
+    skipped: a.skipped + b.skipped,
+    files: [...a.files, ...b.files],
+  };
+}
+
+/** The exit code of a program. @throws Error when it does not start */
+export function ended(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => resolve(code ?? 1));
+  });
+}
+
+/** Runs vitest and reads its own report; a run that failed without a failed test counts as one failure. */
+export async function counted(
+  vitest: readonly string[],
+  start: (argv: readonly string[]) => Promise<number>,
+): Promise<Count> {
+  const folder = await mkdtemp(join(tmpdir(), "vitest-"));
+  const file = join(folder, "report.json");
+  try {
+    const code = await start([...vitest, "--reporter=default", "--reporter=json", `--outputFile.json=${file}`]);
+    const report = await readFile(file, "utf8").catch(() => undefined); // vitest died before it could write one
+    if (report === undefined) return ONE_FAILED;
+    return countOf(JSON.parse(report) as VitestReport, code);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** What is read of vitest's JSON report. */
+export interface VitestReport {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  readonly numPendingTests: number;
+  readonly numTodoTests: number;
+  /** Times are milliseconds since 1970. */
+  readonly testResults: readonly { readonly name: string; readonly startTime: number; readonly endTime: number }[];
+}
+
+/** @param code exit code of vitest */
+export function countOf(report: VitestReport, code: number): Count {
+  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = report;
+  return {
+    passed: numPassedTests,
+    failed: numFailedTests === 0 && code !== 0 ? 1 : numFailedTests,
+    skipped: numPendingTests + numTodoTests,
+    files: testResults.map(({ name, startTime, endTime }) => ({ name, ms: endTime - startTime })),
+  };
+}

@@ -1,0 +1,61 @@
+import { Beside } from "./beside.ts";
+import { runChecks } from "./checks.ts";
+import { type Count, NONE, ONE_FAILED, sum } from "./count.ts";
+import { COMPUTING, runBeside, runLevel, WAITING } from "./levels.ts";
+import { HISTORIES, partOf } from "./part.ts";
+import { step } from "./progress.ts";
+import { type Computing, sideBySide } from "./side-by-side.ts";
+import { currentCommit } from "./slice.ts";
+import { holds, levels, tested } from "./tested.ts";
+import { ETCD_VERSIONS } from "./versions.ts";
+
+/** Has levels that compute tell a part, chosen by the commit, unless somebody has chosen. A work tree without commits tells the first one. */
+async function choosePart(): Promise<void> {
+  const commit = await currentCommit(process.cwd()).catch(() => "0".repeat(40));
+  const part = partOf(commit);
+  const { env } = process;
+  if (env.SIMULATION_HISTORIES === undefined && env.SIMULATION_FIRST_SEED === undefined)
+    env.SIMULATION_WINDOW ??= String(part.firstSeed);
+  env.SIMULATION_HISTORIES ??= String(HISTORIES);
+  env.MUTATION_PART ??= part.mutations;
+  console.log(
+    `commit ${commit.slice(0, 12)} tells ${env.SIMULATION_HISTORIES} simulated histories from seed ${env.SIMULATION_WINDOW ?? env.SIMULATION_FIRST_SEED ?? 1} on, and tries part ${env.MUTATION_PART} of the mutations`,
+  );
+}
+
+/** The checks and every level. @param keep leave the local Kubernetes of the e2e level running */
+export async function everything(keep: boolean): Promise<Count> {
+  const sinceMs = performance.now();
+  const checked = await holds(() => runChecks(process.cwd(), step));
+  levels.push({ name: "checks", ms: performance.now() - sinceMs });
+  await choosePart();
+  const beside = new Beside();
+  const count = await sideBySide(
+    WAITING.map(
+      (level) => (onBuilt) => tested(level, (root) => runLevel(root, level, { filters: [], keep, onBuilt }, step)),
+    ),
+    [(tell) => built(beside, tell), ...COMPUTING.map((level) => besideOthers(level, beside))],
+    beside,
+    (text) => process.stdout.write(text),
+    step,
+  );
+  levels.push({ name: "all of it, side by side", ms: performance.now() - sinceMs });
+  return sum(checked ? NONE : ONE_FAILED, count);
+}
+
+/** Builds what the last of the levels need. Those build what is missing then, and say why they cannot. */
+async function built(beside: Beside, tell: (text: string) => void): Promise<Count> {
+  const versions = ETCD_VERSIONS.flatMap((version) => ["--etcd", version]);
+  await holds(async () => {
+    const { text } = await beside.run([process.execPath, "dev/commands/local.ts", "build", ...versions]);
+    if (text !== "") tell(`\nBuilt beside the others:\n${text}`);
+  });
+  return NONE;
+}
+
+function besideOthers(level: (typeof COMPUTING)[number], beside: Beside): Computing {
+  return (tell) =>
+    tested(level, (root) =>
+      runBeside(root, level, beside, (text) => tell(`\nTold beside the others: ${level}\n${text}`)),
+    );
+}

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { lackingIn, permissionText, surplusIn, wantedPermissions } from "#access/permissions.ts";
+import type { RolePermission } from "#api/v1beta1/role.ts";
+
+const texts = (permissions: readonly RolePermission[]) => wantedPermissions(permissions).map(permissionText);
+
+test.each<[string, readonly RolePermission[], readonly string[]]>([
+  ["nothing", [], []],
+  ["one key", [{ access: "Read", key: "a" }], ['READ "a"']],
+  ["a prefix", [{ access: "Write", prefix: "a/" }], ['WRITE ["a/", "a0")']],
+  ["a range", [{ access: "ReadWrite", range: { from: "a", to: "c" } }], ['READWRITE ["a", "c")']],
+  ["from a key on", [{ access: "Read", range: { from: "a" } }], ['READ ["a", …)']],
+  ["up to a key", [{ access: "Read", range: { from: "", to: "c" } }], ['READ ["\\u0000", "c")']],
+  ["all keys", [{ access: "Read", range: { from: "" } }], ['READ ["\\u0000", …)']],
+  ["the same twice", [{ access: "Read", key: "a" }, { access: "Read", key: "a" }], ['READ "a"']],
+  ["reading and writing, said apart", [{ access: "Read", key: "a" }, { access: "Write", key: "a" }], ['READWRITE "a"']],
+  ["all of it, and a part again", [{ access: "ReadWrite", key: "a" }, { access: "Read", key: "a" }], ['READWRITE "a"']],
+  ["a key and a prefix of the same text", [{ access: "Read", key: "a" }, { access: "Write", prefix: "a" }], ['READ "a"', 'WRITE ["a", "b")']],
+])("etcd is to know of %s", (_, permissions, expected) => {
+  expect(texts(permissions)).toEqual(expected);
+}); // biome-ignore format: a table
+
+const wanted = wantedPermissions([
+  { access: "Read", key: "a" },
+  { access: "Write", prefix: "b" },
+]);
+
+test("what etcd does not have so is lacking; ranges that nobody wants are too much", () => {
+  const found = wantedPermissions([
+    { access: "ReadWrite", key: "a" },
+    { access: "Read", key: "c" },
+  ]);
+  expect(lackingIn(found, wanted).map(permissionText)).toEqual(['READ "a"', 'WRITE ["b", "c")']);
+  expect(surplusIn(found, wanted).map(permissionText)).toEqual(['READ "c"']);
+  expect([lackingIn(wanted, wanted), surplusIn(wanted, wanted)]).toEqual([[], []]);
+});
+
+test("ranges whose bytes are no text are told apart", () => {
+  const [a, b] = [0xfe, 0xff].map((byte) => ({
+    access: "READ" as const,
+    key: new Uint8Array([byte]),
+    rangeEnd: new Uint8Array(),
+  }));
+  expect(lackingIn([a!], [b!])).toEqual([b]);
+});

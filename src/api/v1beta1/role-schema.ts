@@ -1,0 +1,91 @@
+import { z } from "zod";
+import { conditionsSchema, listed } from "#api/common-schema.ts";
+import { ROLE_CONDITION_TYPES, ROLE_REASONS } from "#api/conditions.ts";
+import { clusterNameSchema, etcdNameSchema, staysNamed, takeOverSchema } from "#api/v1beta1/access-schema.ts";
+
+/** Longer than keys are; the API server needs a bound to know what a rule costs. */
+const MAX_KEY_LENGTH = 1_024;
+const MAX_PERMISSIONS = 64;
+
+const WHICH = "exactly one of key, prefix and range must be given";
+const GIVEN = ["key", "prefix", "range"].map((field) => `(has(self.${field}) ? 1 : 0)`).join(" + ");
+
+const rangeSchema = z
+  .object({
+    from: z.string().max(MAX_KEY_LENGTH).describe("The first key. An empty one: from the first key that there is."),
+    to: z
+      .string()
+      .min(1)
+      .max(MAX_KEY_LENGTH)
+      .optional()
+      .describe("The first key that is not meant any more. Without it all keys from the first one on are meant."),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "!has(self.to) || self.from < self.to",
+        message: "range.to must come behind range.from, in the order of their bytes",
+      },
+    ],
+  })
+  .describe("Keys from one up to another, in the order of their bytes.");
+
+const permissionSchema = z
+  .object({
+    access: z.enum(["Read", "Write", "ReadWrite"]).describe(
+      listed("What may be done with the keys.", {
+        Read: "get them, and watch them.",
+        Write: "put and delete them.",
+        ReadWrite: "both.",
+      }),
+    ),
+    key: z.string().min(1).max(MAX_KEY_LENGTH).optional().describe("One key, in UTF-8."),
+    prefix: z
+      .string()
+      .min(1)
+      .max(MAX_KEY_LENGTH)
+      .optional()
+      .describe(
+        "All keys that begin so. End it with a separator, such as orders/: orders alone means orders-archive, too.",
+      ),
+    range: rangeSchema.optional(),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      { rule: `${GIVEN} > 0`, message: `there is none of them; ${WHICH}` },
+      { rule: `${GIVEN} <= 1`, message: `there are several of them; ${WHICH}` },
+    ],
+  });
+
+export const ROLE_NAMES_RESERVED = { root: "etcd's role root may do everything, and is the administrator's" };
+
+/** `spec` of an EtcdRole. */
+export const roleSpecSchema = z
+  .object({
+    clusterName: clusterNameSchema,
+    roleName: etcdNameSchema(ROLE_NAMES_RESERVED)
+      .optional()
+      .describe("The role's name in etcd. Without it metadata.name. It cannot be changed."),
+    permissions: z
+      .array(permissionSchema)
+      .max(MAX_PERMISSIONS)
+      .default([])
+      .describe("What users with this role may do, and nothing else. Without any they may do nothing by it."),
+    takeOver: takeOverSchema("role"),
+  })
+  .meta({ "x-kubernetes-validations": staysNamed("roleName") })
+  .describe("A role in etcd: which keys may be read and written by users that have it.");
+
+/** `status` of an EtcdRole. */
+export const roleStatusSchema = z
+  .object({
+    observedGeneration: z.number().int().optional(),
+    roleName: z
+      .string()
+      .optional()
+      .describe(
+        "The role in etcd that this object makes and keeps; from then on it is this object's, and goes with it.",
+      ),
+    conditions: conditionsSchema(ROLE_CONDITION_TYPES, ROLE_REASONS).optional(),
+  })
+  .describe("What the operator saw and decided last.");

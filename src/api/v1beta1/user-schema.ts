@@ -1,0 +1,99 @@
+import { z } from "zod";
+import { conditionsSchema, durationSchema, listed } from "#api/common-schema.ts";
+import { USER_CONDITION_TYPES, USER_REASONS } from "#api/conditions.ts";
+import { OPERATOR } from "#api/names.ts";
+import { clusterNameSchema, etcdNameSchema, staysNamed, takeOverSchema } from "#api/v1beta1/access-schema.ts";
+import { ROLE_NAMES_RESERVED } from "#api/v1beta1/role-schema.ts";
+
+const MAX_ROLES = 32;
+const MAX_PREFIX_LENGTH = 1_024;
+
+const time = z.string().meta({ format: "date-time" });
+
+export const USER_NAMES_RESERVED = {
+  root: "etcd's user root is the administrator's",
+  [OPERATOR]: "it is the operator's own",
+};
+
+/** `spec` of an EtcdUser. */
+export const userSpecSchema = z
+  .object({
+    clusterName: clusterNameSchema,
+    userName: etcdNameSchema(USER_NAMES_RESERVED)
+      .optional()
+      .describe("The user's name in etcd. Without it metadata.name. It cannot be changed."),
+    roles: z
+      .array(etcdNameSchema(ROLE_NAMES_RESERVED))
+      .max(MAX_ROLES)
+      .meta({ "x-kubernetes-list-type": "set" })
+      .default([])
+      .describe(
+        "The roles of the user, and no others, by their names in etcd: those of EtcdRoles, and those that people have made.",
+      ),
+    authentication: z
+      .enum(["Password", "Certificate"])
+      .default("Password")
+      .describe(
+        listed("How the user logs in. It cannot be changed.", {
+          Password: "by a password that the operator makes.",
+          Certificate:
+            "by a certificate with its name as the common name, which the cluster's authority or issuer signs; not with tls.client.provider Secret.",
+        }),
+      ),
+    rotation: z
+      .object({
+        every: durationSchema("10m", "17520h").describe("How old credentials become, such as 720h."),
+      })
+      .optional()
+      .describe(
+        "Makes new credentials when they are old. etcd knows one password for each user: the one before is refused as soon as etcd has the new one. A certificate is good until its end, whatever follows it.",
+      ),
+    keyPrefix: z
+      .string()
+      .min(1)
+      .max(MAX_PREFIX_LENGTH)
+      .optional()
+      .describe(
+        "Is handed to the application, as key-prefix of the binding Secret. What it may do is said by roles alone.",
+      ),
+    takeOver: takeOverSchema("user"),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      ...staysNamed("userName"),
+      {
+        rule: "self.authentication == oldSelf.authentication",
+        messageExpression:
+          "'authentication is ' + self.authentication + ', and was ' + oldSelf.authentication + '; it must stay so: make another EtcdUser'",
+        message: "authentication cannot be changed; make another EtcdUser",
+      },
+    ],
+  })
+  .describe("A user in etcd, and the Secret by which an application connects as that user.");
+
+/** `status` of an EtcdUser. */
+export const userStatusSchema = z
+  .object({
+    observedGeneration: z.number().int().optional(),
+    userName: z
+      .string()
+      .optional()
+      .describe(
+        "The user in etcd that this object makes and keeps; from then on it is this object's, and goes with it.",
+      ),
+    binding: z
+      .object({ name: z.string().describe("A Secret of the form that servicebinding.io describes.") })
+      .optional()
+      .describe("By which an application connects."),
+    lastRotation: time.optional().describe("When the credentials were made that are good now."),
+    certificate: z
+      .object({ notAfter: time.describe("When it ends.") })
+      .optional()
+      .describe("Of the binding Secret."),
+    passwordFrom: z
+      .object({ uid: z.string(), resourceVersion: z.string() })
+      .optional()
+      .describe("The binding Secret, as it was when etcd was given its password."),
+    conditions: conditionsSchema(USER_CONDITION_TYPES, USER_REASONS).optional(),
+  })
+  .describe("What the operator saw and decided last.");

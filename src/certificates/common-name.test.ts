@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { commonNameIn } from "#certificates/common-name.ts";
+import { newAuthority, newLeaf } from "#certificates/issue.ts";
+
+const now = Date.now();
+const validity = { fromMs: now - 60_000, untilMs: now + 60_000 };
+
+test.each<{ commonName: string | undefined; found: string | undefined }>([
+  { commonName: "etcd-cluster-operator", found: "etcd-cluster-operator" },
+  { commonName: "Jane Doe@example.com", found: "Jane Doe@example.com" },
+  { commonName: undefined, found: "" },
+  { commonName: "Jürgen", found: undefined },
+])("who is called $commonName is known as $found", async ({ commonName, found }) => {
+  const authority = await newAuthority("test", validity);
+  const leaf = await newLeaf(authority, { commonName, names: ["a.example"], usages: ["clientAuth"], ...validity });
+  // Only the first one is who shows it.
+  expect(commonNameIn(leaf.certificate + authority.certificate)).toBe(found);
+});
+
+test("what is no certificate names nobody", () => {
+  expect(commonNameIn("")).toBeUndefined();
+});

@@ -1,0 +1,227 @@
+import { ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { OperatorError } from "#base/error.ts";
+import { absent, present } from "#base/observed.ts";
+import { AuthReads } from "#cluster/auth/reads.ts";
+import type { SeenAuth } from "#cluster/auth/seen.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import { type EtcdRefusal, REFUSAL_TEXTS } from "#etcd/error.ts";
+import { authority, leaf } from "#kit/certificates.ts";
+import { NOW } from "#kit/cluster.ts";
+import { guarded } from "#kit/cluster-auth.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import type { Secret } from "#kube/kinds.ts";
+
+const { signal } = new AbortController();
+const pair = await leaf(await authority(), { fromMs: NOW, untilMs: NOW + 1, commonName: "op" });
+const identity = { ca: "", cert: pair.certificate, key: "", secretName: "my-etcd-operator-tls" };
+const KEY = { namespace: "foo", name: "my-etcd" };
+
+function refused(name: EtcdRefusal): OperatorError {
+  return new OperatorError("EtcdRejected", name, { cause: new ConnectError(REFUSAL_TEXTS[name]) });
+}
+
+function secret(
+  given: {
+    password?: string;
+    version?: string;
+    username?: string;
+    labels?: Record<string, string>;
+    owner?: string | undefined;
+  } = {},
+): Secret {
+  const { password = "right", version = "1", username = "root", labels = {} } = given;
+  const owner = "owner" in given ? given.owner : "uid-of-cluster";
+  const ownerReferences =
+    owner === undefined
+      ? []
+      : [
+          {
+            apiVersion: "etcd.improbable.io/v1beta1",
+            kind: "EtcdCluster",
+            name: "my-etcd",
+            uid: owner,
+            controller: true,
+          },
+        ];
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { namespace: "foo", name: "my-etcd-root", uid: "u", resourceVersion: version, labels, ownerReferences },
+    data: { username: base64(username), password: base64(password) },
+  } as unknown as Secret;
+}
+
+function answering<T>(answer: () => T): Promise<T> {
+  return Promise.resolve().then(answer);
+}
+
+/** An etcd with these users, whose root has the password "right", and who asks. */
+function world(
+  given: { enabled?: boolean; users?: Record<string, string[]>; tellsAll?: boolean; fails?: OperatorError } = {},
+) {
+  const clock = new FakeClock();
+  const calls: string[] = [];
+  const state = {
+    enabled: true,
+    users: { op: ["root"], root: ["root"] } as Record<string, string[]>,
+    found: present(secret()) as ReturnType<typeof present<Secret>> | typeof absent,
+    password: "right",
+    ...given,
+  };
+  const mayAll = () => !state.enabled || state.users.op?.includes("root");
+  const etcd = {
+    authStatus: () =>
+      answering(() => {
+        calls.push("AuthStatus");
+        if (state.fails !== undefined) throw state.fails;
+        if (state.tellsAll !== true && !mayAll())
+          throw refused(state.users.op === undefined ? "UserNotFound" : "PermissionDenied");
+        return { enabled: state.enabled, revision: 1 };
+      }),
+    userGet: (_: unknown, name: string) =>
+      answering(() => {
+        calls.push(`UserGet ${name}`);
+        if (!mayAll() && name !== "op") throw refused("PermissionDenied");
+        const roles = state.users[name];
+        if (roles === undefined) throw refused("UserNotFound");
+        return roles;
+      }),
+    authenticate: (_: unknown, name: string, password: string) =>
+      answering(() => {
+        calls.push(`Authenticate ${name}`);
+        if (password !== state.password) throw refused("AuthFailed");
+      }),
+  } as unknown as EtcdClient;
+  const kube = { find: () => Promise.resolve(state.found) };
+  const identities = { identityOf: () => identity };
+  const reads = new AuthReads({ kube: kube as never, etcd, identities, clock });
+  const addressee = { endpoint: { address: "10.0.0.1:2379" }, options: { signal } };
+  const look = async (of = guarded(), to: typeof addressee | undefined = addressee) => {
+    calls.length = 0;
+    return await reads.look(of.cluster, to, signal);
+  };
+  return { clock, calls, state, reads, look };
+}
+
+const stateIn = (seen: SeenAuth | undefined) => (seen?.state.is === "present" ? seen.state.value : seen?.state);
+
+describe("what is seen of etcd's users", () => {
+  test("is who the operator is, what it and root may, and whether root's password is the Secret's", async () => {
+    const { look } = world();
+    const seen = await look();
+    expect(seen?.user).toBe("op");
+    expect(seen?.rootSecret).toEqual(present({ name: "my-etcd-root", version: "u 1", trouble: undefined }));
+    expect(stateIn(seen)).toEqual({ enabled: true, operator: ["root"], root: ["root"], isRootsPassword: true });
+  });
+
+  test("has no password", async () => {
+    const { look } = world();
+    expect(JSON.stringify(await look())).not.toContain("right");
+  });
+
+  test.each([true, false])("is that users are asked for, told to who is none (told to all: %s)", async (tellsAll) => {
+    const { look, calls } = world({ users: { root: ["root"] }, tellsAll });
+    expect(stateIn(await look())).toEqual({
+      enabled: true,
+      operator: undefined,
+      root: undefined,
+      isRootsPassword: false,
+    });
+    expect(calls).not.toContain("UserGet root");
+    const reader = world({ users: { op: ["reader"] }, tellsAll });
+    expect(stateIn(await reader.look())).toMatchObject({ enabled: true, operator: ["reader"] });
+  });
+
+  test("is not known when etcd does not answer, or nobody can be asked", async () => {
+    const { look } = world({ fails: new OperatorError("EtcdUnavailable", "no answer") });
+    expect((await look())?.state).toEqual({ is: "unknown", why: "no answer" });
+    expect((await look(guarded(), undefined))?.state).toEqual({ is: "unknown", why: "no answer" });
+    await expect(world({ fails: new OperatorError("Cancelled", "the end") }).look()).rejects.toThrow("the end");
+    await expect(world({ fails: new Error("a bug") as OperatorError }).look()).rejects.toThrow("a bug");
+  });
+
+  test("is nothing where nobody asks for users", async () => {
+    const { look, calls } = world();
+    expect(await look(guarded({ wanted: undefined }))).toBeUndefined();
+    expect(calls).toEqual([]);
+    expect(stateIn(await look(guarded({ wanted: undefined, recorded: true })))).toMatchObject({ enabled: true });
+  });
+
+  test("of a password counts what was set, while nobody can log in", async () => {
+    const { look, reads, state } = world({ enabled: false });
+    expect(stateIn(await look())).toMatchObject({ isRootsPassword: false });
+    reads.hasProved(KEY, { name: "", version: "u 1", trouble: undefined });
+    expect(stateIn(await look())).toMatchObject({ isRootsPassword: true });
+    state.found = present(secret({ version: "2" }));
+    expect(stateIn(await look())).toMatchObject({ isRootsPassword: false });
+    state.found = absent;
+    expect(stateIn(await look())).toMatchObject({ isRootsPassword: false });
+  });
+});
+
+describe("etcd is asked", () => {
+  test("once a minute while nothing is to be done, and once in ten for the password", async () => {
+    const { look, calls, clock } = world();
+    const asked = async (ms: number) => {
+      await clock.advance(ms);
+      await look();
+      return [...calls];
+    };
+    expect(await asked(0)).toEqual(["AuthStatus", "UserGet op", "UserGet root", "Authenticate root"]);
+    expect(await asked(59_000)).toEqual([]);
+    expect(await asked(1_000)).toEqual(["AuthStatus", "UserGet op", "UserGet root"]);
+    expect(await asked(600_000)).toContain("Authenticate root");
+  });
+
+  test("with each look while something is, and after each step", async () => {
+    const wrong = world();
+    wrong.state.password = "another";
+    for (let n = 0; n < 2; n++) {
+      expect(stateIn(await wrong.look())).toMatchObject({ isRootsPassword: false });
+      expect(wrong.calls).toContain("Authenticate root");
+    }
+    for (const given of [guarded({ wanted: false })]) {
+      const { look, calls } = world();
+      await look(given);
+      await look(given);
+      expect(calls).toContain("AuthStatus");
+    }
+    const { look, calls, reads } = world();
+    await look();
+    reads.hasChanged(KEY);
+    await look();
+    expect(calls).toEqual(["AuthStatus", "UserGet op", "UserGet root"]);
+  });
+
+  test("for a password that was changed in etcd by hand, when it is asked for the next time", async () => {
+    const { look, clock, state } = world();
+    await look();
+    state.password = "by hand";
+    await clock.advance(601_000);
+    expect(stateIn(await look())).toMatchObject({ isRootsPassword: false });
+  });
+});
+
+test.each<[Parameters<typeof secret>[0], string | undefined]>([
+  [{}, undefined],
+  [{ owner: undefined, labels: { "etcd.improbable.io/cluster-name": "my-etcd" } }, undefined],
+  [
+    { owner: undefined },
+    "it is not this cluster's; label it etcd.improbable.io/cluster-name=my-etcd to have its password taken, or delete it to have one made",
+  ],
+  [
+    { owner: "another", labels: { "etcd.improbable.io/cluster-name": "theirs" } },
+    "it is not this cluster's; label it etcd.improbable.io/cluster-name=my-etcd to have its password taken, or delete it to have one made",
+  ],
+  [{ username: "admin" }, "its username is not root; it must be root"],
+  [{ username: "" }, "its username is empty; it must be root"],
+  [{ password: "" }, "its password is empty; set one, or delete the Secret to have one made"],
+])("a Secret %j: %s", async (given, trouble) => {
+  const { look, state, calls } = world();
+  state.found = present(secret(given));
+  const seen = await look();
+  expect(seen?.rootSecret).toMatchObject({ value: { trouble } });
+  expect(calls.includes("Authenticate root")).toBe(trouble === undefined);
+});

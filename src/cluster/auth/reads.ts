@@ -1,0 +1,191 @@
+import { isAuthWanted } from "#api/auth.ts";
+import { ROOT, rootSecretName } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { Clock } from "#base/clock.ts";
+import { hasCode, OperatorError } from "#base/error.ts";
+import { type Observed, present, unknown } from "#base/observed.ts";
+import { commonNameIn } from "#certificates/common-name.ts";
+import type { Identities } from "#certificates/dial.ts";
+import { passwordIn, rootSecretOf } from "#cluster/auth/root-secret.ts";
+import type { AuthState, RootSecret, SeenAuth } from "#cluster/auth/seen.ts";
+import type { CallOptions, EtcdClient } from "#etcd/client.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
+import { refusalOf } from "#etcd/error.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { SECRETS, type Secret } from "#kube/kinds.ts";
+import { type Key, keyText } from "#runtime/controller.ts";
+
+// Why is etcd asked so rarely?
+//   Each question about its users is an entry in its log, and to compare a password takes it a tenth of a second of CPU. So it is asked once a
+//   minute while all is as it should be, and for the password once in ten; with each look while something is to be done.
+
+const REST_MS = 60_000;
+const PASSWORD_MS = 10 * 60_000;
+
+interface Memory {
+  readonly seen: SeenAuth;
+  readonly atMs: number;
+}
+
+/** Which Secret's password is root's, and when that was seen. */
+interface Proof {
+  readonly version: string;
+  readonly atMs: number;
+}
+
+interface Addressee {
+  readonly endpoint: Endpoint;
+  readonly options: CallOptions;
+}
+
+export interface AuthClient {
+  readonly kube: Pick<KubeClient, "find">;
+  readonly etcd: Pick<EtcdClient, "authStatus" | "userGet" | "authenticate">;
+  readonly identities: Identities;
+  readonly clock: Clock;
+}
+
+/** What etcd said of its users. A cache: a process that starts begins with nothing. */
+export class AuthReads {
+  readonly #tools: AuthClient;
+  readonly #known = new Map<string, Memory>();
+  readonly #proofs = new Map<string, Proof>();
+
+  constructor(tools: AuthClient) {
+    this.#tools = tools;
+  }
+
+  /**
+   * `undefined` when nobody has asked for users.
+   * @param addressee whom to ask; undefined when nobody answers @throws OperatorError Cancelled
+   */
+  async look(
+    cluster: EtcdCluster,
+    addressee: Addressee | undefined,
+    signal: AbortSignal,
+  ): Promise<SeenAuth | undefined> {
+    const { namespace, name, deletionTimestamp } = cluster.metadata;
+    const key = { namespace, name };
+    const wanted = isAuthWanted(cluster.spec);
+    if (deletionTimestamp !== undefined || (wanted === undefined && cluster.status?.auth === undefined)) {
+      this.forget(key);
+      return undefined;
+    }
+    const last = this.#known.get(keyText(key));
+    const { clock } = this.#tools;
+    if (last !== undefined && isCalm(cluster, last.seen) && clock.monotonicMs() - last.atMs < REST_MS) return last.seen;
+    const seen = await this.#ask(cluster, addressee, signal);
+    this.#known.set(keyText(key), { seen, atMs: clock.monotonicMs() });
+    return seen;
+  }
+
+  /** What was said is out of date. */
+  hasChanged({ namespace, name }: Key): void {
+    this.#known.delete(keyText({ namespace, name }));
+  }
+
+  /** The password of this Secret has just been made root's. */
+  hasProved({ namespace, name }: Key, { version }: RootSecret): void {
+    this.#proofs.set(keyText({ namespace, name }), { version, atMs: this.#tools.clock.monotonicMs() });
+  }
+
+  forget({ namespace, name }: Key): void {
+    this.#known.delete(keyText({ namespace, name }));
+    this.#proofs.delete(keyText({ namespace, name }));
+  }
+
+  async #ask(cluster: EtcdCluster, addressee: Addressee | undefined, signal: AbortSignal): Promise<SeenAuth> {
+    const { kube, identities } = this.#tools;
+    const { namespace, name } = cluster.metadata;
+    const ref = { namespace, name: rootSecretName(name) };
+    const found = await kube.find(SECRETS, ref, { signal });
+    const rootSecret: Observed<RootSecret> =
+      found.is === "present" ? present(rootSecretOf(cluster, found.value)) : found;
+    const user = commonNameIn(identities.identityOf({ namespace, name })?.cert ?? "");
+    const secret = found.is === "present" ? found.value : undefined;
+    return { user, rootSecret, state: await this.#state(cluster, user, secret, addressee) };
+  }
+
+  async #state(
+    cluster: EtcdCluster,
+    user: string | undefined,
+    secret: Secret | undefined,
+    addressee: Addressee | undefined,
+  ): Promise<Observed<AuthState>> {
+    if (addressee === undefined) return unknown("no voter with a leader answers");
+    const { endpoint, options } = addressee;
+    const { etcd } = this.#tools;
+    try {
+      const enabled = await isEnabled(etcd, endpoint, options);
+      const operator = user ? await rolesOf(etcd, endpoint, user, options) : undefined;
+      const mayAsk = !enabled || operator?.includes(ROOT) === true;
+      const root = mayAsk ? await rolesOf(etcd, endpoint, ROOT, options) : undefined;
+      const isRootsPassword = root !== undefined && (await this.#isRoots(cluster, secret, enabled, addressee));
+      return present({ enabled, operator, root, isRootsPassword });
+    } catch (thrown) {
+      if (!(thrown instanceof OperatorError) || hasCode(thrown, "Cancelled")) throw thrown;
+      return unknown(thrown.message);
+    }
+  }
+
+  async #isRoots(
+    cluster: EtcdCluster,
+    secret: Secret | undefined,
+    enabled: boolean,
+    { endpoint, options }: Addressee,
+  ): Promise<boolean> {
+    const { etcd, clock } = this.#tools;
+    if (secret === undefined) return false;
+    const seen = rootSecretOf(cluster, secret);
+    if (seen.trouble !== undefined) return false;
+    const proof = this.#proofs.get(keyText(cluster.metadata));
+    const isProved = proof?.version === seen.version;
+    // Nobody can log in to try it while etcd asks for no users: what we have set ourselves counts.
+    if (!enabled || (isProved && clock.monotonicMs() - proof.atMs < PASSWORD_MS)) return isProved;
+    try {
+      await etcd.authenticate(endpoint, ROOT, passwordIn(secret), options);
+      this.hasProved(cluster.metadata, seen);
+      return true;
+    } catch (thrown) {
+      const refusal = refusalOf(thrown);
+      if (refusal !== "AuthFailed" && refusal !== "NoPasswordUser") throw thrown;
+      this.#proofs.delete(keyText(cluster.metadata));
+      return false;
+    }
+  }
+}
+
+/** etcd 3.5 and 3.6 tell only an administrator whether it asks for users: who is told to be none has the answer. */
+async function isEnabled(etcd: AuthClient["etcd"], endpoint: Endpoint, options: CallOptions): Promise<boolean> {
+  try {
+    return (await etcd.authStatus(endpoint, options)).enabled;
+  } catch (thrown) {
+    const refusal = refusalOf(thrown);
+    if (refusal === "PermissionDenied" || refusal === "UserNotFound" || refusal === "UserEmpty") return true;
+    throw thrown;
+  }
+}
+
+/** Everybody may ask for their own. */
+async function rolesOf(
+  etcd: AuthClient["etcd"],
+  endpoint: Endpoint,
+  user: string,
+  options: CallOptions,
+): Promise<readonly string[] | undefined> {
+  try {
+    return await etcd.userGet(endpoint, user, options);
+  } catch (thrown) {
+    if (refusalOf(thrown) === "UserNotFound") return undefined;
+    throw thrown;
+  }
+}
+
+/** Whether nothing is to be done. */
+function isCalm({ spec }: EtcdCluster, { state, rootSecret }: SeenAuth): boolean {
+  if (state.is !== "present") return false;
+  const { enabled, isRootsPassword } = state.value;
+  const wanted = isAuthWanted(spec);
+  if (wanted === undefined) return true;
+  return enabled === wanted && (!wanted || (rootSecret.is === "present" && isRootsPassword));
+}

@@ -1,0 +1,231 @@
+import { describe, expect, test } from "vitest";
+import { courses } from "#cluster/certificates/course.ts";
+import { tlsReady } from "#cluster/conditions/tls-ready.ts";
+import { planCluster } from "#cluster/plan.ts";
+import { bundle, NEXT, OWN, secured, THEIRS } from "#kit/cluster-tls.ts";
+import { Course } from "#kit/tls-course.ts";
+
+// These are courses and no table of cases: each takes a while, as what is async does, and no mutation is tried with them.
+
+// Courses of whole clusters: after each step everybody still believes whom they talk to, whoever has read a Secret a while ago included (the kit
+// throws where not). What members get at each point: member-tls.test.ts.
+
+const SECRET = {
+  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  client: {
+    provider: "Secret",
+    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+  },
+};
+const issuer = (name: string) => ({ provider: "CertManager", certManager: { issuerRef: { name } } });
+const MANAGER = { peer: issuer("a"), client: issuer("a") };
+const OTHER = { peer: issuer("other"), client: issuer("other") };
+const BROUGHT = ["peer", "server", "operator"] as const;
+/** Each member comes to trust both, shows the new one, and drops the former one. */
+const THREE_EACH = 9;
+/** Where applications have to be waited for it does so twice, for members and for clients. */
+const FOUR_EACH = 12;
+
+const OWN_NAMES = { peer: "my-etcd-peer-tls", client: "my-etcd-server-tls", operator: "my-etcd-operator-tls" };
+const THEIR_NAMES = { peer: "their-peer", client: "their-server", operator: "their-operator" };
+const issuedNames = (digits: string) =>
+  Object.fromEntries(Object.entries(OWN_NAMES).map(([side, name]) => [side, `${name}-${digits}`]));
+const ALONE = { trusted: [1, 1] };
+
+function told({ snapshot }: Course): string {
+  const verdict = tlsReady({ snapshot, plan: planCluster(snapshot) });
+  return `${verdict?.reason}: ${verdict?.message}`;
+}
+
+/** A cluster that has what it asks for, which stands on record. */
+function settled(snapshot = secured()): Course {
+  const course = new Course(snapshot);
+  expect(course.run()).toEqual([]);
+  return course;
+}
+
+/** A cluster that the operator issues for, on its way to what people bring. */
+function leaving(): Course {
+  const course = settled();
+  course.ask(SECRET);
+  course.bring(BROUGHT);
+  return course;
+}
+
+test("a cluster that has what it asks for stays as it is", () => {
+  const course = settled();
+  expect(course.snapshot.cluster.status?.issuedBy).toEqual({
+    peer: { provider: "Operator" },
+    client: { provider: "Operator" },
+  });
+});
+
+test("from the operator's own to what people bring, to an issuer, to another one, and back", () => {
+  const course = leaving();
+  expect(course.run().splice(0)).toEqual([
+    "spreadTrust operator",
+    "spreadTrust application",
+    "replaceTrustMap",
+    "roll",
+  ]);
+  // What the operator has given to applications is good until somebody deletes it.
+  expect(course.shown).toEqual({ ...THEIR_NAMES, trusted: [1, 2] });
+  expect(told(course)).toContain("CertificatesChanging: tls.client: members show what is asked for");
+  expect(told(course)).toContain("Secret my-etcd-client is signed by a former authority; delete it once");
+  course.remove("my-etcd-client");
+  course.run();
+  expect(course.shown).toEqual({ ...THEIR_NAMES, ...ALONE });
+  expect(told(course)).toContain("CertificatesValid: 3 certificates");
+  expect(course.restarts).toBe(FOUR_EACH);
+
+  course.ask(MANAGER);
+  expect(course.run()).toContain("handOut");
+  expect(course.shown).toEqual({ ...issuedNames("a3b319c8"), ...ALONE });
+  expect(told(course)).toContain("CertificatesValid: 4 certificates");
+  expect(course.restarts).toBe(FOUR_EACH + THREE_EACH);
+
+  course.ask(OTHER);
+  course.run();
+  expect(course.shown).toEqual({ ...issuedNames("f9fcb5ce"), ...ALONE });
+  expect(course.secrets.get("my-etcd-client")?.signerId).toBe(THEIRS.id);
+  expect(course.restarts).toBe(FOUR_EACH + 2 * THREE_EACH);
+
+  course.ask({});
+  course.run();
+  expect(course.shown).toEqual({ ...OWN_NAMES, ...ALONE });
+  expect(course.secrets.get("my-etcd-client")).toMatchObject({ signerId: OWN.id, trustIds: [OWN.id] });
+  expect(course.restarts).toBe(FOUR_EACH + 3 * THREE_EACH);
+});
+
+test("one side alone", () => {
+  const course = settled();
+  course.ask({ peer: SECRET.peer });
+  course.bring(["peer"]);
+  course.run();
+  expect(course.shown).toEqual({ ...OWN_NAMES, peer: "their-peer", ...ALONE });
+  expect(course.snapshot.cluster.status?.issuedBy).toMatchObject({
+    peer: SECRET.peer,
+    client: { provider: "Operator" },
+  });
+  course.ask({ peer: SECRET.peer, client: issuer("a") });
+  course.run();
+  expect(course.shown).toEqual({ ...issuedNames("a3b319c8"), peer: "their-peer", ...ALONE });
+});
+
+test("where clients show nothing, nobody waits for what they would show", () => {
+  const open = { client: { ...SECRET.client, verifyClients: false } };
+  const course = settled(secured({}, { client: { verifyClients: false } }));
+  course.ask(open);
+  course.bring(["server", "operator"]);
+  course.run();
+  expect(course.shown).toMatchObject({ client: "their-server", operator: "their-operator", trusted: [1, 1] });
+});
+
+test("another Secret for the operator alone restarts nobody", () => {
+  const brought = secured({}, SECRET, { isOurs: false, by: THEIRS });
+  const course = settled(brought);
+  const secret = { serverSecretName: "their-server", operatorClientSecretName: "another" };
+  course.ask({ ...SECRET, client: { provider: "Secret", secret } });
+  course.run();
+  expect(course.shown).toMatchObject({ operator: "their-operator" });
+  course.bring(["operator"], { by: NEXT });
+  course.run();
+  expect(course.shown).toMatchObject({ operator: "their-operator" });
+  course.bring(["operator"]);
+  course.run();
+  expect(course.shown).toMatchObject({ client: "their-server", operator: "another" });
+  expect(course.restarts).toBe(0);
+});
+
+test("a process that starts at any time goes on, and nobody goes to and fro", () => {
+  const course = leaving();
+  course.run((each) => each.restart());
+  course.remove("my-etcd-client");
+  course.run((each) => each.restart());
+  expect(course.shown).toEqual({ ...THEIR_NAMES, ...ALONE });
+  expect(course.restarts).toBe(FOUR_EACH);
+});
+
+describe("taken back on the way", () => {
+  test.each([1, 12, 25, 33, 40])(
+    "after %i steps",
+    (steps) => {
+      const course = leaving();
+      for (let n = 0; n < steps; n++) course.step();
+      course.ask({});
+      course.run();
+      expect(course.shown).toEqual({ ...OWN_NAMES, ...ALONE });
+      expect(told(course)).toContain("CertificatesValid");
+    },
+    60_000,
+  );
+});
+
+const lacking: { name: string; bring: (course: Course) => void; says: string }[] = [
+  {
+    name: "is not there",
+    bring: () => undefined,
+    says: "Secret foo/their-server, what members show to clients, is not there",
+  },
+  {
+    name: "is half a pair",
+    bring: (course) => course.bring(["server"], { trouble: "it has no tls.key" }),
+    says: "it has no tls.key",
+  },
+  {
+    name: "is not good for the members",
+    bring: (course) => course.bring(["server"], { names: ["localhost"] }),
+    says: "its tls.crt is not good for my-etcd-0",
+  },
+  { name: "has ended", bring: (course) => course.bring(["server"], { lastsMs: -1 }), says: "has ended" },
+];
+
+describe("nothing changes while what is to be shown", () => {
+  test.each(lacking)("$name", ({ bring, says }) => {
+    const course = settled();
+    course.ask({ client: SECRET.client });
+    course.bring(["operator"]);
+    bring(course);
+    course.run();
+    expect(course.restarts).toBe(0);
+    expect(course.shown).toEqual({ ...OWN_NAMES, ...ALONE });
+    expect(told(course)).toContain(says);
+  });
+
+  const strangers: { name: string; server: object; operator: object; says: string }[] = [
+    {
+      name: "would not let the operator in",
+      server: {},
+      operator: { by: NEXT, trust: bundle(NEXT, THEIRS) },
+      says: "and members would not let the operator in",
+    },
+    {
+      name: "would not be believed by the operator",
+      server: { trust: bundle(THEIRS, NEXT) },
+      operator: { by: NEXT },
+      says: "and the operator would not believe members",
+    },
+  ];
+  test.each(strangers)("strangers: $name", ({ server, operator, says }) => {
+    const course = settled();
+    course.ask({ client: SECRET.client });
+    course.bring(["server"], server);
+    course.bring(["operator"], operator);
+    course.run();
+    expect(course.restarts).toBe(0);
+    expect(courses(course.snapshot).client).toMatchObject({ at: "waiting" });
+    expect(told(course)).toContain(says);
+  });
+});
+
+test("what is in use is renewed for as long as what is to be shown is not there", () => {
+  const course = settled(secured({}, {}, { lastsMs: 3_550 * 86_400_000 }));
+  for (const name of [...Object.values(OWN_NAMES), "my-etcd-client"]) {
+    const facts = course.secrets.get(name)!;
+    course.secrets.set(name, { ...facts, notAfterMs: course.snapshot.takenAtMs + 86_400_000 });
+  }
+  course.ask(SECRET);
+  expect([...course.run()].sort()).toEqual(
+    ["issueLeaf application", "issueLeaf operator", "issueLeaf peer", "issueLeaf server"].sort(),
+  );
+});

@@ -1,0 +1,142 @@
+import { applicationCertificateName, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
+import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
+import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
+import { faultOf } from "#cluster/certificates/fault.ts";
+import { showsAsked } from "#cluster/certificates/former.ts";
+import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { REACHED_MS } from "#cluster/certificates/rotation.ts";
+import { secretsInUse, trustInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { isOurs, isUnasked, seen, usable } from "#cluster/certificates/usable.ts";
+import { type ClusterSnapshot, isOwned, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
+
+// How do members come to show what comes from somewhere else, while everybody stays connected?
+//   waiting: what they are to show has to be there, and good. Until then nothing changes.
+//   trust: all of them trust both, one restart after another. Clients are told to do so, too.
+//   tell: clients have the time to hear of it that they have when an authority is followed by another one.
+//   show: all of them show the new one, one restart after another.
+//   hand: the operator, and applications, show the new one, too.
+//   settled: the former one is trusted no more; members restart one after another.
+// How far it has come is read off EtcdPeers, pods, Secrets and status.issuedBy. What has been begun by an EtcdPeer is gone on with, whatever time a
+// new process has counted: nobody goes to and fro.
+
+export type Course =
+  | { readonly at: "settled" }
+  | { readonly at: "waiting"; readonly why: string }
+  | { readonly at: "trust" | "tell" | "show" | "hand"; readonly why: string; readonly both: string };
+
+const SETTLED: Course = { at: "settled" };
+
+/** How far members have come on the peers' side, and on that of clients. */
+export const courses = remembered((snapshot): { readonly peer: Course; readonly client: Course } => {
+  const client = courseOf(snapshot, "client");
+  return { peer: courseOf(snapshot, "peer", client), client };
+});
+
+/** Whom clients are to trust while that changes; `undefined` when it is what members show by now. */
+export function bothIn(course: Course): string | undefined {
+  return "both" in course ? course.both : undefined;
+}
+
+/** @param other how far the other side has come, whose next restarts may do for both */
+function courseOf(snapshot: ClusterSnapshot, side: Side, other?: Course): Course {
+  const name = secretNameOf(snapshot.cluster, SHOWN_ON[side]);
+  const inUse = secretsInUse(snapshot, side);
+  const shown = usable(snapshot, SHOWN_ON[side]);
+  if (name === undefined || inUse.size === 0) return SETTLED;
+  const others = [...inUse].filter((each) => each !== name);
+  if (others.length === 0) return side === "peer" || shown === undefined ? SETTLED : handing(snapshot, shown);
+  const why = whyNotWhole(snapshot, side);
+  if (why !== undefined || shown === undefined) return { at: "waiting", why: why ?? `Secret ${name} is being read` };
+  const both = united(...trustInUse(snapshot, side), shown.trust);
+  const lacking = withoutTrust(snapshot, side, shown.trustIds, both);
+  if (lacking.length > 0)
+    return { at: "trust", both, why: `${lacking.join(", ")} ${does(lacking)} not trust both yet` };
+  const hasBegun = snapshot.peers.some(({ spec }) => spec.tls?.[side]?.secretName === name);
+  if (!hasBegun) {
+    const isAhead = other?.at === "trust" || other?.at === "tell";
+    const untold = side === "client" ? whyUntold(snapshot, shown) : isAhead ? other.why : undefined;
+    if (untold !== undefined) return { at: "tell", both, why: untold };
+  }
+  return { at: "show", both, why: `Secret ${others.join(", ")} is still shown` };
+}
+
+function does(names: readonly string[]): string {
+  return names.length === 1 ? "does" : "do";
+}
+
+/** What is wrong with what is asked for, if it cannot be shown yet. */
+function whyNotWhole(snapshot: ClusterSnapshot, side: Side): string | undefined {
+  const purposes = leavesOf(snapshot.cluster, side).filter((purpose) => purpose !== "application");
+  const fault = purposes.map((purpose) => faultOf(snapshot, purpose)).find((each) => each !== undefined);
+  if (fault !== undefined) return fault.message;
+  if (side === "peer") return undefined;
+  const [server, operator] = [usable(snapshot, "server"), usable(snapshot, "operator")];
+  if (server === undefined || operator === undefined) return "certificates are being read";
+  if (!isUnasked(snapshot, "operator") && !vouches(server.trust, operator))
+    return `Secret ${operator.secretName}: its tls.crt is signed by an authority that is not in ca.crt of Secret ${server.secretName}, and members would not let the operator in`;
+  if (!vouches(operator.trust, server))
+    return `Secret ${server.secretName}: its tls.crt is signed by an authority that is not in ca.crt of Secret ${operator.secretName}, and the operator would not believe members`;
+  return undefined;
+}
+
+/** Whether one of these authorities vouches for who shows it; known by name and key. */
+export function vouches(bundle: string, { signerId, trust }: Pick<SeenCertificate, "signerId" | "trust">): boolean {
+  const signer = parsedIn(trust).find((each) => idOf(each) === signerId);
+  if (signer === undefined) return false;
+  const key = authorityKeyOf(signer);
+  return parsedIn(bundle).some((each) => authorityKeyOf(each) === key);
+}
+
+/** What of that which tells clients whom to trust has not said so for long enough. What is not ours to write is not waited for. */
+function whyUntold(snapshot: ClusterSnapshot, { trustIds }: SeenCertificate): string | undefined {
+  const { certificates, cluster } = snapshot;
+  const map = certificates?.trustMap;
+  const has = (text: string) => {
+    const ids = new Set(parsedIn(text).map(idOf));
+    return trustIds.every((id) => ids.has(id));
+  };
+  const name = trustConfigMapName(cluster.metadata.name);
+  const isMapKnown = map?.is === "present" && has(map.value.data?.[TRUST_FILE] ?? "");
+  if (map === undefined || map.is === "absent" || map.is === "unknown" || isOwned(snapshot, map.value)) {
+    if (!isMapKnown || (certificates?.trustMapForMs ?? 0) < REACHED_MS)
+      return `ConfigMap ${name} has to say for ${REACHED_MS / 1_000} s whom clients are to trust besides`;
+  }
+  const given = handed(snapshot);
+  if (given === undefined || !isOurs(snapshot, given)) return undefined;
+  const isKnown = trustIds.every((id) => given.trustIds.includes(id)) && given.knownForMs >= REACHED_MS;
+  return isKnown
+    ? undefined
+    : `Secret ${given.secretName} has to say for ${REACHED_MS / 1_000} s whom clients are to trust besides`;
+}
+
+/** What applications have been given, if anything. */
+function handed(snapshot: ClusterSnapshot): SeenCertificate | undefined {
+  const { certificates, cluster } = snapshot;
+  if (providerOf(cluster.spec, "client") === "Operator") return seen(snapshot, "application");
+  return certificates?.handout?.is === "present" ? certificates.handout.value : undefined;
+}
+
+/** All members show it. Whoever is let in by a former authority alone has to show something else before that is trusted no more. */
+function handing(snapshot: ClusterSnapshot, shown: SeenCertificate): Course {
+  const { peers, cluster } = snapshot;
+  const ids = new Set(shown.trustIds);
+  const isMore = (trust: string) => trust !== shown.trust && parsedIn(trust).some((each) => !ids.has(idOf(each)));
+  const inUse = peers.map(({ spec }) => spec.tls?.client?.trust ?? "");
+  // What has been begun is gone on with.
+  if (!inUse.some(isMore) || inUse.some((trust) => !isMore(trust)) || !areClientsVerified(cluster.spec)) return SETTLED;
+  const both = united(...trustInUse(snapshot, "client"), shown.trust);
+  const operator = usable(snapshot, "operator");
+  if (!showsAsked(snapshot) || operator === undefined || !vouches(shown.trust, operator))
+    return { at: "hand", both, why: `the operator goes over to Secret ${secretNameOf(cluster, "operator")}` };
+  const given = handed(snapshot);
+  if (given === undefined || !isOurs(snapshot, given)) return SETTLED;
+  const name = applicationCertificateName(cluster.metadata.name);
+  if (!vouches(shown.trust, given)) {
+    const asks = `delete it once no application shows it: then nobody is let in by it any more`;
+    const waits = "applications are about to get another one";
+    const isTheirs = providerOf(cluster.spec, "client") === "Secret";
+    return { at: "hand", both, why: `Secret ${name} is signed by a former authority; ${isTheirs ? asks : waits}` };
+  }
+  if (given.signerForMs >= REACHED_MS) return SETTLED;
+  return { at: "hand", both, why: `Secret ${name} has to be for ${REACHED_MS / 1_000} s what applications show` };
+}

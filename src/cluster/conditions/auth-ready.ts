@@ -1,0 +1,52 @@
+import { isAuthWanted } from "#api/auth.ts";
+import { ROOT } from "#api/names.ts";
+import { isAsleep } from "#api/sleep.ts";
+import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import { hindranceOf, isAdministrator, stateOf } from "#cluster/auth/hindrance.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { Case, Verdict } from "./verdict.ts";
+
+const RULES = new Set(["root-secret", "root-password", "administrators", "switch-auth"]);
+
+/** Does etcd ask for users, or not, as the spec says? It is told once somebody has asked for users, and while etcd asks for them. */
+export function authReady({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): Verdict | undefined {
+  const { cluster, auth } = snapshot;
+  const wanted = isAuthWanted(cluster.spec);
+  // Nobody is asked who sleeps: what was said last stays.
+  if (cluster.metadata.deletionTimestamp !== undefined || isAsleep(cluster)) return undefined;
+  if (wanted === undefined && cluster.status?.auth === undefined) return undefined;
+  const hindrance = hindranceOf(snapshot);
+  const state = stateOf(snapshot);
+  const refused = plan.aside?.find(({ rule, is }) => RULES.has(rule) && is === "refused");
+  if (refused !== undefined) return no("StepRefused", `${refused.rule}: ${refused.because}`);
+  if (hindrance !== undefined || state === undefined) {
+    const { reason, message } = hindrance ?? { reason: "AuthUnknown", message: "etcd did not tell" };
+    return { status: reason === "AuthUnknown" ? "Unknown" : "False", reason, message };
+  }
+  if (wanted === undefined)
+    return state.enabled
+      ? no("AuthUnasked", "etcd asks for users, and spec.auth is left out; set spec.auth.enabled to true or false")
+      : { status: "True", reason: "AuthDisabled", message: "etcd asks nobody who it is" };
+  if (state.enabled !== wanted)
+    return no("AuthPending", wanted ? "etcd is about to ask for users" : "etcd is about to ask for users no more");
+  if (!wanted)
+    return { status: "True", reason: "AuthDisabled", message: "etcd asks nobody who it is; users and roles stay" };
+  const isWhole = isAdministrator(state) && state.root?.includes(ROOT) === true && state.isRootsPassword;
+  if (!isWhole || auth?.rootSecret.is !== "present")
+    return no("AuthPending", `etcd asks for users; of the operator or ${ROOT} something is about to be put right`);
+  const message = `etcd asks for users; the operator is ${auth.user}, and the password of ${ROOT} is in Secret ${auth.rootSecret.value.name}`;
+  return { status: "True", reason: "AuthEnabled", message };
+}
+
+function no(reason: Verdict["reason"], message: string): Verdict {
+  return { status: "False", reason, message };
+}
+
+/** etcd's own last word; what it was before, while it cannot be asked. */
+export function authStatus(snapshot: ClusterSnapshot): Pick<EtcdClusterStatus, "auth"> {
+  const { cluster } = snapshot;
+  const { enabled } = stateOf(snapshot) ?? cluster.status?.auth ?? {};
+  // Nobody asks for users, and nobody has to: there is nothing to tell.
+  if (enabled === undefined || (!enabled && isAuthWanted(cluster.spec) === undefined)) return {};
+  return { auth: { enabled } };
+}

@@ -1,0 +1,92 @@
+import { describe, expect, test } from "vitest";
+import { isPolicyWanted, networkPolicy, policyDiffers } from "#cluster/desired/network-policy.ts";
+import { born, cluster } from "#kit/cluster.ts";
+import type { NetworkPolicy } from "#kube/kinds.ts";
+
+const MEMBERS = {
+  podSelector: {
+    matchLabels: {
+      "app.kubernetes.io/name": "etcd",
+      "etcd.improbable.io/cluster-name": "my-etcd",
+      "app.kubernetes.io/component": "member",
+    },
+  },
+};
+const OPERATOR = {
+  namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "etcd-operator-system" } },
+  podSelector: { matchLabels: { "app.kubernetes.io/name": "etcd-cluster-operator" } },
+};
+const AGENTS = {
+  podSelector: {
+    matchLabels: { "app.kubernetes.io/managed-by": "etcd-cluster-operator" },
+    matchExpressions: [{ key: "etcd.improbable.io/backup-name", operator: "Exists" }],
+  },
+};
+
+type Wish = { enabled: boolean; clients?: object[]; metrics?: object[] };
+
+function asking(networkPolicy_: Wish = { enabled: true }) {
+  return cluster({ spec: { networkPolicy: networkPolicy_ as never } });
+}
+
+function letIn(wish?: Wish) {
+  const { spec } = networkPolicy(asking(wish));
+  return Object.fromEntries(
+    (spec?.ingress ?? []).map(({ from, ports }) => [ports?.map(({ port }) => port).join(" "), from]),
+  );
+}
+
+test("is wanted by who says so", () => {
+  expect([cluster(), asking({ enabled: false }), asking()].map(isPolicyWanted)).toEqual([false, false, true]);
+});
+
+test("is about the members of this cluster, and about what comes in to them", () => {
+  const { metadata, spec } = networkPolicy(asking());
+  expect(metadata).toMatchObject({ namespace: "foo", name: "my-etcd", ownerReferences: [{ kind: "EtcdCluster" }] });
+  expect(spec?.podSelector).toEqual(MEMBERS.podSelector);
+  expect(spec?.policyTypes).toEqual(["Ingress"]);
+  expect(spec).not.toHaveProperty("egress");
+});
+
+describe("lets in", () => {
+  test("the members, the operator and the agents in any case, and by default clients of the namespace", () => {
+    expect(letIn()).toEqual({
+      "2380 2379": [MEMBERS],
+      "2379": [OPERATOR, AGENTS, { podSelector: {} }],
+      "2381": [OPERATOR],
+    });
+  });
+
+  test("nobody else where nobody is named", () => {
+    expect(letIn({ enabled: true, clients: [], metrics: [] })).toEqual({
+      "2380 2379": [MEMBERS],
+      "2379": [OPERATOR, AGENTS],
+      "2381": [OPERATOR],
+    });
+  });
+
+  test("who is named, at the port that it is for", () => {
+    const app = { podSelector: { matchLabels: { app: "orders" } } };
+    const monitoring = { namespaceSelector: { matchLabels: { team: "monitoring" } } };
+    expect(letIn({ enabled: true, clients: [app], metrics: [monitoring] })).toEqual({
+      "2380 2379": [MEMBERS],
+      "2379": [OPERATOR, AGENTS, app],
+      "2381": [OPERATOR, monitoring],
+    });
+  });
+
+  test("over TCP alone", () => {
+    const ports = (networkPolicy(asking()).spec?.ingress ?? []).flatMap((each) => each.ports ?? []);
+    expect(ports.map(({ protocol }) => protocol)).toEqual(["TCP", "TCP", "TCP", "TCP"]);
+  });
+});
+
+test("is written when the wish has changed, or somebody has edited it", () => {
+  const wanted = networkPolicy(asking());
+  const live: NetworkPolicy = born(wanted);
+  expect(policyDiffers(live, wanted)).toBe(false);
+  expect(policyDiffers(live, networkPolicy(asking({ enabled: true, clients: [] })))).toBe(true);
+  expect(policyDiffers({ ...live, spec: { ...live.spec!, ingress: [{}] } }, wanted)).toBe(true);
+  const { annotations: _, ...metadata } = live.metadata;
+  expect(policyDiffers({ ...live, metadata }, wanted)).toBe(true);
+});

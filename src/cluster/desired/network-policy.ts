@@ -1,0 +1,80 @@
+import { isStale, withHash } from "#api/applied-hash.ts";
+import {
+  BACKUP_LABEL,
+  CLIENT_PORT,
+  clusterLabels,
+  MANAGED_BY_LABEL,
+  METRICS_PORT,
+  memberSelector,
+  NAME_LABEL,
+  networkPolicyName,
+  OPERATOR,
+  PEER_PORT,
+} from "#api/names.ts";
+import { fingerprint } from "#base/hash.ts";
+import { ownedBy } from "#cluster/desired/owned.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { apiVersionOf, type Draft, NETWORK_POLICIES, type NetworkPolicy } from "#kube/kinds.ts";
+
+type Ingress = NonNullable<NonNullable<NetworkPolicy["spec"]>["ingress"]>[number];
+type From = NonNullable<Ingress["from"]>[number];
+
+/** Every namespace has a label with its name. */
+const NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name";
+
+/** Whether people ask for one. */
+export function isPolicyWanted({ cluster }: ClusterSnapshot): boolean {
+  return cluster.spec.networkPolicy?.enabled === true;
+}
+
+/**
+ * Lets in who has to reach the members: they themselves, the operator, its backups; and whom people name. What goes out of them is not
+ * limited. The kubelet's probes always come in.
+ */
+export function networkPolicy(snapshot: ClusterSnapshot): Draft<NetworkPolicy> {
+  const { cluster, operatorNamespace } = snapshot;
+  const { namespace, name } = cluster.metadata;
+  const { clients = [{ podSelector: {} }], metrics = [] } = cluster.spec.networkPolicy ?? {};
+  const members: From = { podSelector: { matchLabels: memberSelector(name) } };
+  const operator: From = {
+    namespaceSelector: { matchLabels: { [NAMESPACE_NAME_LABEL]: operatorNamespace } },
+    podSelector: { matchLabels: { [NAME_LABEL]: OPERATOR } },
+  };
+  // They may be of any EtcdBackup: one that names this cluster by its endpoints is as good.
+  const agents: From = {
+    podSelector: {
+      matchLabels: { [MANAGED_BY_LABEL]: OPERATOR },
+      matchExpressions: [{ key: BACKUP_LABEL, operator: "Exists" }],
+    },
+  };
+  return withHash<NetworkPolicy>({
+    apiVersion: apiVersionOf(NETWORK_POLICIES),
+    kind: NETWORK_POLICIES.kind,
+    metadata: {
+      namespace,
+      name: networkPolicyName(name),
+      labels: clusterLabels(name),
+      ownerReferences: [ownedBy(snapshot)],
+    },
+    spec: {
+      podSelector: { matchLabels: memberSelector(name) },
+      policyTypes: ["Ingress"],
+      ingress: [
+        // From a member's container people ask the others with etcdctl.
+        letIn([members], PEER_PORT, CLIENT_PORT),
+        letIn([operator, agents, ...(clients as From[])], CLIENT_PORT),
+        letIn([operator, ...(metrics as From[])], METRICS_PORT),
+      ],
+    },
+  });
+}
+
+/** @param from one or more: to leave it empty would let everybody in */
+function letIn(from: From[], ...ports: readonly number[]): Ingress {
+  return { from, ports: ports.map((port) => ({ protocol: "TCP", port })) };
+}
+
+/** Whether the live one has to be written: our wish has changed, or somebody changed whom it lets in. */
+export function policyDiffers(live: NetworkPolicy, wanted: Draft<NetworkPolicy>): boolean {
+  return isStale(live, wanted) || fingerprint(live.spec) !== fingerprint(wanted.spec);
+}

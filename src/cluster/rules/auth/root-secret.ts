@@ -1,0 +1,17 @@
+import { isAuthWanted } from "#api/auth.ts";
+import { rootSecretName } from "#api/names.ts";
+import { hindranceOf } from "#cluster/auth/hindrance.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/** Where users are asked for, a Secret holds the password of the user root. One that is lost is followed by another one, with another password. */
+export const rootSecret: ClusterRule = {
+  name: "root-secret",
+  decide(snapshot) {
+    const { cluster, auth } = snapshot;
+    if (hindranceOf(snapshot)?.isForPeople) return undefined;
+    if (isAuthWanted(cluster.spec) !== true || auth?.rootSecret.is !== "absent") return undefined;
+    const because = `Secret ${rootSecretName(cluster.metadata.name)} gets a password for etcd's user root`;
+    return step("root-secret", because, { do: "createRootSecret" });
+  },
+};

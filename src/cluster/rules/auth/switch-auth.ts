@@ -1,0 +1,18 @@
+import { isAuthWanted } from "#api/auth.ts";
+import { hindranceOf, isAdministrator, stateOf } from "#cluster/auth/hindrance.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/** etcd asks for users, or for none, as the spec says; last of all, when the operator and root are administrators. Without spec.auth it stays as it is. */
+export const switchAuth: ClusterRule = {
+  name: "switch-auth",
+  decide(snapshot) {
+    const wanted = isAuthWanted(snapshot.cluster.spec);
+    const state = stateOf(snapshot);
+    if (wanted === undefined || state === undefined || state.enabled === wanted) return undefined;
+    if (hindranceOf(snapshot) !== undefined) return undefined;
+    if (wanted) return step("switch-auth", "etcd asks for users from now on", { do: "enableAuth" });
+    const asRoot = !isAdministrator(state);
+    return step("switch-auth", "etcd asks for users no more; they stay", { do: "disableAuth", asRoot });
+  },
+};

@@ -1,0 +1,42 @@
+import { applicationCertificateName } from "#api/names.ts";
+import { providerOf } from "#api/tls.ts";
+import { isSameData } from "#base/hash.ts";
+import { idOf, parsedIn } from "#certificates/pem.ts";
+import { bothIn, courses } from "#cluster/certificates/course.ts";
+import { formerTls } from "#cluster/certificates/former.ts";
+import { isOurs, usable } from "#cluster/certificates/usable.ts";
+import { foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { remark, step } from "#runtime/decide.ts";
+
+/**
+ * With the provider CertManager applications find what cert-manager has issued for them where they find what the operator issues, with whom they have
+ * to trust, and where members are.
+ */
+export const handOut: ClusterRule = {
+  name: "hand-out",
+  decide(snapshot) {
+    const { namespace, name } = snapshot.cluster.metadata;
+    const found = snapshot.certificates?.handout;
+    const source = sourceOf(snapshot);
+    if (source === undefined || found === undefined || found.is === "unknown") return undefined;
+    const trust = bothIn(courses(snapshot).client) ?? usable(snapshot, "server")?.trust ?? source.trust;
+    const tells = `Secret ${applicationCertificateName(name)} gets ${WHAT_FOR.application}, as Secret ${source.secretName} has it`;
+    const what = { do: "handOut", source, trust } as const;
+    if (found.is === "absent") return step("hand-out", tells, { ...what, facts: undefined });
+    const facts = found.value;
+    if (!isOurs(snapshot, facts)) return remark("hand-out", foreignSecretText(namespace, facts.secretName));
+    const ids = [...new Set(parsedIn(trust).map(idOf))];
+    const isSame = facts.fingerprint === source.fingerprint && isSameData([...facts.trustIds].sort(), ids.sort());
+    return isSame && facts.trouble === undefined ? undefined : step("hand-out", tells, { ...what, facts });
+  },
+};
+
+/** What cert-manager has issued for applications: as the spec asks for, once members trust that, else as they were given it before. */
+function sourceOf(snapshot: ClusterSnapshot) {
+  const { at } = courses(snapshot).client;
+  const view = at === "waiting" || at === "trust" ? formerTls(snapshot) : snapshot;
+  if (view === undefined || providerOf(view.cluster.spec, "client") !== "CertManager") return undefined;
+  return providerOf(snapshot.cluster.spec, "client") === "Operator" ? undefined : usable(view, "application");
+}

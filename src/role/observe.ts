@@ -1,0 +1,32 @@
+import { elderOf, roleNameOf } from "#access/namesakes.ts";
+import { hindranceOf, isGone } from "#access/place.ts";
+import { type AccessReads, ETCD_INDEX } from "#access/reads.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdRole } from "#api/v1beta1/role.ts";
+import type { Clock } from "#base/clock.ts";
+import { absent, type Observed, present } from "#base/observed.ts";
+import type { RoleSnapshot } from "#role/snapshot.ts";
+import type { CacheView, Key } from "#runtime/controller.ts";
+
+export interface RoleReads {
+  readonly roles: CacheView<EtcdRole>;
+  readonly clusters: Pick<CacheView<EtcdCluster>, "get">;
+  readonly access: Pick<AccessReads, "look" | "role">;
+  readonly clock: Clock;
+}
+
+/** Everything that one decision may use. Only etcd is asked, and seldom. */
+export async function observeRole(reads: RoleReads, key: Key, signal: AbortSignal): Promise<Observed<RoleSnapshot>> {
+  const role = reads.roles.get(key);
+  if (role === undefined) return absent;
+  const { namespace } = key;
+  const { clusterName } = role.spec;
+  const cluster = reads.clusters.get({ namespace, name: clusterName });
+  const elder = elderOf(role, reads.roles.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`), roleNameOf);
+  const seen = { takenAtMs: reads.clock.wallMs(), role, cluster, elder };
+  if (cluster === undefined || isGone(cluster) || hindranceOf(clusterName, cluster) !== undefined)
+    return present({ ...seen, access: absent, found: absent });
+  const access = await reads.access.look(cluster, signal);
+  const found = access.is === "present" ? await reads.access.role(cluster, roleNameOf(role), signal) : access;
+  return present({ ...seen, access, found });
+}

@@ -1,0 +1,17 @@
+import { roleNameOf } from "#access/namesakes.ts";
+import { lackingIn, permissionText, wantedPermissions } from "#access/permissions.ts";
+import type { RoleRule } from "#role/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/** What the spec permits, and etcd does not, is granted; of a range for which etcd permits something else, that is replaced. */
+export const grantPermission: RoleRule = {
+  name: "grant-permission",
+  decide({ role, found }) {
+    if (found.is !== "present") return undefined;
+    const [permission] = lackingIn(found.value, wantedPermissions(role.spec.permissions));
+    if (permission === undefined) return undefined;
+    const name = roleNameOf(role);
+    const because = `role ${name} lacks ${permissionText(permission)} in etcd`;
+    return step("grant-permission", because, { do: "grantPermission", name, permission });
+  },
+};

@@ -1,0 +1,17 @@
+import { roleNameOf } from "#access/namesakes.ts";
+import { permissionText, surplusIn, wantedPermissions } from "#access/permissions.ts";
+import type { RoleRule } from "#role/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/** What etcd permits, and the spec does not, is taken back, whoever has granted it. */
+export const revokePermission: RoleRule = {
+  name: "revoke-permission",
+  decide({ role, found }) {
+    if (found.is !== "present") return undefined;
+    const [range] = surplusIn(found.value, wantedPermissions(role.spec.permissions));
+    if (range === undefined) return undefined;
+    const name = roleNameOf(role);
+    const because = `role ${name} has ${permissionText(range)} in etcd, and the spec does not say so`;
+    return step("revoke-permission", because, { do: "revokePermission", name, range });
+  },
+};

@@ -1,0 +1,14 @@
+import { roleNameOf } from "#access/namesakes.ts";
+import { isDeleting } from "#role/snapshot.ts";
+import type { RoleRule } from "#role/step.ts";
+import { step } from "#runtime/decide.ts";
+
+/** The role of an EtcdRole that is being deleted is deleted in etcd; whoever has it loses it. */
+export const deleteRole: RoleRule = {
+  name: "delete-role",
+  decide(snapshot) {
+    if (!isDeleting(snapshot)) return undefined;
+    const name = roleNameOf(snapshot.role);
+    return step("delete-role", `role ${name} is deleted in etcd with its EtcdRole`, { do: "deleteRole", name });
+  },
+};

@@ -1,0 +1,35 @@
+import { permissionText, rangeText } from "#access/permissions.ts";
+import type { KeyRange, Permission } from "#etcd/auth.ts";
+import type { RoleSnapshot } from "#role/snapshot.ts";
+import type { Guard, Rule } from "#runtime/decide.ts";
+
+/** Everything that this room can do to the world: one write each. */
+export type RoleStep =
+  | { readonly do: "holdRole" }
+  | { readonly do: "releaseRole" }
+  /** Records that the role in etcd is this object's. */
+  | { readonly do: "claimRole"; readonly name: string }
+  | { readonly do: "addRole"; readonly name: string }
+  | { readonly do: "grantPermission"; readonly name: string; readonly permission: Permission }
+  | { readonly do: "revokePermission"; readonly name: string; readonly range: KeyRange }
+  | { readonly do: "deleteRole"; readonly name: string };
+
+export type RoleRule = Rule<RoleSnapshot, RoleStep>;
+export type RoleGuard = Guard<RoleSnapshot, RoleStep>;
+
+/** What the step would change and into what: two steps with the same words are two tries of one. */
+export function targetTextOf(step: RoleStep): string {
+  switch (step.do) {
+    case "holdRole":
+    case "releaseRole":
+      return "";
+    case "claimRole":
+    case "addRole":
+    case "deleteRole":
+      return step.name;
+    case "grantPermission":
+      return `${step.name} ${permissionText(step.permission)}`;
+    case "revokePermission":
+      return `${step.name} ${rangeText(step.range)}`;
+  }
+}

@@ -1,0 +1,173 @@
+import { expect, test } from "vitest";
+import { ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
+import { absent, present, unknown } from "#base/observed.ts";
+import { etcdOf, etcdUser, issuedFacts, NEXT, signerOf, userLook } from "#kit/access.ts";
+import { born, NOW } from "#kit/cluster.ts";
+import type { Certificate } from "#kube/kinds.ts";
+import { issuerOf, orderOf, rotationDue } from "#user/credentials.ts";
+import { bindingWish } from "#user/desired/binding.ts";
+import { bindingRequest, requestDiffers } from "#user/desired/request.ts";
+import { planUser } from "#user/plan.ts";
+import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
+import { ownBinding, type UserSnapshot } from "#user/snapshot.ts";
+import { failingStatus, userStatus } from "#user/status.ts";
+
+const look = userLook;
+const byCertificate = { spec: { authentication: "Certificate" } };
+const CERT_MANAGER = { client: { provider: "CertManager", certManager: { issuerRef: { name: "ca" } } } };
+const MANAGED = etcdOf(CERT_MANAGER);
+const BROUGHT = etcdOf({
+  client: { provider: "Secret", secret: { serverSecretName: "a", operatorClientSecretName: "b" } },
+});
+const PLAIN = etcdOf(null);
+const asks = { annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "1" } };
+const AT = "2026-01-01T12:00:00Z";
+const BEFORE = "2025-12-31T12:00:00Z";
+const marks = (snapshot: UserSnapshot) => {
+  const annotations = bindingWish(snapshot)?.draft.metadata.annotations ?? {};
+  return [annotations["etcd.improbable.io/rotated-at"], annotations["etcd.improbable.io/rotated-for"]];
+};
+
+test.each<[string, UserSnapshot, readonly (string | undefined)[]]>([
+  ["the first one", look({ bound: null }), [AT, undefined]],
+  ["one that is asked for", look(asks), [AT, "1"]],
+  ["the same with another text", look({ ...asks, bound: { texts: {}, rotatedFor: "1" } }), [BEFORE, "1"]],
+  ["the same with another certificate", look({ pair: { trouble: "t" }, bound: { rotatedFor: "0" } }), [BEFORE, "0"]],
+  ["by certificate, a new one", look({ ...byCertificate, ...asks }), [AT, "1"]],
+  ["by certificate, a copy", look({ ...byCertificate, cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "n" })) } }), [AT, undefined]],
+  ["by certificate, the same", look({ ...byCertificate, bound: { texts: {}, rotatedFor: "0" } }), [BEFORE, "0"]],
+])("when credentials were made, and for whom: %s", (_, snapshot, expected) => {
+  expect(marks(snapshot)).toEqual(expected);
+}); // biome-ignore format: a table
+
+test("the Secret is its EtcdUser's, and says what its certificate was made for where it has one", () => {
+  const { metadata, type } = bindingWish(look({ bound: null }))?.draft ?? {};
+  expect([type, metadata?.name]).toEqual(["servicebinding.io/etcd", "app-binding"]);
+  expect(metadata?.ownerReferences).toMatchObject([
+    { kind: "EtcdUser", name: "app", uid: "uid-of-app", controller: true },
+  ]);
+  expect(metadata?.annotations).toHaveProperty(["etcd.improbable.io/applied-hash"]);
+  const plain = bindingWish(look({ bound: null, cluster: PLAIN }))?.draft.metadata.annotations;
+  expect(plain).not.toHaveProperty(["etcd.improbable.io/applied-hash"]);
+});
+
+test("what it says: how to connect, and whom to trust where there is TLS", () => {
+  const texts = bindingWish(look({ bound: null, spec: { keyPrefix: "a/" } }))?.texts ?? {};
+  const url = "https://my-etcd-client.foo.svc:2379";
+  const [ca, certificates] = [texts["ca.crt"], texts.certificates];
+  expect(ca).toMatch(/^-----BEGIN CERTIFICATE-----/);
+  expect(certificates).toBe(ca);
+  expect(texts).toEqual({ type: "etcd", provider: "etcd-cluster-operator", host: "my-etcd-client.foo.svc", port: "2379", uri: url, endpoints: url, username: "app", "key-prefix": "a/", "ca.crt": ca, certificates }); // biome-ignore format: one object
+  const plain = bindingWish(look({ bound: null, cluster: PLAIN }))?.texts;
+  expect(plain).toMatchObject({ uri: "http://my-etcd-client.foo.svc:2379" });
+  expect(Object.keys(plain ?? {})).not.toContain("ca.crt");
+});
+
+test("what the Secret says that nobody wants goes", () => {
+  const { texts } = ownBinding(look())!;
+  expect(bindingWish(look({ bound: { texts: { ...texts, more: "x" } } }))?.because).toBe(
+    "it does not say what it should of more",
+  );
+});
+
+test("what is of no use is replaced also by what some member would not believe", () => {
+  const doubted = { doubters: ["my-etcd-0"], signer: present(signerOf(NEXT)) };
+  expect(bindingWish(look({ pair: { trouble: "t" }, with: doubted }))?.pair).toBe("issue");
+  expect(bindingWish(look({ pair: { trouble: "t" }, with: { signer: absent } }))).toBeUndefined();
+  expect(bindingWish(look({ bound: null, with: doubted }))?.pair).toBe("issue");
+});
+
+test("why credentials are made anew", () => {
+  const old = { spec: { rotation: { every: "1h" } } };
+  const because = (snapshot: UserSnapshot) => rotationDue(snapshot, ownBinding(snapshot)!);
+  expect(because(look({ bound: { rotatedFor: "1" } }))).toBeUndefined();
+  expect(because(look(old))).toBe(`its credentials were made at ${BEFORE}, and are to be made every 1h`);
+  expect(because(look({ ...old, bound: { rotatedAtMs: undefined } }))).toContain("it does not say when");
+});
+
+test("a certificate's name has 64 characters at most; a password's is no user's", () => {
+  const cluster = etcdOf();
+  expect(orderOf(etcdUser({ name: "a".repeat(63) }), cluster).commonName).toBe(`binding:${"a".repeat(56)}`);
+  expect(orderOf(etcdUser(byCertificate), cluster).commonName).toBe("app");
+});
+
+test("there is a pair where somebody here signs, and a certificate is asked for", () => {
+  const open = { client: { verifyClients: false } };
+  expect([etcdOf(), MANAGED, PLAIN, etcdOf(open)].map(issuerOf)).toEqual([
+    "Operator",
+    "CertManager",
+    undefined,
+    undefined,
+  ]);
+});
+
+test("cert-manager is asked anew when the wish is another one, or somebody has changed what was asked", () => {
+  const wanted = bindingRequest(etcdUser(), MANAGED);
+  const live = born<Certificate>(wanted);
+  expect(requestDiffers(live, wanted)).toBe(false);
+  expect(requestDiffers({ ...live, spec: { ...live.spec!, commonName: "root" } }, wanted)).toBe(true);
+  expect(requestDiffers({ ...live, metadata: { ...live.metadata, annotations: {} } }, wanted)).toBe(true);
+});
+
+const said = (given: UserSnapshot) => userStatus(given, planUser(given)).conditions?.[0]?.message;
+const unbound = (with_: Partial<UserSnapshot>, cluster = etcdOf()) =>
+  look({ cluster, bound: null, with: { found: absent, password: absent, ...with_ } });
+
+test.each<[string, UserSnapshot, string]>([
+  ["nobody to sign", unbound({ signer: absent }), "the authority that signs its certificate is not there yet"],
+  ["a signer that could not be read", unbound({ signer: unknown("away") }), "who signs its certificate could not be read: away"],
+  ["an authority of no use", unbound({ signer: present(signerOf(undefined, { trouble: "it has no tls.key" })) }), "Secret my-etcd-client-ca is of no use: it has no tls.key"],
+  ["nobody to trust", unbound({ trust: undefined }), "it is not known yet by whom members' certificates are signed"],
+  ["a request of somebody else", unbound({ request: absent, signer: present(issuedFacts()) }, MANAGED), "cert-manager is asked for the certificate of Secret app-binding-tls"],
+  ["a certificate of cert-manager's of no use", unbound({ signer: present(issuedFacts({ trouble: "it has no tls.key" })) }, MANAGED), "Secret app-binding-tls is of no use: it has no tls.key"],
+  ["nobody to trust where nobody here signs", unbound({ signer: absent, trust: undefined }, BROUGHT), "it is not known yet by whom members' certificates are signed"],
+  ["cert-manager", unbound({ signer: absent }, MANAGED), "cert-manager has not issued its certificate yet"],
+  ["a certificate of no use", look({ pair: { trouble: "t" }, with: { signer: absent } }), "the authority that signs its certificate is not there yet"],
+  ["a certificate", look({ pair: null, with: { signer: absent } }), "the authority that signs its certificate is not there yet"],
+  ["a user to be made", look({ ...byCertificate, claimed: false, with: { found: absent } }), "user app is about to be made"],
+  ["one to be taken over", look({ claimed: false, spec: { takeOver: true } }), "user app is about to be taken over"],
+  ["no TLS", look({ ...byCertificate, cluster: PLAIN }), "spec.authentication is Certificate; it must be Password, because of EtcdCluster my-etcd: clients do not speak TLS there (tls.client.provider is None)"],
+  ["the end of its user", look({ deleting: true }), "user app is deleted in etcd with its EtcdUser"],
+  ["its own end", look({ deleting: true, held: false }), "the user in etcd is gone"],
+])("what is said of %s", (_, given, expected) => expect(said(given)).toBe(expected)); // biome-ignore format: a table
+
+test("cert-manager's own words are told, those that say what is wrong", () => {
+  const draft = born<Certificate>(bindingRequest(etcdUser(), MANAGED));
+  const conditions = [
+    { type: "Ready", status: "False", message: "no issuer" },
+    { type: "Issuing", status: "True", message: "issuing" },
+    { type: "Issuing", status: "False", message: "not told" },
+  ];
+  const request = present({ ...draft, status: { conditions } });
+  expect(said(unbound({ signer: absent, request }, MANAGED))).toBe(
+    "cert-manager has not issued its certificate yet: no issuer: issuing",
+  );
+});
+
+test("the status tells which credentials are good", () => {
+  const told = (given: UserSnapshot) => userStatus(given, planUser(given));
+  const from = { uid: "uid-of-app-binding", resourceVersion: "90" };
+  expect(told(look())).toMatchObject({
+    binding: { name: "app-binding" },
+    lastRotation: BEFORE,
+    passwordFrom: from,
+    observedGeneration: 1,
+  });
+  for (const password of [present("differs" as const), absent]) {
+    expect(told(look({ with: { password } }))).not.toHaveProperty("lastRotation");
+    expect(told(look({ with: { password } }))).not.toHaveProperty("passwordFrom");
+  }
+  expect(told(look(byCertificate))).toMatchObject({
+    lastRotation: BEFORE,
+    certificate: { notAfter: "2026-03-22T12:00:00Z" },
+  });
+  expect(told(look(byCertificate))).not.toHaveProperty("passwordFrom");
+  expect(told(look({ bound: { rotatedAtMs: undefined } }))).not.toHaveProperty("lastRotation");
+  expect(told(look({ bound: { ownerUid: "other" } }))).not.toHaveProperty("binding");
+  const { generation: _, ...metadata } = etcdUser().metadata;
+  expect(failingStatus({ ...etcdUser(), metadata }, "it broke", NOW)).toMatchObject({ observedGeneration: 0 });
+});
+
+test("while its Secret is refused, that is waited for", () => {
+  expect(awaitCertificate.decide(unbound({}))).toMatchObject({ because: "its Secret is yet to be made" });
+});

@@ -1,0 +1,42 @@
+import { isStale, withHash } from "#api/applied-hash.ts";
+import { bindingCertificateName, bindingLabels } from "#api/names.ts";
+import { lifeOf } from "#api/tls.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
+import { isSameData } from "#base/hash.ts";
+import { apiVersionOf, CERTIFICATES, type Certificate, type Draft } from "#kube/kinds.ts";
+import { orderOf } from "#user/credentials.ts";
+import { ownedBy } from "#user/desired/binding.ts";
+
+/** What is asked of cert-manager for a binding. */
+export function bindingRequest(user: EtcdUser, cluster: EtcdCluster): Draft<Certificate> {
+  const { namespace, name } = user.metadata;
+  const secretName = bindingCertificateName(name);
+  const { durationMs, renewBeforeMs } = lifeOf(cluster.spec, "client");
+  const { issuerRef } = cluster.spec.tls?.client.certManager ?? {};
+  const { name: issuer = "", kind = "Issuer", group = "cert-manager.io" } = issuerRef ?? {};
+  return withHash<Certificate>({
+    apiVersion: apiVersionOf(CERTIFICATES),
+    kind: CERTIFICATES.kind,
+    metadata: { namespace, name: secretName, labels: bindingLabels(name), ownerReferences: [ownedBy(user)] },
+    spec: {
+      secretName,
+      issuerRef: { name: issuer, kind, group },
+      commonName: orderOf(user, cluster).commonName,
+      usages: ["digital signature", "client auth"],
+      duration: `${Math.floor(durationMs / 1_000)}s`,
+      renewBefore: `${Math.floor(renewBeforeMs / 1_000)}s`,
+      privateKey: { algorithm: "ECDSA", size: 256, rotationPolicy: "Always" },
+    },
+  });
+}
+
+/** Whether the live one has to be written; what cert-manager fills in is not ours. */
+export function requestDiffers(live: Certificate, wanted: Draft<Certificate>): boolean {
+  return isStale(live, wanted) || !isSameData(ours(live.spec), ours(wanted.spec));
+}
+
+function ours(spec: Certificate["spec"]) {
+  const { secretName, issuerRef, commonName, usages } = spec ?? {};
+  return { secretName, issuerRef, commonName, usages };
+}

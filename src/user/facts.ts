@@ -1,0 +1,49 @@
+import {
+  CERTIFICATE_FILE,
+  CLIENT_TRUST_ANNOTATION,
+  KEY_FILE,
+  ROTATED_AT_ANNOTATION,
+  ROTATED_FOR_ANNOTATION,
+} from "#api/names.ts";
+import { type CertificateFacts, factsOf, textIn } from "#certificates/facts.ts";
+import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
+import { controllerOf, type Pod, type Secret } from "#kube/kinds.ts";
+import type { BindingFacts } from "#user/snapshot.ts";
+
+/** The key of a binding Secret that holds the password. */
+export const PASSWORD_KEY = "password";
+
+/** All that a binding Secret says, and nothing of its password and key. */
+export function bindingFactsOf(secret: Secret): BindingFacts {
+  const { name, uid, resourceVersion, annotations = {} } = secret.metadata;
+  const open = Object.keys(secret.data ?? {}).filter((key) => key !== PASSWORD_KEY && key !== KEY_FILE);
+  const isPaired = [CERTIFICATE_FILE, KEY_FILE].some((key) => textIn(secret, key) !== "");
+  const madeAtMs = Date.parse(annotations[ROTATED_AT_ANNOTATION] ?? "");
+  return {
+    name,
+    uid,
+    resourceVersion,
+    ownerUid: controllerOf(secret)?.uid,
+    texts: Object.fromEntries(open.map((key) => [key, textIn(secret, key)])),
+    hasPassword: textIn(secret, PASSWORD_KEY) !== "",
+    certificate: isPaired ? factsOf(secret, "leaf") : undefined,
+    rotatedAtMs: Number.isNaN(madeAtMs) ? undefined : madeAtMs,
+    rotatedFor: annotations[ROTATED_FOR_ANNOTATION],
+  };
+}
+
+/** The authority by which somebody is believed: the one that signs, or that has signed. */
+function authorityIn({ fingerprint, signerId, trust }: CertificateFacts, isAuthority: boolean) {
+  const id = isAuthority ? fingerprint : signerId;
+  return parsedIn(trust).find((each) => idOf(each) === id);
+}
+
+/** Members that would not believe whom it signs, or has signed, by name. What a member trusts stands on its pod. */
+export function doubtersOf(pods: readonly Pod[], signer: CertificateFacts, isAuthority: boolean): readonly string[] {
+  const authority = authorityIn(signer, isAuthority);
+  if (authority === undefined) return [];
+  const key = authorityKeyOf(authority);
+  const believes = ({ metadata }: Pod) =>
+    parsedIn(metadata.annotations?.[CLIENT_TRUST_ANNOTATION] ?? "").some((each) => authorityKeyOf(each) === key);
+  return pods.filter((pod) => !believes(pod)).map((pod) => pod.spec?.hostname ?? pod.metadata.name);
+}

@@ -1,0 +1,130 @@
+import { elderOf, userNameOf } from "#access/namesakes.ts";
+import { hindranceOf } from "#access/place.ts";
+import { type AccessReads, ETCD_INDEX, type PasswordWord } from "#access/reads.ts";
+import { bindingName } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
+import type { Clock } from "#base/clock.ts";
+import { absent, type Observed, present } from "#base/observed.ts";
+import { commonNameIn } from "#certificates/common-name.ts";
+import { textIn } from "#certificates/facts.ts";
+import type { Keyring } from "#certificates/keyring.ts";
+import { bundleOf, certificatesIn } from "#certificates/pem.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { type Pod, SECRETS } from "#kube/kinds.ts";
+import type { CacheView, Key } from "#runtime/controller.ts";
+import { issuerOf } from "#user/credentials.ts";
+import { doubtersOf, PASSWORD_KEY } from "#user/facts.ts";
+import type { BindingReads } from "#user/reads.ts";
+import { type BindingFacts, hasPassword, isDeleting, isOwned, type UserSnapshot } from "#user/snapshot.ts";
+
+export interface UserReads {
+  readonly users: CacheView<EtcdUser>;
+  readonly clusters: Pick<CacheView<EtcdCluster>, "get">;
+  readonly pods: CacheView<Pod>;
+  readonly access: Pick<AccessReads, "look" | "role" | "user" | "password">;
+  readonly bindings: Pick<BindingReads, "look" | "forget">;
+  readonly identities: Pick<Keyring, "identityOf">;
+  readonly kube: Pick<KubeClient, "find">;
+  readonly clock: Clock;
+}
+
+const NOTHING = {
+  operatorName: undefined,
+  access: absent,
+  found: absent,
+  missingRoles: [],
+  password: absent,
+  binding: absent,
+  signer: absent,
+  request: absent,
+  trust: undefined,
+  doubters: [],
+} satisfies Partial<UserSnapshot>;
+
+/** Everything that one decision may use. etcd and Secrets are asked seldom; a password is read only where etcd is to say whether it is the one. */
+export async function observeUser(reads: UserReads, key: Key, signal: AbortSignal): Promise<Observed<UserSnapshot>> {
+  const user = reads.users.get(key);
+  if (user === undefined) {
+    reads.bindings.forget(key);
+    return absent;
+  }
+  const { namespace } = key;
+  const { clusterName } = user.spec;
+  const cluster = reads.clusters.get({ namespace, name: clusterName });
+  const elder = elderOf(user, reads.users.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`), userNameOf);
+  const seen = { takenAtMs: reads.clock.wallMs(), user, cluster, elder, ...NOTHING };
+  if (cluster === undefined || hindranceOf(clusterName, cluster) !== undefined) return present(seen);
+  const access = await reads.access.look(cluster, signal);
+  const identity = reads.identities.identityOf({ namespace, name: clusterName });
+  const known = { ...seen, access, operatorName: identity && commonNameIn(identity.cert) };
+  if (access.is !== "present") return present({ ...known, found: access });
+  const found = await reads.access.user(cluster, userNameOf(user), signal);
+  if (isDeleting(known) || found.is === "unknown" || elder !== undefined) return present({ ...known, found });
+  const [bound, missingRoles] = await Promise.all([
+    reads.bindings.look(user, cluster, signal),
+    missingOf(reads, { ...known, found }, cluster, signal),
+  ]);
+  const { binding, signer } = bound;
+  const pods = reads.pods.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`);
+  return present({
+    ...known,
+    ...bound,
+    found,
+    missingRoles,
+    trust: identity && bundleOf(certificatesIn(identity.ca)),
+    doubters: signer.is === "present" ? doubtersOf(pods, signer.value, issuerOf(cluster) === "Operator") : [],
+    password: await passwordOf(reads, { ...known, found, binding }, cluster, signal),
+  });
+}
+
+/** What the user has is there. */
+async function missingOf(
+  { access }: UserReads,
+  { user, found }: UserSnapshot,
+  cluster: EtcdCluster,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const has = found.is === "present" ? found.value : [];
+  const lacking = user.spec.roles.filter((role) => !has.includes(role));
+  const seen = await Promise.all(lacking.map((role) => access.role(cluster, role, signal)));
+  return lacking.filter((_, index) => seen[index]?.is !== "present");
+}
+
+/** While auth is not enabled etcd cannot be asked: then what is on record counts. */
+async function passwordOf(
+  reads: UserReads,
+  snapshot: UserSnapshot,
+  cluster: EtcdCluster,
+  signal: AbortSignal,
+): Promise<Observed<PasswordWord>> {
+  const { user, found, binding } = snapshot;
+  if (!hasPassword(snapshot) || found.is !== "present" || binding.is !== "present") return absent;
+  if (!isOwned(snapshot, binding.value) || !binding.value.hasPassword) return absent;
+  const { uid, resourceVersion } = binding.value;
+  const read = async () => await readPassword(reads.kube, user, binding.value, signal);
+  const said = await reads.access.password(cluster, userNameOf(user), versionOf(binding.value), read, signal);
+  if (said.is === "unknown") reads.bindings.forget(user.metadata); // Perhaps the Secret is another one by now.
+  if (said.is !== "absent") return said;
+  const set = user.status?.passwordFrom;
+  return present(set?.uid === uid && set.resourceVersion === resourceVersion ? "fits" : "differs");
+}
+
+/** Which password it is, without saying it. */
+export function versionOf({ uid, resourceVersion }: Pick<BindingFacts, "uid" | "resourceVersion">): string {
+  return `${uid} ${resourceVersion}`;
+}
+
+/** Of the Secret as it was seen; undefined when it has changed since, or cannot be read. @throws OperatorError Cancelled */
+export async function readPassword(
+  kube: Pick<KubeClient, "find">,
+  { metadata: { namespace, name } }: EtcdUser,
+  { uid, resourceVersion }: BindingFacts,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const live = await kube.find(SECRETS, { namespace, name: bindingName(name) }, { signal });
+  if (live.is !== "present") return undefined;
+  const { metadata } = live.value;
+  if (metadata.uid !== uid || metadata.resourceVersion !== resourceVersion) return undefined;
+  return textIn(live.value, PASSWORD_KEY);
+}

@@ -1,0 +1,166 @@
+import { expect, test } from "vitest";
+import { ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
+import { absent, present, unknown } from "#base/observed.ts";
+import { etcdOf, issuedFacts, NEXT, signerOf, userLook } from "#kit/access.ts";
+import { born, NOW } from "#kit/cluster.ts";
+import { bundle } from "#kit/cluster-tls.ts";
+import { planText } from "#kit/plan-text.ts";
+import type { Certificate } from "#kube/kinds.ts";
+import { bindingRequest } from "#user/desired/request.ts";
+import { planUser, USER_RULES } from "#user/plan.ts";
+import type { UserSnapshot } from "#user/snapshot.ts";
+import { userStatus } from "#user/status.ts";
+import { targetTextOf, type UserStep } from "#user/step.ts";
+
+const stepText = (step: UserStep) => `${step.do} ${targetTextOf(step)}`.trim();
+const DAY_MS = 86_400_000;
+const look = userLook;
+const byCertificate = { spec: { authentication: "Certificate" } };
+const CERT_MANAGER = { client: { provider: "CertManager", certManager: { issuerRef: { name: "ca" } } } };
+const BROUGHT = { client: { provider: "Secret", secret: { serverSecretName: "a", operatorClientSecretName: "b" } } };
+const OPEN = { client: { verifyClients: false } };
+const PLAIN = etcdOf(null);
+const MANAGED = etcdOf(CERT_MANAGER);
+const PAUSED = etcdOf({}, { spec: { paused: true } });
+const GOING = etcdOf({}, { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } });
+const asks = { annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "1" } };
+const going = { deleting: true };
+const daily = { rotation: { every: "24h" } };
+const silent = { access: unknown("silent"), found: unknown("silent") };
+const unasked = { access: absent, found: absent } as const;
+const nobody = { found: absent, password: absent } as const;
+const WRITE = "write-binding: writeBinding app-binding";
+const other = (metadata: object) => {
+  const request = born<Certificate>(bindingRequest(look().user, MANAGED));
+  return { ...request, metadata: { ...request.metadata, ...metadata } };
+};
+
+const cases: readonly { name: string; given: UserSnapshot; expect: string; says?: string }[] = [
+  { name: "all is done", given: look(), expect: "settled", says: "True Bound" },
+  { name: "by certificate, too", given: look(byCertificate), expect: "settled", says: "True Bound" },
+  { name: "and without TLS", given: look({ cluster: PLAIN }), expect: "settled", says: "True Bound" },
+  { name: "and with cert-manager", given: look({ cluster: MANAGED }), expect: "settled", says: "True Bound" },
+  { name: "while auth is not enabled, that is told", given: look({ with: { access: present({ enabled: false }) } }), expect: "settled", says: "True AuthDisabled" },
+  { name: "nothing is made without a finalizer", given: look({ held: false, claimed: false, bound: null, with: nobody }), expect: "hold-user: holdUser", says: "False Applying" },
+  { name: "that it is this object's is on record first", given: look({ claimed: false, bound: null, with: nobody }), expect: "claim-user: claimUser app" },
+  { name: "its Secret comes before etcd has the password", given: look({ bound: null, with: nobody }), expect: `${WRITE} new issue` },
+  { name: "then it is made", given: look({ with: nobody }), expect: "add-user: addUser app 90" },
+  { name: "by the name of the spec", given: look({ spec: { userName: "u" }, with: nobody }), expect: "add-user: addUser u 90" },
+  { name: "without a password, by certificate", given: look({ ...byCertificate, with: nobody }), expect: "add-user: addUser app" },
+  { name: "what it has beyond the spec is revoked", given: look({ with: { found: present(["reader", "root"]) } }), expect: "revoke-role: revokeRole app root" },
+  { name: "what it lacks is granted", given: look({ with: { found: present([]) } }), expect: "grant-role: grantRole app reader" },
+  { name: "but for what is not there", given: look({ with: { found: present([]), missingRoles: ["reader"] } }), expect: "wait: await-role", says: "False RoleMissing" },
+  { name: "of which it gets the others", given: look({ spec: { roles: ["gone", "reader"] }, with: { found: present([]), missingRoles: ["gone"] } }), expect: "grant-role: grantRole app reader" },
+  { name: "a password that etcd does not have is set", given: look({ with: { password: present("differs") } }), expect: "set-password: setPassword app 90", says: "False Applying" },
+  { name: "one that etcd cannot take, anew", given: look({ with: { password: present("none") } }), expect: "remake-user: deleteUser app" },
+  { name: "what could not be asked about it waits", given: look({ with: { password: unknown("silent") } }), expect: "wait: await-etcd", says: "Unknown EtcdUnreachable" },
+  { name: "what somebody else has made is left alone", given: look({ claimed: false }), expect: "warn: name-taken", says: "False NameTaken" },
+  { name: "unless it is to be taken over", given: look({ claimed: false, spec: { takeOver: true } }), expect: "claim-user: claimUser app" },
+  { name: "of two objects the older one has it", given: look({ with: { elder: "other" } }), expect: "warn: name-taken", says: "False NameTaken" },
+  { name: "the operator's own user is nobody's", given: look({ spec: { userName: "etcd-cluster-operator" } }), expect: "warn: refuse-user", says: "False SpecRefused" },
+  { name: "by certificate without TLS: refused", given: look({ ...byCertificate, cluster: PLAIN }), expect: "warn: refuse-user", says: "False SpecRefused" },
+  { name: "where nobody here signs: refused", given: look({ ...byCertificate, cluster: etcdOf(BROUGHT) }), expect: "warn: refuse-user", says: "False SpecRefused" },
+  { name: "where no certificate is asked for: refused", given: look({ ...byCertificate, cluster: etcdOf(OPEN) }), expect: "warn: refuse-user", says: "False SpecRefused" },
+  { name: "a password where nobody here signs", given: look({ cluster: etcdOf(BROUGHT) }), expect: "settled", says: "True Bound" },
+  { name: "without a cluster nothing is done", given: look({ cluster: undefined, with: unasked }), expect: "wait: await-cluster", says: "False ClusterNotFound" },
+  { name: "nor in one that is paused", given: look({ cluster: PAUSED, with: unasked }), expect: "wait: await-cluster", says: "False Paused" },
+  { name: "nor while etcd is silent", given: look({ with: silent }), expect: "wait: await-etcd", says: "Unknown EtcdUnreachable" },
+  { name: "a Secret of somebody else is left alone", given: look({ bound: { ownerUid: "other" } }), expect: "warn: binding-taken", says: "False NameTaken" },
+  { name: "a Secret of nobody, too", given: look({ bound: { ownerUid: undefined } }), expect: "warn: binding-taken", says: "False NameTaken" },
+  { name: "one that could not be read is waited for", given: look({ with: { binding: unknown("away"), password: absent } }), expect: "wait: await-binding", says: "False Waiting" },
+  { name: "binding: without a password it gets one", given: look({ bound: { hasPassword: false } }), expect: `${WRITE} new keep` },
+  { name: "binding: with one that nobody wants, none", given: look({ ...byCertificate, bound: { hasPassword: true } }), expect: `${WRITE} none keep` },
+  { name: "binding: a text that somebody has changed", given: look({ bound: { texts: { type: "mysql" } } }), expect: `${WRITE} keep keep` },
+  { name: "binding: a prefix that is new", given: look({ spec: { keyPrefix: "orders/" }, bound: { texts: look().binding.is === "present" ? (look().binding as never as { value: { texts: object } }).value.texts as never : {} } }), expect: `${WRITE} keep keep` },
+  { name: "binding: a certificate that nobody wants", given: look({ cluster: PLAIN, bound: { texts: { ...(look({ cluster: PLAIN }).binding as never as { value: { texts: object } }).value.texts, "tls.crt": "x" } } }), expect: `${WRITE} keep none` },
+  { name: "rotation: when somebody asks", given: look(asks), expect: `${WRITE} new keep` },
+  { name: "rotation: once", given: look({ ...asks, bound: { rotatedFor: "1" } }), expect: "settled" },
+  { name: "rotation: and again for another value", given: look({ ...asks, bound: { rotatedFor: "0" } }), expect: `${WRITE} new keep` },
+  { name: "rotation: when it is old", given: look({ spec: daily }), expect: `${WRITE} new keep` },
+  { name: "rotation: not before", given: look({ spec: daily, bound: { rotatedAtMs: NOW - DAY_MS + 1 } }), expect: "settled" },
+  { name: "rotation: when it does not say how old", given: look({ spec: daily, bound: { rotatedAtMs: undefined } }), expect: `${WRITE} new keep` },
+  { name: "rotation: of a certificate, when somebody asks", given: look({ ...byCertificate, ...asks }), expect: `${WRITE} none issue` },
+  { name: "rotation: of a certificate, when it is old", given: look({ spec: { ...byCertificate.spec, ...daily } }), expect: `${WRITE} none issue` },
+  { name: "pair: when there is none", given: look({ pair: null }), expect: `${WRITE} keep issue` },
+  { name: "pair: when it is of no use", given: look({ pair: { trouble: "its tls.key is not the key" } }), expect: `${WRITE} keep issue` },
+  { name: "pair: when it was made for something else", given: look({ pair: { madeFor: "other" } }), expect: `${WRITE} keep issue` },
+  { name: "pair: when another authority signs", given: look({ with: { signer: present(signerOf(NEXT)) } }), expect: `${WRITE} keep issue` },
+  { name: "pair: but not while some member does not believe that one", given: look({ with: { signer: present(signerOf(NEXT)), doubters: ["my-etcd-0"] } }), expect: "settled" },
+  { name: "pair: when it ends", given: look({ pair: { notAfterMs: NOW + 30 * DAY_MS } }), expect: `${WRITE} keep issue` },
+  { name: "pair: not long before", given: look({ pair: { notAfterMs: NOW + 30 * DAY_MS + 1 } }), expect: "settled" },
+  { name: "pair: nor by an authority that ends no later", given: look({ pair: { notAfterMs: NOW + DAY_MS }, with: { signer: present(signerOf(undefined, { notAfterMs: NOW + DAY_MS })) } }), expect: "settled" },
+  { name: "pair: while the authority is away, what works stays", given: look({ pair: { notAfterMs: NOW }, with: { signer: absent } }), expect: "settled" },
+  { name: "pair: while it is of no use, too", given: look({ pair: { notAfterMs: NOW }, with: { signer: present(signerOf(undefined, { trouble: "t" })) } }), expect: "settled" },
+  { name: "pair: without an authority there is none", given: look({ bound: null, with: { ...nobody, signer: absent } }), expect: "wait: await-certificate", says: "False CertificatePending" },
+  { name: "pair: and no Secret while it is not known whom to trust", given: look({ bound: null, with: { ...nobody, trust: undefined } }), expect: "wait: await-certificate", says: "False CertificatePending" },
+  { name: "pair: a user by certificate is made all the same", given: look({ ...byCertificate, bound: null, with: { ...nobody, signer: absent } }), expect: "add-user: addUser app" },
+  { name: "pair: whom to trust by now", given: look({ with: { trust: bundle(NEXT) } }), expect: `${WRITE} keep keep` },
+  { name: "cert-manager is asked", given: look({ cluster: MANAGED, bound: null, with: { ...nobody, request: absent, signer: absent } }), expect: expect.stringMatching(/^request-certificate: requestCertificate app-binding-tls /) as never },
+  { name: "cert-manager is asked anew when another one is wanted", given: look({ cluster: etcdOf({ client: { provider: "CertManager", certManager: { issuerRef: { name: "new" } } } }), with: { request: present(other({ ownerReferences: [{ controller: true, uid: "uid-of-app" }] })) } }), expect: expect.stringMatching(/^request-certificate: /) as never },
+  { name: "cert-manager is waited for", given: look({ cluster: MANAGED, bound: null, with: { ...nobody, signer: absent } }), expect: "wait: await-certificate", says: "False CertificatePending" },
+  { name: "cert-manager: what it has made is copied", given: look({ cluster: MANAGED, bound: null, with: nobody }), expect: `${WRITE} new copy` },
+  { name: "cert-manager: and what it has made anew", given: look({ cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "newer" })) } }), expect: `${WRITE} keep copy` },
+  { name: "cert-manager: but not what is of no use", given: look({ cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "newer", trouble: "t" })) } }), expect: "settled" },
+  { name: "cert-manager: nor what some member would not believe", given: look({ cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "newer" })), doubters: ["my-etcd-0"] } }), expect: "settled" },
+  { name: "cert-manager: nor what somebody else has asked for", given: look({ cluster: MANAGED, bound: null, with: { ...nobody, request: present({ ...other({ ownerReferences: [{ controller: true, uid: "other" }] }) }) } }), expect: "wait: await-certificate" },
+  { name: "cert-manager: while that could not be read it is not asked", given: look({ cluster: MANAGED, with: { request: unknown("away") } }), expect: "settled" },
+  { name: "its user goes with it", given: look(going), expect: "delete-user: deleteUser app", says: "False Deleting" },
+  { name: "and then it may go", given: look({ ...going, with: nobody }), expect: "release-user: releaseUser", says: "False Deleting" },
+  { name: "while etcd is silent it stays", given: look({ ...going, with: silent }), expect: "wait: await-etcd", says: "False Deleting" },
+  { name: "nor while etcd was not asked", given: look({ ...going, cluster: PAUSED, with: unasked }), expect: "wait: await-cluster", says: "False Deleting" },
+  { name: "nor while only a part is known", given: look({ with: { access: unknown("silent"), found: absent, password: absent } }), expect: "wait: await-etcd" },
+  { name: "nor while the user is not", given: look({ with: { found: unknown("silent"), password: absent } }), expect: "wait: await-etcd" },
+  { name: "with its cluster it goes at once", given: look({ ...going, cluster: undefined, with: unasked }), expect: "release-user: releaseUser" },
+  { name: "and with one that is being deleted", given: look({ ...going, cluster: GOING, with: unasked }), expect: "release-user: releaseUser" },
+  { name: "one that has made nothing goes at once", given: look({ ...going, claimed: false }), expect: "release-user: releaseUser" },
+  { name: "one whose name is another one's, too", given: look({ ...going, with: { elder: "other" } }), expect: "release-user: releaseUser" },
+  { name: "and one whose name is the operator's by now", given: look({ ...going, with: { operatorName: "app" } }), expect: "release-user: releaseUser" },
+  { name: "what others hold is left to them", given: look({ ...going, held: false }), expect: "settled", says: "False Deleting" },
+]; // biome-ignore format: a table
+
+test.each(cases)("user: $name", ({ given, expect: expected, says }) => {
+  const plan = planUser(given);
+  expect(planText(plan, stepText)).toEqual(expected);
+  const [ready] = userStatus(given, plan).conditions ?? [];
+  if (says !== undefined) expect(`${ready?.status} ${ready?.reason}`).toBe(says);
+});
+
+test("a case reaches each rule", () => {
+  const reached = new Set(
+    cases.map(({ given }) => planUser(given)).flatMap((plan) => ("rule" in plan ? [plan.rule] : [])),
+  );
+  expect(USER_RULES.map(({ name }) => name).filter((name) => !reached.has(name))).toEqual([]);
+});
+
+test("where two rules have an opinion, their order decides", () => {
+  const surplus = { found: present(["other"]) };
+  const pairs: readonly (readonly [string, string, UserSnapshot])[] = [
+    ["release-user", "await-cluster", look({ ...going, cluster: undefined, with: unasked })],
+    ["await-cluster", "await-etcd", look({ cluster: PAUSED, with: silent })],
+    ["await-etcd", "delete-user", look({ ...going, with: silent })],
+    ["delete-user", "refuse-user", look({ ...going, ...byCertificate, cluster: PLAIN })],
+    ["binding-taken", "request-certificate", look({ cluster: MANAGED, bound: { ownerUid: "other" }, with: { request: absent } })],
+    ["grant-role", "await-binding", look({ with: { found: present([]), binding: unknown("away"), password: absent } })],
+    ["delete-user", "revoke-role", look({ ...going, with: surplus })],
+    ["refuse-user", "name-taken", look({ spec: { userName: "etcd-cluster-operator" }, claimed: false })],
+    ["name-taken", "hold-user", look({ claimed: false, held: false })],
+    ["hold-user", "claim-user", look({ claimed: false, held: false, with: nobody })],
+    ["claim-user", "revoke-role", look({ claimed: false, spec: { takeOver: true }, with: surplus })],
+    ["revoke-role", "binding-taken", look({ bound: { ownerUid: "other" }, with: surplus })],
+    ["binding-taken", "grant-role", look({ bound: { ownerUid: "other" }, with: { found: present([]) } })],
+    ["request-certificate", "write-binding", look({ cluster: MANAGED, bound: { hasPassword: false }, with: { request: absent } })],
+    ["write-binding", "remake-user", look({ ...asks, with: { password: present("none") } })],
+    ["write-binding", "set-password", look({ ...asks, with: { password: present("differs") } })],
+    ["write-binding", "add-user", look({ ...asks, with: nobody })],
+    ["set-password", "grant-role", look({ with: { password: present("differs"), found: present([]) } })],
+    ["remake-user", "grant-role", look({ with: { password: present("none"), found: present([]) } })],
+    ["grant-role", "await-certificate", look({ ...byCertificate, bound: null, with: { found: present([]), signer: absent } })],
+    ["await-binding", "await-certificate", look({ with: { binding: unknown("away"), password: absent } })],
+    ["await-certificate", "await-role", look({ bound: null, with: { signer: absent, missingRoles: ["reader"], found: present([]), password: absent } })],
+  ]; // biome-ignore format: a table
+  for (const [first, second, snapshot] of pairs) {
+    const having = USER_RULES.filter((rule) => rule.decide(snapshot) !== undefined).map(({ name }) => name);
+    expect(having).toEqual(expect.arrayContaining([first, second]));
+    expect(having[0]).toBe(first);
+  }
+});

@@ -1,0 +1,123 @@
+import { bindingCertificateName, bindingName, clientAuthorityName } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
+import type { Clock } from "#base/clock.ts";
+import { fingerprint } from "#base/hash.ts";
+import { absent, type Observed, present } from "#base/observed.ts";
+import { type CertificateFacts, factsOf } from "#certificates/facts.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { CERTIFICATES, type KubeObject, type Ref, type Resource, SECRETS } from "#kube/kinds.ts";
+import { type Key, keyText } from "#runtime/controller.ts";
+import { issuerOf } from "#user/credentials.ts";
+import { bindingFactsOf } from "#user/facts.ts";
+import type { UserSnapshot } from "#user/snapshot.ts";
+
+// Why are Secrets read by their names, and not watched? Who may watch them sees all of a namespace.
+// How often? Once in a few minutes; what is not there, or not as it should be, with almost each look; what we have written, at once. The
+//   authority of a cluster is read once for all its users, and again when the EtcdCluster tells something new of its certificates.
+
+/** How old an answer may be, in milliseconds. */
+const FRESH_MS = 4 * 60_000;
+/** That something is not there, or of no use, likewise. */
+const ABSENT_MS = 2_000;
+
+type What = "binding" | "issued" | "request";
+type Found = Pick<UserSnapshot, "binding" | "signer" | "request">;
+
+interface Known<T> {
+  readonly answer: Observed<T>;
+  readonly atMs: number;
+  /** What it depends on; another text: it is out of date. */
+  readonly of: string;
+}
+
+/** What the API server said of the Secrets of users. A cache: a process that starts begins with nothing. Passwords and keys stay outside. */
+export class BindingReads {
+  readonly #kube: Pick<KubeClient, "find">;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, Known<unknown>>();
+
+  constructor(kube: Pick<KubeClient, "find">, clock: Clock) {
+    this.#kube = kube;
+    this.#clock = clock;
+  }
+
+  /** @throws OperatorError Cancelled */
+  async look(user: EtcdUser, cluster: EtcdCluster, signal: AbortSignal): Promise<Found> {
+    const { namespace, name, uid } = user.metadata;
+    const text = (what: What) => `${what} ${keyText({ namespace, name })}`;
+    const issuer = issuerOf(cluster);
+    const [binding, signer, request] = await Promise.all([
+      this.#read(text("binding"), uid, SECRETS, { namespace, name: bindingName(name) }, bindingFactsOf, signal),
+      issuer === "Operator" ? this.#authority(cluster, signal) : this.#issued(user, issuer, signal),
+      issuer === "CertManager"
+        ? this.#read(text("request"), uid, CERTIFICATES, certificateOf(user), (each) => each, signal)
+        : absent,
+    ]);
+    return { binding, signer, request };
+  }
+
+  /** Something of the user has been written, or was not as it was seen. @param clusterName whose authority signs for it */
+  forget(key: Key, clusterName?: string): void {
+    if (clusterName !== undefined) this.#known.delete(`authority ${key.namespace}/${clusterName}`);
+    for (const what of ["binding", "issued", "request"] satisfies What[]) this.#known.delete(`${what} ${keyText(key)}`);
+  }
+
+  async #authority(cluster: EtcdCluster, signal: AbortSignal): Promise<Observed<CertificateFacts>> {
+    const { namespace, name, uid } = cluster.metadata;
+    const told = fingerprint([uid, cluster.status?.certificates ?? []]);
+    const ref = { namespace, name: clientAuthorityName(name) };
+    const found = await this.#read(
+      `authority ${namespace}/${name}`,
+      told,
+      SECRETS,
+      ref,
+      (secret) => factsOf(secret, "authority"),
+      signal,
+    );
+    // One that is somebody else's signs nothing for us.
+    return found.is === "present" && found.value.ownerUid !== uid ? absent : found;
+  }
+
+  async #issued(
+    user: EtcdUser,
+    issuer: ReturnType<typeof issuerOf>,
+    signal: AbortSignal,
+  ): Promise<Observed<CertificateFacts>> {
+    if (issuer === undefined) return absent;
+    const { namespace, name, uid } = user.metadata;
+    const ref = certificateOf(user);
+    const key = `issued ${keyText({ namespace, name })}`;
+    const found = await this.#read(key, uid, SECRETS, ref, (secret) => factsOf(secret, "leaf"), signal);
+    // What cert-manager has not filled is somebody else's.
+    return found.is === "present" && found.value.certificateName !== ref.name ? absent : found;
+  }
+
+  async #read<T extends KubeObject, Facts>(
+    text: string,
+    of: string,
+    resource: Resource<T>,
+    ref: Ref,
+    factsIn: (object: T) => Facts,
+    signal: AbortSignal,
+  ): Promise<Observed<Facts>> {
+    const known = this.#known.get(text) as Known<Facts> | undefined;
+    const nowMs = this.#clock.monotonicMs();
+    if (known !== undefined && known.of === of && nowMs - known.atMs < lastsMs(known.answer)) return known.answer;
+    const found = await this.#kube.find(resource, ref, { signal });
+    const answer = found.is === "present" ? present(factsIn(found.value)) : found;
+    this.#known.set(text, { answer, atMs: this.#clock.monotonicMs(), of });
+    return answer;
+  }
+}
+
+function lastsMs(answer: Observed<unknown>): number {
+  if (answer.is === "unknown") return 0;
+  if (answer.is === "absent") return ABSENT_MS;
+  const { trouble } = answer.value as Partial<CertificateFacts>;
+  return trouble === undefined ? FRESH_MS : ABSENT_MS;
+}
+
+function certificateOf({ metadata: { namespace, name } }: EtcdUser) {
+  return { namespace, name: bindingCertificateName(name) };
+}

@@ -1,0 +1,17 @@
+import { wait } from "#runtime/decide.ts";
+import { isOwned } from "#user/snapshot.ts";
+import type { UserRule } from "#user/step.ts";
+
+/** In milliseconds: nobody tells when the Secret is gone. */
+const RECHECK_MS = 60_000;
+
+/** A Secret of the binding's name that is somebody else's is never written. */
+export const bindingTaken: UserRule = {
+  name: "binding-taken",
+  decide(snapshot) {
+    const { binding } = snapshot;
+    if (binding.is !== "present" || isOwned(snapshot, binding.value)) return undefined;
+    const because = `Secret ${binding.value.name} exists, and this EtcdUser has not made it; delete it, or make another EtcdUser`;
+    return wait("binding-taken", because, RECHECK_MS, { warn: true });
+  },
+};

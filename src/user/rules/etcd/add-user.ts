@@ -1,0 +1,17 @@
+import { userNameOf } from "#access/namesakes.ts";
+import { step } from "#runtime/decide.ts";
+import { hasPassword, ownBinding } from "#user/snapshot.ts";
+import type { UserRule } from "#user/step.ts";
+
+/** The user is made in etcd, with the password of its binding if it has one; so is one that somebody has deleted there. */
+export const addUser: UserRule = {
+  name: "add-user",
+  decide(snapshot) {
+    if (snapshot.found.is !== "absent") return undefined;
+    const name = userNameOf(snapshot.user);
+    const because = `user ${name} is not in etcd`;
+    if (!hasPassword(snapshot)) return step("add-user", because, { do: "addUser", name, from: undefined });
+    const from = ownBinding(snapshot);
+    return from?.hasPassword === true ? step("add-user", because, { do: "addUser", name, from }) : undefined;
+  },
+};

@@ -1,0 +1,16 @@
+import { userNameOf } from "#access/namesakes.ts";
+import { step } from "#runtime/decide.ts";
+import type { UserRule } from "#user/step.ts";
+
+/** The user loses each role that the spec does not say, whoever has given it. */
+export const revokeRole: UserRule = {
+  name: "revoke-role",
+  decide({ user, found }) {
+    if (found.is !== "present") return undefined;
+    const role = found.value.find((each) => !user.spec.roles.includes(each));
+    if (role === undefined) return undefined;
+    const name = userNameOf(user);
+    const because = `user ${name} has role ${role} in etcd, and the spec does not say so`;
+    return step("revoke-role", because, { do: "revokeRole", name, role });
+  },
+};

@@ -1,0 +1,17 @@
+import { userNameOf } from "#access/namesakes.ts";
+import { step } from "#runtime/decide.ts";
+import { ownBinding } from "#user/snapshot.ts";
+import type { UserRule } from "#user/step.ts";
+
+/** etcd gets the password of the binding, whoever has changed either of the two: the Secret counts. */
+export const setPassword: UserRule = {
+  name: "set-password",
+  decide(snapshot) {
+    const { user, password } = snapshot;
+    const from = ownBinding(snapshot);
+    if (from === undefined || password.is !== "present" || password.value !== "differs") return undefined;
+    const name = userNameOf(user);
+    const because = `user ${name} gets the password of Secret ${from.name}; the one before is refused from then on`;
+    return step("set-password", because, { do: "setPassword", name, from });
+  },
+};

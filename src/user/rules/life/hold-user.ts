@@ -1,0 +1,12 @@
+import { USER_FINALIZER } from "#api/names.ts";
+import { step } from "#runtime/decide.ts";
+import type { UserRule } from "#user/step.ts";
+
+/** An EtcdUser gets a finalizer before anything is made in etcd: its user is deleted before it goes. */
+export const holdUser: UserRule = {
+  name: "hold-user",
+  decide({ user }) {
+    if (user.metadata.finalizers?.includes(USER_FINALIZER) === true) return undefined;
+    return step("hold-user", "its user in etcd is to go with it", { do: "holdUser" });
+  },
+};

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { bindingLabels, clusterLabels, USER_FINALIZER } from "#api/names.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
+import { ETCD_USERS } from "#api/v1beta1/user.ts";
+import { etcdOf, etcdRole, etcdUser } from "#kit/access.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { definitionOf } from "#kit/foreign-kind.ts";
+import { NAMESPACES } from "#kit/kinds.ts";
+import { install } from "#kit/webhooks-apiserver.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { CERTIFICATES, CUSTOM_RESOURCE_DEFINITIONS, type KubeObject, type Resource, SECRETS } from "#kube/kinds.ts";
+import { patchFinalizers } from "#runtime/writes.ts";
+import { ownedBy } from "#user/desired/binding.ts";
+import { bindingRequest } from "#user/desired/request.ts";
+import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+
+// What the operator's account may do for roles and users is asked of a real API server, with the manifests that are shipped.
+
+const OPTIONS = { signal: new AbortController().signal };
+const namespace = "foo";
+let server: ApiServer;
+let admin: KubeClient;
+let operator: KubeClient;
+
+beforeAll(async () => {
+  server = await startApiServer();
+  admin = server.client;
+  operator = await server.clientFor("operator");
+  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
+  for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")]) await install(admin, manifest);
+  await admin.create(CUSTOM_RESOURCE_DEFINITIONS, definitionOf(CERTIFICATES), OPTIONS);
+  for (const each of [ETCD_CLUSTERS, ETCD_ROLES, ETCD_USERS, CERTIFICATES])
+    await vi.waitFor(() => admin.list<KubeObject>(each, { namespace }, OPTIONS), { timeout: 30_000 });
+  // A policy counts a moment after it was made.
+  const probe = () => operator.create(SECRETS, secret({}, "probe"), OPTIONS);
+  await vi.waitFor(() => expect(probe()).rejects.toThrow("of Secrets the operator writes only"), { timeout: 60_000 });
+}, 120_000);
+afterAll(async () => await server?.stop());
+
+const user = etcdUser();
+const OWNER = ownedBy(user);
+
+function secret(change: object = {}, name = "app-binding", metadata: object = {}) {
+  const its = { namespace, name, labels: bindingLabels("app"), ownerReferences: [OWNER], ...metadata };
+  return { apiVersion: "v1", kind: "Secret", metadata: its, type: "servicebinding.io/etcd", data: {}, ...change };
+}
+
+/** As another EtcdUser has it, of another name each time. */
+let count = 0;
+function mine(change: object = {}, suffix = "-binding", metadata: object = {}) {
+  const name = `case-${count++}`;
+  const its = { labels: bindingLabels(name), ownerReferences: [{ ...OWNER, name }] };
+  return secret(change, `${name}${suffix}`, { ...its, ...metadata });
+}
+
+describe("a binding Secret", () => {
+  test("of an EtcdUser is made, read and written by its name, and neither listed nor deleted", async () => {
+    const made = await operator.create(SECRETS, mine(), OPTIONS);
+    await operator.replace(SECRETS, { ...made, data: { password: "YQ==" } }, OPTIONS);
+    await operator.get(SECRETS, made.metadata, OPTIONS);
+    await expect(operator.list(SECRETS, { namespace }, OPTIONS)).rejects.toMatchObject({ code: "KubeForbidden" });
+    const gone = operator.delete(SECRETS, made.metadata, { ...OPTIONS, preconditions: { uid: made.metadata.uid } });
+    await expect(gone).rejects.toMatchObject({ code: "KubeForbidden" });
+  });
+
+  test.each<[string, ReturnType<typeof secret>, string]>([
+    ["of another type", mine({ type: "Opaque" }), "the operator makes Secrets of the type"],
+    ["of the type of a cluster's", mine({ type: "kubernetes.io/tls", data: { "tls.crt": "", "tls.key": "" } }), "the operator makes Secrets of the type"],
+    ["of another name", mine({}, "-other"), "of Secrets the operator writes only"],
+    ["of nobody", mine({}, "-binding", { ownerReferences: [] }), "of Secrets the operator writes only"],
+    ["of another EtcdUser", mine({}, "-binding", { ownerReferences: [{ ...OWNER, name: "other" }] }), "of Secrets the operator writes only"],
+    ["of another kind", mine({}, "-binding", { ownerReferences: [{ ...OWNER, kind: "EtcdCluster" }] }), "of Secrets the operator writes only"],
+    ["of a kind of somebody else's", mine({}, "-binding", { ownerReferences: [{ ...OWNER, apiVersion: "example.com/v1" }] }), "of Secrets the operator writes only"],
+    ["without its label", mine({}, "-binding", { labels: clusterLabels("app") }), "of Secrets the operator writes only"],
+  ])("%s is not made", async (_, draft, says) => {
+    await expect(operator.create(SECRETS, draft, OPTIONS)).rejects.toThrow(says);
+  }); // biome-ignore format: a table
+
+  test("of somebody else is not taken over", async () => {
+    const draft = mine();
+    const theirs = await admin.create(
+      SECRETS,
+      { ...draft, metadata: { ...draft.metadata, ownerReferences: [] } },
+      OPTIONS,
+    );
+    const taken = { ...theirs, metadata: { ...theirs.metadata, ownerReferences: draft.metadata.ownerReferences } };
+    await expect(operator.replace(SECRETS, taken as never, OPTIONS)).rejects.toThrow(
+      "of Secrets the operator writes only",
+    );
+  });
+});
+
+test("cert-manager is asked for the certificate of a binding, in a Secret of its own, and for no authority", async () => {
+  const draft = bindingRequest(user, etcdOf());
+  await operator.create(CERTIFICATES, draft, OPTIONS);
+  const refused = (change: object) =>
+    operator.create(
+      CERTIFICATES,
+      {
+        ...draft,
+        metadata: {
+          ...draft.metadata,
+          name: "b-binding-tls",
+          labels: bindingLabels("b"),
+          ownerReferences: [{ ...OWNER, name: "b" }],
+        },
+        ...change,
+      },
+      OPTIONS,
+    );
+  const says =
+    "asks cert-manager only for certificates of an EtcdCluster, whose names end in eight digits, or of an EtcdUser";
+  await expect(refused({})).rejects.toThrow(says);
+  await expect(refused({ spec: { ...draft.spec, secretName: "b-binding-tls", isCA: true } })).rejects.toThrow(says);
+});
+
+type Kind = Resource<EtcdRole>;
+
+describe.each<[string, Kind, () => EtcdRole]>([
+  ["an EtcdRole", ETCD_ROLES, () => etcdRole({ name: "r" })],
+  ["an EtcdUser", ETCD_USERS as unknown as Kind, () => etcdUser({ name: "u" }) as unknown as EtcdRole],
+])("%s", (_, of, draft) => {
+  test("gets a finalizer and a status, and nothing else is changed of it; it is neither made nor deleted", async () => {
+    const { metadata, status: __, ...wanted } = draft();
+    const ref = { namespace, name: metadata.name };
+    const made = await admin.create(of, { ...wanted, metadata: ref }, OPTIONS);
+    await patchFinalizers(operator, of, made, [USER_FINALIZER], OPTIONS.signal);
+    const { uid, resourceVersion } = (await admin.get(of, ref, OPTIONS)).metadata;
+    const options = { ...OPTIONS, type: "merge" as const, preconditions: { uid, resourceVersion } };
+    const changes = [
+      { spec: { takeOver: true } },
+      { metadata: { labels: { a: "b" } } },
+      { metadata: { annotations: { a: "b" } } },
+    ];
+    for (const change of changes)
+      await expect(operator.patch(of, ref, change, options)).rejects.toThrow(
+        "the operator changes only its finalizers",
+      );
+    const live = await admin.get(of, ref, OPTIONS);
+    await operator.replace(of, { ...live, status: { observedGeneration: 1 } }, { ...OPTIONS, subresource: "status" });
+    const refused = { code: "KubeForbidden" };
+    const another = { ...wanted, metadata: { namespace, name: "x" } };
+    await expect(operator.create(of, another, OPTIONS)).rejects.toMatchObject(refused);
+    const gone = operator.delete(of, ref, { ...OPTIONS, preconditions: { uid } });
+    await expect(gone).rejects.toMatchObject(refused);
+  });
+});

@@ -1,0 +1,162 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { request } from "node:https";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { WEBHOOKS } from "#api/names.ts";
+import { type ApiServer, startApiServer, type User } from "#kit/apiserver.ts";
+import { install } from "#kit/webhooks-apiserver.ts";
+import { SECRETS } from "#kube/kinds.ts";
+import { webhookHost } from "#webhooks/certificate/keeper.ts";
+import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scripts/manifests.ts";
+import { METRICS_READER_ROLE } from "../../src/bin/permissions.ts";
+
+// Who may read the operator's metrics, by the word of a real API server; the operator runs with the rights that are shipped.
+
+const PROGRAM = join(import.meta.dirname, "../../src/bin/operator.ts");
+const OPTIONS = { signal: new AbortController().signal };
+const REFUSED_MS = 10_000;
+
+let server: ApiServer;
+let operator: ChildProcess;
+let log = "";
+let ports: { metrics: number; http: number };
+let ca: string;
+
+beforeAll(async () => {
+  server = await startApiServer();
+  for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")])
+    await install(server.client, manifest);
+  const flags = ["--http-port=0", "--webhook-port=0", "--metrics-port=0", `--namespace=${OPERATOR_NAMESPACE}`];
+  const args = [PROGRAM, "--kubeconfig", server.kubeconfigFor("operator"), ...flags];
+  operator = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+  for (const stream of [operator.stdout, operator.stderr]) stream?.on("data", (bytes) => (log += bytes));
+  await vi.waitFor(() => expect(log).toContain("shows a new certificate"), { timeout: 60_000 });
+  const port = (words: string) =>
+    Number(/"address":":(\d+)"/.exec(log.split("\n").find((line) => line.includes(words)) ?? "")?.[1]);
+  ports = { metrics: port("serves metrics"), http: port("started") };
+  const { data } = await server.client.get(SECRETS, { namespace: OPERATOR_NAMESPACE, name: WEBHOOKS }, OPTIONS);
+  ca = Buffer.from(data?.["ca.crt"] ?? "", "base64").toString();
+}, 120_000);
+afterAll(async () => {
+  operator?.kill("SIGKILL");
+  await server?.stop();
+});
+
+function tokenOf(user: User): string {
+  const config = JSON.parse(readFileSync(server.kubeconfigFor(user), "utf8")) as {
+    users: { user: { token: string } }[];
+  };
+  return config.users[0]!.user.token;
+}
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly text: string;
+  readonly type: string | undefined;
+  readonly challenge: string | undefined;
+}
+
+/** As a Prometheus asks: it trusts the authority of the Secret, and knows the name. */
+async function ask(token?: string, { path = "/metrics", method = "GET" } = {}): Promise<Answer> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const to = { host: "127.0.0.1", port: ports.metrics, servername: webhookHost(OPERATOR_NAMESPACE), ca };
+  return await new Promise((resolve, reject) => {
+    request({ ...to, path, method, headers, agent: false }, (answer) => {
+      let text = "";
+      const { statusCode: status, headers: told } = answer;
+      answer.on("data", (bytes) => (text += bytes));
+      answer.on("end", () =>
+        resolve({ status, text, type: told["content-type"], challenge: told["www-authenticate"] }),
+      );
+    })
+      .on("error", reject)
+      .end();
+  });
+}
+
+test("who shows no token, or one that nobody knows, is asked for one", async () => {
+  expect(await ask()).toMatchObject({ status: 401, challenge: "Bearer" });
+  const { status, text } = await ask("nobody-has-this-one");
+  expect(status).toBe(401);
+  expect(text).toBe("the API server does not know this token\n");
+});
+
+test("who has no right hears as whom", async () => {
+  const { status, text } = await ask(tokenOf("nobody"));
+  expect(status).toBe(403);
+  expect(text).toContain("nobody may not get the path /metrics");
+});
+
+test("who has it is shown the metrics", async () => {
+  const rbac = "rbac.authorization.k8s.io";
+  await install(server.client, {
+    apiVersion: `${rbac}/v1`,
+    kind: "ClusterRoleBinding",
+    metadata: { name: "prometheus" },
+    roleRef: { apiGroup: rbac, kind: "ClusterRole", name: METRICS_READER_ROLE },
+    subjects: [{ apiGroup: rbac, kind: "User", name: "nobody" }],
+  });
+  await vi.waitFor(async () => expect((await ask(tokenOf("nobody"))).status).toBe(200), {
+    timeout: REFUSED_MS + 10_000,
+    interval: 1_000,
+  });
+  const { text, type } = await ask(tokenOf("nobody"));
+  expect(type).toContain("text/plain; version=");
+  expect(text).toContain("etcd_operator_leading");
+  expect(text).toContain("process_cpu_seconds_total");
+});
+
+test("nothing else is served there, nor metrics elsewhere", async () => {
+  expect((await ask(tokenOf("nobody"), { path: "/healthz" })).status).toBe(404);
+  expect((await ask(tokenOf("nobody"), { method: "POST" })).status).toBe(405);
+  const plain = await fetch(`http://127.0.0.1:${ports.http}/metrics`);
+  expect(plain.status).toBe(404);
+  expect(await plain.text()).toBe("served here: /healthz /readyz; /metrics over HTTPS, at --metrics-port\n");
+  expect((await fetch(`http://127.0.0.1:${ports.http}/healthz`)).status).toBe(200);
+});
+
+describe("while somebody shows tokens without end", () => {
+  test("the API server is asked about few of them, and who was let in goes on reading", async () => {
+    const before = await reviews();
+    const flood = await Promise.all(Array.from({ length: 60 }, (_, n) => ask(`wrong-${n}`)));
+    expect(new Set(flood.map(({ status }) => status))).toEqual(new Set([401, 429]));
+    expect((await ask(tokenOf("nobody"))).status).toBe(200);
+    const more = (await reviews()) - before;
+    expect(more).toBeGreaterThan(0);
+    expect(more).toBeLessThan(60);
+  });
+
+  /** How many requests that are about no resource have been made, reviews among them. */
+  async function reviews(): Promise<number> {
+    const { text } = await ask(tokenOf("nobody"));
+    const lines = text.split("\n").filter((line) => line.startsWith('etcd_operator_kube_requests_total{verb="raw"'));
+    return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+  }
+});
+
+test("while the API server is away, who is not known is told so, and the operator goes on", async () => {
+  server.pause();
+  try {
+    // What is left of the flood above holds it up for a moment.
+    const { text } = await vi.waitFor(
+      async () => {
+        const answer = await ask(tokenOf("admin"));
+        expect(answer.status).toBe(503);
+        return answer;
+      },
+      { timeout: 30_000 },
+    );
+    expect(text).toMatch(/^the API server could not be asked whether you may read metrics: .*no answer within 5000 ms/);
+    expect(operator.exitCode).toBeNull();
+    expect((await fetch(`http://127.0.0.1:${ports.http}/healthz`)).status).toBe(200);
+  } finally {
+    server.resume();
+  }
+  await vi.waitFor(async () => expect((await ask(tokenOf("admin"))).status).toBe(200), { timeout: 30_000 });
+}, 90_000);
+
+test("no token is told in the log", () => {
+  for (const token of ["nobody-has-this-one", "wrong-1", tokenOf("nobody"), tokenOf("admin")])
+    expect(log).not.toContain(token);
+});

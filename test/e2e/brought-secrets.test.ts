@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { peerHost, TLS_LABEL } from "#api/names.ts";
+import { newAuthority, newLeaf } from "#certificates/issue.ts";
+import { dataOf } from "#kit/certificates.ts";
+import { testNamespace, UserCluster } from "#kit/e2e.ts";
+import { UserBackups } from "#kit/user-backups.ts";
+
+// A cluster whose certificates come from Secrets that somebody else fills.
+
+const LABEL = `${TLS_LABEL}=true`;
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+
+beforeAll(async () => {
+  namespace = await testNamespace("brought");
+  cluster = new UserCluster(namespace.name);
+  const nowMs = Date.now();
+  const times = { fromMs: nowMs - 60_000, untilMs: nowMs + 3_600_000 };
+  const authority = await newAuthority("somebody else", times);
+  const host = peerHost(namespace.name, "my-etcd", "my-etcd-0");
+  const names = [host, `my-etcd-client.${namespace.name}.svc`, "localhost"];
+  const backups = new UserBackups(cluster);
+  for (const name of ["peers", "server", "mine"]) {
+    const pair = await newLeaf(authority, { names, usages: ["serverAuth", "clientAuth"], ...times });
+    await backups.secret(name, dataOf(pair, authority.certificate));
+  }
+});
+afterAll(async () => await namespace[Symbol.asyncDispose]());
+
+async function label(name: string, text: string): Promise<void> {
+  await cluster.kubectl("label", "secret", name, text);
+}
+
+test("members wait for the label, with words that say what to type", async () => {
+  await label("server", LABEL);
+  await cluster.create({
+    replicas: 1,
+    tls: {
+      peer: { provider: "Secret", secret: { secretName: "peers" } },
+      client: { provider: "Secret", secret: { serverSecretName: "server", operatorClientSecretName: "mine" } },
+    },
+  } as never);
+  const { status } = await cluster.untilCondition("TLSReady", "False", "SecretNotAllowed");
+  const message = status?.conditions?.find(({ type }) => type === "TLSReady")?.message;
+  expect(message).toContain(`kubectl -n ${namespace.name} label secret peers ${LABEL}`);
+  expect(message).toContain(`label secret mine ${LABEL}`);
+  expect(await cluster.kubectl("get", "pods", "-o", "name")).toBe("");
+  await label("peers", LABEL);
+  await label("mine", LABEL);
+  await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
+  await cluster.untilReady();
+});

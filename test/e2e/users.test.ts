@@ -1,0 +1,194 @@
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import type { KubeObject, Secret } from "#kube/kinds.ts";
+import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
+
+// Two applications share an etcd, as people handle it: they apply the example, mount the binding Secrets as servicebinding.io describes, and
+// use etcdctl. Whoever administers etcd here does so with etcdctl, as root, by the password in the Secret of the cluster.
+
+const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
+/** Drift is looked for every few minutes. */
+const DRIFT_MS = 400_000;
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+let example: readonly KubeObject[];
+const passwords = new Set<string>();
+
+beforeAll(async () => {
+  namespace = await testNamespace("users");
+  cluster = new UserCluster(namespace.name);
+  const text = readFileSync("examples/users.yaml", "utf8").replaceAll("clusterName: orders", "clusterName: my-etcd");
+  example = parseAllDocuments(text).map((each) => each.toJS() as KubeObject);
+  await cluster.create({ replicas: 3, tls: TLS } as never);
+  for (const each of example.filter(({ kind }) => kind !== "Pod")) await apply(each);
+  await cluster.untilReady();
+});
+afterAll(
+  async () => void (await kubectl.run(["delete", "namespace", namespace.name, "--wait=false", "--ignore-not-found"])),
+);
+
+async function apply(object: object): Promise<void> {
+  await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
+}
+
+async function user(name: string): Promise<EtcdUser> {
+  return await cluster.json<EtcdUser>("get", "etcduser", name);
+}
+
+async function untilUser(name: string, reason: string, deadlineMs = 60_000): Promise<EtcdUser> {
+  return await eventually(async () => {
+    const found = await user(name);
+    const [ready] = found.status?.conditions ?? [];
+    expect(`${ready?.reason}: ${ready?.message}`).toContain(`${reason}: `);
+    return found;
+  }, deadlineMs);
+}
+
+async function secret(name: string): Promise<Readonly<Record<string, string>>> {
+  const { data = {} } = await cluster.json<Secret>("get", "secret", name);
+  const texts = Object.entries(data).map(([key, text]) => [key, Buffer.from(text, "base64").toString()] as const);
+  for (const [key, text] of texts) if (key === "password" || key === "tls.key") passwords.add(text);
+  return Object.fromEntries(texts);
+}
+
+/** The pod of the example, with another Secret. @param isNamed whether it logs in by name and password */
+async function startApplication(name: string, secretName: string, isNamed: boolean): Promise<void> {
+  const pod = example.find(({ kind }) => kind === "Pod");
+  const text = JSON.stringify(pod).replaceAll("shop-binding", secretName);
+  const app = JSON.parse(text) as KubeObject & {
+    spec: { containers: { env: { name: string }[]; command: string[] }[] };
+  };
+  const [container] = app.spec.containers;
+  if (container === undefined) throw new Error("the example has a container");
+  // It is there to be told what to do.
+  container.command = ["etcd", "--data-dir=/tmp/idle", "--listen-client-urls=http://127.0.0.1:3379", "--advertise-client-urls=http://127.0.0.1:3379", "--listen-peer-urls=http://127.0.0.1:3380"]; // biome-ignore format: a command
+  if (!isNamed) container.env = container.env.filter((each) => !/USER|PASSWORD/.test(each.name));
+  await apply({ ...app, metadata: { name } });
+  await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=90s");
+}
+
+async function etcdctl(app: string, ...args: readonly string[]): Promise<string> {
+  return (await cluster.kubectl("exec", app, "--", "etcdctl", ...args)).trim();
+}
+
+/** By this password, whatever the pod's environment says. */
+async function asShop(password: string | undefined, ...args: readonly string[]): Promise<string> {
+  return await etcdctl("nameless", `--user=shop:${password}`, ...args);
+}
+
+/** As root. */
+async function admin(...args: readonly string[]): Promise<string> {
+  return await etcdctl("admin", `--user=root:${(await secret("my-etcd-root")).password}`, ...args);
+}
+
+async function refused(app: string, ...args: readonly string[]): Promise<void> {
+  await expect(etcdctl(app, ...args)).rejects.toThrow(
+    /permission denied|invalid user ID or password|user name not found/,
+  );
+}
+
+test("users are prepared while nobody has to log in, and that is said", async () => {
+  for (const name of ["shop", "billing"])
+    expect((await untilUser(name, "AuthDisabled")).status?.binding?.name).toBe(`${name}-binding`);
+  const { type } = await cluster.json<Secret>("get", "secret", "shop-binding");
+  expect(type).toBe("servicebinding.io/etcd");
+  const shop = await secret("shop-binding");
+  const host = `my-etcd-client.${namespace.name}.svc`;
+  expect(shop).toMatchObject({ type: "etcd", provider: "etcd-cluster-operator", host, port: "2379", username: "shop", "key-prefix": "shop/", endpoints: `https://${host}:2379` }); // biome-ignore format: one line
+  const billing = await secret("billing-binding");
+  expect(Object.keys(billing)).not.toContain("password");
+  expect(new X509Certificate(billing["tls.crt"] ?? "").subject).toBe("CN=billing");
+  for (const [name, isNamed] of [["shop", true], ["billing", false]] as const) await startApplication(name, `${name}-binding`, isNamed); // biome-ignore format: one line
+  await startApplication("admin", "my-etcd-client", false);
+});
+
+test("auth is enabled, and the users hear of it", async () => {
+  await cluster.patch({ auth: { enabled: true } });
+  await cluster.untilCondition("AuthReady", "True", "AuthEnabled");
+  for (const name of ["shop", "billing"]) await untilUser(name, "Bound");
+});
+
+describe("an application", () => {
+  test("reads and writes its own keys, and nobody else's", async () => {
+    expect(await etcdctl("shop", "put", "shop/a", "1")).toBe("OK");
+    expect(await etcdctl("billing", "put", "billing/a", "2")).toBe("OK");
+    expect(await etcdctl("shop", "get", "shop/a", "--print-value-only")).toBe("1");
+    await refused("shop", "get", "billing/a");
+    await refused("shop", "put", "billing/a", "x");
+    await refused("billing", "get", "shop/a");
+    await refused("billing", "get", "--prefix", "");
+    await refused("shop", "put", "announcements", "x");
+    await etcdctl("shop", "get", "announcements");
+    await refused("shop", "user", "list");
+  });
+
+  test("is nobody by the certificate of a password's user alone", async () => {
+    await startApplication("nameless", "shop-binding", false);
+    await refused("nameless", "get", "shop/a");
+    await expect(asShop((await secret("shop-binding")).password, "get", "shop/a")).resolves.toContain("1");
+  });
+});
+
+test("new credentials: the password of before is refused, the new one is in the Secret", async () => {
+  const { password: before = "" } = await secret("shop-binding");
+  await cluster.kubectl("annotate", "etcduser", "shop", "etcd.improbable.io/rotate-credentials=1");
+  const { password = "" } = await eventually(async () => {
+    const found = await secret("shop-binding");
+    expect(found.password).not.toBe(before);
+    return found;
+  });
+  await untilUser("shop", "Bound");
+  expect(await asShop(password, "get", "shop/a", "--print-value-only")).toBe("1");
+  await refused("nameless", `--user=shop:${before}`, "get", "shop/a");
+  expect(Date.parse((await user("shop")).status?.lastRotation ?? "")).toBeGreaterThan(
+    Date.parse((await user("shop")).metadata.creationTimestamp ?? ""),
+  );
+});
+
+test("a new certificate leaves the one before good until its end", async () => {
+  const { "tls.crt": before } = await secret("billing-binding");
+  await cluster.kubectl("annotate", "etcduser", "billing", "etcd.improbable.io/rotate-credentials=1");
+  await eventually(async () => expect((await secret("billing-binding"))["tls.crt"]).not.toBe(before));
+  expect(await etcdctl("billing", "get", "billing/a", "--print-value-only")).toBe("2");
+  await startApplication("newer", "billing-binding", false);
+  expect(await etcdctl("newer", "get", "billing/a", "--print-value-only")).toBe("2");
+});
+
+test(
+  "what somebody has changed with etcdctl is put right; what they have made beside it is left alone",
+  async () => {
+    await admin("user", "add", "people", "--no-password");
+    await admin("role", "grant-permission", "shop", "readwrite", "billing/", "--prefix");
+    await admin("user", "grant-role", "billing", "root");
+    const password = (await secret("shop-binding")).password ?? "";
+    await eventually(async () => {
+      await refused("billing", "user", "list");
+      await refused("nameless", `--user=shop:${password}`, "get", "billing/a");
+    }, DRIFT_MS);
+    expect(await admin("user", "list")).toContain("people");
+  },
+  DRIFT_MS + 30_000,
+);
+
+test("a user that is deleted is refused at once, with its EtcdUser gone and its Secret", async () => {
+  await cluster.kubectl("delete", "etcduser", "billing", "--timeout=60s");
+  await refused("billing", "get", "billing/a");
+  await eventually(async () => await expect(secret("billing-binding")).rejects.toThrow("not found"));
+  expect((await admin("user", "list")).split("\n")).not.toContain("billing");
+});
+
+test("no password and no key is in a log, an event or a status", async () => {
+  const logs = (await kubectl.run(["-n", OPERATOR_NAMESPACE, "logs", "-l", "app.kubernetes.io/name=etcd-cluster-operator", "--tail=-1"])).stdout; // biome-ignore format: a command
+  const rest = await cluster.kubectl("get", "etcdusers,etcdroles,etcdclusters,events.events.k8s.io", "-o", "json");
+  expect(passwords.size).toBeGreaterThan(3);
+  for (const text of passwords) expect((logs + rest).includes(text)).toBe(false);
+});
+
+test("a namespace with users goes", async () => {
+  await kubectl.run(["delete", "namespace", namespace.name, "--timeout=120s"]);
+}, 150_000);

@@ -1,0 +1,344 @@
+// biome-ignore-all lint/suspicious/useAwait: what is thrown is a promise that fails, as those of the real ones are.
+import { Code, ConnectError } from "@connectrpc/connect";
+import { rangeText } from "#access/permissions.ts";
+import { AccessReads } from "#access/reads.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
+import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
+import { OperatorError } from "#base/error.ts";
+import { absent, present } from "#base/observed.ts";
+import { issuer } from "#certificates/issue.ts";
+import { Keyring } from "#certificates/keyring.ts";
+import type { EtcdAuth, KeyRange, Permission } from "#etcd/auth.ts";
+import { REFUSAL_TEXTS } from "#etcd/error.ts";
+import type { KubeObject, Pod, Ref, Resource, Secret } from "#kube/kinds.ts";
+import { roleController } from "#role/controller.ts";
+import { userController } from "#user/controller.ts";
+import { BindingReads } from "#user/reads.ts";
+import { etcdOf } from "./access.ts";
+import { NOW, pod } from "./cluster.ts";
+import { FakeClock } from "./fake-clock.ts";
+
+// An API server and an etcd with users and roles, made for the rooms of roles and users. The operator can die before or after any write.
+
+const signal = new AbortController().signal;
+
+/** The operator has died. */
+export class Died extends Error {}
+
+type Live = KubeObject & {
+  metadata: { namespace: string; finalizers?: readonly string[]; deletionTimestamp?: string };
+};
+
+export class AccessWorld {
+  readonly clock = new FakeClock(NOW);
+  readonly objects = new Map<string, Live>();
+  readonly etcd = new FakeAuth(() => this.#write());
+  cluster: EtcdCluster | undefined;
+  pods: readonly Pod[] = [pod("my-etcd-0", { ready: true })];
+  /** Requests to the API server about Secrets, and what etcd was asked. */
+  secretsRead = 0;
+  /** Dies at the write of this number, which has happened by then or not. */
+  dies: { at: number; isDone: boolean } = { at: Number.POSITIVE_INFINITY, isDone: false };
+  writes = 0;
+  #version = 100;
+  #operator = this.#start();
+
+  constructor(cluster = etcdOf(null)) {
+    this.cluster = cluster;
+  }
+
+  put<T extends KubeObject>({ plural }: Resource<T>, object: T): void {
+    this.objects.set(`${plural}/${object.metadata.name}`, object as unknown as Live);
+  }
+
+  get<T extends KubeObject>({ plural }: Resource<T>, name: string): T | undefined {
+    return this.objects.get(`${plural}/${name}`) as unknown as T | undefined;
+  }
+
+  /** As a person does it. */
+  edit<T extends KubeObject>(of: Resource<T>, name: string, change: (object: T) => T): void {
+    const before = this.get(of, name);
+    if (before === undefined) throw new Error(`there is no ${of.plural}/${name}`);
+    const after = change(before);
+    this.put(of, { ...after, metadata: { ...after.metadata, resourceVersion: String(++this.#version) } });
+  }
+
+  delete<T extends KubeObject>(of: Resource<T>, name: string): void {
+    this.edit(of, name, (object) => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp: new Date(this.clock.wallMs()).toISOString() },
+    }));
+  }
+
+  secret(name: string): Readonly<Record<string, string>> | undefined {
+    const { data } = (this.objects.get(`secrets/${name}`) as unknown as Secret | undefined) ?? {};
+    return (
+      data &&
+      Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text, "base64").toString()]))
+    );
+  }
+
+  /** Another process takes over, which remembers nothing. */
+  restart(): void {
+    this.#operator = this.#start();
+  }
+
+  /** Looks at all objects until nothing is left to be done; an operator that dies is followed by another one. @returns what was said last */
+  async settle(): Promise<readonly string[]> {
+    for (let round = 0; round < 80; round++) {
+      const said: string[] = [];
+      let isBusy = false;
+      for (const [kind, controller] of [
+        [ETCD_ROLES, this.#operator.role],
+        [ETCD_USERS, this.#operator.user],
+      ] as const) {
+        for (const name of this.#namesOf(kind)) {
+          try {
+            const word = await this.#pass(controller as never, name);
+            isBusy ||= word === undefined;
+            if (word !== undefined) said.push(`${name}: ${word}`);
+          } catch (thrown) {
+            if (!(thrown instanceof Died)) throw thrown;
+            this.dies = { at: Number.POSITIVE_INFINITY, isDone: false };
+            this.restart();
+            isBusy = true;
+          }
+        }
+      }
+      if (!isBusy) return said;
+    }
+    throw new Error("it never settles");
+  }
+
+  /** @returns what it waits for, or that it is settled; undefined when something was done */
+  async #pass(controller: ReturnType<typeof roleController>, name: string): Promise<string | undefined> {
+    const seen = await controller.observe({ namespace: "foo", name }, signal);
+    if (seen.is !== "present") return "gone";
+    const plan = controller.plan(seen.value, () => undefined);
+    if (plan.next === "step") {
+      try {
+        await controller.act(plan.step, seen.value, signal);
+      } catch (thrown) {
+        if (!(thrown instanceof OperatorError)) throw thrown;
+        if (!["KubeConflict", "EtcdRejected"].includes(thrown.code)) return `${plan.rule} failed: ${thrown.message}`;
+      }
+      return undefined;
+    }
+    const written = await controller.writeStatus(seen.value, controller.status(seen.value, plan), signal);
+    if (written !== undefined) return undefined;
+    return plan.next === "wait" ? plan.rule : "settled";
+  }
+
+  #namesOf({ plural }: Resource<EtcdRole> | Resource<EtcdUser>): readonly string[] {
+    return [...this.objects.keys()].filter((key) => key.startsWith(`${plural}/`)).map((key) => key.split("/")[1] ?? "");
+  }
+
+  #start() {
+    const kube = this.#kube() as never;
+    const identities = new Keyring();
+    const all = <T>(plural: string) =>
+      [...this.objects].filter(([key]) => key.startsWith(`${plural}/`)).map(([, each]) => each) as T[];
+    const view = <T>(plural: string) => ({
+      get: ({ name }: Ref) => this.objects.get(`${plural}/${name}`) as T | undefined,
+      byIndex: () => all<T>(plural),
+    });
+    const pods = { get: () => undefined, byIndex: () => this.pods };
+    const access = new AccessReads({ pods, etcd: this.etcd, identities, kube, clock: this.clock });
+    const bindings = new BindingReads(kube, this.clock);
+    const clusters = { get: () => this.cluster };
+    const common = { access, clusters, clock: this.clock };
+    const role = roleController({ kube, access }, { ...common, roles: view<EtcdRole>("etcdroles") });
+    const reads = { ...common, users: view<EtcdUser>("etcdusers"), pods, bindings, identities, kube };
+    const user = userController({ kube, access, bindings, issuer }, reads);
+    return { role, user };
+  }
+
+  /** @throws Died */
+  #write(): (() => void) | undefined {
+    this.writes++;
+    if (this.writes !== this.dies.at) return undefined;
+    if (!this.dies.isDone) throw new Died();
+    return () => {
+      throw new Died();
+    };
+  }
+
+  #stored(key: string, object: Live): Live {
+    const after = this.#write();
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(++this.#version) } };
+    if (stored.metadata.deletionTimestamp !== undefined && stored.metadata.finalizers?.length === 0)
+      this.objects.delete(key);
+    else this.objects.set(key, stored);
+    after?.();
+    return stored;
+  }
+
+  #kube() {
+    const keyOf = ({ plural }: Resource<Live>, name: string) => `${plural}/${name}`;
+    const live = (of: Resource<Live>, name: string): Live => {
+      const found = this.objects.get(keyOf(of, name));
+      if (found === undefined) throw new OperatorError("KubeNotFound", `${keyOf(of, name)} is not there`);
+      return found;
+    };
+    const need = (of: Resource<Live>, name: string, version: string | undefined) => {
+      const found = live(of, name);
+      if (version !== undefined && found.metadata.resourceVersion !== version)
+        throw new OperatorError("KubeConflict", "it has changed");
+      return found;
+    };
+    return {
+      find: (of: Resource<Live>, { name }: Ref) => {
+        if (of.plural === "secrets") this.secretsRead++;
+        const found = this.objects.get(keyOf(of, name));
+        return Promise.resolve(found === undefined ? absent : present(found));
+      },
+      get: async (of: Resource<Live>, { name }: Ref) => live(of, name),
+      create: async (of: Resource<Live>, draft: Live) => {
+        const key = keyOf(of, draft.metadata.name);
+        if (this.objects.has(key)) throw new OperatorError("KubeAlreadyExists", `${key} exists`);
+        return this.#stored(key, { ...draft, metadata: { ...draft.metadata, uid: `uid-${++this.#version}` } });
+      },
+      replace: async (of: Resource<Live>, object: Live) => {
+        need(of, object.metadata.name, object.metadata.resourceVersion);
+        return this.#stored(keyOf(of, object.metadata.name), object);
+      },
+      patch: async (
+        of: Resource<Live>,
+        { name }: Ref,
+        patch: { metadata: object },
+        options: { preconditions: { resourceVersion: string } },
+      ) => {
+        const before = need(of, name, options.preconditions.resourceVersion);
+        return this.#stored(keyOf(of, name), { ...before, metadata: { ...before.metadata, ...patch.metadata } });
+      },
+    };
+  }
+}
+
+function refused(refusal: keyof typeof REFUSAL_TEXTS): OperatorError {
+  const cause = new ConnectError(REFUSAL_TEXTS[refusal], Code.FailedPrecondition);
+  return new OperatorError("EtcdRejected", REFUSAL_TEXTS[refusal], {
+    cause: Object.assign(cause, { rawMessage: REFUSAL_TEXTS[refusal] }),
+  });
+}
+
+interface FakeUser {
+  password: string | undefined;
+  readonly roles: Set<string>;
+}
+
+/** etcd's users and roles, with the refusals of the real one (test/etcd/auth.test.ts). */
+export class FakeAuth implements EtcdAuth {
+  readonly users = new Map<string, FakeUser>();
+  readonly roles = new Map<string, Permission[]>();
+  /** Each question and change, by name. */
+  readonly calls: string[] = [];
+  enabled = false;
+  isSilent = false;
+  #revision = 1;
+  readonly #onWrite: () => (() => void) | undefined;
+
+  constructor(onWrite: () => (() => void) | undefined) {
+    this.#onWrite = onWrite;
+  }
+
+  /** As a person does it with etcdctl. */
+  byHand(change: () => void): void {
+    change();
+    this.#revision++;
+  }
+
+  #note(call: string): void {
+    this.calls.push(call);
+    if (this.isSilent) throw new OperatorError("EtcdUnavailable", `${call}: no answer`);
+  }
+
+  #change(call: string, change: () => void): void {
+    this.#note(call);
+    const after = this.#onWrite();
+    change();
+    this.#revision++;
+    after?.();
+  }
+
+  #user(name: string): FakeUser {
+    const user = this.users.get(name);
+    if (user === undefined) throw refused("UserNotFound");
+    return user;
+  }
+
+  #role(name: string): Permission[] {
+    const role = this.roles.get(name);
+    if (role === undefined) throw refused("RoleNotFound");
+    return role;
+  }
+
+  async authStatus() {
+    this.#note("AuthStatus");
+    return { enabled: this.enabled, revision: this.#revision };
+  }
+  async authEnable() {}
+  async authDisable() {}
+  async authenticate(_: unknown, name: string, password: string) {
+    this.#note(`Authenticate ${name}`);
+    const user = this.users.get(name);
+    if (user !== undefined && user.password === undefined)
+      throw new OperatorError("EtcdRejected", "authentication failed, password was given for no password user");
+    if (user?.password !== password) throw refused("AuthFailed");
+  }
+  async userList() {
+    return [...this.users.keys()];
+  }
+  async userGet(_: unknown, name: string) {
+    this.#note(`UserGet ${name}`);
+    return [...this.#user(name).roles].sort();
+  }
+  async userAdd(_: unknown, name: string, password: string | undefined) {
+    if (this.users.has(name)) throw refused("UserAlreadyExist");
+    this.#change(`UserAdd ${name}`, () => this.users.set(name, { password, roles: new Set() }));
+  }
+  async userDelete(_: unknown, name: string) {
+    this.#user(name);
+    this.#change(`UserDelete ${name}`, () => this.users.delete(name));
+  }
+  async userChangePassword(_: unknown, name: string, password: string) {
+    const user = this.#user(name);
+    this.#change(`UserChangePassword ${name}`, () => {
+      if (user.password !== undefined) user.password = password;
+    });
+  }
+  async userGrantRole(_: unknown, name: string, role: string) {
+    this.#role(role);
+    this.#change(`UserGrantRole ${name} ${role}`, () => this.#user(name).roles.add(role));
+  }
+  async userRevokeRole(_: unknown, name: string, role: string) {
+    this.#change(`UserRevokeRole ${name} ${role}`, () => this.#user(name).roles.delete(role));
+  }
+  async roleList() {
+    return [...this.roles.keys()];
+  }
+  async roleGet(_: unknown, role: string) {
+    this.#note(`RoleGet ${role}`);
+    return this.#role(role);
+  }
+  async roleAdd(_: unknown, role: string) {
+    if (this.roles.has(role)) throw refused("RoleAlreadyExist");
+    this.#change(`RoleAdd ${role}`, () => this.roles.set(role, []));
+  }
+  async roleDelete(_: unknown, role: string) {
+    this.#role(role);
+    this.#change(`RoleDelete ${role}`, () => {
+      this.roles.delete(role);
+      for (const { roles } of this.users.values()) roles.delete(role);
+    });
+  }
+  async roleGrantPermission(_: unknown, role: string, permission: Permission) {
+    const others = this.#role(role).filter((each) => rangeText(each) !== rangeText(permission));
+    this.#change(`RoleGrantPermission ${role}`, () => this.roles.set(role, [...others, permission]));
+  }
+  async roleRevokePermission(_: unknown, role: string, range: KeyRange) {
+    const others = this.#role(role).filter((each) => rangeText(each) !== rangeText(range));
+    this.#change(`RoleRevokePermission ${role}`, () => this.roles.set(role, others));
+  }
+}

@@ -1,0 +1,50 @@
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { absent, type Observed, present } from "#base/observed.ts";
+import type { AuthState, RootSecret, SeenAuth } from "#cluster/auth/seen.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { secured } from "./cluster-tls.ts";
+
+// Snapshots of clusters (cluster-tls.ts) with etcd's users. What etcd really says is asked in test/etcd/auth.test.ts.
+
+export const OPERATOR_USER = "etcd-cluster-operator";
+export const ROOT_SECRET: RootSecret = { name: "my-etcd-root", version: "uid-of-root 1", trouble: undefined };
+
+/** Nothing of users is there yet. */
+export const NO_USERS: AuthState = { enabled: false, operator: undefined, root: undefined, isRootsPassword: false };
+/** All is there, and nobody has to log in yet. */
+export const PREPARED: AuthState = { enabled: false, operator: ["root"], root: ["root"], isRootsPassword: true };
+export const LOCKED: AuthState = { ...PREPARED, enabled: true };
+/** etcd asks for users, and does not know the operator. */
+export const LOCKED_OUT: AuthState = { enabled: true, operator: undefined, root: undefined, isRootsPassword: false };
+
+interface Given {
+  /** What spec.auth.enabled says; undefined: there is no spec.auth. */
+  readonly wanted?: boolean | undefined;
+  readonly state?: AuthState | Observed<AuthState>;
+  readonly secret?: Partial<RootSecret> | undefined;
+  readonly user?: string | undefined;
+  readonly recorded?: boolean;
+}
+
+/** The snapshot in which this is asked for, and seen, of users; by default they are asked for and all is there. */
+export function withAuth(snapshot: ClusterSnapshot, given: Given = {}): ClusterSnapshot {
+  const { state = LOCKED, recorded } = given;
+  const wanted = "wanted" in given ? given.wanted : true;
+  const auth: SeenAuth = {
+    user: "user" in given ? given.user : OPERATOR_USER,
+    rootSecret: "secret" in given && given.secret === undefined ? absent : present({ ...ROOT_SECRET, ...given.secret }),
+    state: "is" in state ? state : present(state),
+  };
+  const { auth: _, ...spec } = snapshot.cluster.spec;
+  const cluster: EtcdCluster = {
+    ...snapshot.cluster,
+    spec: { ...spec, ...(wanted === undefined ? {} : { auth: { enabled: wanted } }) },
+    ...(recorded === undefined ? {} : { status: { ...snapshot.cluster.status, auth: { enabled: recorded } } }),
+  };
+  return { ...snapshot, cluster, auth };
+}
+
+/** A settled cluster with TLS, of which this is asked and seen. */
+export function guarded(given: Given = {}, tls: object = {}): ClusterSnapshot {
+  return withAuth(secured({}, tls), given);
+}

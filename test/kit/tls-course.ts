@@ -1,0 +1,266 @@
+import { applicationCertificateName, CLIENT_TRUST_ANNOTATION, PEER_TRUST_ANNOTATION } from "#api/names.ts";
+import { areClientsVerified, operatorSecretName, providerOf, type Side } from "#api/tls.ts";
+import { absent, present } from "#base/observed.ts";
+import { idOf, parsedIn } from "#certificates/pem.ts";
+import { issuedTls, withFormerTls } from "#cluster/certificates/former.ts";
+import { AUTHORITY_OF, purposesOf, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { mountedIn, secretsInUse, trustInUse } from "#cluster/certificates/trusted.ts";
+import { after } from "#cluster/forecast/model.ts";
+import { arrived } from "#cluster/forecast/model-kubernetes.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import type { Certificate, ConfigMap } from "#kube/kinds.ts";
+import { born } from "./cluster.ts";
+import { bundle, made, NEXT, OWN, started, THEIRS, tlsSpec } from "./cluster-tls.ts";
+
+// How one cluster comes from certificates of one origin to those of another, step by step, by the operator's own plan. Everybody's word is kept
+// here: what each Secret says, and what those have who read it a while ago. After each step everybody is asked whether they still believe
+// whom they talk to.
+
+/** Longer than anybody may take to read a Secret anew, in milliseconds. */
+const LONG_MS = 3_600_000;
+
+export class Course {
+  snapshot: ClusterSnapshot;
+  /** What is in each Secret. */
+  readonly secrets = new Map<string, SeenCertificate>();
+  /** What was done, without repetitions. */
+  readonly done: string[] = [];
+  /** How often a member was restarted. */
+  restarts = 0;
+  /** What is asked of cert-manager, by name. */
+  readonly requests = new Map<string, Certificate>();
+  /** What applications read last, and may go by. */
+  #read: { pair: SeenCertificate | undefined; trust: string };
+  #trustMapForMs = LONG_MS;
+
+  constructor(snapshot: ClusterSnapshot) {
+    this.snapshot = snapshot;
+    for (const purpose of purposesOf(snapshot.cluster)) {
+      const found = snapshot.certificates?.[purpose];
+      if (found?.is === "present") this.secrets.set(found.value.secretName, found.value);
+    }
+    this.#look();
+    this.#read = this.#told();
+  }
+
+  /** Asks for something else; what people bring is there. */
+  ask(tls: object): void {
+    const { cluster } = this.snapshot;
+    this.snapshot = { ...this.snapshot, cluster: { ...cluster, spec: { ...cluster.spec, tls: tlsSpec(tls) } } };
+    this.#look();
+  }
+
+  /** Somebody writes Secrets of what the spec asks for. */
+  bring(purposes: readonly Purpose[], given: Parameters<typeof made>[2] = {}): void {
+    for (const purpose of purposes) {
+      const facts = made(this.snapshot, purpose, { isOurs: false, by: THEIRS, ...given });
+      this.secrets.set(facts.secretName, facts);
+    }
+    this.#look();
+  }
+
+  /** Somebody deletes it, and nobody goes by it any more. */
+  remove(name: string): void {
+    this.secrets.delete(name);
+    this.#look();
+    this.#read = this.#told();
+  }
+
+  /** The process is another one, which knows nothing of times. */
+  restart(): void {
+    for (const [name, facts] of this.secrets) this.secrets.set(name, { ...facts, knownForMs: 0, signerForMs: 0 });
+    this.#trustMapForMs = 0;
+    this.#look();
+  }
+
+  /** Makes one step; when there is none, time passes. @returns what was done; undefined when nothing ever will be */
+  step(): string | undefined {
+    for (const isLater of [false, true]) {
+      if (isLater) this.#wait();
+      const plan = planCluster(this.snapshot);
+      const { cluster } = this.snapshot;
+      const status = { ...clusterStatus(this.snapshot, plan) };
+      this.snapshot = { ...this.snapshot, cluster: { ...cluster, status } };
+      const isChanged = JSON.stringify(cluster.status?.issuedBy) !== JSON.stringify(status.issuedBy);
+      this.#look();
+      if (isChanged) return "status";
+      if (plan.next !== "step") continue;
+      this.#act(plan.step);
+      const text = textOf(plan.step);
+      if (text !== undefined && this.done.at(-1) !== text) this.done.push(text);
+      return plan.step.do;
+    }
+    return undefined;
+  }
+
+  /** Goes on until nothing is to be done. @param each asked after each step @returns what was done */
+  run(each: (course: Course) => void = () => undefined): string[] {
+    for (let steps = 0; this.step() !== undefined; steps++) {
+      if (steps > 300) throw new Error(`it never ends: ${this.done.join(", ")}`);
+      const cut = this.cutOff();
+      if (cut.length > 0) throw new Error(`${cut.join("; ")} after ${this.done.join(", ")}`);
+      each(this);
+    }
+    return this.done;
+  }
+
+  /** Who does not believe whom by now. */
+  cutOff(): readonly string[] {
+    const pods = [...this.snapshot.pods];
+    const shown = (side: Side, name: string) => {
+      const pod = this.snapshot.pods.get(name);
+      return pod && this.secrets.get(mountedIn(pod, side) ?? "");
+    };
+    const trusted = (side: Side, name: string) =>
+      this.snapshot.pods.get(name)?.metadata.annotations?.[
+        side === "peer" ? PEER_TRUST_ANNOTATION : CLIENT_TRUST_ANNOTATION
+      ] ?? "";
+    const told: string[] = [];
+    const believe = (who: string, bundle: string, whom: string, facts: SeenCertificate | undefined) => {
+      if (facts?.signerId === undefined || !idsIn(bundle).has(facts.signerId))
+        told.push(`${who} does not believe ${whom}`);
+    };
+    const isVerified = areClientsVerified(this.snapshot.cluster.spec);
+    const operator = this.secrets.get(operatorSecretName(this.snapshot.cluster) ?? "");
+    const former = withFormerTls(this.snapshot.cluster, this.snapshot);
+    const besides = former === undefined ? "" : trustInUse(this.snapshot, "client").join("");
+    for (const [name] of pods) {
+      for (const [other] of pods) believe(name, trusted("peer", name), other, shown("peer", other));
+      if (isVerified) believe(name, trusted("client", name), "the operator", operator);
+      believe("the operator", (operator?.trust ?? "") + besides, name, shown("client", name));
+      for (const [when, { pair, trust }] of [["now", this.#told()] as const, ["before", this.#read] as const]) {
+        believe(`who verifies (${when})`, trust, name, shown("client", name));
+        if (pair === undefined) continue;
+        if (isVerified) believe(name, trusted("client", name), `the application (${when})`, pair);
+        believe(`the application (${when})`, pair.trust, name, shown("client", name));
+      }
+    }
+    return told;
+  }
+
+  /** From which Secrets members show what they show, and by how many authorities others are known to them. */
+  get shown(): object {
+    const of = (side: Side) => [...secretsInUse(this.snapshot, side)].join(" ");
+    const many = (side: Side) => trustInUse(this.snapshot, side).length;
+    const operator = operatorSecretName(this.snapshot.cluster);
+    return { peer: of("peer"), client: of("client"), operator, trusted: [many("peer"), many("client")] };
+  }
+
+  #told() {
+    const { trustMap } = this.snapshot.certificates ?? {};
+    const trust = trustMap?.is === "present" ? (trustMap.value.data?.["ca.crt"] ?? "") : "";
+    return { pair: this.secrets.get(applicationCertificateName(this.snapshot.cluster.metadata.name)), trust };
+  }
+
+  #wait(): void {
+    for (const [name, facts] of this.secrets)
+      this.secrets.set(name, { ...facts, knownForMs: LONG_MS, signerForMs: LONG_MS });
+    this.#trustMapForMs = LONG_MS;
+    this.#look();
+    this.#read = this.#told();
+  }
+
+  /** What the reads would tell of these Secrets. */
+  #look(): void {
+    const { cluster, certificates } = this.snapshot;
+    const former = withFormerTls(cluster, this.snapshot);
+    const seenOf = (of: typeof cluster) =>
+      purposesOf(of).map((purpose) => {
+        const facts = this.secrets.get(secretNameOf(of, purpose) ?? "");
+        return [purpose, facts === undefined ? absent : present(facts)] as const;
+      });
+    const given = this.secrets.get(applicationCertificateName(cluster.metadata.name));
+    const isHanded = ["CertManager", "Secret"].includes(providerOf(cluster.spec, "client"));
+    const purposes = purposesOf(cluster).filter((each) => providerOf(cluster.spec, sideOf(each)) === "CertManager");
+    const requests = purposes.map((each) => {
+      const found = this.requests.get(secretNameOf(cluster, each) ?? "");
+      return [each, found === undefined ? absent : present(found)] as const;
+    });
+    this.snapshot = {
+      ...this.snapshot,
+      certificates: {
+        ...Object.fromEntries(seenOf(cluster)),
+        trustMap: certificates?.trustMap ?? absent,
+        trustMapForMs: this.#trustMapForMs,
+        ...(isHanded ? { handout: given === undefined ? absent : present(given) } : {}),
+        ...(former === undefined ? {} : { former: Object.fromEntries(seenOf(former)) }),
+        requests: Object.fromEntries(requests),
+      },
+    };
+  }
+
+  #act(step: ClusterStep): void {
+    const { snapshot } = this;
+    if (step.do === "restartPod") this.restarts += 1;
+    const facts = this.#written(step);
+    if (facts !== undefined) this.#put(facts);
+    else if (step.do === "createTrustMap" || step.do === "replaceTrustMap") {
+      this.#trustMapForMs = 0;
+      this.#withSeen({ trustMap: present(born<ConfigMap>(step.map)) });
+    } else {
+      const next = after(snapshot, step);
+      if (typeof next === "string") throw new Error(`${step.do}: ${next}`);
+      const come = arrived(next);
+      this.snapshot = step.do === "restartPod" ? started(come, [step.name]) : come;
+      this.#look();
+    }
+  }
+
+  /** What is in the Secret that the step writes, or has written by cert-manager. */
+  #written(step: ClusterStep): SeenCertificate | undefined {
+    const { snapshot } = this;
+    switch (step.do) {
+      case "issueAuthority":
+        return made(issuedTls(snapshot, step.side), AUTHORITY_OF[step.side], { trust: bundle(OWN) + step.trust });
+      case "issueLeaf":
+        return made(issuedTls(snapshot, sideOf(step.purpose)), step.purpose, { trust: step.authority.trust });
+      case "spreadTrust":
+        return { ...step.facts, trust: step.authority.trust, trustIds: step.authority.trustIds };
+      case "handOut": {
+        const { name: cluster, uid: ownerUid } = snapshot.cluster.metadata;
+        const secretName = applicationCertificateName(cluster);
+        const trustIds = parsedIn(step.trust).map(idOf);
+        return { ...step.source, secretName, ownerUid, trust: step.trust, trustIds, certificateName: undefined };
+      }
+      case "createRequest": {
+        this.requests.set(step.request.metadata.name, born<Certificate>(step.request));
+        const [by] = step.request.spec?.issuerRef?.name === "other" ? [THEIRS] : [NEXT];
+        return made(snapshot, step.purpose, { by, isOurs: false });
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  #withSeen(seen: ClusterSnapshot["certificates"]): void {
+    this.snapshot = { ...this.snapshot, certificates: { ...this.snapshot.certificates, ...seen } };
+    this.#look();
+  }
+
+  #put(facts: SeenCertificate): void {
+    const before = this.secrets.get(facts.secretName);
+    const signerForMs = before !== undefined && before.signerId === facts.signerId ? before.signerForMs : 0;
+    this.secrets.set(facts.secretName, { ...facts, knownForMs: 0, signerForMs });
+    this.#look();
+  }
+}
+
+const known = new Map<string, ReadonlySet<string>>();
+
+/** Reading them takes its time. */
+function idsIn(pem: string): ReadonlySet<string> {
+  const ids = known.get(pem) ?? new Set(parsedIn(pem).map(idOf));
+  known.set(pem, ids);
+  return ids;
+}
+
+/** What is told of it; undefined of what belongs to each restart. */
+function textOf(step: ClusterStep): string | undefined {
+  if (step.do === "replaceBudget" || step.do === "moveLeader") return undefined;
+  if (step.do === "replacePeer" || step.do === "restartPod") return "roll";
+  const of = "purpose" in step ? ` ${step.purpose}` : "side" in step ? ` ${step.side}` : "";
+  return `${step.do}${of}`;
+}

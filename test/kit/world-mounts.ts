@@ -1,0 +1,83 @@
+import { PODS, type Pod, SECRETS, type Secret } from "#kube/kinds.ts";
+import type { ApiServer } from "./world-api.ts";
+import { secretsIn } from "./world-tls.ts";
+
+/**
+ * The kubelet looks at each pod once in a minute and a half at the latest, and brings what is in a Secret by then into it: `syncFrequency`, and
+ * https://kubernetes.io/docs/concepts/configuration/secret/#using-secrets-as-files-from-a-pod
+ */
+const SYNC_MS = 90_000;
+
+interface Mount {
+  readonly secret: Secret;
+  readonly atMs: number;
+}
+
+/** Secrets in pods. What is there stays as it is while nobody can look, or when the Secret is gone. */
+export class Mounts {
+  readonly #mounts = new Map<string, Mount>();
+  readonly #api: ApiServer;
+  readonly #nowMs: () => number;
+  readonly #isHeard: (pod: Pod) => boolean;
+
+  constructor(api: ApiServer, nowMs: () => number, isHeard: (pod: Pod) => boolean) {
+    this.#api = api;
+    this.#nowMs = nowMs;
+    this.#isHeard = isHeard;
+  }
+
+  /** Brings its Secrets into a pod that is to start. @returns why that cannot be: `MountVolume.SetUp failed` */
+  prepare(pod: Pod): string | undefined {
+    const { uid, namespace = "" } = pod.metadata;
+    for (const name of secretsIn(pod)) {
+      const key = `${uid}/${name}`;
+      if (this.#mounts.has(key)) continue;
+      const secret = this.#whole(namespace, name);
+      if (secret === undefined) return `secret "${name}" not found`;
+      this.#mounts.set(key, { secret, atMs: this.#nowMs() });
+    }
+    return undefined;
+  }
+
+  /** What the pod has of the Secret by now. */
+  of({ metadata: { uid, namespace = "" } }: Pod, name: string): Secret | undefined {
+    const key = `${uid}/${name}`;
+    const mount = this.#mounts.get(key);
+    if (mount === undefined) return undefined;
+    const nowMs = this.#nowMs();
+    if (turnOf(uid, nowMs) === turnOf(uid, mount.atMs)) return mount.secret;
+    const pod = this.#api.byUid(PODS, uid);
+    if (pod === undefined || !this.#isHeard(pod)) return mount.secret;
+    const secret = this.#whole(namespace, name) ?? mount.secret;
+    this.#mounts.set(key, { secret, atMs: nowMs });
+    return secret;
+  }
+
+  /** Whether some pod has something else than its Secret says, and will have that. */
+  isBehind(): boolean {
+    return this.#api.list(PODS).some((pod) =>
+      secretsIn(pod).some((name) => {
+        const mounted = this.#mounts.get(`${pod.metadata.uid}/${name}`)?.secret;
+        const live = this.#whole(pod.metadata.namespace ?? "", name);
+        return mounted !== undefined && live !== undefined && mounted !== live && this.#isHeard(pod);
+      }),
+    );
+  }
+
+  /** The node has restarted: what was brought into the pod is gone. */
+  forget({ metadata: { uid } }: Pod): void {
+    for (const key of [...this.#mounts.keys()]) if (key.startsWith(`${uid}/`)) this.#mounts.delete(key);
+  }
+
+  /** A Secret that lacks what a pod asks for is as good as none. */
+  #whole(namespace: string, name: string): Secret | undefined {
+    const found = this.#api.find(SECRETS, { namespace, name });
+    return found?.data?.["tls.crt"] === undefined || found.data["tls.key"] === undefined ? undefined : found;
+  }
+}
+
+/** Which look of the kubelet at this pod the time belongs to. */
+function turnOf(uid: string, ms: number): number {
+  const phase = [...uid].reduce((sum, letter) => sum + letter.charCodeAt(0) * 977, 0);
+  return Math.floor((ms + phase) / SYNC_MS);
+}

@@ -1,0 +1,320 @@
+import {
+  CERTIFICATE_FILE,
+  CLIENT_TRUST_ANNOTATION,
+  clientAuthorityName,
+  clientServiceName,
+  KEY_FILE,
+  PEER_LABEL,
+  PEER_TRUST_ANNOTATION,
+  peerAuthorityName,
+  REMOVAL_ANNOTATION,
+  ROTATE_CA_ANNOTATION,
+  ROTATED_FOR_ANNOTATION,
+  TRUST_FILE,
+  trustConfigMapName,
+} from "#api/names.ts";
+import type { MemberTemplate } from "#api/revision.ts";
+import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { NEXT_KEY, textIn } from "#certificates/facts.ts";
+import { parsedIn } from "#certificates/pem.ts";
+import { SIDES } from "#cluster/certificates/purposes.ts";
+import type { TlsIdentity } from "#etcd/endpoint.ts";
+import { hexOf } from "#etcd/types.ts";
+import type { World } from "#kit/world.ts";
+import type { Process } from "#kit/world-etcd.ts";
+import { isVouched, type Pair, pairIn, whyNotServed } from "#kit/world-tls.ts";
+import { CONFIG_MAPS, controllerOf, PODS, SECRETS, type Secret } from "#kube/kinds.ts";
+import type { Invariant } from "./memory.ts";
+
+// What do certificates promise?
+//   That nobody who runs is left out for one. Excused is what nobody could have kept: a person wrote something else into a Secret, its time was
+//   over while no operator ran, or a kubelet has not been heard of.
+
+/** So long a client may have what was in its Secret before, in milliseconds. */
+const CLIENT_LAG_MS = 90_000;
+
+/** Members of clusters with TLS that run, by their EtcdCluster. */
+function secured(world: World): ReadonlyMap<EtcdCluster, readonly Process[]> {
+  const found = new Map<EtcdCluster, readonly Process[]>();
+  if (world.api.list(SECRETS).length === 0) return found;
+  for (const cluster of world.api.list(ETCD_CLUSTERS)) {
+    const { clusterID } = cluster.status?.identity ?? {};
+    const running = [...world.etcd.processes.values()].filter(
+      ({ data, clusterUid, speeches }) =>
+        hexOf(data.clusterId) === clusterID &&
+        clusterUid === cluster.metadata.uid &&
+        (speeches.peer.schemes.has("https") || speeches.client.schemes.has("https")),
+    );
+    if (running.length > 0) found.set(cluster, running);
+  }
+  return found;
+}
+
+function isTimely(pair: Pair | undefined, nowMs: number): boolean {
+  return pair !== undefined && pair.fromMs <= nowMs && nowMs < pair.untilMs;
+}
+
+/** Whether the kubelet brings Secrets into the pod of this member. */
+function isLookedAfter({ api, kubelets }: World, { podUid }: Process): boolean {
+  const pod = api.byUid(PODS, podUid);
+  const node = kubelets.nodes.find(({ name }) => name === pod?.spec?.nodeName);
+  return node?.isUp === true && node.cutSinceMs === undefined && pod?.metadata.deletionTimestamp === undefined;
+}
+
+export const membersBelieve: Invariant = {
+  name: "members believe",
+  promise: "Members that run believe each other, whatever is done about certificates, until the time of one is over.",
+  breaks(event, world, memory) {
+    if (event.is !== "step") return undefined;
+    const { nowMs } = world.time;
+    for (const [cluster, processes] of secured(world)) {
+      if (memory.tls.isTampered(cluster)) continue;
+      const asked = processes.filter(
+        (each) => isTimely(each.speeches.peer.pair(), nowMs) && isLookedAfter(world, each),
+      );
+      for (const one of asked)
+        for (const other of asked)
+          if (one.podUid < other.podUid && !world.etcd.believe(one, other))
+            return `${one.peer} and ${other.peer} do not believe each other`;
+    }
+    return undefined;
+  },
+};
+
+export const applicationsAreServed: Invariant = {
+  name: "applications are served",
+  promise:
+    "Who connects with what the Secret for applications says, or said a moment ago, is believed, and believes whom it finds.",
+  breaks(event, world, memory) {
+    if (event.is !== "step") return undefined;
+    const { nowMs } = world.time;
+    for (const [cluster, processes] of secured(world)) {
+      if (memory.tls.isTampered(cluster)) continue;
+      for (const secret of memory.tls.applicationOf(world, cluster, CLIENT_LAG_MS)) {
+        if (!isTimely(pairIn(secret), nowMs)) continue;
+        const served = processes.filter(
+          (each) =>
+            each.speeches.client.schemes.has("https") &&
+            isTimely(each.speeches.client.pair(), nowMs) &&
+            isLookedAfter(world, each),
+        );
+        for (const each of served) {
+          const clocks = { ownMs: nowMs, memberMs: nowMs };
+          const why = whyNotServed(each.speeches, identityOf(secret, cluster), clocks);
+          if (why !== undefined) return `${each.peer} and who shows Secret ${secret.metadata.name}: ${why}`;
+        }
+      }
+    }
+    return undefined;
+  },
+};
+
+const identities = new WeakMap<Secret, TlsIdentity>();
+
+/** With what an application connects that mounts the Secret. */
+function identityOf(secret: Secret, { metadata: { namespace, name } }: EtcdCluster): TlsIdentity {
+  const known = identities.get(secret) ?? {
+    ca: textIn(secret, TRUST_FILE),
+    cert: textIn(secret, CERTIFICATE_FILE),
+    key: textIn(secret, KEY_FILE),
+    serverName: `${clientServiceName(name)}.${namespace}.svc`,
+  };
+  identities.set(secret, known);
+  return known;
+}
+
+export const trustedFirst: Invariant = {
+  name: "trusted first",
+  promise:
+    "What the operator makes is signed by somebody whom every member that runs trusts, unless they trust nothing that was there.",
+  breaks(event, world) {
+    if (event.is !== "write" || event.actor !== "operator" || event.resource !== SECRETS) return undefined;
+    const after = event.after as Secret | undefined;
+    const pair = pairIn(after);
+    const side = after === undefined ? undefined : sideOf(after);
+    if (after === undefined || pair === undefined || side === undefined) return undefined;
+    const before = pairIn(event.before as Secret | undefined);
+    const doubts = (process: Process, one: Pair) => !isVouched(process.speeches[side].trust, one);
+    const doubting = [...world.etcd.processes.values()].filter(
+      (process) =>
+        process.clusterUid === controllerOf(after)?.uid &&
+        process.speeches[side].trust.length > 0 &&
+        doubts(process, pair) &&
+        !(before !== undefined && doubts(process, before)),
+    );
+    return doubting.length === 0
+      ? undefined
+      : `Secret ${after.metadata.name} shows what ${doubting.map(({ peer }) => peer).join(", ")} would not believe`;
+  },
+};
+
+/** On which side members are shown what this Secret has; undefined of authorities, which nobody is shown. */
+function sideOf({ metadata: { name } }: Secret): "peer" | "client" | undefined {
+  if (name.endsWith("-ca")) return undefined;
+  return name.endsWith("-peer-tls") ? "peer" : "client";
+}
+
+export const givenUpForMore: Invariant = {
+  name: "given up for more",
+  promise: "Nobody who runs is given up because of what somebody has written into a Secret.",
+  breaks(event, world) {
+    if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_PEERS) return undefined;
+    const removal = event.after?.metadata.annotations?.[REMOVAL_ANNOTATION];
+    if (removal !== "replacement" || event.before?.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined)
+      return undefined;
+    const all = [...world.etcd.processes.values()].filter(({ isHidden, isCutOff }) => !isHidden && !isCutOff);
+    const given = all.find(({ data }) => hexOf(data.memberId) === (event.after as EtcdPeer).spec.memberID);
+    const doubting = all.find(
+      (other) =>
+        given !== undefined && other.data.clusterId === given.data.clusterId && !world.etcd.believe(given, other),
+    );
+    return doubting && `${given?.peer} is given up, and it and ${doubting.peer} only do not believe each other`;
+  },
+};
+
+export const authoritiesStay: Invariant = {
+  name: "authorities stay",
+  promise: "The key of an authority is never lost by what the operator writes, but for the one that has followed it.",
+  breaks(event) {
+    if (event.is !== "write" || event.actor !== "operator" || event.resource !== SECRETS) return undefined;
+    const [before, after] = [event.before, event.after] as (Secret | undefined)[];
+    if (before === undefined) return undefined;
+    if (after === undefined) return `Secret ${before.metadata.name} is deleted`;
+    if (!before.metadata.name.endsWith("-ca") || textIn(before, KEY_FILE) === textIn(after, KEY_FILE)) return undefined;
+    const isNext = textIn(before, NEXT_KEY) !== "" && textIn(before, NEXT_KEY) === textIn(after, KEY_FILE);
+    return isNext ? undefined : `the key in Secret ${before.metadata.name} is written over`;
+  },
+};
+
+export const keysStayInSecrets: Invariant = {
+  name: "keys stay in Secrets",
+  promise: "No key is written anywhere but to a Secret.",
+  breaks(event, world) {
+    if (event.is !== "write" || event.actor !== "operator" || event.resource === SECRETS) return undefined;
+    if (world.api.list(SECRETS).length === 0) return undefined;
+    const isTold = event.after !== undefined && JSON.stringify(event.after).includes("PRIVATE KEY");
+    return isTold ? `${event.resource.kind} ${event.after?.metadata.name} has a key` : undefined;
+  },
+};
+
+const LEAVES_OF: Readonly<Record<Side, readonly string[]>> = {
+  peer: ["peer-tls"],
+  client: ["server-tls", "operator-tls", "client"],
+};
+
+/** How the certificates of a cluster are, by what lies in its Secrets and by the world's clock. */
+export interface Certification {
+  /** What is not there, or not good. */
+  readonly wrong?: string;
+  /** What is good, and not as it will be when all is done. */
+  readonly unfinished?: string;
+  /** Whether only a person can put right what is wrong. */
+  readonly isHopeless?: boolean;
+}
+
+/** The first side of which something is wrong, or else unfinished. */
+export function certificationOf(world: World, cluster: EtcdCluster): Certification {
+  const sides = SIDES.filter((side) => providerOf(cluster.spec, side) === "Operator");
+  const all = sides.map((side) => sideOfCluster(world, cluster, side));
+  return (
+    all.find(({ isHopeless }) => isHopeless === true) ??
+    all.find(({ wrong }) => wrong !== undefined) ??
+    all.find(({ unfinished }) => unfinished !== undefined) ??
+    {}
+  );
+}
+
+function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certification {
+  const { nowMs } = world.time;
+  const { namespace, name } = cluster.metadata;
+  const find = (secretName: string) => world.api.find(SECRETS, { namespace, name: secretName });
+  const own = side === "peer" ? peerAuthorityName(name) : clientAuthorityName(name);
+  const authority = find(own);
+  const signer = pairIn(authority);
+  const trust = parsedIn(textIn(authority ?? {}, TRUST_FILE));
+  const isBroken = authority !== undefined && (signer?.chain[0]?.ca !== true || !isVouched(trust, signer));
+  // One that is gone is followed by another one; one that is broken is not.
+  const isTrusted = everybodyTrusts(world, cluster, side, signer);
+  for (const leaf of LEAVES_OF[side]) {
+    const shown = `${name}-${leaf}`;
+    const [secret, pair] = [find(shown), pairIn(find(shown))];
+    const by = parsedIn(textIn(secret ?? {}, TRUST_FILE));
+    const wrong =
+      secret === undefined || pair === undefined || !isVouched(by, pair)
+        ? `Secret ${shown} is of no use`
+        : isTimely(pair, nowMs)
+          ? undefined
+          : `Secret ${shown} is not valid by now`;
+    if (wrong !== undefined) return { wrong, isHopeless: isBroken || !isTrusted };
+  }
+  if (authority === undefined) return { wrong: `Secret ${own} is not there` };
+  if (isBroken) return { wrong: `Secret ${own} is of no use`, isHopeless: true };
+  if (textIn(authority, NEXT_KEY) !== "") return { unfinished: `Secret ${own} has an authority that is to follow` };
+  if (trust.length !== 1) return { unfinished: `Secret ${own} says to trust ${trust.length} authorities` };
+  const behind = LEAVES_OF[side].find(
+    (leaf) => textIn(find(`${name}-${leaf}`) ?? {}, TRUST_FILE) !== textIn(authority, TRUST_FILE),
+  );
+  const map =
+    side === "client" ? world.api.find(CONFIG_MAPS, { namespace, name: trustConfigMapName(name) }) : undefined;
+  if (side === "client" && map?.data?.[TRUST_FILE] !== textIn(find(`${name}-server-tls`) ?? {}, TRUST_FILE))
+    return { unfinished: `ConfigMap ${trustConfigMapName(name)} does not say whom to trust` };
+  const asked = cluster.metadata.annotations?.[ROTATE_CA_ANNOTATION];
+  const isAsked = asked === side || asked === "all";
+  if (isAsked && authority.metadata.annotations?.[ROTATED_FOR_ANNOTATION] !== asked)
+    return { unfinished: `another authority was asked for, and Secret ${own} has the one before` };
+  return behind === undefined ? {} : { unfinished: `Secret ${name}-${behind} trusts others than its authority does` };
+}
+
+/** Members would believe what it signs: by what they run with, and by what they are to have. */
+function everybodyTrusts(world: World, { metadata }: EtcdCluster, side: Side, signer: Pair | undefined): boolean {
+  const peers = world.api.list(ETCD_PEERS).filter((peer) => controllerOf(peer)?.uid === metadata.uid);
+  const pods = world.api
+    .list(PODS)
+    .filter((pod) => peers.some((peer) => pod.metadata.labels?.[PEER_LABEL] === peer.metadata.name));
+  const annotation = side === "peer" ? PEER_TRUST_ANNOTATION : CLIENT_TRUST_ANNOTATION;
+  const texts = [
+    ...peers.map(({ spec }) => spec.tls?.[side]?.trust ?? ""),
+    ...pods.map((pod) => pod.metadata.annotations?.[annotation] ?? ""),
+  ];
+  return [...new Set(texts)].every((text) => signer !== undefined && isVouched(parsedIn(text), signer));
+}
+
+/** What members are to have when all is done. */
+export function wantedTls(world: World, { metadata, spec }: EtcdCluster): MemberTemplate["tls"] {
+  const { namespace, name } = metadata;
+  const side = (of: Side) => {
+    const secretName = `${name}-${of === "peer" ? "peer" : "server"}-tls`;
+    const secret = world.api.find(SECRETS, { namespace, name: secretName });
+    return providerOf(spec, of) === "None" || secret === undefined
+      ? undefined
+      : { secretName, trust: textIn(secret, TRUST_FILE) };
+  };
+  const [peer, client] = [side("peer"), side("client")];
+  if (spec.tls === undefined || (peer === undefined && client === undefined)) return undefined;
+  const { minVersion, cipherSuites } = spec.tls;
+  return {
+    ...(peer === undefined ? {} : { peer }),
+    ...(client === undefined ? {} : { client: { ...client, verifyClients: areClientsVerified(spec) } }),
+    ...(minVersion === undefined ? {} : { minVersion }),
+    ...(cipherSuites === undefined ? {} : { cipherSuites }),
+  };
+}
+
+/** Something is wrong with certificates that only a person can put right. */
+export function isUncertifiable(world: World): boolean {
+  return world.api.list(ETCD_CLUSTERS).some((cluster) => certificationOf(world, cluster).isHopeless === true);
+}
+
+/** Something is yet to be done about certificates, or is about to reach a pod. */
+export function isBeingCertified(world: World): boolean {
+  if (world.api.list(SECRETS).length === 0) return false;
+  return (
+    world.kubelets.mounts.isBehind() ||
+    world.api.list(ETCD_CLUSTERS).some((cluster) => {
+      const { wrong, unfinished } = certificationOf(world, cluster);
+      return wrong !== undefined || unfinished !== undefined;
+    })
+  );
+}

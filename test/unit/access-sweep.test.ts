@@ -1,0 +1,251 @@
+import { describe, expect, test } from "vitest";
+import { wantedPermissions } from "#access/permissions.ts";
+import { ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
+import { ETCD_ROLES } from "#api/v1beta1/role.ts";
+import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
+import { etcdRole, etcdUser } from "#kit/access.ts";
+import { AccessWorld } from "#kit/access-world.ts";
+import { SECRETS } from "#kube/kinds.ts";
+
+// The rooms of roles and users with an API server and an etcd that are made for them: what comes of it in the end, and what an operator
+// leaves that dies before or after any of its writes.
+
+const READS_ORDERS = wantedPermissions([{ access: "Read", prefix: "orders/" }]);
+
+function fresh(isEnabled = true): AccessWorld {
+  const world = new AccessWorld();
+  world.etcd.enabled = isEnabled;
+  world.put(ETCD_ROLES, etcdRole({ held: false, claimed: false }));
+  world.put(ETCD_USERS, etcdUser({ held: false, claimed: false }));
+  return world;
+}
+
+async function settled(isEnabled = true): Promise<AccessWorld> {
+  const world = fresh(isEnabled);
+  await world.settle();
+  return world;
+}
+
+function readyOf(world: AccessWorld): string {
+  const [ready] = (world.get(ETCD_USERS, "app") as EtcdUser | undefined)?.status?.conditions ?? [];
+  return `${ready?.status} ${ready?.reason}`;
+}
+
+/** Whoever has the Secret can log in, as a user that may do just what the spec says. */
+function expectBound(world: AccessWorld): string {
+  const { password = "", username = "" } = world.secret("app-binding") ?? {};
+  expect(password.length).toBe(32);
+  expect(world.etcd.users.get(username)).toEqual({ password, roles: new Set(["reader"]) });
+  expect(world.etcd.roles.get("reader")).toEqual(READS_ORDERS);
+  return password;
+}
+
+const ask = (user: EtcdUser): EtcdUser => ({
+  ...user,
+  metadata: { ...user.metadata, annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "now" } },
+});
+
+/** What a person does to a world in which all is done, and how it is when that is carried out. */
+const STORIES: Readonly<Record<string, (world: AccessWorld) => (before: string) => void>> = {
+  "it is made": (world) => () => void expectBound(world),
+  "new credentials are asked for": (world) => {
+    world.edit(ETCD_USERS, "app", ask);
+    return (before) => {
+      expect(expectBound(world)).not.toBe(before);
+      expect(world.get(ETCD_USERS, "app")?.status?.lastRotation).toBe("2026-01-01T12:00:00Z");
+    };
+  },
+  "the Secret is deleted": (world) => {
+    world.objects.delete("secrets/app-binding");
+    world.restart();
+    return (before) => expect(expectBound(world)).not.toBe(before);
+  },
+  "the password in the Secret is changed": (world) => {
+    const password = Buffer.from("x".repeat(32)).toString("base64");
+    world.edit(SECRETS, "app-binding", (secret) => ({ ...secret, data: { ...secret.data, password } }));
+    world.restart();
+    return () => expect(expectBound(world)).toBe("x".repeat(32));
+  },
+  "the user is deleted with etcdctl": (world) => {
+    world.etcd.byHand(() => world.etcd.users.delete("app"));
+    world.restart();
+    return (before) => expect(expectBound(world)).toBe(before);
+  },
+  "it gets another role with etcdctl": (world) => {
+    world.etcd.byHand(() => world.etcd.users.get("app")!.roles.add("root").delete("reader"));
+    world.restart();
+    return (before) => expect(expectBound(world)).toBe(before);
+  },
+  "the role is deleted with etcdctl": (world) => {
+    world.etcd.byHand(() => {
+      world.etcd.roles.delete("reader");
+      world.etcd.users.get("app")!.roles.delete("reader");
+    });
+    world.restart();
+    return (before) => expect(expectBound(world)).toBe(before);
+  },
+  "the role may do more by etcdctl": (world) => {
+    world.etcd.byHand(() => world.etcd.roles.set("reader", [...wantedPermissions([{ access: "Write", key: "a" }])]));
+    world.restart();
+    return (before) => expect(expectBound(world)).toBe(before);
+  },
+  "the user is deleted": (world) => {
+    world.delete(ETCD_USERS, "app");
+    return () => {
+      expect(world.etcd.users.size).toBe(0);
+      expect(world.get(ETCD_USERS, "app")?.metadata.finalizers).toEqual(["theirs"]);
+    };
+  },
+  "all is deleted": (world) => {
+    for (const [of, name] of [[ETCD_USERS, "app"], [ETCD_ROLES, "reader"]] as const) {
+      world.edit(of as typeof ETCD_USERS, name, (each) => ({ ...each, metadata: { ...each.metadata, finalizers: each.metadata.finalizers?.slice(1) ?? [] } }));
+      world.delete(of as typeof ETCD_USERS, name);
+    }
+    return () => {
+      expect([world.etcd.users.size, world.etcd.roles.size]).toEqual([0, 0]);
+      expect([world.get(ETCD_USERS, "app"), world.get(ETCD_ROLES, "reader")]).toEqual([undefined, undefined]);
+    };
+  },
+}; // biome-ignore format: a table
+
+describe.each([true, false])("auth enabled: %s", (isEnabled) => {
+  test.each(Object.entries(STORIES))("whenever the operator dies, in the end it is right: %s", async (name, story) => {
+    const begin = async () => (name === "it is made" ? fresh(isEnabled) : await settled(isEnabled));
+    const whole = await begin();
+    const before = whole.writes;
+    const check = story(whole);
+    const password = whole.secret("app-binding")?.password ?? "";
+    await whole.settle();
+    check(password);
+    const writes = whole.writes - before;
+    expect(writes).toBeGreaterThan(0);
+    for (let nth = 1; nth <= writes; nth++) {
+      for (const isDone of [true, false]) {
+        const world = await begin();
+        const secret = world.secret("app-binding")?.password ?? "";
+        world.dies = { at: world.writes + nth, isDone };
+        const check = story(world);
+        await world.settle();
+        expect(world.dies.at).toBe(Number.POSITIVE_INFINITY);
+        check(secret);
+      }
+    }
+  });
+});
+
+test("while auth is not enabled, all is prepared, and that is said", async () => {
+  const world = await settled(false);
+  expectBound(world);
+  expect(readyOf(world)).toBe("True AuthDisabled");
+  expect(readyOf(await settled(true))).toBe("True Bound");
+});
+
+test("what somebody has made in etcd is left alone", async () => {
+  const world = fresh();
+  world.etcd.byHand(() => world.etcd.users.set("app", { password: "p", roles: new Set(["root"]) }));
+  expect(await world.settle()).toEqual(["reader: settled", "app: name-taken"]);
+  expect(world.etcd.users.get("app")).toEqual({ password: "p", roles: new Set(["root"]) });
+  world.delete(ETCD_USERS, "app");
+  await world.settle();
+  expect(world.etcd.users.has("app")).toBe(true);
+});
+
+test("and is taken over when the spec says so, also when it cannot get a password", async () => {
+  for (const password of ["p", undefined]) {
+    const world = fresh();
+    world.put(ETCD_USERS, etcdUser({ held: false, claimed: false, spec: { takeOver: true } }));
+    world.etcd.byHand(() => world.etcd.users.set("app", { password, roles: new Set(["root"]) }));
+    await world.settle();
+    expectBound(world);
+  }
+});
+
+test("a user waits for a role, and has the others", async () => {
+  const world = fresh();
+  world.put(ETCD_USERS, etcdUser({ held: false, claimed: false, spec: { roles: ["reader", "later"] } }));
+  expect(await world.settle()).toContain("app: await-role");
+  expect(world.etcd.users.get("app")?.roles).toEqual(new Set(["reader"]));
+  expect(readyOf(world)).toBe("False RoleMissing");
+  world.etcd.byHand(() => world.etcd.roles.set("later", []));
+  world.restart();
+  await world.settle();
+  expect(world.etcd.users.get("app")?.roles).toEqual(new Set(["reader", "later"]));
+});
+
+test("with its cluster an EtcdUser goes at once, and etcd is asked nothing", async () => {
+  const world = await settled();
+  world.cluster = undefined;
+  const calls = world.etcd.calls.length;
+  world.delete(ETCD_USERS, "app");
+  await world.settle();
+  expect(world.get(ETCD_USERS, "app")?.metadata.finalizers).toEqual(["theirs"]);
+  expect(world.etcd.calls.length).toBe(calls);
+});
+
+describe("at rest", () => {
+  test("nothing is asked; after a while one question tells that nothing has changed, for all objects of the cluster", async () => {
+    const world = await settled();
+    for (let more = 0; more < 10; more++)
+      world.put(ETCD_USERS, etcdUser({ name: `u${more}`, held: false, claimed: false }));
+    await world.settle();
+    const [calls, reads] = [world.etcd.calls.length, world.secretsRead];
+    await world.settle();
+    expect([world.etcd.calls.length, world.secretsRead]).toEqual([calls, reads]);
+    await world.clock.advance(5 * 60_000);
+    await world.settle();
+    expect(world.etcd.calls.slice(calls)).toEqual(["AuthStatus"]);
+    expect(world.secretsRead - reads).toBe(11);
+  });
+
+  test("drift is seen then, and only what has drifted is written", async () => {
+    const world = await settled();
+    world.etcd.byHand(() => world.etcd.users.get("app")!.roles.delete("reader"));
+    await world.settle();
+    expect(world.etcd.users.get("app")?.roles).toEqual(new Set());
+    const { writes } = world;
+    await world.clock.advance(5 * 60_000);
+    await world.settle();
+    expectBound(world);
+    expect(world.writes - writes).toBe(1);
+  });
+
+  test("a cluster that is silent is asked once for all, and then ever more rarely", async () => {
+    const world = await settled();
+    world.etcd.isSilent = true;
+    await world.clock.advance(5 * 60_000);
+    const calls = () => world.etcd.calls.length;
+    let before = calls();
+    expect(await world.settle()).toEqual(["reader: await-etcd", "app: await-etcd"]);
+    expect(calls() - before).toBe(1);
+    expect(readyOf(world)).toBe("Unknown EtcdUnreachable");
+    before = calls();
+    for (let second = 0; second < 60; second++) {
+      await world.clock.advance(1_000);
+      await world.settle();
+    }
+    expect(calls() - before).toBeLessThan(7);
+    world.etcd.isSilent = false;
+    await world.clock.advance(60_000);
+    await world.settle();
+    expect(readyOf(world)).toBe("True Bound");
+  });
+
+  test("news of a member ends that at once", async () => {
+    const world = await settled();
+    world.etcd.isSilent = true;
+    await world.clock.advance(5 * 60_000);
+    await world.settle();
+    world.etcd.isSilent = false;
+    await world.settle();
+    expect(readyOf(world)).toBe("Unknown EtcdUnreachable");
+    world.pods = world.pods.map((pod) => ({ ...pod, metadata: { ...pod.metadata, uid: "another" } }));
+    await world.settle();
+    expect(readyOf(world)).toBe("True Bound");
+  });
+});
+
+test("no password and no key is in a snapshot, a step or a status", async () => {
+  const world = await settled();
+  const password = expectBound(world);
+  expect(JSON.stringify([...world.objects].filter(([key]) => !key.startsWith("secrets/")))).not.toContain(password);
+});
