@@ -81,9 +81,20 @@ async function rulesPage(root: string): Promise<string> {
       }),
     );
   };
+  /** Its guards.ts, and what is in its folder of guards, if it has one. */
+  const guardFiles = async (room: string) => {
+    const paths = (await readdir(source(room), { recursive: true })).filter((path) =>
+      /^guards(?:\/[^/]+(?<!\.test))?\.ts$/.test(path),
+    );
+    return await Promise.all(paths.map(async (path) => ({ path, text: await readFile(source(room, path), "utf8") })));
+  };
   const guards = async (room: string, all: readonly { name: string }[]) => {
-    const text = await readFile(source(room, "guards.ts"), "utf8");
-    return all.map(({ name }) => [`[\`${name}\`](../../src/${room}/guards.ts)`, docOf(text, name)]);
+    const sources = await guardFiles(room);
+    return all.map(({ name }) => {
+      const found = sources.find(({ text }) => text.includes(`name: "${name}"`));
+      if (found === undefined) throw new Error(`src/${room}: no file of guards has the guard ${name}`);
+      return [`[\`${name}\`](../../src/${room}/${found.path})`, docOf(found.text, name)];
+    });
   };
   const room = async (
     name: string,

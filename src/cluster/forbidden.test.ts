@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { DEFAULT_TLS } from "#api/tls.ts";
 import { newPeer, revisedPeer } from "#cluster/desired/peer.ts";
-import { CLUSTER_GUARDS, keepQuorum } from "#cluster/guards.ts";
+import { keepQuorum } from "#cluster/guards/quorum.ts";
+import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
@@ -14,7 +15,7 @@ import { tired } from "#kit/cluster-sleep.ts";
 import { bundle, goingTo, OWN, secured, THEIRS as TLS_THEIRS, tlsSpec, withMade } from "#kit/cluster-tls.ts";
 import type { Service } from "#kube/kinds.ts";
 
-// What may never happen, whichever rule wants it. What each guard says of each kind of step: guards.test.ts.
+// What may never happen, whichever rule wants it. What each guard says of each kind of step: the test files in guards/.
 
 const starting = cluster({ stage: "starting" });
 const identity = starting.cluster.status!.identity!;

@@ -15,6 +15,7 @@ import { refused } from "./refused.ts";
 /** What decides, below src/ROOM. */
 const MUTATED = [
   "guards.ts",
+  "guards/**/*.ts",
   "plan.ts",
   "members.ts",
   "learners.ts",

@@ -24,10 +24,10 @@ import {
 import { credulous } from "./mutants-rest.ts";
 
 const NO_SWITCH =
-  "nobody switches TLS on or off in these histories; src/cluster/rules/certificates/plan.test.ts, src/cluster/guards.test.ts";
+  "nobody switches TLS on or off in these histories; src/cluster/rules/certificates/plan.test.ts, src/cluster/guards/tls-switch.test.ts";
 
 const NO_AUTH =
-  "nobody asks for users in these histories; src/cluster/rules/auth/plan.test.ts, src/cluster/guards.test.ts";
+  "nobody asks for users in these histories; src/cluster/rules/auth/plan.test.ts, src/cluster/guards/auth.test.ts";
 
 /** Every rule of the cluster left out. */
 const LEFT_OUT = leftOut("cluster", [
@@ -133,7 +133,7 @@ const LEFT_OUT = leftOut("cluster", [
 const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "restored-first",
-    covered: "nobody in these histories begins with a backup; src/cluster/guards.test.ts",
+    covered: "nobody in these histories begins with a backup; src/cluster/guards/identity.test.ts",
   },
   {
     name: "identity-first",
@@ -144,7 +144,7 @@ const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "tls-is-said",
     leaning: FORMING,
-    covered: "whoever makes a cluster in these histories says that it has no TLS; src/cluster/guards.test.ts",
+    covered: "whoever makes a cluster in these histories says that it has no TLS; src/cluster/guards/identity.test.ts",
   },
   {
     name: "bootstrap-once",

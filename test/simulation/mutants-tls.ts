@@ -48,12 +48,13 @@ const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "tls-stepwise",
     leaning: BORN,
-    covered: "nobody switches TLS on or off in this world; src/cluster/guards.test.ts, src/cluster/forbidden.test.ts",
+    covered:
+      "nobody switches TLS on or off in this world; src/cluster/guards/tls-switch.test.ts, src/cluster/forbidden.test.ts",
   },
   {
     name: "allowed-secrets",
     leaning: BORN,
-    covered: "nobody names a Secret of their own in this world; src/cluster/guards.test.ts",
+    covered: "nobody names a Secret of their own in this world; src/cluster/guards/shown.test.ts",
   },
   {
     name: "trusted-first",
@@ -64,18 +65,18 @@ const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "shown-when-trusted",
     leaning: ROTATED,
-    covered: "nobody changes a provider in this world; src/cluster/guards.test.ts",
+    covered: "nobody changes a provider in this world; src/cluster/guards/shown.test.ts",
   },
   {
     name: "trust-kept",
     leaning: ROTATED,
-    covered: "nobody changes a provider in this world; src/cluster/guards.test.ts",
+    covered: "nobody changes a provider in this world; src/cluster/guards/trust.test.ts",
   },
   { name: "still-believed", leaning: SPOILT },
   {
     name: "authority-kept",
     leaning: DELETED,
-    covered: "a create finds what is there, and a rule looks first; src/cluster/guards.test.ts",
+    covered: "a create finds what is there, and a rule looks first; src/cluster/guards/trust.test.ts",
   },
 ]);
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { present } from "#base/observed.ts";
-import { oneAtATime } from "#cluster/guards.ts";
+import { oneAtATime } from "#cluster/guards/turns.ts";
 import { isInSync } from "#cluster/learners.ts";
 import { mayHoldData } from "#cluster/members.ts";
 import { awaitLearner } from "#cluster/rules/membership/await-learner.ts";

@@ -1,0 +1,57 @@
+import { doClientsShowCertificates, isAuthWanted } from "#api/auth.ts";
+import { ROOT } from "#api/names.ts";
+import { membersWithoutQuestion, stateOf } from "#cluster/auth/hindrance.ts";
+import { isAboutAuth, peerIn } from "#cluster/guards/touched.ts";
+import type { ClusterGuard } from "#cluster/step.ts";
+
+/**
+ * etcd's users are changed only where the spec says that they are to be asked for, and only root and the operator; they are asked for no more only
+ * where it says so.
+ */
+export const authIsAsked: ClusterGuard = {
+  name: "auth-is-asked",
+  forbids({ cluster, auth }, step) {
+    const wanted = isAuthWanted(cluster.spec);
+    if (step.do === "disableAuth")
+      return wanted === false ? undefined : "nobody says that etcd is to ask for users no more";
+    if (!isAboutAuth(step)) return undefined;
+    if (wanted !== true) return "nobody says that etcd is to ask for users";
+    if (step.do === "createRootSecret") return auth?.rootSecret.is === "absent" ? undefined : "the Secret may be there";
+    if (step.do === "setRootPassword") return step.secret.trouble;
+    if (step.do === "enableAuth") return undefined;
+    const isOwn = step.user === ROOT ? step.do === "grantRole" : step.user !== "" && step.user === auth?.user;
+    return isOwn ? undefined : `${step.user} is not the operator`;
+  },
+};
+
+/**
+ * etcd asks for users only when the operator was seen to be an administrator there by the name in its certificate, root to have the password in its
+ * Secret, and every member to run so that it asks clients for certificates: otherwise nobody could log in, and nobody switch it off.
+ */
+export const administratorFirst: ClusterGuard = {
+  name: "administrator-first",
+  forbids(snapshot, step) {
+    if (step.do !== "enableAuth") return undefined;
+    const { auth, cluster } = snapshot;
+    const state = stateOf(snapshot);
+    if (!doClientsShowCertificates(cluster.spec)) return "clients show no certificates";
+    if (!auth?.user || auth.user === ROOT) return "the operator's certificate does not name it";
+    if (state?.operator?.includes(ROOT) !== true) return `${auth.user} was not seen to be an administrator`;
+    if (state.root?.includes(ROOT) !== true || !state.isRootsPassword)
+      return "root was not seen to be as its Secret says";
+    const names = membersWithoutQuestion(snapshot);
+    return names.length === 0 ? undefined : `${names.join(", ")} would not know who asks`;
+  },
+};
+
+/** While etcd asks for users, no member gets what would let it ask no certificate of clients: it would know nobody, the operator included. */
+export const loginStays: ClusterGuard = {
+  name: "login-stays",
+  forbids({ cluster }, step) {
+    const peer = peerIn(step);
+    if (peer?.spec === undefined || cluster.status?.auth?.enabled !== true) return undefined;
+    const had = step.do === "replacePeer" ? step.live.spec.tls?.client?.verifyClients : true;
+    if (had !== true || peer.spec.tls?.client?.verifyClients === true) return undefined;
+    return `${peer.metadata.name} would ask clients for no certificate, and etcd asks for users`;
+  },
+};

@@ -1,0 +1,139 @@
+import { QUARANTINE_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import * as guards from "#cluster/guards/claims.ts";
+import { type Arrival, changedPeer, withArrival, withoutMember } from "#kit/cluster.ts";
+import { stranger, withMember, withUnboundLearner } from "#kit/cluster-changes.ts";
+import { asking, learner, lost, m2, peerOf, STEPS, settled, withoutList } from "#kit/cluster-steps.ts";
+import { promised } from "#kit/guard-promises.ts";
+
+function arrivingPeer(stage: Arrival): EtcdPeer {
+  return peerOf(withArrival(settled, learner.name, stage), learner.name);
+}
+
+function intent(name: string): EtcdPeer {
+  return peerOf(withArrival(settled, name, "intended"), name);
+}
+
+function marked(removal: string): EtcdPeer {
+  return peerOf(changedPeer(settled, "my-etcd-2", { annotations: { [REMOVAL_ANNOTATION]: removal } }), "my-etcd-2");
+}
+
+promised(guards, {
+  "not-a-member": [
+    {
+      name: "an intent goes also when etcd has added its member meanwhile, which gets an EtcdPeer again",
+      given: withArrival(settled, "my-etcd-3", "added"),
+      step: { do: "deletePeer", peer: intent("my-etcd-3") },
+      is: "allowed",
+    },
+    {
+      name: "an intent has no claim to let go of",
+      given: settled,
+      step: { ...STEPS.releaseClaim, peer: intent("my-etcd-3") },
+      is: "forbidden",
+    },
+    {
+      name: "a member that was added again under its old URL is another one",
+      given: withoutMember(settled, "my-etcd-2"),
+      step: { do: "deletePeer", peer: { ...settled.peers[2]!, spec: { ...settled.peers[2]!.spec, memberID: "abc" } } },
+      is: "allowed",
+    },
+    {
+      name: "whom etcd lists under another URL stays",
+      given: withMember(
+        withoutMember(settled, "my-etcd-2"),
+        stranger({ id: m2!.id, peerUrls: ["http://elsewhere:2380"] }),
+      ),
+      step: STEPS.releaseClaim,
+      is: "forbidden",
+    },
+    { name: "who is a member stays", given: settled, step: STEPS.deletePeer, is: "forbidden" },
+    {
+      name: "who has left may go",
+      given: withoutMember(settled, "my-etcd-2"),
+      step: STEPS.releaseClaim,
+      is: "allowed",
+    },
+    {
+      name: "without a member list nobody goes",
+      given: withoutList(settled),
+      step: { do: "deletePeer", peer: intent("my-etcd-3") },
+      is: "forbidden",
+    },
+  ],
+  "asked-to-delete": [
+    {
+      name: "the claim of who was lost is kept",
+      given: settled,
+      step: { ...STEPS.releaseClaim, peer: marked("replacement") },
+      is: "forbidden",
+    },
+    {
+      name: "fewer members were asked for: the claim goes",
+      given: settled,
+      step: { ...STEPS.releaseClaim, peer: marked("scale-down") },
+      is: "allowed",
+    },
+    {
+      name: "no etcd ever ran on it: the claim goes",
+      given: settled,
+      step: { ...STEPS.releaseClaim, peer: marked("never-started") },
+      is: "allowed",
+    },
+    {
+      name: "to put the claim of who was lost aside nobody has to ask",
+      given: settled,
+      step: { ...STEPS.releaseClaim, peer: marked("replacement"), finalizer: QUARANTINE_FINALIZER },
+      is: "allowed",
+    },
+    {
+      name: "nobody is marked as one too many while there are no more than are wanted",
+      given: settled,
+      step: { ...STEPS.markRemoval, removal: "scale-down" },
+      is: "forbidden",
+    },
+    {
+      name: "one too many is marked",
+      given: asking(settled, { replicas: 2 }),
+      step: { ...STEPS.markRemoval, removal: "scale-down" },
+      is: "allowed",
+    },
+    {
+      name: "a voter that a person added does not make one of ours too many",
+      given: withMember(settled, stranger({ name: "theirs", peerUrls: ["http://elsewhere:2380"] })),
+      step: { ...STEPS.markRemoval, removal: "scale-down" },
+      is: "forbidden",
+    },
+    {
+      name: "a learner that is not wanted any more is marked as one too many",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      step: { do: "markRemoval", peer: arrivingPeer("started"), removal: "scale-down" },
+      is: "allowed",
+    },
+    {
+      name: "a learner that is wanted is not marked as one too many",
+      given: asking(withArrival(settled, "my-etcd-3", "started"), { replicas: 4 }),
+      step: { do: "markRemoval", peer: arrivingPeer("started"), removal: "scale-down" },
+      is: "forbidden",
+    },
+    {
+      name: "who may hold data is not marked as never started",
+      given: lost,
+      step: { ...STEPS.markRemoval, removal: "never-started" },
+      is: "forbidden",
+    },
+    {
+      name: "whose claim never got a volume is marked as never started",
+      given: withUnboundLearner(withArrival(settled, "my-etcd-3", "added")),
+      step: { do: "markRemoval", peer: arrivingPeer("added"), removal: "never-started" },
+      is: "allowed",
+    },
+    {
+      name: "who is no member is not marked for a reason that costs the claim",
+      given: asking(settled, { replicas: 1 }),
+      step: { do: "markRemoval", peer: arrivingPeer("added"), removal: "scale-down" },
+      is: "forbidden",
+    },
+    { name: "who is lost is marked, and keeps the claim", given: settled, step: STEPS.markRemoval, is: "allowed" },
+  ],
+});

@@ -1,0 +1,292 @@
+import { memberTls } from "#cluster/certificates.ts";
+import { revisedPeer } from "#cluster/desired/peer.ts";
+import * as guards from "#cluster/guards/shown.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { NEWER, OLD, withCrashing } from "#kit/cluster-rolling.ts";
+import {
+  asking,
+  bornSpeaking,
+  certified,
+  giving,
+  peerOf,
+  restarting,
+  STEPS,
+  speaking,
+  tlsOfAll,
+} from "#kit/cluster-steps.ts";
+import { NEXT, running, THEIRS as SOMEBODY, secured, tlsSpec, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import {
+  clientsOf,
+  clientsTrusting,
+  lastTurns,
+  leaving,
+  notAsking,
+  ofBoth,
+  shows,
+  turnedClients,
+  turnedTrusting,
+} from "#kit/cluster-turn.ts";
+import { promised } from "#kit/guard-promises.ts";
+
+/** The same of a member that goes on speaking TLS as it does. */
+function givingAll(snapshot: ClusterSnapshot, name: string): ClusterStep {
+  const { tls } = peerOf(snapshot, name).spec;
+  const live = peerOf(snapshot, name);
+  return { do: "replacePeer", live, peer: revisedPeer(live, { ...OLD, version: NEWER.version, tls: tls! }, OLD) };
+}
+
+/** Members show each other what somebody else has signed. */
+const doubted = withMade(certified, { peer: { by: NEXT } });
+
+const theirPeer = tlsSpec({ peer: { provider: "Secret", secret: { secretName: "their-peer" } } });
+
+const doubtedElsewhere = withMade(asking(certified, { tls: theirPeer }), { peer: { by: NEXT } });
+
+const unshown = withSeen(certified, { peer: { is: "absent" } });
+
+const unserved = withSeen(certified, { server: { is: "absent" } });
+
+const halved = withMade(certified, { peer: { trouble: "it has no tls.key" } });
+
+const justMade = withMade(certified, { peer: { knownForMs: 149_999 } });
+
+const longMade = withMade(certified, { peer: { knownForMs: 150_000 } });
+
+const doubtedDown = withMade(secured({ down: ["my-etcd-2"] }), { peer: { by: NEXT } });
+
+const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+
+const BROUGHT = {
+  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  client: { provider: "Secret", secret },
+};
+
+const brought = secured({}, BROUGHT, { isOurs: false });
+
+const bring = unissued({ stage: "recorded" }, BROUGHT);
+
+const broughtFirst = withMade(bring, { peer: { isOurs: false }, server: { isOurs: false } });
+
+const withheldFirst = withMade(broughtFirst, { peer: { isOurs: false, mayBeShown: false } });
+
+/** The first member gets what somebody else has brought, in these Secrets. */
+function broughtIn(secretName = "their-peer"): ClusterStep {
+  const { peer, client } = memberTls(broughtFirst)!;
+  return bornSpeaking(certified, { client: client!, peer: { ...peer!, secretName } });
+}
+
+/** Its EtcdPeer says the new one, and its pod shows the former one. */
+const aboutToTurn = { ...lastTurns, pods: turnedTrusting.pods };
+
+/** This is seen of what members show to each other, and is not asked for any more. */
+function withFormer(snapshot: ClusterSnapshot, peer: { is: "absent" }): ClusterSnapshot {
+  const { certificates } = snapshot;
+  return { ...snapshot, certificates: { ...certificates, former: { ...certificates?.former, peer } } };
+}
+
+promised(guards, {
+  "allowed-secrets": [
+    { name: "a Secret that is for clusters is mounted", given: broughtFirst, step: broughtIn(), is: "allowed" },
+    { name: "one that is not for them is not", given: withheldFirst, step: broughtIn(), is: "forbidden" },
+    {
+      name: "nor on the side of clients",
+      given: withMade(broughtFirst, { server: { isOurs: false, mayBeShown: false } }),
+      step: broughtIn(),
+      is: "forbidden",
+    },
+    {
+      name: "nor one that nobody has looked at",
+      given: withSeen(broughtFirst, { peer: { is: "absent" } }),
+      step: broughtIn(),
+      is: "forbidden",
+    },
+    {
+      name: "nor another one than the one that was looked at",
+      given: broughtFirst,
+      step: broughtIn("others"),
+      is: "forbidden",
+    },
+    {
+      name: "who has it keeps it",
+      given: withMade(brought, { peer: { isOurs: false, mayBeShown: false } }),
+      step: speaking(brought, peerOf(brought, "my-etcd-0").spec.tls),
+      is: "allowed",
+    },
+    {
+      name: "what the operator makes needs no label",
+      given: certified,
+      step: speaking(certified, tlsOfAll),
+      is: "allowed",
+    },
+    { name: "what is about no member is for others to judge", given: certified, step: STEPS.issueLeaf, is: "allowed" },
+  ],
+  "shown-when-trusted": [
+    {
+      name: "what all believe may be shown",
+      given: turnedTrusting,
+      step: speaking(turnedTrusting, shows("their-peer", ofBoth)),
+      is: "allowed",
+    },
+    {
+      name: "what nobody believes may not",
+      given: leaving,
+      step: speaking(leaving, shows("their-peer", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "nor what one does not",
+      given: running(leaving, ["my-etcd-0", "my-etcd-1"], shows("my-etcd-peer-tls", ofBoth)),
+      step: speaking(leaving, shows("their-peer", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "nor what is not there",
+      given: withSeen(turnedTrusting, { peer: { is: "absent" } }),
+      step: speaking(turnedTrusting, shows("their-peer", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "nor what nobody has looked at",
+      given: turnedTrusting,
+      step: speaking(turnedTrusting, shows("another", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "nor what is of no use",
+      given: withMade(turnedTrusting, { peer: { by: SOMEBODY, isOurs: false, trouble: "it has no tls.key" } }),
+      step: speaking(turnedTrusting, shows("their-peer", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "nor what has ended",
+      given: withMade(turnedTrusting, { peer: { by: SOMEBODY, isOurs: false, lastsMs: 0 } }),
+      step: speaking(turnedTrusting, shows("their-peer", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "what is shown already is for others to judge",
+      given: leaving,
+      step: speaking(leaving, shows("my-etcd-peer-tls", ofBoth)),
+      is: "allowed",
+    },
+    {
+      name: "a member restarts with what all believe",
+      given: aboutToTurn,
+      step: restarting(aboutToTurn, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "not once it holds something else",
+      given: withMade(aboutToTurn, { peer: { by: NEXT, isOurs: false } }),
+      step: restarting(withMade(aboutToTurn, { peer: { by: NEXT, isOurs: false } }), "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "who shows the former one goes on with it meanwhile",
+      given: withMade(aboutToTurn, { peer: { by: NEXT, isOurs: false } }),
+      step: restarting(withMade(aboutToTurn, { peer: { by: NEXT, isOurs: false } }), "my-etcd-1"),
+      is: "allowed",
+    },
+    {
+      name: "what clients are shown has to be believed as well",
+      given: turnedClients,
+      step: speaking(turnedClients, clientsOf("their-server", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "and is shown once it is",
+      given: clientsTrusting,
+      step: speaking(clientsTrusting, clientsOf("their-server", ofBoth)),
+      is: "allowed",
+    },
+    {
+      name: "where clients show nothing members ask for nothing",
+      given: notAsking(turnedClients),
+      step: speaking(turnedClients, clientsOf("their-server", ofBoth)),
+      is: "allowed",
+    },
+    { name: "what shows nothing is for others to judge", given: leaving, step: STEPS.markRemoval, is: "allowed" },
+  ],
+  "still-believed": [
+    {
+      name: "what is in use counts, also when something else is asked for",
+      given: withFormer(turnedTrusting, { is: "absent" }),
+      step: restarting(turnedTrusting, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "what nobody shows yet is no matter",
+      given: doubtedElsewhere,
+      step: restarting(doubtedElsewhere, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "a member restarts while all believe each other",
+      given: certified,
+      step: restarting(certified, "my-etcd-2"),
+      is: "allowed",
+    },
+    { name: "not while they do not", given: doubted, step: restarting(doubted, "my-etcd-2"), is: "forbidden" },
+    { name: "nor gets what it would restart for", given: doubted, step: giving(doubted, "my-etcd-2"), is: "forbidden" },
+    {
+      name: "whose pod runs nothing may have it made anew",
+      given: withCrashing(doubtedDown, "my-etcd-2"),
+      step: restarting(withCrashing(doubtedDown, "my-etcd-2"), "my-etcd-2"),
+      is: "allowed",
+    },
+    { name: "nobody is given up", given: doubted, step: STEPS.markRemoval, is: "forbidden" },
+    { name: "but while all believe each other", given: certified, step: STEPS.markRemoval, is: "allowed" },
+    {
+      name: "who is not wanted may go",
+      given: doubted,
+      step: { ...STEPS.markRemoval, removal: "scale-down" },
+      is: "allowed",
+    },
+    {
+      name: "and a removal be taken back",
+      given: doubted,
+      step: { ...STEPS.markRemoval, removal: undefined },
+      is: "allowed",
+    },
+    { name: "what restarts nobody is for others to judge", given: doubted, step: STEPS.createService, is: "allowed" },
+    {
+      name: "so is all, where nobody could look",
+      given: withSeen(doubted, { peer: { is: "unknown", why: "no answer" } }),
+      step: restarting(doubted, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "nobody restarts without what members show",
+      given: unshown,
+      step: restarting(unshown, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "nor without what they show to clients",
+      given: unserved,
+      step: restarting(unserved, "my-etcd-2"),
+      is: "forbidden",
+    },
+    { name: "nor is one to", given: unserved, step: givingAll(unserved, "my-etcd-2"), is: "forbidden" },
+    {
+      name: "what a member showed to clients before is no matter",
+      given: unserved,
+      step: giving(unserved, "my-etcd-2"),
+      is: "allowed",
+    },
+    { name: "nobody is given up for it, nor kept", given: unserved, step: STEPS.markRemoval, is: "allowed" },
+    {
+      name: "a member may restart where nobody could look at what it shows to clients",
+      given: withSeen(certified, { server: { is: "unknown", why: "no answer" } }),
+      step: restarting(certified, "my-etcd-2"),
+      is: "allowed",
+    },
+    { name: "nor with what is of no use", given: halved, step: restarting(halved, "my-etcd-2"), is: "forbidden" },
+    { name: "who is lost meanwhile is given up", given: unshown, step: STEPS.markRemoval, is: "allowed" },
+    { name: "but not while it is of no use: that may be why", given: halved, step: STEPS.markRemoval, is: "forbidden" },
+    { name: "nor who may not have yet what is new", given: justMade, step: STEPS.markRemoval, is: "forbidden" },
+    { name: "who had the time to get it is", given: longMade, step: STEPS.markRemoval, is: "allowed" },
+    { name: "a restart needs no such time", given: justMade, step: restarting(justMade, "my-etcd-2"), is: "allowed" },
+  ],
+});

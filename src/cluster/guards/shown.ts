@@ -1,0 +1,105 @@
+import { providerOf, type Side } from "#api/tls.ts";
+import { lookedAt } from "#cluster/certificates/former.ts";
+import { keptTls } from "#cluster/certificates/kept.ts";
+import { SHOWN_ON, SIDES } from "#cluster/certificates/purposes.ts";
+import { REACHED_MS } from "#cluster/certificates/rotation.ts";
+import { mountedIn, secretsInUse, withoutBelief } from "#cluster/certificates/trusted.ts";
+import { isInTime, isUnasked, seen } from "#cluster/certificates/usable.ts";
+import { peerIn, restartedBy } from "#cluster/guards/touched.ts";
+import { unbelieving } from "#cluster/guards/trust.ts";
+import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
+
+/** Nobody gets a Secret that somebody else fills and that is not for EtcdClusters, unless members of the cluster have it already. */
+export const allowedSecrets: ClusterGuard = {
+  name: "allowed-secrets",
+  forbids(given, step) {
+    const peer = peerIn(step);
+    if (peer?.spec === undefined) return undefined;
+    const snapshot = keptTls(given);
+    for (const side of SIDES) {
+      const secretName = peer.spec.tls?.[side]?.secretName;
+      const isBrought = providerOf(snapshot.cluster.spec, side) === "Secret";
+      if (secretName === undefined || !isBrought || secretsInUse(snapshot, side).has(secretName)) continue;
+      const facts = seen(snapshot, SHOWN_ON[side]);
+      if (facts?.secretName !== secretName || !facts.mayBeShown)
+        return `Secret ${secretName} is not known to be for EtcdClusters`;
+    }
+    return undefined;
+  },
+};
+
+/** Nobody comes to show what another Secret holds before all members believe it, and it is good. */
+export const shownWhenTrusted: ClusterGuard = {
+  name: "shown-when-trusted",
+  forbids(given, step) {
+    const snapshot = keptTls(given);
+    for (const side of SIDES) {
+      const secretName = comesToShow(snapshot, step, side);
+      const found = secretName === undefined ? undefined : lookedAt(snapshot, side, secretName);
+      if (secretName === undefined) continue;
+      if (found?.is !== "present") return `nobody knows what is in Secret ${secretName}`;
+      const { trouble } = found.value;
+      if (trouble !== undefined) return `Secret ${secretName}: ${trouble}`;
+      if (!isInTime(snapshot, found.value)) return `the time of Secret ${secretName} is over, or has not come`;
+      const why = isPeersOrAsked(snapshot, side) ? unbelieving(snapshot, side, found.value) : undefined;
+      if (why !== undefined) return why;
+    }
+    return undefined;
+  },
+};
+
+/** Whether members ask who shows it to them: of what they show to clients they do, as their own clients. */
+function isPeersOrAsked(snapshot: ClusterSnapshot, side: Side): boolean {
+  return side === "peer" || !isUnasked(snapshot, "operator");
+}
+
+/** The Secret that a member comes to show by the step, where it is another one than it shows by now. */
+function comesToShow(snapshot: ClusterSnapshot, step: ClusterStep, side: Side): string | undefined {
+  if (step.do === "restartPod") {
+    const next = peerNamed(snapshot, step.name)?.spec.tls?.[side]?.secretName;
+    const shown = mountedIn(step.pod, side);
+    return shown === undefined || shown === next ? undefined : next;
+  }
+  if (step.do !== "replacePeer") return undefined;
+  const [next, before] = [step.peer.spec, step.live.spec].map((spec) => spec?.tls?.[side]?.secretName);
+  return before === undefined || before === next ? undefined : next;
+}
+
+/**
+ * While members show each other what some of them do not believe, nobody restarts who runs, and nobody is given up: whoever came back would be out.
+ * Nor while what they are to show is of no use; who seems lost while they get something new may only not have it yet. And nobody restarts who runs
+ * while it is not there, be it for the others or for clients: its next pod would not start.
+ */
+export const stillBelieved: ClusterGuard = {
+  name: "still-believed",
+  forbids(given, step) {
+    const snapshot = keptTls(given);
+    const isRestart = restartedBy(snapshot, step) !== undefined;
+    const isGivenUp = step.do === "markRemoval" && step.removal !== undefined && step.removal !== "scale-down";
+    if (!(isRestart || isGivenUp)) return undefined;
+    const server = isRestart ? toServe(snapshot, step) : undefined;
+    if (server !== undefined && lookedAt(snapshot, "client", server)?.is === "absent")
+      return `Secret ${server}, what the member is to show to clients, is not there: its pod would not start`;
+    // What nobody shows yet is no matter: members come to trust it first.
+    for (const secretName of secretsInUse(snapshot, "peer")) {
+      const found = lookedAt(snapshot, "peer", secretName);
+      if (isRestart && found?.is === "absent")
+        return `Secret ${secretName}, what members show to each other, is not there`;
+      if (found?.is !== "present") continue;
+      const { trouble, knownForMs } = found.value;
+      if (trouble !== undefined) return `Secret ${secretName}, what members show to each other: ${trouble}`;
+      if (isGivenUp && knownForMs < REACHED_MS)
+        return `members may not have yet what is in Secret ${secretName}, which they show to each other`;
+      const names = withoutBelief(snapshot, "peer", found.value);
+      if (names.length > 0) return `${names.join(", ")} would not believe what members show to each other`;
+    }
+    return undefined;
+  },
+};
+
+/** The Secret that a member shows to clients after its restart. */
+function toServe(snapshot: ClusterSnapshot, step: ClusterStep): string | undefined {
+  const spec = step.do === "restartPod" ? peerNamed(snapshot, step.name)?.spec : peerIn(step)?.spec;
+  return spec?.tls?.client?.secretName;
+}

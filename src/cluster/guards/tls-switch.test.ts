@@ -1,0 +1,238 @@
+import { templateIn } from "#api/revision.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { unknown } from "#base/observed.ts";
+import { newPeer, revisedPeer } from "#cluster/desired/peer.ts";
+import * as guards from "#cluster/guards/tls-switch.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
+import { stranger, withEachMember, withMember } from "#kit/cluster-changes.ts";
+import {
+  asking,
+  bornSpeaking,
+  certified,
+  identity,
+  nobody,
+  peerOf,
+  STEPS,
+  settled,
+  speaking,
+  tlsOfAll,
+} from "#kit/cluster-steps.ts";
+import { HAS, switching, turnedTo, WITHOUT } from "#kit/cluster-switch.ts";
+import { listedBy } from "#kit/cluster-tls.ts";
+import { promised } from "#kit/guard-promises.ts";
+
+/** The first member, as it is there, gets this by now. */
+function given0(snapshot: ClusterSnapshot, tls: EtcdPeer["spec"]["tls"]): ClusterStep {
+  const live = peerOf(snapshot, "my-etcd-0");
+  const { tls: _, ...template } = templateIn(live.spec);
+  return { do: "replacePeer", live, peer: revisedPeer(live, { ...template, ...(tls && { tls }) }, undefined) };
+}
+
+const lastBoth = switching({}, ["both", "both", "both"]);
+
+const oneReached = switching({}, ["both", "both", "reached"]);
+
+const backAgain = switching(WITHOUT, ["both", "both", "both"]);
+
+const bootstrapping: ClusterSnapshot = {
+  ...lastBoth,
+  peers: lastBoth.peers.map((peer, n) =>
+    n > 0
+      ? peer
+      : { ...peer, spec: { ...peer.spec, bootstrap: newPeer(settled, identity, "my-etcd-0").spec!.bootstrap! } },
+  ),
+};
+
+function listing(scheme: "http" | "https"): ClusterStep {
+  const id = memberIdFromHex(identity.initialMembers[2]!.id);
+  return { do: "updateMember", name: "my-etcd-2", id, peerUrl: `${scheme}://my-etcd-2.my-etcd.foo.svc:2380` };
+}
+
+function restartingLast(snapshot: ClusterSnapshot): ClusterStep {
+  return { do: "restartPod", name: "my-etcd-2", pod: snapshot.pods.get("my-etcd-2")! };
+}
+
+promised(guards, {
+  "tls-stepwise": [
+    { name: "a member keeps TLS", given: certified, step: speaking(certified, tlsOfAll), is: "allowed" },
+    { name: "nobody loses it at once", given: certified, step: speaking(certified, undefined), is: "forbidden" },
+    {
+      name: "nor on one side",
+      given: certified,
+      step: speaking(certified, { peer: tlsOfAll.peer! }),
+      is: "forbidden",
+    },
+    {
+      name: "nor its certificate for the others while one of them is reached over TLS",
+      given: switching(WITHOUT, ["both", "both", "reached"]),
+      step: given0(switching(WITHOUT, ["both", "both", "reached"]), { client: HAS.both.client }),
+      is: "forbidden",
+    },
+    {
+      name: "by its EtcdPeer, or by etcd's list",
+      given: listedBy(switching(WITHOUT, ["both", "both", "both"]), "https", ["my-etcd-2"]),
+      step: given0(switching(WITHOUT, ["both", "both", "both"]), { client: HAS.both.client }),
+      is: "forbidden",
+    },
+    {
+      name: "or by its pod",
+      given: { ...backAgain, pods: switching(WITHOUT, ["both", "both", "reached"]).pods },
+      step: given0(backAgain, { client: HAS.both.client }),
+      is: "forbidden",
+    },
+    {
+      name: "it loses that last",
+      given: backAgain,
+      step: given0(backAgain, { client: HAS.both.client }),
+      is: "allowed",
+    },
+    { name: "nobody gets it who did not ask", given: settled, step: speaking(settled, tlsOfAll), is: "forbidden" },
+    {
+      name: "who has asked gets certificates first",
+      given: switching({}, ["nothing", "nothing", "nothing"]),
+      step: given0(switching({}, ["nothing", "nothing", "nothing"]), HAS.both),
+      is: "allowed",
+    },
+    {
+      name: "and is not reached over TLS at once",
+      given: switching({}, ["nothing", "nothing", "nothing"]),
+      step: given0(switching({}, ["nothing", "nothing", "nothing"]), HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "nor serves clients with TLS alone at once",
+      given: switching({}, ["nothing", "nothing", "nothing"]),
+      step: given0(switching({}, ["nothing", "nothing", "nothing"]), { ...HAS.both, client: HAS.all.client }),
+      is: "forbidden",
+    },
+    {
+      name: "nobody is reached over TLS before all have certificates",
+      given: switching({}, ["both", "both", "nothing"]),
+      step: given0(switching({}, ["both", "both", "nothing"]), HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "in their pods, too",
+      given: { ...lastBoth, pods: switching({}, ["both", "both", "nothing"]).pods },
+      step: given0(lastBoth, HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "and somebody else's member counts",
+      given: withMember(lastBoth, stranger()),
+      step: given0(lastBoth, HAS.reached),
+      is: "forbidden",
+    },
+    { name: "then one is", given: lastBoth, step: given0(lastBoth, HAS.reached), is: "allowed" },
+    {
+      name: "one at a time",
+      given: turnedTo(lastBoth, "my-etcd-2", "reached"),
+      step: given0(lastBoth, HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "until etcd lists it so",
+      given: listedBy(oneReached, "http", ["my-etcd-2"]),
+      step: given0(lastBoth, HAS.reached),
+      is: "forbidden",
+    },
+    { name: "then the next one", given: oneReached, step: given0(lastBoth, HAS.reached), is: "allowed" },
+    {
+      name: "nobody while etcd cannot be asked",
+      given: { ...lastBoth, members: unknown("no answer") },
+      step: given0(lastBoth, HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "but back to what it had",
+      given: { ...turnedTo(lastBoth, "my-etcd-0", "reached"), members: unknown("no answer") },
+      step: given0(turnedTo(lastBoth, "my-etcd-0", "reached"), HAS.both),
+      is: "allowed",
+    },
+    {
+      name: "nobody who has yet to join",
+      given: bootstrapping,
+      step: given0(bootstrapping, HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "its URL is changed before it restarts",
+      given: turnedTo(lastBoth, "my-etcd-2", "reached"),
+      step: listing("https"),
+      is: "allowed",
+    },
+    { name: "to what its EtcdPeer says", given: lastBoth, step: listing("https"), is: "forbidden" },
+    {
+      name: "not to anything else",
+      given: turnedTo(lastBoth, "my-etcd-2", "reached"),
+      step: listing("http"),
+      is: "forbidden",
+    },
+    {
+      name: "not while another one is on its way",
+      given: turnedTo(listedBy(lastBoth, "https", ["my-etcd-1"]), "my-etcd-2", "reached"),
+      step: listing("https"),
+      is: "forbidden",
+    },
+    {
+      name: "nor before all can dial it",
+      given: turnedTo(switching({}, ["nothing", "both", "both"]), "my-etcd-2", "reached"),
+      step: listing("https"),
+      is: "forbidden",
+    },
+    {
+      name: "nor for a learner, which older releases would list as a voter",
+      given: withEachMember(turnedTo(lastBoth, "my-etcd-2", "reached"), (member) => ({ ...member, isLearner: true })),
+      step: listing("https"),
+      is: "forbidden",
+    },
+    {
+      name: "it does not restart before",
+      given: turnedTo(lastBoth, "my-etcd-2", "reached"),
+      step: restartingLast(lastBoth),
+      is: "forbidden",
+    },
+    {
+      name: "it restarts after it",
+      given: listedBy(turnedTo(lastBoth, "my-etcd-2", "reached"), "https", ["my-etcd-2"]),
+      step: restartingLast(lastBoth),
+      is: "allowed",
+    },
+    {
+      name: "who comes later speaks as all do",
+      given: certified,
+      step: bornSpeaking(certified, tlsOfAll),
+      is: "allowed",
+    },
+    { name: "and not otherwise", given: certified, step: bornSpeaking(certified, undefined), is: "forbidden" },
+    {
+      name: "nor without what it takes to dial one of them",
+      given: oneReached,
+      step: bornSpeaking(oneReached, { client: HAS.both.client }),
+      is: "forbidden",
+    },
+    {
+      name: "nor reached over TLS where somebody could not dial it",
+      given: switching({}, ["both", "both", "nothing"]),
+      step: bornSpeaking(certified, HAS.reached),
+      is: "forbidden",
+    },
+    { name: "nor so where nobody does", given: settled, step: bornSpeaking(settled, tlsOfAll), is: "forbidden" },
+    {
+      name: "whatever the spec says by now",
+      given: asking(certified, { tls: undefined as never }),
+      step: bornSpeaking(certified, tlsOfAll),
+      is: "allowed",
+    },
+    {
+      name: "the first one speaks as the spec asks for",
+      given: nobody,
+      step: bornSpeaking(certified, tlsOfAll),
+      is: "allowed",
+    },
+    { name: "and is not made without", given: nobody, step: bornSpeaking(certified, undefined), is: "forbidden" },
+    { name: "what is about no member is for others to judge", given: certified, step: STEPS.issueLeaf, is: "allowed" },
+  ],
+});
