@@ -83,7 +83,7 @@ export const REPLACE_AFTER_MS = 20_000;
 export const MEMBER_TIMEOUT_MS = 25_000;
 const metrics = createMetrics();
 
-/** One life of the operator's process, wired as src/bin/run.ts wires it, with the real rooms, caches and passes. */
+/** One life of the operator's process, wired as src/bin/rooms.ts wires it, with the real rooms, caches and passes. */
 export class OperatorProcess {
   isLeading = true;
   passes = 0;

@@ -1,0 +1,56 @@
+import type { Clock } from "#base/clock.ts";
+import type { Log } from "#base/log.ts";
+import type { KubeObject, Resource } from "#kube/kinds.ts";
+import { Expectations } from "#runtime/expectations.ts";
+import type { Check } from "#runtime/health.ts";
+import type { Metrics } from "#runtime/metrics.ts";
+import type { Caches } from "./caches.ts";
+
+// Whether the caches show what the API server has: everything that was there, and what this process has written.
+
+/**
+ * A replica that has not read everything is not ready, so that a rollout waits for it. But only pods that are ready are asked by the
+ * API server, and reading may take an answer of ours (a conversion): after this long the webhooks alone decide, in milliseconds.
+ */
+const READ_WITHIN_MS = 10_000;
+
+/** A check for each cache: whether it has read everything. */
+export function readinessOf(caches: Caches, clock: Clock): readonly Check[] {
+  const untilMs = clock.monotonicMs() + READ_WITHIN_MS;
+  return Object.entries(caches).map(([name, cache]) => {
+    const isMissing = (): boolean => !cache.synced && clock.monotonicMs() < untilMs;
+    return { name: `cache-${name}`, fault: () => (isMissing() ? "has not read the whole state yet" : undefined) };
+  });
+}
+
+export function isSynced(caches: Caches): boolean {
+  return Object.values(caches).every(({ synced }) => synced);
+}
+
+/** @returns false when the signal aborted before */
+export async function allSynced(caches: Caches, signal: AbortSignal): Promise<boolean> {
+  try {
+    await Promise.all(Object.values(caches).map((cache) => cache.whenSynced(signal)));
+    return true;
+  } catch (thrown) {
+    if (signal.aborted) return false;
+    throw thrown;
+  }
+}
+
+/** What the caches have yet to show of our own writes. */
+export function expectationsOf(
+  caches: Caches,
+  { metrics, clock, log }: { metrics: Metrics; clock: Clock; log: Log },
+): Expectations {
+  const byPlural = new Map<string, Caches[keyof Caches]>();
+  for (const cache of Object.values(caches)) byPlural.set(cache.resource.plural, cache);
+  return new Expectations(
+    clock,
+    (resource: Resource<KubeObject>) => byPlural.get(resource.plural),
+    (what) => {
+      metrics.expectationsLost.inc();
+      log.error({ resource: what }, "a cache did not show a write of ours in time");
+    },
+  );
+}

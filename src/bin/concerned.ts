@@ -1,0 +1,65 @@
+import { roleNameOf } from "#access/namesakes.ts";
+import { ETCD_INDEX } from "#access/reads.ts";
+import { pausedBy } from "#api/pause.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
+import type { EtcdRole } from "#api/v1beta1/role.ts";
+import { isOpen } from "#backup/controller.ts";
+import { SOURCE_INDEX } from "#backup/observe.ts";
+import { CLUSTER_INDEX } from "#cluster/observe.ts";
+import type { KubeObject } from "#kube/kinds.ts";
+import { isOpen as isOpenRestore } from "#restore/controller.ts";
+import { TARGET_INDEX } from "#restore/observe.ts";
+import type { Key } from "#runtime/controller.ts";
+import type { Caches } from "./caches.ts";
+
+// Whom does a change of an object concern?
+
+/** The object itself. */
+export function ownKey({ metadata }: KubeObject): readonly Key[] {
+  return metadata.namespace === undefined ? [] : [{ namespace: metadata.namespace, name: metadata.name }];
+}
+
+/** Its namespace and name, as indexes have it. */
+export function textOf({ metadata }: KubeObject): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+/** Whether the cluster is paused or asleep. */
+export function isStill(object: KubeObject): boolean {
+  const cluster = object as EtcdCluster;
+  return pausedBy(cluster) !== undefined || cluster.status?.sleep !== undefined;
+}
+
+export function peersOf(caches: Caches, cluster: KubeObject): readonly KubeObject[] {
+  return caches.peers.byIndex(CLUSTER_INDEX, textOf(cluster));
+}
+
+/** Those that have ended do not care for their cluster any more. */
+export function openBackupsOf(caches: Caches, cluster: KubeObject): readonly KubeObject[] {
+  return caches.backups.byIndex(SOURCE_INDEX, textOf(cluster)).filter(isOpen);
+}
+
+export function openRestoresOf(caches: Caches, cluster: KubeObject): readonly KubeObject[] {
+  return caches.restores.byIndex(TARGET_INDEX, textOf(cluster)).filter(isOpenRestore);
+}
+
+/** The cluster that waits for it. */
+export function targetOfRestore(restore: KubeObject): readonly Key[] {
+  const { metadata, spec } = restore as EtcdRestore;
+  return [{ namespace: metadata.namespace, name: spec.clusterTemplate.clusterName }];
+}
+
+/** Restores of what this backup has stored. */
+export function restoresFrom(caches: Caches, { metadata }: KubeObject): readonly KubeObject[] {
+  const isFrom = (restore: EtcdRestore) =>
+    restore.metadata.namespace === metadata.namespace && restore.spec.source.backupName === metadata.name;
+  return caches.restores.list().filter((restore) => isOpenRestore(restore) && isFrom(restore));
+}
+
+/** Users that have the role, or are to get it. */
+export function usersWith(caches: Caches, role: EtcdRole): readonly KubeObject[] {
+  const { namespace } = role.metadata;
+  const all = caches.users.byIndex(ETCD_INDEX, `${namespace}/${role.spec.clusterName}`);
+  return all.filter(({ spec }) => spec.roles.includes(roleNameOf(role)));
+}

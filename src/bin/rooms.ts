@@ -1,0 +1,149 @@
+import { AccessReads, ETCD_INDEX } from "#access/reads.ts";
+import type { EtcdRole } from "#api/v1beta1/role.ts";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import { backupController, backupKeysFor } from "#backup/controller.ts";
+import { issuer } from "#certificates/issue.ts";
+import { Keyring } from "#certificates/keyring.ts";
+import {
+  clusterController,
+  clusterKeysFor,
+  clusterKeysForBackup,
+  clusterKeysForSchedule,
+} from "#cluster/controller.ts";
+import type { EtcdClient } from "#etcd/client.ts";
+import type { KubeClient } from "#kube/client.ts";
+import type { KubeObject } from "#kube/kinds.ts";
+import { peerController, peerKeysFor } from "#peer/controller.ts";
+import { restoreController, restoreKeysFor } from "#restore/controller.ts";
+import { roleController } from "#role/controller.ts";
+import { ControlLoop } from "#runtime/control-loop.ts";
+import type { Key } from "#runtime/controller.ts";
+import type { PassTools } from "#runtime/pass.ts";
+import { scheduleController, scheduleKeysFor } from "#schedule/controller.ts";
+import { userController } from "#user/controller.ts";
+import { BindingReads } from "#user/reads.ts";
+import { backupMetrics } from "./backup-metrics.ts";
+import type { Caches } from "./caches.ts";
+import { certificateMetrics } from "./certificate-metrics.ts";
+import {
+  isStill,
+  openBackupsOf,
+  openRestoresOf,
+  ownKey,
+  peersOf,
+  restoresFrom,
+  targetOfRestore,
+  textOf,
+  usersWith,
+} from "./concerned.ts";
+import type { Flags } from "./flags.ts";
+import { scheduleMetrics } from "./schedule-metrics.ts";
+
+/** The controllers, each with what wakes it: whose object has changed, and whom that concerns (concerned.ts). */
+export function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flags, tools: PassTools) {
+  const { clock } = tools;
+  const identities = new Keyring();
+  const reads = {
+    ...caches,
+    kube,
+    etcd,
+    identities,
+    clock,
+    imageRepository: flags.imageRepository,
+    agentImage: flags.agentImage,
+    replaceAfterMs: flags.replaceAfterMs,
+    memberTimeoutMs: flags.memberTimeoutMs,
+    operatorNamespace: flags.namespace,
+    onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),
+  };
+  const access = new AccessReads({ ...reads, etcd });
+  const bindings = new BindingReads(kube, clock);
+  scheduleMetrics(tools.metrics.registry, () => caches.schedules.list());
+  certificateMetrics(tools.metrics.registry, () => caches.clusters.list());
+  const keysOf = (objects: readonly KubeObject[]): readonly Key[] => objects.flatMap(ownKey);
+  const byCluster = { keysFor: clusterKeysFor };
+  const byPeer = { keysFor: peerKeysFor };
+  return [
+    new ControlLoop({
+      controller: clusterController({ kube, etcd, identities, issuer }, reads),
+      watches: [
+        { cache: caches.clusters, keysFor: ownKey },
+        { cache: caches.backups, keysFor: clusterKeysForBackup },
+        { cache: caches.schedules, keysFor: (schedule) => clusterKeysForSchedule(schedule as EtcdBackupSchedule) },
+        ...[caches.peers, caches.services, caches.budgets, caches.networkPolicies, caches.claims, caches.pods].map(
+          (cache) => ({
+            cache,
+            ...byCluster,
+          }),
+        ),
+        { cache: caches.restores, keysFor: targetOfRestore },
+      ],
+      allKeys: () => keysOf(caches.clusters.list()),
+      tools,
+    }),
+    new ControlLoop({
+      controller: peerController(kube, reads),
+      watches: [
+        { cache: caches.peers, keysFor: ownKey },
+        // Of a cluster's changes only a pause or a sleep, begun or ended, concerns its members.
+        { cache: caches.clusters, keysFor: (cluster) => (isStill(cluster) ? keysOf(peersOf(caches, cluster)) : []) },
+        ...[caches.claims, caches.replicaSets, caches.pods].map((cache) => ({ cache, ...byPeer })),
+      ],
+      allKeys: () => keysOf(caches.peers.list()),
+      tools,
+    }),
+    new ControlLoop({
+      controller: backupController(
+        kube,
+        reads,
+        backupMetrics(tools.metrics.registry, () => caches.backups.list()),
+      ),
+      watches: [
+        { cache: caches.backups, keysFor: ownKey },
+        { cache: caches.clusters, keysFor: (cluster) => keysOf(openBackupsOf(caches, cluster)) },
+        ...[caches.jobs, caches.pods].map((cache) => ({ cache, keysFor: backupKeysFor })),
+      ],
+      allKeys: () => keysOf(caches.backups.list()),
+      tools,
+    }),
+    new ControlLoop({
+      controller: scheduleController(kube, reads),
+      watches: [
+        { cache: caches.schedules, keysFor: ownKey },
+        { cache: caches.backups, keysFor: scheduleKeysFor },
+      ],
+      allKeys: () => keysOf(caches.schedules.list()),
+      tools,
+    }),
+    new ControlLoop({
+      controller: restoreController(kube, reads),
+      watches: [
+        { cache: caches.restores, keysFor: ownKey },
+        { cache: caches.clusters, keysFor: (cluster) => keysOf(openRestoresOf(caches, cluster)) },
+        { cache: caches.backups, keysFor: (backup) => keysOf(restoresFrom(caches, backup)) },
+        ...[caches.jobs, caches.pods].map((cache) => ({ cache, keysFor: restoreKeysFor })),
+      ],
+      allKeys: () => keysOf(caches.restores.list()),
+      tools,
+    }),
+    new ControlLoop({
+      controller: roleController({ kube, access }, { ...caches, access, clock }),
+      watches: [
+        { cache: caches.roles, keysFor: ownKey },
+        { cache: caches.clusters, keysFor: (cluster) => keysOf(caches.roles.byIndex(ETCD_INDEX, textOf(cluster))) },
+      ],
+      allKeys: () => keysOf(caches.roles.list()),
+      tools,
+    }),
+    new ControlLoop({
+      controller: userController({ kube, access, bindings, issuer }, { ...reads, access, bindings }),
+      watches: [
+        { cache: caches.users, keysFor: ownKey },
+        { cache: caches.clusters, keysFor: (cluster) => keysOf(caches.users.byIndex(ETCD_INDEX, textOf(cluster))) },
+        { cache: caches.roles, keysFor: (role) => keysOf(usersWith(caches, role as EtcdRole)) },
+      ],
+      allKeys: () => keysOf(caches.users.list()),
+      tools,
+    }),
+  ] as const;
+}
