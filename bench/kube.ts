@@ -93,13 +93,18 @@ export async function found<T extends KubeObject>(
   return seen.is === "present" ? seen.value : undefined;
 }
 
-/** @param replicas 1 to 7 */
-export function etcdCluster(namespace: string, name: string, replicas: number): Draft<EtcdCluster> {
+/** @param replicas 1 to 7 @param tls `Default`: what the operator gives a new cluster */
+export function etcdCluster(
+  namespace: string,
+  name: string,
+  replicas: number,
+  tls: "None" | "Default" = "None",
+): Draft<EtcdCluster> {
   return {
     apiVersion: "etcd.improbable.io/v1beta1",
     kind: "EtcdCluster",
     metadata: { namespace, name },
-    spec: clusterSpecSchema.parse({ replicas, tls: NO_TLS }),
+    spec: clusterSpecSchema.parse({ replicas, ...(tls === "Default" ? {} : { tls: NO_TLS }) }),
   };
 }
 

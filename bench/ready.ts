@@ -1,15 +1,17 @@
-// Seconds from creating a cluster to three healthy voters: the operator against a hand-written StatefulSet.
+// Seconds from creating a cluster to three healthy voters: the operator, without TLS and with it, against a hand-written StatefulSet.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { operatorCertificateName } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
+import { Keyring } from "#certificates/keyring.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { SERVICES } from "#kube/kinds.ts";
+import { SECRETS, SERVICES } from "#kube/kinds.ts";
 import { benchOptions, median, print, rounded, say } from "./figure.ts";
 import { floorObjects } from "./floor.ts";
-import { benchClient, createNamespace, etcdCluster, OPTIONS, removeNamespace, STATEFUL_SETS } from "./kube.ts";
+import { benchClient, createNamespace, etcdCluster, found, OPTIONS, removeNamespace, STATEFUL_SETS } from "./kube.ts";
 import { type Stages, Timeline } from "./timeline.ts";
 import { until } from "./until.ts";
 import { areServing } from "./voters.ts";
@@ -21,17 +23,21 @@ const LOOK_EVERY_MS = 15;
 /** Quiet time before each start, in milliseconds, so that no start pays for the end of the one before. */
 const SETTLE_MS = 2_000;
 
-type Side = "operator" | "floor";
+const CLUSTER = "db";
+
+const SIDES = ["operator", "floor", "tls"] as const;
+/** `tls`: the operator again, and members and clients speak TLS, as those of a new cluster do by default. */
+type Side = (typeof SIDES)[number];
 interface Run extends Stages {
   readonly voters: number;
 }
 
 const kube = await benchClient();
 const rounds = benchOptions().rounds ?? DEFAULT_ROUNDS;
-const runs: Record<Side, Run[]> = { operator: [], floor: [] };
+const runs: Record<Side, Run[]> = { operator: [], floor: [], tls: [] };
 for (let round = 0; round <= rounds; round++) {
-  const sides: readonly Side[] = round % 2 === 0 ? ["operator", "floor"] : ["floor", "operator"];
-  for (const side of sides) {
+  // Each is the first one in every third round.
+  for (const side of [...SIDES.slice(round % 3), ...SIDES.slice(0, round % 3)]) {
     const run = await measure(kube, side, `bench-${side}-${round}`);
     say(`${round === 0 ? "warm-up" : `round ${round}`} ${side}: ${text(run)}`);
     if (round > 0) runs[side].push(run);
@@ -40,13 +46,17 @@ for (let round = 0; round <= rounds; round++) {
 const seconds = (side: Side, stage: keyof Run) => runs[side].flatMap((run) => run[stage] ?? []).map((s) => rounded(s));
 const operator = seconds("operator", "voters");
 const floor = seconds("floor", "voters");
+const tls = seconds("tls", "voters");
 print({
   bench: "ready",
   operator,
   floor,
+  tls,
   ratio: rounded(median(operator) / median(floor)),
+  tlsRatio: rounded(median(tls) / median(operator)),
   operatorStages: stagesOf("operator"),
   floorStages: stagesOf("floor"),
+  tlsStages: stagesOf("tls"),
 });
 await kube.close();
 
@@ -67,9 +77,16 @@ async function measure(kube: KubeClient, side: Side, namespace: string): Promise
   await sleep(SETTLE_MS);
   timeline.start();
   await create(kube, side, namespace);
-  await until("three healthy voters", async () => (await areServing(etcd, timeline.pods(), MEMBERS)) || undefined, {
-    everyMs: LOOK_EVERY_MS,
-  });
+  const keyring = new Keyring();
+  const ref = { namespace, name: CLUSTER };
+  await until(
+    "three healthy voters",
+    async () => {
+      if (side === "tls" && keyring.identityOf(ref) === undefined) await learn(kube, keyring, ref);
+      return (await areServing(etcd, timeline.pods(), MEMBERS, keyring)) || undefined;
+    },
+    { everyMs: LOOK_EVERY_MS },
+  );
   const run = { voters: timeline.elapsedSeconds(), ...timeline.stages() };
   pool.closeAll();
   await timeline.stop();
@@ -77,9 +94,17 @@ async function measure(kube: KubeClient, side: Side, namespace: string): Promise
   return run;
 }
 
+/** With what the operator itself connects, once that is there. */
+async function learn(kube: KubeClient, keyring: Keyring, ref: { namespace: string; name: string }): Promise<void> {
+  const name = operatorCertificateName(ref.name);
+  const secret = await found(kube, SECRETS, { namespace: ref.namespace, name });
+  if (secret !== undefined) keyring.learn(ref, secret);
+}
+
 async function create(kube: KubeClient, side: Side, namespace: string): Promise<void> {
-  if (side === "operator") {
-    await kube.create(ETCD_CLUSTERS, etcdCluster(namespace, "db", MEMBERS), OPTIONS);
+  if (side !== "floor") {
+    const tls = side === "tls" ? "Default" : "None";
+    await kube.create(ETCD_CLUSTERS, etcdCluster(namespace, CLUSTER, MEMBERS, tls), OPTIONS);
     return;
   }
   const [service, statefulSet] = floorObjects(namespace);

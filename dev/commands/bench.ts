@@ -26,7 +26,7 @@ const BENCH_INSTANCE = "bench";
 
 const USAGE = `Figures: one JSON line each on standard output, progress on standard error.
 
-  npm run bench -- ready              seconds to three healthy voters, against a hand-written StatefulSet
+  npm run bench -- ready              seconds to three healthy voters, without TLS and with it, against a hand-written StatefulSet
   npm run bench -- requests           API requests per cluster and at rest
   npm run bench -- footprint          memory and CPU of the operator, seconds to its first pass
   npm run bench -- scale              seconds from 1 to 3, 3 to 5 and 5 to 3 members under load, and what clients feel
