@@ -3,11 +3,12 @@ import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
 import { clientSide } from "#cluster/certificates/both-served.ts";
 import { courses } from "#cluster/certificates/course.ts";
+import { formerTls } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { peerSide } from "#cluster/certificates/scheme.ts";
-import { withoutBelief } from "#cluster/certificates/trusted.ts";
-import { usable } from "#cluster/certificates/usable.ts";
+import { secretsInUse, withoutBelief } from "#cluster/certificates/trusted.ts";
+import { isInTime, usable } from "#cluster/certificates/usable.ts";
 import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
 
 type MemberTls = NonNullable<MemberTemplate["tls"]>;
@@ -20,6 +21,9 @@ type MemberSide = NonNullable<MemberTls["peer"]>;
 // And when it comes from another Secret than before?
 //   First everybody trusts both, then everybody shows the new one, then nobody trusts the old one (certificates/course.ts). Each of it is a
 //   change of what members run, and how far it has come is read off EtcdPeers and pods.
+// And when yet another one is asked for half way?
+//   Those that show the second one already go back to the first one, in the restart in which they come to trust the third: nobody looks after the
+//   second one any more, and nobody would know what is in its Secret.
 
 /** What members get of what `spec.tls` asks for: what has been issued, and is good. The same object while nothing changes. */
 export const memberTls = remembered((snapshot): MemberTemplate["tls"] => {
@@ -45,24 +49,39 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
   const live = sideOfMost(snapshot, side);
   const secretName = secretNameOf(cluster, SHOWN_ON[side]);
   const shown = usable(snapshot, SHOWN_ON[side]);
+  const course = courses(snapshot)[side];
+  if (live !== undefined && course.at === "waiting") return backToFormer(snapshot, side, live, course.both) ?? live;
   if (secretName === undefined || shown === undefined) return live;
   const { trust } = shown;
   if (live === undefined) return { secretName, trust };
-  const course = courses(snapshot)[side];
   switch (course.at) {
-    case "waiting":
-      return live;
     case "trust":
     case "tell":
-      return { secretName: live.secretName, trust: course.both };
+      return backToFormer(snapshot, side, live, course.both) ?? { secretName: live.secretName, trust: course.both };
     case "show":
     case "hand":
       return { secretName, trust: course.both };
+    case "waiting":
     case "settled":
   }
   // Who restarted with what the others do not trust would be out. They are to trust it first, by what the Secret says before it shows it.
   const isBelieved = withoutBelief(snapshot, side, shown).length === 0;
   return isBelieved ? { secretName, trust } : live;
+}
+
+/**
+ * What members get meanwhile that were on their way to something else when what is asked for by now was: what the cluster has on record as in use, as
+ * long as it is good and all of them believe it. It is looked after, and what they were to show is not any more. `undefined` when they show that alone.
+ */
+function backToFormer(snapshot: ClusterSnapshot, side: Side, live: MemberSide, trust: string): MemberSide | undefined {
+  const former = formerTls(snapshot);
+  const secretName = former && secretNameOf(former.cluster, SHOWN_ON[side]);
+  if (former === undefined || secretName === undefined) return undefined;
+  const isAlone = [...secretsInUse(snapshot, side)].every((each) => each === live.secretName);
+  if (isAlone && live.secretName === secretName) return undefined;
+  const shown = usable(former, SHOWN_ON[side]);
+  if (shown === undefined || !isInTime(snapshot, shown)) return undefined;
+  return withoutBelief(snapshot, side, shown).length === 0 ? { secretName, trust } : undefined;
 }
 
 /** What members have on record; of several the one that is being given to all, else that of most. */

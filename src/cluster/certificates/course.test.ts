@@ -27,6 +27,14 @@ const THREE_EACH = 9;
 const FOUR_EACH = 12;
 
 const OWN_NAMES = { peer: "my-etcd-peer-tls", client: "my-etcd-server-tls", operator: "my-etcd-operator-tls" };
+const BROUGHT_BY_ANOTHER = {
+  peer: { provider: "Secret", secret: { secretName: "third-peer" } },
+  client: {
+    provider: "Secret",
+    secret: { serverSecretName: "third-server", operatorClientSecretName: "third-operator" },
+  },
+};
+const THIRD_NAMES = { peer: "third-peer", client: "third-server", operator: "third-operator" };
 const THEIR_NAMES = { peer: "their-peer", client: "their-server", operator: "their-operator" };
 const issuedNames = (digits: string) =>
   Object.fromEntries(Object.entries(OWN_NAMES).map(([side, name]) => [side, `${name}-${digits}`]));
@@ -156,6 +164,24 @@ describe("taken back on the way", () => {
       course.run();
       expect(course.shown).toEqual({ ...OWN_NAMES, ...ALONE });
       expect(told(course)).toContain("CertificatesValid");
+    },
+    60_000,
+  );
+});
+
+describe("a third origin, asked for half way to the second", () => {
+  test.each([1, 12, 16, 17, 18, 20, 22, 24, 28, 33, 40])(
+    "after %i steps, whether or not what it is to show is there",
+    (steps) => {
+      const course = leaving();
+      for (let n = 0; n < steps; n++) course.step();
+      course.ask(BROUGHT_BY_ANOTHER);
+      course.run();
+      course.bring(BROUGHT, { by: NEXT });
+      course.run();
+      course.remove("my-etcd-client");
+      course.run();
+      expect(course.shown).toEqual({ ...THIRD_NAMES, ...ALONE });
     },
     60_000,
   );

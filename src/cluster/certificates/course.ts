@@ -21,8 +21,12 @@ import { type ClusterSnapshot, isOwned, remembered, type SeenCertificate } from 
 
 export type Course =
   | { readonly at: "settled" }
-  | { readonly at: "waiting"; readonly why: string }
-  | { readonly at: "trust" | "tell" | "show" | "hand"; readonly why: string; readonly both: string };
+  | {
+      readonly at: "waiting" | "trust" | "tell" | "show" | "hand";
+      readonly why: string;
+      /** Every authority by which somebody is known meanwhile, in PEM. While members wait: those that they trust by now. */
+      readonly both: string;
+    };
 
 const SETTLED: Course = { at: "settled" };
 
@@ -46,7 +50,8 @@ function courseOf(snapshot: ClusterSnapshot, side: Side, other?: Course): Course
   const others = [...inUse].filter((each) => each !== name);
   if (others.length === 0) return side === "peer" || shown === undefined ? SETTLED : handing(snapshot, shown);
   const why = whyNotWhole(snapshot, side);
-  if (why !== undefined || shown === undefined) return { at: "waiting", why: why ?? `Secret ${name} is being read` };
+  if (why !== undefined || shown === undefined)
+    return { at: "waiting", both: united(...trustInUse(snapshot, side)), why: why ?? `Secret ${name} is being read` };
   const both = united(...trustInUse(snapshot, side), shown.trust);
   const lacking = withoutTrust(snapshot, side, shown.trustIds, both);
   if (lacking.length > 0)

@@ -131,4 +131,52 @@ describe("certificates that come from somewhere else", () => {
     const shown = mounted(all, "their-peer");
     expect([nameIn(shown), trustIn(shown)]).toEqual(["their-peer", [...certificatesIn(bundle(THEIRS))]]);
   });
+
+  const named = (secretName: string) => tlsSpec({ peer: { provider: "Secret", secret: { secretName } } });
+  const three = [...certificatesIn(bundle(OWN, THEIRS, NEXT))].sort();
+
+  /** Something else is asked for; what is in use is looked at, and of what is asked for nothing is there. */
+  function asked(snapshot: ClusterSnapshot, secretName: string): ClusterSnapshot {
+    const { cluster: live, certificates } = snapshot;
+    const status = { ...live.status, issuedBy: { peer: { provider: "Operator" as const } } };
+    const { peer, peerCA } = settled.certificates ?? {};
+    const turned = { ...live, status, spec: { ...live.spec, tls: named(secretName) } };
+    const former = { ...certificates?.former, peer: peer!, peerCA: peerCA! };
+    return withSeen({ ...snapshot, cluster: turned, certificates: { ...certificates, former } }, { peer: absent });
+  }
+
+  const trustingBoth = running(
+    withMade(asked(started(settled), "their-peer"), { peer: { by: THEIRS, isOurs: false } }),
+  );
+  const halfWay = asked(running(trustingBoth, ["my-etcd-1", "my-etcd-2"]), "third-peer");
+  const formerly = (snapshot: ClusterSnapshot, peer: Parameters<typeof withMade>[1]["peer"]): ClusterSnapshot => {
+    const own = withMade(settled, peer === undefined ? {} : { peer }).certificates?.peer;
+    const seen = peer === undefined ? absent : own;
+    const { certificates } = snapshot;
+    return { ...snapshot, certificates: { ...certificates, former: { ...certificates?.former, peer: seen! } } };
+  };
+
+  test("of a third origin, asked for half way, bring all back to the first while it is not there", () => {
+    expect(nameIn(running(trustingBoth, ["my-etcd-2"]))).toBe("their-peer");
+    expect([nameIn(halfWay), trustIn(halfWay)]).toEqual(["my-etcd-peer-tls", both]);
+    const all = asked(running(trustingBoth), "third-peer");
+    expect([nameIn(all), trustIn(all)]).toEqual(["my-etcd-peer-tls", both]);
+    expect(nameIn(running(halfWay))).toBe("my-etcd-peer-tls");
+  });
+
+  test("of a third origin are trusted in the restart that brings members back to the first", () => {
+    const there = withMade(halfWay, { peer: { by: NEXT, isOurs: false } });
+    expect([nameIn(there), trustIn(there)]).toEqual(["my-etcd-peer-tls", three]);
+    const back = running(there);
+    expect([nameIn(back), trustIn(back)]).toEqual(["third-peer", three]);
+  });
+
+  test("of a third origin leave members where they are when the first is of no use, or not believed", () => {
+    for (const lost of [undefined, { trouble: "it has no tls.key" }, { lastsMs: 0 }, { by: NEXT }]) {
+      expect(nameIn(formerly(halfWay, lost))).toBe("their-peer");
+      const there = withMade(formerly(halfWay, lost), { peer: { by: NEXT, isOurs: false } });
+      expect([nameIn(there), trustIn(there)]).toEqual(["their-peer", three]);
+    }
+    expect(nameIn(formerly(halfWay, {}))).toBe("my-etcd-peer-tls");
+  });
 });

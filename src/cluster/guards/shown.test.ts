@@ -79,6 +79,20 @@ function broughtIn(secretName = "their-peer"): ClusterStep {
 /** Its EtcdPeer says the new one, and its pod shows the former one. */
 const aboutToTurn = { ...lastTurns, pods: turnedTrusting.pods };
 
+/** All of them show what is neither asked for nor on record. */
+const turnedAway = running(turnedTrusting, undefined, shows("second-peer", ofBoth));
+
+/** What is on record somebody else has brought, and the operator is to issue. */
+function broughtBefore(given: { mayBeShown?: boolean }): ClusterSnapshot {
+  const made = withMade(asking(turnedAway, { tls: theirPeer }), { peer: { by: SOMEBODY, isOurs: false, ...given } });
+  const { certificates, cluster } = made;
+  const issuedBy = { peer: { provider: "Secret" as const, secret: { secretName: "their-peer" } } };
+  const status = { ...cluster.status, issuedBy };
+  const former = { peer: certificates?.peer } as NonNullable<ClusterSnapshot["certificates"]>["former"];
+  const asked = asking({ ...made, cluster: { ...cluster, status } }, { tls: tlsSpec() });
+  return { ...asked, certificates: { ...certificates, former } as ClusterSnapshot["certificates"] };
+}
+
 /** This is seen of what members show to each other, and is not asked for any more. */
 function withFormer(snapshot: ClusterSnapshot, peer: { is: "absent" }): ClusterSnapshot {
   const { certificates } = snapshot;
@@ -120,6 +134,30 @@ promised(guards, {
       is: "allowed",
     },
     { name: "what is about no member is for others to judge", given: certified, step: STEPS.issueLeaf, is: "allowed" },
+    {
+      name: "what the cluster has on record as in use needs none either",
+      given: turnedAway,
+      step: speaking(turnedAway, shows("my-etcd-peer-tls", ofBoth)),
+      is: "allowed",
+    },
+    {
+      name: "one that somebody else has brought before does",
+      given: broughtBefore({ mayBeShown: false }),
+      step: speaking(turnedAway, shows("their-peer", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "and has it",
+      given: broughtBefore({}),
+      step: speaking(turnedAway, shows("their-peer", ofBoth)),
+      is: "allowed",
+    },
+    {
+      name: "what is neither asked for nor on record is not, whoever issues",
+      given: certified,
+      step: speaking(certified, shows("another", ofBoth)),
+      is: "forbidden",
+    },
   ],
   "shown-when-trusted": [
     {

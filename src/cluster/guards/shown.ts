@@ -1,7 +1,7 @@
 import { providerOf, type Side } from "#api/tls.ts";
-import { lookedAt } from "#cluster/certificates/former.ts";
+import { formerTls, lookedAt } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
-import { SHOWN_ON, SIDES } from "#cluster/certificates/purposes.ts";
+import { SHOWN_ON, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { REACHED_MS } from "#cluster/certificates/rotation.ts";
 import { mountedIn, secretsInUse, withoutBelief } from "#cluster/certificates/trusted.ts";
 import { isInTime, isUnasked, seen } from "#cluster/certificates/usable.ts";
@@ -10,7 +10,10 @@ import { unbelieving } from "#cluster/guards/trust.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 
-/** Nobody gets a Secret that somebody else fills and that is not for EtcdClusters, unless members of the cluster have it already. */
+/**
+ * Nobody gets another Secret than those that the cluster asks for, or has on record as in use; and none that somebody else fills and that is not for
+ * EtcdClusters, unless members of the cluster have it already.
+ */
 export const allowedSecrets: ClusterGuard = {
   name: "allowed-secrets",
   forbids(given, step) {
@@ -19,15 +22,20 @@ export const allowedSecrets: ClusterGuard = {
     const snapshot = keptTls(given);
     for (const side of SIDES) {
       const secretName = peer.spec.tls?.[side]?.secretName;
-      const isBrought = providerOf(snapshot.cluster.spec, side) === "Secret";
-      if (secretName === undefined || !isBrought || secretsInUse(snapshot, side).has(secretName)) continue;
-      const facts = seen(snapshot, SHOWN_ON[side]);
-      if (facts?.secretName !== secretName || !facts.mayBeShown)
-        return `Secret ${secretName} is not known to be for EtcdClusters`;
+      if (secretName === undefined || secretsInUse(snapshot, side).has(secretName)) continue;
+      if (!isAllowed(snapshot, side, secretName)) return `Secret ${secretName} is not known to be for EtcdClusters`;
     }
     return undefined;
   },
 };
+
+/** Whether it is what is asked for, or what the cluster has on record as in use; and if somebody else fills it, whether it says that it may be shown. */
+function isAllowed(snapshot: ClusterSnapshot, side: Side, secretName: string): boolean {
+  const views = [snapshot, formerTls(snapshot)].flatMap((each) => each ?? []);
+  const view = views.find(({ cluster }) => secretNameOf(cluster, SHOWN_ON[side]) === secretName);
+  if (view === undefined) return false;
+  return providerOf(view.cluster.spec, side) !== "Secret" || seen(view, SHOWN_ON[side])?.mayBeShown === true;
+}
 
 /** Nobody comes to show what another Secret holds before all members believe it, and it is good. */
 export const shownWhenTrusted: ClusterGuard = {

@@ -1,7 +1,7 @@
 import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { certificateStatus } from "#cluster/conditions/tls-ready.ts";
-import { certificateRequest } from "#cluster/desired/certificates.ts";
+import { certificateRequest, trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { born, cluster, NOW, withBudget } from "#kit/cluster.ts";
@@ -19,6 +19,7 @@ import {
   secured,
   started,
   THEIRS,
+  tlsSpec,
   unissued,
   withMade,
   withSeen,
@@ -91,6 +92,44 @@ const handed: SeenCertificate = {
 
 function withHandout(snapshot: ClusterSnapshot, handout: Observed<SeenCertificate>): ClusterSnapshot {
   return { ...requested(snapshot), certificates: { ...requested(snapshot).certificates, handout } };
+}
+
+/** On the way to what people bring, of which the half is there: the operator would have nothing to show. */
+const halfBrought = withMade(withHandout(goingTo(issuing, { ...SECRETS_OF, peer: BY_MANAGER.peer }), present(handed)), {
+  server: { isOurs: false, by: NEXT },
+});
+
+/** On the way from the operator's own for clients to what people bring, of which all have heard, one member shows that. */
+const secondShown = running(running(toldOfBoth()), ["my-etcd-2"]);
+/** Half way something else is asked for, of which nothing is there. */
+const thirdAsked = withSeen(asksFor(secondShown, "third-server"), { server: absent, operator: absent });
+
+function toldOfBoth(): ClusterSnapshot {
+  const theirs = { isOurs: false, by: THEIRS };
+  const turned = withMade(goingTo(settled, { client: SECRETS_OF.client }), { server: theirs, operator: theirs });
+  const trust = bundle(OWN, THEIRS);
+  const [application, operator] = (["application", "operator"] as const).map((each) =>
+    present(made(settled, each, { trust })),
+  );
+  const { certificates } = turned;
+  const former = { ...certificates?.former, application: application!, operator: operator! };
+  const map = present(born(trustMap(turned, trust)));
+  const seen = {
+    ...certificates,
+    former,
+    handout: application!,
+    trustMap: map,
+    trustMapForMs: 3_600_000,
+    requests: {},
+  };
+  return { ...turned, certificates: seen };
+}
+
+function asksFor(snapshot: ClusterSnapshot, serverSecretName: string): ClusterSnapshot {
+  const { cluster: live } = snapshot;
+  const secret = { serverSecretName, operatorClientSecretName: "third-operator" };
+  const tls = tlsSpec({ client: { provider: "Secret", secret } });
+  return { ...snapshot, cluster: { ...live, spec: { ...live.spec, tls } } };
 }
 
 function trustOf({ certificates }: ClusterSnapshot) {
@@ -281,6 +320,21 @@ testPlans("certificates", [
     expect: "hand-out: handOut",
   },
   { name: "and no more than once", given: withHandout(issuing, present(handed)), expect: "settled" },
+  {
+    name: "tells applications of nobody else while half of what members are to show is there",
+    given: halfBrought,
+    expect: "settled",
+  },
+  {
+    name: "nor of fewer while some of them show it already",
+    given: thirdAsked,
+    expect: "give-turn: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "and says by whom all of them are known, where that is lost",
+    given: { ...thirdAsked, certificates: { ...thirdAsked.certificates, trustMap: absent } },
+    expect: "trust-map: createTrustMap",
+  },
   {
     name: "does not write over what is somebody else's",
     given: withHandout(issuing, present({ ...handed, ownerUid: undefined, fingerprint: "theirs" })),

@@ -10,12 +10,12 @@ import { remark, step } from "#runtime/decide.ts";
 export const trustMapRule: ClusterRule = {
   name: "trust-map",
   decide(snapshot) {
-    const server = usable(snapshot, "server");
     const found = snapshot.certificates?.trustMap;
     const course = courses(snapshot).client;
-    if (server === undefined || found === undefined || found.is === "unknown") return undefined;
+    const trust = bothIn(course) ?? usable(snapshot, "server")?.trust;
+    if (trust === undefined || found === undefined || found.is === "unknown") return undefined;
     if (course.at === "waiting" && found.is === "present") return undefined; // It says by whom members are known by now.
-    const wanted = trustMap(snapshot, bothIn(course) ?? server.trust);
+    const wanted = trustMap(snapshot, trust);
     const tells = `ConfigMap ${wanted.metadata.name} tells clients whom to trust`;
     if (found.is === "absent") return step("trust-map", tells, { do: "createTrustMap", map: wanted });
     const live = found.value;
