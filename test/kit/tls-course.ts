@@ -26,6 +26,8 @@ export class Course {
   snapshot: ClusterSnapshot;
   /** What is in each Secret. */
   readonly secrets = new Map<string, SeenCertificate>();
+  /** What is in pods of Secrets that are gone. */
+  readonly #left = new Map<string, SeenCertificate>();
   /** What was done, without repetitions. */
   readonly done: string[] = [];
   /** How often a member was restarted. */
@@ -67,6 +69,14 @@ export class Course {
     this.secrets.delete(name);
     this.#look();
     this.#read = this.#told();
+  }
+
+  /** Somebody deletes it, and who has it mounted goes on with it. */
+  lose(name: string): void {
+    const facts = this.secrets.get(name);
+    if (facts !== undefined) this.#left.set(name, facts);
+    this.secrets.delete(name);
+    this.#look();
   }
 
   /** The process is another one, which knows nothing of times. */
@@ -112,7 +122,8 @@ export class Course {
     const pods = [...this.snapshot.pods];
     const shown = (side: Side, name: string) => {
       const pod = this.snapshot.pods.get(name);
-      return pod && this.secrets.get(mountedIn(pod, side) ?? "");
+      const mounted = (pod && mountedIn(pod, side)) ?? "";
+      return this.secrets.get(mounted) ?? this.#left.get(mounted);
     };
     const trusted = (side: Side, name: string) =>
       this.snapshot.pods.get(name)?.metadata.annotations?.[

@@ -31,6 +31,7 @@ const MUTATED = [
   "certificates/due.ts",
   "certificates/rotation.ts",
   "certificates/fault.ts",
+  "certificates/former-fault.ts",
   "certificates/kept.ts",
   "snapshot.ts",
   "status.ts",

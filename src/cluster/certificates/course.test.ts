@@ -187,6 +187,38 @@ describe("a third origin, asked for half way to the second", () => {
   );
 });
 
+describe("what is lost on the way, and nobody makes anew", () => {
+  test.each([0, 1, 3, 12, 25])(
+    "the authority of clients, after %i steps: it goes on, and applications are told without it",
+    (steps) => {
+      const course = leaving();
+      for (let n = 0; n < steps; n++) course.step();
+      course.lose("my-etcd-client-ca");
+      expect(told(course)).toContain("Secret foo/my-etcd-client-ca, the authority by which members and clients know");
+      course.run();
+      course.remove("my-etcd-client");
+      course.run();
+      expect(course.shown).toEqual({ ...THEIR_NAMES, ...ALONE });
+    },
+    60_000,
+  );
+
+  test.each([
+    { name: "what members show to each other, with its authority", lost: ["my-etcd-peer-tls", "my-etcd-peer-ca"] },
+    { name: "what they show to clients, with its authority", lost: ["my-etcd-server-tls", "my-etcd-client-ca"] },
+  ])("$name: it goes on once all trust both", ({ lost }) => {
+    const course = leaving();
+    while (courses(course.snapshot).client.at !== "show" || courses(course.snapshot).peer.at !== "show") course.step();
+    course.step();
+    for (const name of lost) course.lose(name);
+    expect(told(course)).toContain("members go on with it until they show what is asked for");
+    course.run();
+    course.remove("my-etcd-client");
+    course.run();
+    expect(course.shown).toEqual({ ...THEIR_NAMES, ...ALONE });
+  });
+});
+
 const lacking: { name: string; bring: (course: Course) => void; says: string }[] = [
   {
     name: "is not there",

@@ -2,7 +2,7 @@ import { lifeOf } from "#api/tls.ts";
 import { fingerprint, isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
-import { leavesOf, orderOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { isShownByMembers, leavesOf, orderOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { hasReached } from "#cluster/certificates/rotation.ts";
 import { isInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { authorityOf, isOurs, isUnasked, lackOf, usable } from "#cluster/certificates/usable.ts";
@@ -54,7 +54,7 @@ export function dueOf(
 export function signerOf(snapshot: ClusterSnapshot, purpose: LeafPurpose, besides: string | undefined) {
   const authority = authorityOf(snapshot, sideOf(purpose));
   // What members are to trust is read off what they show: there it stands alone.
-  if (authority === undefined || besides === undefined || purpose === "peer" || purpose === "server") return authority;
+  if (authority === undefined || besides === undefined || isShownByMembers(purpose)) return authority;
   const trust = united(authority.trust, besides);
   return { ...authority, trust, trustIds: parsedIn(trust).map(idOf) };
 }

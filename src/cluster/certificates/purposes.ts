@@ -26,6 +26,11 @@ const LEAVES_OF: Readonly<Record<Side, readonly LeafPurpose[]>> = {
 /** What members show on each side. */
 export const SHOWN_ON = { peer: "peer", client: "server" } as const satisfies Record<Side, LeafPurpose>;
 
+/** Whether members show it, to each other or to clients: what it says to trust they come to trust. */
+export function isShownByMembers(purpose: Purpose): boolean {
+  return purpose === "peer" || purpose === "server";
+}
+
 export function sideOf(purpose: Purpose): Side {
   return purpose === "peer" || purpose === "peerCA" ? "peer" : "client";
 }

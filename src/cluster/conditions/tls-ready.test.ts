@@ -7,7 +7,7 @@ import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
 import { failingStatus } from "#cluster/status.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { born, cluster, NOW } from "#kit/cluster.ts";
-import { bundle, NEXT, OWN, secured, THEIRS, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import { bundle, goingTo, NEXT, OWN, secured, THEIRS, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
 import type { Certificate } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
@@ -41,6 +41,15 @@ function taken(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 function judged(snapshot: ClusterSnapshot, plan: Plan<never> = planCluster(snapshot) as Plan<never>) {
   return tlsReady({ snapshot, plan });
+}
+
+/** What members show to each other is in use, and not there, nor its authority. */
+function losing(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { certificates } = snapshot;
+  return {
+    ...snapshot,
+    certificates: { ...certificates, former: { ...certificates?.former, peer: absent, peerCA: absent } },
+  };
 }
 
 /** cert-manager says this of what it is asked for. */
@@ -150,6 +159,13 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     status: "False",
     reason: "CertificateMissing",
     says: "Secret foo/their-peer, what members show to each other, is not there; make it, with tls.crt, tls.key and ca.crt",
+  },
+  {
+    name: "what is in use is lost, with what could sign it again, while something else is asked for",
+    given: losing(goingTo(settled, BROUGHT)),
+    status: "False",
+    reason: "CertificateMissing",
+    says: "cannot sign another one; members go on with it, and none restarts until it is there again: put it back; Secret foo/their-peer",
   },
   {
     name: "somebody else's is not for EtcdClusters, whatever else is wrong with it",

@@ -3,6 +3,7 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { courses } from "#cluster/certificates/course.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
 import { formerTls, tlsInUse } from "#cluster/certificates/former.ts";
+import { formerFaults } from "#cluster/certificates/former-fault.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { purposesOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { isWithheld, seen } from "#cluster/certificates/usable.ts";
@@ -14,10 +15,8 @@ export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "pla
   const snapshot = keptTls(given);
   const purposes = purposesOf(snapshot.cluster);
   if (purposes.length === 0) return undefined;
-  const former = formerTls(snapshot);
   // What is in use comes first, also where the spec asks for something else by now.
-  const views = former === undefined ? [snapshot] : [former, snapshot];
-  const faults = views.flatMap((view) => purposesOf(view.cluster).flatMap((purpose) => faultOf(view, purpose) ?? []));
+  const faults = [...formerFaults(snapshot), ...purposes.flatMap((purpose) => faultOf(snapshot, purpose) ?? [])];
   const refused = plan.aside?.find(({ rule, is }) => MAKERS.has(rule) && is === "refused");
   if (refused !== undefined && faults.length > 0)
     return { status: "False", reason: "StepRefused", message: `${refused.rule}: ${refused.because}` };

@@ -254,6 +254,24 @@ promised(guards, {
       is: "forbidden",
     },
     {
+      name: "who comes to show something else needs it no more",
+      given: withFormer(aboutToTurn, { is: "absent" }),
+      step: restarting(aboutToTurn, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "and may be given that",
+      given: withFormer(turnedTrusting, { is: "absent" }),
+      step: speaking(turnedTrusting, shows("their-peer", ofBoth)),
+      is: "allowed",
+    },
+    {
+      name: "who shows it still does not restart",
+      given: withFormer(aboutToTurn, { is: "absent" }),
+      step: restarting(aboutToTurn, "my-etcd-1"),
+      is: "forbidden",
+    },
+    {
       name: "what nobody shows yet is no matter",
       given: doubtedElsewhere,
       step: restarting(doubtedElsewhere, "my-etcd-2"),

@@ -77,7 +77,7 @@ function comesToShow(snapshot: ClusterSnapshot, step: ClusterStep, side: Side): 
 /**
  * While members show each other what some of them do not believe, nobody restarts who runs, and nobody is given up: whoever came back would be out.
  * Nor while what they are to show is of no use; who seems lost while they get something new may only not have it yet. And nobody restarts who runs
- * while it is not there, be it for the others or for clients: its next pod would not start.
+ * while what it is to show then is not there, be it for the others or for clients: its next pod would not start.
  */
 export const stillBelieved: ClusterGuard = {
   name: "still-believed",
@@ -86,14 +86,16 @@ export const stillBelieved: ClusterGuard = {
     const isRestart = restartedBy(snapshot, step) !== undefined;
     const isGivenUp = step.do === "markRemoval" && step.removal !== undefined && step.removal !== "scale-down";
     if (!(isRestart || isGivenUp)) return undefined;
-    const server = isRestart ? toServe(snapshot, step) : undefined;
-    if (server !== undefined && lookedAt(snapshot, "client", server)?.is === "absent")
-      return `Secret ${server}, what the member is to show to clients, is not there: its pod would not start`;
+    const next = isRestart ? toShow(snapshot, step) : undefined;
+    for (const side of SIDES) {
+      const secretName = next?.[side]?.secretName;
+      if (secretName !== undefined && lookedAt(snapshot, side, secretName)?.is === "absent")
+        return `Secret ${secretName}, ${TO_SHOW[side]}, is not there: its pod would not start`;
+    }
     // What nobody shows yet is no matter: members come to trust it first.
     for (const secretName of secretsInUse(snapshot, "peer")) {
       const found = lookedAt(snapshot, "peer", secretName);
-      if (isRestart && found?.is === "absent")
-        return `Secret ${secretName}, what members show to each other, is not there`;
+      // Those who run go on with what was there, and a restart may be what they get something else by.
       if (found?.is !== "present") continue;
       const { trouble, knownForMs } = found.value;
       if (trouble !== undefined) return `Secret ${secretName}, what members show to each other: ${trouble}`;
@@ -106,8 +108,13 @@ export const stillBelieved: ClusterGuard = {
   },
 };
 
-/** The Secret that a member shows to clients after its restart. */
-function toServe(snapshot: ClusterSnapshot, step: ClusterStep): string | undefined {
+const TO_SHOW = {
+  peer: "what members show to each other",
+  client: "what the member is to show to clients",
+} as const;
+
+/** What a member shows after its restart. */
+function toShow(snapshot: ClusterSnapshot, step: ClusterStep) {
   const spec = step.do === "restartPod" ? peerNamed(snapshot, step.name)?.spec : peerIn(step)?.spec;
-  return spec?.tls?.client?.secretName;
+  return spec?.tls;
 }

@@ -125,6 +125,20 @@ function toldOfBoth(): ClusterSnapshot {
   return { ...turned, certificates: seen };
 }
 
+/** On the way to what people bring, while the authority that has signed what is in use is lost; nobody has been told yet. */
+function unsigned(all: { readonly [purpose in LeafPurpose]?: Parameters<typeof made>[2] }): ClusterSnapshot {
+  const { certificates, ...turned } = toldOfBoth();
+  const { former, handout: _, ...seen } = certificates ?? {};
+  const leaves = (["server", "operator", "application"] as const).map((each) => [
+    each,
+    present(made(settled, each, all[each])),
+  ]);
+  return {
+    ...turned,
+    certificates: { ...seen, former: { ...former, clientCA: absent, ...Object.fromEntries(leaves) } },
+  };
+}
+
 function asksFor(snapshot: ClusterSnapshot, serverSecretName: string): ClusterSnapshot {
   const { cluster: live } = snapshot;
   const secret = { serverSecretName, operatorClientSecretName: "third-operator" };
@@ -334,6 +348,26 @@ testPlans("certificates", [
     name: "and says by whom all of them are known, where that is lost",
     given: { ...thirdAsked, certificates: { ...thirdAsked.certificates, trustMap: absent } },
     expect: "trust-map: createTrustMap",
+  },
+  {
+    name: "tells of whom to trust besides without the authority that has signed, where that is lost",
+    given: unsigned({}),
+    expect: "leaf: spreadTrust operator",
+  },
+  {
+    name: "to all that are the operator's own",
+    given: unsigned({ operator: { trust: bundle(OWN, THEIRS) } }),
+    expect: "leaf: spreadTrust application",
+  },
+  {
+    name: "and once",
+    given: unsigned({ operator: { trust: bundle(OWN, THEIRS) }, application: { trust: bundle(OWN, THEIRS) } }),
+    expect: "give-turn: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "not to what is somebody else's, or of no use",
+    given: unsigned({ operator: { isOurs: false }, application: { trouble: "it has no tls.key" } }),
+    expect: "give-turn: replacePeer my-etcd-2 fenced",
   },
   {
     name: "does not write over what is somebody else's",
