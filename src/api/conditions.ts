@@ -85,7 +85,7 @@ export const REASONS = {
   CertificatesValid: "Every certificate is there and good; the message says which one ends first.",
   CertificatesPending: "A certificate is about to be made; the message says which one, and by whom.",
   CertificatesChanging:
-    "What is shown is to come from somewhere else: another provider, issuer or Secret. The message says how far members, clients and the operator have come.",
+    "What is shown is to come from somewhere else: another provider, issuer or Secret; or members are on their way to TLS, or back. The message says how far members, clients and the operator have come.",
   CertificateMissing: "A Secret that somebody else is to fill is not there; the message names it.",
   CertificateInvalid:
     "A Secret holds a certificate that is of no use, or that is not the cluster's; the message names it and says why. Members keep what works.",

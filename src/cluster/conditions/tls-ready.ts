@@ -1,13 +1,13 @@
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { courses } from "#cluster/certificates/course.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
 import { formerTls, tlsInUse } from "#cluster/certificates/former.ts";
 import { formerFaults } from "#cluster/certificates/former-fault.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
-import { purposesOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { purposesOf, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { isWithheld, seen } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { courseText } from "./tls-change.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
 /** Are all certificates there, good, and trusted by the members? It is told of clusters that ask for TLS. */
@@ -32,24 +32,6 @@ export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "pla
 }
 
 const MAKERS = new Set(["authority", "leaf", "certificate-request", "hand-out", "rotate-authority"]);
-
-/** How far members have come to show what comes from somewhere else, if they are on their way there. */
-function courseText(snapshot: ClusterSnapshot): string | undefined {
-  const both = courses(snapshot);
-  const told = SIDES.flatMap((side) => {
-    const course = both[side];
-    return course.at === "settled" ? [] : [`tls.${side}: ${COURSE_TEXTS[course.at]}: ${course.why}`];
-  });
-  return told.length === 0 ? undefined : told.join("; ");
-}
-
-const COURSE_TEXTS = {
-  waiting: "members go on with what they show, since what they are to show is not good yet",
-  trust: "members come to trust what they are to show",
-  tell: "members trust what they are to show, and clients come to do so",
-  show: "members come to show what is asked for",
-  hand: "members show what is asked for, and trust the former one as well",
-} as const;
 
 function endsText(snapshot: ClusterSnapshot): string {
   const all = purposesOf(snapshot.cluster).flatMap((purpose) => seen(snapshot, purpose) ?? []);

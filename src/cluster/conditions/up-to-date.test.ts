@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Reason } from "#api/conditions.ts";
+import { absent } from "#base/observed.ts";
 import { upToDate } from "#cluster/conditions/up-to-date.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -21,12 +22,33 @@ import {
   withUpdate,
   withUpdated,
 } from "#kit/cluster-rolling.ts";
+import { switching } from "#kit/cluster-switch.ts";
+import {
+  bundle,
+  goingTo,
+  listedBy,
+  OWN,
+  running,
+  THEIRS as SOMEBODY,
+  secured,
+  withMade,
+  withSeen,
+} from "#kit/cluster-tls.ts";
 
 const ALL = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
 const settled = cluster();
 const turning = withTurn(withUpdated(wanting(NEWER), "my-etcd-1", "my-etcd-2"), "my-etcd-0");
 const onDelete = wanting(NEWER, { spec: ON_DELETE });
 const UNKNOWN_FLAG = { etcd: { extraArgs: { "max-txn-op": "1" } } };
+
+const THEIR_PEER = { peer: { provider: "Secret", secret: { secretName: "their-peer" } } };
+const THEIR_CLIENT = {
+  client: {
+    provider: "Secret",
+    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+  },
+};
+const BY_THEM = { by: SOMEBODY, isOurs: false };
 
 const cases: readonly {
   readonly name: string;
@@ -201,7 +223,64 @@ const cases: readonly {
     says: ["True", "UpToDate", "3 of 3 members run what the spec asks for"],
     members: ALL,
   },
+  {
+    name: "what members are to show is not there yet",
+    given: goingTo(secured(), THEIR_PEER),
+    says: changing(
+      "tls.peer: members go on with what they show, since what they are to show is not good yet: Secret foo/their-peer, what members show to each other, is not there; make it, with tls.crt, tls.key and ca.crt",
+    ),
+    members: ALL,
+  },
+  {
+    name: "clients have yet to hear of what members are to show",
+    given: running(withMade(goingTo(secured(), THEIR_CLIENT), { server: BY_THEM, operator: BY_THEM })),
+    says: changing(
+      "tls.client: members trust what they are to show, and clients come to do so: ConfigMap my-etcd-ca has to say for 150 s whom clients are to trust besides",
+    ),
+    members: ALL,
+  },
+  {
+    name: "members show what is asked for, and trust the former one as well",
+    given: shownAndBelieved(),
+    says: ["True", "UpToDate", "3 of 3 members run what the spec asks for"],
+  },
+  {
+    name: "members are to get certificates that are not there",
+    given: withSeen(switching({}, ["nothing", "nothing", "nothing"]), { peer: absent, server: absent }),
+    says: changing(
+      "tls.peer: members go on without until their certificates are there; tls.client: members go on without until their certificates are there",
+    ),
+  },
+  {
+    name: "somebody else's member could dial nobody over TLS",
+    given: withMember(switching({}, ["both", "both", "both"], "2026-01-01T11:59:00Z"), THEIRS),
+    says: changing("tls.peer: members are reached without TLS until each of them can dial the others over it"),
+  },
+  {
+    name: "members are on their way back, and somebody is listed as reached over TLS",
+    given: listedBy(switching({ peer: { provider: "None" } }, ["both", "both", "both"]), "https", ["my-etcd-1"]),
+    says: changing("tls.peer: members keep their certificates until each of them is reached without"),
+  },
+  {
+    name: "clients are served both ways for their time",
+    given: switching({}, ["reached", "reached", "reached"], "2026-01-01T11:59:00Z"),
+    says: ["True", "UpToDate", "3 of 3 members run what the spec asks for"],
+  },
 ];
+
+function changing(words: string): [string, Reason, string] {
+  const count = "3 of 3 members run what the spec asks for as far as it can be given to them";
+  return ["False", "CertificatesChanging", `${count}; ${words}`];
+}
+
+/** Clients are shown the other one, and NAME-client is signed by the former authority. */
+function shownAndBelieved(): ClusterSnapshot {
+  const trust = bundle(OWN, SOMEBODY);
+  const turned = withMade(goingTo(secured(), THEIR_CLIENT), { server: BY_THEM, operator: BY_THEM });
+  const { tls } = turned.peers[0]!.spec;
+  const client = { secretName: "their-server", trust, verifyClients: true };
+  return running(turned, undefined, { ...tls!, client });
+}
 
 function statusOf(given: ClusterSnapshot) {
   return clusterStatus(given, planCluster(given));

@@ -8,6 +8,7 @@ import { awaitedText, updateStatus, waitingForDeletion } from "#cluster/update-s
 import { whyNoVersionPath } from "#cluster/version-path.ts";
 import { runningRevision } from "#cluster/versions.ts";
 import { isRelease, isSameMinor } from "#etcd/version.ts";
+import { pendingTls } from "./tls-change.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
 /** Does every member run what the spec asks for? It is asked of the spec as it stands there, not of what of it is possible. */
@@ -26,7 +27,13 @@ export function upToDate({ snapshot, own }: Pick<Case, "snapshot" | "own">): Ver
   const update = asleep ? undefined : updateStatus(snapshot);
   const behind = own.filter(({ name }) => whyBehind(snapshot, name) !== undefined).map(({ name }) => name);
   const count = `${own.length - behind.length} of ${own.length} members run what the spec asks for`;
-  if (behind.length === 0 && update === undefined) return { status: "True", reason: "UpToDate", message: count };
+  if (behind.length === 0 && update === undefined) {
+    // What they can be given by now need not be all that is asked for.
+    const pending = pendingTls(snapshot);
+    if (pending !== undefined)
+      return no("CertificatesChanging", `${count} as far as it can be given to them; ${pending}`);
+    return { status: "True", reason: "UpToDate", message: count };
+  }
   if (asleep) return no("Asleep", `${count}; the others get it when they have started again`);
   const awaited = waitingForDeletion(snapshot);
   if (awaited.length > 0 && behind.every((name) => awaited.includes(name)))
