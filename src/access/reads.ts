@@ -1,43 +1,29 @@
-import { CLIENT_PORT } from "#api/names.ts";
+import { type CallSources, clusterIdOf, EtcdCalls, type Question, textOf } from "#access/calls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { type Backoff, delayMs } from "#base/backoff.ts";
 import type { Clock } from "#base/clock.ts";
-import { hasCode, OperatorError } from "#base/error.ts";
+import { hasCode } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
-import { endpointOf } from "#certificates/dial.ts";
 import type { Keyring } from "#certificates/keyring.ts";
 import { knowIdentity } from "#certificates/know-identity.ts";
-import type { AuthStatus, EtcdAuth, Permission } from "#etcd/auth.ts";
-import type { CallOptions } from "#etcd/client.ts";
-import type { Endpoint } from "#etcd/endpoint.ts";
+import type { AuthStatus, Permission } from "#etcd/auth.ts";
 import { type EtcdRefusal, refusalOf } from "#etcd/error.ts";
-import { clusterIdFromHex } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
-import type { Pod } from "#kube/kinds.ts";
-import { isReady } from "#kube/pod.ts";
-import type { CacheView } from "#runtime/controller.ts";
 
 // How is etcd asked so rarely?
 //   It counts the changes of its users, roles and passwords. One question in a while tells that number, for all objects of a cluster; as long
 //   as it is the one that is expected, what was asked before still holds, whoever asked it. Our own changes are counted along.
 // What if two passes ask at the same time?
 //   The question for the number is asked once for both. What is answered to other questions is kept only if nothing was forgotten meanwhile.
-// What if a cluster is silent?
-//   Its objects are told the last failure for a while, without anybody asking, so that they do not hold up those of other clusters.
-
-/** Roles, users and pods by their EtcdCluster: `namespace/name` of it. */
-export const ETCD_INDEX = "etcd";
+// What if a change fails?
+//   What it was about is asked anew, and the number. If etcd has counted nothing, all else still holds, passwords above all: to compare one takes
+//   etcd a tenth of a second of its processor (bcrypt with cost 10), so those of a hundred users take it ten seconds.
 
 /** How old the number of changes may be, in milliseconds: so late at most drift is seen, and a little more. */
 const FRESH_MS = 4 * 60_000;
-/** How many members are asked before none can be. */
-const ATTEMPTS = 2;
-/** How long a cluster that was silent is left alone. */
-const PAUSE: Backoff = { firstMs: 2_000, maxMs: 60_000, factor: 2, jitter: 0 };
+/** What nobody has asked about for so long is forgotten, in milliseconds: the cluster is gone, or its roles and users are. */
+const KEPT_MS = 60 * 60_000;
 
-export interface AccessSources {
-  readonly pods: CacheView<Pod>;
-  readonly etcd: EtcdAuth;
+export interface AccessSources extends CallSources {
   readonly identities: Keyring;
   readonly kube: Pick<KubeClient, "find">;
   readonly clock: Clock;
@@ -51,29 +37,26 @@ interface Memory {
   /** What the EtcdCluster says of auth. */
   readonly told: string;
   readonly status: AuthStatus;
-  readonly atMs: number;
+  /** Until when the number counts: it gets old, and is asked again when a change has failed. */
+  readonly untilMs: number;
+  /** When the number was asked; the same object until it is asked again. */
+  readonly asked: { readonly atMs: number };
   readonly users: Map<string, readonly string[] | undefined>;
   readonly roles: Map<string, readonly Permission[] | undefined>;
   /** The Secret, and its version, whose password the user has. */
   readonly passwords: Map<string, string>;
 }
 
-interface Failure {
-  readonly why: string;
-  readonly tries: number;
-  readonly untilMs: number;
-  readonly pods: string;
-}
-
 /** What was asked of the etcd of each cluster about its users and roles. A cache: a process that starts begins with nothing. */
 export class AccessReads {
   readonly #sources: AccessSources;
+  readonly #calls: EtcdCalls;
   readonly #known = new Map<string, Memory>();
-  readonly #failures = new Map<string, Failure>();
   readonly #asking = new Map<string, Promise<Observed<Memory>>>();
 
   constructor(sources: AccessSources) {
     this.#sources = sources;
+    this.#calls = new EtcdCalls(sources);
   }
 
   /** Whether etcd can be asked, and whether users must log in there. @throws OperatorError Cancelled */
@@ -114,7 +97,7 @@ export class AccessReads {
     if (!memory.value.status.enabled) return absent;
     const password = await read();
     if (password === undefined) return unknown("its Secret has changed, or could not be read");
-    const answer = await this.#ask(cluster, signal, async (at, options): Promise<PasswordWord> => {
+    const answer = await this.#calls.ask(cluster, signal, async (at, options): Promise<PasswordWord> => {
       try {
         await this.#sources.etcd.authenticate(at, user, password, options);
         return "fits";
@@ -137,40 +120,29 @@ export class AccessReads {
   async change(
     cluster: EtcdCluster,
     signal: AbortSignal,
-    forgets: { readonly user?: string; readonly role?: string },
-    send: (etcd: EtcdAuth, at: Endpoint, options: CallOptions) => Promise<void>,
+    forgets: Changed,
+    send: Parameters<EtcdCalls["change"]>[2],
     grants?: { readonly user: string; readonly from: string },
   ): Promise<void> {
     const text = textOf(cluster);
-    const [at, why] = this.#endpoints(cluster);
-    const [first] = at;
-    if (first === undefined) throw new OperatorError("EtcdUnavailable", why);
-    const memory = this.#known.get(text);
+    const asked = this.#known.get(text)?.asked;
+    let isCounted = false;
     try {
-      await send(this.#sources.etcd, first, this.#options(cluster, signal));
-    } catch (thrown) {
-      this.#known.delete(text); // It may have happened, or what was known is not so.
-      throw thrown;
+      await this.#calls.change(cluster, signal, send);
+      isCounted = true;
+    } finally {
+      const last = this.#known.get(text);
+      if (last !== undefined) {
+        // What has failed may have happened, or what was known of it is not so: that is asked anew, and whether etcd has counted anything.
+        const isExpected = isCounted && last.asked === asked;
+        const { revision } = last.status;
+        const status = { ...last.status, revision: isExpected ? revision + 1 : revision };
+        const untilMs = isExpected ? last.untilMs : Number.NEGATIVE_INFINITY;
+        const next = { ...changed(last, forgets), status, untilMs };
+        if (isExpected && grants !== undefined) next.passwords.set(grants.user, grants.from);
+        this.#known.set(text, next);
+      }
     }
-    if (memory === undefined || this.#known.get(text) !== memory) return;
-    const { users, roles, passwords, status } = memory;
-    // The roles of users go with a role.
-    const next: Memory = {
-      ...memory,
-      status: { ...status, revision: status.revision + 1 },
-      users: forgets.role === undefined ? without(users, forgets.user) : new Map(),
-      roles: without(roles, forgets.role),
-      passwords: without(passwords, forgets.user),
-    };
-    if (grants !== undefined) next.passwords.set(grants.user, grants.from);
-    this.#known.set(text, next);
-  }
-
-  /** What etcd was asked is out of date. */
-  forget(cluster: { readonly namespace: string; readonly name: string }): void {
-    const text = `${cluster.namespace}/${cluster.name}`;
-    this.#known.delete(text);
-    this.#failures.delete(text);
   }
 
   async #fact<T>(
@@ -179,13 +151,13 @@ export class AccessReads {
     name: string,
     missing: EtcdRefusal,
     signal: AbortSignal,
-    ask: (at: Endpoint, options: CallOptions) => Promise<T>,
+    ask: Question<T>,
   ): Promise<Observed<T>> {
     const memory = await this.#memory(cluster, signal);
     if (memory.is !== "present") return memory;
     const facts = memory.value[kind] as Map<string, T | undefined>;
     if (!facts.has(name)) {
-      const answer = await this.#ask(cluster, signal, async (at, options) => {
+      const answer = await this.#calls.ask(cluster, signal, async (at, options) => {
         try {
           return await ask(at, options);
         } catch (thrown) {
@@ -204,11 +176,10 @@ export class AccessReads {
     const text = textOf(cluster);
     const known = this.#known.get(text);
     const nowMs = this.#sources.clock.monotonicMs();
-    if (known !== undefined && isOf(known, cluster) && nowMs - known.atMs < FRESH_MS) return present(known);
-    const failure = this.#failures.get(text);
-    const isResting = failure !== undefined && failure.pods === this.#podsText(cluster);
+    if (known !== undefined && isOf(known, cluster) && nowMs < known.untilMs) return present(known);
+    const resting = this.#calls.whyResting(cluster);
+    if (resting !== undefined) return unknown(resting);
     const asking = this.#asking.get(text);
-    if (isResting && (nowMs < failure.untilMs || asking !== undefined)) return unknown(failure.why);
     const answer = asking ?? this.#askStatus(cluster, signal).finally(() => this.#asking.delete(text));
     this.#asking.set(text, answer);
     return await answer;
@@ -217,7 +188,7 @@ export class AccessReads {
   async #askStatus(cluster: EtcdCluster, signal: AbortSignal): Promise<Observed<Memory>> {
     const text = textOf(cluster);
     await knowIdentity(this.#sources.kube, this.#sources.identities, cluster, signal);
-    const status = await this.#ask(cluster, signal, (at, options) => this.#sources.etcd.authStatus(at, options));
+    const status = await this.#calls.ask(cluster, signal, (at, options) => this.#sources.etcd.authStatus(at, options));
     if (status.is !== "present") return status;
     const before = this.#known.get(text);
     const isSame =
@@ -226,68 +197,18 @@ export class AccessReads {
       before.status.revision === status.value.revision;
     const facts = isSame ? before : { users: new Map(), roles: new Map(), passwords: new Map() };
     const atMs = this.#sources.clock.monotonicMs();
-    const memory = { ...facts, clusterID: clusterIdOf(cluster), told: toldOf(cluster), status: status.value, atMs };
+    const memory = {
+      ...facts,
+      clusterID: clusterIdOf(cluster),
+      told: toldOf(cluster),
+      status: status.value,
+      untilMs: atMs + FRESH_MS,
+      asked: { atMs },
+    };
+    for (const [other, { asked }] of this.#known) if (atMs - asked.atMs >= KEPT_MS) this.#known.delete(other);
     this.#known.set(text, memory);
     return present(memory);
   }
-
-  /** Of the members whose pods are ready, one that answers. */
-  async #ask<T>(
-    cluster: EtcdCluster,
-    signal: AbortSignal,
-    question: (at: Endpoint, options: CallOptions) => Promise<T>,
-  ): Promise<Observed<T>> {
-    const text = textOf(cluster);
-    let [endpoints, why] = this.#endpoints(cluster);
-    for (const at of endpoints.slice(0, ATTEMPTS)) {
-      try {
-        const answer = await question(at, this.#options(cluster, signal));
-        this.#failures.delete(text);
-        return present(answer);
-      } catch (thrown) {
-        if (!(thrown instanceof OperatorError) || hasCode(thrown, "Cancelled", "Bug")) throw thrown;
-        why = thrown.message;
-      }
-    }
-    const tries = (this.#failures.get(text)?.tries ?? 0) + 1;
-    const untilMs = this.#sources.clock.monotonicMs() + delayMs(PAUSE, tries - 1, 0);
-    this.#failures.set(text, { why, tries, untilMs, pods: this.#podsText(cluster) });
-    return unknown(why);
-  }
-
-  /** Where members can be asked, and why there is nobody else. */
-  #endpoints(cluster: EtcdCluster): [readonly Endpoint[], string] {
-    const seen = this.#podsOf(cluster)
-      .filter(isReady)
-      .map((pod) => endpointOf(pod, this.#sources.identities));
-    const dark = seen.find((each) => each.is === "unknown");
-    const endpoints = seen.flatMap((each) => (each.is === "present" ? [each.value] : []));
-    return [endpoints, dark?.is === "unknown" ? dark.why : "no member has a pod that is ready"];
-  }
-
-  #podsOf(cluster: EtcdCluster): readonly Pod[] {
-    return this.#sources.pods.byIndex(ETCD_INDEX, textOf(cluster));
-  }
-
-  /** Another text: there is news of a member, and it may answer. */
-  #podsText(cluster: EtcdCluster): string {
-    return this.#podsOf(cluster)
-      .map((pod) => `${pod.metadata.uid} ${pod.status?.podIP}:${CLIENT_PORT} ${isReady(pod)}`)
-      .toSorted()
-      .join(" ");
-  }
-
-  #options(cluster: EtcdCluster, signal: AbortSignal): CallOptions {
-    return { signal, expectedClusterId: clusterIdFromHex(clusterIdOf(cluster)) };
-  }
-}
-
-function textOf({ metadata }: EtcdCluster): string {
-  return `${metadata.namespace}/${metadata.name}`;
-}
-
-function clusterIdOf({ status }: EtcdCluster): string {
-  return status?.identity?.clusterID ?? "";
 }
 
 function toldOf({ status }: EtcdCluster): string {
@@ -297,6 +218,18 @@ function toldOf({ status }: EtcdCluster): string {
 /** Whether it was said of this very etcd, and of what the cluster says of itself by now. */
 function isOf({ clusterID, told }: Memory, cluster: EtcdCluster): boolean {
   return clusterID === clusterIdOf(cluster) && told === toldOf(cluster);
+}
+
+/** What a change is about. */
+interface Changed {
+  readonly user?: string;
+  readonly role?: string;
+}
+
+/** What still holds after it. The roles of users go with a role. */
+function changed<T extends Pick<Memory, "users" | "roles" | "passwords">>(memory: T, { user, role }: Changed): T {
+  const users = role === undefined ? without(memory.users, user) : new Map();
+  return { ...memory, users, roles: without(memory.roles, role), passwords: without(memory.passwords, user) };
 }
 
 function without<T>(facts: Map<string, T>, name: string | undefined): Map<string, T> {

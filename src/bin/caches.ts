@@ -1,4 +1,4 @@
-import { ETCD_INDEX } from "#access/reads.ts";
+import { ETCD_INDEX } from "#access/calls.ts";
 import {
   BACKUP_LABEL,
   CLUSTER_LABEL,

@@ -1,4 +1,5 @@
-import { AccessReads, ETCD_INDEX } from "#access/reads.ts";
+import { ETCD_INDEX } from "#access/calls.ts";
+import { AccessReads } from "#access/reads.ts";
 import type { EtcdRole } from "#api/v1beta1/role.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { backupController, backupKeysFor } from "#backup/controller.ts";

@@ -1,6 +1,7 @@
+import { ETCD_INDEX } from "#access/calls.ts";
 import { elderOf, roleNameOf } from "#access/namesakes.ts";
 import { hindranceOf, isGone } from "#access/place.ts";
-import { type AccessReads, ETCD_INDEX } from "#access/reads.ts";
+import type { AccessReads } from "#access/reads.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRole } from "#api/v1beta1/role.ts";
 import type { Clock } from "#base/clock.ts";

@@ -1,6 +1,7 @@
+import { ETCD_INDEX } from "#access/calls.ts";
 import { elderOf, userNameOf } from "#access/namesakes.ts";
 import { hindranceOf } from "#access/place.ts";
-import { type AccessReads, ETCD_INDEX, type PasswordWord } from "#access/reads.ts";
+import type { AccessReads, PasswordWord } from "#access/reads.ts";
 import { bindingName } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";

@@ -1,0 +1,194 @@
+import { describe, expect, test } from "vitest";
+import { EtcdCalls } from "#access/calls.ts";
+import { AccessReads } from "#access/reads.ts";
+import { OperatorError } from "#base/error.ts";
+import { absent } from "#base/observed.ts";
+import { Keyring } from "#certificates/keyring.ts";
+import type { EtcdAuth } from "#etcd/auth.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
+import { etcdOf } from "#kit/access.ts";
+import { FakeAuth } from "#kit/access-world.ts";
+import { NOW, pod } from "#kit/cluster.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import type { Pod } from "#kube/kinds.ts";
+
+const { signal } = new AbortController();
+
+function member(name: string, is: { leader?: boolean; learner?: boolean } = {}) {
+  return { name, id: "1", healthy: true, leader: false, learner: false, ...is };
+}
+
+/** As the pods of etcd, each with an address of its own. */
+function podAt(name: string, address: string, ready = true): Pod {
+  const made = pod(name, { ready });
+  return { ...made, status: { ...made.status, podIP: address } };
+}
+
+const PODS = [podAt("my-etcd-0", "10.0.0.1"), podAt("my-etcd-1", "10.0.0.2"), podAt("my-etcd-2", "10.0.0.3")];
+
+/** @param silent addresses that never answer */
+function world(
+  members = [member("my-etcd-0"), member("my-etcd-1"), member("my-etcd-2", { leader: true })],
+  silent: readonly string[] = [],
+) {
+  const clock = new FakeClock(NOW);
+  const etcd = new FakeAuth(() => undefined);
+  const cluster = etcdOf(null, { status: { members } });
+  const state = { pods: PODS as readonly Pod[], silent };
+  const sources = {
+    clock,
+    etcd: etcd as EtcdAuth,
+    identities: new Keyring(),
+    kube: { find: () => Promise.resolve(absent) },
+    pods: { get: () => undefined, byIndex: () => state.pods },
+  };
+  const asked: string[] = [];
+  const reach = (at: Endpoint) => {
+    asked.push(at.address);
+    if (state.silent.some((each) => at.address.startsWith(each)))
+      throw new OperatorError("EtcdUnavailable", `${at.address}: no answer`);
+    return Promise.resolve();
+  };
+  const calls = new EtcdCalls(sources);
+  const change = async () => await calls.change(cluster, signal, (_, at) => Promise.resolve(at).then(reach));
+  const ask = async () => await calls.ask(cluster, signal, (at) => Promise.resolve(at).then(reach));
+  const flush = () => asked.splice(0).map((address) => address.replace(":2379", ""));
+  return { clock, etcd, cluster, state, sources, calls, change, ask, flush };
+}
+
+describe("a change is asked of", () => {
+  test("the leader, once", async () => {
+    const { change, flush } = world();
+    await change();
+    expect(flush()).toEqual(["10.0.0.3"]);
+  });
+
+  test("no learner, and no member whose pod is not ready", async () => {
+    const { change, flush, state } = world([member("my-etcd-0", { learner: true }), member("my-etcd-1"), member("my-etcd-2")]);
+    await change();
+    expect(flush()).toEqual(["10.0.0.2"]);
+    state.pods = [PODS[0]!, podAt("my-etcd-1", "10.0.0.2", false)];
+    await expect(change()).rejects.toThrow("no member that votes has a pod that is ready");
+    expect(flush()).toEqual([]);
+  }); // biome-ignore format: a table
+
+  test("another one, after one that was silent, which is tried again a minute later", async () => {
+    const { change, flush, clock } = world(undefined, ["10.0.0.3"]);
+    await expect(change()).rejects.toMatchObject({ code: "EtcdUnavailable" });
+    expect(flush()).toEqual(["10.0.0.3"]);
+    await expect(change()).rejects.toMatchObject({ code: "EtcdUnavailable" });
+    expect(flush()).toEqual([]);
+    await clock.advance(2_000);
+    await change();
+    expect(flush()).toEqual(["10.0.0.1"]);
+    await clock.advance(58_000);
+    await expect(change()).rejects.toMatchObject({ code: "EtcdUnavailable" });
+    expect(flush()).toEqual(["10.0.0.3"]);
+  });
+});
+
+describe("a question is asked of", () => {
+  test("the leader, and of another one when it is silent", async () => {
+    const { ask, flush } = world(undefined, ["10.0.0.3"]);
+    expect((await ask()).is).toBe("present");
+    expect(flush()).toEqual(["10.0.0.3", "10.0.0.1"]);
+    await ask();
+    expect(flush()).toEqual(["10.0.0.1"]);
+  });
+
+  test("two members, of a cluster that is silent; then of nobody for a while", async () => {
+    const { ask, flush, clock } = world(undefined, ["10."]);
+    expect(await ask()).toMatchObject({ is: "unknown", why: "10.0.0.1:2379: no answer" });
+    expect(flush()).toHaveLength(2);
+    for (let user = 0; user < 100; user++) await ask();
+    expect(flush()).toEqual([]);
+    await clock.advance(2_000);
+    await Promise.all(Array.from({ length: 100 }, ask));
+    expect(flush()).toHaveLength(2);
+    await clock.advance(2_000);
+    await ask();
+    expect(flush()).toEqual([]);
+    await clock.advance(2_000);
+    await ask();
+    expect(flush()).toHaveLength(2);
+  });
+
+  test("those who were asking at the same time have met one silence", async () => {
+    const { ask, flush, clock } = world(undefined, ["10."]);
+    await Promise.all(Array.from({ length: 10 }, ask));
+    expect(flush()).toHaveLength(20);
+    await clock.advance(2_000);
+    await ask();
+    expect(flush()).toHaveLength(2);
+  });
+
+  test("all of them at once, when there is news of a member", async () => {
+    const { ask, flush, state } = world(undefined, ["10."]);
+    await ask();
+    flush();
+    state.silent = [];
+    state.pods = [...PODS.slice(1), podAt("my-etcd-0", "10.0.0.9")];
+    expect((await ask()).is).toBe("present");
+  });
+});
+
+/** Users of which etcd has told everything. */
+async function knowing(names: readonly string[]) {
+  const given = world();
+  const { etcd, cluster, sources } = given;
+  const access = new AccessReads(sources);
+  etcd.enabled = true;
+  for (const name of names) etcd.byHand(() => etcd.users.set(name, { password: name, roles: new Set() }));
+  const look = async () => {
+    for (const name of names) {
+      await access.user(cluster, name, signal);
+      await access.password(cluster, name, "1", () => Promise.resolve(name), signal);
+    }
+    return etcd.calls.splice(0);
+  };
+  await look();
+  const grant = (name: string) =>
+    access.change(cluster, signal, { user: name }, (to, at, options) => to.userGrantRole(at, name, "reader", options));
+  return { ...given, access, look, grant };
+}
+
+describe("what is known of users holds", () => {
+  test("after a change that etcd refuses, but for whom it was about: passwords are not compared anew", async () => {
+    const { look, grant } = await knowing(["a", "b", "c"]);
+    await expect(grant("b")).rejects.toMatchObject({ code: "EtcdRejected" });
+    expect(await look()).toEqual(["AuthStatus", "UserGet b", "Authenticate b"]);
+    expect(await look()).toEqual([]);
+  });
+
+  test("after one that nobody answers, if etcd has counted nothing", async () => {
+    const { look, grant, etcd, clock } = await knowing(["a", "b"]);
+    etcd.roles.set("reader", []);
+    etcd.isSilent = true;
+    await expect(grant("b")).rejects.toMatchObject({ code: "EtcdUnavailable" });
+    etcd.isSilent = false;
+    await clock.advance(2_000);
+    etcd.calls.length = 0;
+    expect(await look()).toEqual(["AuthStatus", "UserGet b", "Authenticate b"]);
+  });
+
+  test("after changes of one's own that are under way at the same time", async () => {
+    const { look, grant, etcd, clock } = await knowing(["a", "b", "c"]);
+    etcd.roles.set("reader", []);
+    await Promise.all([grant("a"), grant("b")]);
+    etcd.calls.length = 0;
+    await clock.advance(4 * 60_000);
+    expect(await look()).toEqual(["AuthStatus", "UserGet a", "Authenticate a", "UserGet b", "Authenticate b"]);
+  });
+
+  test("not after changes by hand, nor for a cluster that nobody has asked for an hour", async () => {
+    const { look, etcd, clock, access, cluster } = await knowing(["a"]);
+    etcd.byHand(() => undefined);
+    await clock.advance(4 * 60_000);
+    expect(await look()).toEqual(["AuthStatus", "UserGet a", "Authenticate a"]);
+    await clock.advance(60 * 60_000);
+    const other = { ...cluster, metadata: { ...cluster.metadata, name: "other" } };
+    await access.look(other, signal);
+    etcd.calls.length = 0;
+    expect(await look()).toEqual(["AuthStatus", "UserGet a", "Authenticate a"]);
+  });
+});
