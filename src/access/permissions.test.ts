@@ -12,6 +12,8 @@ test.each<[string, readonly RolePermission[], readonly string[]]>([
   ["from a key on", [{ access: "Read", range: { from: "a" } }], ['READ ["a", …)']],
   ["up to a key", [{ access: "Read", range: { from: "", to: "c" } }], ['READ ["\\u0000", "c")']],
   ["all keys", [{ access: "Read", range: { from: "" } }], ['READ ["\\u0000", …)']],
+  ["no key, as there is none before NUL", [{ access: "Read", range: { from: "", to: "\0" } }], []],
+  ["the first key alone", [{ access: "Read", range: { from: "", to: "\0\0" } }], ['READ ["\\u0000", "\\u0000\\u0000")']],
   ["the same twice", [{ access: "Read", key: "a" }, { access: "Read", key: "a" }], ['READ "a"']],
   ["reading and writing, said apart", [{ access: "Read", key: "a" }, { access: "Write", key: "a" }], ['READWRITE "a"']],
   ["all of it, and a part again", [{ access: "ReadWrite", key: "a" }, { access: "Read", key: "a" }], ['READWRITE "a"']],

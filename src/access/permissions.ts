@@ -1,6 +1,7 @@
 import type { RolePermission } from "#api/v1beta1/role.ts";
 import { type Access, type KeyRange, keysWithPrefix, oneKey, type Permission } from "#etcd/auth.ts";
 
+const NUL = "\0";
 /** As etcd says "all keys from here on", and "the first key that there can be". */
 const ZERO = new Uint8Array([0]);
 
@@ -11,6 +12,7 @@ export function wantedPermissions(permissions: readonly RolePermission[]): reado
   const byRange = new Map<string, Permission>();
   for (const permission of permissions) {
     const range = rangeOf(permission);
+    if (range === undefined) continue;
     const access = ACCESS[permission.access];
     const before = byRange.get(rangeText(range))?.access;
     byRange.set(rangeText(range), {
@@ -21,10 +23,13 @@ export function wantedPermissions(permissions: readonly RolePermission[]): reado
   return [...byRange.values()];
 }
 
-function rangeOf({ key, prefix, range }: RolePermission): KeyRange {
+/** `undefined` when no key is meant. */
+function rangeOf({ key, prefix, range }: RolePermission): KeyRange | undefined {
   if (key !== undefined) return oneKey(key);
   if (prefix !== undefined) return keysWithPrefix(prefix);
   const { from = "", to } = range ?? {};
+  // As an end it would mean all keys from the first one on, and there is none before it.
+  if (to === NUL) return undefined;
   return {
     key: from === "" ? ZERO : oneKey(from).key,
     rangeEnd: to === undefined ? ZERO : oneKey(to).key,

@@ -76,6 +76,7 @@ describe("is refused, by field, value and what it may be:", () => {
     ["keys twice", granting({ access: "Read", key: "a", prefix: "b" }), ["there are several of them; exactly one of key, prefix and range must be given"]],
     ["an empty prefix, which would mean all keys", granting({ access: "Read", prefix: "" }), ["spec.permissions[0].prefix"]],
     ["a range that ends before it begins", granting({ access: "Read", range: { from: "b", to: "a" } }), ["range.to must come behind range.from"]],
+    ["a range that ends before all keys, which etcd takes for all of them", granting({ access: "Read", range: { from: "", to: "\0" } }), ["range.to is the character NUL alone"]],
     ["a range of nothing", granting({ access: "Read", range: { from: "b", to: "b" } }), ["range.to must come behind range.from"]],
     ["etcd's own role", role({ roleName: "root" }), ["spec.roleName", "it is root; it must be another name"]],
     ["a name with a space", role({ roleName: "a b" }), ["spec.roleName", "it is a b; it must be letters, digits"]],

@@ -142,6 +142,21 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     await refused(client.get(bob, "app/k", options), "PermissionDenied");
   });
 
+  test("a range that ends with NUL alone has no end, though no key is before NUL", async () => {
+    const NUL = new Uint8Array([0]);
+    const odd = { ...at, tls: { ...at.tls!, ...(await pairOf("odd")) } };
+    await client.roleAdd(at, "odd", options);
+    await client.userAdd(at, "odd", undefined, options);
+    await client.userGrantRole(at, "odd", "odd", options);
+    const first = { key: NUL, rangeEnd: new Uint8Array([0, 0]) };
+    await client.roleGrantPermission(at, "odd", { access: "READ", ...first }, options);
+    await refused(client.get(odd, "app/k", options), "PermissionDenied");
+    await client.roleGrantPermission(at, "odd", { access: "READ", key: NUL, rangeEnd: NUL }, options);
+    expect(await client.get(odd, "app/k", options)).toBeDefined();
+    await client.userDelete(at, "odd", options);
+    await client.roleDelete(at, "odd", options);
+  });
+
   async function pairOf(commonName: string) {
     const pair = await etcd.clientCA.issue({ names: [], commonName, usages: ["clientAuth"] });
     return { cert: pair.certificate, key: pair.key };
