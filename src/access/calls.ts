@@ -1,3 +1,4 @@
+import { clusterIdOf } from "#access/place.ts";
 import { CLIENT_PORT } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { type Backoff, delayMs } from "#base/backoff.ts";
@@ -184,8 +185,4 @@ export class EtcdCalls {
 
 export function textOf({ metadata }: Pick<EtcdCluster, "metadata">): string {
   return `${metadata.namespace}/${metadata.name}`;
-}
-
-export function clusterIdOf({ status }: Pick<EtcdCluster, "status">): string {
-  return status?.identity?.clusterID ?? "";
 }

@@ -31,6 +31,11 @@ function hasFormed({ status }: Pick<EtcdCluster, "status">): boolean {
   return status?.identity !== undefined && status.members?.some(({ learner }) => !learner) === true;
 }
 
+/** Which etcd it is, in hexadecimal; "" while there is none. */
+export function clusterIdOf(cluster: Pick<EtcdCluster, "status"> | undefined): string {
+  return cluster?.status?.identity?.clusterID ?? "";
+}
+
 /** Whether nobody needs to take anything back in etcd: it is gone with the cluster, or about to be. */
 export function isGone(cluster: EtcdCluster | undefined): boolean {
   return cluster === undefined || isGoing(cluster);

@@ -1,4 +1,5 @@
-import { type CallSources, clusterIdOf, EtcdCalls, type Question, textOf } from "#access/calls.ts";
+import { type CallSources, EtcdCalls, type Question, textOf } from "#access/calls.ts";
+import { clusterIdOf } from "#access/place.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
 import { hasCode } from "#base/error.ts";

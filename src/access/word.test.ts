@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { conditionsWith, type Word, wordOf } from "#access/word.ts";
+import { doneWord, failingStatus, statusWith, type Word, wordOf } from "#access/word.ts";
+import { absent, type Observed, present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
 import { type Aside, type Plan, step, wait } from "#runtime/decide.ts";
@@ -28,9 +29,26 @@ test.each<[string, Plan<object>, string | undefined]>([
 
 test("the condition of a generation; its time stays while its status does", () => {
   const word: Word = { status: "True", reason: "Bound", message: "m" };
-  const first = conditionsWith({ metadata: { generation: 3 } }, word, NOW);
-  expect(first).toEqual([{ type: "Ready", ...word, observedGeneration: 3, lastTransitionTime: rfc3339(NOW) }]);
-  const again = conditionsWith({ metadata: {}, status: { conditions: first } }, word, NOW + 60_000);
-  expect(again).toEqual([{ ...first[0], observedGeneration: 0 }]);
-  expect(conditionsWith({ metadata: {}, status: {} }, word, NOW)).toHaveLength(1);
+  const status = { roleName: "r" };
+  const first = statusWith({ metadata: { generation: 3 }, status }, word, NOW);
+  const ready = { type: "Ready", ...word, observedGeneration: 3, lastTransitionTime: rfc3339(NOW) };
+  expect(first).toEqual({ roleName: "r", observedGeneration: 3, conditions: [ready] });
+  const again = statusWith({ metadata: {}, status: first }, word, NOW + 60_000);
+  expect(again).toEqual({ ...first, observedGeneration: 0, conditions: [{ ...ready, observedGeneration: 0 }] });
+  expect(statusWith({ metadata: {} }, word, NOW)).toMatchObject({ observedGeneration: 0, conditions: [word] });
 });
+
+test("an object of which no look comes to its end says so, and what it said before", () => {
+  expect(failingStatus({ metadata: { generation: 3 }, status: { roleName: "r" } }, "it broke", NOW)).toMatchObject({
+    roleName: "r",
+    observedGeneration: 3,
+    conditions: [{ type: "Ready", status: "Unknown", reason: "InternalError", message: "it broke" }],
+  });
+});
+
+test.each<[string, Observed<{ enabled: boolean }>, string, string]>([
+  ["auth is enabled", present({ enabled: true }), "Bound", "all is done"],
+  ["auth is not", present({ enabled: false }), "AuthDisabled", "all is done; auth is not enabled in etcd, so that whoever connects may do everything"],
+  ["that is not known", absent, "AuthDisabled", "all is done; auth is not enabled in etcd, so that whoever connects may do everything"],
+])("what is said in the end where %s", (_, access, reason, message) =>
+  expect(doneWord(access, "Bound", "all is done")).toEqual({ status: "True", reason, message })); // biome-ignore format: a table

@@ -1,4 +1,7 @@
 import type { RoleReason, UserReason } from "#api/conditions.ts";
+import type { EtcdRoleStatus } from "#api/v1beta1/role.ts";
+import type { EtcdUserStatus } from "#api/v1beta1/user.ts";
+import type { Observed } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { type Condition, withCondition } from "#runtime/conditions.ts";
 import type { Plan } from "#runtime/decide.ts";
@@ -27,12 +30,32 @@ export function wordOf<Step>(plan: Plan<Step>, reasons: Readonly<Record<string, 
   return { status, reason, message: plan.because };
 }
 
-interface Object {
+type Told = EtcdRoleStatus | EtcdUserStatus;
+
+interface Object<Status extends Told> {
   readonly metadata: { readonly generation?: number };
-  readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined;
+  readonly status?: Status | undefined;
 }
 
-export function conditionsWith({ metadata, status }: Object, word: Word, nowMs: number): Condition[] {
+/** What is said when all is done. @param text what that is @param reason where auth is enabled */
+export function doneWord(access: Observed<{ readonly enabled: boolean }>, reason: Word["reason"], text: string): Word {
+  if (access.is === "present" && access.value.enabled) return { status: "True", reason, message: text };
+  const message = `${text}; auth is not enabled in etcd, so that whoever connects may do everything`;
+  return { status: "True", reason: "AuthDisabled", message };
+}
+
+/** The status as it is, and that no look at the object comes to its end. */
+export function failingStatus<Status extends Told>(object: Object<Status>, because: string, nowMs: number): Status {
+  return statusWith(object, { status: "Unknown", reason: "InternalError", message: because }, nowMs);
+}
+
+/** The status as it is, and the word. */
+export function statusWith<Status extends Told>(object: Object<Status>, word: Word, nowMs: number): Status {
+  const observedGeneration = object.metadata.generation ?? 0;
+  return { ...object.status, observedGeneration, conditions: conditionsWith(object, word, nowMs) } as Status;
+}
+
+function conditionsWith({ metadata, status }: Object<Told>, word: Word, nowMs: number): Condition[] {
   const observedGeneration = metadata.generation ?? 0;
   return withCondition(status?.conditions ?? [], { type: "Ready", ...word, observedGeneration }, rfc3339(nowMs));
 }

@@ -36,7 +36,12 @@ export async function actOnRole(
       );
       return { kind: "external" }; // It may be gone with that.
     case "claimRole":
-      return await writeStatus(writes.kube, role, { ...role.status, roleName: step.name }, signal);
+      return await writeStatus(
+        writes.kube,
+        role,
+        { ...role.status, roleName: step.name, clusterID: step.clusterID },
+        signal,
+      );
     case "addRole":
     case "grantPermission":
     case "revokePermission":

@@ -1,4 +1,5 @@
 import { spreadMs } from "#access/spread.ts";
+import { failingStatus } from "#access/word.ts";
 import { ETCD_ROLES, type EtcdRole, type EtcdRoleStatus } from "#api/v1beta1/role.ts";
 import { isSameData } from "#base/hash.ts";
 import { apiVersionOf } from "#kube/kinds.ts";
@@ -6,7 +7,7 @@ import { actOnRole, type RoleWrites, writeStatus } from "#role/act.ts";
 import { observeRole, type RoleReads } from "#role/observe.ts";
 import { planRole } from "#role/plan.ts";
 import type { RoleSnapshot } from "#role/snapshot.ts";
-import { failingStatus, roleStatus } from "#role/status.ts";
+import { roleStatus } from "#role/status.ts";
 import { type RoleStep, targetTextOf } from "#role/step.ts";
 import type { Controller, Subject } from "#runtime/controller.ts";
 

@@ -9,7 +9,7 @@ import type { RoleStep } from "#role/step.ts";
 const name = "reader";
 const [permission] = wantedPermissions([{ access: "Read", key: "a" }]);
 const look = roleLook;
-const claim: RoleStep = { do: "claimRole", name };
+const claim: RoleStep = { do: "claimRole", name, clusterID: "" };
 const add: RoleStep = { do: "addRole", name };
 const grant: RoleStep = { do: "grantPermission", name, permission: permission! };
 const revoke: RoleStep = { do: "revokePermission", name, range: permission! };
@@ -27,6 +27,7 @@ const cases: Record<string, readonly Case[]> = {
   "own-only": [
     ...each(IN_ETCD, "of one's own", look(), "allowed"),
     ...each(IN_ETCD, "that is not on record", look({ claimed: false }), "forbidden"),
+    ...each(IN_ETCD, "that was made in an etcd of before", look({ claimed: "elsewhere" }), "forbidden"),
     ...each(IN_ETCD, "that an older object has", look({ elder: "other" }), "forbidden"),
     ...each([hold, release, claim], "changes nothing in etcd", look({ claimed: false, elder: "other" }), "allowed"),
   ],

@@ -1,4 +1,6 @@
+import type { Claim } from "#access/claim.ts";
 import { roleNameOf } from "#access/namesakes.ts";
+import { ROLE_FINALIZER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRole } from "#api/v1beta1/role.ts";
 import type { Observed } from "#base/observed.ts";
@@ -18,11 +20,7 @@ export interface RoleSnapshot {
   readonly found: Observed<readonly Permission[]>;
 }
 
-/** Whether the role in etcd is this object's, by its own record. */
-export function isClaimed({ role }: Pick<RoleSnapshot, "role">): boolean {
-  return role.status?.roleName === roleNameOf(role);
-}
-
-export function isDeleting({ role }: Pick<RoleSnapshot, "role">): boolean {
-  return role.metadata.deletionTimestamp !== undefined;
+/** What the EtcdRole and the role in etcd have to do with each other. */
+export function claimOf({ role, cluster, elder, found }: RoleSnapshot): Claim {
+  return { kind: "EtcdRole", object: role, name: roleNameOf(role), finalizer: ROLE_FINALIZER, cluster, elder, found };
 }

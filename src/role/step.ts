@@ -8,7 +8,7 @@ export type RoleStep =
   | { readonly do: "holdRole" }
   | { readonly do: "releaseRole" }
   /** Records that the role in etcd is this object's. */
-  | { readonly do: "claimRole"; readonly name: string }
+  | { readonly do: "claimRole"; readonly name: string; readonly clusterID: string }
   | { readonly do: "addRole"; readonly name: string }
   | { readonly do: "grantPermission"; readonly name: string; readonly permission: Permission }
   | { readonly do: "revokePermission"; readonly name: string; readonly range: KeyRange }

@@ -54,8 +54,11 @@ export async function actOnUser(
       await patchFinalizers(kube, ETCD_USERS, user, others, signal);
       return { kind: "external" }; // It may be gone with that.
     }
-    case "claimUser":
-      return await writeStatus(kube, user, { ...user.status, userName: step.name }, signal);
+    case "claimUser": {
+      // What the user has there for a password nobody knows.
+      const { passwordFrom: _, ...others } = user.status ?? {};
+      return await writeStatus(kube, user, { ...others, userName: step.name, clusterID: step.clusterID }, signal);
+    }
     case "requestCertificate":
     case "writeBinding":
     case "addUser":

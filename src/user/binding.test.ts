@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
 import { absent, present, unknown } from "#base/observed.ts";
 import { etcdOf, etcdUser, issuedFacts, NEXT, signerOf, userLook } from "#kit/access.ts";
-import { born, NOW } from "#kit/cluster.ts";
+import { born } from "#kit/cluster.ts";
 import type { Certificate } from "#kube/kinds.ts";
 import { issuerOf, orderOf, rotationDue } from "#user/credentials.ts";
 import { bindingWish } from "#user/desired/binding.ts";
@@ -10,7 +10,7 @@ import { bindingRequest, requestDiffers } from "#user/desired/request.ts";
 import { planUser } from "#user/plan.ts";
 import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
 import { ownBinding, type UserSnapshot } from "#user/snapshot.ts";
-import { failingStatus, userStatus } from "#user/status.ts";
+import { userStatus } from "#user/status.ts";
 
 const look = userLook;
 const byCertificate = { spec: { authentication: "Certificate" } };
@@ -164,8 +164,6 @@ test("the status tells which credentials are good", () => {
   expect(told(look(byCertificate))).not.toHaveProperty("passwordFrom");
   expect(told(look({ bound: { rotatedAtMs: undefined } }))).not.toHaveProperty("lastRotation");
   expect(told(look({ bound: { ownerUid: "other" } }))).not.toHaveProperty("binding");
-  const { generation: _, ...metadata } = etcdUser().metadata;
-  expect(failingStatus({ ...etcdUser(), metadata }, "it broke", NOW)).toMatchObject({ observedGeneration: 0 });
 });
 
 test("while its Secret is refused, that is waited for", () => {

@@ -1,4 +1,5 @@
 import { spreadMs } from "#access/spread.ts";
+import { failingStatus } from "#access/word.ts";
 import { ETCD_USERS, type EtcdUser, type EtcdUserStatus } from "#api/v1beta1/user.ts";
 import { isSameData } from "#base/hash.ts";
 import { apiVersionOf } from "#kube/kinds.ts";
@@ -7,7 +8,7 @@ import { actOnUser, type UserWrites, writeStatus } from "#user/act.ts";
 import { observeUser, type UserReads } from "#user/observe.ts";
 import { planUser } from "#user/plan.ts";
 import type { UserSnapshot } from "#user/snapshot.ts";
-import { failingStatus, userStatus } from "#user/status.ts";
+import { userStatus } from "#user/status.ts";
 import { targetTextOf, type UserStep } from "#user/step.ts";
 
 /** How long drift in etcd stays unseen at most, and no event of Kubernetes tells of it; in milliseconds. */

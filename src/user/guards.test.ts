@@ -14,7 +14,7 @@ const look = userLook;
 const wish = bindingWish(look({ bound: null }))!;
 const wishing = (pair: typeof wish.pair): UserStep => ({ do: "writeBinding", wish: { ...wish, pair } });
 const from = {} as BindingFacts;
-const claim: UserStep = { do: "claimUser", name };
+const claim: UserStep = { do: "claimUser", name, clusterID: "" };
 const write = wishing("issue");
 const ask: UserStep = { do: "requestCertificate", request: bindingRequest(look().user, etcdOf()) };
 const add: UserStep = { do: "addUser", name, from };
@@ -44,6 +44,7 @@ const cases: Record<string, readonly Case[]> = {
   "own-only": [
     ...each(IN_ETCD, "of one's own", look(), "allowed"),
     ...each(IN_ETCD, "that is not on record", look({ claimed: false }), "forbidden"),
+    ...each(IN_ETCD, "that was made in an etcd of before", look({ claimed: "elsewhere" }), "forbidden"),
     ...each(IN_ETCD, "that an older object has", look({ with: { elder: "other" } }), "forbidden"),
     ...each([hold, release, claim, write, ask], "changes nothing in etcd", look({ claimed: false }), "allowed"),
   ],
@@ -87,6 +88,8 @@ const cases: Record<string, readonly Case[]> = {
     ...each([write, add, set], "with somebody else's", look(theirs), "forbidden"),
     ...each([addBare, grant, revoke, remove, hold, release, claim], "without it", look(theirs), "allowed"),
     ["asking for the first time", look(), ask, "allowed"],
+    ["asking where somebody else has the Secret", look({ with: { isIssuedTaken: true } }), ask, "forbidden"],
+    ["asking again where somebody else has it", look({ with: { isIssuedTaken: true, request: certificate("uid-of-app") } }), ask, "allowed"],
     ["asking again", look({ with: { request: certificate("uid-of-app") } }), ask, "allowed"],
     ["asking by what somebody else has made", look({ with: { request: certificate("other") } }), ask, "forbidden"],
   ],

@@ -1,8 +1,7 @@
+import { notDeleted, notHeld, notOwn, notReady, unaskedClaim } from "#access/claim.ts";
 import { userNameOf } from "#access/namesakes.ts";
-import { hindranceOf } from "#access/place.ts";
-import { USER_FINALIZER } from "#api/names.ts";
 import { controllerOf } from "#kube/kinds.ts";
-import { isClaimed, isDeleting, isOwned, type UserSnapshot } from "#user/snapshot.ts";
+import { claimOf, isOwned, wouldOverwrite } from "#user/snapshot.ts";
 import type { UserGuard, UserStep } from "#user/step.ts";
 
 /** Whether the step changes something in etcd. */
@@ -11,25 +10,21 @@ function isInEtcd({ do: what }: UserStep): boolean {
   return kinds.includes(what);
 }
 
+/** Whether the step takes back what was made. */
+function isEnd(step: UserStep): boolean {
+  return step.do === "releaseUser" || step.do === "deleteUser";
+}
+
 /** In etcd no user is changed or deleted that is not this object's, by its own record and by age. */
 const ownOnly: UserGuard = {
   name: "own-only",
-  forbids(snapshot, step) {
-    if (!isInEtcd(step)) return undefined;
-    if (snapshot.elder !== undefined) return `the user is EtcdUser ${snapshot.elder}'s`;
-    return isClaimed(snapshot) ? undefined : "it is not on record that the user is this object's";
-  },
+  forbids: (snapshot, step) => (isInEtcd(step) ? notOwn(claimOf(snapshot)) : undefined),
 };
 
 /** What is somebody else's is recorded as this object's only when spec.takeOver says so, and when nobody older has it. */
 const claimIsAsked: UserGuard = {
   name: "claim-is-asked",
-  forbids({ user, elder, found }, step) {
-    if (step.do !== "claimUser") return undefined;
-    if (elder !== undefined) return `the user is EtcdUser ${elder}'s`;
-    if (found.is === "absent" || (found.is === "present" && user.spec.takeOver)) return undefined;
-    return "the user may be somebody else's";
-  },
+  forbids: (snapshot, step) => (step.do === "claimUser" ? unaskedClaim(claimOf(snapshot)) : undefined),
 };
 
 /** The user by which the operator itself is known to etcd is changed by no EtcdUser: it would lock itself out. */
@@ -44,42 +39,35 @@ const notTheOperator: UserGuard = {
 /** Nothing is made for an object that would go without taking it back, or that is going. */
 const heldFirst: UserGuard = {
   name: "held-first",
-  forbids({ user }, step) {
-    if (step.do === "releaseUser" || step.do === "deleteUser") return undefined;
-    if (isDeleting({ user })) return "the EtcdUser is being deleted";
-    if (step.do === "holdUser") return undefined;
-    return user.metadata.finalizers?.includes(USER_FINALIZER) === true
-      ? undefined
-      : "the EtcdUser has no finalizer yet";
-  },
+  forbids: (snapshot, step) => (isEnd(step) ? undefined : notHeld(claimOf(snapshot), step.do === "holdUser")),
 };
 
 /** Only an EtcdUser that is being deleted loses its finalizer, and its user, but for one that cannot get a password. */
 const deletionIsAsked: UserGuard = {
   name: "deletion-is-asked",
   forbids(snapshot, step) {
-    if (step.do !== "releaseUser" && step.do !== "deleteUser") return undefined;
-    if (isDeleting(snapshot)) return undefined;
     const isToBeRemade = snapshot.password.is === "present" && snapshot.password.value === "none";
-    return step.do === "deleteUser" && isToBeRemade ? undefined : "nobody has deleted the EtcdUser";
+    if (!isEnd(step) || (step.do === "deleteUser" && isToBeRemade)) return undefined;
+    return notDeleted(claimOf(snapshot));
   },
 };
 
 /** Nothing is changed in an etcd whose EtcdCluster is paused, asleep, not formed or going. */
 const placeIsReady: UserGuard = {
   name: "place-is-ready",
-  forbids({ user, cluster }: UserSnapshot, step) {
+  forbids(snapshot, step) {
     const isChange = isInEtcd(step) || step.do === "writeBinding" || step.do === "requestCertificate";
-    return isChange ? hindranceOf(user.spec.clusterName, cluster)?.because : undefined;
+    return isChange ? notReady(claimOf(snapshot)) : undefined;
   },
 };
 
-/** A Secret or a Certificate of somebody else is never written, nor is etcd given what it says. */
+/** A Secret or a Certificate of somebody else is never written, by cert-manager neither, nor is etcd given what it says. */
 const ownObjects: UserGuard = {
   name: "own-objects",
   forbids(snapshot, step) {
     const { user, binding, request } = snapshot;
     if (step.do === "requestCertificate") {
+      if (wouldOverwrite(snapshot)) return `Secret ${step.request.metadata.name} exists, and is somebody else's`;
       if (request.is !== "present" || controllerOf(request.value)?.uid === user.metadata.uid) return undefined;
       return `Certificate ${request.value.metadata.name} exists, and this EtcdUser has not made it`;
     }

@@ -1,4 +1,5 @@
 import { ETCD_INDEX } from "#access/calls.ts";
+import { isClaimed, isDeleting } from "#access/claim.ts";
 import { elderOf, userNameOf } from "#access/namesakes.ts";
 import { hindranceOf } from "#access/place.ts";
 import type { AccessReads, PasswordWord } from "#access/reads.ts";
@@ -17,7 +18,7 @@ import type { CacheView, Key } from "#runtime/controller.ts";
 import { issuerOf } from "#user/credentials.ts";
 import { doubtersOf, PASSWORD_KEY } from "#user/facts.ts";
 import type { BindingReads } from "#user/reads.ts";
-import { type BindingFacts, hasPassword, isDeleting, isOwned, type UserSnapshot } from "#user/snapshot.ts";
+import { type BindingFacts, claimOf, hasPassword, isOwned, type UserSnapshot } from "#user/snapshot.ts";
 
 export interface UserReads {
   readonly users: CacheView<EtcdUser>;
@@ -38,6 +39,7 @@ const NOTHING = {
   password: absent,
   binding: absent,
   signer: absent,
+  isIssuedTaken: false,
   request: absent,
   trust: undefined,
   doubters: [],
@@ -61,7 +63,8 @@ export async function observeUser(reads: UserReads, key: Key, signal: AbortSigna
   const known = { ...seen, access, operatorName: identity && commonNameIn(identity.cert) };
   if (access.is !== "present") return present({ ...known, found: access });
   const found = await reads.access.user(cluster, userNameOf(user), signal);
-  if (isDeleting(known) || found.is === "unknown" || elder !== undefined) return present({ ...known, found });
+  if (isDeleting({ object: user }) || found.is === "unknown" || elder !== undefined)
+    return present({ ...known, found });
   const [bound, missingRoles] = await Promise.all([
     reads.bindings.look(user, cluster, signal),
     missingOf(reads, { ...known, found }, cluster, signal),
@@ -107,7 +110,7 @@ async function passwordOf(
   const said = await reads.access.password(cluster, userNameOf(user), versionOf(binding.value), read, signal);
   if (said.is === "unknown") reads.bindings.forget(user.metadata); // Perhaps the Secret is another one by now.
   if (said.is !== "absent") return said;
-  const set = user.status?.passwordFrom;
+  const set = isClaimed(claimOf(snapshot)) ? user.status?.passwordFrom : undefined;
   return present(set?.uid === uid && set.resourceVersion === resourceVersion ? "fits" : "differs");
 }
 

@@ -13,20 +13,23 @@ import { bindingFactsOf } from "#user/facts.ts";
 import type { UserSnapshot } from "#user/snapshot.ts";
 
 // Why are Secrets read by their names, and not watched? Who may watch them sees all of a namespace.
-// How often? Once in a few minutes; what is not there, or not as it should be, with almost each look; what we have written, at once. The
+// How often? Once in a few minutes; what is not there, or not as it should be, with almost each look at first, and then ever more rarely, once in
+//   a minute at last: an issuer may be broken for days, for a hundred users; what we have written, at once. The
 //   authority of a cluster is read once for all its users, and again when the EtcdCluster tells something new of its certificates.
 
 /** How old an answer may be, in milliseconds. */
 const FRESH_MS = 4 * 60_000;
-/** That something is not there, or of no use, likewise. */
-const ABSENT_MS = 2_000;
+/** That something is not there, or of no use, likewise: at the first, and at the most. In between a tenth of the time for which it is so. */
+const ABSENT_MS = { first: 2_000, most: 60_000 };
 
 type What = "binding" | "issued" | "request";
-type Found = Pick<UserSnapshot, "binding" | "signer" | "request">;
+type Found = Pick<UserSnapshot, "binding" | "signer" | "isIssuedTaken" | "request">;
 
 interface Known<T> {
   readonly answer: Observed<T>;
   readonly atMs: number;
+  /** Since when there is nothing of use; undefined when there is. */
+  readonly lackingSinceMs: number | undefined;
   /** What it depends on; another text: it is out of date. */
   readonly of: string;
 }
@@ -47,14 +50,19 @@ export class BindingReads {
     const { namespace, name, uid } = user.metadata;
     const text = (what: What) => `${what} ${keyText({ namespace, name })}`;
     const issuer = issuerOf(cluster);
-    const [binding, signer, request] = await Promise.all([
+    const [binding, issued, request] = await Promise.all([
       this.#read(text("binding"), uid, SECRETS, { namespace, name: bindingName(name) }, bindingFactsOf, signal),
       issuer === "Operator" ? this.#authority(cluster, signal) : this.#issued(user, issuer, signal),
       issuer === "CertManager"
         ? this.#read(text("request"), uid, CERTIFICATES, certificateOf(user), (each) => each, signal)
         : absent,
     ]);
-    return { binding, signer, request };
+    // What cert-manager has not filled is somebody else's.
+    const isIssuedTaken =
+      issuer === "CertManager" &&
+      issued.is === "present" &&
+      issued.value.certificateName !== bindingCertificateName(name);
+    return { binding, signer: isIssuedTaken ? absent : issued, isIssuedTaken, request };
   }
 
   /** Something of the user has been written, or was not as it was seen. @param clusterName whose authority signs for it */
@@ -88,9 +96,7 @@ export class BindingReads {
     const { namespace, name, uid } = user.metadata;
     const ref = certificateOf(user);
     const key = `issued ${keyText({ namespace, name })}`;
-    const found = await this.#read(key, uid, SECRETS, ref, (secret) => factsOf(secret, "leaf"), signal);
-    // What cert-manager has not filled is somebody else's.
-    return found.is === "present" && found.value.certificateName !== ref.name ? absent : found;
+    return await this.#read(key, uid, SECRETS, ref, (secret) => factsOf(secret, "leaf"), signal);
   }
 
   async #read<T extends KubeObject, Facts>(
@@ -103,19 +109,26 @@ export class BindingReads {
   ): Promise<Observed<Facts>> {
     const known = this.#known.get(text) as Known<Facts> | undefined;
     const nowMs = this.#clock.monotonicMs();
-    if (known !== undefined && known.of === of && nowMs - known.atMs < lastsMs(known.answer)) return known.answer;
+    if (known !== undefined && known.of === of && nowMs - known.atMs < lastsMs(known)) return known.answer;
     const found = await this.#kube.find(resource, ref, { signal });
     const answer = found.is === "present" ? present(factsIn(found.value)) : found;
-    this.#known.set(text, { answer, atMs: this.#clock.monotonicMs(), of });
+    const atMs = this.#clock.monotonicMs();
+    const isSame = known?.of === of;
+    const lackingSinceMs = isOfUse(answer) ? undefined : ((isSame ? known.lackingSinceMs : undefined) ?? atMs);
+    this.#known.set(text, { answer, atMs, lackingSinceMs, of });
     return answer;
   }
 }
 
-function lastsMs(answer: Observed<unknown>): number {
+function isOfUse(answer: Observed<unknown>): boolean {
+  return answer.is === "present" && (answer.value as Partial<CertificateFacts>).trouble === undefined;
+}
+
+/** How old the answer may be, in milliseconds. */
+function lastsMs({ answer, atMs, lackingSinceMs }: Known<unknown>): number {
   if (answer.is === "unknown") return 0;
-  if (answer.is === "absent") return ABSENT_MS;
-  const { trouble } = answer.value as Partial<CertificateFacts>;
-  return trouble === undefined ? FRESH_MS : ABSENT_MS;
+  if (lackingSinceMs === undefined) return FRESH_MS;
+  return Math.min(Math.max((atMs - lackingSinceMs) / 10, ABSENT_MS.first), ABSENT_MS.most);
 }
 
 function certificateOf({ metadata: { namespace, name } }: EtcdUser) {

@@ -1,5 +1,7 @@
+import type { Claim } from "#access/claim.ts";
 import { userNameOf } from "#access/namesakes.ts";
 import type { PasswordWord } from "#access/reads.ts";
+import { USER_FINALIZER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import type { Observed } from "#base/observed.ts";
@@ -44,6 +46,8 @@ export interface UserSnapshot {
   readonly binding: Observed<BindingFacts>;
   /** Who signs, where the operator does: the cluster's authority. Where cert-manager does: what it has signed. */
   readonly signer: Observed<CertificateFacts>;
+  /** Whether the Secret that cert-manager would fill is somebody else's, whom it would write over. */
+  readonly isIssuedTaken: boolean;
   /** What cert-manager is asked for. */
   readonly request: Observed<Certificate>;
   /** By whom members' certificates are signed, in PEM; undefined without TLS, and while that is not known. */
@@ -52,13 +56,9 @@ export interface UserSnapshot {
   readonly doubters: readonly string[];
 }
 
-/** Whether the user in etcd is this object's, by its own record. */
-export function isClaimed({ user }: Pick<UserSnapshot, "user">): boolean {
-  return user.status?.userName === userNameOf(user);
-}
-
-export function isDeleting({ user }: Pick<UserSnapshot, "user">): boolean {
-  return user.metadata.deletionTimestamp !== undefined;
+/** What the EtcdUser and the user in etcd have to do with each other. */
+export function claimOf({ user, cluster, elder, found }: UserSnapshot): Claim {
+  return { kind: "EtcdUser", object: user, name: userNameOf(user), finalizer: USER_FINALIZER, cluster, elder, found };
 }
 
 export function hasPassword({ user }: Pick<UserSnapshot, "user">): boolean {
@@ -67,6 +67,12 @@ export function hasPassword({ user }: Pick<UserSnapshot, "user">): boolean {
 
 export function isOwned({ user }: Pick<UserSnapshot, "user">, { ownerUid }: Pick<BindingFacts, "ownerUid">): boolean {
   return ownerUid === user.metadata.uid;
+}
+
+/** Whether cert-manager is about to be asked to write over a Secret of somebody else. */
+export function wouldOverwrite({ request, isIssuedTaken }: Pick<UserSnapshot, "request" | "isIssuedTaken">): boolean {
+  // Where it has been asked already, it has done so.
+  return isIssuedTaken && request.is !== "present";
 }
 
 /** The binding, if it is this object's. */

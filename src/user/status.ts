@@ -1,26 +1,17 @@
+import { isDeleting } from "#access/claim.ts";
 import { userNameOf } from "#access/namesakes.ts";
 import { hindranceOf } from "#access/place.ts";
-import { conditionsWith, type Word, wordOf } from "#access/word.ts";
-import type { EtcdUser, EtcdUserStatus } from "#api/v1beta1/user.ts";
+import { doneWord, statusWith, type Word, wordOf } from "#access/word.ts";
+import type { EtcdUserStatus } from "#api/v1beta1/user.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { Plan } from "#runtime/decide.ts";
-import { hasPassword, isDeleting, ownBinding, type UserSnapshot } from "#user/snapshot.ts";
+import { hasPassword, ownBinding, type UserSnapshot } from "#user/snapshot.ts";
 import type { UserStep } from "#user/step.ts";
 
 /** What was seen and is meant, for people and for other software. Pure. */
 export function userStatus(snapshot: UserSnapshot, plan: Plan<UserStep>): EtcdUserStatus {
   const { user, takenAtMs } = snapshot;
-  return { ...withWord(user, readyWord(snapshot, plan), takenAtMs), ...bindingTold(snapshot) };
-}
-
-/** The status as it is, and that no look at the user comes to its end. */
-export function failingStatus(user: EtcdUser, because: string, nowMs: number): EtcdUserStatus {
-  return withWord(user, { status: "Unknown", reason: "InternalError", message: because }, nowMs);
-}
-
-function withWord(user: EtcdUser, word: Word, nowMs: number): EtcdUserStatus {
-  const observedGeneration = user.metadata.generation ?? 0;
-  return { ...user.status, observedGeneration, conditions: conditionsWith(user, word, nowMs) };
+  return { ...statusWith(user, readyWord(snapshot, plan), takenAtMs), ...bindingTold(snapshot) };
 }
 
 /** What etcd does not have yet is not told: the credentials of before are those that are good. */
@@ -49,12 +40,10 @@ function readyWord(snapshot: UserSnapshot, plan: Plan<UserStep>): Word {
     "await-certificate": "CertificatePending",
     "await-role": "RoleMissing",
   });
-  if (isDeleting(snapshot))
+  if (isDeleting({ object: user }))
     return { status: "False", reason: "Deleting", message: word?.message ?? "the user in etcd is gone" };
   if (word !== undefined) return word;
   const name = userNameOf(user);
   const text = `user ${name} has just the roles of the spec, and Secret ${ownBinding(snapshot)?.name} is for its application`;
-  if (access.is === "present" && access.value.enabled) return { status: "True", reason: "Bound", message: text };
-  const message = `${text}; auth is not enabled in etcd, so that whoever connects may do everything`;
-  return { status: "True", reason: "AuthDisabled", message };
+  return doneWord(access, "Bound", text);
 }

@@ -9,7 +9,7 @@ export type UserStep =
   | { readonly do: "holdUser" }
   | { readonly do: "releaseUser" }
   /** Records that the user in etcd is this object's. */
-  | { readonly do: "claimUser"; readonly name: string }
+  | { readonly do: "claimUser"; readonly name: string; readonly clusterID: string }
   | { readonly do: "requestCertificate"; readonly request: Draft<Certificate> }
   | { readonly do: "writeBinding"; readonly wish: BindingWish }
   /** @see from the binding whose password the user gets; undefined: it has none */

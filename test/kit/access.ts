@@ -1,4 +1,5 @@
 import { wantedPermissions } from "#access/permissions.ts";
+import { clusterIdOf } from "#access/place.ts";
 import { ROLE_FINALIZER, USER_FINALIZER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
@@ -69,8 +70,8 @@ function metadataOf(name: string, finalizer: string, given: Metadata) {
 export interface GivenRole extends Metadata {
   /** As a person would write it: defaults are filled in. Default: to read orders/. */
   readonly spec?: object;
-  /** Whether it is on record that the role is its own. Default: it is. */
-  readonly claimed?: boolean;
+  /** Whether it is on record that the role is its own. Default: it is. @see elsewhere in an etcd that was here before */
+  readonly claimed?: boolean | "elsewhere";
 }
 
 export function etcdRole(given: GivenRole = {}): EtcdRole {
@@ -78,8 +79,12 @@ export function etcdRole(given: GivenRole = {}): EtcdRole {
   const spec = roleSpecSchema.parse({ clusterName: "my-etcd", permissions, ...given.spec });
   const metadata = metadataOf("reader", ROLE_FINALIZER, given);
   const roleName = spec.roleName ?? metadata.name;
-  const status = given.claimed === false ? {} : { roleName };
+  const status = given.claimed === false ? {} : { roleName, clusterID: recordedId(given) };
   return { apiVersion: apiVersionOf(ETCD_ROLES), kind: ETCD_ROLES.kind, metadata, spec, status };
+}
+
+function recordedId({ claimed }: Pick<GivenRole, "claimed">): string {
+  return claimed === "elsewhere" ? "an etcd of before" : clusterIdOf(etcdOf());
 }
 
 interface GivenRoleLook extends GivenRole {
@@ -104,14 +109,15 @@ export function roleLook(given: GivenRoleLook = {}): RoleSnapshot {
 export interface GivenUser extends Metadata {
   /** As a person would write it: defaults are filled in. Default: with role reader. */
   readonly spec?: object;
-  readonly claimed?: boolean;
+  readonly claimed?: boolean | "elsewhere";
   readonly status?: EtcdUser["status"];
 }
 
 export function etcdUser(given: GivenUser = {}): EtcdUser {
   const spec = userSpecSchema.parse({ clusterName: "my-etcd", roles: ["reader"], ...given.spec });
   const metadata = metadataOf("app", USER_FINALIZER, given);
-  const status = { ...(given.claimed === false ? {} : { userName: spec.userName ?? metadata.name }), ...given.status };
+  const record = { userName: spec.userName ?? metadata.name, clusterID: recordedId(given) };
+  const status = { ...(given.claimed === false ? {} : record), ...given.status };
   return { apiVersion: apiVersionOf(ETCD_USERS), kind: ETCD_USERS.kind, metadata, spec, status };
 }
 
@@ -169,6 +175,7 @@ export function userLook(given: GivenUserLook = {}): UserSnapshot {
     password: hasPassword ? present("fits") : { is: "absent" },
     binding: { is: "absent" },
     signer: issuer === undefined ? { is: "absent" } : present(signer),
+    isIssuedTaken: false,
     request: issuer === "CertManager" && its ? present(requested(bindingRequest(user, its))) : { is: "absent" },
     trust,
     doubters: [],

@@ -26,6 +26,11 @@ const rangeSchema = z
         rule: "!has(self.to) || self.from < self.to",
         message: "range.to must come behind range.from, in the order of their bytes",
       },
+      {
+        rule: "!has(self.to) || self.to != '\\u0000'",
+        message:
+          "range.to is the character NUL alone, before which there is no key, and by which etcd knows all keys; leave it out to mean all keys from range.from on",
+      },
     ],
   })
   .describe("Keys from one up to another, in the order of their bytes.");
@@ -86,6 +91,10 @@ export const roleStatusSchema = z
       .describe(
         "The role in etcd that this object makes and keeps; from then on it is this object's, and goes with it.",
       ),
+    clusterID: z
+      .string()
+      .optional()
+      .describe("In which etcd that is, by its cluster ID in hexadecimal. In another one, it is not this object's."),
     conditions: conditionsSchema(ROLE_CONDITION_TYPES, ROLE_REASONS).optional(),
   })
   .describe("What the operator saw and decided last.");

@@ -81,6 +81,10 @@ export const userStatusSchema = z
       .describe(
         "The user in etcd that this object makes and keeps; from then on it is this object's, and goes with it.",
       ),
+    clusterID: z
+      .string()
+      .optional()
+      .describe("In which etcd that is, by its cluster ID in hexadecimal. In another one, it is not this object's."),
     binding: z
       .object({ name: z.string().describe("A Secret of the form that servicebinding.io describes.") })
       .optional()

@@ -1,5 +1,6 @@
-import { roleNameOf } from "#access/namesakes.ts";
-import { isClaimed } from "#role/snapshot.ts";
+import { isClaimed } from "#access/claim.ts";
+import { clusterIdOf } from "#access/place.ts";
+import { claimOf } from "#role/snapshot.ts";
 import type { RoleRule } from "#role/step.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -7,9 +8,11 @@ import { step } from "#runtime/decide.ts";
 export const claimRole: RoleRule = {
   name: "claim-role",
   decide(snapshot) {
-    if (isClaimed(snapshot)) return undefined;
-    const name = roleNameOf(snapshot.role);
-    const how = snapshot.found.is === "present" ? "taken over" : "made";
-    return step("claim-role", `role ${name} is about to be ${how}`, { do: "claimRole", name });
+    const claim = claimOf(snapshot);
+    if (isClaimed(claim)) return undefined;
+    const { name, found, cluster } = claim;
+    const how = found.is === "present" ? "taken over" : "made";
+    const clusterID = clusterIdOf(cluster);
+    return step("claim-role", `role ${name} is about to be ${how}`, { do: "claimRole", name, clusterID });
   },
 };

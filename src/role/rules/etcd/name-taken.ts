@@ -1,5 +1,5 @@
-import { roleNameOf } from "#access/namesakes.ts";
-import { isClaimed } from "#role/snapshot.ts";
+import { whyTaken } from "#access/claim.ts";
+import { claimOf } from "#role/snapshot.ts";
 import type { RoleRule } from "#role/step.ts";
 import { wait } from "#runtime/decide.ts";
 
@@ -10,12 +10,7 @@ const RECHECK_MS = 60_000;
 export const nameTaken: RoleRule = {
   name: "name-taken",
   decide(snapshot) {
-    const { role, elder, found } = snapshot;
-    const name = roleNameOf(role);
-    if (elder !== undefined)
-      return wait("name-taken", `role ${name} is EtcdRole ${elder}'s, which is older`, RECHECK_MS, { warn: true });
-    if (found.is !== "present" || isClaimed(snapshot) || role.spec.takeOver) return undefined;
-    const because = `role ${name} is in etcd already, and this EtcdRole has not made it; with spec.takeOver: true it becomes this one's`;
-    return wait("name-taken", because, RECHECK_MS, { warn: true });
+    const because = whyTaken(claimOf(snapshot));
+    return because === undefined ? undefined : wait("name-taken", because, RECHECK_MS, { warn: true });
   },
 };

@@ -1,5 +1,5 @@
+import { isDeleting } from "#access/claim.ts";
 import { roleNameOf } from "#access/namesakes.ts";
-import { isDeleting } from "#role/snapshot.ts";
 import type { RoleRule } from "#role/step.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -7,7 +7,7 @@ import { step } from "#runtime/decide.ts";
 export const deleteRole: RoleRule = {
   name: "delete-role",
   decide(snapshot) {
-    if (!isDeleting(snapshot)) return undefined;
+    if (!isDeleting({ object: snapshot.role })) return undefined;
     const name = roleNameOf(snapshot.role);
     return step("delete-role", `role ${name} is deleted in etcd with its EtcdRole`, { do: "deleteRole", name });
   },

@@ -1,6 +1,6 @@
-import { userNameOf } from "#access/namesakes.ts";
+import { whyTaken } from "#access/claim.ts";
 import { wait } from "#runtime/decide.ts";
-import { isClaimed } from "#user/snapshot.ts";
+import { claimOf } from "#user/snapshot.ts";
 import type { UserRule } from "#user/step.ts";
 
 /** In milliseconds: the other object's end wakes nobody. */
@@ -10,12 +10,7 @@ const RECHECK_MS = 60_000;
 export const nameTaken: UserRule = {
   name: "name-taken",
   decide(snapshot) {
-    const { user, elder, found } = snapshot;
-    const name = userNameOf(user);
-    if (elder !== undefined)
-      return wait("name-taken", `user ${name} is EtcdUser ${elder}'s, which is older`, RECHECK_MS, { warn: true });
-    if (found.is !== "present" || isClaimed(snapshot) || user.spec.takeOver) return undefined;
-    const because = `user ${name} is in etcd already, and this EtcdUser has not made it; with spec.takeOver: true it becomes this one's`;
-    return wait("name-taken", because, RECHECK_MS, { warn: true });
+    const because = whyTaken(claimOf(snapshot));
+    return because === undefined ? undefined : wait("name-taken", because, RECHECK_MS, { warn: true });
   },
 };

@@ -1,13 +1,13 @@
+import { isDeleting } from "#access/claim.ts";
 import { userNameOf } from "#access/namesakes.ts";
 import { step } from "#runtime/decide.ts";
-import { isDeleting } from "#user/snapshot.ts";
 import type { UserRule } from "#user/step.ts";
 
 /** The user of an EtcdUser that is being deleted is deleted in etcd; its password and certificates are refused from then on. */
 export const deleteUser: UserRule = {
   name: "delete-user",
   decide(snapshot) {
-    if (!isDeleting(snapshot)) return undefined;
+    if (!isDeleting({ object: snapshot.user })) return undefined;
     const name = userNameOf(snapshot.user);
     return step("delete-user", `user ${name} is deleted in etcd with its EtcdUser`, { do: "deleteUser", name });
   },
