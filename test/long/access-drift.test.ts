@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import type { Secret } from "#kube/kinds.ts";
+
+// Drift in etcd's users and roles is looked for every few minutes, and nothing tells of it before.
+
+/** A look at each object every five minutes, and one write for each thing that is to be put right; on a busy machine. */
+const DRIFT_MS = 400_000;
+const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+
+beforeAll(async () => {
+  namespace = await testNamespace("drift");
+  cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 1, tls: TLS, auth: { enabled: true } } as never);
+  await apply("EtcdRole", "shop", { permissions: [{ access: "ReadWrite", prefix: "shop/" }] });
+  await apply("EtcdUser", "shop", { roles: ["shop"] });
+  await cluster.untilReady();
+  await cluster.untilCondition("AuthReady", "True", "AuthEnabled");
+  await eventually(async () => {
+    const { status } = await cluster.json<EtcdUser>("get", "etcduser", "shop");
+    expect(status?.conditions?.[0]?.reason).toBe("Bound");
+  }, 120_000);
+});
+afterAll(async () => {
+  await namespace[Symbol.asyncDispose]();
+});
+
+async function apply(kind: string, name: string, spec: object): Promise<void> {
+  const object = { apiVersion: "etcd.improbable.io/v1beta1", kind, metadata: { name }, spec: { clusterName: "my-etcd", ...spec } }; // biome-ignore format: one line
+  await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
+}
+
+async function passwordIn(name: string): Promise<string> {
+  const { data = {} } = await cluster.json<Secret>("get", "secret", name);
+  return Buffer.from(data.password ?? "", "base64").toString();
+}
+
+/** Beside the member, by whose own certificate etcd knows nobody. */
+async function etcdctl(user: string, password: string, ...args: readonly string[]): Promise<string> {
+  const pod = await cluster.podOf("my-etcd-0");
+  return await cluster.kubectl("exec", pod, "-c", "etcd", "--", "etcdctl", `--user=${user}:${password}`, ...args);
+}
+
+async function admin(...args: readonly string[]): Promise<string> {
+  return await etcdctl("root", await passwordIn("my-etcd-root"), ...args);
+}
+
+test(
+  "what somebody has changed with etcdctl is put right; what they have made beside it is left alone",
+  async () => {
+    const password = await passwordIn("shop-binding");
+    const asShop = (...args: readonly string[]) => etcdctl("shop", password, ...args);
+    await admin("user", "add", "people", "--no-password");
+    await admin("role", "grant-permission", "shop", "readwrite", "billing/", "--prefix");
+    await admin("user", "grant-role", "shop", "root");
+    expect(await asShop("user", "list")).toContain("people");
+    await eventually(async () => {
+      await expect(asShop("user", "list")).rejects.toThrow(/permission denied/);
+      await expect(asShop("get", "billing/a")).rejects.toThrow(/permission denied/);
+    }, DRIFT_MS);
+    expect(await asShop("put", "shop/a", "1")).toContain("OK");
+    expect(await admin("user", "list")).toContain("people");
+  },
+  DRIFT_MS + 60_000,
+);
