@@ -15,6 +15,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { hexOf, memberId, memberIdFromHex } from "#etcd/types.ts";
 import { born, cluster, sickFor, unpublished, withArrival, withRemoval } from "#kit/cluster.ts";
+import { ROOT_SECRET } from "#kit/cluster-auth.ts";
 import { listIn, withAlarms } from "#kit/cluster-changes.ts";
 import { asking, MONITOR } from "#kit/cluster-monitoring.ts";
 import { BEFORE, downgrading, NEWER, NEXT_MINOR, saying, wanting, withPeer } from "#kit/cluster-rolling.ts";
@@ -79,6 +80,16 @@ describe("forecast: what a step makes of the world", () => {
       { do: "spreadTrust", purpose: "server", authority, facts },
       { do: "createRequest", purpose: "server", request },
       { do: "replaceRequest", purpose: "server", live, request },
+      { do: "handOut", source: facts, facts, trust: "" },
+    ],
+    [
+      "what becomes of etcd's users is not foretold",
+      { do: "createRootSecret" },
+      { do: "setRootPassword", secret: ROOT_SECRET, isNew: false },
+      { do: "addUser", user: "operator", asRoot: false },
+      { do: "grantRole", user: "operator", asRoot: false },
+      { do: "enableAuth" },
+      { do: "disableAuth", asRoot: false },
     ],
   ];
   for (const [because, ...steps] of untold)
@@ -215,6 +226,16 @@ describe("forecast: what a step makes of the world", () => {
     const given = { ...two, members: present({ ...listIn(two), members: learners }) };
     const made = did({ do: "promote", name: "my-etcd-4", id: memberId(7n) }, given);
     expect(listIn(made).members.map(({ isLearner }) => isLearner)).toEqual([false, false, false, true, false]);
+  });
+
+  test("a member is listed where it is reached by now, and all others where they are", () => {
+    const peerUrl = "https://my-etcd-1.my-etcd.foo.svc:2380";
+    const made = did({ do: "updateMember", name: "my-etcd-1", id: ID(1), peerUrl });
+    expect(listIn(made).members.map(({ peerUrls }) => peerUrls)).toEqual([
+      ["http://my-etcd-0.my-etcd.foo.svc:2380"],
+      [peerUrl],
+      ["http://my-etcd-2.my-etcd.foo.svc:2380"],
+    ]);
   });
 
   test("a member that is removed is listed no more, and gives no answer", () => {
