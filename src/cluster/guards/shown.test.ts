@@ -15,7 +15,18 @@ import {
   speaking,
   tlsOfAll,
 } from "#kit/cluster-steps.ts";
-import { NEXT, running, THEIRS as SOMEBODY, secured, tlsSpec, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import {
+  bundle,
+  NEXT,
+  OWN,
+  running,
+  THEIRS as SOMEBODY,
+  secured,
+  tlsSpec,
+  unissued,
+  withMade,
+  withSeen,
+} from "#kit/cluster-tls.ts";
 import {
   clientsOf,
   clientsTrusting,
@@ -46,6 +57,10 @@ const doubtedElsewhere = withMade(asking(certified, { tls: theirPeer }), { peer:
 const unshown = withSeen(certified, { peer: { is: "absent" } });
 
 const unserved = withSeen(certified, { server: { is: "absent" } });
+
+const unservedHalf = withMade(certified, { server: { trouble: "it has no tls.key" } });
+
+const doubtedByClients = withMade(certified, { server: { by: NEXT } });
 
 const halved = withMade(certified, { peer: { trouble: "it has no tls.key" } });
 
@@ -329,6 +344,25 @@ promised(guards, {
       name: "what a member showed to clients before is no matter",
       given: unserved,
       step: giving(unserved, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "nor with what clients are shown, and is of no use",
+      given: unservedHalf,
+      step: restarting(unservedHalf, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "nor with what it would not believe itself",
+      given: doubtedByClients,
+      step: restarting(doubtedByClients, "my-etcd-2"),
+      is: "forbidden",
+    },
+    { name: "for which nobody is kept", given: unservedHalf, step: STEPS.markRemoval, is: "allowed" },
+    {
+      name: "but with what it comes to believe by that",
+      given: doubtedByClients,
+      step: speaking(doubtedByClients, clientsOf("my-etcd-server-tls", bundle(NEXT, OWN))),
       is: "allowed",
     },
     { name: "nobody is given up for it, nor kept", given: unserved, step: STEPS.markRemoval, is: "allowed" },

@@ -1,4 +1,6 @@
+import type { MemberTemplate } from "#api/revision.ts";
 import { providerOf, type Side } from "#api/tls.ts";
+import { vouches } from "#cluster/certificates/course.ts";
 import { formerTls, lookedAt } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { SHOWN_ON, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
@@ -77,7 +79,7 @@ function comesToShow(snapshot: ClusterSnapshot, step: ClusterStep, side: Side): 
 /**
  * While members show each other what some of them do not believe, nobody restarts who runs, and nobody is given up: whoever came back would be out.
  * Nor while what they are to show is of no use; who seems lost while they get something new may only not have it yet. And nobody restarts who runs
- * while what it is to show then is not there, be it for the others or for clients: its next pod would not start.
+ * while what it is to show then is not there, be it for the others or for clients, or is of no use to clients: it would not come up.
  */
 export const stillBelieved: ClusterGuard = {
   name: "still-believed",
@@ -86,12 +88,8 @@ export const stillBelieved: ClusterGuard = {
     const isRestart = restartedBy(snapshot, step) !== undefined;
     const isGivenUp = step.do === "markRemoval" && step.removal !== undefined && step.removal !== "scale-down";
     if (!(isRestart || isGivenUp)) return undefined;
-    const next = isRestart ? toShow(snapshot, step) : undefined;
-    for (const side of SIDES) {
-      const secretName = next?.[side]?.secretName;
-      if (secretName !== undefined && lookedAt(snapshot, side, secretName)?.is === "absent")
-        return `Secret ${secretName}, ${TO_SHOW[side]}, is not there: its pod would not start`;
-    }
+    const why = isRestart ? whyNotUp(snapshot, toShow(snapshot, step)) : undefined;
+    if (why !== undefined) return why;
     // What nobody shows yet is no matter: members come to trust it first.
     for (const secretName of secretsInUse(snapshot, "peer")) {
       const found = lookedAt(snapshot, "peer", secretName);
@@ -113,8 +111,24 @@ const TO_SHOW = {
   client: "what the member is to show to clients",
 } as const;
 
+/** Why a member would not come up with what it is to show, if that is so. What members show to each other the others are asked of, too. */
+function whyNotUp(snapshot: ClusterSnapshot, next: MemberTemplate["tls"]): string | undefined {
+  for (const side of SIDES) {
+    const { secretName, trust } = next?.[side] ?? {};
+    if (secretName === undefined || trust === undefined) continue;
+    const found = lookedAt(snapshot, side, secretName);
+    const subject = `Secret ${secretName}, ${TO_SHOW[side]}`;
+    if (found?.is === "absent") return `${subject}, is not there: its pod would not start`;
+    if (side === "peer" || found?.is !== "present") continue;
+    if (found.value.trouble !== undefined) return `${subject}: ${found.value.trouble}`;
+    // The kubelet asks it by that whether it serves.
+    if (!vouches(trust, found.value)) return `${subject}, is signed by whom the member would not trust itself`;
+  }
+  return undefined;
+}
+
 /** What a member shows after its restart. */
-function toShow(snapshot: ClusterSnapshot, step: ClusterStep) {
+function toShow(snapshot: ClusterSnapshot, step: ClusterStep): MemberTemplate["tls"] {
   const spec = step.do === "restartPod" ? peerNamed(snapshot, step.name)?.spec : peerIn(step)?.spec;
   return spec?.tls;
 }
