@@ -245,6 +245,30 @@ export function clientAuthorityName(cluster: string): string {
   return `${cluster}-client-ca`;
 }
 
+/** Whether it is, or may come to be, the name of a Secret that the operator, or cert-manager at its asking, fills for this EtcdCluster. */
+export function isOwnSecretName(cluster: string, secret: string): boolean {
+  const own = [peerAuthorityName, clientAuthorityName, rootSecretName, ...CERTIFICATE_NAMES].map((name) =>
+    name(cluster),
+  );
+  return own.includes(secret) || CERTIFICATE_NAMES.some((name) => isIssuedName(name(cluster), secret));
+}
+
+const CERTIFICATE_NAMES = [
+  peerCertificateName,
+  serverCertificateName,
+  operatorCertificateName,
+  applicationCertificateName,
+];
+
+function isIssuedName(own: string, secret: string): boolean {
+  return secret.startsWith(`${own}-`) && /^[0-9a-f]{8}$/.test(secret.slice(own.length + 1));
+}
+
+/** Whether the Secret of some EtcdUser has such a name. */
+export function isBindingName(secret: string): boolean {
+  return [bindingName, bindingCertificateName].some((name) => secret.endsWith(name("")));
+}
+
 /** Whether an authority of some EtcdCluster has such a name. */
 export function isAuthorityName(secret: string): boolean {
   return [peerAuthorityName, clientAuthorityName].some((name) => secret.endsWith(name("")));

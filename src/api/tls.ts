@@ -83,6 +83,20 @@ export function clientScheme({ spec, status }: Pick<EtcdCluster, "spec" | "statu
 
 type Asked = Pick<EtcdCluster, "metadata" | "spec">;
 
+/** A Secret that somebody else fills, by the field that names it. */
+export interface NamedSecret {
+  readonly field: string;
+  readonly name: string;
+}
+
+/** The Secrets that people name on this side. */
+export function namedSecrets({ tls }: Pick<EtcdClusterSpec, "tls">, side: Side): readonly NamedSecret[] {
+  return Object.entries(tls?.[side]?.secret ?? {}).map(([key, name]) => ({
+    field: `spec.tls.${side}.secret.${key}`,
+    name,
+  }));
+}
+
 /** The Secret with what members show to each other; `undefined` without TLS between them. */
 export function peerSecretName({ metadata, spec }: Asked): string | undefined {
   return filledName(spec, "peer", peerCertificateName(metadata.name), spec.tls?.peer?.secret?.secretName);

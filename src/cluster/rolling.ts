@@ -7,6 +7,7 @@ import { asReached } from "#cluster/certificates/scheme.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { lackedReadiness, whyUnfit } from "#cluster/fitness.ts";
 import { health, type KnownMember, memberNamed, ownVoters, takesPart } from "#cluster/members.ts";
+import { whyOwnSecrets } from "#cluster/own-secrets.ts";
 import { unreadyForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
@@ -41,6 +42,7 @@ export const whyRefused = remembered((snapshot): readonly string[] => {
   const { metadata, spec } = snapshot.cluster;
   return [
     ...whyTlsSwitched(snapshot),
+    ...whyOwnSecrets(snapshot.cluster),
     ...whyNotSpec(
       { ...spec, tls: hasTls(spec) ? spec.tls : undefined },
       askedTemplate(snapshot).version,

@@ -172,6 +172,20 @@ describe("certificates", () => {
     expect((await ask({ object: named("::1"), oldObject: object(), operation: "UPDATE" })).allowed).toBe(true);
   });
 
+  test("are in no Secret of the operator's own, nor in one of an EtcdUser; what was named before stays", async () => {
+    const named = (secretName: string) => object({ tls: { peer: { provider: "Secret", secret: { secretName } } } });
+    const own = named("my-etcd-peer-tls");
+    expect((await ask({ object: own })).status?.message).toContain(
+      "spec.tls.peer.secret.secretName: it is my-etcd-peer-tls: so the operator's own Secrets of EtcdCluster my-etcd are called; it must be another one, which may hold the same",
+    );
+    for (const name of ["my-app-binding", "my-app-binding-tls"])
+      expect((await ask({ object: named(name) })).status?.message).toContain(
+        `it is ${name}: so Secrets by which an application connects as an EtcdUser are called; it must be another one`,
+      );
+    expect((await ask({ object: named("my-app-binding-2") })).allowed).toBe(true);
+    expect((await ask({ object: own, oldObject: own, operation: "UPDATE" })).allowed).toBe(true);
+  });
+
   test("are not taken away, and may come from somewhere else: v1alpha1 drops spec.tls with its annotation, and asks no rule of v1beta1", async () => {
     const before = object({ tls: { ...BROUGHT, client: { provider: "Operator" } } });
     const edited = async (tls: object | undefined, oldObject = before) =>

@@ -27,7 +27,7 @@ import { replicaWarnings } from "#webhooks/checks/replicas.ts";
 import { resourceWarnings } from "#webhooks/checks/resources.ts";
 import { switchedTlsRefusals } from "#webhooks/checks/switched-tls.ts";
 import { templateRefusals } from "#webhooks/checks/template.ts";
-import { extraNameRefusals, newlyNamed, secretWarnings } from "#webhooks/checks/tls.ts";
+import { extraNameRefusals, newlyNamed, ownSecretRefusals, secretWarnings } from "#webhooks/checks/tls.ts";
 import { topologyWarnings } from "#webhooks/checks/topology.ts";
 import { trialReplicaSet } from "#webhooks/checks/trial.ts";
 import { versionRefusals } from "#webhooks/checks/version.ts";
@@ -98,6 +98,7 @@ async function findingsOf(
     ...templateRefusals(cluster, before),
     ...flagRefusals(cluster.spec, before?.spec),
     ...(isSameData(cluster.spec.tls, before?.spec.tls) ? [] : extraNameRefusals(cluster)),
+    ...ownSecretRefusals(cluster, before),
     ...switchedTlsRefusals(cluster, before, written),
     ...authRefusals(cluster, before),
   ];

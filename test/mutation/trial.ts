@@ -41,6 +41,7 @@ const MUTATED = [
   "downgrade.ts",
   "rolling.ts",
   "switched-tls.ts",
+  "own-secrets.ts",
   "default-tls.ts",
   "fitness.ts",
   "standstill.ts",

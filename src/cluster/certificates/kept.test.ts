@@ -88,6 +88,15 @@ describe("of TLS that is taken away from members there stays", () => {
     expect(withKeptTls(given.cluster, given.peers).spec.tls).toMatchObject(is),
   );
 
+  test("where Secrets of the operator's own are called somebody else's, which is refused", () => {
+    const given = edited(secured(), OWN_PAIRS);
+    expect(withKeptTls(given.cluster, given.peers).spec.tls).toMatchObject(issued);
+    const one = edited(secured(), { ...SECRETS, client: OWN_PAIRS.client });
+    expect(withKeptTls(one.cluster, one.peers).spec.tls).toMatchObject({ peer: SECRETS.peer, client: issued.client });
+    const before = edited(brought(OWN_PAIRS), OWN_PAIRS);
+    expect(withKeptTls(before.cluster, before.peers).spec.tls).toMatchObject(OWN_PAIRS);
+  });
+
   test("which TLS it was", () => {
     const given = edited(
       secured({}, { minVersion: "TLS1.2", cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"] }),

@@ -5,11 +5,13 @@ import type { EtcdPeer, EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { namesLacking, wantedNames } from "#certificates/names.ts";
 import { AUTHORITY_OF, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { seen } from "#cluster/certificates/usable.ts";
+import { ownSecretsNamed } from "#cluster/own-secrets.ts";
 import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
 
 // What if spec.tls is taken away from members that speak TLS?
 //   It is refused (switched-tls.ts), and they go on as they are: so the operator has to connect as before, and to renew what they show. It goes
 //   by what they have, and by what its own status says of Secrets, until spec.tls is there again.
+// And if it names Secrets of the operator's own as what people bring? It is refused as well (own-secrets.ts), and the same is done.
 
 type MemberSide = NonNullable<NonNullable<EtcdPeerSpec["tls"]>[Side]>;
 
@@ -28,10 +30,12 @@ export const keptTls = remembered((snapshot): ClusterSnapshot => {
   return { ...snapshot, cluster: { ...cluster, spec: { ...cluster.spec, tls: kept } } };
 });
 
-/** The cluster with what its members have where the spec has no TLS any more. The same object when nothing is missing. */
+/** The cluster with what its members have where the spec has no TLS any more, or is refused. The same object when nothing is missing. */
 export function withKeptTls(cluster: EtcdCluster, peers: readonly EtcdPeer[]): EtcdCluster {
   const has = (side: Side) => peers.find(({ spec }) => spec.tls?.[side] !== undefined)?.spec.tls;
-  const lost = SIDES.filter((side) => providerOf(cluster.spec, side) === "None" && has(side) !== undefined);
+  const isRefused = (side: Side) =>
+    providerOf(cluster.spec, side) === "None" || ownSecretsNamed(cluster, side).length > 0;
+  const lost = SIDES.filter((side) => isRefused(side) && has(side) !== undefined);
   if (lost.length === 0) return cluster;
   const sides = SIDES.map((side) => {
     const member = lost.includes(side) ? has(side)?.[side] : undefined;

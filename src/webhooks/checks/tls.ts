@@ -1,9 +1,11 @@
-import { CERTIFICATE_FILE, KEY_FILE, TLS_LABEL, TRUST_FILE } from "#api/names.ts";
+import { CERTIFICATE_FILE, isBindingName, isOwnSecretName, KEY_FILE, TLS_LABEL, TRUST_FILE } from "#api/names.ts";
+import { type NamedSecret, namedSecrets } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import type { Observed } from "#base/observed.ts";
 import { consentText } from "#certificates/consent.ts";
 import { mayBeShown } from "#certificates/facts.ts";
+import { ownSecretText } from "#cluster/own-secrets.ts";
 import type { Secret } from "#kube/kinds.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 
@@ -21,26 +23,24 @@ export function extraNameRefusals({ spec }: EtcdCluster): readonly Refusal[] {
   );
 }
 
-/** A Secret that somebody else fills, by the field that names it. */
-export interface NamedSecret {
-  readonly field: string;
-  readonly name: string;
-}
-
 /** The Secrets that are named now and were not before. @param before what was there; undefined for a new cluster */
 export function newlyNamed({ spec }: EtcdCluster, before: EtcdCluster | undefined): readonly NamedSecret[] {
   const known = before === undefined ? [] : namedIn(before.spec);
   return namedIn(spec).filter((each) => !known.some((other) => isSameData(each, other)));
 }
 
-function namedIn({ tls }: EtcdCluster["spec"]): readonly NamedSecret[] {
-  const sides = [
-    { field: "spec.tls.peer.secret", secret: tls?.peer?.secret },
-    { field: "spec.tls.client.secret", secret: tls?.client?.secret },
-  ];
-  return sides.flatMap(({ field, secret = {} }) =>
-    Object.entries(secret).map(([key, name]) => ({ field: `${field}.${key}`, name })),
-  );
+function namedIn(spec: EtcdCluster["spec"]): readonly NamedSecret[] {
+  return (["peer", "client"] as const).flatMap((side) => namedSecrets(spec, side));
+}
+
+/** Secrets that are named as what people bring, and that the operator fills for the cluster, or for an EtcdUser. What was named before stays. */
+export function ownSecretRefusals(cluster: EtcdCluster, before: EtcdCluster | undefined): readonly Refusal[] {
+  const { name: of } = cluster.metadata;
+  return newlyNamed(cluster, before).flatMap(({ field, name }) => {
+    if (isOwnSecretName(of, name)) return [{ field, message: `it is ${name}: ${ownSecretText(of)}` }];
+    const asUser = "so Secrets by which an application connects as an EtcdUser are called; it must be another one";
+    return isBindingName(name) ? [{ field, message: `it is ${name}: ${asUser}` }] : [];
+  });
 }
 
 const KEYS = [CERTIFICATE_FILE, KEY_FILE, TRUST_FILE];
