@@ -176,6 +176,7 @@ export interface Certificate extends KubeObject {
       readonly status: string;
       readonly reason?: string;
       readonly message?: string;
+      readonly lastTransitionTime?: string;
     }[];
   };
 }

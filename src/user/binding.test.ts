@@ -121,7 +121,7 @@ test.each<[string, UserSnapshot, string]>([
   ["a request of somebody else", unbound({ request: absent, signer: present(issuedFacts()) }, MANAGED), "cert-manager is asked for the certificate of Secret app-binding-tls"],
   ["a certificate of cert-manager's of no use", unbound({ signer: present(issuedFacts({ trouble: "it has no tls.key" })) }, MANAGED), "Secret app-binding-tls is of no use: it has no tls.key"],
   ["nobody to trust where nobody here signs", unbound({ signer: absent, trust: undefined }, BROUGHT), "it is not known yet by whom members' certificates are signed"],
-  ["cert-manager", unbound({ signer: absent }, MANAGED), "cert-manager has not issued its certificate yet"],
+  ["cert-manager", unbound({ signer: absent }, MANAGED), "cert-manager has not issued its certificate yet; kubectl -n foo describe certificaterequests tells more"],
   ["a certificate of no use", look({ pair: { trouble: "t" }, with: { signer: absent } }), "the authority that signs its certificate is not there yet"],
   ["a certificate", look({ pair: null, with: { signer: absent } }), "the authority that signs its certificate is not there yet"],
   ["a user to be made", look({ ...byCertificate, claimed: false, with: { found: absent } }), "user app is about to be made"],
@@ -135,12 +135,12 @@ test("cert-manager's own words are told, those that say what is wrong", () => {
   const draft = born<Certificate>(bindingRequest(etcdUser(), MANAGED));
   const conditions = [
     { type: "Ready", status: "False", message: "no issuer" },
-    { type: "Issuing", status: "True", message: "issuing" },
-    { type: "Issuing", status: "False", message: "not told" },
+    { type: "Issuing", status: "False", message: "denied" },
+    { type: "Denied", status: "False", message: "not told" },
   ];
   const request = present({ ...draft, status: { conditions } });
   expect(said(unbound({ signer: absent, request }, MANAGED))).toBe(
-    "cert-manager has not issued its certificate yet: no issuer: issuing",
+    "cert-manager has not issued its certificate yet; cert-manager says: no issuer; denied; kubectl -n foo describe certificaterequests tells more",
   );
 });
 

@@ -2,6 +2,7 @@ import type { Reason } from "#api/conditions.ts";
 import { providerOf } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { consentText } from "#certificates/consent.ts";
+import { hasFailed, requestWords } from "#certificates/request.ts";
 import { isAuthority, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { isInUse, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
 import {
@@ -111,14 +112,6 @@ function requestFault(snapshot: ClusterSnapshot, purpose: LeafPurpose, subject: 
   if (found?.is === "unknown") return { ...UNKNOWN, message: `its Certificate could not be read: ${found.why}` };
   if (found?.is !== "present") return no("CertificatesPending", `${subject} is about to be asked for`, false);
   if (!isOwned(snapshot, found.value)) return no("CertificateMissing", takenText(found.value));
-  const conditions = found.value.status?.conditions ?? [];
-  const words = conditions.flatMap(({ type, status, message }) =>
-    status === "False" && message ? `${type}: ${message}` : [],
-  );
-  const hasFailed = conditions.some(
-    ({ type, status, reason }) => type === "Issuing" && status === "False" && reason === "Failed",
-  );
-  const said = words.length === 0 ? "" : `; cert-manager says: ${words.join("; ")}`;
-  const message = `${subject} is not there yet, Certificate ${found.value.metadata.name} asks for it${said}`;
-  return hasFailed ? no("IssuerFailed", message) : no("CertificatesPending", message, false);
+  const message = `${subject} is not there yet, Certificate ${found.value.metadata.name} asks for it; ${requestWords(found.value)}`;
+  return hasFailed(found.value) ? no("IssuerFailed", message) : no("CertificatesPending", message, false);
 }

@@ -4,7 +4,8 @@ import { faultOf } from "#cluster/certificates/fault.ts";
 import { formerTls, tlsInUse } from "#cluster/certificates/former.ts";
 import { formerFaults } from "#cluster/certificates/former-fault.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
-import { purposesOf, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { purposesOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { renewalTroubles } from "#cluster/certificates/renewal.ts";
 import { isWithheld, seen } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { courseText } from "./tls-change.ts";
@@ -36,7 +37,8 @@ const MAKERS = new Set(["authority", "leaf", "certificate-request", "hand-out", 
 function endsText(snapshot: ClusterSnapshot): string {
   const all = purposesOf(snapshot.cluster).flatMap((purpose) => seen(snapshot, purpose) ?? []);
   const [first] = all.toSorted((a, b) => a.notAfterMs - b.notAfterMs);
-  return `${all.length} certificates are good; the first one to end, in Secret ${first?.secretName}, does at ${rfc3339(first?.notAfterMs ?? 0)}`;
+  const good = `${all.length} certificates are good; the first one to end, in Secret ${first?.secretName}, does at ${rfc3339(first?.notAfterMs ?? 0)}`;
+  return [good, ...renewalTroubles(snapshot)].join("; ");
 }
 
 /** What the certificates are, as they were last read; of what could not be read, what was on record. */

@@ -1,13 +1,14 @@
 import { lifeOf } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { purposesOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { renewalTroubles } from "#cluster/certificates/renewal.ts";
 import { seen } from "#cluster/certificates/usable.ts";
 import { WHAT_FOR } from "#cluster/certificates/words.ts";
 import { isPaused } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark } from "#runtime/decide.ts";
 
-/** A certificate comes to its end, and should have been renewed long ago. People are told; all else goes on. */
+/** A certificate comes to its end, and should have been renewed long ago, or cert-manager does not renew it. People are told; all else goes on. */
 export const certificateEnds: ClusterRule = {
   name: "certificate-ends",
   decide(snapshot) {
@@ -23,8 +24,8 @@ export const certificateEnds: ClusterRule = {
         : [];
     });
     const paused = isPaused(snapshot) ? ", while the cluster is paused" : "";
-    return ending.length === 0
-      ? undefined
-      : remark("certificate-ends", `${ending.join("; ")}, and has not been renewed${paused}`);
+    const late = ending.length === 0 ? [] : [`${ending.join("; ")}, and has not been renewed${paused}`];
+    const told = [...late, ...renewalTroubles(snapshot)];
+    return told.length === 0 ? undefined : remark("certificate-ends", told.join("; "));
   },
 };

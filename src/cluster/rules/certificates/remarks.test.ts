@@ -6,7 +6,7 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { born, NOW } from "#kit/cluster.ts";
 import { withoutPeers, withStraggler } from "#kit/cluster-changes.ts";
-import { made, secured, unissued, withMade } from "#kit/cluster-tls.ts";
+import { made, secured, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
 import type { Certificate, ConfigMap } from "#kube/kinds.ts";
 
 // What people are told, while all else goes on.
@@ -48,6 +48,15 @@ function requesting(
 const FOREIGN =
   "exists already and is not this cluster's: it is never written; unless members show it, delete it, and what fills it";
 const HOSTS = [0, 1, 2].map((n) => `my-etcd-${n}.my-etcd.foo.svc`);
+
+/** cert-manager has tried, and could not. */
+function failing(asked: Certificate): Certificate {
+  const conditions = [{ type: "Issuing", status: "False", reason: "Failed", message: "no" }];
+  return { ...asked, status: { conditions } };
+}
+
+const UNRENEWED =
+  "Secret my-etcd-peer-tls-a3b319c8 is not renewed: cert-manager says: no; kubectl -n foo describe certificaterequests tells more";
 
 /** So many members are asked for. */
 function wanting(snapshot: ClusterSnapshot, replicas: number): ClusterSnapshot {
@@ -200,6 +209,31 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     told: [
       "certificate-ends: Secret my-etcd-peer-tls, what members show to each other, ends at 2026-03-22T12:00:00Z, and has not been renewed, while the cluster is paused",
     ],
+  },
+  {
+    name: "what cert-manager does not renew, long before it ends",
+    given: requesting(managed, present(failing(request))),
+    told: [`certificate-ends: ${UNRENEWED}`],
+  },
+  {
+    name: "and when it ends, too",
+    given: at(requesting(managed, present(failing(request))), NOW + 65 * DAY_MS),
+    told: [
+      `certificate-ends: Secret my-etcd-peer-tls-a3b319c8, what members show to each other, ends at 2026-03-22T12:00:00Z, and has not been renewed; ${UNRENEWED}`,
+    ],
+  },
+  {
+    name: "nothing of a renewal that somebody else has asked for, but of whom",
+    given: requesting(
+      managed,
+      present(failing({ ...request, metadata: { ...request.metadata, ownerReferences: [] } })),
+    ),
+    told: [expect.stringContaining("certificate-request: Certificate my-etcd-peer-tls-a3b319c8 exists already")],
+  },
+  {
+    name: "nothing of a renewal of what is not there",
+    given: requesting(withSeen(managed, { peer: absent }), present(failing(request))),
+    told: [],
   },
 ];
 

@@ -1,3 +1,4 @@
+import { requestWords } from "#certificates/request.ts";
 import { wait } from "#runtime/decide.ts";
 import { issuerOf } from "#user/credentials.ts";
 import type { UserSnapshot } from "#user/snapshot.ts";
@@ -25,9 +26,8 @@ function isWhole({ cluster, binding }: UserSnapshot, trouble: string | undefined
 function whyNone({ cluster, signer, request, trust }: UserSnapshot): string {
   const issuer = cluster && issuerOf(cluster);
   if (issuer === "CertManager" && signer.is !== "present") {
-    const conditions = (request.is === "present" && request.value.status?.conditions) || [];
-    const said = conditions.filter(({ status, type }) => status === (type === "Ready" ? "False" : "True"));
-    return ["cert-manager has not issued its certificate yet", ...said.map(({ message = "" }) => message)].join(": ");
+    const said = request.is === "present" ? [requestWords(request.value)] : [];
+    return ["cert-manager has not issued its certificate yet", ...said].join("; ");
   }
   if (signer.is === "unknown") return `who signs its certificate could not be read: ${signer.why}`;
   if (issuer !== undefined && signer.is === "absent")

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { hasFailed, isOverdue, requestWords } from "#certificates/request.ts";
+import { NOW_MS } from "#kit/certificates.ts";
+import type { Certificate } from "#kube/kinds.ts";
+
+// As cert-manager 1.21 says it.
+
+/** @param agoMs since when it is so */
+function condition(type: string, status: string, reason: string, message: string | undefined, agoMs = 0) {
+  const lastTransitionTime = new Date(NOW_MS - agoMs).toISOString();
+  return { type, status, reason, lastTransitionTime, ...(message === undefined ? {} : { message }) };
+}
+
+const UNREADY = condition("Ready", "False", "DoesNotExist", "Issuing certificate as Secret does not exist");
+const ISSUING = condition("Issuing", "True", "DoesNotExist", "Issuing certificate as Secret does not exist");
+const READY = condition("Ready", "True", "Ready", "Certificate is up to date and has not expired");
+const FAILED = condition("Issuing", "False", "Failed", "it will be retried: signing failed");
+const DENIED = condition("Issuing", "False", "policy.example.com", "it will be retried: not for you");
+const DONE = condition("Issuing", "False", "Issued", "The certificate has been successfully issued");
+const RENEWING = (agoMs: number) => condition("Issuing", "True", "Renewing", "renewal was scheduled", agoMs);
+const MINUTE_MS = 60_000;
+
+function asked(conditions: readonly object[] | undefined): Certificate {
+  const metadata = { namespace: "foo", name: "a", uid: "u", resourceVersion: "1" };
+  const draft = { apiVersion: "cert-manager.io/v1", kind: "Certificate", metadata };
+  return { ...draft, ...(conditions === undefined ? {} : { status: { conditions } }) } as Certificate;
+}
+
+const MORE = "kubectl -n foo describe certificaterequests tells more";
+
+test.each<[string, readonly object[] | undefined, boolean, boolean, string]>([
+  ["nothing yet", undefined, false, false, MORE],
+  ["that it is at it", [UNREADY, ISSUING], false, false, `cert-manager says: Issuing certificate as Secret does not exist; ${MORE}`],
+  ["that it has failed", [UNREADY, FAILED], true, true, `cert-manager says: Issuing certificate as Secret does not exist; it will be retried: signing failed; ${MORE}`],
+  ["that somebody has denied it", [READY, DENIED], true, true, `cert-manager says: it will be retried: not for you; ${MORE}`],
+  ["that it is done", [READY, DONE], false, false, MORE],
+  ["that it is done, and no more", [READY], false, false, MORE],
+  ["that it renews it since a while", [READY, RENEWING(5 * MINUTE_MS - 1)], false, false, `cert-manager says: renewal was scheduled; ${MORE}`],
+  ["that it renews it since a long while", [READY, RENEWING(5 * MINUTE_MS)], false, true, `cert-manager says: renewal was scheduled; ${MORE}`],
+  ["that it is ready since a long while", [condition("Ready", "True", "Ready", "good", 5 * MINUTE_MS)], false, false, MORE],
+  ["that it is not ready since a long while", [condition("Ready", "False", "Expired", "it has ended", 5 * MINUTE_MS)], false, false, `cert-manager says: it has ended; ${MORE}`],
+  ["that it renews it, without a time", [{ type: "Issuing", status: "True" }], false, false, MORE],
+  ["something without words", [condition("Ready", "False", "a", undefined), condition("Issuing", "False", "Failed", "")], true, true, MORE],
+])("cert-manager says %s", (_, conditions, failed, overdue, words) => {
+  expect(hasFailed(asked(conditions))).toBe(failed);
+  expect(isOverdue(asked(conditions), NOW_MS)).toBe(overdue);
+  expect(requestWords(asked(conditions))).toBe(words);
+}); // biome-ignore format: a table
