@@ -26,7 +26,7 @@ const GROUPS = JSON.stringify({ groups: [{ name: "cert-manager.io", versions: [{
 const KINDS = JSON.stringify({ resources: [{ name: "certificates" }] });
 
 /** An API server with these objects, by their names; every other Secret has a good certificate. */
-async function asked(given: { lastsMs?: number; groups?: string } = {}) {
+async function asked(given: { lastsMs?: number; groups?: string; request?: object } = {}) {
   const clock = new FakeClock();
   const pair = await leaf(ca, { untilMs: clock.wallMs() + (given.lastsMs ?? 90 * DAY_MS), fromMs: 0 });
   const calls: string[] = [];
@@ -41,6 +41,8 @@ async function asked(given: { lastsMs?: number; groups?: string } = {}) {
     find: (resource: Resource<KubeObject>, { namespace, name }: { namespace: string; name: string }) => {
       expect(namespace).toBe("foo");
       calls.push(resource.kind === "Secret" ? name : `${resourceName(resource)}/${name}`);
+      if (resource.kind === "Certificate" && given.request !== undefined)
+        return Promise.resolve(present({ metadata: { namespace, name }, ...given.request }));
       return Promise.resolve(special.get(name) ?? present(whole(name)));
     },
   };
@@ -241,6 +243,18 @@ describe("the API server is asked for certificates", () => {
       "my-etcd-peer-tls-a3b319c8",
       "certificates.cert-manager.io/my-etcd-peer-tls-a3b319c8",
     ]);
+    // What is not renewed is looked at again, whether or not its turn has come.
+    const name = "certificates.cert-manager.io/my-etcd-peer-tls-a3b319c8";
+    const failing = { status: { conditions: [{ type: "Issuing", status: "False" }] }, spec: {} };
+    for (const [request, times] of [
+      [failing, 3],
+      [{ spec: {} }, 1],
+    ] as const) {
+      const renewed = await asked({ request });
+      await renewed.look(asking(spec));
+      const read = await renewed.rest(3 * 60_000, asking(spec));
+      expect(read.filter((each) => each === name)).toHaveLength(times);
+    }
     const unserved = await asked({ groups: '{"groups":[]}' });
     expect((await unserved.look(asking(spec)))?.requests).toEqual({ peer: { is: "notServed" } });
     await unserved.rest(5 * 60_000, asking(spec));

@@ -6,6 +6,7 @@ import { type Observed, present } from "#base/observed.ts";
 import { mayConnectWith } from "#certificates/consent.ts";
 import { type CertificateFacts, factsOf } from "#certificates/facts.ts";
 import type { Keyring } from "#certificates/keyring.ts";
+import { isOverdue as isRenewalOverdue } from "#certificates/request.ts";
 import { withFormerTls } from "#cluster/certificates/former.ts";
 import { leavesOf, purposesOf, SIDES, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { secretsInUse, trustInUse, united, withoutBelief } from "#cluster/certificates/trusted.ts";
@@ -25,7 +26,7 @@ import { type Key, keyText } from "#runtime/controller.ts";
 // Why are Secrets read by their names, and not watched as everything else?
 //   Who may watch them sees all of a namespace. By name the operator sees those of its clusters, and nobody else's.
 // How often? One object of a cluster in a minute, the one that was read longest ago; besides, what is about to end, or is not as it should
-//   be, once in a minute each; what is not there, with almost each look; what is in the way of the operator's own, six times in a minute. What we have written ourselves, at once.
+//   be, and what cert-manager does not renew, once in a minute each; what is not there, with almost each look; what is in the way of the operator's own, six times in a minute. What we have written ourselves, at once.
 
 const REST_MS = 60_000;
 /** So old an answer may be that something is not there, in milliseconds. */
@@ -153,7 +154,10 @@ export class CertificateReads {
     if (answer === undefined || answer.is === "unknown") return 0;
     if (answer === NOT_HANDED_OUT) return Number.POSITIVE_INFINITY;
     if (answer.is === "absent" || answer.is === "notServed") return ABSENT_MS;
-    if (!("fingerprint" in answer.value)) return Number.POSITIVE_INFINITY;
+    if (!("fingerprint" in answer.value)) {
+      const isOverdue = "spec" in answer.value && isRenewalOverdue(answer.value, this.#clock.wallMs());
+      return isOverdue ? REST_MS : Number.POSITIVE_INFINITY;
+    }
     const { trouble, notAfterMs, mayBeShown } = answer.value;
     if (isAwaited && !mayBeShown) return ABSENT_MS;
     const isCalm = trouble === undefined && notAfterMs - this.#clock.wallMs() > SOON_MS;
