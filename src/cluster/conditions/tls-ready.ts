@@ -4,7 +4,7 @@ import { faultOf } from "#cluster/certificates/fault.ts";
 import { formerTls, tlsInUse } from "#cluster/certificates/former.ts";
 import { formerFaults } from "#cluster/certificates/former-fault.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
-import { purposesOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { purposesOf, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { renewalTroubles } from "#cluster/certificates/renewal.ts";
 import { isWithheld, seen } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
