@@ -10,6 +10,7 @@ const clusters = { fileParallelism: false, maxConcurrency: 8, testTimeout: 300_0
 
 /** They touch no node and no operator, and bear that others do: each is a user of Kubernetes among others. */
 const USERS = [
+  "auth",
   "backup",
   "brought-secrets",
   "metrics",
@@ -19,6 +20,7 @@ const USERS = [
   "restore",
   "schedule",
   "tls",
+  "tls-switch",
   "users",
 ].map((name) => `test/e2e/${name}.test.ts`);
 

@@ -18,10 +18,15 @@ export interface Told {
   readonly text: string;
 }
 
-/** Programs, one after another, at the lowest priority beside whatever else runs. What they start runs at the same. */
+/** Programs, one after another, beside whatever else runs: at the lowest priority, unless another one is given. What they start runs at the same. */
 export class Beside {
-  #nice = LOWEST;
+  #nice: number;
   #pid: number | undefined;
+
+  /** @param nice as `nice` has it, -20 to 19 */
+  constructor(nice = LOWEST) {
+    this.#nice = nice;
+  }
 
   /** Runs a program to its end. It ends with us, and all that it has started, however we end. */
   async run(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<Told> {
@@ -51,12 +56,6 @@ export class Beside {
   /** Somebody waits for it, and for nothing else: it gets the priority that we have. */
   hurry(): void {
     this.#nice = getPriority();
-    this.#apply();
-  }
-
-  /** Others go first again. */
-  calm(): void {
-    this.#nice = LOWEST;
     this.#apply();
   }
 

@@ -1,13 +1,13 @@
+import { getPriority } from "node:os";
 import { Beside } from "./beside.ts";
 import { runChecks } from "./checks.ts";
 import { type Count, NONE, ONE_FAILED, sum } from "./count.ts";
-import { COMPUTING, runBeside, runLevel, WAITING } from "./levels.ts";
+import { COMPUTING, type Level, runBeside, runLevel, SERVERS } from "./levels.ts";
 import { HISTORIES, partOf } from "./part.ts";
 import { step } from "./progress.ts";
-import { type Computing, sideBySide } from "./side-by-side.ts";
+import { type Quiet, sideBySide } from "./side-by-side.ts";
 import { currentCommit } from "./slice.ts";
 import { holds, levels, tested } from "./tested.ts";
-import { ETCD_VERSIONS } from "./versions.ts";
 
 /** Has levels that compute tell a part, chosen by the commit, unless somebody has chosen. A work tree without commits tells the first one. */
 async function choosePart(): Promise<void> {
@@ -29,13 +29,14 @@ export async function everything(keep: boolean): Promise<Count> {
   const checked = await holds(() => runChecks(process.cwd(), step));
   levels.push({ name: "checks", ms: performance.now() - sinceMs });
   await choosePart();
-  const beside = new Beside();
+  const [ordinary, lowest] = [new Beside(getPriority()), new Beside()];
   const count = await sideBySide(
-    WAITING.map(
-      (level) => (onBuilt) => tested(level, (root) => runLevel(root, level, { filters: [], keep, onBuilt }, step)),
-    ),
-    [(tell) => built(beside, tell), ...COMPUTING.map((level) => besideOthers(level, beside))],
-    beside,
+    {
+      shown: (onBuilt) => tested("e2e", (root) => runLevel(root, "e2e", { filters: [], keep, onBuilt }, step)),
+      waiting: SERVERS.map((level) => besideOthers(level, ordinary)),
+      computing: COMPUTING.map((level) => besideOthers(level, lowest)),
+    },
+    lowest,
     (text) => process.stdout.write(text),
     step,
   );
@@ -43,17 +44,7 @@ export async function everything(keep: boolean): Promise<Count> {
   return sum(checked ? NONE : ONE_FAILED, count);
 }
 
-/** Builds what the last of the levels need. Those build what is missing then, and say why they cannot. */
-async function built(beside: Beside, tell: (text: string) => void): Promise<Count> {
-  const versions = ETCD_VERSIONS.flatMap((version) => ["--etcd", version]);
-  await holds(async () => {
-    const { text } = await beside.run([process.execPath, "dev/commands/local.ts", "build", ...versions]);
-    if (text !== "") tell(`\nBuilt beside the others:\n${text}`);
-  });
-  return NONE;
-}
-
-function besideOthers(level: (typeof COMPUTING)[number], beside: Beside): Computing {
+function besideOthers(level: Exclude<Level, "e2e" | "long">, beside: Beside): Quiet {
   return (tell) =>
     tested(level, (root) =>
       runBeside(root, level, beside, (text) => tell(`\nTold beside the others: ${level}\n${text}`)),

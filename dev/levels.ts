@@ -12,7 +12,7 @@ import { execInside } from "./local/exec.ts";
 import type { Instance } from "./local/instance.ts";
 import { loadArchive } from "./local/nodes.ts";
 import { ensureOperatorImage } from "./operator-image.ts";
-import type { Step } from "./progress.ts";
+import { type Step, silentStep } from "./progress.ts";
 import { run } from "./run.ts";
 import { ETCD_VERSIONS } from "./versions.ts";
 
@@ -20,8 +20,8 @@ import { ETCD_VERSIONS } from "./versions.ts";
 export const LEVELS = ["unit", "mutants", "apiserver", "etcd", "stores", "e2e"] as const;
 /** Levels that only compute, and need nothing that is built. */
 export const COMPUTING = ["unit", "mutants"] as const;
-/** The others wait most of the time. The first ones are told while what the last ones need is built. */
-export const WAITING = ["etcd", "stores", "apiserver", "e2e"] as const;
+/** Levels with servers of their own, for which they mostly wait. */
+export const SERVERS = ["etcd", "stores", "apiserver"] as const;
 /** What takes longer than people wait for all levels together: asked for by name only. */
 export const LONG = "long";
 export type Level = (typeof LEVELS)[number] | typeof LONG;
@@ -47,36 +47,29 @@ export interface LevelOptions {
 /** Prepares what the level needs, runs its tests, and leaves nothing running. */
 export async function runLevel(root: string, level: Level, options: LevelOptions, step: Step): Promise<Count> {
   const vitest = vitestOf(root, level, options.filters);
-  await build(level, step);
+  await build(root, level, step);
   options.onBuilt?.();
-  switch (level) {
-    case "etcd":
-      await step("generated etcd API is fresh", () =>
-        run(process.execPath, [join(root, "scripts/etcd-protos.ts"), "--check"]),
-      );
-      break;
-    case "e2e":
-    case "long": {
-      const isWhole = level === "e2e" && options.filters.length === 0;
-      const env = {
-        [HOST_MOUNTS]: `/proc/${process.pid}/ns/mnt`,
-        ...(isWhole ? { [WHOLE_LEVEL_SINCE]: String(Date.now()) } : {}),
-      };
-      return await withTestInstance(root, options.keep, step, (instance) =>
-        counted(vitest, (argv) => ended(execInside(instance, argv, { cwd: root, env }))),
-      );
-    }
+  if (level === "e2e" || level === "long") {
+    const isWhole = level === "e2e" && options.filters.length === 0;
+    const env = {
+      [HOST_MOUNTS]: `/proc/${process.pid}/ns/mnt`,
+      ...(isWhole ? { [WHOLE_LEVEL_SINCE]: String(Date.now()) } : {}),
+    };
+    return await withTestInstance(root, options.keep, step, (instance) =>
+      counted(vitest, (argv) => ended(execInside(instance, argv, { cwd: root, env }))),
+    );
   }
   return await counted(vitest, (argv) => ended(spawnHere(argv)));
 }
 
-/** Runs the tests of a level that only computes, beside others. @param tell is given all that they say, at their end */
+/** Prepares what the level needs, and runs its tests, beside others. @param tell is given all that they say, at their end */
 export async function runBeside(
   root: string,
-  level: (typeof COMPUTING)[number],
+  level: Exclude<Level, "e2e" | "long">,
   beside: Beside,
   tell: (text: string) => void,
 ): Promise<Count> {
+  await build(root, level, silentStep);
   return await counted(vitestOf(root, level, []), async (argv) => {
     const { code, text } = await beside.run(argv);
     tell(text);
@@ -89,8 +82,8 @@ function vitestOf(root: string, level: Level, filters: readonly string[]): strin
   return [process.execPath, join(root, "node_modules/vitest/vitest.mjs"), "run", ...projects, ...filters];
 }
 
-/** Builds what the level needs, unless it is there. */
-async function build(level: Level, step: Step): Promise<void> {
+/** Builds what the level needs, unless it is there, and sees that what is generated for it is fresh. */
+async function build(root: string, level: Level, step: Step): Promise<void> {
   switch (level) {
     case "unit":
     case "mutants":
@@ -100,6 +93,9 @@ async function build(level: Level, step: Step): Promise<void> {
       return;
     case "etcd":
       await ensureComponents(["etcd-3.5.35", "etcd-3.6.16", "etcd-3.7.3"], step);
+      await step("generated etcd API is fresh", () =>
+        run(process.execPath, [join(root, "scripts/etcd-protos.ts"), "--check"]),
+      );
       return;
     case "stores":
       await ensureComponents(["versitygw", "fake-gcs-server"], step);

@@ -2,57 +2,54 @@ import type { Beside } from "./beside.ts";
 import { type Count, NONE, sum } from "./count.ts";
 import type { Step } from "./progress.ts";
 
-/** Tests that mostly wait. They call `onBuilt` when nothing is built for them any more; what they say is seen at once. */
-export type Waiting = (onBuilt: () => void) => Promise<Count>;
+/** Tests that are seen at once. They call `onBuilt` when nothing is built for them any more. */
+export type Shown = (onBuilt: () => void) => Promise<Count>;
 
-/** What only computes. It hands over what it has to say when it is done. */
-export type Computing = (tell: (text: string) => void) => Promise<Count>;
+/** Tests that are told beside those. They hand over what they have to say when they are done. */
+export type Quiet = (tell: (text: string) => void) => Promise<Count>;
+
+export interface Lanes {
+  readonly shown: Shown;
+  /** Tests that mostly wait, too: they begin at once, one after another. */
+  readonly waiting: readonly Quiet[];
+  /** What only computes, one after another. It begins when all is built: builds would leave it nothing, and its tests have deadlines. */
+  readonly computing: readonly Quiet[];
+}
 
 /**
- * Tells tests that wait, one after another, and beside them what only computes, one after another, too. Each is told whole. None of them
- * throws: what fails is counted, and the next one is told all the same.
- * @param say prints what was told beside the others, when one of those has ended
+ * Tells three lanes of tests side by side. Each is told whole. None of them throws: what fails is counted, and the next one is told all the same.
+ * @param lowest runs what computes: when nobody else is left, it need not go last any more
+ * @param say prints what was told beside what is shown, when that has ended
  */
 export async function sideBySide(
-  waiting: readonly Waiting[],
-  computing: readonly Computing[],
-  beside: Pick<Beside, "hurry" | "calm">,
+  { shown, waiting, computing }: Lanes,
+  lowest: Pick<Beside, "hurry">,
   say: (text: string) => void,
   step: Step,
 ): Promise<Count> {
   const told: string[] = [];
-  const sayTold = () => {
-    for (const text of told.splice(0)) say(text);
-  };
-  let isOver = false;
+  const tell = (text: string) => void told.push(text);
   let computed: Promise<Count> | undefined;
-  const begin = () => {
-    computed ??= inTurn(computing, (text) => told.push(text)).finally(() => {
-      isOver = true;
-    });
+  const compute = () => {
+    computed ??= inTurn(computing, tell);
     return computed;
   };
-  let total = NONE;
-  for (const level of waiting) {
-    // Programs that the level needs may be what is built beside it.
-    beside.hurry();
-    const count = await level(() => {
-      beside.calm();
-      begin();
-    });
-    total = sum(total, count);
-    sayTold();
-  }
-  beside.hurry();
-  const rest = begin();
-  if (!isOver) await step("the rest of what is computed beside them", () => rest);
-  total = sum(total, await rest);
-  sayTold();
-  return total;
+  const waited = inTurn(waiting, tell);
+  let isOver = false;
+  const first = await shown(compute);
+  lowest.hurry();
+  const rest = Promise.all([waited, compute()]).finally(() => {
+    isOver = true;
+  });
+  for (const text of told.splice(0)) say(text);
+  if (!isOver) await step("the rest of what is told beside them", () => rest);
+  const counts = await rest;
+  for (const text of told.splice(0)) say(text);
+  return counts.reduce(sum, first);
 }
 
-async function inTurn(computing: readonly Computing[], tell: (text: string) => void): Promise<Count> {
+async function inTurn(lane: readonly Quiet[], tell: (text: string) => void): Promise<Count> {
   let total = NONE;
-  for (const each of computing) total = sum(total, await each(tell));
+  for (const each of lane) total = sum(total, await each(tell));
   return total;
 }
