@@ -1,5 +1,5 @@
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
-import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
+import { areClientsVerified, type Side } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
 import { clientSide } from "#cluster/certificates/both-served.ts";
 import { courses } from "#cluster/certificates/course.ts";
@@ -45,7 +45,6 @@ export const memberTls = remembered((snapshot): MemberTemplate["tls"] => {
 
 function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined {
   const { cluster } = snapshot;
-  if (providerOf(cluster.spec, side) === "None") return undefined;
   const live = sideOfMost(snapshot, side);
   const secretName = secretNameOf(cluster, SHOWN_ON[side]);
   const shown = usable(snapshot, SHOWN_ON[side]);
@@ -62,11 +61,12 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
     case "hand":
       return { secretName, trust: course.both };
     case "waiting":
-    case "settled":
+    case "settled": {
+      // Who restarted with what the others do not trust would be out. They are to trust it first, by what the Secret says before it shows it.
+      const isBelieved = withoutBelief(snapshot, side, shown).length === 0;
+      return isBelieved ? { secretName, trust } : live;
+    }
   }
-  // Who restarted with what the others do not trust would be out. They are to trust it first, by what the Secret says before it shows it.
-  const isBelieved = withoutBelief(snapshot, side, shown).length === 0;
-  return isBelieved ? { secretName, trust } : live;
 }
 
 /**

@@ -269,6 +269,12 @@ const gets: { name: string; snapshot: ClusterSnapshot; secretName: string; trust
     trust: trusted(OWN),
   },
   {
+    name: "waits for it again goes on to trust both",
+    snapshot: withSeen(clientsTrusting, { operator: absent }),
+    secretName: "my-etcd-server-tls",
+    trust: trusted(OWN, THEIRS),
+  },
+  {
     name: "is to trust both gets that first",
     snapshot: turnedClients,
     secretName: "my-etcd-server-tls",
