@@ -95,7 +95,7 @@ export function vouches(bundle: string, { signerId, trust }: Pick<SeenCertificat
 /** What of that which tells clients whom to trust has not said so for long enough. What is not ours to write is not waited for. */
 function whyUntold(snapshot: ClusterSnapshot, { trustIds }: SeenCertificate): string | undefined {
   const { certificates, cluster } = snapshot;
-  const map = certificates?.trustMap;
+  const { trustMap: map, trustMapForMs: mapForMs } = certificates ?? {};
   const has = (text: string) => {
     const ids = new Set(parsedIn(text).map(idOf));
     return trustIds.every((id) => ids.has(id));
@@ -103,7 +103,7 @@ function whyUntold(snapshot: ClusterSnapshot, { trustIds }: SeenCertificate): st
   const name = trustConfigMapName(cluster.metadata.name);
   const isMapKnown = map?.is === "present" && has(map.value.data?.[TRUST_FILE] ?? "");
   if (map === undefined || map.is === "absent" || map.is === "unknown" || isOwned(snapshot, map.value)) {
-    if (!isMapKnown || (certificates?.trustMapForMs ?? 0) < REACHED_MS)
+    if (!isMapKnown || mapForMs === undefined || mapForMs < REACHED_MS)
       return `ConfigMap ${name} has to say for ${REACHED_MS / 1_000} s whom clients are to trust besides`;
   }
   const given = handed(snapshot);
@@ -128,7 +128,7 @@ function handing(snapshot: ClusterSnapshot, shown: SeenCertificate): Course {
   const isMore = (trust: string) => trust !== shown.trust && parsedIn(trust).some((each) => !ids.has(idOf(each)));
   const inUse = peers.map(({ spec }) => spec.tls?.client?.trust ?? "");
   // What has been begun is gone on with.
-  if (!inUse.some(isMore) || inUse.some((trust) => !isMore(trust)) || !areClientsVerified(cluster.spec)) return SETTLED;
+  if (inUse.some((trust) => !isMore(trust)) || !areClientsVerified(cluster.spec)) return SETTLED;
   const both = united(...trustInUse(snapshot, "client"), shown.trust);
   const operator = usable(snapshot, "operator");
   if (!showsAsked(snapshot) || operator === undefined || !vouches(shown.trust, operator))

@@ -1,12 +1,15 @@
 import { describe, expect, test } from "vitest";
+import { serverSecretName } from "#api/tls.ts";
+import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { absent, present, unknown } from "#base/observed.ts";
 import { certificatesIn } from "#certificates/pem.ts";
-import { courses } from "#cluster/certificates/course.ts";
+import { bothIn, courses, vouches } from "#cluster/certificates/course.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot, SeenCertificates } from "#cluster/snapshot.ts";
 import { born } from "#kit/cluster.ts";
-import { certified } from "#kit/cluster-steps.ts";
+import { certified, tlsOfAll } from "#kit/cluster-steps.ts";
+import { switching, WITHOUT } from "#kit/cluster-switch.ts";
 import { bundle, goingTo, made, NEXT, OWN, running, THEIRS, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
 import {
   clientsOf,
@@ -58,18 +61,54 @@ const theirMap = present({
 const shown = running(told, undefined, clientsOf("their-server", ofBoth));
 
 /** The same, and the operator shows what people have brought, too. */
-function handedOver(snapshot: ClusterSnapshot): ClusterSnapshot {
+function handedOver(snapshot: ClusterSnapshot, client: object): ClusterSnapshot {
   const { cluster } = snapshot;
-  const issuedBy = { ...cluster.status?.issuedBy, client: { provider: "Secret", secret: BROUGHT.secret } } as const;
+  const issuedBy = { ...cluster.status?.issuedBy, client } as NonNullable<EtcdClusterStatus["issuedBy"]>;
   return { ...snapshot, cluster: { ...cluster, status: { ...cluster.status, issuedBy } } };
 }
 
-const over = handedOver(shown);
+const over = handedOver(shown, BROUGHT);
 const applications = { by: THEIRS, signerForMs: LONG };
+
+/** Two authorities come with what people have brought; members trust all three. */
+const ofThree = bundle(OWN, THEIRS, NEXT);
+const ofTwo = running(
+  withMade(turnedClients, {
+    server: { ...theirs, trust: bundle(THEIRS, NEXT) },
+    operator: { ...theirs, trust: bundle(THEIRS, NEXT) },
+  }),
+  undefined,
+  clientsOf("my-etcd-server-tls", ofThree),
+);
+
+/** Members show what people have brought, and the operator is to issue again; members and clients trust both. */
+const back = telling(
+  running(
+    withMade(goingTo(running(over, undefined, clientsOf("their-server", bundle(THEIRS))), {}), {
+      clientCA: {},
+      server: {},
+      operator: {},
+    }),
+    undefined,
+    clientsOf("their-server", ofBoth),
+  ),
+  ofBoth,
+  LONG,
+);
+
+/** Members and the operator show what cert-manager has issued. */
+const asked = withMade(goingTo(certified, { client: issuer }), { server: theirs, operator: theirs });
+const managed = running(handedOver(asked, issuer), undefined, clientsOf(serverSecretName(asked.cluster) ?? "", ofBoth));
 
 const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: string }[] = [
   { name: "what is asked for is what is shown", snapshot: certified, at: "settled" },
   { name: "nobody shows anything yet", snapshot: unissued({ stage: "recorded" }), at: "settled" },
+  {
+    name: "nobody shows yet what is there",
+    snapshot: withMade(unissued({ stage: "recorded" }), { server: {} }),
+    at: "settled",
+  },
+  { name: "nothing is asked for any more", snapshot: switching(WITHOUT, ["all", "all", "all"]), at: "settled" },
   { name: "what is shown is not seen", snapshot: withSeen(certified, { server: unknown("no") }), at: "settled" },
   {
     name: "what is to be shown is not there",
@@ -157,6 +196,23 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     at: "show",
     why: "Secret my-etcd-server-tls is still shown",
   },
+  { name: "clients know one of two", snapshot: telling(ofTwo, ofBoth, LONG), at: "tell" },
+  { name: "clients know two besides", snapshot: telling(ofTwo, ofThree, LONG), at: "show" },
+  {
+    name: "applications know one of two",
+    snapshot: given(telling(ofTwo, ofThree, LONG), { trust: ofBoth, knownForMs: LONG }),
+    at: "tell",
+  },
+  {
+    name: "it goes back, and applications have not been told",
+    snapshot: withMade(back, { application: { trust: ofBoth, knownForMs: LONG - 1 } }),
+    at: "tell",
+  },
+  {
+    name: "it goes back, and applications have been told",
+    snapshot: withMade(back, { application: { trust: ofBoth, knownForMs: LONG } }),
+    at: "show",
+  },
   {
     name: "applications have not been told",
     snapshot: given(told, { knownForMs: LONG }),
@@ -198,6 +254,12 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     at: "hand",
     why: "Secret my-etcd-client is signed by a former authority; delete it once",
   },
+  {
+    name: "applications are to show what cert-manager issues for them",
+    snapshot: given(managed, { by: OWN }),
+    at: "hand",
+    why: "Secret my-etcd-client is signed by a former authority; applications are about to get another one",
+  },
   { name: "applications show what the new one has signed", snapshot: given(over, applications), at: "settled" },
   {
     name: "not all of them may show it yet",
@@ -216,6 +278,13 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     snapshot: running(shown, undefined, clientsOf("their-server", bundle(THEIRS))),
     at: "settled",
   },
+  {
+    name: "all of them trust the same ones in another order",
+    snapshot: running(withMade(shown, { server: { ...theirs, trust: bundle(THEIRS, NEXT) } }), undefined, {
+      ...clientsOf("their-server", bundle(NEXT, THEIRS)),
+    }),
+    at: "settled",
+  },
   { name: "members ask nobody for a certificate", snapshot: notAsking(shown), at: "settled" },
 ];
 
@@ -227,9 +296,41 @@ describe("how far members have come towards clients: when", () => {
   });
 });
 
+/** Both sides are to come from somewhere else; members trust both towards each other, and have this towards clients. */
+function bothSides(client: NonNullable<typeof tlsOfAll.client>): ClusterSnapshot {
+  const tls = { peer: { provider: "Secret", secret: { secretName: "their-peer" } }, client: BROUGHT };
+  const brought = withMade(goingTo(certified, tls), { peer: theirs, server: theirs, operator: theirs });
+  return running(brought, undefined, { ...shows("my-etcd-peer-tls", ofBoth), client });
+}
+
 const peers: { name: string; snapshot: ClusterSnapshot; at: string; why?: string }[] = [
   { name: "what they show is what is asked for", snapshot: certified, at: "settled" },
+  { name: "nothing is asked for any more", snapshot: switching(WITHOUT, ["all", "all", "all"]), at: "settled" },
   { name: "nobody trusts the new one yet", snapshot: leaving, at: "trust" },
+  { name: "the new one is not there", snapshot: withSeen(leaving, { peer: absent }), at: "waiting" },
+  { name: "what clients are shown is amiss", snapshot: withSeen(leaving, { server: absent }), at: "trust" },
+  {
+    name: "clients are not told yet of what changes towards them, too",
+    snapshot: bothSides(tlsOfAll.client!),
+    at: "tell",
+    why: "do not trust both yet",
+  },
+  {
+    name: "members wait for clients to be told",
+    snapshot: bothSides(clientsOf("my-etcd-server-tls", ofBoth).client),
+    at: "tell",
+    why: "ConfigMap my-etcd-ca has to say",
+  },
+  {
+    name: "clients have been told, too",
+    snapshot: telling(bothSides(clientsOf("my-etcd-server-tls", ofBoth).client), ofBoth, LONG),
+    at: "show",
+  },
+  {
+    name: "nobody knows how long it takes towards clients",
+    snapshot: withSeen(bothSides(tlsOfAll.client!), { operator: absent }),
+    at: "show",
+  },
   { name: "all trust it", snapshot: turnedTrusting, at: "show", why: "Secret my-etcd-peer-tls is still shown" },
   {
     name: "one has yet to show it",
@@ -245,6 +346,21 @@ describe("how far members have come towards each other: when", () => {
     expect(course.at).toBe(at);
     if (why !== undefined) expect("why" in course ? course.why : undefined).toContain(why);
   });
+});
+
+test("clients are told to trust both for as long as members do not show the new one alone", () => {
+  const both = (snapshot: ClusterSnapshot) => new Set(certificatesIn(bothIn(courses(snapshot).client) ?? ""));
+  for (const snapshot of [turnedClients, clientsTrusting, told, shown])
+    expect(both(snapshot)).toEqual(trusted(OWN, THEIRS));
+  for (const snapshot of [certified, over, goingTo(certified, { client: BROUGHT })])
+    expect(bothIn(courses(snapshot).client)).toBeUndefined();
+});
+
+test("of several authorities that come with a certificate the one vouches that has signed it", () => {
+  const facts = { signerId: THEIRS.id, trust: bundle(OWN, THEIRS) };
+  expect([bundle(THEIRS), bundle(OWN), ofThree].map((text) => vouches(text, facts))).toEqual([true, false, true]);
+  expect(vouches(bundle(OWN), { signerId: undefined, trust: bundle(OWN) })).toBe(false);
+  expect(vouches(bundle(OWN), { signerId: NEXT.id, trust: bundle(OWN) })).toBe(false);
 });
 
 /** From which Secret members get what they show, and by whose certificates they get to know others. */
