@@ -11,11 +11,10 @@ import { OPERATOR_NAMESPACE as NAMESPACE, OPERATOR_REPLICAS } from "../scripts/m
 import { METRICS_READER_ROLE } from "../src/bin/permissions.ts";
 import { median } from "./figure.ts";
 import { DEPLOYMENTS, OPTIONS } from "./kube.ts";
+import { cpuSeconds, memoryMb, procFile, startedAtSeconds } from "./process-usage.ts";
 import { until } from "./until.ts";
 
 const METRICS_PORT = 8443;
-/** Clock ticks per second in /proc: USER_HZ, 100 on every architecture that Linux reports it to. */
-const TICKS_PER_SECOND = 100;
 
 /** What a process uses. */
 export interface Usage {
@@ -130,43 +129,12 @@ async function processOf(pod: Pod): Promise<number> {
 function processInCgroup(text: string, program: string): number | undefined {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   const found = pids.find(
-    (pid) => read(pid, "cgroup").includes(text) && (read(pid, "cmdline").split("\0")[0] ?? "").endsWith(`/${program}`),
+    (pid) =>
+      procFile(pid, "cgroup").includes(text) && (procFile(pid, "cmdline").split("\0")[0] ?? "").endsWith(`/${program}`),
   );
   return found === undefined ? undefined : Number(found);
 }
 
-/** Empty when the process has ended meanwhile. */
-function read(pid: string | number, file: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, "utf8");
-  } catch {
-    return ""; // ended while we looked
-  }
-}
-
-/** Fields of /proc/PID/stat from the third on: the name before them may hold spaces and parentheses. */
-function statFields(pid: number): string[] {
-  const stat = read(pid, "stat");
-  if (stat === "") throw new Error("the operator's process ended while it was measured");
-  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-}
-
-function cpuSeconds(pid: number): number {
-  const fields = statFields(pid);
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
-
-function startedAtSeconds(pid: number): number {
-  return Number(statFields(pid)[19]) / TICKS_PER_SECOND;
-}
-
 function uptimeSeconds(): number {
   return Number(readFileSync("/proc/uptime", "utf8").split(" ")[0]);
-}
-
-/** @param field of /proc/PID/status, in kB there */
-function memoryMb(pid: number, field: string): number {
-  const kilobytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(read(pid, "status"))?.[1];
-  if (kilobytes === undefined) throw new Error(`the operator's process says nothing of its ${field}`);
-  return Number(kilobytes) / 1000;
 }

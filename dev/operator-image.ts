@@ -10,7 +10,8 @@ import type { Step } from "./progress.ts";
 
 // The operator allocates little and lives long, so memory counts more than throughput: a small young generation, less
 // compiled code, and one arena, since glibc otherwise keeps freed memory for each of Node's threads.
-const ENTRYPOINT = ["/usr/local/bin/node", "--max-semi-space-size=1", "--optimize-for-size", OPERATOR_BUNDLE.program];
+export const NODE_FLAGS = ["--max-semi-space-size=1", "--optimize-for-size"];
+const ENTRYPOINT = ["/usr/local/bin/node", ...NODE_FLAGS, OPERATOR_BUNDLE.program];
 /** Of both programs. */
 export const ENVIRONMENT = { NODE_ENV: "production", MALLOC_ARENA_MAX: "1" };
 

@@ -18,6 +18,7 @@ const BENCHES = {
   watch: { onKubernetes: false },
   backup: { onKubernetes: false },
   archive: { onKubernetes: false },
+  fleet: { onKubernetes: false },
 } as const;
 type Bench = keyof typeof BENCHES;
 
@@ -35,11 +36,16 @@ const USAGE = `Figures: one JSON line each on standard output, progress on stand
   npm run bench -- watch              how the watch cache copes with cuts, how fast it is, what it holds
   npm run bench -- backup             speed and memory of a backup, against etcdctl and an upload
   npm run bench -- archive            memory of an archiver while its etcd is written to as fast as it takes it
+  npm run bench -- fleet [N]          N clusters of three at once (100 if not said), simulated but for the API server: how fast, at what cost
   npm run bench -- NAME… [--keep]     several, on one local Kubernetes; --keep leaves it running
                                       (npm run local -- down --instance ${BENCH_INSTANCE})
   npm run bench -- ready --rounds N   another number of rounds
   npm run bench -- backup --megabytes N
                                       another size of the data
+  npm run bench -- fleet [N] --silent K
+                                      also edits one cluster while K others have a member that says nothing
+  npm run bench -- fleet [N] --profiles FOLDER
+                                      with CPU profiles of the operator; taking them costs time
 
 docs/performance.md says what the figures mean.`;
 
@@ -50,15 +56,22 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   if (positionals.length === 0) throw new Failure(USAGE);
-  const names = positionals.map(known);
+  const fleetSize = positionals.filter((text) => /^\d+$/.test(text));
+  const names = positionals.filter((text) => !fleetSize.includes(text)).map(known);
   const rounds = values.rounds === undefined ? [] : ["--rounds", values.rounds];
   const root = process.cwd();
   const program = (name: Bench) => [process.execPath, "--expose-gc", join(root, "bench", `${name}.ts`)];
   const alone = names.filter((name) => !BENCHES[name].onKubernetes);
   const codes: number[] = [];
   const size = values.megabytes === undefined ? [] : ["--megabytes", values.megabytes];
+  const fleetOptions = [
+    ...(values.silent === undefined ? [] : ["--silent", values.silent]),
+    ...(values.profiles === undefined ? [] : ["--profiles", values.profiles]),
+    ...(values.shards === undefined ? [] : ["--shards", values.shards]),
+    ...(values.tls ? ["--tls"] : []),
+  ];
   for (const name of alone) {
-    const told = name === "backup" ? [...rounds, ...size] : [];
+    const told = { backup: [...rounds, ...size], fleet: [...fleetSize, ...fleetOptions] }[name as string] ?? [];
     codes.push(await ended(spawnHere([...program(name), ...told])));
   }
   const hosted = names.filter((name) => BENCHES[name].onKubernetes);
@@ -83,6 +96,10 @@ function parse(argv: readonly string[]) {
         keep: { type: "boolean", default: false },
         rounds: { type: "string" },
         megabytes: { type: "string" },
+        silent: { type: "string" },
+        profiles: { type: "string" },
+        shards: { type: "string" },
+        tls: { type: "boolean", default: false },
       },
     });
   } catch (thrown) {

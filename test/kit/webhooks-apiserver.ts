@@ -103,8 +103,8 @@ export async function leadAdmission(
 /** The same for conversions. */
 export async function leadConversions(admin: KubeClient, port: number): Promise<void> {
   const spec = { conversion: { webhook: { clientConfig: { service: { port } } } } };
-  for (const of of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES]) {
-    const ref = { name: resourceName(of) };
+  for (const kind of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES]) {
+    const ref = { name: resourceName(kind) };
     await admin.patch(CUSTOM_RESOURCE_DEFINITIONS, ref, { spec }, { ...OPTIONS, type: "merge" });
   }
 }

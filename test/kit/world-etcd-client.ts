@@ -27,10 +27,10 @@ const ROUTED_AFTER_MS = 5_000;
 
 /** etcd's API as far as the operator calls it, answered by the simulated members at their pods' addresses. */
 export class WorldEtcdClient {
-  readonly #api: ApiServer;
+  readonly #api: Pick<ApiServer, "list">;
   readonly #etcd: Etcd;
-  readonly #calls: Calls;
-  readonly #time: WorldTime;
+  readonly #calls: Pick<Calls, "send">;
+  readonly #time: Pick<WorldTime, "nowMs" | "skewMs">;
   readonly #onList: (process: Process) => void;
   readonly #onServed: (service: string) => void;
 
@@ -39,10 +39,10 @@ export class WorldEtcdClient {
    * @param parts.onServed hears of each Service, by uid, through which the operator was served
    */
   constructor(parts: {
-    api: ApiServer;
+    api: Pick<ApiServer, "list">;
     etcd: Etcd;
-    calls: Calls;
-    time: WorldTime;
+    calls: Pick<Calls, "send">;
+    time: Pick<WorldTime, "nowMs" | "skewMs">;
     onList: (process: Process) => void;
     onServed: (service: string) => void;
   }) {

@@ -1,0 +1,83 @@
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { Cache } from "#kube/cache.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { etcdCluster, isReady, OPTIONS } from "../kube.ts";
+import { until } from "../until.ts";
+
+/** Creations under way at a time. */
+const AT_ONCE = 20;
+const MEMBERS = 3;
+
+/** What the operator writes of the clusters of the fleet, and when. */
+export class Clusters {
+  readonly namespace: string;
+  readonly #kube: KubeClient;
+  readonly #cache: Cache<EtcdCluster>;
+  readonly #stop = new AbortController();
+  /** When each was first called Ready, in milliseconds of `performance.now()`. */
+  readonly #readyAtMs = new Map<string, number>();
+
+  constructor(kube: KubeClient, namespace: string) {
+    this.#kube = kube;
+    this.namespace = namespace;
+    this.#cache = new Cache<EtcdCluster>({ client: kube, namespace, freeze: false, resource: ETCD_CLUSTERS });
+    this.#cache.onChange(({ object }) => {
+      const { name } = object.metadata;
+      if (isReady(object) && !this.#readyAtMs.has(name)) this.#readyAtMs.set(name, performance.now());
+    });
+    this.#cache.start(this.#stop.signal);
+  }
+
+  /** @param n 0 or more */
+  nameOf(n: number): string {
+    return `db-${n}`;
+  }
+
+  async create(count: number): Promise<void> {
+    const left = Array.from({ length: count }, (_, n) => this.nameOf(n)).reverse();
+    const work = async () => {
+      for (let name = left.pop(); name !== undefined; name = left.pop())
+        await this.#kube.create(ETCD_CLUSTERS, etcdCluster(this.namespace, name, MEMBERS), OPTIONS);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+  }
+
+  /** When each was called Ready for the first time, earliest first. */
+  get readyTimes(): readonly number[] {
+    return [...this.#readyAtMs.values()].sort((a, b) => a - b);
+  }
+
+  get(name: string): EtcdCluster | undefined {
+    return this.#cache.get({ namespace: this.namespace, name });
+  }
+
+  async scale(name: string, replicas: number): Promise<void> {
+    const ref = { namespace: this.namespace, name };
+    await this.#kube.patch(ETCD_CLUSTERS, ref, { spec: { replicas } }, { ...OPTIONS, type: "merge" });
+  }
+
+  /** Waits until it is called Ready with so many members. */
+  async untilReady(name: string, replicas: number): Promise<void> {
+    await until(`${name} is ready with ${replicas} members`, () => {
+      const cluster = this.get(name);
+      const ready = cluster?.status?.conditions?.find(({ type }) => type === "Ready");
+      const isCurrent = ready?.status === "True" && ready.observedGeneration === cluster?.metadata.generation;
+      return (
+        (isCurrent && cluster?.spec.replicas === replicas && cluster.status?.members?.length === replicas) || undefined
+      );
+    });
+  }
+
+  /** Waits until it is called degraded. */
+  async untilDegraded(name: string): Promise<void> {
+    await until(`${name} is called degraded`, () => {
+      const degraded = this.get(name)?.status?.conditions?.find(({ type }) => type === "Degraded");
+      return degraded?.status === "True" || undefined;
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#cache.stop();
+  }
+}

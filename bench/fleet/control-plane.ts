@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { OPERATOR } from "#api/names.ts";
+import { ensureComponents } from "#dev/components.ts";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { NAMESPACES } from "#kit/kinds.ts";
+import { kindOf } from "#kit/webhooks-apiserver.ts";
+import { KubeClient } from "#kube/client.ts";
+import { kubeconfigFile } from "#kube/config.ts";
+import {
+  CUSTOM_RESOURCE_DEFINITIONS,
+  type Draft,
+  type KubeObject,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+} from "#kube/kinds.ts";
+import { crdManifests, OPERATOR_USER, operatorManifests } from "../../scripts/manifests.ts";
+import { OPTIONS } from "../kube.ts";
+import { until } from "../until.ts";
+
+/** Where Services get their addresses. */
+export const SERVICE_ADDRESSES = "10.96.0.0/12";
+
+/** Programs that have to be built before. */
+export const COMPONENTS = ["kube-apiserver", "kube-controller-manager", "etcd-3.6.16"] as const;
+
+/**
+ * The controllers that the operator's objects have to do with. Those of EndpointSlices, nodes and volumes are left out: there is no kube-proxy,
+ * and nodes and volumes are simulated.
+ */
+const CONTROLLERS = [
+  "replicaset-controller",
+  "garbage-collector-controller",
+  "disruption-controller",
+  "persistentvolumeclaim-protection-controller",
+  "namespace-controller",
+];
+
+/** One line for each request of the operator, and of nobody else. */
+const AUDIT_POLICY = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [{ level: "Metadata", users: [OPERATOR_USER] }, { level: "None" }],
+};
+
+/** A real API server, and a real controller manager with the controllers that count. */
+export interface ControlPlane {
+  readonly server: ApiServer;
+  /** Never waits for a limit of its own. */
+  readonly kube: KubeClient;
+  readonly auditLog: string;
+  stop(): Promise<void>;
+}
+
+/** @param folder for files; @param namespace that is made for the fleet */
+export async function startControlPlane(folder: string, namespace: string): Promise<ControlPlane> {
+  const auditLog = join(folder, "audit.log");
+  const policy = join(folder, "audit-policy.json");
+  writeFileSync(policy, JSON.stringify(AUDIT_POLICY));
+  const server = await startApiServer([
+    `--service-cluster-ip-range=${SERVICE_ADDRESSES}`,
+    `--audit-policy-file=${policy}`,
+    `--audit-log-path=${auditLog}`,
+    "--audit-log-maxsize=2000",
+  ]);
+  const config = await kubeconfigFile(server.kubeconfig);
+  const kube = new KubeClient({ config, userAgent: "bench", limits: { qps: 2_000, burst: 2_000 } });
+  await installOperator(kube);
+  const fleet: Draft<KubeObject> = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } };
+  await kube.create(NAMESPACES, fleet as never, OPTIONS);
+  const manager = await startControllers(folder, server);
+  const stop = async () => {
+    manager.kill("SIGKILL");
+    await kube.close();
+    await server.stop();
+  };
+  return { server, kube, auditLog, stop };
+}
+
+/** All that installs the operator but its Deployment: its process is the bench's own. */
+async function installOperator(kube: KubeClient): Promise<void> {
+  for (const crd of crdManifests()) await kube.create(CUSTOM_RESOURCE_DEFINITIONS, crd as never, OPTIONS);
+  const names = crdManifests().map(({ metadata }) => metadata.name);
+  await until("the operator's kinds are served", async () => {
+    const { items } = await kube.list(CUSTOM_RESOURCE_DEFINITIONS, {}, OPTIONS);
+    const served = items.filter(({ status }) =>
+      status?.conditions?.some((each) => each.type === "Established" && each.status === "True"),
+    );
+    return names.every((name) => served.some(({ metadata }) => metadata.name === name)) || undefined;
+  });
+  const left = ["Deployment", "PodDisruptionBudget"];
+  for (const manifest of operatorManifests("localhost/operator:bench").filter(({ kind }) => !left.includes(kind)))
+    await kube.create(kindOf(manifest), manifest as never, OPTIONS);
+}
+
+async function startControllers(folder: string, server: ApiServer): Promise<ChildProcess> {
+  const built = await ensureComponents(["kube-controller-manager"], async (_text, work) => await work(() => {}));
+  const flags = [
+    `--kubeconfig=${server.kubeconfig}`,
+    `--authentication-kubeconfig=${server.kubeconfig}`,
+    `--authorization-kubeconfig=${server.kubeconfig}`,
+    `--cert-dir=${join(folder, "controller-manager")}`,
+    `--controllers=${CONTROLLERS.join(",")}`,
+    "--leader-elect=false",
+    // So that it is the operator that is waited for.
+    "--kube-api-qps=1000",
+    "--kube-api-burst=2000",
+    "--concurrent-replicaset-syncs=20",
+    "--profiling=false",
+  ];
+  return spawn(built["kube-controller-manager"], flags, { stdio: "ignore", env: {} });
+}
+
+/** Whether the API server asks the operator about EtcdClusters by now. */
+export async function asksWebhooks(kube: KubeClient): Promise<boolean> {
+  const found = await kube.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
+  return found.webhooks?.every(({ clientConfig }) => clientConfig.caBundle !== undefined) ?? false;
+}

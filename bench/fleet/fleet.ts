@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { AuditLog, countBy, isLease, isRead } from "#kit/audit-log.ts";
+import { median, rounded, say } from "../figure.ts";
+import { until } from "../until.ts";
+import { Clusters } from "./clusters.ts";
+import type { ControlPlane } from "./control-plane.ts";
+import { EtcdServer } from "./etcd-server.ts";
+import { Kubelets } from "./kubelets.ts";
+import { cpuByProgram, type OperatorProcess } from "./operator.ts";
+
+/** Clusters that are not ready by then are not waited for, in milliseconds. */
+const READY_WITHIN_MS = 20 * 60_000;
+const LOOK_MS = 60_000;
+/** Between the minute after the creation and the one that counts as rest, in milliseconds. */
+const SETTLE_MS = 30_000;
+const SCALED = 5;
+
+/** One operator, and a fleet that is simulated but for the API server and its controllers. */
+export class Fleet {
+  readonly clusters: Clusters;
+  readonly #plane: ControlPlane;
+  readonly #kubelets: Kubelets;
+  readonly #etcd: EtcdServer;
+  readonly #audit: AuditLog;
+  readonly #launch: () => OperatorProcess;
+  #operator: OperatorProcess;
+
+  static async start(plane: ControlPlane, namespace: string, launch: () => OperatorProcess): Promise<Fleet> {
+    const kubelets = new Kubelets(plane.kube, namespace);
+    const etcd = new EtcdServer(kubelets.members, (address) => kubelets.clusterBehind(address));
+    await etcd.listen();
+    return new Fleet(plane, namespace, kubelets, etcd, launch);
+  }
+
+  private constructor(
+    plane: ControlPlane,
+    namespace: string,
+    kubelets: Kubelets,
+    etcd: EtcdServer,
+    launch: () => OperatorProcess,
+  ) {
+    this.#plane = plane;
+    this.clusters = new Clusters(plane.kube, namespace);
+    this.#kubelets = kubelets;
+    this.#etcd = etcd;
+    this.#audit = new AuditLog(plane.auditLog);
+    this.#launch = launch;
+    this.#operator = launch();
+  }
+
+  get operator(): OperatorProcess {
+    return this.#operator;
+  }
+
+  /** Makes them all at once. */
+  async creation(count: number) {
+    const before = { cpu: this.#operator.cpuSeconds(), programs: cpuByProgram(this.#operator) };
+    const startMs = performance.now();
+    await this.clusters.create(count);
+    say(`${count} clusters were made within ${((performance.now() - startMs) / 1000).toFixed(1)} s`);
+    let told = 0;
+    const isDone = () => {
+      const ready = this.clusters.readyTimes.length;
+      if (ready - told >= count / 10) say(`${ready} of ${count} are ready`);
+      if (ready - told >= count / 10) told = ready;
+      return ready === count || performance.now() - startMs > READY_WITHIN_MS || undefined;
+    };
+    await until("the clusters are ready", isDone, { everyMs: 100, withinMs: 2 * READY_WITHIN_MS });
+    const after = { cpu: this.#operator.cpuSeconds(), programs: cpuByProgram(this.#operator) };
+    const times = this.clusters.readyTimes.map((atMs) => (atMs - startMs) / 1000);
+    const wholeSeconds = (performance.now() - startMs) / 1000;
+    const lastSeconds = times.at(-1) ?? 0;
+    return {
+      ready: times.length,
+      clustersPerMinute: rounded((60 * times.length) / lastSeconds, 0),
+      halfReadySeconds: rounded(times[Math.ceil(count / 2) - 1] ?? Number.NaN, 1),
+      allReadySeconds: times.length === count ? rounded(lastSeconds, 1) : null,
+      cpuSecondsPerCluster: rounded((after.cpu - before.cpu) / count, 3),
+      coresInCreation: Object.fromEntries(
+        Object.entries(after.programs).map(([name, used]) => [
+          name,
+          rounded((used - (before.programs[name] ?? 0)) / wholeSeconds),
+        ]),
+      ),
+    };
+  }
+
+  /** The minute after the creation, and one that counts as rest. */
+  async rest(count: number) {
+    const after = await this.#operator.use(LOOK_MS);
+    say(`the minute after: ${JSON.stringify(after)}`);
+    const requests = await this.#audit.requests();
+    await sleep(SETTLE_MS);
+    const quiet = new AuditLog(this.#plane.auditLog);
+    const callsBefore = this.#etcd.calls;
+    const rest = await this.#operator.use(LOOK_MS);
+    const atRest = (await quiet.requests()).filter((request) => !isLease(request));
+    say(`at rest: ${JSON.stringify(rest)}`);
+    const own = requests.filter((request) => !isLease(request) && request.namespace === this.clusters.namespace);
+    return {
+      requestsPerCluster: rounded(own.length / count, 1),
+      requestsByVerb: countBy(own, ({ verb, resource }) => `${verb} ${resource}`, count),
+      refused: own.filter(({ code }) => code >= 400).length,
+      cpuPercentMinuteAfter: after.cpuPercent,
+      cpuPercentAtRest: rest.cpuPercent,
+      rssMbSettled: rest.rssMb,
+      rssMbPeak: this.#operator.peakMb(),
+      etcdConnections: this.#etcd.connections,
+      etcdCallsPerSecond: rounded((this.#etcd.calls - callsBefore) / (LOOK_MS / 1000), 1),
+      writesAtRest: atRest.filter((request) => !isRead(request)).length,
+    };
+  }
+
+  /** Ends the operator, starts it again, and waits until a member of each cluster was asked. */
+  async restart(count: number) {
+    await this.#operator.stop();
+    const addresses = this.#addresses(count);
+    const startMs = performance.now();
+    this.#operator = this.#launch();
+    const isLookedAt = (own: readonly string[]) => own.some((address) => this.#etcd.wasAsked(address, startMs));
+    await until("every cluster was looked at", () => addresses.every(isLookedAt) || undefined);
+    const lookedAtSeconds = rounded((performance.now() - startMs) / 1000);
+    await sleep(SETTLE_MS);
+    return { restartLookedAtSeconds: lookedAtSeconds, restartRssMbPeak: this.#operator.peakMb() };
+  }
+
+  /** Asks one cluster for two members more. @returns seconds until a member was added to etcd, and until all are ready */
+  async edit(name: string) {
+    const before = this.#memberCount(name);
+    const startMs = performance.now();
+    await this.clusters.scale(name, SCALED);
+    await until("a member was added", () => this.#memberCount(name) > before || undefined);
+    const firstActSeconds = rounded((performance.now() - startMs) / 1000);
+    await this.clusters.untilReady(name, SCALED);
+    const seconds = rounded((performance.now() - startMs) / 1000);
+    say(`${name}: 3 to 5 in ${seconds} s, the first addition after ${firstActSeconds} s`);
+    return { seconds, firstActSeconds };
+  }
+
+  /** One member of each of these says nothing any more. @returns seconds until each was called degraded */
+  async silence(names: readonly string[]) {
+    const told = names.map(async (name) => {
+      const [address = ""] = this.#addressesOf(name);
+      const startMs = performance.now();
+      void this.#kubelets.silence(address);
+      await this.clusters.untilDegraded(name);
+      return (performance.now() - startMs) / 1000;
+    });
+    const seconds = await Promise.all(told);
+    return { told: rounded(median(seconds), 1), toldWorst: rounded(Math.max(...seconds), 1) };
+  }
+
+  /** The etcd of one member ends. @returns seconds until its cluster was called degraded */
+  async kill(name: string): Promise<number> {
+    const [address = ""] = this.#addressesOf(name);
+    const startMs = performance.now();
+    this.#kubelets.kill(address);
+    await this.clusters.untilDegraded(name);
+    return rounded((performance.now() - startMs) / 1000, 1);
+  }
+
+  /** What the bench itself could not do, or was asked and does not know: figures are worth nothing with any of it. */
+  get faults(): readonly string[] {
+    return [...this.#kubelets.failures, ...this.#etcd.unknownMethods];
+  }
+
+  async stop(): Promise<void> {
+    await this.#operator.stop();
+    await Promise.all([this.clusters.stop(), this.#kubelets.stop()]);
+    this.#etcd.close();
+  }
+
+  #addresses(count: number): readonly (readonly string[])[] {
+    return Array.from({ length: count }, (_, n) => this.#addressesOf(this.clusters.nameOf(n)));
+  }
+
+  #addressesOf(name: string): readonly string[] {
+    return [...this.#kubelets.addressesOf(name).values()];
+  }
+
+  #memberCount(name: string): number {
+    const [address = ""] = this.#addressesOf(name);
+    return this.#kubelets.members.listed(address);
+  }
+}

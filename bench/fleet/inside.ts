@@ -1,0 +1,78 @@
+import { mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { print, say } from "../figure.ts";
+import { until } from "../until.ts";
+import { asksWebhooks, startControlPlane } from "./control-plane.ts";
+import { Fleet } from "./fleet.ts";
+import { OperatorProcess } from "./operator.ts";
+import { fleetOptions } from "./options.ts";
+
+// The bench itself, in its own network. When this process ends, all others in there do.
+
+const NAMESPACE = "fleet";
+/** Nothing takes so long: what hangs is ended, in milliseconds. */
+const WHOLE_MS = 60 * 60_000;
+/** From the start of the operator until all of its caches are read and it leads. */
+const START_MS = 5_000;
+
+setTimeout(() => {
+  console.error(`the bench has not ended within ${WHOLE_MS / 60_000} minutes`);
+  process.exit(1);
+}, WHOLE_MS).unref();
+
+const { clusters: count, silent, profiles } = fleetOptions();
+const root = process.cwd();
+const folder = tmpdir();
+if (profiles !== undefined) mkdirSync(profiles, { recursive: true });
+const program = await OperatorProcess.build(root);
+const plane = await startControlPlane(folder, NAMESPACE);
+say("an API server and a controller manager are up");
+const kubeconfig = plane.server.kubeconfigFor("operator");
+const fleet = await Fleet.start(plane, NAMESPACE, () => new OperatorProcess({ program, folder, kubeconfig, profiles }));
+try {
+  await measure();
+} catch (thrown) {
+  console.error(`the operator's log ends with:\n${fleet.operator.log()}`);
+  throw thrown;
+} finally {
+  if (fleet.faults.length > 0) console.error(`faults of the bench: ${fleet.faults.slice(0, 10).join("; ")}`);
+  await fleet.stop().catch((thrown: unknown) => console.error(thrown));
+  await plane.stop();
+}
+process.exit(fleet.faults.length > 0 ? 1 : 0);
+
+async function measure(): Promise<void> {
+  await until("the API server asks the operator", async () => (await asksWebhooks(plane.kube)) || undefined);
+  await sleep(START_MS);
+  const rssMbEmpty = (await fleet.operator.use(START_MS)).rssMb;
+  const creation = await fleet.creation(count);
+  say(`creation: ${JSON.stringify(creation)}`);
+  const rest = await fleet.rest(count);
+  const ended = fleet.operator.ends;
+  const restart = await fleet.restart(count);
+  say(`restart: ${JSON.stringify(restart)}`);
+  const { clusters } = fleet;
+  const edit = await fleet.edit(clusters.nameOf(0));
+  const deadToldSeconds = await fleet.kill(clusters.nameOf(1));
+  const others = Array.from({ length: Math.max(1, silent) }, (_, n) => clusters.nameOf(count - 1 - n));
+  const { told, toldWorst } = await fleet.silence(others);
+  const beside = silent === 0 ? undefined : await fleet.edit(clusters.nameOf(2));
+  print({
+    bench: "fleet",
+    clusters: count,
+    ...creation,
+    ...rest,
+    rssMbEmpty,
+    operatorEnded: ended + fleet.operator.ends,
+    ...restart,
+    editSeconds: edit.seconds,
+    editFirstActSeconds: edit.firstActSeconds,
+    deadToldSeconds,
+    silentToldSeconds: told,
+    silentToldWorstSeconds: toldWorst,
+    ...(beside === undefined
+      ? {}
+      : { silent, editBesideSilentSeconds: beside.seconds, editBesideSilentFirstActSeconds: beside.firstActSeconds }),
+  });
+}

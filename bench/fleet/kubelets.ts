@@ -1,0 +1,221 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { CLUSTER_LABEL, DATA_VOLUME } from "#api/names.ts";
+import { hasCode } from "#base/error.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import type { Disk } from "#kit/world-disk.ts";
+import { Cache, type Change } from "#kube/cache.ts";
+import type { KubeClient } from "#kube/client.ts";
+import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, PODS, type Pod, SERVICES } from "#kube/kinds.ts";
+import { OPTIONS } from "../kube.ts";
+import { Members } from "./members.ts";
+import { type ContainerState, podStatus } from "./pod-status.ts";
+
+// Scheduler, provisioner and kubelets of a whole fleet, by what they write; etcd's processes are in members.ts.
+
+/** From a pod's creation until it has a node, in milliseconds. */
+const BINDS_AFTER_MS = 200;
+/** From then until its container runs, in milliseconds: about what a kubelet with the image at hand takes (docs/performance.md, `ready`). */
+const RUNS_AFTER_MS = 700;
+/** Between two readiness probes, as the pods ask for it (src/peer/desired/probes.ts), in milliseconds. */
+const PROBE_MS = 1_000;
+/** A member that says nothing is not ready after so long: five probes of three seconds each, in milliseconds. */
+const SILENT_FOR_MS = 15_000;
+/** Until a container that ended is started again, in milliseconds: the kubelet's first back-off. */
+const RESTARTS_AFTER_MS = 10_000;
+/** From the wish that a pod ends until it has, in milliseconds: members run on for two seconds. */
+const ENDS_AFTER_MS = 2_100;
+const NODES = 100;
+
+interface Sandbox {
+  pod: Pod;
+  readonly address: string;
+  state: ContainerState | undefined;
+  restarts: number;
+  isEnding: boolean;
+  isGone: boolean;
+}
+
+export class Kubelets {
+  readonly members = new Members((podUid) => void this.#crash(podUid, "the member has been permanently removed"));
+  readonly #kube: KubeClient;
+  readonly #stop = new AbortController();
+  readonly #sandboxes = new Map<string, Sandbox>();
+  /** By the claim's uid. */
+  readonly #disks = new Map<string, Disk>();
+  readonly #clustersByService = new Map<string, string>();
+  readonly #pods: Cache<Pod>;
+  readonly #claims: Cache<PersistentVolumeClaim>;
+  readonly #failures: string[] = [];
+  #addresses = 0;
+
+  constructor(kube: KubeClient, namespace: string) {
+    const follow = { client: kube, namespace, freeze: false };
+    this.#kube = kube;
+    this.#pods = new Cache<Pod>({ ...follow, resource: PODS });
+    this.#claims = new Cache<PersistentVolumeClaim>({ ...follow, resource: PERSISTENT_VOLUME_CLAIMS });
+    const services = new Cache({ ...follow, resource: SERVICES });
+    services.onChange(({ object: { metadata, spec } }) => {
+      const cluster = `${metadata.namespace}/${metadata.labels?.[CLUSTER_LABEL]}`;
+      if (spec?.clusterIP !== undefined) this.#clustersByService.set(spec.clusterIP, cluster);
+    });
+    this.#pods.onChange((change) => this.#look(change));
+    this.#claims.onChange((change) => void this.#try("a claim", () => this.#bindClaim(change)));
+    for (const cache of [services, this.#claims, this.#pods]) cache.start(this.#stop.signal);
+  }
+
+  /** The cluster that a client Service with this address leads to, as namespace and name. */
+  clusterBehind(address: string): string | undefined {
+    return this.#clustersByService.get(address);
+  }
+
+  /** What went wrong with anything of this, in the order in which it did. */
+  get failures(): readonly string[] {
+    return this.#failures;
+  }
+
+  /** Addresses of the pods of this cluster, by the pods' host names. */
+  addressesOf(cluster: string): ReadonlyMap<string, string> {
+    const own = [...this.#sandboxes.values()].filter(
+      ({ pod, isEnding }) => !isEnding && pod.metadata.labels?.[CLUSTER_LABEL] === cluster,
+    );
+    return new Map(own.map(({ pod, address }) => [pod.spec?.hostname ?? pod.metadata.name, address]));
+  }
+
+  /** Freezes a member: it says nothing any more, and its kubelet notices when its probes have failed often enough. */
+  async silence(address: string): Promise<void> {
+    this.members.silence(address);
+    await sleep(SILENT_FOR_MS, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+    const sandbox = [...this.#sandboxes.values()].find((each) => each.address === address);
+    if (sandbox?.state?.is === "running") await this.#write(sandbox, { ...sandbox.state, isReady: false });
+  }
+
+  /** Ends the etcd of a member; its kubelet sees that at once, and starts it again after a while. */
+  kill(address: string): void {
+    const sandbox = [...this.#sandboxes.values()].find((each) => each.address === address);
+    if (sandbox !== undefined) void this.#crash(sandbox.pod.metadata.uid, "it was killed");
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await Promise.all([this.#pods.stop(), this.#claims.stop()]);
+  }
+
+  #look({ type, object: pod }: Change<Pod>): void {
+    const { uid, deletionTimestamp } = pod.metadata;
+    const known = this.#sandboxes.get(uid);
+    if (type === "deleted") {
+      if (known !== undefined) this.#forget(known);
+      return;
+    }
+    if (known === undefined) return void this.#try("a new pod", () => this.#run(pod));
+    known.pod = pod;
+    if (deletionTimestamp === undefined || known.isEnding) return;
+    known.isEnding = true;
+    void this.#try("the end of a pod", () => this.#end(known));
+  }
+
+  async #bindClaim({ type, object }: Change<PersistentVolumeClaim>): Promise<void> {
+    const { metadata, spec } = object;
+    if (type !== "added" || spec?.volumeName !== undefined) return;
+    const volumeName = `pvc-${metadata.uid}`;
+    const bound = { metadata: { annotations: { "pv.kubernetes.io/bind-completed": "yes" } }, spec: { volumeName } };
+    await this.#kube.patch(PERSISTENT_VOLUME_CLAIMS, metadata, bound, { ...OPTIONS, type: "merge" });
+    const status = { phase: "Bound", accessModes: spec?.accessModes, capacity: spec?.resources?.requests };
+    const options = { ...OPTIONS, type: "merge", subresource: "status" } as const;
+    await this.#kube.patch(PERSISTENT_VOLUME_CLAIMS, metadata, { status }, options);
+  }
+
+  async #run(pod: Pod): Promise<void> {
+    const { namespace, name, uid } = pod.metadata;
+    const address = addressAt(this.#addresses++);
+    const sandbox: Sandbox = { pod, address, state: undefined, restarts: 0, isEnding: false, isGone: false };
+    this.#sandboxes.set(uid, sandbox);
+    await sleep(BINDS_AFTER_MS);
+    const target = { apiVersion: "v1", kind: "Node", name: `node-${this.#addresses % NODES}` };
+    const binding = { apiVersion: "v1", kind: "Binding", metadata: { name, namespace }, target };
+    const path = `/api/v1/namespaces/${namespace}/pods/${name}/binding`;
+    await this.#kube.raw("POST", path, { ...OPTIONS, body: binding });
+    await sleep(RUNS_AFTER_MS);
+    await this.#start(sandbox);
+  }
+
+  /** Starts its etcd; again and again, while it ends at once. */
+  async #start(sandbox: Sandbox): Promise<void> {
+    for (;;) {
+      if (sandbox.isEnding || sandbox.isGone) return;
+      const failure = this.members.start(sandbox.pod, sandbox.address, this.#diskOf(sandbox.pod));
+      if (failure === undefined) break;
+      await this.#write(sandbox, { is: "crashed", message: failure });
+      await sleep(RESTARTS_AFTER_MS);
+      sandbox.restarts += 1;
+    }
+    const startedAt = rfc3339(Date.now());
+    await this.#write(sandbox, { is: "running", startedAt, isReady: false });
+    while (!this.members.serves(sandbox.address)) {
+      await sleep(PROBE_MS);
+      if (sandbox.isEnding || sandbox.isGone || sandbox.state?.is !== "running") return;
+    }
+    await this.#write(sandbox, { is: "running", startedAt, isReady: true });
+  }
+
+  async #crash(podUid: string, message: string): Promise<void> {
+    await this.#try("a crash", async () => {
+      const sandbox = this.#sandboxes.get(podUid);
+      if (sandbox === undefined || sandbox.isEnding) return;
+      this.members.stop(podUid, sandbox.address);
+      await this.#write(sandbox, { is: "crashed", message });
+      await sleep(RESTARTS_AFTER_MS);
+      sandbox.restarts += 1;
+      await this.#start(sandbox);
+    });
+  }
+
+  async #end(sandbox: Sandbox): Promise<void> {
+    await sleep(ENDS_AFTER_MS);
+    this.#forget(sandbox);
+    const { metadata } = sandbox.pod;
+    const preconditions = { uid: metadata.uid };
+    await this.#kube.delete(PODS, metadata, { ...OPTIONS, preconditions, gracePeriodSeconds: 0 });
+  }
+
+  #forget(sandbox: Sandbox): void {
+    sandbox.isEnding = true;
+    sandbox.isGone = true;
+    this.members.stop(sandbox.pod.metadata.uid, sandbox.address);
+    this.#sandboxes.delete(sandbox.pod.metadata.uid);
+  }
+
+  #diskOf({ metadata, spec }: Pod): Disk {
+    const name = spec?.volumes?.find((volume) => volume.name === DATA_VOLUME)?.persistentVolumeClaim?.claimName ?? "";
+    const claim = this.#claims.get({ namespace: metadata.namespace, name });
+    if (claim === undefined) throw new Error(`pod ${metadata.name} runs, and there is no claim ${name}`);
+    const { uid } = claim.metadata;
+    const disk = this.#disks.get(uid) ?? { id: uid, data: undefined, heldBy: undefined };
+    this.#disks.set(uid, disk);
+    return disk;
+  }
+
+  async #write(sandbox: Sandbox, state: ContainerState): Promise<void> {
+    sandbox.state = state;
+    const { pod, address, restarts } = sandbox;
+    const status = podStatus(pod, address, state, restarts, rfc3339(Date.now()));
+    await this.#kube.patch(PODS, pod.metadata, { status }, { ...OPTIONS, type: "merge", subresource: "status" });
+  }
+
+  async #try(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      if (this.#stop.signal.aborted || hasCode(thrown, "KubeNotFound", "KubeConflict")) return; // it went meanwhile
+      this.#failures.push(`${what}: ${thrown instanceof Error ? thrown.message : thrown}`);
+    }
+  }
+}
+
+/** Where the pods are, as a route of the namespace has it (network.ts). */
+export const POD_ADDRESSES = "10.128.0.0/9";
+
+function addressAt(n: number): string {
+  const host = n + 1; // the first one is the network's own
+  return `10.${128 + (host >> 16)}.${(host >> 8) & 0xff}.${host & 0xff}`;
+}

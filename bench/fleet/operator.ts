@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { bundle, OPERATOR_BUNDLE } from "#dev/bundle.ts";
+import { ENVIRONMENT, NODE_FLAGS } from "#dev/operator-image.ts";
+import { median, rounded } from "../figure.ts";
+import { cpuSeconds, memoryMb, procFile } from "../process-usage.ts";
+
+/** Who was asked to end does so within this time, in milliseconds. */
+const ENDS_WITHIN_MS = 30_000;
+/** How often it is looked what it has used, in milliseconds: of one that has ended the kernel tells nothing more. */
+const CPU_EVERY_MS = 500;
+
+/** What a process used during a while. */
+export interface Use {
+  /** Of one core, in percent. */
+  readonly cpuPercent: number;
+  /** Median of a look per second. */
+  readonly rssMb: number;
+}
+
+/** How to run it. */
+interface Launch {
+  /** What `OperatorProcess.build` gave. */
+  readonly program: string;
+  /** For its log. */
+  readonly folder: string;
+  readonly kubeconfig: string;
+  /** Folder for CPU profiles, written when it ends; undefined: none is taken. */
+  readonly profiles: string | undefined;
+}
+
+/** The operator as its image runs it, as a process of the bench's own. One that ends by itself is started again, as a kubelet does. */
+export class OperatorProcess {
+  readonly #launch: Launch;
+  readonly #log: string;
+  readonly #looking: NodeJS.Timeout;
+  #child: ChildProcess;
+  #isStopping = false;
+  #ends = 0;
+  /** Seconds of processor time of those that have ended, as of the last look. */
+  #cpuOfEnded = 0;
+  #cpuSeen = 0;
+
+  /** Bundles it as for the image. @param root of the repository @returns what to run */
+  static async build(root: string): Promise<string> {
+    const { files } = await bundle(root, OPERATOR_BUNDLE);
+    const program = files.find(({ to }) => to === OPERATOR_BUNDLE.program);
+    if (program === undefined) throw new Error("the bundle has no program");
+    return program.from;
+  }
+
+  constructor(launch: Launch) {
+    this.#launch = launch;
+    this.#log = join(launch.folder, `operator-${Date.now()}.log`);
+    this.#child = this.#spawn();
+    this.#looking = setInterval(() => void this.cpuSeconds(), CPU_EVERY_MS);
+  }
+
+  #spawn(): ChildProcess {
+    const { program, kubeconfig, profiles } = this.#launch;
+    const output = openSync(this.#log, "a");
+    const profiling = profiles === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profiles}`];
+    // The Service of the webhooks has its own address here, which is this machine's; nobody leads from its port to another one.
+    const flags = ["--kubeconfig", kubeconfig, "--webhook-port", "443"];
+    const child = spawn(process.execPath, [...NODE_FLAGS, ...profiling, program, ...flags], {
+      stdio: ["ignore", output, output],
+      env: { ...ENVIRONMENT, PATH: process.env.PATH ?? "" },
+    });
+    closeSync(output);
+    child.once("exit", () => {
+      if (this.#isStopping) return;
+      this.#ends += 1;
+      this.#cpuOfEnded += this.#cpuSeen;
+      this.#cpuSeen = 0;
+      this.#child = this.#spawn();
+    });
+    return child;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** How often it ended by itself, as one does that has lost its lease. */
+  get ends(): number {
+    return this.#ends;
+  }
+
+  /** The end of what it said. */
+  log(): string {
+    return readFileSync(this.#log, "utf8").slice(-3_000);
+  }
+
+  /** Seconds of processor time that it has used so far. */
+  cpuSeconds(): number {
+    if (procFile(this.pid, "stat") !== "") this.#cpuSeen = cpuSeconds(this.pid);
+    return this.#cpuOfEnded + this.#cpuSeen;
+  }
+
+  /** The most memory that it ever had. */
+  peakMb(): number {
+    return Math.round(memoryMb(this.pid, "VmHWM"));
+  }
+
+  /** Looks at it for a while. @param forMs milliseconds */
+  async use(forMs: number): Promise<Use> {
+    const rss: number[] = [];
+    const startMs = performance.now();
+    const before = this.cpuSeconds();
+    while (performance.now() - startMs < forMs) {
+      rss.push(memoryMb(this.pid, "VmRSS"));
+      await sleep(1_000);
+    }
+    const seconds = (performance.now() - startMs) / 1000;
+    return { cpuPercent: rounded((100 * (this.cpuSeconds() - before)) / seconds, 1), rssMb: Math.round(median(rss)) };
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    clearInterval(this.#looking);
+    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
+    this.#child.kill("SIGTERM");
+    const kill = setTimeout(() => this.#child.kill("SIGKILL"), ENDS_WITHIN_MS);
+    await ended;
+    clearTimeout(kill);
+  }
+}
+
+/** Seconds of processor time of everything that runs in the bench, by program: the bench's own process is `bench`. */
+export function cpuByProgram(operator: OperatorProcess): Record<string, number> {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const used: Record<string, number> = { operator: operator.cpuSeconds() };
+  for (const pid of pids.map(Number)) {
+    const program = procFile(pid, "cmdline").split("\0")[0]?.split("/").at(-1) ?? "";
+    const name = pid === process.pid ? "bench" : program;
+    if (name !== "" && pid !== operator.pid) used[name] = (used[name] ?? 0) + cpuSeconds(pid);
+  }
+  return used;
+}

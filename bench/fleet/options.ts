@@ -1,0 +1,37 @@
+import { parseArgs } from "node:util";
+
+const CLUSTERS = 100;
+
+/** What is measured, and with how many. */
+export interface FleetOptions {
+  readonly clusters: number;
+  /** Clusters of which one member says nothing while another cluster is edited. */
+  readonly silent: number;
+  /** Folder for CPU profiles of the operator; undefined: none is taken, since taking one costs time. */
+  readonly profiles: string | undefined;
+}
+
+/** @throws Error saying which option is wrong */
+export function fleetOptions(): FleetOptions {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      silent: { type: "string" },
+      profiles: { type: "string" },
+      tls: { type: "boolean" },
+      shards: { type: "string" },
+    },
+  });
+  if (values.tls === true) throw new Error("--tls: the members of this bench speak plain text so far");
+  if (values.shards !== undefined) throw new Error("--shards: the operator has no shards so far");
+  const clusters = wholeNumber("the number of clusters", positionals[0], CLUSTERS, 4, 10_000);
+  const silent = wholeNumber("--silent", values.silent, 0, 0, clusters - 3);
+  return { clusters, silent, profiles: values.profiles };
+}
+
+function wholeNumber(what: string, text: string | undefined, otherwise: number, min: number, max: number): number {
+  if (text === undefined) return otherwise;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+  throw new Error(`${what} is ${text}; it must be a whole number from ${min} to ${max}`);
+}
