@@ -352,8 +352,8 @@ test("clients are told to trust both for as long as members do not show the new 
   const both = (snapshot: ClusterSnapshot) => new Set(certificatesIn(bothIn(courses(snapshot).client) ?? ""));
   for (const snapshot of [turnedClients, clientsTrusting, told, shown])
     expect(both(snapshot)).toEqual(trusted(OWN, THEIRS));
-  for (const snapshot of [certified, over, goingTo(certified, { client: BROUGHT })])
-    expect(bothIn(courses(snapshot).client)).toBeUndefined();
+  expect(both(goingTo(certified, { client: BROUGHT }))).toEqual(trusted(OWN));
+  for (const snapshot of [certified, over]) expect(bothIn(courses(snapshot).client)).toBeUndefined();
 });
 
 test("of several authorities that come with a certificate the one vouches that has signed it", () => {
