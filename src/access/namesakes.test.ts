@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { elderOf, roleNameOf, userNameOf } from "#access/namesakes.ts";
+import { elderOf } from "#access/namesakes.ts";
+import { roleNameOf, userNameOf } from "#api/etcd-names.ts";
 import { etcdRole, etcdUser } from "#kit/access.ts";
 
 const at = (creationTimestamp: string) => ({ creationTimestamp });

@@ -4,16 +4,6 @@ import type { EtcdUser } from "#api/v1beta1/user.ts";
 // Two objects may say the same name in etcd. The one that has it on record keeps it, as long as it is there, else the one that was made first has
 // it; the other one waits.
 
-/** The role's name in etcd. */
-export function roleNameOf({ metadata, spec }: Pick<EtcdRole, "metadata" | "spec">): string {
-  return spec.roleName ?? metadata.name;
-}
-
-/** The user's name in etcd. */
-export function userNameOf({ metadata, spec }: Pick<EtcdUser, "metadata" | "spec">): string {
-  return spec.userName ?? metadata.name;
-}
-
 interface OnRecord {
   readonly status?: { readonly roleName?: string | undefined; readonly userName?: string | undefined } | undefined;
 }

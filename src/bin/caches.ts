@@ -91,7 +91,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       clock,
       log,
       resource: ETCD_USERS,
-      indexes: { [ETCD_INDEX]: clusterOfAccess },
+      indexes: { [CLUSTER_INDEX]: clusterOfAccess, [ETCD_INDEX]: clusterOfAccess },
     }),
     jobs: new Cache({ ...ours, resource: JOBS, keep: withoutPodTemplate }),
     services: new Cache({ ...ours, resource: SERVICES }),

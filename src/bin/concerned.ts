@@ -1,5 +1,5 @@
 import { ETCD_INDEX } from "#access/calls.ts";
-import { roleNameOf } from "#access/namesakes.ts";
+import { roleNameOf } from "#api/etcd-names.ts";
 import { pausedBy } from "#api/pause.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";

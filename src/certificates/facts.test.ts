@@ -22,6 +22,7 @@ describe("a Secret with a certificate", () => {
       notAfterMs: NOW_MS + 90 * DAY_MS,
       fingerprint: id(pair),
       issuerName: new X509Certificate(ca.certificate).subject,
+      commonName: "",
       names: ["*.my-etcd.foo.svc", "localhost", "127.0.0.1", "::1"],
       usages: ["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"],
       trust: ca.certificate + other.certificate,

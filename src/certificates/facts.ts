@@ -8,6 +8,7 @@ import {
   TLS_LABEL,
   TRUST_FILE,
 } from "#api/names.ts";
+import { commonNameIn } from "#certificates/common-name.ts";
 import { idOf, isPair, parsedIn } from "#certificates/pem.ts";
 import { isSignedBy, signerOf } from "#certificates/trust.ts";
 import { controllerOf, type Secret } from "#kube/kinds.ts";
@@ -35,6 +36,8 @@ export interface CertificateFacts {
   readonly fingerprint: string;
   /** As `CN=…`, one line. */
   readonly issuerName: string;
+  /** By whom etcd takes whoever shows it: as in common-name.ts. */
+  readonly commonName: string | undefined;
   /** DNS names and IP addresses; IPv6 as RFC 5952 writes it. */
   readonly names: readonly string[];
   /** What it may be used for, as OIDs; empty when it does not say. */
@@ -77,6 +80,7 @@ export function factsOf(secret: Secret, kind: Kind): CertificateFacts {
     notAfterMs: Math.min(...chain.map(({ validToDate }) => validToDate.getTime()), shown === undefined ? 0 : Infinity),
     fingerprint: shown === undefined ? "" : idOf(shown),
     issuerName: shown?.issuer?.split("\n").join(", ") ?? "",
+    commonName: commonNameIn(textIn(secret, CERTIFICATE_FILE)),
     names: shown === undefined ? [] : namesOf(shown),
     usages: shown?.keyUsage ?? [],
     trust: [...new Map(trusted.map((each) => [idOf(each), each.toString()])).values()].join(""),

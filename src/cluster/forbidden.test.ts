@@ -8,7 +8,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { born, cluster, open, sickFor, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
-import { guarded, NO_USERS } from "#kit/cluster-auth.ts";
+import { guarded, NO_USERS, PREPARED } from "#kit/cluster-auth.ts";
 import { THEIRS, withMember, withStraggler, withUnfencedPod } from "#kit/cluster-changes.ts";
 import { NEWER, OLD, wanting, withPeer, withTurn } from "#kit/cluster-rolling.ts";
 import { tired } from "#kit/cluster-sleep.ts";
@@ -371,6 +371,12 @@ forbidden.push(
     guard: "administrator-first",
     given: guarded({ state: NO_USERS }),
     step: { do: "enableAuth" },
+  },
+  {
+    name: "making an application an administrator by the operator's name",
+    guard: "auth-is-asked",
+    given: guarded({ state: PREPARED, user: "app", operators: ["app"], holders: { app: "app" } }),
+    step: { do: "grantRole", user: "app", asRoot: false },
   },
   {
     name: "asking clients for no certificate while etcd asks for users",

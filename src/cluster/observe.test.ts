@@ -84,6 +84,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     budgets: view([settled.budget!]),
     networkPolicies: view([]),
     restores: view([]),
+    users: view([]),
     claims: view(settled.claims),
     pods: view(pods),
     etcd: {

@@ -1,3 +1,4 @@
+import { userNameOf } from "#api/etcd-names.ts";
 import {
   clientServiceName,
   disruptionBudgetName,
@@ -12,11 +13,13 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { anybody, ofThisCluster } from "#cluster/addressee.ts";
 import type { AuthReads } from "#cluster/auth/reads.ts";
+import { nextUser } from "#cluster/auth/users.ts";
 import { withKeptTls } from "#cluster/certificates/kept.ts";
 import type { CertificateReads } from "#cluster/certificates/reads.ts";
 import { askedAt, clientServiceAnswer, serviceEndpoint } from "#cluster/client-service-answer.ts";
@@ -52,6 +55,7 @@ export interface ClusterReads {
   readonly backups: CacheView<EtcdBackup>;
   readonly peers: CacheView<EtcdPeer>;
   readonly restores: CacheView<EtcdRestore>;
+  readonly users: CacheView<EtcdUser>;
   readonly services: CacheView<Service>;
   readonly budgets: CacheView<PodDisruptionBudget>;
   readonly networkPolicies: CacheView<NetworkPolicy>;
@@ -150,7 +154,10 @@ export async function observeCluster(
     return present(seen);
   }
   const histories = healthLog.look(key, seen, reads.clock.monotonicMs());
-  const auth = await memory.auth.look(cluster, addresseeIn(reads, seen, signal), signal);
+  const told = await memory.auth.look(cluster, addresseeIn(reads, seen, signal), nextUser(seen), signal);
+  const users = reads.users.byIndex(CLUSTER_INDEX, index);
+  const holders = new Map(users.map((user) => [userNameOf(user), user.metadata.name]));
+  const auth = told && { ...told, holders };
   const known = await secondLook(reads, healthLog, key, { ...seen, auth, histories }, signal);
   const address = askedAt(known);
   if (address === undefined) return present(known);

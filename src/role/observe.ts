@@ -1,7 +1,8 @@
 import { ETCD_INDEX } from "#access/calls.ts";
-import { elderOf, roleNameOf } from "#access/namesakes.ts";
+import { elderOf } from "#access/namesakes.ts";
 import { hindranceOf, isGone } from "#access/place.ts";
 import type { AccessReads } from "#access/reads.ts";
+import { roleNameOf } from "#api/etcd-names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRole } from "#api/v1beta1/role.ts";
 import type { Clock } from "#base/clock.ts";

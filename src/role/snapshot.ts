@@ -1,5 +1,5 @@
 import type { Claim } from "#access/claim.ts";
-import { roleNameOf } from "#access/namesakes.ts";
+import { roleNameOf } from "#api/etcd-names.ts";
 import { ROLE_FINALIZER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRole } from "#api/v1beta1/role.ts";

@@ -1,7 +1,7 @@
 import { isDeleting } from "#access/claim.ts";
-import { roleNameOf } from "#access/namesakes.ts";
 import { hindranceOf } from "#access/place.ts";
 import { doneWord, statusWith, type Word, wordOf } from "#access/word.ts";
+import { roleNameOf } from "#api/etcd-names.ts";
 import type { EtcdRoleStatus } from "#api/v1beta1/role.ts";
 import type { RoleSnapshot } from "#role/snapshot.ts";
 import type { RoleStep } from "#role/step.ts";

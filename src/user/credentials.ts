@@ -1,5 +1,5 @@
-import { userNameOf } from "#access/namesakes.ts";
 import { millisecondsOf } from "#api/duration.ts";
+import { userNameOf } from "#api/etcd-names.ts";
 import { ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
 import { areClientsVerified, lifeOf, providerOf } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";

@@ -58,7 +58,11 @@ const cases: Record<string, readonly Case[]> = {
   ],
   "not-the-operator": [
     ...each([...IN_ETCD, claim], "of an application", look(), "allowed"),
-    ...each([...IN_ETCD, claim], "of the operator", look({ with: { operatorName: name } }), "forbidden"),
+    ...each([add, set, grant, revoke, claim], "of the operator", look({ with: { operatorName: name } }), "forbidden"),
+    ...each([add, set, grant, revoke, claim], "of what the operator is about to be", look({ cluster: etcdOf({}, { status: { auth: { enabled: true, operators: [name] } } }) }), "forbidden"),
+    ["deleteUser of the operator", look({ with: { operatorName: name, found: present(["root"]) } }), remove, "forbidden"],
+    ["deleteUser of what may be the operator", look({ with: { operatorName: name, found: unknown("silent") } }), remove, "forbidden"],
+    ["deleteUser of who gets nobody in", look({ with: { operatorName: name } }), remove, "allowed"],
     ...each([hold, release, write, ask], "changes nothing in etcd", look({ with: { operatorName: name } }), "allowed"),
   ],
   "held-first": [

@@ -1,7 +1,8 @@
 import { notDeleted, notHeld, notOwn, notReady, unaskedClaim } from "#access/claim.ts";
-import { userNameOf } from "#access/namesakes.ts";
+import { userNameOf } from "#api/etcd-names.ts";
+import { ROOT } from "#api/names.ts";
 import { controllerOf } from "#kube/kinds.ts";
-import { claimOf, isOwned, wouldOverwrite } from "#user/snapshot.ts";
+import { claimOf, isOperators, isOwned, wouldOverwrite } from "#user/snapshot.ts";
 import type { UserGuard, UserStep } from "#user/step.ts";
 
 /** Whether the step changes something in etcd. */
@@ -27,12 +28,15 @@ const claimIsAsked: UserGuard = {
   forbids: (snapshot, step) => (step.do === "claimUser" ? unaskedClaim(claimOf(snapshot)) : undefined),
 };
 
-/** The user by which the operator itself is known to etcd is changed by no EtcdUser: it would lock itself out. */
+/** The user by which the operator itself is known to etcd, or is about to be, is changed by no EtcdUser: it would lock itself out. One that is no administrator may be deleted: it is not by that user that the operator gets in. */
 const notTheOperator: UserGuard = {
   name: "not-the-operator",
-  forbids({ user, operatorName }, step) {
-    if (!isInEtcd(step) && step.do !== "claimUser") return undefined;
-    return userNameOf(user) === operatorName ? `user ${operatorName} is the operator's own` : undefined;
+  forbids(snapshot, step) {
+    const { user, found } = snapshot;
+    if ((!isInEtcd(step) && step.do !== "claimUser") || !isOperators(snapshot)) return undefined;
+    const isAdministrator = found.is !== "present" || found.value.includes(ROOT);
+    if (step.do === "deleteUser" && !isAdministrator) return undefined;
+    return `user ${userNameOf(user)} is the operator's own, by the common name of its certificate; have a certificate with another one there`;
   },
 };
 

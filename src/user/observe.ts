@@ -1,8 +1,9 @@
 import { ETCD_INDEX } from "#access/calls.ts";
 import { isClaimed, isDeleting } from "#access/claim.ts";
-import { elderOf, userNameOf } from "#access/namesakes.ts";
+import { elderOf } from "#access/namesakes.ts";
 import { hindranceOf } from "#access/place.ts";
 import type { AccessReads, PasswordWord } from "#access/reads.ts";
+import { userNameOf } from "#api/etcd-names.ts";
 import { bindingName } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";

@@ -60,6 +60,7 @@ const cases: readonly { name: string; given: UserSnapshot; expect: string; says?
   { name: "unless it is to be taken over", given: look({ claimed: false, spec: { takeOver: true } }), expect: "claim-user: claimUser app" },
   { name: "of two objects the older one has it", given: look({ with: { elder: "other" } }), expect: "warn: name-taken", says: "False NameTaken" },
   { name: "the operator's own user is nobody's", given: look({ spec: { userName: "etcd-cluster-operator" } }), expect: "warn: refuse-user", says: "False SpecRefused" },
+  { name: "nor is the one that the operator is about to be", given: look({ cluster: etcdOf({}, { status: { auth: { enabled: true, operators: ["app"] } } }) }), expect: "warn: refuse-user", says: "False SpecRefused" },
   { name: "by certificate without TLS: refused", given: look({ ...byCertificate, cluster: PLAIN }), expect: "warn: refuse-user", says: "False SpecRefused" },
   { name: "where nobody here signs: refused", given: look({ ...byCertificate, cluster: etcdOf(BROUGHT) }), expect: "warn: refuse-user", says: "False SpecRefused" },
   { name: "where no certificate is asked for: refused", given: look({ ...byCertificate, cluster: etcdOf(OPEN) }), expect: "warn: refuse-user", says: "False SpecRefused" },
@@ -119,7 +120,8 @@ const cases: readonly { name: string; given: UserSnapshot; expect: string; says?
   { name: "one that has made nothing goes at once", given: look({ ...going, claimed: false }), expect: "release-user: releaseUser" },
   { name: "so does one that has made it in an etcd that was here before", given: look({ ...going, claimed: "elsewhere" }), expect: "release-user: releaseUser" },
   { name: "one whose name is another one's, too", given: look({ ...going, with: { elder: "other" } }), expect: "release-user: releaseUser" },
-  { name: "and one whose name is the operator's by now", given: look({ ...going, with: { operatorName: "app" } }), expect: "release-user: releaseUser" },
+  { name: "one whose name is the operator's by now goes with its user, who gets nobody in", given: look({ ...going, with: { operatorName: "app" } }), expect: "delete-user: deleteUser app" },
+  { name: "but stays while that is an administrator", given: look({ ...going, with: { operatorName: "app", found: present(["root"]) } }), expect: "warn: not-the-operator", says: "False Deleting" },
   { name: "what others hold is left to them", given: look({ ...going, held: false }), expect: "settled", says: "False Deleting" },
 ]; // biome-ignore format: a table
 

@@ -1,6 +1,6 @@
 import type { Claim } from "#access/claim.ts";
-import { userNameOf } from "#access/namesakes.ts";
 import type { PasswordWord } from "#access/reads.ts";
+import { userNameOf } from "#api/etcd-names.ts";
 import { USER_FINALIZER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
@@ -67,6 +67,12 @@ export function hasPassword({ user }: Pick<UserSnapshot, "user">): boolean {
 
 export function isOwned({ user }: Pick<UserSnapshot, "user">, { ownerUid }: Pick<BindingFacts, "ownerUid">): boolean {
   return ownerUid === user.metadata.uid;
+}
+
+/** Whether the user is the operator's own, or is about to be. */
+export function isOperators({ user, cluster, operatorName }: UserSnapshot): boolean {
+  const name = userNameOf(user);
+  return name === operatorName || cluster?.status?.auth?.operators?.includes(name) === true;
 }
 
 /** Whether cert-manager is about to be asked to write over a Secret of somebody else. */

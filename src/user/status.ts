@@ -1,7 +1,7 @@
 import { isDeleting } from "#access/claim.ts";
-import { userNameOf } from "#access/namesakes.ts";
 import { hindranceOf } from "#access/place.ts";
 import { doneWord, statusWith, type Word, wordOf } from "#access/word.ts";
+import { userNameOf } from "#api/etcd-names.ts";
 import type { EtcdUserStatus } from "#api/v1beta1/user.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { Plan } from "#runtime/decide.ts";

@@ -1,12 +1,12 @@
-import { userNameOf } from "#access/namesakes.ts";
+import { userNameOf } from "#api/etcd-names.ts";
 import { areClientsVerified, providerOf } from "#api/tls.ts";
-import { hasPassword, type UserSnapshot } from "#user/snapshot.ts";
+import { hasPassword, isOperators, type UserSnapshot } from "#user/snapshot.ts";
 
 /** Why the spec cannot be carried out, as far as the cluster's own spec says; undefined when it can. */
 export function refusalOf(snapshot: UserSnapshot): string | undefined {
-  const { user, cluster, operatorName } = snapshot;
+  const { user, cluster } = snapshot;
   const name = userNameOf(user);
-  if (name === operatorName)
+  if (isOperators(snapshot))
     return `spec.userName is ${name}; it must be another name: the operator itself is known to etcd by it`;
   if (cluster === undefined || hasPassword(snapshot)) return undefined;
   const because = whyNoCertificate(cluster.spec);

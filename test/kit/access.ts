@@ -132,6 +132,7 @@ export function signerOf(by = OWN, change: Partial<CertificateFacts> = {}): Cert
     notAfterMs: NOW + 3_550 * DAY_MS,
     fingerprint: by.id,
     issuerName: "CN=ca",
+    commonName: "ca",
     names: [],
     usages: [],
     trust: bundle(by),

@@ -10,12 +10,30 @@ export const OPERATOR_USER = "etcd-cluster-operator";
 export const ROOT_SECRET: RootSecret = { name: "my-etcd-root", version: "uid-of-root 1", trouble: undefined };
 
 /** Nothing of users is there yet. */
-export const NO_USERS: AuthState = { enabled: false, operator: undefined, root: undefined, isRootsPassword: false };
+export const NO_USERS: AuthState = {
+  enabled: false,
+  operator: undefined,
+  next: undefined,
+  root: undefined,
+  isRootsPassword: false,
+};
 /** All is there, and nobody has to log in yet. */
-export const PREPARED: AuthState = { enabled: false, operator: ["root"], root: ["root"], isRootsPassword: true };
+export const PREPARED: AuthState = {
+  enabled: false,
+  operator: ["root"],
+  next: undefined,
+  root: ["root"],
+  isRootsPassword: true,
+};
 export const LOCKED: AuthState = { ...PREPARED, enabled: true };
 /** etcd asks for users, and does not know the operator. */
-export const LOCKED_OUT: AuthState = { enabled: true, operator: undefined, root: undefined, isRootsPassword: false };
+export const LOCKED_OUT: AuthState = {
+  enabled: true,
+  operator: undefined,
+  next: undefined,
+  root: undefined,
+  isRootsPassword: false,
+};
 
 interface Given {
   /** What spec.auth.enabled says; undefined: there is no spec.auth. */
@@ -23,15 +41,24 @@ interface Given {
   readonly state?: AuthState | Observed<AuthState>;
   readonly secret?: Partial<RootSecret> | undefined;
   readonly user?: string | undefined;
+  /** What its next certificate names. */
+  readonly next?: string;
+  /** EtcdUsers by the names of their users. */
+  readonly holders?: Readonly<Record<string, string>>;
   readonly recorded?: boolean;
+  /** The operator's users that are on record. */
+  readonly operators?: string[];
 }
 
 /** The snapshot in which this is asked for, and seen, of users; by default they are asked for and all is there. */
 export function withAuth(snapshot: ClusterSnapshot, given: Given = {}): ClusterSnapshot {
-  const { state = LOCKED, recorded } = given;
+  const { state = LOCKED, recorded, operators } = given;
+  const record = { enabled: recorded ?? false, ...(operators && { operators }) };
   const wanted = "wanted" in given ? given.wanted : true;
   const auth: SeenAuth = {
     user: "user" in given ? given.user : OPERATOR_USER,
+    next: given.next,
+    holders: new Map(Object.entries(given.holders ?? {})),
     rootSecret: "secret" in given && given.secret === undefined ? absent : present({ ...ROOT_SECRET, ...given.secret }),
     state: "is" in state ? state : present(state),
   };
@@ -39,7 +66,9 @@ export function withAuth(snapshot: ClusterSnapshot, given: Given = {}): ClusterS
   const cluster: EtcdCluster = {
     ...snapshot.cluster,
     spec: { ...spec, ...(wanted === undefined ? {} : { auth: { enabled: wanted } }) },
-    ...(recorded === undefined ? {} : { status: { ...snapshot.cluster.status, auth: { enabled: recorded } } }),
+    ...(recorded === undefined && operators === undefined
+      ? {}
+      : { status: { ...snapshot.cluster.status, auth: record } }),
   };
   return { ...snapshot, cluster, auth };
 }

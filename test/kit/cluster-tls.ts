@@ -65,6 +65,8 @@ interface Made {
   readonly next?: Authority;
   /** How long it lasts from now on, in milliseconds. */
   readonly lastsMs?: number;
+  /** By default the operator's. */
+  readonly commonName?: string | undefined;
   readonly names?: readonly string[];
   readonly usages?: readonly (keyof typeof OIDS)[];
   readonly isOurs?: boolean;
@@ -103,6 +105,7 @@ export function made(snapshot: ClusterSnapshot, purpose: Purpose, given: Made = 
     notAfterMs: isEmpty ? 0 : NOW + lastsMs,
     fingerprint: isEmpty ? "" : order === undefined ? by.id : `${purpose} by ${by.id}`,
     issuerName: "CN=own 0123456789ab",
+    commonName: "commonName" in given ? given.commonName : "etcd-cluster-operator",
     names: given.names ?? order?.names ?? [],
     usages: (given.usages ?? order?.usages ?? []).map((usage) => OIDS[usage]),
     trust,

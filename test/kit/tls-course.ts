@@ -2,6 +2,7 @@ import { applicationCertificateName, CLIENT_TRUST_ANNOTATION, PEER_TRUST_ANNOTAT
 import { areClientsVerified, operatorSecretName, providerOf, type Side } from "#api/tls.ts";
 import { absent, present } from "#base/observed.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
+import { nextUser } from "#cluster/auth/users.ts";
 import { issuedTls, withFormerTls } from "#cluster/certificates/former.ts";
 import { AUTHORITY_OF, purposesOf, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { mountedIn, secretsInUse, trustInUse } from "#cluster/certificates/trusted.ts";
@@ -13,6 +14,7 @@ import { clusterStatus } from "#cluster/status.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import type { Certificate, ConfigMap } from "#kube/kinds.ts";
 import { born } from "./cluster.ts";
+import { LOCKED, withAuth } from "./cluster-auth.ts";
 import { bundle, made, NEXT, OWN, started, THEIRS, tlsSpec } from "./cluster-tls.ts";
 
 // How one cluster comes from certificates of one origin to those of another, step by step, by the operator's own plan. Everybody's word is kept
@@ -34,12 +36,15 @@ export class Course {
   restarts = 0;
   /** What is asked of cert-manager, by name. */
   readonly requests = new Map<string, Certificate>();
+  /** The roles of users in etcd, where it asks for them. */
+  readonly users: Map<string, readonly string[]> | undefined;
   /** What applications read last, and may go by. */
   #read: { pair: SeenCertificate | undefined; trust: string };
   #trustMapForMs = LONG_MS;
 
-  constructor(snapshot: ClusterSnapshot) {
+  constructor(snapshot: ClusterSnapshot, users?: Readonly<Record<string, readonly string[]>>) {
     this.snapshot = snapshot;
+    this.users = users && new Map(Object.entries(users));
     for (const purpose of purposesOf(snapshot.cluster)) {
       const found = snapshot.certificates?.[purpose];
       if (found?.is === "present") this.secrets.set(found.value.secretName, found.value);
@@ -149,6 +154,8 @@ export class Course {
         believe(`the application (${when})`, pair.trust, name, shown("client", name));
       }
     }
+    if (this.users !== undefined && this.users.get(operator?.commonName ?? "")?.includes("root") !== true)
+      told.push("etcd does not know the operator for an administrator");
     return told;
   }
 
@@ -201,11 +208,26 @@ export class Course {
         requests: Object.fromEntries(requests),
       },
     };
+    if (this.users !== undefined) this.snapshot = withAuth(this.snapshot, this.#auth(this.users));
+  }
+
+  /** What etcd, which asks for users, tells of the operator. */
+  #auth(users: ReadonlyMap<string, readonly string[]>): Parameters<typeof withAuth>[1] {
+    const user = this.secrets.get(operatorSecretName(this.snapshot.cluster) ?? "")?.commonName;
+    const next = nextUser(this.snapshot);
+    const state = { ...LOCKED, operator: users.get(user ?? ""), next: users.get(next ?? "") };
+    const operators = this.snapshot.cluster.status?.auth?.operators;
+    return { user, state, recorded: true, ...(next !== undefined && { next }), ...(operators && { operators }) };
   }
 
   #act(step: ClusterStep): void {
     const { snapshot } = this;
     if (step.do === "restartPod") this.restarts += 1;
+    if (step.do === "addUser" || step.do === "grantRole") {
+      this.users?.set(step.user, step.do === "addUser" ? [] : ["root"]);
+      this.#look();
+      return;
+    }
     const facts = this.#written(step);
     if (facts !== undefined) this.#put(facts);
     else if (step.do === "createTrustMap" || step.do === "replaceTrustMap") {

@@ -196,7 +196,15 @@ export const clusterStatusSchema = z
       .optional()
       .describe("How members are reached, where spec.tls says something of it."),
     auth: z
-      .object({ enabled: z.boolean().describe("Whether etcd asks for users, by its own last word.") })
+      .object({
+        enabled: z.boolean().describe("Whether etcd asks for users, by its own last word."),
+        operators: z
+          .array(z.string())
+          .optional()
+          .describe(
+            "Users in etcd by which the operator logs in, or is about to, but for etcd-cluster-operator: by the common names of its certificates. They are its own; no EtcdUser gets them.",
+          ),
+      })
       .optional()
       .describe("etcd's users and roles; not there while nobody knows, or has asked for them."),
     issuedBy: issuedBySchema

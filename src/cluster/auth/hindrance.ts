@@ -4,6 +4,7 @@ import { REVISION_ANNOTATION, ROOT } from "#api/names.ts";
 import { revisionOf, templateIn } from "#api/revision.ts";
 import { operatorSecretName, providerOf } from "#api/tls.ts";
 import type { AuthState } from "#cluster/auth/seen.ts";
+import { holderOf, isAdministrator, operatorUsers } from "#cluster/auth/users.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 
 /** What keeps etcd's users from being as the spec says. */
@@ -17,11 +18,6 @@ export interface Hindrance {
 /** What etcd said of its users; `undefined` when it was not asked, or did not tell. */
 export function stateOf({ auth }: ClusterSnapshot): AuthState | undefined {
   return auth?.state.is === "present" ? auth.state.value : undefined;
-}
-
-/** Whether etcd lets the operator do everything. */
-export function isAdministrator({ enabled, operator }: AuthState): boolean {
-  return !enabled || operator?.includes(ROOT) === true;
 }
 
 /**
@@ -55,14 +51,26 @@ export function hindranceOf(snapshot: ClusterSnapshot): Hindrance | undefined {
 
 function whyNotOn(snapshot: ClusterSnapshot, state: AuthState): Hindrance | undefined {
   const { rootSecret, user } = snapshot.auth ?? {};
-  const secretName = operatorSecretName(snapshot.cluster);
   if (user === undefined && !state.enabled)
-    return { reason: "AuthPending", message: `Secret ${secretName} is being read`, isForPeople: false };
-  if (user === "" || user === ROOT)
-    return people(
-      "OperatorUserInvalid",
-      `the certificate in Secret ${secretName} has ${user === "" ? "no common name" : `the common name ${ROOT}`}; it must be one by which etcd can know the operator, such as etcd-cluster-operator`,
-    );
+    return {
+      reason: "AuthPending",
+      message: `Secret ${operatorSecretName(snapshot.cluster)} is being read`,
+      isForPeople: false,
+    };
+  for (const each of operatorUsers(snapshot, state)) {
+    const { name, secretName } = each;
+    if (name === "" || name === ROOT)
+      return people(
+        "OperatorUserInvalid",
+        `the certificate in Secret ${secretName} has ${name === "" ? "no common name" : `the common name ${ROOT}`}; it must be one by which etcd can know the operator, such as etcd-cluster-operator`,
+      );
+    const holder = holderOf(snapshot, each);
+    if (holder !== undefined)
+      return people(
+        "OperatorUserTaken",
+        `the certificate in Secret ${secretName} has the common name ${name}, and etcd's user ${name} is of ${holder}, who would be an administrator by it; have a certificate with another common name there, or delete that user`,
+      );
+  }
   if (rootSecret?.is === "present" && rootSecret.value.trouble !== undefined)
     return people("RootSecretInvalid", `Secret ${rootSecret.value.name}: ${rootSecret.value.trouble}`);
   return whyNotLetIn(snapshot, state) ?? whyNotYet(snapshot, state);

@@ -100,12 +100,13 @@ function world(
   const addressee = { endpoint: { address: "10.0.0.1:2379" }, options: { signal } };
   const look = async (of = guarded(), to: typeof addressee | undefined = addressee) => {
     calls.length = 0;
-    return await reads.look(of.cluster, to, signal);
+    return await reads.look(of.cluster, to, of.auth?.next, signal);
   };
   return { clock, calls, state, reads, look };
 }
 
-const stateIn = (seen: SeenAuth | undefined) => (seen?.state.is === "present" ? seen.state.value : seen?.state);
+const stateIn = (seen: Pick<SeenAuth, "state"> | undefined) =>
+  seen?.state.is === "present" ? seen.state.value : seen?.state;
 
 describe("what is seen of etcd's users", () => {
   test("is who the operator is, what it and root may, and whether root's password is the Secret's", async () => {
@@ -193,6 +194,28 @@ describe("etcd is asked", () => {
     reads.hasChanged(KEY);
     await look();
     expect(calls).toEqual(["AuthStatus", "UserGet op", "UserGet root"]);
+  });
+
+  test("for who the operator is about to be, with each look until that is an administrator", async () => {
+    const { look, calls, state } = world();
+    const ahead = guarded({ next: "next" });
+    await look();
+    for (const roles of [undefined, []]) {
+      if (roles !== undefined) state.users.next = roles;
+      expect(stateIn(await look(ahead))).toMatchObject({ next: roles });
+      expect(calls).toContain("UserGet next");
+    }
+    state.users.next = ["root"];
+    expect(stateIn(await look(ahead))).toMatchObject({ next: ["root"] });
+    await look(ahead);
+    expect(calls).toEqual([]);
+    await look(guarded({ next: "op" }));
+    expect(calls).not.toContain("UserGet next");
+    await look(guarded({ next: "op" }));
+    expect(calls).toEqual([]);
+    const stranger = world({ users: { root: ["root"], next: ["root"] } });
+    expect(stateIn(await stranger.look(ahead))).toMatchObject({ next: undefined });
+    expect(stranger.calls).not.toContain("UserGet next");
   });
 
   test("for a password that was changed in etcd by hand, when it is asked for the next time", async () => {

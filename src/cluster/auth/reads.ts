@@ -23,9 +23,12 @@ const REST_MS = 60_000;
 const PASSWORD_MS = 10 * 60_000;
 
 interface Memory {
-  readonly seen: SeenAuth;
+  readonly seen: ToldAuth;
   readonly atMs: number;
 }
+
+/** What etcd and Secrets say. */
+type ToldAuth = Omit<SeenAuth, "holders">;
 
 /** Which Secret's password is root's, and when that was seen. */
 interface Proof {
@@ -57,13 +60,15 @@ export class AuthReads {
 
   /**
    * `undefined` when nobody has asked for users.
-   * @param addressee whom to ask; undefined when nobody answers @throws OperatorError Cancelled
+   * @param addressee whom to ask; undefined when nobody answers @param next as whom the operator is about to log in
+   * @throws OperatorError Cancelled
    */
   async look(
     cluster: EtcdCluster,
     addressee: Addressee | undefined,
+    next: string | undefined,
     signal: AbortSignal,
-  ): Promise<SeenAuth | undefined> {
+  ): Promise<ToldAuth | undefined> {
     const { namespace, name, deletionTimestamp } = cluster.metadata;
     const key = { namespace, name };
     const wanted = isAuthWanted(cluster.spec);
@@ -73,8 +78,9 @@ export class AuthReads {
     }
     const last = this.#known.get(keyText(key));
     const { clock } = this.#tools;
-    if (last !== undefined && isCalm(cluster, last.seen) && clock.monotonicMs() - last.atMs < REST_MS) return last.seen;
-    const seen = await this.#ask(cluster, addressee, signal);
+    if (last?.seen.next === next && last && isCalm(cluster, last.seen) && clock.monotonicMs() - last.atMs < REST_MS)
+      return last.seen;
+    const seen = await this.#ask(cluster, addressee, next, signal);
     this.#known.set(keyText(key), { seen, atMs: clock.monotonicMs() });
     return seen;
   }
@@ -94,7 +100,12 @@ export class AuthReads {
     this.#proofs.delete(keyText({ namespace, name }));
   }
 
-  async #ask(cluster: EtcdCluster, addressee: Addressee | undefined, signal: AbortSignal): Promise<SeenAuth> {
+  async #ask(
+    cluster: EtcdCluster,
+    addressee: Addressee | undefined,
+    next: string | undefined,
+    signal: AbortSignal,
+  ): Promise<ToldAuth> {
     const { kube, identities } = this.#tools;
     const { namespace, name } = cluster.metadata;
     const ref = { namespace, name: rootSecretName(name) };
@@ -103,12 +114,12 @@ export class AuthReads {
       found.is === "present" ? present(rootSecretOf(cluster, found.value)) : found;
     const user = commonNameIn(identities.identityOf({ namespace, name })?.cert ?? "");
     const secret = found.is === "present" ? found.value : undefined;
-    return { user, rootSecret, state: await this.#state(cluster, user, secret, addressee) };
+    return { user, next, rootSecret, state: await this.#state(cluster, { user, next }, secret, addressee) };
   }
 
   async #state(
     cluster: EtcdCluster,
-    user: string | undefined,
+    { user, next }: Pick<ToldAuth, "user" | "next">,
     secret: Secret | undefined,
     addressee: Addressee | undefined,
   ): Promise<Observed<AuthState>> {
@@ -120,8 +131,9 @@ export class AuthReads {
       const operator = user ? await rolesOf(etcd, endpoint, user, options) : undefined;
       const mayAsk = !enabled || operator?.includes(ROOT) === true;
       const root = mayAsk ? await rolesOf(etcd, endpoint, ROOT, options) : undefined;
+      const ahead = mayAsk && next && next !== user ? await rolesOf(etcd, endpoint, next, options) : undefined;
       const isRootsPassword = root !== undefined && (await this.#isRoots(cluster, secret, enabled, addressee));
-      return present({ enabled, operator, root, isRootsPassword });
+      return present({ enabled, operator, next: ahead, root, isRootsPassword });
     } catch (thrown) {
       if (!(thrown instanceof OperatorError) || hasCode(thrown, "Cancelled")) throw thrown;
       return unknown(thrown.message);
@@ -182,10 +194,11 @@ async function rolesOf(
 }
 
 /** Whether nothing is to be done. */
-function isCalm({ spec }: EtcdCluster, { state, rootSecret }: SeenAuth): boolean {
+function isCalm({ spec }: EtcdCluster, { user, next, state, rootSecret }: ToldAuth): boolean {
   if (state.is !== "present") return false;
   const { enabled, isRootsPassword } = state.value;
   const wanted = isAuthWanted(spec);
   if (wanted === undefined) return true;
+  if (next !== undefined && next !== user && state.value.next?.includes(ROOT) !== true) return false;
   return enabled === wanted && (!wanted || (rootSecret.is === "present" && isRootsPassword));
 }

@@ -14,6 +14,8 @@ export interface AuthState {
   readonly enabled: boolean;
   /** The roles of the user that the operator is; undefined when there is no such user. */
   readonly operator: readonly string[] | undefined;
+  /** The roles of the user that the operator is about to be; undefined when there is no such user, or it may not ask. */
+  readonly next: readonly string[] | undefined;
   /** The roles of the user root; undefined when there is none, or the operator may not ask. */
   readonly root: readonly string[] | undefined;
   /** Whether the password of the user root is known to be the one in the Secret. */
@@ -24,6 +26,10 @@ export interface AuthState {
 export interface SeenAuth {
   /** The common name by which etcd knows the operator; undefined while it has no certificate that can be read. */
   readonly user: string | undefined;
+  /** The common name by which it is about to be known, as auth/users.ts says; undefined when that does not change. */
+  readonly next: string | undefined;
+  /** EtcdUsers of the cluster, by the names of their users in etcd. */
+  readonly holders: ReadonlyMap<string, string>;
   readonly rootSecret: Observed<RootSecret>;
   /** Never `absent`. */
   readonly state: Observed<AuthState>;

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { courses } from "#cluster/certificates/course.ts";
+import { authReady } from "#cluster/conditions/auth-ready.ts";
 import { tlsReady } from "#cluster/conditions/tls-ready.ts";
 import { planCluster } from "#cluster/plan.ts";
+import { guarded } from "#kit/cluster-auth.ts";
 import { bundle, NEXT, OWN, secured, THEIRS } from "#kit/cluster-tls.ts";
 import { Course } from "#kit/tls-course.ts";
 
@@ -286,4 +288,59 @@ test("what is in use is renewed for as long as what is to be shown is not there"
   expect([...course.run()].sort()).toEqual(
     ["issueLeaf application", "issueLeaf operator", "issueLeaf peer", "issueLeaf server"].sort(),
   );
+});
+
+describe("while etcd asks for users", () => {
+  const asking = (users: Record<string, string[]>) => {
+    const course = new Course(guarded({ recorded: true }), {
+      "etcd-cluster-operator": ["root"],
+      root: ["root"],
+      ...users,
+    });
+    expect(course.run()).toEqual([]);
+    return course;
+  };
+  const tellsOfUsers = ({ snapshot }: Course) => {
+    const verdict = authReady({ snapshot, plan: planCluster(snapshot) });
+    return `${verdict?.reason}: ${verdict?.message}`;
+  };
+
+  test("the name of the operator's next certificate is an administrator before anybody goes over to it", () => {
+    const course = asking({});
+    course.ask(SECRET);
+    course.bring(BROUGHT, { commonName: "their-operator" });
+    expect(course.run()).toEqual(expect.arrayContaining(["addUser", "grantRole"]));
+    expect(course.shown).toMatchObject(THEIR_NAMES);
+    expect(course.users?.get("their-operator")).toEqual(["root"]);
+    expect(course.snapshot.cluster.status?.auth).toEqual({ enabled: true, operators: ["their-operator"] });
+    expect(tellsOfUsers(course)).toContain("AuthEnabled: etcd asks for users; the operator is their-operator");
+  });
+
+  test.each([
+    ["somebody has that user", { "their-operator": ["reader"] }, "their-operator", "OperatorUserTaken"],
+    ["it has no name", {}, "", "OperatorUserInvalid"],
+    ["it is called root", {}, "root", "OperatorUserInvalid"],
+  ])("nobody goes over to it where %s, and people are told", (_, users, commonName, reason) => {
+    const course = asking(users);
+    course.ask(SECRET);
+    course.bring(BROUGHT, { commonName });
+    course.run();
+    expect(course.shown).toMatchObject({ client: OWN_NAMES.client, operator: OWN_NAMES.operator });
+    expect(told(course)).toContain("etcd asks for users, and the operator is to show Secret their-operator");
+    expect(tellsOfUsers(course)).toContain(`${reason}: the certificate in Secret their-operator has`);
+    expect(course.users?.get("their-operator")).toEqual((users as Record<string, string[]>)["their-operator"]);
+  });
+
+  test("the same name, or an administrator's, is no matter", () => {
+    for (const [users, commonName] of [
+      [{}, "etcd-cluster-operator"],
+      [{ ops: ["root"] }, "ops"],
+    ] as const) {
+      const course = asking(users as never);
+      course.ask(SECRET);
+      course.bring(BROUGHT, { commonName });
+      expect(course.run()).not.toContain("addUser");
+      expect(course.shown).toMatchObject(THEIR_NAMES);
+    }
+  });
 });

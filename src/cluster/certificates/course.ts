@@ -1,6 +1,7 @@
 import { applicationCertificateName, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
+import { whyStranger } from "#cluster/auth/users.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
 import { showsAsked } from "#cluster/certificates/former.ts";
 import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
@@ -79,6 +80,8 @@ function whyNotWhole(snapshot: ClusterSnapshot, side: Side): string | undefined 
   if (server === undefined || operator === undefined) return "certificates are being read";
   if (!isUnasked(snapshot, "operator") && !vouches(server.trust, operator))
     return `Secret ${operator.secretName}: its tls.crt is signed by an authority that is not in ca.crt of Secret ${server.secretName}, and members would not let the operator in`;
+  const stranger = whyStranger(snapshot);
+  if (stranger !== undefined) return stranger;
   if (!vouches(operator.trust, server))
     return `Secret ${server.secretName}: its tls.crt is signed by an authority that is not in ca.crt of Secret ${operator.secretName}, and the operator would not believe members`;
   return undefined;

@@ -1,6 +1,7 @@
 import { askedOperatorSecretName, issuerOf, operatorSecretName, providerOf, type Side } from "#api/tls.ts";
 import type { EtcdCluster, EtcdClusterSpec, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import type { Observed } from "#base/observed.ts";
+import { whyStranger } from "#cluster/auth/users.ts";
 import { keptSide } from "#cluster/certificates/kept.ts";
 import { SHOWN_ON, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { secretsInUse, withoutBelief } from "#cluster/certificates/trusted.ts";
@@ -105,6 +106,7 @@ function hasArrived(snapshot: ClusterSnapshot, side: Side, names: ReadonlySet<st
   const { cluster } = snapshot;
   if ([...names].some((name) => name !== secretNameOf(cluster, SHOWN_ON[side]))) return false;
   if (side === "peer" || names.size === 0) return true;
+  if (whyStranger(snapshot) !== undefined) return false;
   const shown = usable(snapshot, "operator");
   if (shown === undefined || !isInTime(snapshot, shown)) return false;
   return isUnasked(snapshot, "operator") || withoutBelief(snapshot, "client", shown).length === 0;

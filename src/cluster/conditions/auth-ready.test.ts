@@ -180,4 +180,24 @@ describe("status.auth", () => {
   ])("has %s", (_, given, status) => {
     expect(authStatus(given)).toEqual(status);
   });
+
+  const nobody = { ...PREPARED, operator: undefined };
+  test.each<[string, ClusterSnapshot, string[] | undefined]>([
+    ["who it is to be made", guarded({ state: nobody, user: "ops" }), ["ops"]],
+    ["who it is about to be", guarded({ next: "next" }), ["next"]],
+    ["who it is and is about to be", guarded({ state: nobody, user: "ops", next: "next" }), ["ops", "next"]],
+    ["who it was recorded to be", guarded({ user: "ops", operators: ["ops"] }), ["ops"]],
+    ["what was said last, while etcd does not tell", guarded({ state: { is: "unknown", why: "silent" }, operators: ["ops"] }), ["ops"]],
+    ["not who was there before", guarded({ user: "ops" }), undefined],
+    ["nor an application", guarded({ state: nobody, user: "ops", holders: { ops: "app" } }), undefined],
+    ["nor who it is not any more", guarded({ operators: ["ops"] }), undefined],
+    ["nor whom nobody has asked for", guarded({ state: { ...nobody, enabled: true }, user: "ops", wanted: false }), undefined],
+    ["nor who it is about to be, while it is not told of others", guarded({ state: LOCKED_OUT, next: "next" }), undefined],
+    ["nor its own name, which nobody else can have", guarded({ state: nobody }), undefined],
+    ["nor root", guarded({ state: nobody, user: "root" }), undefined],
+    ["nor nobody", guarded({ state: nobody, user: "" }), undefined],
+    ["nor twice who it stays", guarded({ state: nobody, user: "ops", next: "ops" }), ["ops"]],
+  ])("records of the operator: %s", (_, given, operators) => {
+    expect(authStatus(given).auth?.operators).toEqual(operators);
+  }); // biome-ignore format: a table
 });

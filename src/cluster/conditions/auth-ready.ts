@@ -2,7 +2,8 @@ import { isAuthWanted } from "#api/auth.ts";
 import { ROOT } from "#api/names.ts";
 import { isAsleep } from "#api/sleep.ts";
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
-import { hindranceOf, isAdministrator, stateOf } from "#cluster/auth/hindrance.ts";
+import { hindranceOf, stateOf } from "#cluster/auth/hindrance.ts";
+import { isAdministrator, recordedUsers } from "#cluster/auth/users.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
@@ -48,5 +49,7 @@ export function authStatus(snapshot: ClusterSnapshot): Pick<EtcdClusterStatus, "
   const { enabled } = stateOf(snapshot) ?? cluster.status?.auth ?? {};
   // Nobody asks for users, and nobody has to: there is nothing to tell.
   if (enabled === undefined || (!enabled && isAuthWanted(cluster.spec) === undefined)) return {};
-  return { auth: { enabled } };
+  const state = stateOf(snapshot);
+  const operators = state === undefined ? (cluster.status?.auth?.operators ?? []) : [...recordedUsers(snapshot, state)];
+  return { auth: { enabled, ...(operators.length === 0 ? {} : { operators }) } };
 }

@@ -1,20 +1,53 @@
+import { templateIn } from "#api/revision.ts";
+import { present, unknown } from "#base/observed.ts";
+import { revisedPeer } from "#cluster/desired/peer.ts";
 import * as guards from "#cluster/guards/auth.ts";
-import { guarded, NO_USERS, PREPARED, ROOT_SECRET, withAuth } from "#kit/cluster-auth.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { guarded, LOCKED, NO_USERS, OPERATOR_USER, PREPARED, ROOT_SECRET, withAuth } from "#kit/cluster-auth.ts";
 import {
   asking,
   asksClients,
   bornSpeaking,
   certified,
+  peerOf,
   STEPS,
   settled,
   speaking,
   unasking,
 } from "#kit/cluster-steps.ts";
-import { promised } from "#kit/guard-promises.ts";
+import { made, tlsSpec, withSeen } from "#kit/cluster-tls.ts";
+import { type GuardCase, promised } from "#kit/guard-promises.ts";
 
 const { enableAuth, disableAuth, setRootPassword, createRootSecret, addUser, grantRole } = STEPS;
 
 const prepared = guarded({ state: PREPARED });
+
+/** A cluster with users that is to show what somebody brings, by which the operator is bob. */
+function movingTo(given: Parameters<typeof guarded>[0]): ClusterSnapshot {
+  const base = guarded({ recorded: true, ...given });
+  const secret = { serverSecretName: "theirs", operatorClientSecretName: "theirs-too" };
+  const own = { provider: "Operator" } as const;
+  const cluster = {
+    ...base.cluster,
+    spec: { ...base.cluster.spec, tls: tlsSpec({ client: { provider: "Secret", secret } }) },
+    status: { ...base.cluster.status, issuedBy: { peer: own, client: own } },
+  };
+  const moved = { ...base, cluster } as ClusterSnapshot;
+  return withSeen(moved, { operator: present(made(moved, "operator", { isOurs: false, commonName: "bob" })) });
+}
+
+function showing(snapshot: ClusterSnapshot, before: string, secretName: string): ClusterStep {
+  const live = peerOf(snapshot, "my-etcd-0");
+  const { tls: _, ...template } = templateIn(live.spec);
+  const tlsOf = (name: string) => ({ ...live.spec.tls!, client: { ...live.spec.tls!.client!, secretName: name } });
+  const was = { ...live, spec: { ...live.spec, tls: tlsOf(before) } };
+  return { do: "replacePeer", live: was, peer: revisedPeer(was, { ...template, tls: tlsOf(secretName) }, undefined) };
+}
+
+const goingOver = (snapshot: ClusterSnapshot) => showing(snapshot, "my-etcd-server-tls", "theirs");
+const hasGoneOver = (snapshot: ClusterSnapshot) => showing(snapshot, "theirs", "theirs");
+const goingBack = (snapshot: ClusterSnapshot) => showing(snapshot, "theirs", "my-etcd-server-tls");
 
 promised(guards, {
   "auth-is-asked": [
@@ -62,6 +95,38 @@ promised(guards, {
     { name: "the operator gets the role", given: guarded(), step: grantRole, is: "allowed" },
     { name: "so does root", given: guarded(), step: { ...grantRole, user: "root" }, is: "allowed" },
     { name: "and no third one", given: guarded(), step: { ...grantRole, user: "bob" }, is: "forbidden" },
+    ...([addUser, grantRole] as const).flatMap((step): readonly GuardCase[] => [
+      {
+        name: `${step.do}: who it is about to be`,
+        given: guarded({ next: "bob", operators: ["bob"] }),
+        step: { ...step, user: "bob" },
+        is: "allowed",
+      },
+      {
+        name: `${step.do}: not before that is on record`,
+        given: guarded({ next: "bob" }),
+        step: { ...step, user: "bob" },
+        is: "forbidden",
+      },
+      {
+        name: `${step.do}: nor an application's`,
+        given: guarded({ next: "bob", operators: ["bob"], holders: { bob: "app" } }),
+        step: { ...step, user: "bob" },
+        is: "forbidden",
+      },
+      {
+        name: `${step.do}: nor its own user, when that is an application's`,
+        given: guarded({ holders: { [OPERATOR_USER]: "app" } }),
+        step,
+        is: "forbidden",
+      },
+      {
+        name: `${step.do}: nor by what nobody knows`,
+        given: guarded({ state: unknown("no answer") }),
+        step,
+        is: "forbidden",
+      },
+    ]),
     {
       name: "nobody does where nobody asks for users",
       given: guarded({ wanted: undefined }),
@@ -128,6 +193,18 @@ promised(guards, {
       is: "forbidden",
     },
     {
+      name: "nor where who it is about to be is none",
+      given: guarded({ state: { ...PREPARED, next: [] }, next: "bob" }),
+      step: enableAuth,
+      is: "forbidden",
+    },
+    {
+      name: "but where that is one",
+      given: guarded({ state: { ...PREPARED, next: ["root"] }, next: "bob" }),
+      step: enableAuth,
+      is: "allowed",
+    },
+    {
       name: "nor where clients show none",
       given: withAuth(unasking, { state: PREPARED }),
       step: enableAuth,
@@ -189,6 +266,42 @@ promised(guards, {
       name: "who did not before need not",
       given: withAuth(unasking, { recorded: true }),
       step: asksClients(unasking, false),
+      is: "allowed",
+    },
+    {
+      name: "none goes over to where the operator is a stranger",
+      given: movingTo({ next: "bob" }),
+      step: goingOver(movingTo({ next: "bob" })),
+      is: "forbidden",
+    },
+    {
+      name: "also when its EtcdPeer is about to say something else beside it",
+      given: movingTo({ next: "bob", state: { ...LOCKED, next: ["reader"] } }),
+      step: goingOver(movingTo({ next: "bob" })),
+      is: "forbidden",
+    },
+    {
+      name: "but to where it is an administrator",
+      given: movingTo({ next: "bob", state: { ...LOCKED, next: ["root"] } }),
+      step: goingOver(movingTo({ next: "bob" })),
+      is: "allowed",
+    },
+    {
+      name: "who stays where it is may change otherwise",
+      given: movingTo({ next: "bob" }),
+      step: asksClients(certified, true),
+      is: "allowed",
+    },
+    {
+      name: "and who has gone over already, too",
+      given: movingTo({ next: "bob" }),
+      step: hasGoneOver(movingTo({ next: "bob" })),
+      is: "allowed",
+    },
+    {
+      name: "and back",
+      given: movingTo({ next: "bob" }),
+      step: goingBack(movingTo({ next: "bob" })),
       is: "allowed",
     },
     {

@@ -1,16 +1,19 @@
 import { doClientsShowCertificates, isAuthWanted } from "#api/auth.ts";
 import { ROOT } from "#api/names.ts";
+import { serverSecretName } from "#api/tls.ts";
 import { membersWithoutQuestion, stateOf } from "#cluster/auth/hindrance.ts";
+import { holderOf, isOnRecord, operatorUsers, whyStranger } from "#cluster/auth/users.ts";
 import { isAboutAuth, peerIn } from "#cluster/guards/touched.ts";
 import type { ClusterGuard } from "#cluster/step.ts";
 
 /**
- * etcd's users are changed only where the spec says that they are to be asked for, and only root and the operator; they are asked for no more only
- * where it says so.
+ * etcd's users are changed only where the spec says that they are to be asked for, and only root and the operator, whose name nobody else may have;
+ * they are asked for no more only where it says so.
  */
 export const authIsAsked: ClusterGuard = {
   name: "auth-is-asked",
-  forbids({ cluster, auth }, step) {
+  forbids(snapshot, step) {
+    const { cluster, auth } = snapshot;
     const wanted = isAuthWanted(cluster.spec);
     if (step.do === "disableAuth")
       return wanted === false ? undefined : "nobody says that etcd is to ask for users no more";
@@ -19,8 +22,13 @@ export const authIsAsked: ClusterGuard = {
     if (step.do === "createRootSecret") return auth?.rootSecret.is === "absent" ? undefined : "the Secret may be there";
     if (step.do === "setRootPassword") return step.secret.trouble;
     if (step.do === "enableAuth") return undefined;
-    const isOwn = step.user === ROOT ? step.do === "grantRole" : step.user !== "" && step.user === auth?.user;
-    return isOwn ? undefined : `${step.user} is not the operator`;
+    if (step.user === ROOT) return step.do === "grantRole" ? undefined : "root is made with a password";
+    const state = stateOf(snapshot);
+    const own = state && operatorUsers(snapshot, state).find(({ name }) => name !== "" && name === step.user);
+    if (own === undefined) return `${step.user} is not the operator`;
+    const holder = holderOf(snapshot, own);
+    if (holder !== undefined) return `${step.user} is the user of ${holder}`;
+    return isOnRecord(snapshot, step.user) ? undefined : `it is not on record that ${step.user} is the operator`;
   },
 };
 
@@ -39,17 +47,28 @@ export const administratorFirst: ClusterGuard = {
     if (state?.operator?.includes(ROOT) !== true) return `${auth.user} was not seen to be an administrator`;
     if (state.root?.includes(ROOT) !== true || !state.isRootsPassword)
       return "root was not seen to be as its Secret says";
+    const stranger = operatorUsers(snapshot, state).find(({ roles }) => !roles?.includes(ROOT));
+    if (stranger !== undefined)
+      return `${stranger.name}, who the operator is about to be, was not seen to be an administrator`;
     const names = membersWithoutQuestion(snapshot);
     return names.length === 0 ? undefined : `${names.join(", ")} would not know who asks`;
   },
 };
 
-/** While etcd asks for users, no member gets what would let it ask no certificate of clients: it would know nobody, the operator included. */
+/**
+ * While etcd asks for users, no member gets what would let it ask no certificate of clients: it would know nobody, the operator included. Nor do
+ * members go over to another issuer by whose certificate the operator would be nobody to etcd.
+ */
 export const loginStays: ClusterGuard = {
   name: "login-stays",
-  forbids({ cluster }, step) {
+  forbids(snapshot, step) {
+    const { cluster } = snapshot;
     const peer = peerIn(step);
     if (peer?.spec === undefined || cluster.status?.auth?.enabled !== true) return undefined;
+    const shown = peer.spec.tls?.client?.secretName;
+    const isOther = step.do === "replacePeer" && shown !== step.live.spec.tls?.client?.secretName;
+    const why = isOther && shown === serverSecretName(cluster) ? whyStranger(snapshot) : undefined;
+    if (why !== undefined) return why;
     const had = step.do === "replacePeer" ? step.live.spec.tls?.client?.verifyClients : true;
     if (had !== true || peer.spec.tls?.client?.verifyClients === true) return undefined;
     return `${peer.metadata.name} would ask clients for no certificate, and etcd asks for users`;

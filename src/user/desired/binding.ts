@@ -1,4 +1,4 @@
-import { userNameOf } from "#access/namesakes.ts";
+import { userNameOf } from "#api/etcd-names.ts";
 import {
   APPLIED_HASH_ANNOTATION,
   BINDING_TYPE,

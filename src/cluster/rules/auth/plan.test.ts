@@ -154,6 +154,71 @@ const cases: readonly PlanCase[] = [
     expect: "settled",
   },
   {
+    name: "another name of the operator's is on record before there is such a user",
+    given: guarded({ state: { ...PREPARED, operator: undefined }, user: "ops" }),
+    expect: "wait: administrators",
+  },
+  {
+    name: "then it is made",
+    given: guarded({ state: { ...PREPARED, operator: undefined }, user: "ops", operators: ["ops"] }),
+    expect: "administrators: addUser ops",
+  },
+  {
+    name: "and gets the role",
+    given: guarded({ state: { ...PREPARED, operator: [] }, user: "ops", operators: ["ops"] }),
+    expect: "administrators: grantRole ops",
+  },
+  {
+    name: "whom somebody else has made does not",
+    given: guarded({ state: { ...PREPARED, operator: [] }, user: "ops" }),
+    expect: "settled",
+  },
+  {
+    name: "nor does an application",
+    given: guarded({ state: { ...PREPARED, operator: [] }, user: "ops", operators: ["ops"], holders: { ops: "app" } }),
+    expect: "settled",
+  },
+  {
+    name: "who has it by somebody else's hand may be the operator",
+    given: guarded({ state: { ...PREPARED, root: [] }, user: "ops" }),
+    expect: "administrators: grantRole root",
+  },
+  {
+    name: "the name that the operator is about to have is on record first",
+    given: guarded({ next: "next" }),
+    expect: "wait: administrators",
+  },
+  {
+    name: "then it is made, while the operator has the one of before",
+    given: guarded({ next: "next", operators: ["next"] }),
+    expect: "administrators: addUser next",
+  },
+  {
+    name: "and that one gets the role",
+    given: guarded({ next: "next", operators: ["next"], state: { ...LOCKED, next: [] } }),
+    expect: "administrators: grantRole next",
+  },
+  {
+    name: "then nothing is left to do for it",
+    given: guarded({ next: "next", state: { ...LOCKED, next: ["root"] } }),
+    expect: "settled",
+  },
+  {
+    name: "the one of now comes first",
+    given: guarded({ next: "next", operators: ["next"], state: { ...PREPARED, operator: undefined } }),
+    expect: "administrators: addUser etcd-cluster-operator",
+  },
+  {
+    name: "and root",
+    given: guarded({ next: "next", operators: ["next"], state: { ...PREPARED, root: [] } }),
+    expect: "administrators: grantRole root",
+  },
+  {
+    name: "users are asked for when the next one is there",
+    given: guarded({ next: "next", operators: ["next"], state: PREPARED }),
+    expect: "administrators: addUser next",
+  },
+  {
     name: "without a member list nothing of it is done",
     given: { ...guarded({ state: PREPARED }), members: unknown("no answer") },
     expect: "warn: await-quorum",
@@ -178,6 +243,18 @@ test.each<{ given: ClusterSnapshot; says: string }>([
   {
     given: guarded({ user: "root" }),
     says: "the certificate in Secret my-etcd-operator-tls has the common name root; it must be one by which etcd can know the operator, such as etcd-cluster-operator",
+  },
+  {
+    given: guarded({ next: "root", state: { ...LOCKED, next: ["root"] } }),
+    says: "the certificate in Secret my-etcd-operator-tls has the common name root; it must be one by which etcd can know the operator, such as etcd-cluster-operator",
+  },
+  {
+    given: guarded({ user: "ops", holders: { ops: "app" } }),
+    says: "the certificate in Secret my-etcd-operator-tls has the common name ops, and etcd's user ops is of EtcdUser app, who would be an administrator by it; have a certificate with another common name there, or delete that user",
+  },
+  {
+    given: guarded({ next: "ops", state: { ...LOCKED, next: ["reader"] } }),
+    says: "the certificate in Secret my-etcd-operator-tls has the common name ops, and etcd's user ops is of somebody whom the operator has not made, who would be an administrator by it; have a certificate with another common name there, or delete that user",
   },
   {
     given: guarded({ secret: { trouble: "its password is empty" } }),

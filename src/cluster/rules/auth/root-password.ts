@@ -1,5 +1,6 @@
 import { isAuthWanted } from "#api/auth.ts";
-import { hindranceOf, isAdministrator, stateOf } from "#cluster/auth/hindrance.ts";
+import { hindranceOf, stateOf } from "#cluster/auth/hindrance.ts";
+import { isAdministrator } from "#cluster/auth/users.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 

@@ -1,4 +1,4 @@
-import { roleNameOf } from "#access/namesakes.ts";
+import { roleNameOf } from "#api/etcd-names.ts";
 import type { RoleRule } from "#role/step.ts";
 import { step } from "#runtime/decide.ts";
 

@@ -1,5 +1,5 @@
 import { isDeleting } from "#access/claim.ts";
-import { roleNameOf } from "#access/namesakes.ts";
+import { roleNameOf } from "#api/etcd-names.ts";
 import type { RoleRule } from "#role/step.ts";
 import { step } from "#runtime/decide.ts";
 

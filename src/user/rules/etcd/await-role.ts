@@ -1,4 +1,4 @@
-import { userNameOf } from "#access/namesakes.ts";
+import { userNameOf } from "#api/etcd-names.ts";
 import { wait } from "#runtime/decide.ts";
 import type { UserRule } from "#user/step.ts";
 

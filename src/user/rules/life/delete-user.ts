@@ -1,5 +1,5 @@
 import { isDeleting } from "#access/claim.ts";
-import { userNameOf } from "#access/namesakes.ts";
+import { userNameOf } from "#api/etcd-names.ts";
 import { step } from "#runtime/decide.ts";
 import type { UserRule } from "#user/step.ts";
 

@@ -1,5 +1,4 @@
 import { isDeleting, isHeld, whyLeft } from "#access/claim.ts";
-import { userNameOf } from "#access/namesakes.ts";
 import { step } from "#runtime/decide.ts";
 import { claimOf, type UserSnapshot } from "#user/snapshot.ts";
 import type { UserRule } from "#user/step.ts";
@@ -16,8 +15,6 @@ export const releaseUser: UserRule = {
   },
 };
 
-function whyOver({ user, operatorName, found, access }: UserSnapshot): string | undefined {
-  // Who became the operator's own later is not this object's to delete.
-  if (userNameOf(user) === operatorName) return "the user is the operator's own";
+function whyOver({ found, access }: UserSnapshot): string | undefined {
   return found.is === "absent" && access.is === "present" ? "its user is not in etcd any more" : undefined;
 }
