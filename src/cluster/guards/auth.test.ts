@@ -210,6 +210,12 @@ promised(guards, {
       step: enableAuth,
       is: "forbidden",
     },
+    {
+      name: "nor where they are to show none soon, whatever members ask by now",
+      given: withAuth(asking(certified, { tls: unasking.cluster.spec.tls }), { state: PREPARED }),
+      step: enableAuth,
+      is: "forbidden",
+    },
     { name: "nor without TLS", given: withAuth(settled, { state: PREPARED }), step: enableAuth, is: "forbidden" },
     {
       name: "nor while a member does not ask for them, whatever the spec says",

@@ -24,7 +24,7 @@ export const authIsAsked: ClusterGuard = {
     if (step.do === "enableAuth") return undefined;
     if (step.user === ROOT) return step.do === "grantRole" ? undefined : "root is made with a password";
     const state = stateOf(snapshot);
-    const own = state && operatorUsers(snapshot, state).find(({ name }) => name !== "" && name === step.user);
+    const own = state && operatorUsers(snapshot, state).find(({ name }) => name === step.user);
     if (own === undefined) return `${step.user} is not the operator`;
     const holder = holderOf(snapshot, own);
     if (holder !== undefined) return `${step.user} is the user of ${holder}`;

@@ -272,3 +272,8 @@ test("what is only waited for is told by the condition, and by no event", () => 
   ])
     expect(planCluster(given).aside).toBeUndefined();
 });
+
+test("where its status is not heard of, it is looked for again in five seconds", () => {
+  const plan = planCluster(guarded({ next: "next" }));
+  expect(plan).toMatchObject({ next: "wait", rule: "administrators", recheckAfterMs: 5_000 });
+});
