@@ -128,3 +128,23 @@ test("the operator shows what it showed before until the status says that member
   const none = withTls({ client: { provider: "None" } });
   expect(operatorSecretName({ ...none, status: { issuedBy: { client: before } } } as EtcdCluster)).toBeUndefined();
 });
+
+test("what an earlier operator had cert-manager fill for it the operator shows until something else is on record", () => {
+  const managed = { provider: "CertManager", certManager: { issuerRef: { name: "a" } } };
+  const cluster = withTls({ client: managed });
+  const recording = (...names: readonly string[]) => {
+    const certificates = names.map((name) => ({ name, notAfter: "2026-03-22T12:00:00Z", issuer: "CN=a" }));
+    return { ...cluster, status: { certificates } } as EtcdCluster;
+  };
+  const asked = askedOperatorSecretName(cluster)!;
+  expect(asked).toMatch(/^my-etcd-operator-tls-[0-9a-f]{8}$/);
+  expect(operatorSecretName(recording("my-etcd-peer-tls", "my-etcd-operator-tls"))).toBe("my-etcd-operator-tls");
+  expect(operatorSecretName(recording("my-etcd-operator-tls", asked))).toBe(asked);
+  expect(operatorSecretName(recording("my-etcd-peer-tls"))).toBe(asked);
+  expect(operatorSecretName(cluster)).toBe(asked);
+  const known = { ...recording("my-etcd-operator-tls").status, issuedBy: { client: managed } };
+  expect(operatorSecretName({ ...cluster, status: known } as EtcdCluster)).toBe(asked);
+  const secret = { serverSecretName: "b", operatorClientSecretName: "c" };
+  const { spec } = withTls({ client: { provider: "Secret", secret } });
+  expect(operatorSecretName({ ...recording("my-etcd-operator-tls"), spec })).toBe("c");
+});

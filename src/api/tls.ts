@@ -129,6 +129,12 @@ export function operatorSecretName({
 }: Asked & Pick<EtcdCluster, "status">): string | undefined {
   if (providerOf(spec, "client") === "None") return undefined;
   const client = status?.issuedBy?.client as Tls["client"] | undefined;
+  const own = operatorCertificateName(metadata.name);
+  const asked = askedOperatorSecretName({ metadata, spec });
+  const recorded = (status?.certificates ?? []).map(({ name }) => name);
+  // An earlier operator had cert-manager fill that, and nothing else is on record yet.
+  const isEarlier = client === undefined && providerOf(spec, "client") === "CertManager";
+  if (isEarlier && recorded.includes(own) && !recorded.includes(asked ?? "")) return own;
   const inUse = client === undefined ? spec : { ...spec, tls: { ...spec.tls, client } as Tls };
   return askedOperatorSecretName({ metadata, spec: inUse });
 }

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { operatorSecretName } from "#api/tls.ts";
 import { courses } from "#cluster/certificates/course.ts";
 import { authReady } from "#cluster/conditions/auth-ready.ts";
 import { tlsReady } from "#cluster/conditions/tls-ready.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { guarded } from "#kit/cluster-auth.ts";
-import { bundle, NEXT, OWN, secured, THEIRS } from "#kit/cluster-tls.ts";
+import { bundle, made, NEXT, OWN, secured, THEIRS, tlsSpec } from "#kit/cluster-tls.ts";
 import { Course } from "#kit/tls-course.ts";
 
 // These are courses and no table of cases: each takes a while, as what is async does, and no mutation is tried with them.
@@ -37,6 +38,13 @@ const BROUGHT_BY_ANOTHER = {
   },
 };
 const THIRD_NAMES = { peer: "third-peer", client: "third-server", operator: "third-operator" };
+const OWN_PAIRS = {
+  peer: { provider: "Secret", secret: { secretName: OWN_NAMES.peer } },
+  client: {
+    provider: "Secret",
+    secret: { serverSecretName: OWN_NAMES.client, operatorClientSecretName: OWN_NAMES.operator },
+  },
+};
 const THEIR_NAMES = { peer: "their-peer", client: "their-server", operator: "their-operator" };
 const issuedNames = (digits: string) =>
   Object.fromEntries(Object.entries(OWN_NAMES).map(([side, name]) => [side, `${name}-${digits}`]));
@@ -219,6 +227,51 @@ describe("what is lost on the way, and nobody makes anew", () => {
     course.run();
     expect(course.shown).toEqual({ ...THEIR_NAMES, ...ALONE });
   });
+});
+
+/** A cluster whose Secrets cert-manager fills under the operator's own names, as an earlier operator asked for. */
+function earlier(): Course {
+  const brought = secured({}, OWN_PAIRS, { isOurs: false, by: NEXT });
+  const recorded = { notAfter: "2026-03-22T12:00:00Z", issuer: "CN=a" };
+  const certificates = Object.values(OWN_NAMES).map((name) => ({ name, ...recorded }));
+  const { tls: _, ...spec } = brought.cluster.spec;
+  const status = { ...brought.cluster.status, certificates };
+  const asked = { ...brought.cluster, status, spec: { ...spec, tls: tlsSpec(MANAGER) } };
+  const course = new Course({ ...brought, cluster: asked });
+  for (const name of Object.values(OWN_NAMES)) {
+    const purpose = name === OWN_NAMES.peer ? "peer" : name === OWN_NAMES.client ? "server" : "operator";
+    const facts = made(brought, purpose, { isOurs: false, by: NEXT, mayBeShown: false });
+    course.secrets.set(name, { ...facts, secretName: name, certificateName: name });
+  }
+  const application = made({ ...brought, cluster: asked }, "application", { isOurs: false, by: NEXT });
+  course.secrets.set("my-etcd-client", {
+    ...application,
+    secretName: "my-etcd-client",
+    certificateName: "my-etcd-client",
+  });
+  course.ask(MANAGER);
+  return course;
+}
+
+test("what cert-manager fills under the operator's own names, since an earlier operator asked for it so, is followed by Secrets of the issuer", () => {
+  const course = earlier();
+  expect(operatorSecretName(course.snapshot.cluster)).toBe("my-etcd-operator-tls");
+  expect(told(course)).not.toContain("SecretNotAllowed");
+  course.run((each) => {
+    expect(told(each)).not.toContain("SecretNotAllowed");
+  });
+  expect(course.shown).toEqual({ ...issuedNames("a3b319c8"), ...ALONE });
+
+  // Nobody writes two authorities into what cert-manager fills for applications.
+  course.ask(OTHER);
+  course.run();
+  expect(course.shown).toMatchObject({ client: "my-etcd-server-tls-a3b319c8" });
+  expect(told(course)).toContain(
+    "Secret my-etcd-client, which cert-manager fills, does not say whom clients are to trust besides; delete Certificate my-etcd-client and the Secret: then applications get another one",
+  );
+  course.remove("my-etcd-client");
+  expect(course.run()).toContain("handOut");
+  expect(course.shown).toEqual({ ...issuedNames("f9fcb5ce"), ...ALONE });
 });
 
 const lacking: { name: string; bring: (course: Course) => void; says: string }[] = [

@@ -7,7 +7,7 @@ import { showsAsked } from "#cluster/certificates/former.ts";
 import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { REACHED_MS } from "#cluster/certificates/rotation.ts";
 import { secretsInUse, trustInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
-import { isOurs, isUnasked, seen, usable } from "#cluster/certificates/usable.ts";
+import { isOfEarlier, isOurs, isUnasked, seen, usable } from "#cluster/certificates/usable.ts";
 import { type ClusterSnapshot, isOwned, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
 
 // How do members come to show what comes from somewhere else, while everybody stays connected?
@@ -110,11 +110,14 @@ function whyUntold(snapshot: ClusterSnapshot, { trustIds }: SeenCertificate): st
       return `ConfigMap ${name} has to say for ${REACHED_MS / 1_000} s whom clients are to trust besides`;
   }
   const given = handed(snapshot);
-  if (given === undefined || !isOurs(snapshot, given)) return undefined;
+  if (given === undefined) return undefined;
   const isKnown = trustIds.every((id) => given.trustIds.includes(id)) && given.knownForMs >= REACHED_MS;
-  return isKnown
-    ? undefined
-    : `Secret ${given.secretName} has to say for ${REACHED_MS / 1_000} s whom clients are to trust besides`;
+  if (isKnown) return undefined;
+  if (isOfEarlier(snapshot, given))
+    return `Secret ${given.secretName}, which cert-manager fills, does not say whom clients are to trust besides; ${insteadOfEarlier(snapshot, given)}`;
+  return isOurs(snapshot, given)
+    ? `Secret ${given.secretName} has to say for ${REACHED_MS / 1_000} s whom clients are to trust besides`
+    : undefined;
 }
 
 /** What applications have been given, if anything. */
@@ -137,14 +140,28 @@ function handing(snapshot: ClusterSnapshot, shown: SeenCertificate): Course {
   if (!showsAsked(snapshot) || operator === undefined || !vouches(shown.trust, operator))
     return { at: "hand", both, why: `the operator goes over to Secret ${secretNameOf(cluster, "operator")}` };
   const given = handed(snapshot);
-  if (given === undefined || !isOurs(snapshot, given)) return SETTLED;
+  if (given === undefined || !(isOurs(snapshot, given) || isOfEarlier(snapshot, given))) return SETTLED;
   const name = applicationCertificateName(cluster.metadata.name);
   if (!vouches(shown.trust, given)) {
     const asks = `delete it once no application shows it: then nobody is let in by it any more`;
     const waits = "applications are about to get another one";
     const isTheirs = providerOf(cluster.spec, "client") === "Secret";
+    if (isOfEarlier(snapshot, given))
+      return {
+        at: "hand",
+        both,
+        why: `Secret ${name} is signed by a former authority; ${insteadOfEarlier(snapshot, given)}`,
+      };
     return { at: "hand", both, why: `Secret ${name} is signed by a former authority; ${isTheirs ? asks : waits}` };
   }
   if (given.signerForMs >= REACHED_MS) return SETTLED;
   return { at: "hand", both, why: `Secret ${name} has to be for ${REACHED_MS / 1_000} s what applications show` };
+}
+
+/** What a person can do about it: it is written by nobody but cert-manager. */
+function insteadOfEarlier({ cluster }: ClusterSnapshot, { secretName }: SeenCertificate): string {
+  const both = `delete Certificate ${secretName} and the Secret`;
+  return providerOf(cluster.spec, "client") === "Secret"
+    ? `${both} once applications show what people bring, and trust whom ConfigMap ${trustConfigMapName(cluster.metadata.name)} names`
+    : `${both}: then applications get another one`;
 }

@@ -1,4 +1,4 @@
-import { peerHost } from "#api/names.ts";
+import { isOwnSecretName, peerHost } from "#api/names.ts";
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import { mayConnectWith } from "#certificates/consent.ts";
 import { namesLacking, neededNames } from "#certificates/names.ts";
@@ -26,6 +26,18 @@ export function isForeign({ cluster }: ClusterSnapshot, purpose: Purpose, facts:
   return providerOf(cluster.spec, sideOf(purpose)) === "CertManager" && facts.certificateName !== facts.secretName;
 }
 
+/**
+ * Whether cert-manager fills the Secret under a name of the operator's own: an earlier operator has asked for that, before Secrets of an issuer had
+ * names of their own. Nobody has named it, and nobody but cert-manager writes it.
+ */
+export function isOfEarlier(
+  { cluster }: ClusterSnapshot,
+  { secretName, certificateName, ownerUid }: SeenCertificate,
+): boolean {
+  const isOwn = isOwnSecretName(cluster.metadata.name, secretName);
+  return isOwn && certificateName === secretName && ownerUid !== cluster.metadata.uid;
+}
+
 /** Whether somebody else fills the Secret, and nobody says that it is for EtcdClusters; `kept` when members, or the operator, have it all the same. */
 export function isWithheld(
   snapshot: ClusterSnapshot,
@@ -35,7 +47,7 @@ export function isWithheld(
   const { cluster } = snapshot;
   const side = sideOf(purpose);
   if (providerOf(cluster.spec, side) !== "Secret") return false;
-  if (facts.mayBeShown) return false;
+  if (facts.mayBeShown || isOfEarlier(snapshot, facts)) return false;
   const isKept =
     purpose === "operator" ? mayConnectWith(cluster, facts) : secretsInUse(snapshot, side).has(facts.secretName);
   return isKept ? "kept" : "refused";

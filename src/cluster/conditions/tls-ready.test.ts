@@ -19,6 +19,18 @@ const BROUGHT = {
   client: { provider: "Secret", secret },
 };
 const brought = secured({}, BROUGHT, { isOurs: false, by: THEIRS });
+/** As members have it whose Secrets cert-manager filled under the operator's own names. */
+const ownNamed = secured(
+  {},
+  {
+    peer: { provider: "Secret", secret: { secretName: "my-etcd-peer-tls" } },
+    client: {
+      provider: "Secret",
+      secret: { serverSecretName: "my-etcd-server-tls", operatorClientSecretName: "my-etcd-operator-tls" },
+    },
+  },
+  { isOurs: false, by: THEIRS },
+);
 const OPEN = { ...BROUGHT, client: { ...BROUGHT.client, verifyClients: false } };
 const open = secured({}, OPEN, { isOurs: false, by: THEIRS });
 const MANAGED = {
@@ -197,6 +209,27 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     status: "False",
     reason: "SecretNotAllowed",
     says: "its name is that of an authority of an EtcdCluster, whose key nobody gets; it must be another Secret",
+  },
+  {
+    name: "cert-manager has filled it for the cluster, as an earlier operator asked for: nobody has named it",
+    given: withMade(ownNamed, { peer: { ...UNLABELLED, certificateName: "my-etcd-peer-tls" } }),
+    status: "True",
+    reason: "CertificatesValid",
+    says: "3 certificates are good",
+  },
+  {
+    name: "cert-manager has filled it for somebody else",
+    given: withMade(ownNamed, { peer: { ...UNLABELLED, certificateName: "other" } }),
+    status: "False",
+    reason: "SecretNotAllowed",
+    says: "label secret my-etcd-peer-tls",
+  },
+  {
+    name: "cert-manager has filled what people name",
+    given: withMade(brought, { peer: { ...UNLABELLED, certificateName: "their-peer" } }),
+    status: "False",
+    reason: "SecretNotAllowed",
+    says: "label secret their-peer",
   },
   {
     name: "members have what is not for EtcdClusters any more",
