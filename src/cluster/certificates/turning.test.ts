@@ -100,6 +100,9 @@ const back = telling(
 const asked = withMade(goingTo(certified, { client: issuer }), { server: theirs, operator: theirs });
 const managed = running(handedOver(asked, issuer), undefined, clientsOf(serverSecretName(asked.cluster) ?? "", ofBoth));
 
+/** cert-manager fills it for applications, as an earlier operator has asked for. */
+const byManager = { isOurs: false, certificateName: "my-etcd-client" };
+
 const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: string }[] = [
   { name: "what is asked for is what is shown", snapshot: certified, at: "settled" },
   { name: "nobody shows anything yet", snapshot: unissued({ stage: "recorded" }), at: "settled" },
@@ -115,6 +118,44 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     snapshot: goingTo(certified, { client: BROUGHT }),
     at: "waiting",
     why: "Secret foo/their-server, what members show to clients, is not there",
+  },
+  {
+    name: "cert-manager fills for applications what says nothing of the new one",
+    snapshot: given(told, byManager),
+    at: "tell",
+    why: "Secret my-etcd-client, which cert-manager fills, does not say whom clients are to trust besides; delete Certificate my-etcd-client and the Secret once applications show what people bring, and trust whom ConfigMap my-etcd-ca names",
+  },
+  {
+    name: "it does so for somebody else",
+    snapshot: given(told, { ...byManager, certificateName: "other" }),
+    at: "show",
+  },
+  {
+    name: "it says all of it",
+    snapshot: given(told, { ...byManager, trust: ofBoth, knownForMs: LONG }),
+    at: "show",
+  },
+  {
+    name: "it is signed by the former authority, and everything else is done",
+    snapshot: given(over, byManager),
+    at: "hand",
+    why: "Secret my-etcd-client is signed by a former authority; delete Certificate my-etcd-client and the Secret once applications show",
+  },
+  {
+    name: "it is so, and an issuer is asked for",
+    snapshot: given(managed, byManager),
+    at: "hand",
+    why: "delete Certificate my-etcd-client and the Secret: then applications get another one",
+  },
+  {
+    name: "it is signed by the one that is asked for",
+    snapshot: given(over, { ...byManager, ...applications }),
+    at: "settled",
+  },
+  {
+    name: "it is somebody else's, and signed by the former authority",
+    snapshot: given(over, { ...byManager, certificateName: "other" }),
+    at: "settled",
   },
   {
     name: "what the operator is to show is not there",
