@@ -32,6 +32,7 @@ const MUTATED = [
   "certificates/rotation.ts",
   "certificates/fault.ts",
   "certificates/former-fault.ts",
+  "certificates/renewal.ts",
   "certificates/kept.ts",
   "snapshot.ts",
   "status.ts",
