@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { get } from "node:https";
-import { connect } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
@@ -10,6 +9,7 @@ import { newAuthority } from "#kit/authority.ts";
 import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { metricsOfOperators } from "#kit/operator-metrics.ts";
 import { UserBackups } from "#kit/user-backups.ts";
+import { allShown, lives, MEMBERS, type Shown, secretTexts } from "#kit/user-tls.ts";
 import type { KubeList, KubeObject, Pod, Secret } from "#kube/kinds.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
@@ -18,7 +18,6 @@ import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
 const LIFE = { provider: "Operator", duration: "10m", renewBefore: "9m" } as const;
 const TLS = { peer: LIFE, client: LIFE };
-const MEMBERS = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
 /** Renewed after a minute; then the kubelet shows it within another one or two. */
 const RENEWED_MS = 240_000;
 const RESTORED_MS = 300_000;
@@ -70,54 +69,6 @@ function filesOf({ cert, key }: { readonly cert: string; readonly key: string })
   return { "tls.crt": cert, "tls.key": key };
 }
 
-async function secret(name: string, of = cluster): Promise<Readonly<Record<string, string>>> {
-  const { data = {} } = await of.json<Secret>("get", "secret", name);
-  return Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text, "base64").toString()]));
-}
-
-interface Shown {
-  readonly fingerprint: string;
-  readonly notAfterMs: number;
-}
-
-/** What a member shows to who connects with this. */
-async function shownBy(host: string, port: number, identity: Readonly<Record<string, string>>): Promise<Shown> {
-  return await new Promise((resolve, reject) => {
-    const { "ca.crt": ca, "tls.crt": cert, "tls.key": key } = identity;
-    const socket = connect({ host, port, servername: host, ca, cert, key, ALPNProtocols: ["h2"] }, () => {
-      const { fingerprint256, valid_to } = socket.getPeerCertificate();
-      resolve({ fingerprint: fingerprint256, notAfterMs: Date.parse(valid_to) });
-      socket.destroy();
-    });
-    socket.setTimeout(5_000, () => socket.destroy(new Error("no answer")));
-    socket.on("error", reject);
-  });
-}
-
-/** What each member shows to clients and to the others, by its name and port. */
-async function allShown(of: UserCluster): Promise<ReadonlyMap<string, Shown>> {
-  const shown = new Map<string, Shown>();
-  for (const [port, name] of [
-    [2379, "my-etcd-client"],
-    [2380, "my-etcd-peer-tls"],
-  ] as const) {
-    const identity = await secret(name, of);
-    for (const member of MEMBERS) {
-      const host = `${member}.my-etcd.${of.namespace}.svc.cluster.local`;
-      shown.set(`${member}:${port}`, await shownBy(host, port, identity));
-    }
-  }
-  return shown;
-}
-
-/** By whom a member was started, and how often its etcd was started again. */
-async function lives(of = cluster): Promise<readonly string[]> {
-  const { items } = await of.json<KubeList<Pod>>("get", "pods", "-l", "etcd.improbable.io/cluster-name=my-etcd");
-  return items
-    .map(({ metadata, status }) => `${metadata.uid} ${status?.containerStatuses?.map((each) => each.restartCount)}`)
-    .sort();
-}
-
 test("members speak TLS to each other and to clients, and the cluster says that its certificates are good", async () => {
   const { status } = await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
   expect(status?.identity).toMatchObject({ peerScheme: "https" });
@@ -131,7 +82,7 @@ test("members speak TLS to each other and to clients, and the cluster says that 
 describe("an application", () => {
   test("finds all that it needs in one Secret, and whom to trust in a ConfigMap as well", async () => {
     expect(await written("a", "1")).toBe("1");
-    const given = await secret("my-etcd-client");
+    const given = await secretTexts(cluster, "my-etcd-client");
     expect(Object.keys(given).sort()).toEqual(["ca.crt", "endpoints", "tls.crt", "tls.key"]);
     expect(given.endpoints).toBe(`https://my-etcd-client.${namespace.name}.svc:2379`);
     const { data } = await cluster.json<KubeObject & { data: object }>("get", "configmap", "my-etcd-ca");
@@ -148,7 +99,7 @@ describe("an application", () => {
     expect((await cluster.etcdctl("my-etcd-0", "get", "a", "--print-value-only")).trim()).toBe("1");
     // etcdctl tells no more than that nobody answered it in time; why, each handshake tells.
     await expect(asked("http")).rejects.toThrow(/deadline exceeded/);
-    const given = await secret("my-etcd-client");
+    const given = await secretTexts(cluster, "my-etcd-client");
     const stranger = await (await newAuthority()).issue("anybody");
     expect(await answerAt(2379, given)).toBe("200");
     expect(await answerAt(2379, { "ca.crt": given["ca.crt"] ?? "" })).toMatch(/ALERT_CERTIFICATE_REQUIRED|ECONNRESET/);
@@ -157,8 +108,8 @@ describe("an application", () => {
   });
 
   test("is no member: what it shows is not taken where members speak to each other, nor is a stranger's", async () => {
-    const given = await secret("my-etcd-client");
-    const peers = await secret("my-etcd-peer-tls");
+    const given = await secretTexts(cluster, "my-etcd-client");
+    const peers = await secretTexts(cluster, "my-etcd-peer-tls");
     const asked = (identity: Readonly<Record<string, string>>) => answerAt(2380, { ...peers, ...identity });
     expect(await asked({})).toBe("200");
     expect(await asked({ "tls.crt": given["tls.crt"] ?? "", "tls.key": given["tls.key"] ?? "" })).toMatch(
@@ -198,10 +149,10 @@ test("members come and go", async () => {
 }, 400_000);
 
 test("all members restart with another template, one after the other", async () => {
-  const before = await lives();
+  const before = await lives(cluster);
   await cluster.patch({ podTemplate: { metadata: { annotations: { "example.com/again": "1" } } } });
   await eventually(async () => {
-    const now = await lives();
+    const now = await lives(cluster);
     expect(now.filter((each) => before.includes(each))).toEqual([]);
   }, 240_000);
   await cluster.untilReady();
@@ -242,7 +193,10 @@ test(
       `https://restored-0.restored.${namespace.name}`,
     );
     // Who is let in by one cluster is nobody to another.
-    const [mine, theirs] = [await secret("my-etcd-client"), await secret("restored-client")];
+    const [mine, theirs] = [
+      await secretTexts(cluster, "my-etcd-client"),
+      await secretTexts(cluster, "restored-client"),
+    ];
     expect(await answerAt(2379, mine)).toBe("200");
     expect(await answerAt(2379, { ...theirs, "ca.crt": mine["ca.crt"] ?? "" })).toMatch(/ALERT_UNKNOWN_CA|ECONNRESET/);
   },
@@ -251,12 +205,12 @@ test(
 
 test("made again from its claims, without its Secrets, it is who it was, with other authorities", async () => {
   const { clusterID } = (await cluster.get()).status?.identity ?? {};
-  const before = await secret("my-etcd-client");
+  const before = await secretTexts(cluster, "my-etcd-client");
   await cluster.kubectl("delete", "etcdcluster", "my-etcd", "--cascade=foreground", "--timeout=120s");
   await cluster.create({ replicas: 3, tls: TLS } as never);
   const { status } = await cluster.untilReady();
   expect(status?.identity).toMatchObject({ clusterID, peerScheme: "https" });
-  expect((await secret("my-etcd-client"))["ca.crt"]).not.toBe(before["ca.crt"]);
+  expect((await secretTexts(cluster, "my-etcd-client"))["ca.crt"]).not.toBe(before["ca.crt"]);
   await startApplication("app-again", "my-etcd");
   expect((await etcdctl("app-again", "get", "kept", "--print-value-only")).trim()).toBe("in the backup");
   expect(await answerAt(2379, before)).not.toBe("200");
