@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { cacheRoot } from "./cache.ts";
@@ -9,6 +9,7 @@ import { withLock } from "./lock.ts";
 import { ensureBuildPackages } from "./packages.ts";
 import type { Note, Step } from "./progress.ts";
 import { type ComponentName, goBinaryName, RECIPES, type Recipe } from "./recipes.ts";
+import { run } from "./run.ts";
 
 const GO_FOLDER = join(import.meta.dirname, "go");
 
@@ -62,6 +63,11 @@ export function mainBinary(name: ComponentName): string {
   return join(folderOf(name), Object.keys(RECIPES[name].binaries)[0] ?? name);
 }
 
+/** Absolute path of what the component brings of its sources, whether or not it was built yet. @param folder as its recipe names it */
+export function sourceFolder(name: ComponentName, folder: string): string {
+  return join(folderOf(name), folder);
+}
+
 function folderOf(name: ComponentName): string {
   const recipe: Recipe = RECIPES[name];
   const stem = name.endsWith(`-${recipe.version}`) ? name : `${name}-${recipe.version}`;
@@ -100,19 +106,25 @@ async function build(names: readonly ComponentName[], note: Note): Promise<void>
       draft,
       note,
     );
-    for (const name of names) publish(name, draft);
+    for (const name of names) await publish(name, draft);
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
 }
 
 /** Moves a component's binaries from the draft to their folder, which appears complete or not at all. */
-function publish(name: ComponentName, draft: string): void {
+async function publish(name: ComponentName, draft: string): Promise<void> {
   const recipe: Recipe = RECIPES[name];
   const complete = join(draft, `complete-${name}`);
   mkdirSync(complete);
   for (const [binary, goPackage] of Object.entries(recipe.binaries)) {
     renameSync(join(draft, goBinaryName(goPackage, recipe.module)), join(complete, binary));
+  }
+  for (const [folder, { module, path }] of Object.entries(recipe.folders ?? {})) {
+    const { stdout } = await run("go", ["-C", join(GO_FOLDER, recipe.module), "list", "-m", "-f", "{{.Dir}}", module]);
+    const from = join(stdout.trim(), path);
+    mkdirSync(join(complete, folder));
+    for (const file of readdirSync(from)) copyFileSync(join(from, file), join(complete, folder, file));
   }
   rmSync(folderOf(name), { recursive: true, force: true });
   renameSync(complete, folderOf(name));

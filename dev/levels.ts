@@ -14,6 +14,7 @@ import { loadArchive } from "./local/nodes.ts";
 import { ensureOperatorImage } from "./operator-image.ts";
 import { type Step, silentStep } from "./progress.ts";
 import { run } from "./run.ts";
+import { buildsFor } from "./slice.ts";
 import { ETCD_VERSIONS } from "./versions.ts";
 
 /** From fastest to slowest. */
@@ -48,6 +49,7 @@ export interface LevelOptions {
 export async function runLevel(root: string, level: Level, options: LevelOptions, step: Step): Promise<Count> {
   const vitest = vitestOf(root, level, options.filters);
   await build(root, level, step);
+  if (level === LONG) await ensureComponents(buildsFor(root, options.filters), step);
   options.onBuilt?.();
   if (level === "e2e" || level === "long") {
     const isWhole = level === "e2e" && options.filters.length === 0;

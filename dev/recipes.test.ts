@@ -5,6 +5,11 @@ import { goBinaryName, RECIPES, type Recipe } from "./recipes.ts";
 
 /** Modules without a version of somebody else's in them. */
 const OWN = ["pause"];
+/** What is built around a main package of our own. */
+const MAIN_IMPORTS: Readonly<Record<string, string>> = {
+  coredns: "github.com/coredns/coredns/",
+  "cert-manager": "github.com/cert-manager/cert-manager/",
+};
 
 for (const [name, recipe] of Object.entries(RECIPES) as [string, Recipe][]) {
   if (OWN.includes(recipe.module)) continue;
@@ -12,9 +17,9 @@ for (const [name, recipe] of Object.entries(RECIPES) as [string, Recipe][]) {
     const goMod = readFileSync(join(import.meta.dirname, "go", recipe.module, "go.mod"), "utf8");
     const packages = Object.values(recipe.binaries).filter((goPackage) => goPackage !== ".");
     const modules = [...goMod.matchAll(/^(?:require |\t)(\S+) (v\S+?)(?: \/\/ indirect)?$/gm)];
-    const asked = packages.length > 0 ? packages : [`github.com/coredns/coredns/`];
+    const asked = packages.length > 0 ? packages : [MAIN_IMPORTS[recipe.module]];
     for (const goPackage of asked) {
-      const module = modules.find(([, path]) => goPackage === path || goPackage.startsWith(`${path}/`));
+      const module = modules.find(([, path]) => goPackage === path || goPackage?.startsWith(`${path}/`));
       expect(module?.[2]).toBe(`v${recipe.version}`);
     }
   });

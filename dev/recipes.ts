@@ -1,4 +1,5 @@
 import {
+  CERT_MANAGER_VERSION,
   CNI_PLUGINS_VERSION,
   CONTAINERD_VERSION,
   COREDNS_VERSION,
@@ -21,6 +22,8 @@ export interface Recipe {
   readonly ldflags: readonly string[];
   /** Whether C code is linked; "auto": when a compiler is there, as Go decides by itself. */
   readonly cgo: "0" | "1" | "auto";
+  /** What of the sources is needed beside the binaries: name of the folder → Go module and the folder of files in it. */
+  readonly folders?: Readonly<Record<string, { readonly module: string; readonly path: string }>>;
 }
 
 // No symbol table: it halves what lies on the disk, and nobody debugs these.
@@ -62,6 +65,7 @@ function etcd(version: string): Recipe {
   };
 }
 
+const CERT_MANAGER = "github.com/cert-manager/cert-manager";
 const CONTAINERD = "github.com/containerd/containerd/v2/cmd";
 const CNI = "github.com/containernetworking/plugins/plugins";
 
@@ -131,6 +135,15 @@ export const RECIPES = {
     tags: [],
     ldflags: STRIPPED,
     cgo: "0",
+  },
+  "cert-manager": {
+    version: CERT_MANAGER_VERSION,
+    module: "cert-manager",
+    binaries: { "cert-manager": "." },
+    tags: [],
+    ldflags: [...STRIPPED, `-X=${CERT_MANAGER}/pkg/util.AppVersion=v${CERT_MANAGER_VERSION}`],
+    cgo: "0",
+    folders: { crds: { module: CERT_MANAGER, path: "deploy/crds" } },
   },
   pause: { version: PAUSE_VERSION, module: "pause", binaries: { pause: "." }, tags: [], ldflags: STRIPPED, cgo: "0" },
 } as const satisfies Record<string, Recipe>;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { run } from "./run.ts";
-import { currentCommit, readChapters, sliceOf } from "./slice.ts";
+import { buildsFor, currentCommit, readChapters, sliceOf } from "./slice.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const chapters = readChapters(ROOT);
@@ -36,6 +36,15 @@ test("slice: every chapter comes first for some commit, and none is longer than 
   const names = Object.keys(chapters);
   expect(names.map((_, number) => sliceOf(chapters, number.toString(16).padStart(8, "0"))[0])).toEqual(names);
   for (const minutes of Object.values(chapters)) expect(minutes).toBeLessThanOrEqual(15);
+});
+
+test("slice: what a chapter alone needs is built when it is told, and for no other", () => {
+  expect(buildsFor(ROOT, ["test/long/cert-manager.test.ts"])).toEqual(["cert-manager"]);
+  expect(buildsFor(ROOT, ["cert-manager", "-t", "renewed"])).toEqual(["cert-manager"]);
+  expect(buildsFor(ROOT, ["backups", "-t", "cert-manager"])).toEqual(["versitygw", "fake-gcs-server"]);
+  expect(buildsFor(ROOT, ["rolls"])).toEqual([]);
+  expect(buildsFor(ROOT, ["-t", "cert-manager"])).toEqual(buildsFor(ROOT, []));
+  expect(buildsFor(ROOT, [])).toContain("cert-manager");
 });
 
 test("slice: the commit is the one that is checked out; where git tells none, its own words say why", async () => {

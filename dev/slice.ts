@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure } from "./failure.ts";
+import type { ComponentName } from "./recipes.ts";
 import { run } from "./run.ts";
 
 // Why a slice? All long tests together take longer than anybody waits before a change lands, and what is never run rots. So
@@ -12,10 +13,32 @@ const SLICE_MINUTES = 15;
 /** File below test/long → minutes that it takes on two processors. */
 export type Chapters = Readonly<Record<string, number>>;
 
+interface ChaptersFile {
+  readonly minutes: Chapters;
+  /** What is built for a chapter alone; all others do without. */
+  readonly builds: Readonly<Record<string, readonly ComponentName[]>>;
+}
+
 /** The chapters of the long tests, in their order. @param root the repository */
 export function readChapters(root: string): Chapters {
-  const file = join(root, "test", "long", "chapters.json");
-  return (JSON.parse(readFileSync(file, "utf8")) as { minutes: Chapters }).minutes;
+  return readFile(root).minutes;
+}
+
+function readFile(root: string): ChaptersFile {
+  return JSON.parse(readFileSync(join(root, "test", "long", "chapters.json"), "utf8")) as ChaptersFile;
+}
+
+/**
+ * What has to be built for the chapters that are told, besides what all of them need. Where they run, nothing can be downloaded.
+ * @param filters as vitest takes them: a file is told when its path holds one of them, and every file when there is none
+ */
+export function buildsFor(root: string, filters: readonly string[]): ComponentName[] {
+  // What follows -t is a name, and no file.
+  const parts = filters.filter((each, index) => each !== "-t" && filters[index - 1] !== "-t");
+  const told = Object.entries(readFile(root).builds).filter(
+    ([name]) => parts.length === 0 || parts.some((part) => `test/long/${name}`.includes(part)),
+  );
+  return [...new Set(told.flatMap(([, components]) => components))];
 }
 
 /**

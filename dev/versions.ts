@@ -15,5 +15,7 @@ export const COREDNS_VERSION = "1.15.0";
 /** Object stores that tests talk to: one that speaks S3, and Google's. */
 export const VERSITYGW_VERSION = "1.8.0";
 export const FAKE_GCS_SERVER_VERSION = "1.56.1";
+/** Who issues certificates in a long test. */
+export const CERT_MANAGER_VERSION = "1.21.2";
 /** Of our own pause program (dev/go/pause): counts up when its meaning changes. */
 export const PAUSE_VERSION = "1";

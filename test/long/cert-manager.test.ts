@@ -1,0 +1,278 @@
+import { X509Certificate } from "node:crypto";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
+import { mainBinary } from "#dev/components.ts";
+import { run } from "#dev/run.ts";
+import { CertManager, createIssuers, type Issuers, renew, requestsOf } from "#kit/cert-manager.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { killOperator } from "#kit/loaded-cluster.ts";
+import { credentialsDir } from "#kit/store-server.ts";
+import { allShown, lives, MEMBERS, secretTexts } from "#kit/user-tls.ts";
+import type { Certificate } from "#kube/kinds.ts";
+
+// cert-manager as it is issues for a cluster: an Issuer of its namespace what members show to each other, a ClusterIssuer with an authority that
+// another one has signed what they show to clients.
+
+/** cert-manager issues, the kubelet brings it within a minute or two, and the operator looks at what it hands on; on a busy machine. */
+const RENEWED_MS = 400_000;
+/** As short as cert-manager allows: the operator looks once in a minute at what ends within an hour. */
+const LIFE = { duration: "1h", renewBefore: "20m" };
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+let manager: CertManager;
+let issuers: Issuers;
+let requests: readonly Certificate[];
+
+beforeAll(async () => {
+  namespace = await testNamespace("cert-manager");
+  cluster = new UserCluster(namespace.name);
+  manager = await CertManager.install(namespace.name);
+  issuers = await createIssuers(cluster);
+  await cluster.create({
+    replicas: 3,
+    tls: {
+      peer: { provider: "CertManager", certManager: { issuerRef: issuers.company }, ...LIFE },
+      client: { provider: "CertManager", certManager: { issuerRef: issuers.everywhere }, ...LIFE },
+    },
+    auth: { enabled: true },
+  } as never);
+});
+afterAll(async () => {
+  await namespace?.[Symbol.asyncDispose]();
+  await manager?.[Symbol.asyncDispose]();
+});
+
+async function apply(object: object): Promise<void> {
+  await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
+}
+
+/** The Certificate by which the cluster asks for this. */
+function requestFor(own: string): string {
+  return requests.find(({ metadata }) => metadata.name.startsWith(own))?.metadata.name ?? "";
+}
+
+function fingerprintOf(pem: string | undefined): string {
+  return new X509Certificate(pem ?? "").fingerprint256;
+}
+
+describe("a cluster whose certificates cert-manager issues from its birth on", () => {
+  test("is ready, and its certificates are good", async () => {
+    await cluster.untilReady(180_000);
+    await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
+    requests = await requestsOf(cluster);
+    expect(requests.map(({ metadata }) => metadata.name.replace(/-[0-9a-f]{8}$/, ""))).toEqual([
+      "my-etcd-client",
+      "my-etcd-operator-tls",
+      "my-etcd-peer-tls",
+      "my-etcd-server-tls",
+    ]);
+  });
+
+  test("has from cert-manager what it has asked for: keys, uses, names and life", async () => {
+    const bits = { "server auth": "1.3.6.1.5.5.7.3.1", "client auth": "1.3.6.1.5.5.7.3.2" }; // biome-ignore format: one line
+    for (const { metadata, spec, status } of requests) {
+      expect(status?.conditions).toContainEqual(expect.objectContaining({ type: "Ready", status: "True" }));
+      const shown = new X509Certificate((await secretTexts(cluster, metadata.name))["tls.crt"] ?? "");
+      expect(shown.publicKey.asymmetricKeyDetails).toMatchObject({ namedCurve: "prime256v1" });
+      const uses = (spec?.usages ?? []).filter((use) => use.endsWith("auth"));
+      expect([...shown.keyUsage].sort()).toEqual(uses.map((use) => bits[use as keyof typeof bits]).sort());
+      for (const name of spec?.dnsNames ?? []) expect(shown.subjectAltName).toContain(`DNS:${name}`);
+      expect(shown.validToDate.getTime() - shown.validFromDate.getTime()).toBe(3_600_000);
+    }
+    // A chain: the ClusterIssuer's own authority comes along, and who is to be trusted is the one that signed that.
+    const server = await secretTexts(cluster, requestFor("my-etcd-server-tls"));
+    expect(server["tls.crt"]?.match(/BEGIN/g)).toHaveLength(2);
+    const roots = await secretTexts(cluster, "company");
+    expect(fingerprintOf(server["ca.crt"])).toBe(fingerprintOf(roots["tls.crt"]));
+  });
+
+  test("was asked for by the operator, and approved by cert-manager", async () => {
+    const { items } = await cluster.json<{ items: Certificate[] }>("get", "certificaterequests.cert-manager.io"); // biome-ignore format: one line
+    for (const { metadata } of requests) {
+      const asked = items.filter((each) => each.metadata.name.startsWith(`${metadata.name}-`));
+      expect(asked.length).toBeGreaterThan(0);
+      for (const { status } of asked)
+        expect(status?.conditions).toContainEqual(
+          expect.objectContaining({ type: "Approved", status: "True", reason: "cert-manager.io" }),
+        );
+    }
+  });
+
+  test("shows them, and lets in an application that shows what it was given", async () => {
+    const shown = await allShown(cluster, requestFor("my-etcd-peer-tls"));
+    const [peer, server] = [
+      fingerprintOf((await secretTexts(cluster, requestFor("my-etcd-peer-tls")))["tls.crt"]),
+      fingerprintOf((await secretTexts(cluster, requestFor("my-etcd-server-tls")))["tls.crt"]),
+    ];
+    for (const member of MEMBERS) {
+      expect(shown.get(`${member}:2379`)?.fingerprint).toBe(server);
+      expect(shown.get(`${member}:2380`)?.fingerprint).toBe(peer);
+    }
+    const given = await secretTexts(cluster, "my-etcd-client");
+    const issued = await secretTexts(cluster, requestFor("my-etcd-client-"));
+    expect(given["tls.crt"]).toBe(issued["tls.crt"]);
+    expect(given.endpoints).toBe(`https://my-etcd-client.${namespace.name}.svc:2379`);
+  });
+});
+
+describe("users of etcd", () => {
+  test("are known by what cert-manager issues for them, and read nobody else's keys", async () => {
+    const of = { clusterName: "my-etcd" };
+    const api = { apiVersion: "etcd.improbable.io/v1beta1", metadata: { name: "billing" } };
+    await apply({
+      ...api,
+      kind: "EtcdRole",
+      spec: { ...of, permissions: [{ access: "ReadWrite", prefix: "billing/" }] },
+    });
+    await apply({ ...api, kind: "EtcdUser", spec: { ...of, roles: ["billing"], authentication: "Certificate" } });
+    await cluster.untilCondition("AuthReady", "True", "AuthEnabled", 120_000);
+    await untilBound();
+    const binding = await secretTexts(cluster, "billing-binding");
+    expect(new X509Certificate(binding["tls.crt"] ?? "").subject).toBe("CN=billing");
+    expect(binding["tls.crt"]).toBe((await secretTexts(cluster, "billing-binding-tls"))["tls.crt"]);
+    expect(await asBilling("put", "billing/a", "1")).toBe("OK");
+    await expect(asBilling("get", "orders/a")).rejects.toThrow("permission denied");
+  });
+});
+
+async function untilBound(): Promise<void> {
+  await eventually(async () => {
+    const { status } = await cluster.json<EtcdUser>("get", "etcduser", "billing");
+    expect(status?.conditions?.[0]?.reason, status?.conditions?.[0]?.message).toBe("Bound");
+  }, 120_000);
+}
+
+/** etcdctl with what the binding of the EtcdUser says now. */
+async function asBilling(...args: readonly string[]): Promise<string> {
+  const files = credentialsDir(await secretTexts(cluster, "billing-binding"));
+  const flags = [["cacert", "ca.crt"], ["cert", "tls.crt"], ["key", "tls.key"]].map(([flag, file = ""]) => `--${flag}=${join(files, file)}`); // biome-ignore format: one line
+  const at = `--endpoints=https://my-etcd-client.${namespace.name}.svc.cluster.local:2379`;
+  const program = join(dirname(mainBinary("etcd-3.6.16")), "etcdctl");
+  return (await run(program, [at, ...flags, ...args])).stdout.trim();
+}
+
+describe("what is renewed", () => {
+  test(
+    "is served by every member without a restart, and applications and users get it",
+    async () => {
+      const before = { lives: await lives(cluster), shown: await shownNow(), billing: await pairOf("billing-binding") };
+      for (const name of [...requests.map(({ metadata }) => metadata.name), "billing-binding-tls"])
+        await renew(cluster, name);
+      await eventually(async () => {
+        const issued = await pairOf(requestFor("my-etcd-client-"));
+        expect(issued).not.toBe(before.shown.get("application"));
+        expect(await pairOf("my-etcd-client")).toBe(issued);
+        for (const [where, fingerprint] of await shownNow())
+          expect(fingerprint, where).not.toBe(before.shown.get(where));
+        expect(await pairOf("billing-binding")).not.toBe(before.billing);
+      }, RENEWED_MS);
+      expect(await asBilling("put", "billing/a", "2")).toBe("OK");
+      expect(await lives(cluster)).toEqual(before.lives);
+      await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
+    },
+    RENEWED_MS + 60_000,
+  );
+
+  test(
+    "may have another name: members serve it without a restart",
+    async () => {
+      const before = await lives(cluster);
+      await cluster.patch({ tls: { client: { extraNames: ["etcd.example.com"] } } });
+      await eventually(async () => {
+        const { "tls.crt": pem = "" } = await secretTexts(cluster, requestFor("my-etcd-server-tls"));
+        expect(new X509Certificate(pem).subjectAltName).toContain("DNS:etcd.example.com");
+        expect((await shownNow()).get("my-etcd-2:2379")).toBe(fingerprintOf(pem));
+      }, RENEWED_MS);
+      expect(await lives(cluster)).toEqual(before);
+      await cluster.untilReady();
+    },
+    RENEWED_MS + 60_000,
+  );
+});
+
+/** What each member shows, and what applications have: fingerprints. */
+async function shownNow(): Promise<ReadonlyMap<string, string>> {
+  const shown = await allShown(cluster, requestFor("my-etcd-peer-tls"));
+  const all = [...shown].map(([where, { fingerprint }]) => [where, fingerprint] as const);
+  return new Map([...all, ["application", await pairOf("my-etcd-client")]]);
+}
+
+/** The fingerprint of the certificate in a Secret. */
+async function pairOf(secretName: string): Promise<string> {
+  return fingerprintOf((await secretTexts(cluster, secretName))["tls.crt"]);
+}
+
+describe("where nobody issues", () => {
+  test(
+    "an issuer that is gone is told of, and nothing is torn down; when it is back, it renews",
+    async () => {
+      const peer = requestFor("my-etcd-peer-tls");
+      const before = { lives: await lives(cluster), shown: await shownNow() };
+      await cluster.kubectl("delete", "issuer.cert-manager.io", "company");
+      await renew(cluster, peer, 10 * 60_000);
+      // What it looks at once in some minutes, an operator that starts looks at at once.
+      await killOperator();
+      await untilTold(`Secret ${peer} is not renewed: cert-manager says: `);
+      await cluster.untilReady();
+      expect(await shownNow()).toEqual(before.shown);
+      expect(await asBilling("put", "billing/a", "3")).toBe("OK");
+      expect(await lives(cluster)).toEqual(before.lives);
+
+      await createIssuers(cluster);
+      await eventually(async () => {
+        const { "tls.crt": pem } = await secretTexts(cluster, peer);
+        expect(fingerprintOf(pem)).not.toBe(before.shown.get("my-etcd-0:2380"));
+        expect((await shownNow()).get("my-etcd-0:2380")).toBe(fingerprintOf(pem));
+        expect(await told()).not.toContain("is not renewed");
+      }, RENEWED_MS);
+      expect(await lives(cluster)).toEqual(before.lives);
+    },
+    2 * RENEWED_MS,
+  );
+
+  test("an issuer that refuses is told of in its own words, where nothing is there yet", async () => {
+    const refused = new UserCluster(namespace.name, "refused");
+    const issuerRef = { name: "elsewhere", kind: "Issuer", group: "example.com" };
+    await refused.create({ replicas: 1, tls: { peer: { provider: "CertManager", certManager: { issuerRef } }, client: { provider: "None" } } } as never); // biome-ignore format: one line
+    await refused.untilCondition("TLSReady", "False", "CertificatesPending");
+    // Nobody here is such an issuer: the test is it, as cert-manager describes issuers of others.
+    const request = await eventually(async () => {
+      const { items } = await cluster.json<{ items: Certificate[] }>("get", "certificaterequests.cert-manager.io");
+      const found = items.find(({ metadata }) => metadata.name.startsWith("refused-peer-tls"));
+      if (found === undefined) throw new Error("it is not asked for yet");
+      return found;
+    });
+    const now = new Date().toISOString();
+    const failed = { type: "Ready", status: "False", reason: "Failed", message: "no member of the company", lastTransitionTime: now }; // biome-ignore format: a condition
+    const status = { conditions: [...(request.status?.conditions ?? []), failed], failureTime: now };
+    await cluster.kubectl("patch", "certificaterequests.cert-manager.io", request.metadata.name, "--subresource=status", "--type=merge", "-p", JSON.stringify({ status })); // biome-ignore format: a command
+    const { status: told } = await refused.untilCondition("TLSReady", "False", "IssuerFailed");
+    expect(told?.conditions?.find(({ type }) => type === "TLSReady")?.message).toContain("no member of the company");
+    await refused.kubectl("delete", "etcdcluster", "refused");
+  });
+
+  test("what cert-manager does not take is told in its webhook's words", async () => {
+    const wrong = { ...requests[0], metadata: { namespace: namespace.name, name: "wrong" } };
+    const { spec } = wrong;
+    await expect(apply({ ...wrong, spec: { ...spec, duration: "30m", renewBefore: "20m" } })).rejects.toThrow(/1h0m0s/);
+    await expect(apply({ ...wrong, spec: { ...spec, commonName: "a".repeat(65) } })).rejects.toThrow(/64/);
+  });
+});
+
+/** What the cluster says of its certificates. */
+async function told(): Promise<string> {
+  const { status } = await cluster.get();
+  return status?.conditions?.find(({ type }) => type === "TLSReady")?.message ?? "";
+}
+
+async function untilTold(text: string): Promise<void> {
+  await eventually(async () => expect(await told()).toContain(text), 120_000);
+}
+
+test("with the cluster go the Certificates; what cert-manager has issued stays", async () => {
+  await cluster.kubectl("delete", "etcdcluster", "my-etcd");
+  await eventually(async () => expect(await requestsOf(cluster)).toEqual([]), 120_000);
+  for (const { metadata } of requests) await secretTexts(cluster, metadata.name);
+});
