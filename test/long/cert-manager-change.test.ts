@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { CertManager, createIssuers, type Issuers, requestsOf } from "#kit/cert-manager.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { expectServed, TlsWriter } from "#kit/tls-writer.ts";
+import { allShown } from "#kit/user-tls.ts";
+
+// What members show comes from cert-manager as it is, and from the operator again, while a client writes without pause: nothing that was
+// acknowledged is lost, no certificate is refused, and applications find what they need where they found it before.
+
+/** Three or four times all members restart, and clients have two and a half minutes in between; on a busy machine. */
+const CHANGED_MS = 1_500_000;
+const OPERATOR = { provider: "Operator", certManager: null };
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+let manager: CertManager;
+let issuers: Issuers;
+
+beforeAll(async () => {
+  namespace = await testNamespace("cert-manager");
+  cluster = new UserCluster(namespace.name);
+  manager = await CertManager.install(namespace.name);
+  issuers = await createIssuers(cluster);
+  await cluster.create({
+    replicas: 3,
+    tls: { peer: { provider: "Operator" }, client: { provider: "Operator" } },
+  } as never);
+  await cluster.untilReady();
+});
+afterAll(async () => {
+  await namespace?.[Symbol.asyncDispose]();
+  await manager?.[Symbol.asyncDispose]();
+});
+
+/** Asks for it, and waits until members show it, and nothing else any more. */
+async function changeTo(tls: object): Promise<void> {
+  await cluster.patch({ tls });
+  await eventually(async () => {
+    const { metadata, status } = await cluster.get();
+    const told = status?.conditions?.find(({ type }) => type === "TLSReady");
+    expect(told).toMatchObject({ status: "False", observedGeneration: metadata.generation });
+  }, CHANGED_MS);
+  await cluster.untilCondition("TLSReady", "True", "CertificatesValid", CHANGED_MS);
+  await cluster.untilCondition("UpToDate", "True", "UpToDate", CHANGED_MS);
+}
+
+test("from the operator to cert-manager and back, under a writer", { timeout: 2 * CHANGED_MS + 300_000 }, async () => {
+  await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
+  const { status } = await cluster.get();
+  const clusterID = status?.identity?.clusterID;
+  const before = await allShown(cluster);
+  const writer = new TlsWriter(cluster);
+  await eventually(() => Promise.resolve(expect(writer.acknowledged).toBeGreaterThan(10)));
+
+  await changeTo({
+    peer: { provider: "CertManager", certManager: { issuerRef: issuers.company } },
+    client: { provider: "CertManager", certManager: { issuerRef: issuers.everywhere } },
+  });
+  await writer.turnTo("my-etcd-client");
+  await expectServed(writer);
+  const peer = (await requestsOf(cluster)).find(({ metadata }) => metadata.name.startsWith("my-etcd-peer-tls"));
+  const between = await allShown(cluster, peer?.metadata.name);
+  for (const [where, { fingerprint }] of between) expect(fingerprint).not.toBe(before.get(where)?.fingerprint);
+
+  await changeTo({ peer: OPERATOR, client: OPERATOR });
+  await writer.turnTo("my-etcd-client");
+  await expectServed(writer);
+  await writer.end();
+  for (const [where, { fingerprint }] of await allShown(cluster))
+    expect(fingerprint).not.toBe(between.get(where)?.fingerprint);
+  expect((await cluster.untilReady()).status?.identity?.clusterID).toBe(clusterID);
+});
