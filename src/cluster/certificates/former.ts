@@ -12,7 +12,7 @@ import { type ClusterSnapshot, remembered, type SeenCertificate } from "#cluster
 //   From two places, whose Secrets have different names. `status.issuedBy` says from where that comes which is in use; `spec.tls`, from where it
 //   is to come. What is in use is looked after as if `spec.tls` had not changed, until nobody shows it any more.
 
-type Members = Pick<ClusterSnapshot, "peers" | "pods">;
+type Members = Pick<ClusterSnapshot, "peers">;
 type Tls = NonNullable<EtcdClusterSpec["tls"]>;
 type InUse = NonNullable<EtcdClusterStatus["issuedBy"]>;
 
@@ -38,11 +38,10 @@ function formerSide(cluster: EtcdCluster, side: Side, members: Members): InUse[S
 }
 
 /** By the names of Secrets, where nothing is on record yet. */
-function guessed(cluster: EtcdCluster, side: Side, { peers, pods }: Members): InUse[Side] {
+function guessed(cluster: EtcdCluster, side: Side, { peers }: Members): InUse[Side] {
   const asked = secretNameOf(cluster, SHOWN_ON[side]);
   const other = peers.find(({ spec }) => ![undefined, asked].includes(spec.tls?.[side]?.secretName))?.spec.tls?.[side];
-  if (other === undefined || !secretsInUse({ peers, pods }, side).has(other.secretName)) return undefined;
-  return keptSide(cluster, side, other, peers) as InUse[Side];
+  return other && (keptSide(cluster, side, other, peers) as InUse[Side]);
 }
 
 /** Whether both have the same Secrets for what members, and the operator, show. */
@@ -63,8 +62,7 @@ export const formerTls = remembered((snapshot): ClusterSnapshot | undefined => {
 
 /** Of what is asked for and of what is in use, that which the operator issues itself on this side. */
 export function issuedTls(snapshot: ClusterSnapshot, side: Side): ClusterSnapshot {
-  const isAsked = providerOf(snapshot.cluster.spec, side) === "Operator";
-  const former = isAsked ? undefined : formerTls(snapshot);
+  const former = formerTls(snapshot);
   return former !== undefined && providerOf(former.cluster.spec, side) === "Operator" ? former : snapshot;
 }
 

@@ -35,6 +35,12 @@ function edited(from: ClusterSnapshot, tls?: object, isRecorded = true): Cluster
   return { ...from, cluster: { ...from.cluster, spec: asked, status } };
 }
 
+/** The status knows the Secrets, and does not tell who fills them. */
+function unnamed(given: ClusterSnapshot): ClusterSnapshot {
+  const { issuedBy: _, ...status } = given.cluster.status!;
+  return { ...given, cluster: { ...given.cluster, status } };
+}
+
 const brought = (tls: object) => secured({}, tls, { isOurs: false, by: THEIRS });
 const issued = { peer: { provider: "Operator" }, client: { provider: "Operator", verifyClients: true } };
 const verified = (side: object) => ({ ...side, verifyClients: true });
@@ -128,6 +134,37 @@ describe("of TLS that is taken away from members there stays", () => {
     expect(keptTls(unread).cluster.spec.tls?.client.extraNames).toEqual(["etcd.example.com", "10.0.0.1"]);
     const unrecorded = { ...edited(given, undefined, false), certificates: undefined };
     expect(keptTls(unrecorded).cluster.spec.tls?.client).not.toHaveProperty("extraNames");
+  });
+});
+
+describe("by the Secrets that the status knows there stays", () => {
+  const told = [
+    { name: "both sides that the operator issues for", given: edited(secured()), is: issued },
+    { name: "the only one", given: edited(secured({}, { client: NONE })), is: { peer: issued.peer, client: NONE } },
+    {
+      name: "Secrets that people have brought",
+      given: edited(brought(SECRETS)),
+      is: { ...SECRETS, client: verified(SECRETS.client) },
+    },
+    {
+      name: "one Secret for members and operator",
+      given: edited(brought(ONE)),
+      is: { ...ONE, client: verified(ONE.client) },
+    },
+    {
+      name: "Secrets that people have brought for clients alone",
+      given: edited(secured({}, { client: SECRETS.client })),
+      is: { peer: { provider: "Operator" }, client: verified(SECRETS.client) },
+    },
+  ];
+  test.each(told)("$name", ({ given, is }) => {
+    const before = unnamed(given);
+    expect(withKeptTls(before.cluster, before.peers).spec.tls).toMatchObject(is);
+  });
+
+  test("the names by which some clients know members", () => {
+    const given = unnamed(edited(secured({}, { client: { extraNames: ["etcd.example.com", "10.0.0.1"] } })));
+    expect(keptTls(given).cluster.spec.tls?.client.extraNames).toEqual(["etcd.example.com", "10.0.0.1"]);
   });
 });
 

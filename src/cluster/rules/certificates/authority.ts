@@ -1,5 +1,5 @@
 import { AUTHORITY_OF, SHOWN_ON, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { isInUse, secretsInUse, trustInUse, united } from "#cluster/certificates/trusted.ts";
+import { isInUse, trustInUse, united } from "#cluster/certificates/trusted.ts";
 import { isOurs, seen } from "#cluster/certificates/usable.ts";
 import { brokenAuthorityText, foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -18,7 +18,7 @@ export const authority: ClusterRule = {
     if (missing !== undefined) {
       const purpose = AUTHORITY_OF[missing];
       // Whom members trust by what comes from somewhere else is no part of it: members trust both until nobody shows that any more.
-      const isLost = isInUse(snapshot, SHOWN_ON[missing]) || secretsInUse(snapshot, missing).size === 0;
+      const isLost = isInUse(snapshot, SHOWN_ON[missing]);
       const trust = isLost ? united(...trustInUse(snapshot, missing)) : "";
       const because = `Secret ${secretNameOf(cluster, purpose)} gets ${WHAT_FOR[purpose]}`;
       return step("authority", because, { do: "issueAuthority", side: missing, trust });

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { isInUse } from "#cluster/certificates/trusted.ts";
+import { isInTime } from "#cluster/certificates/usable.ts";
+import { cluster, NOW } from "#kit/cluster.ts";
+import { certified } from "#kit/cluster-steps.ts";
+import { made, secured } from "#kit/cluster-tls.ts";
+
+test("a certificate is good from its first moment on, and in its last one no more", () => {
+  const facts = made(certified, "peer");
+  const isGood = (notBeforeMs: number, notAfterMs: number) =>
+    isInTime(certified, { ...facts, notBeforeMs, notAfterMs });
+  expect([isGood(NOW, NOW + 1), isGood(NOW + 1, NOW + 2), isGood(NOW - 1, NOW)]).toEqual([true, false, false]);
+});
+
+test("a Secret is in use when members show it, the operator does, or applications find it where they look", () => {
+  const purposes = ["peer", "server", "operator", "application"] as const;
+  const inUse = (given = certified) => purposes.filter((purpose) => isInUse(given, purpose));
+  expect(inUse()).toEqual(purposes);
+  expect(inUse(cluster())).toEqual([]);
+  expect(inUse({ ...certified, peers: [], pods: new Map() })).toEqual(["operator", "application"]);
+  const side = { provider: "CertManager", certManager: { issuerRef: { name: "a" } } };
+  expect(inUse(secured({}, { client: side }))).toEqual(["peer", "server", "operator"]);
+});
