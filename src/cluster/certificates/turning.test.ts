@@ -1,55 +1,43 @@
 import { describe, expect, test } from "vitest";
-import { serverSecretName } from "#api/tls.ts";
-import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { absent, present, unknown } from "#base/observed.ts";
 import { certificatesIn } from "#certificates/pem.ts";
 import { bothIn, courses, vouches } from "#cluster/certificates/course.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
-import type { ClusterSnapshot, SeenCertificates } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { born } from "#kit/cluster.ts";
 import { certified, tlsOfAll } from "#kit/cluster-steps.ts";
 import { switching, WITHOUT } from "#kit/cluster-switch.ts";
-import { bundle, goingTo, made, NEXT, OWN, running, THEIRS, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import { bundle, goingTo, NEXT, OWN, running, THEIRS, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
 import {
+  BROUGHT,
+  back,
   clientsOf,
   clientsTrusting,
+  issuer,
+  LONG,
   lastTurns,
   leaving,
+  managed,
   notAsking,
   ofBoth,
+  ofThree,
+  ofTwo,
+  over,
+  seenToo,
+  shown,
   shows,
+  telling,
+  theirs,
+  told,
   turnedClients,
   turnedTrusting,
+  withHandout,
 } from "#kit/cluster-turn.ts";
 import type { ConfigMap } from "#kube/kinds.ts";
 
 // How far members have come on their way to show what comes from somewhere else, by what is seen: whole ways are in course.test.ts.
 
-const BROUGHT = {
-  provider: "Secret",
-  secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
-};
-const issuer = { provider: "CertManager", certManager: { issuerRef: { name: "a" } } };
-const theirs = { by: THEIRS, isOurs: false };
-
-function seenToo(snapshot: ClusterSnapshot, more: Partial<SeenCertificates>): ClusterSnapshot {
-  return { ...snapshot, certificates: { ...snapshot.certificates, ...more } };
-}
-
-/** Clients that read the ConfigMap are told this, for so long. */
-function telling(snapshot: ClusterSnapshot, trust: string, trustMapForMs: number | undefined): ClusterSnapshot {
-  const map = present(born<ConfigMap>(trustMap(snapshot, trust)));
-  return seenToo(snapshot, { trustMap: map, ...(trustMapForMs === undefined ? {} : { trustMapForMs }) });
-}
-
-/** Applications have this by now. */
-function given(snapshot: ClusterSnapshot, facts: Parameters<typeof made>[2]): ClusterSnapshot {
-  return seenToo(snapshot, { handout: present(made(certified, "application", facts)) });
-}
-
-const LONG = 150_000;
-const told = telling(clientsTrusting, ofBoth, LONG);
 const map = trustMap(told, bundle(OWN));
 /** It has the name, and is not the cluster's. */
 const theirMap = present({
@@ -57,48 +45,7 @@ const theirMap = present({
   metadata: { ...born<ConfigMap>(map).metadata, ownerReferences: [] },
 });
 
-/** All members show what people have brought for clients, and trust both; the operator shows what it has issued. */
-const shown = running(told, undefined, clientsOf("their-server", ofBoth));
-
-/** The same, and the operator shows what people have brought, too. */
-function handedOver(snapshot: ClusterSnapshot, client: object): ClusterSnapshot {
-  const { cluster } = snapshot;
-  const issuedBy = { ...cluster.status?.issuedBy, client } as NonNullable<EtcdClusterStatus["issuedBy"]>;
-  return { ...snapshot, cluster: { ...cluster, status: { ...cluster.status, issuedBy } } };
-}
-
-const over = handedOver(shown, BROUGHT);
 const applications = { by: THEIRS, signerForMs: LONG };
-
-/** Two authorities come with what people have brought; members trust all three. */
-const ofThree = bundle(OWN, THEIRS, NEXT);
-const ofTwo = running(
-  withMade(turnedClients, {
-    server: { ...theirs, trust: bundle(THEIRS, NEXT) },
-    operator: { ...theirs, trust: bundle(THEIRS, NEXT) },
-  }),
-  undefined,
-  clientsOf("my-etcd-server-tls", ofThree),
-);
-
-/** Members show what people have brought, and the operator is to issue again; members and clients trust both. */
-const back = telling(
-  running(
-    withMade(goingTo(running(over, undefined, clientsOf("their-server", bundle(THEIRS))), {}), {
-      clientCA: {},
-      server: {},
-      operator: {},
-    }),
-    undefined,
-    clientsOf("their-server", ofBoth),
-  ),
-  ofBoth,
-  LONG,
-);
-
-/** Members and the operator show what cert-manager has issued. */
-const asked = withMade(goingTo(certified, { client: issuer }), { server: theirs, operator: theirs });
-const managed = running(handedOver(asked, issuer), undefined, clientsOf(serverSecretName(asked.cluster) ?? "", ofBoth));
 
 /** cert-manager fills it for applications, as an earlier operator has asked for. */
 const byManager = { isOurs: false, certificateName: "my-etcd-client" };
@@ -121,40 +68,40 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
   },
   {
     name: "cert-manager fills for applications what says nothing of the new one",
-    snapshot: given(told, byManager),
+    snapshot: withHandout(told, byManager),
     at: "tell",
     why: "Secret my-etcd-client, which cert-manager fills, does not say whom clients are to trust besides; delete Certificate my-etcd-client and the Secret once applications show what people bring, and trust whom ConfigMap my-etcd-ca names",
   },
   {
     name: "it does so for somebody else",
-    snapshot: given(told, { ...byManager, certificateName: "other" }),
+    snapshot: withHandout(told, { ...byManager, certificateName: "other" }),
     at: "show",
   },
   {
     name: "it says all of it",
-    snapshot: given(told, { ...byManager, trust: ofBoth, knownForMs: LONG }),
+    snapshot: withHandout(told, { ...byManager, trust: ofBoth, knownForMs: LONG }),
     at: "show",
   },
   {
     name: "it is signed by the former authority, and everything else is done",
-    snapshot: given(over, byManager),
+    snapshot: withHandout(over, byManager),
     at: "hand",
     why: "Secret my-etcd-client is signed by a former authority; delete Certificate my-etcd-client and the Secret once applications show",
   },
   {
     name: "it is so, and an issuer is asked for",
-    snapshot: given(managed, byManager),
+    snapshot: withHandout(managed, byManager),
     at: "hand",
     why: "delete Certificate my-etcd-client and the Secret: then applications get another one",
   },
   {
     name: "it is signed by the one that is asked for",
-    snapshot: given(over, { ...byManager, ...applications }),
+    snapshot: withHandout(over, { ...byManager, ...applications }),
     at: "settled",
   },
   {
     name: "it is somebody else's, and signed by the former authority",
-    snapshot: given(over, { ...byManager, certificateName: "other" }),
+    snapshot: withHandout(over, { ...byManager, certificateName: "other" }),
     at: "settled",
   },
   {
@@ -241,7 +188,7 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
   { name: "clients know two besides", snapshot: telling(ofTwo, ofThree, LONG), at: "show" },
   {
     name: "applications know one of two",
-    snapshot: given(telling(ofTwo, ofThree, LONG), { trust: ofBoth, knownForMs: LONG }),
+    snapshot: withHandout(telling(ofTwo, ofThree, LONG), { trust: ofBoth, knownForMs: LONG }),
     at: "tell",
   },
   {
@@ -256,17 +203,21 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
   },
   {
     name: "applications have not been told",
-    snapshot: given(told, { knownForMs: LONG }),
+    snapshot: withHandout(told, { knownForMs: LONG }),
     at: "tell",
     why: "Secret my-etcd-client has to say for 150 s whom clients are to trust besides",
   },
-  { name: "applications have been told both", snapshot: given(told, { trust: ofBoth, knownForMs: LONG }), at: "show" },
+  {
+    name: "applications have been told both",
+    snapshot: withHandout(told, { trust: ofBoth, knownForMs: LONG }),
+    at: "show",
+  },
   {
     name: "applications have been told a moment too short",
-    snapshot: given(told, { trust: ofBoth, knownForMs: LONG - 1 }),
+    snapshot: withHandout(told, { trust: ofBoth, knownForMs: LONG - 1 }),
     at: "tell",
   },
-  { name: "what applications have is somebody else's", snapshot: given(told, { isOurs: false }), at: "show" },
+  { name: "what applications have is somebody else's", snapshot: withHandout(told, { isOurs: false }), at: "show" },
   {
     name: "it has begun, and a new process knows of no time",
     snapshot: telling(running(told, ["my-etcd-0"], clientsOf("their-server", ofBoth)), ofBoth, 0),
@@ -291,24 +242,24 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
   },
   {
     name: "applications show what a former authority has signed",
-    snapshot: given(over, { by: OWN }),
+    snapshot: withHandout(over, { by: OWN }),
     at: "hand",
     why: "Secret my-etcd-client is signed by a former authority; delete it once",
   },
   {
     name: "applications are to show what cert-manager issues for them",
-    snapshot: given(managed, { by: OWN }),
+    snapshot: withHandout(managed, { by: OWN }),
     at: "hand",
     why: "Secret my-etcd-client is signed by a former authority; applications are about to get another one",
   },
-  { name: "applications show what the new one has signed", snapshot: given(over, applications), at: "settled" },
+  { name: "applications show what the new one has signed", snapshot: withHandout(over, applications), at: "settled" },
   {
     name: "not all of them may show it yet",
-    snapshot: given(over, { ...applications, signerForMs: LONG - 1 }),
+    snapshot: withHandout(over, { ...applications, signerForMs: LONG - 1 }),
     at: "hand",
     why: "Secret my-etcd-client has to be for 150 s what applications show",
   },
-  { name: "what they have by then is somebody else's", snapshot: given(over, { isOurs: false }), at: "settled" },
+  { name: "what they have by then is somebody else's", snapshot: withHandout(over, { isOurs: false }), at: "settled" },
   {
     name: "some member trusts the new one alone by now",
     snapshot: running(shown, ["my-etcd-2"], clientsOf("their-server", bundle(THEIRS))),
