@@ -34,6 +34,8 @@ const MUTATED = [
   "certificates/former-fault.ts",
   "certificates/renewal.ts",
   "certificates/kept.ts",
+  "certificates/former.ts",
+  "certificates/course.ts",
   "snapshot.ts",
   "status.ts",
   "first-backup.ts",
