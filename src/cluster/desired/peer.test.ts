@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
+import { reachedBy } from "#api/tls.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
+import { cluster, LATER_ID, withoutMember } from "#kit/cluster.ts";
+import { stranger, withEachMember, withMember, withoutPeers } from "#kit/cluster-changes.ts";
+import { switching } from "#kit/cluster-switch.ts";
 import { apiVersionOf } from "#kube/kinds.ts";
-import { cluster, LATER_ID, withoutMember } from "../../../test/kit/cluster.ts";
-import { stranger, withEachMember, withMember, withoutPeers } from "../../../test/kit/cluster-changes.ts";
 
 const settled = cluster();
 const identity = settled.cluster.status!.identity!;
@@ -211,4 +213,22 @@ test("what a member goes back to stays on record whatever else is written", () =
   const peers = [{ ...live, spec: { ...live.spec, previous } }, ...settled.peers.slice(1)];
   expect(fencedPeer({ ...settled, peers }, identity, "my-etcd-0").spec?.previous).toEqual(previous);
   expect(fencedPeer(settled, identity, "my-etcd-0").spec).not.toHaveProperty("previous");
+});
+
+test("while members go over to TLS each is reached as its EtcdPeer says, as etcd lists it when that is gone, and a new one as most are", () => {
+  const half = switching({}, ["reached", "both", "both"]);
+  const mostly = switching({}, ["both", "reached", "reached"]);
+  const by = (given: typeof settled, name: string) => reachedBy(fencedPeer(given, identity, name).spec!);
+  const gone = (given: typeof settled, name: string) => by(withoutPeers(given, name), name);
+  expect([by(half, "my-etcd-0"), by(half, "my-etcd-1")]).toEqual(["https", "http"]);
+  expect([gone(half, "my-etcd-0"), gone(half, "my-etcd-1")]).toEqual(["https", "http"]);
+  expect([gone(mostly, "my-etcd-0"), gone(mostly, "my-etcd-1")]).toEqual(["http", "https"]);
+  const added = (given: typeof settled) => intendedPeer(given, identity, "my-etcd-3").spec!;
+  expect([half, mostly].map((given) => reachedBy(added(given)))).toEqual(["http", "https"]);
+  expect(added(half).bootstrap?.static.initialCluster.map(({ peerURLs }) => peerURLs?.[0])).toEqual([
+    "https://my-etcd-0.my-etcd.foo.svc:2380",
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });
