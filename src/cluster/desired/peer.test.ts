@@ -7,6 +7,7 @@ import { memberIdFromHex } from "#etcd/types.ts";
 import { cluster, LATER_ID, withoutMember } from "#kit/cluster.ts";
 import { stranger, withEachMember, withMember, withoutPeers } from "#kit/cluster-changes.ts";
 import { switching } from "#kit/cluster-switch.ts";
+import { listedBy } from "#kit/cluster-tls.ts";
 import { apiVersionOf } from "#kube/kinds.ts";
 
 const settled = cluster();
@@ -221,6 +222,7 @@ test("while members go over to TLS each is reached as its EtcdPeer says, as etcd
   const by = (given: typeof settled, name: string) => reachedBy(fencedPeer(given, identity, name).spec!);
   const gone = (given: typeof settled, name: string) => by(withoutPeers(given, name), name);
   expect([by(half, "my-etcd-0"), by(half, "my-etcd-1")]).toEqual(["https", "http"]);
+  expect(by(listedBy(half, "http", ["my-etcd-0"]), "my-etcd-0")).toBe("https");
   expect([gone(half, "my-etcd-0"), gone(half, "my-etcd-1")]).toEqual(["https", "http"]);
   expect([gone(mostly, "my-etcd-0"), gone(mostly, "my-etcd-1")]).toEqual(["http", "https"]);
   const added = (given: typeof settled) => intendedPeer(given, identity, "my-etcd-3").spec!;

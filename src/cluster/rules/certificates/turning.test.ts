@@ -153,6 +153,12 @@ describe("while members come to show something else", () => {
     expect(due(withMade(clients, { peer: { lastsMs: 100 * DAY_MS } }))).toBe("server");
   });
 
+  test("what is asked for is made, when nothing is to be done about what they show", () => {
+    const side = { provider: "Secret", secret: { secretName: "their-peer" } };
+    const asks = goingTo(secured({}, { peer: side }), {});
+    expect(stepOf(leaf, withMade(withSeen(asks, { peer: absent }), { peerCA: {} }), "issueLeaf").purpose).toBe("peer");
+  });
+
   test("what applications have is renewed as before, until members trust who issues by then", () => {
     const ended = { application: present(made(certified, "application", { lastsMs: DAY_MS })) };
     const renews = (given: ClusterSnapshot) => {
@@ -216,6 +222,12 @@ describe("while members go over to TLS, or back, it is told what the next one wa
       name: "the last one that has no pair",
       given: switching({}, ["both", "both", "nothing"]),
       why: "members go over to TLS between them once my-etcd-2 can dial the others so",
+      ms: 10_000,
+    },
+    {
+      name: "nothing of that once all have one",
+      given: switching({}, ["both", "both", "both"]),
+      why: "every member is about to serve clients with TLS and without",
       ms: 10_000,
     },
     { name: "nothing before the first one has one", given: switching({}, ["nothing", "nothing", "nothing"]) },
