@@ -21,7 +21,7 @@ setTimeout(() => {
   process.exit(1);
 }, WHOLE_MS).unref();
 
-const { clusters: count, silent, profiles } = fleetOptions();
+const { clusters: count, silent, isBrief, nodeFlags, profiles } = fleetOptions();
 const root = process.cwd();
 const folder = tmpdir();
 if (profiles !== undefined) mkdirSync(profiles, { recursive: true });
@@ -29,7 +29,11 @@ const program = await OperatorProcess.build(root);
 const plane = await startControlPlane(folder, NAMESPACE);
 say("an API server and a controller manager are up");
 const kubeconfig = plane.server.kubeconfigFor("operator");
-const fleet = await Fleet.start(plane, NAMESPACE, () => new OperatorProcess({ program, folder, kubeconfig, profiles }));
+const fleet = await Fleet.start(
+  plane,
+  NAMESPACE,
+  () => new OperatorProcess({ program, folder, kubeconfig, nodeFlags, profiles }),
+);
 try {
   await measure();
 } catch (thrown) {
@@ -50,6 +54,8 @@ async function measure(): Promise<void> {
   say(`creation: ${JSON.stringify(creation)}`);
   const rest = await fleet.rest(count);
   const ended = fleet.operator.ends;
+  const made = { bench: "fleet", clusters: count, ...creation, ...rest, rssMbEmpty };
+  if (isBrief) return print({ ...made, operatorEnded: ended });
   const restart = await fleet.restart(count);
   say(`restart: ${JSON.stringify(restart)}`);
   const { clusters } = fleet;
@@ -59,11 +65,7 @@ async function measure(): Promise<void> {
   const { told, toldWorst } = await fleet.silence(others);
   const beside = silent === 0 ? undefined : await fleet.edit(clusters.nameOf(2));
   print({
-    bench: "fleet",
-    clusters: count,
-    ...creation,
-    ...rest,
-    rssMbEmpty,
+    ...made,
     operatorEnded: ended + fleet.operator.ends,
     ...restart,
     editSeconds: edit.seconds,

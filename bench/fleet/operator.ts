@@ -27,6 +27,8 @@ interface Launch {
   /** For its log. */
   readonly folder: string;
   readonly kubeconfig: string;
+  /** Of Node; undefined: those of its image. */
+  readonly nodeFlags: readonly string[] | undefined;
   /** Folder for CPU profiles, written when it ends; undefined: none is taken. */
   readonly profiles: string | undefined;
 }
@@ -59,12 +61,12 @@ export class OperatorProcess {
   }
 
   #spawn(): ChildProcess {
-    const { program, kubeconfig, profiles } = this.#launch;
+    const { program, kubeconfig, profiles, nodeFlags = NODE_FLAGS } = this.#launch;
     const output = openSync(this.#log, "a");
     const profiling = profiles === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profiles}`];
     // The Service of the webhooks has its own address here, which is this machine's; nobody leads from its port to another one.
     const flags = ["--kubeconfig", kubeconfig, "--webhook-port", "443"];
-    const child = spawn(process.execPath, [...NODE_FLAGS, ...profiling, program, ...flags], {
+    const child = spawn(process.execPath, [...nodeFlags, ...profiling, program, ...flags], {
       stdio: ["ignore", output, output],
       env: { ...ENVIRONMENT, PATH: process.env.PATH ?? "" },
     });

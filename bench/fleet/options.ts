@@ -7,6 +7,10 @@ export interface FleetOptions {
   readonly clusters: number;
   /** Clusters of which one member says nothing while another cluster is edited. */
   readonly silent: number;
+  /** Whether to end after the creation and the minutes that follow. */
+  readonly isBrief: boolean;
+  /** Flags of Node to run the operator with; undefined: those of its image. */
+  readonly nodeFlags: readonly string[] | undefined;
   /** Folder for CPU profiles of the operator; undefined: none is taken, since taking one costs time. */
   readonly profiles: string | undefined;
 }
@@ -17,6 +21,8 @@ export function fleetOptions(): FleetOptions {
     allowPositionals: true,
     options: {
       silent: { type: "string" },
+      brief: { type: "boolean", default: false },
+      "node-flags": { type: "string" },
       profiles: { type: "string" },
       tls: { type: "boolean" },
       shards: { type: "string" },
@@ -26,7 +32,8 @@ export function fleetOptions(): FleetOptions {
   if (values.shards !== undefined) throw new Error("--shards: the operator has no shards so far");
   const clusters = wholeNumber("the number of clusters", positionals[0], CLUSTERS, 4, 10_000);
   const silent = wholeNumber("--silent", values.silent, 0, 0, clusters - 3);
-  return { clusters, silent, profiles: values.profiles };
+  const nodeFlags = values["node-flags"]?.split(" ").filter((flag) => flag !== "");
+  return { clusters, silent, isBrief: values.brief, nodeFlags, profiles: values.profiles };
 }
 
 function wholeNumber(what: string, text: string | undefined, otherwise: number, min: number, max: number): number {

@@ -44,6 +44,9 @@ const USAGE = `Figures: one JSON line each on standard output, progress on stand
                                       another size of the data
   npm run bench -- fleet [N] --silent K
                                       also edits one cluster while K others have a member that says nothing
+  npm run bench -- fleet [N] --brief  only the creation, and the minutes after it
+  npm run bench -- fleet [N] --node-flags "FLAGS"
+                                      with other flags of Node than the image's
   npm run bench -- fleet [N] --profiles FOLDER
                                       with CPU profiles of the operator; taking them costs time
 
@@ -66,6 +69,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const size = values.megabytes === undefined ? [] : ["--megabytes", values.megabytes];
   const fleetOptions = [
     ...(values.silent === undefined ? [] : ["--silent", values.silent]),
+    ...(values.brief ? ["--brief"] : []),
+    ...(values["node-flags"] === undefined ? [] : ["--node-flags", values["node-flags"]]),
     ...(values.profiles === undefined ? [] : ["--profiles", values.profiles]),
     ...(values.shards === undefined ? [] : ["--shards", values.shards]),
     ...(values.tls ? ["--tls"] : []),
@@ -97,6 +102,8 @@ function parse(argv: readonly string[]) {
         rounds: { type: "string" },
         megabytes: { type: "string" },
         silent: { type: "string" },
+        brief: { type: "boolean", default: false },
+        "node-flags": { type: "string" },
         profiles: { type: "string" },
         shards: { type: "string" },
         tls: { type: "boolean", default: false },
