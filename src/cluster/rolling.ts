@@ -1,3 +1,4 @@
+import { whyNotNetworkPolicy } from "#api/network-peers.ts";
 import { askedIn, type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { hasTls } from "#api/tls.ts";
@@ -43,6 +44,7 @@ export const whyRefused = remembered((snapshot): readonly string[] => {
   return [
     ...whyTlsSwitched(snapshot),
     ...whyOwnSecrets(snapshot.cluster),
+    ...whyNotNetworkPolicy(spec.networkPolicy).map(({ field, message }) => `${field}: ${message}`),
     ...whyNotSpec(
       { ...spec, tls: hasTls(spec) ? spec.tls : undefined },
       askedTemplate(snapshot).version,

@@ -22,6 +22,7 @@ import { dryRunRefusals } from "#webhooks/checks/dry-run.ts";
 import { flagRefusals, unwiseFlags } from "#webhooks/checks/flags.ts";
 import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
 import { mountedClaimRefusals, mountsClaims } from "#webhooks/checks/mounted-claims.ts";
+import { networkPolicyRefusals } from "#webhooks/checks/network-policy.ts";
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
 import { resourceWarnings } from "#webhooks/checks/resources.ts";
@@ -97,6 +98,7 @@ async function findingsOf(
     ...versionRefusals(cluster.spec, before),
     ...templateRefusals(cluster, before),
     ...flagRefusals(cluster.spec, before?.spec),
+    ...networkPolicyRefusals(cluster.spec, before?.spec),
     ...(isSameData(cluster.spec.tls, before?.spec.tls) ? [] : extraNameRefusals(cluster)),
     ...ownSecretRefusals(cluster, before),
     ...switchedTlsRefusals(cluster, before, written),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { MANAGED_BY_LABEL, OPERATOR } from "#api/names.ts";
+import { whyNotNetworkPolicy } from "#api/network-peers.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
 import { networkPolicy } from "#cluster/desired/network-policy.ts";
@@ -141,5 +142,31 @@ describe("spec.networkPolicy", () => {
     await expect(made("wrong", { clients })).rejects.toThrow(
       "it must have either ipBlock, or podSelector, namespaceSelector or both",
     );
+  });
+
+  test.each([
+    ["addresses that are none", [{ ipBlock: { cidr: "10.0.0.0/33" } }], "must be of type cidr"],
+    ["exceptions that are none", [{ ipBlock: { cidr: "10.0.0.0/8", except: ["10"] } }], "must be of type cidr"],
+    [
+      "labels by an operator of their own",
+      [{ podSelector: { matchExpressions: [{ key: "a", operator: "Is" }] } }],
+      'Unsupported value: "Is"',
+    ],
+    [
+      "labels in no value",
+      [{ podSelector: { matchExpressions: [{ key: "a", operator: "In" }] } }],
+      "it must have values with In and NotIn",
+    ],
+    ["labels that are no texts", [{ podSelector: { matchLabels: { a: 1 } } }], "must be of type string"],
+  ])("nor %s", async (_, clients, says) => {
+    await expect(made("worse", { clients })).rejects.toThrow(says);
+  });
+
+  test("keeps a field that nobody knows, so that it is seen and refused, and not taken for everybody", async () => {
+    const clients = [{ namespaceSelector: { matchlabels: { team: "a" } } }];
+    const { spec } = await made("misspelt", { enabled: true, clients });
+    expect(spec.networkPolicy?.clients).toEqual(clients);
+    const refused = whyNotNetworkPolicy(spec.networkPolicy).map(({ field }) => field);
+    expect(refused).toEqual(["spec.networkPolicy.clients[0].namespaceSelector.matchlabels"]);
   });
 });

@@ -27,9 +27,13 @@ const ofSpec: readonly Wrong[] = [
   ),
   ["spec.replacement.after", { replacement: { after: "Sometimes" } }],
   ["spec.disruptionBudget", { disruptionBudget: "Some" }],
-  ...[{}, { ipBlock: { cidr: "192.0.2.0/24" }, podSelector: {} }].map(
-    (peer): Wrong => ["spec.networkPolicy.clients", { networkPolicy: { clients: [peer] } }],
-  ),
+  ...[
+    {},
+    { ipBlock: { cidr: "192.0.2.0/24" }, podSelector: {} },
+    { ipBlock: { cidr: "10.0.0.0/33" } },
+    { podSelector: { matchExpressions: [{ key: "a", operator: "Is" }] } },
+    { podSelector: { matchExpressions: [{ key: "a", operator: "In" }] } },
+  ].map((peer): Wrong => ["spec.networkPolicy.clients", { networkPolicy: { clients: [peer] } }]),
   ["spec.networkPolicy.enabled", { networkPolicy: { enabled: "yes" } }],
   ["spec.paused", { paused: "yes" }],
 ];

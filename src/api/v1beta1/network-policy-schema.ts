@@ -2,18 +2,60 @@ import { z } from "zod";
 
 const MAX_PEERS = 32;
 
+const MAX_PARTS = 32;
+const MAX_VALUES = 64;
+const MAX_KEY_LENGTH = 317;
+const MAX_VALUE_LENGTH = 63;
+
+// Why are fields kept that nobody knows?
+//   The API server drops them otherwise, silently for whoever does not ask it to be strict, and a selector without what was meant to limit it selects
+//   everything. What is kept is seen, and refused (src/api/network-peers.ts).
+
+const expression = z
+  .looseObject({
+    key: z.string().min(1).max(MAX_KEY_LENGTH).describe("Of the label."),
+    operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("What is asked of the label."),
+    values: z
+      .array(z.string().max(MAX_VALUE_LENGTH))
+      .max(MAX_VALUES)
+      .optional()
+      .describe("With In and NotIn: values of the label, one or more."),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)",
+        message: "it must have values with In and NotIn, and none with Exists and DoesNotExist",
+      },
+    ],
+  });
+
 const labelSelector = (whose: string) =>
-  z.looseObject({}).describe(`Label selector for ${whose}, as in a NetworkPolicy; {} selects all.`);
+  z
+    .looseObject({
+      matchLabels: z
+        .record(z.string(), z.string().max(MAX_VALUE_LENGTH))
+        .optional()
+        .describe("Labels that it must have."),
+      matchExpressions: z
+        .array(expression)
+        .max(MAX_PARTS)
+        .optional()
+        .describe("What must be true of its labels besides."),
+    })
+    .describe(`Label selector for ${whose}, as in a NetworkPolicy; {} selects all.`);
+
+const cidr = z.string().min(1).max(64).meta({ format: "cidr" });
 
 /** One entry of `from` of a NetworkPolicy. https://kubernetes.io/docs/concepts/services-networking/network-policies/ */
 const peer = z
-  .object({
+  .looseObject({
     podSelector: labelSelector("pods: of the namespace, or of those that namespaceSelector selects").optional(),
     namespaceSelector: labelSelector("namespaces").optional(),
     ipBlock: z
-      .object({
-        cidr: z.string().min(1).max(64).describe("Such as 192.0.2.0/24 or 2001:db8::/64."),
-        except: z.array(z.string().min(1).max(64)).max(MAX_PEERS).optional().describe("What of it is left out."),
+      .looseObject({
+        cidr: cidr.describe("Such as 192.0.2.0/24 or 2001:db8::/64."),
+        except: z.array(cidr).max(MAX_PEERS).optional().describe("What of it is left out: parts of it."),
       })
       .optional()
       .describe("Addresses, such as of clients outside of the Kubernetes cluster."),
@@ -29,7 +71,7 @@ const peer = z
 
 /** `spec.networkPolicy` of an EtcdCluster. */
 export const networkPolicySchema = z
-  .object({
+  .looseObject({
     enabled: z
       .boolean()
       .default(false)

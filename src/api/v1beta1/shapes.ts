@@ -800,11 +800,97 @@ export const SHAPES = {
        "properties": {
         "podSelector": {
          "type": "object",
-         "properties": {}
+         "properties": {
+          "matchLabels": {
+           "type": "object",
+           "additionalProperties": {
+            "type": "string",
+            "maxLength": 63
+           }
+          },
+          "matchExpressions": {
+           "maxItems": 32,
+           "type": "array",
+           "items": {
+            "type": "object",
+            "properties": {
+             "key": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 317
+             },
+             "operator": {
+              "type": "string",
+              "enum": [
+               "In",
+               "NotIn",
+               "Exists",
+               "DoesNotExist"
+              ]
+             },
+             "values": {
+              "maxItems": 64,
+              "type": "array",
+              "items": {
+               "type": "string",
+               "maxLength": 63
+              }
+             }
+            },
+            "required": [
+             "key",
+             "operator"
+            ]
+           }
+          }
+         }
         },
         "namespaceSelector": {
          "type": "object",
-         "properties": {}
+         "properties": {
+          "matchLabels": {
+           "type": "object",
+           "additionalProperties": {
+            "type": "string",
+            "maxLength": 63
+           }
+          },
+          "matchExpressions": {
+           "maxItems": 32,
+           "type": "array",
+           "items": {
+            "type": "object",
+            "properties": {
+             "key": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 317
+             },
+             "operator": {
+              "type": "string",
+              "enum": [
+               "In",
+               "NotIn",
+               "Exists",
+               "DoesNotExist"
+              ]
+             },
+             "values": {
+              "maxItems": 64,
+              "type": "array",
+              "items": {
+               "type": "string",
+               "maxLength": 63
+              }
+             }
+            },
+            "required": [
+             "key",
+             "operator"
+            ]
+           }
+          }
+         }
         },
         "ipBlock": {
          "type": "object",
@@ -839,11 +925,97 @@ export const SHAPES = {
        "properties": {
         "podSelector": {
          "type": "object",
-         "properties": {}
+         "properties": {
+          "matchLabels": {
+           "type": "object",
+           "additionalProperties": {
+            "type": "string",
+            "maxLength": 63
+           }
+          },
+          "matchExpressions": {
+           "maxItems": 32,
+           "type": "array",
+           "items": {
+            "type": "object",
+            "properties": {
+             "key": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 317
+             },
+             "operator": {
+              "type": "string",
+              "enum": [
+               "In",
+               "NotIn",
+               "Exists",
+               "DoesNotExist"
+              ]
+             },
+             "values": {
+              "maxItems": 64,
+              "type": "array",
+              "items": {
+               "type": "string",
+               "maxLength": 63
+              }
+             }
+            },
+            "required": [
+             "key",
+             "operator"
+            ]
+           }
+          }
+         }
         },
         "namespaceSelector": {
          "type": "object",
-         "properties": {}
+         "properties": {
+          "matchLabels": {
+           "type": "object",
+           "additionalProperties": {
+            "type": "string",
+            "maxLength": 63
+           }
+          },
+          "matchExpressions": {
+           "maxItems": 32,
+           "type": "array",
+           "items": {
+            "type": "object",
+            "properties": {
+             "key": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 317
+             },
+             "operator": {
+              "type": "string",
+              "enum": [
+               "In",
+               "NotIn",
+               "Exists",
+               "DoesNotExist"
+              ]
+             },
+             "values": {
+              "maxItems": 64,
+              "type": "array",
+              "items": {
+               "type": "string",
+               "maxLength": 63
+              }
+             }
+            },
+            "required": [
+             "key",
+             "operator"
+            ]
+           }
+          }
+         }
         },
         "ipBlock": {
          "type": "object",
@@ -2011,11 +2183,97 @@ export const SHAPES = {
            "properties": {
             "podSelector": {
              "type": "object",
-             "properties": {}
+             "properties": {
+              "matchLabels": {
+               "type": "object",
+               "additionalProperties": {
+                "type": "string",
+                "maxLength": 63
+               }
+              },
+              "matchExpressions": {
+               "maxItems": 32,
+               "type": "array",
+               "items": {
+                "type": "object",
+                "properties": {
+                 "key": {
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 317
+                 },
+                 "operator": {
+                  "type": "string",
+                  "enum": [
+                   "In",
+                   "NotIn",
+                   "Exists",
+                   "DoesNotExist"
+                  ]
+                 },
+                 "values": {
+                  "maxItems": 64,
+                  "type": "array",
+                  "items": {
+                   "type": "string",
+                   "maxLength": 63
+                  }
+                 }
+                },
+                "required": [
+                 "key",
+                 "operator"
+                ]
+               }
+              }
+             }
             },
             "namespaceSelector": {
              "type": "object",
-             "properties": {}
+             "properties": {
+              "matchLabels": {
+               "type": "object",
+               "additionalProperties": {
+                "type": "string",
+                "maxLength": 63
+               }
+              },
+              "matchExpressions": {
+               "maxItems": 32,
+               "type": "array",
+               "items": {
+                "type": "object",
+                "properties": {
+                 "key": {
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 317
+                 },
+                 "operator": {
+                  "type": "string",
+                  "enum": [
+                   "In",
+                   "NotIn",
+                   "Exists",
+                   "DoesNotExist"
+                  ]
+                 },
+                 "values": {
+                  "maxItems": 64,
+                  "type": "array",
+                  "items": {
+                   "type": "string",
+                   "maxLength": 63
+                  }
+                 }
+                },
+                "required": [
+                 "key",
+                 "operator"
+                ]
+               }
+              }
+             }
             },
             "ipBlock": {
              "type": "object",
@@ -2050,11 +2308,97 @@ export const SHAPES = {
            "properties": {
             "podSelector": {
              "type": "object",
-             "properties": {}
+             "properties": {
+              "matchLabels": {
+               "type": "object",
+               "additionalProperties": {
+                "type": "string",
+                "maxLength": 63
+               }
+              },
+              "matchExpressions": {
+               "maxItems": 32,
+               "type": "array",
+               "items": {
+                "type": "object",
+                "properties": {
+                 "key": {
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 317
+                 },
+                 "operator": {
+                  "type": "string",
+                  "enum": [
+                   "In",
+                   "NotIn",
+                   "Exists",
+                   "DoesNotExist"
+                  ]
+                 },
+                 "values": {
+                  "maxItems": 64,
+                  "type": "array",
+                  "items": {
+                   "type": "string",
+                   "maxLength": 63
+                  }
+                 }
+                },
+                "required": [
+                 "key",
+                 "operator"
+                ]
+               }
+              }
+             }
             },
             "namespaceSelector": {
              "type": "object",
-             "properties": {}
+             "properties": {
+              "matchLabels": {
+               "type": "object",
+               "additionalProperties": {
+                "type": "string",
+                "maxLength": 63
+               }
+              },
+              "matchExpressions": {
+               "maxItems": 32,
+               "type": "array",
+               "items": {
+                "type": "object",
+                "properties": {
+                 "key": {
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 317
+                 },
+                 "operator": {
+                  "type": "string",
+                  "enum": [
+                   "In",
+                   "NotIn",
+                   "Exists",
+                   "DoesNotExist"
+                  ]
+                 },
+                 "values": {
+                  "maxItems": 64,
+                  "type": "array",
+                  "items": {
+                   "type": "string",
+                   "maxLength": 63
+                  }
+                 }
+                },
+                "required": [
+                 "key",
+                 "operator"
+                ]
+               }
+              }
+             }
             },
             "ipBlock": {
              "type": "object",

@@ -7,6 +7,7 @@ import { recording } from "#kit/cluster-rolling.ts";
 import { SIDECAR } from "#kit/pod-power.ts";
 import { fromRefusal, type Status } from "#kube/error.ts";
 import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
+import { networkPolicyRefusals } from "#webhooks/checks/network-policy.ts";
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
 import { resourceWarnings } from "#webhooks/checks/resources.ts";
@@ -97,6 +98,16 @@ describe("the release", () => {
     const refusals = says === undefined ? [] : [{ field: "spec.version", message: says }];
     expect(versionRefusals({ version: to }, before)).toEqual(refusals);
   });
+});
+
+test("a NetworkPolicy that lets in others than somebody means is refused, when it is written", () => {
+  const misspelt = spec({ networkPolicy: { clients: [{ podSelector: { matchlabels: { app: "a" } } }] } });
+  expect(networkPolicyRefusals(misspelt, undefined).map(({ field }) => field)).toEqual([
+    "spec.networkPolicy.clients[0].podSelector.matchlabels",
+  ]);
+  expect(networkPolicyRefusals(misspelt, spec({}))).toHaveLength(1);
+  expect(networkPolicyRefusals(misspelt, misspelt)).toEqual([]);
+  expect(networkPolicyRefusals(spec({}), misspelt)).toEqual([]);
 });
 
 describe("resources", () => {

@@ -1,3 +1,4 @@
+import { whyNotNetworkPolicy } from "#api/network-peers.ts";
 import { isPolicyWanted, networkPolicy, policyDiffers } from "#cluster/desired/network-policy.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
 import { isOwned } from "#cluster/snapshot.ts";
@@ -16,6 +17,8 @@ export const networkPolicyRule: ClusterRule = {
       const goes = `NetworkPolicy ${live.metadata.name} goes: spec.networkPolicy.enabled is not true`;
       return step("network-policy", goes, { do: "deleteNetworkPolicy", live });
     }
+    // It would let in others than somebody means: what is there stays.
+    if (whyNotNetworkPolicy(snapshot.cluster.spec.networkPolicy).length > 0) return undefined;
     const wanted = networkPolicy(snapshot);
     const says = `NetworkPolicy ${wanted.metadata.name} says who may reach the members`;
     if (live === undefined) return step("network-policy", says, { do: "createNetworkPolicy", policy: wanted });

@@ -11,6 +11,9 @@ import type { NetworkPolicy, Service } from "#kube/kinds.ts";
 const RESTRICTED = { spec: { networkPolicy: { enabled: true } } };
 const POLICY: NetworkPolicy = born(networkPolicy(cluster(RESTRICTED)));
 const FOREIGN_POLICY = { ...POLICY, metadata: { ...POLICY.metadata, ownerReferences: [] } };
+const MISSPELT = {
+  spec: { networkPolicy: { enabled: true, clients: [{ podSelector: { matchlabels: {} } }] as never } },
+};
 const NO_BUDGET = { disruptionBudget: "None" } as const;
 const { headlessService } = cluster();
 const foreignService = born<Service>({
@@ -79,6 +82,21 @@ testPlans("exposure", [
     name: "puts it right when somebody has opened it",
     given: cluster({ ...RESTRICTED, with: { networkPolicy: { ...POLICY, spec: { ...POLICY.spec!, ingress: [{}] } } } }),
     expect: "network-policy: replaceNetworkPolicy",
+  },
+  {
+    name: "makes none from what it does not understand: it would let everybody in",
+    given: cluster(MISSPELT),
+    expect: "settled",
+  },
+  {
+    name: "and leaves the one that is there",
+    given: cluster({ ...MISSPELT, with: { networkPolicy: POLICY } }),
+    expect: "settled",
+  },
+  {
+    name: "nor begins a cluster with it",
+    given: cluster({ ...MISSPELT, stage: "new" }),
+    expect: "warn: refused-spec",
   },
   {
     name: "takes nobody's NetworkPolicy over",
