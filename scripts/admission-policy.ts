@@ -227,6 +227,11 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "claims that were put aside are deleted by people only",
   },
   {
+    // Without it whoever takes the label away first could delete it all the same.
+    expression: `!variables.changesClaim || !('${QUARANTINE_LABEL}' in variables.oldLabels) || variables.labels[?'${QUARANTINE_LABEL}'] == variables.oldLabels[?'${QUARANTINE_LABEL}']`,
+    message: "claims that were put aside are taken back by people only",
+  },
+  {
     // Whatever a template says, nobody reads a Secret by it. (What spec.bootstrap.fromBackup names goes to Jobs, which a policy of their own
     // limits.) Kinds of volumes that are not named here may name Secrets, too.
     expression: inTemplate(

@@ -370,6 +370,15 @@ const CASES: readonly Case[] = [
     write: "delete",
     says: "claims that were put aside are deleted by people only",
   },
+  ...[null, "false"].map(
+    (label): Case => ({
+      what: `say that one was put aside no more (${label})`,
+      of: PERSISTENT_VOLUME_CLAIMS,
+      was: QUARANTINED,
+      write: { patch: { metadata: { labels: { "etcd.improbable.io/quarantined": label } } } },
+      says: "claims that were put aside are taken back by people only",
+    }),
+  ),
   {
     what: "change its volume",
     of: PERSISTENT_VOLUME_CLAIMS,
