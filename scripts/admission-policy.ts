@@ -13,9 +13,9 @@ import {
   SCHEDULE_LABEL,
   WEBHOOKS,
 } from "#api/names.ts";
-import { APP_ARMOR_PREFIX, PROFILES, SELINUX_TYPES, SYSCTLS } from "#api/pod-template/reserved-confinement.ts";
 import { BINDING_VALIDATIONS, BINDING_VARIABLES } from "./binding-policy.ts";
 import { CERTIFICATE_VALIDATIONS, CERTIFICATE_VARIABLES, isShownByMember } from "./certificate-policy.ts";
+import { isConfinedPod, listOf } from "./confinement.ts";
 import { jobValidations } from "./job-policy.ts";
 import { admissionPolicyNamed } from "./policy.ts";
 
@@ -94,22 +94,6 @@ const EXISTING = ["volumeName", "dataSource", "dataSourceRef"];
 
 /** What an endpoint of a PodMonitor says: fields that the definition of the kind fills in among them. */
 const MONITOR_FIELDS = ["port", "path", "scheme", "filterRunning"];
-
-function listOf(texts: readonly string[]): string {
-  return `[${texts.map((text) => `'${text}'`).join(", ")}]`;
-}
-
-/** @param context a security context, as an optional value */
-function isConfined(context: string): string {
-  const isProfile = (profile: string) =>
-    `${context}.?${profile}.?type.orValue('RuntimeDefault') in ${listOf(PROFILES)}`;
-  return [
-    ...["seccompProfile", "appArmorProfile"].map(isProfile),
-    `${context}.?seLinuxOptions.?type.orValue('') in ${listOf(["", ...SELINUX_TYPES])}`,
-    ...["user", "role"].map((part) => `${context}.?seLinuxOptions.?${part}.orValue('') == ''`),
-    `!${context}.?windowsOptions.?hostProcess.orValue(false)`,
-  ].join(" && ");
-}
 
 function isOneOf(thing: string, kinds: readonly string[]): string {
   return `(${kinds.map((kind) => `has(${thing}.${kind})`).join(" || ")})`;
@@ -289,12 +273,8 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "containers of the operator's ReplicaSets do not gain privileges",
   },
   {
-    // The level "baseline" of https://kubernetes.io/docs/concepts/security/pod-security-standards/, whatever the namespace allows.
     expression: inTemplate(
-      `!variables.writesReplicaSet || (${isConfined("pod.?securityContext")}` +
-        ` && pod.?securityContext.?sysctls.orValue([]).all(one, one.name in ${listOf(SYSCTLS)})` +
-        ` && variables.containers.all(each, ${isConfined("each.?securityContext")})` +
-        ` && variables.podAnnotations.all(key, !key.startsWith('${APP_ARMOR_PREFIX}') || variables.podAnnotations[key].matches('^(runtime/default$|localhost/|$)')))`,
+      `!variables.writesReplicaSet || (${isConfinedPod("variables.containers", "variables.podAnnotations")})`,
     ),
     message: "pods of the operator's ReplicaSets are confined as Pod Security baseline wants them",
   },

@@ -19,6 +19,7 @@ import { VERIFIED_ETCD_COMMAND } from "#backup/desired/verification.ts";
 import { AUTH_KEYS, CREDENTIAL_KEYS, TLS_KEYS } from "#backup/desired/volumes.ts";
 import type { Validation } from "./admission-policy.ts";
 import { isAuthoritys } from "./certificate-policy.ts";
+import { isConfinedPod, listOf } from "./confinement.ts";
 
 // Whoever may make Jobs may run anything, and read any Secret. The operator makes one kind of Job, so all of its shape is fixed here that
 // is not for the EtcdBackup to say. `pod` is the spec of its pods.
@@ -33,10 +34,6 @@ const KEYS = [
     ...AUTH_KEYS,
   ]),
 ];
-
-function list(texts: readonly string[]): string {
-  return `[${texts.map((text) => `'${text}'`).join(", ")}]`;
-}
 
 function made(expression: string): string {
   return `!(${isJob}) || !variables.creates || (${expression.replaceAll(/\bpod\./g, "object.spec.template.spec.")})`;
@@ -54,29 +51,29 @@ const RESTORING = [FETCH_CONTAINER, ETCDUTL_CONTAINER];
 const REPLAYING = [FETCH_CONTAINER, BASE_CONTAINER, REPLICA_CONTAINER, REPLAY_CONTAINER, ETCDUTL_CONTAINER];
 const BEFORE = [[], RESTORING, REPLAYING, [...RESTORING, ETCD_CONTAINER]].map((names) => names.join(" "));
 const ALL = "(pod.containers + pod.?initContainers.orValue([]))";
-const isTool = `each.name in ${list([ETCDUTL_CONTAINER, BASE_CONTAINER, ETCD_CONTAINER, REPLICA_CONTAINER])}`;
+const isTool = `each.name in ${listOf([ETCDUTL_CONTAINER, BASE_CONTAINER, ETCD_CONTAINER, REPLICA_CONTAINER])}`;
 const isReplica = `each.name == '${REPLICA_CONTAINER}'`;
-const isEtcd = `each.name in ${list([ETCD_CONTAINER, REPLICA_CONTAINER])}`;
+const isEtcd = `each.name in ${listOf([ETCD_CONTAINER, REPLICA_CONTAINER])}`;
 
 /** What is asked of Jobs. @param image the operator's own, which they run */
 export function jobValidations(image: string): readonly Validation[] {
   return [
     { expression: `!(${isJob}) || !variables.updates`, message: "the operator changes no Job" },
     {
-      expression: `!(${isJob}) || ${list(LABELS)}.exists(label, label in (variables.creates ? variables.labels : variables.oldLabels))`,
+      expression: `!(${isJob}) || ${listOf(LABELS)}.exists(label, label in (variables.creates ? variables.labels : variables.oldLabels))`,
       message: `the operator makes and deletes only Jobs of backups and restores, which have the label ${LABELS.join(" or ")}`,
     },
     {
       expression: made(
-        `object.metadata.?ownerReferences.orValue([]).exists(each, each.?controller.orValue(false) && each.kind in ${list(KINDS)} && each.apiVersion.startsWith('${GROUP}/'))`,
+        `object.metadata.?ownerReferences.orValue([]).exists(each, each.?controller.orValue(false) && each.kind in ${listOf(KINDS)} && each.apiVersion.startsWith('${GROUP}/'))`,
       ),
       message: `a Job of the operator belongs to an ${KINDS.join(" or ")}`,
     },
     {
       expression: made(
         "pod.containers.size() == 1" +
-          ` && pod.?initContainers.orValue([]).map(each, each.name).join(' ') in ${list(BEFORE)}` +
-          ` && ${ALL}.all(each, ${isTool} || (each.image == '${image}' && each.?command.orValue([]) == ${list(AGENT_COMMAND)}))` +
+          ` && pod.?initContainers.orValue([]).map(each, each.name).join(' ') in ${listOf(BEFORE)}` +
+          ` && ${ALL}.all(each, ${isTool} || (each.image == '${image}' && each.?command.orValue([]) == ${listOf(AGENT_COMMAND)}))` +
           ` && ${ALL}.all(each, each.?args.orValue([]).size() == 0 && ![each.?lifecycle, each.?livenessProbe, each.?readinessProbe, each.?startupProbe].exists(one, one.hasValue()) && each.?restartPolicy.hasValue() == (${isEtcd}))`,
       ),
       message: `pods of the operator's Jobs run the agent of ${image}, and nothing else`,
@@ -84,7 +81,7 @@ export function jobValidations(image: string): readonly Validation[] {
     {
       // etcd's image is named by people, so it gets nothing but the volume that is to be filled; nor does the cloud know it.
       expression: made(
-        `pod.?initContainers.orValue([]).all(each, !(${isTool}) || ((each.name == '${ETCD_CONTAINER}' ? each.?command.orValue([]) == ${list(VERIFIED_ETCD_COMMAND)}` +
+        `pod.?initContainers.orValue([]).all(each, !(${isTool}) || ((each.name == '${ETCD_CONTAINER}' ? each.?command.orValue([]) == ${listOf(VERIFIED_ETCD_COMMAND)}` +
           ` : (each.?command.orValue([]).size() > 3 && (${isReplica} ? each.command[0] == 'etcd' : each.command[0] == 'etcdutl' && each.command[1] == 'snapshot' && each.command[2] == 'restore')))` +
           ` && each.?env.orValue([]).size() == 0 && each.?volumeMounts.orValue([]).all(one, one.name == '${DATA_VOLUME}')` +
           ` && (pod.?serviceAccountName.orValue('default') == 'default' || each.image.startsWith('${ETCD_REPOSITORY}:v'))))` +
@@ -105,7 +102,7 @@ export function jobValidations(image: string): readonly Validation[] {
         "pod.?volumes.orValue([]).all(volume, has(volume.persistentVolumeClaim) || has(volume.emptyDir) || (has(volume.projected)" +
           " && volume.projected.?sources.orValue([]).all(source, has(source.secret) && source.secret.?items.orValue([]).size() > 0" +
           ` && !${isAuthoritys("source.secret.name")}` +
-          ` && source.secret.items.all(item, item.path == '${KEY_FILE}' || (item.path == item.key && item.key in ${list(KEYS)})))))`,
+          ` && source.secret.items.all(item, item.path == '${KEY_FILE}' || (item.path == item.key && item.key in ${listOf(KEYS)})))))`,
       ),
       message:
         "pods of the operator's Jobs mount claims, empty volumes, and of Secrets only keys that a backup needs, under their own names, and none of an authority's",
@@ -127,6 +124,10 @@ export function jobValidations(image: string): readonly Validation[] {
         `${ALL}.all(each, !each.?securityContext.?allowPrivilegeEscalation.orValue(true) && !each.?securityContext.?capabilities.?add.hasValue())`,
       ),
       message: "containers of the operator's Jobs do not gain privileges",
+    },
+    {
+      expression: made(isConfinedPod(ALL, "variables.podAnnotations")),
+      message: "pods of the operator's Jobs are confined as Pod Security baseline wants them",
     },
   ];
 }

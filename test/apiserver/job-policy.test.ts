@@ -200,6 +200,7 @@ const MOUNTS = "mount claims, empty volumes, and of Secrets only keys that a bac
 const NODE = "have nothing of their node, and no place or priority of their own";
 const TOOL = "run etcdutl only to restore a snapshot";
 const PRIVILEGES = "do not gain privileges";
+const CONFINED = "are confined as Pod Security baseline wants them";
 const TOKEN = "get no token";
 const OWNER = "a Job of the operator belongs to an EtcdBackup";
 const CASES: readonly (readonly [what: string, change: object, says: string])[] = [
@@ -241,6 +242,13 @@ const CASES: readonly (readonly [what: string, change: object, says: string])[] 
   ["privileges", agent({ securityContext: { allowPrivilegeEscalation: true } }), PRIVILEGES],
   ["escalation by default", agent({ securityContext: { allowPrivilegeEscalation: null } }), PRIVILEGES],
   ["etcdutl instead of the agent", { spec: { podFailurePolicy: null, template: { spec: { containers: { name: "etcdutl" } } } } }, TOOL],
+  ["no seccomp profile", pod({ securityContext: { seccompProfile: { type: "Unconfined" } } }), CONFINED],
+  ["a container without seccomp profile", agent({ securityContext: { seccompProfile: { type: "Unconfined" } } }), CONFINED],
+  ["no AppArmor profile", agent({ securityContext: { appArmorProfile: { type: "Unconfined" } } }), CONFINED],
+  ["no AppArmor profile by the old name", { spec: { template: { metadata: { annotations: { "container.apparmor.security.beta.kubernetes.io/agent": "unconfined" } } } } }, CONFINED],
+  ["an SELinux type of its own", pod({ securityContext: { seLinuxOptions: { type: "spc_t" } } }), CONFINED],
+  ["an SELinux user", agent({ securityContext: { seLinuxOptions: { user: "system_u" } } }), CONFINED],
+  ["a kernel parameter of the node", pod({ securityContext: { sysctls: [{ name: "kernel.msgmax", value: "1" }] } }), CONFINED],
   ["a capability", agent({ securityContext: { capabilities: { add: ["NET_ADMIN"] } } }), PRIVILEGES],
 ]; // biome-ignore format: a table
 
@@ -272,6 +280,7 @@ test.each<[what: string, of: Draft<Job>, says: string]>([
   ["an agent that never ends", other("fetch", { restartPolicy: "Always" }), RUN],
   ["another image of the agent", other("fetch", { image: "busybox" }), RUN],
   ["another image of the agent beside etcd", other("verify", { image: "busybox" }), RUN],
+  ["an etcd without seccomp profile", other("etcd", { securityContext: { seccompProfile: { type: "Unconfined" } } }), CONFINED],
   ["a privileged etcd", other("etcd", { securityContext: { allowPrivilegeEscalation: true } }), PRIVILEGES],
 ])("the policy lets the operator make no verification with %s", async (_, of, says) => {
   const answer = await made(next(), {}, of).then(() => "it was made", String);
