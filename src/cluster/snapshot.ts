@@ -92,10 +92,13 @@ export type SeenMonitor = Observed<PodMonitor> | { readonly is: "notServed" };
 export type LeafPurpose = "peer" | "server" | "operator" | "application";
 export type Purpose = LeafPurpose | "peerCA" | "clientCA";
 
-/** A certificate, and how long this process has known it to be as it is, in milliseconds by a clock that does not jump. */
+/**
+ * A certificate, and how long this process has known it to be as it is, in milliseconds by a clock that does not jump. A renewal in time by the same
+ * authority is no change: with the one before everybody is still believed who has yet to hear of it.
+ */
 export interface SeenCertificate extends CertificateFacts {
   readonly knownForMs: number;
-  /** The same of who has signed it: a renewal by the same authority changes nothing about that. */
+  /** The same of who has signed it: no renewal by the same authority changes that. */
   readonly signerForMs: number;
 }
 

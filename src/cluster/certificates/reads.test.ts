@@ -274,7 +274,7 @@ describe("what is known of a certificate", () => {
     expect(await knownForMs()).toBe(30_000);
     reads.hasChanged(KEY, "peer");
     expect(await knownForMs()).toBe(30_000);
-    const other = await leaf(ca);
+    const other = await leaf(ca, { names: ["another"] });
     special.set("my-etcd-peer-tls", present(secretOf("my-etcd-peer-tls", dataOf(other, ca.certificate))));
     reads.hasChanged(KEY, "peer");
     expect(await knownForMs()).toBe(0);
@@ -291,6 +291,36 @@ describe("what is known of a certificate", () => {
     await clock.advance(5_000);
     special.set("my-etcd-peer-tls", present(whole("my-etcd-peer-tls")));
     expect(await knownForMs()).toBe(0);
+  });
+
+  test("goes on being known when it is renewed while the one before is good for long enough", async () => {
+    const byOther = await authority();
+    const bothTrusted = ca.certificate + byOther.certificate;
+    // What is shown for a minute, and how long the one before is good then; by whom the next one is signed, and for what.
+    for (const [leftMs, next, known] of [
+      [150_000, {}, 60_000],
+      [149_999, {}, 0],
+      [150_000, { names: ["another"] }, 0],
+      [150_000, { usages: ["serverAuth"] }, 0],
+      [150_000, { by: byOther }, 0],
+      [150_000, { key: "none" }, 0],
+    ] as const) {
+      const { look, clock, reads, special } = await asked();
+      const show = (pair: { certificate: string; key: string }) => {
+        special.set("my-etcd-peer-tls", present(secretOf("my-etcd-peer-tls", dataOf(pair, bothTrusted))));
+        reads.hasChanged(KEY, "peer");
+      };
+      const atMs = clock.wallMs() + 60_000;
+      show(await leaf(ca, { fromMs: 0, untilMs: atMs + leftMs }));
+      await look();
+      await clock.advance(60_000);
+      const renewed = { fromMs: 0, untilMs: atMs + 10 * 60_000 };
+      const { by = ca, key, ...rest } = { by: undefined, key: undefined, ...next };
+      const pair = await leaf(by, { ...renewed, ...rest });
+      show(key === undefined ? pair : { ...pair, key });
+      const found = (await look())?.peer;
+      expect(found, JSON.stringify([leftMs, next])).toMatchObject({ is: "present", value: { knownForMs: known } });
+    }
   });
 
   test("is forgotten with the cluster, and with the wish for it", async () => {

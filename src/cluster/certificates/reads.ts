@@ -2,6 +2,7 @@ import { applicationCertificateName, TRUST_FILE, trustConfigMapName } from "#api
 import { areClientsVerified, operatorSecretName, providerOf } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
+import { isSameData } from "#base/hash.ts";
 import { type Observed, present } from "#base/observed.ts";
 import { mayConnectWith } from "#certificates/consent.ts";
 import { type CertificateFacts, factsOf } from "#certificates/facts.ts";
@@ -9,6 +10,7 @@ import type { Keyring } from "#certificates/keyring.ts";
 import { isOverdue as isRenewalOverdue } from "#certificates/request.ts";
 import { withFormerTls } from "#cluster/certificates/former.ts";
 import { leavesOf, purposesOf, SIDES, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { REACHED_MS } from "#cluster/certificates/rotation.ts";
 import { secretsInUse, trustInUse, united, withoutBelief } from "#cluster/certificates/trusted.ts";
 import type {
   ClusterSnapshot,
@@ -169,7 +171,7 @@ export class CertificateReads {
     const nowMs = this.#clock.monotonicMs();
     const last = memory.known.get(what);
     if (last !== undefined && answer.is === "unknown" && last.answer.is !== "unknown") return; // what was last seen counts until somebody sees
-    const isSame = last !== undefined && saysSame(last.answer, answer);
+    const isSame = last !== undefined && saysSame(last.answer, answer, this.#clock.wallMs());
     const isSignedAlike = last !== undefined && signerIn(last.answer) === signerIn(answer);
     memory.known.set(what, {
       answer,
@@ -323,10 +325,18 @@ function signerIn(answer: Answer): string | undefined {
   return answer.is === "present" && "fingerprint" in answer.value ? answer.value.signerId : undefined;
 }
 
-/** Whether both show the same certificate, and trust the same authorities. */
-function saysSame(a: Answer, b: Answer): boolean {
+/** Whether both show the same certificate, or one that was renewed in time, and trust the same authorities. */
+function saysSame(a: Answer, b: Answer, nowMs: number): boolean {
   if (a.is !== "present" || b.is !== "present") return false;
   if ("data" in a.value && "data" in b.value) return a.value.data?.[TRUST_FILE] === b.value.data?.[TRUST_FILE];
   if (!("fingerprint" in a.value) || !("fingerprint" in b.value)) return false;
-  return a.value.fingerprint === b.value.fingerprint && a.value.trust === b.value.trust;
+  if (a.value.trust !== b.value.trust) return false;
+  return a.value.fingerprint === b.value.fingerprint || isRenewal(a.value, b.value, nowMs);
+}
+
+/** Whoever has yet to hear of it is believed with the one before, by the same people, until it has heard: else a short life would never be known for long. */
+function isRenewal(before: CertificateFacts, now: CertificateFacts, nowMs: number): boolean {
+  const whatFor = ({ signerId, names, usages, trouble }: CertificateFacts) => ({ signerId, names, usages, trouble });
+  const isGood = now.signerId !== undefined && now.trouble === undefined && isSameData(whatFor(before), whatFor(now));
+  return isGood && before.notAfterMs - nowMs >= REACHED_MS;
 }
