@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { CLIENT_PORT, clientServiceName } from "#api/names.ts";
 import { systemClock } from "#base/clock.ts";
 import type { EtcdClient } from "#etcd/client.ts";
+import type { Endpoint } from "#etcd/endpoint.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { type FoundKey, faultsIn, miscountsIn, type Operation } from "#kit/history.ts";
+import { inPlaintext, type Reach } from "#kit/reach.ts";
 
 // What is the load?
 //   Writers and readers without pause, each with a connection of its own to the client Service, by its DNS name: what the
@@ -13,9 +14,13 @@ import { type FoundKey, faultsIn, miscountsIn, type Operation } from "#kit/histo
 // When does a client try again by itself?
 //   As etcd's own client does (client/v3/retry_interceptor.go): a read always; a write only when it certainly was not sent.
 //   A write that was cut off is not repeated: it counts as failed for the user, and as unknown for the history.
+// For how long does a client keep its connection?
+//   As long as it is good for something, whatever it has been given since then: what an application shows is asked for with the first byte
+//   alone. With `anew` every second client makes a connection for each request.
 // And a client that tries once more?
-//   Many applications do so themselves, whatever was cut off: each request has a second try, and no third one. The second try of a write
-//   is a write of its own for the history, with another value; only what fails twice counts as failed for the user.
+//   Many applications do so themselves, whatever was cut off: each request has a second try, which may take longer than an election, and no
+//   third one. The second try of a write is a write of its own for the history, with another value; only what fails twice counts as failed
+//   for the user.
 
 /** For one request with all its tries, in milliseconds: more than an election takes, which is one to two seconds. */
 const REQUEST_MS = 5_000;
@@ -49,11 +54,30 @@ export interface Felt {
 /** When clients try again: as etcd's own one does, or everything once. */
 export type Again = "as etcd" | "once";
 
+export interface LoadOptions {
+  readonly again?: Again;
+  /** Pause of each client between two requests, in milliseconds. */
+  readonly everyMs?: number;
+  /** Whether every second client makes a new connection for each request. */
+  readonly anew?: boolean;
+}
+
+/** What one client has at hand. */
+interface Connected {
+  readonly etcd: EtcdClient;
+  readonly pool: TransportPool;
+  readonly isKept: boolean;
+  /** How it reached its cluster last. */
+  reach: Reach;
+  endpoint: Endpoint;
+}
+
 /** A load that runs until it is stopped, and remembers every request. */
 export class Load implements AsyncDisposable {
   readonly #again: Again;
   readonly #everyMs: number;
-  readonly #address: string;
+  readonly #anew: boolean;
+  #reach: Reach;
   readonly #keys: readonly string[];
   readonly #history: Operation[] = [];
   readonly #clients: readonly Promise<void>[];
@@ -63,17 +87,23 @@ export class Load implements AsyncDisposable {
   constructor(
     namespace: string,
     cluster: string,
-    { again = "as etcd", everyMs = EVERY_MS }: { again?: Again; everyMs?: number } = {},
+    { again = "as etcd", everyMs = EVERY_MS, anew = false }: LoadOptions = {},
   ) {
     this.#again = again;
     this.#everyMs = everyMs;
-    this.#address = `${clientServiceName(cluster)}.${namespace}.svc.cluster.local:${CLIENT_PORT}`;
+    this.#anew = anew;
+    this.#reach = inPlaintext({ namespace, name: cluster });
     // Keys of this load's own: another one may have run before on the same cluster.
     const prefix = Math.random().toString(36).slice(2, 8);
     this.#keys = Array.from({ length: KEYS }, (_, n) => `${prefix}/${n}`);
     this.#clients = [...Array<"write">(WRITERS).fill("write"), ...Array<"read">(READERS).fill("read")].map((what, n) =>
       this.#client(what, n),
     );
+  }
+
+  /** From now on all clients, with their next requests, reach the cluster so. */
+  turnTo(reach: Reach): void {
+    this.#reach = reach;
   }
 
   /** Milliseconds of the history's clock: for `felt`. */
@@ -138,28 +168,32 @@ export class Load implements AsyncDisposable {
 
   /** Tried again like every read: right after a change a new connection may still lead to a member that has left. */
   async #lastLook(pool: TransportPool, key: string): Promise<FoundKey> {
-    const etcd = new GrpcClient({ pool, clock: systemClock });
     const read = this.#begin("read", key, undefined);
-    const version = await this.#request(etcd, read);
+    const version = await this.#request(this.#connected(pool, true), read);
     if (read.outcome !== "ok") throw new Error(`the last look at key ${key} failed: ${read.why}`);
     return { value: read.value, version: version ?? 0 };
   }
 
   async #client(what: Operation["do"], n: number): Promise<void> {
     const pool = new TransportPool(systemClock);
-    const etcd = new GrpcClient({ pool, clock: systemClock });
+    const connected = this.#connected(pool, !this.#anew || n % 2 === 0);
     for (let round = n; !this.#stopped.signal.aborted; round++) {
       const key = this.#keys[round % this.#keys.length]!;
       const first = this.#begin(what, key, this.#newValue(what));
-      await this.#request(etcd, first);
+      await this.#request(connected, first);
       if (first.outcome !== "ok" && this.#again === "once") {
         first.isTriedAgain = true;
         await sleep(AGAIN_MS);
-        await this.#request(etcd, this.#begin(what, key, this.#newValue(what)));
+        await this.#request(connected, this.#begin(what, key, this.#newValue(what)), REQUEST_MS);
       }
       await sleep(this.#everyMs);
     }
     pool.closeAll();
+  }
+
+  #connected(pool: TransportPool, isKept: boolean): Connected {
+    const etcd = new GrpcClient({ pool, clock: systemClock });
+    return { etcd, pool, isKept, reach: this.#reach, endpoint: this.#reach.endpoint() };
   }
 
   #newValue(what: Operation["do"]): string | undefined {
@@ -180,12 +214,12 @@ export class Load implements AsyncDisposable {
   }
 
   /** One request with all the tries that etcd's own client would make, or with one; ends the operation. @returns of a read: how often the key was written */
-  async #request(etcd: EtcdClient, operation: Operation): Promise<number | undefined> {
+  async #request(connected: Connected, operation: Operation, tryMs = TRY_MS): Promise<number | undefined> {
     const lastMs = operation.startMs + REQUEST_MS;
     let version: number | undefined;
     for (;;) {
       try {
-        version = await this.#try(etcd, operation, Math.min(TRY_MS, lastMs - this.now()));
+        version = await this.#try(connected, operation, Math.min(tryMs, lastMs - this.now()));
         operation.outcome = "ok";
         break;
       } catch (thrown) {
@@ -204,17 +238,31 @@ export class Load implements AsyncDisposable {
     return version;
   }
 
-  async #try(etcd: EtcdClient, operation: Operation, deadlineMs: number): Promise<number | undefined> {
+  async #try(connected: Connected, operation: Operation, deadlineMs: number): Promise<number | undefined> {
+    const { etcd, pool, isKept } = connected;
+    if (connected.reach !== this.#reach || !isKept) lookAnew(connected, this.#reach);
     const options = { signal: NEVER, deadlineMs };
-    const endpoint = { address: this.#address };
-    if (operation.do === "write") {
-      await etcd.put(endpoint, operation.key, operation.value ?? "", options);
-      return undefined;
+    try {
+      if (operation.do === "write") {
+        await etcd.put(connected.endpoint, operation.key, operation.value ?? "", options);
+        return undefined;
+      }
+      const found = await etcd.get(connected.endpoint, operation.key, options);
+      operation.value = found === undefined ? undefined : new TextDecoder().decode(found.value);
+      return found?.version;
+    } catch (thrown) {
+      lookAnew(connected, this.#reach);
+      throw thrown;
+    } finally {
+      if (!isKept) pool.closeAll();
     }
-    const found = await etcd.get(endpoint, operation.key, options);
-    operation.value = found === undefined ? undefined : new TextDecoder().decode(found.value);
-    return found?.version;
   }
+}
+
+/** Who connects anew does so with what it has been given by now. */
+function lookAnew(connected: Connected, reach: Reach): void {
+  connected.reach = reach;
+  connected.endpoint = reach.endpoint();
 }
 
 /** Every request has its own deadline. */

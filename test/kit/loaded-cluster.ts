@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { CLIENTS, type Felt, Load } from "#kit/load.ts";
+import { CLIENTS, type Felt, Load, type LoadOptions } from "#kit/load.ts";
 import { leaseHolder } from "#kit/operator-process.ts";
 
 interface Named {
@@ -46,16 +46,16 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
   /**
    * A ready cluster in a namespace of its own, and an operator with these flags besides the deployed ones. Disposing ends the
    * load and takes all of it away.
-   * @param prefix of the namespace's name; `everyMs`: pause of each client between two requests
+   * @param prefix of the namespace's name; `load`: how clients behave
    */
   static async start(
     prefix: string,
     {
       replicas = 3,
       operatorFlags = [],
-      everyMs,
+      load: behaviour = {},
       ...spec
-    }: Partial<EtcdClusterSpec> & { operatorFlags?: readonly string[]; everyMs?: number } = {},
+    }: Partial<EtcdClusterSpec> & { operatorFlags?: readonly string[]; load?: LoadOptions } = {},
   ): Promise<LoadedCluster> {
     await using belongings = new AsyncDisposableStack();
     if (operatorFlags.length > 0) belongings.use(await withOperatorFlags(...operatorFlags));
@@ -63,7 +63,7 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
     const user = new UserCluster(name);
     await user.create({ ...spec, replicas });
     await user.untilReady();
-    const load = belongings.use(new Load(user.namespace, user.name, everyMs === undefined ? {} : { everyMs }));
+    const load = belongings.use(new Load(user.namespace, user.name, behaviour));
     // kube-proxy learns of a new member a moment after the cluster is Ready; a connection before that takes a second longer.
     await load.untilServed();
     return new LoadedCluster(user, load, belongings.move());

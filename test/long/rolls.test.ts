@@ -22,7 +22,7 @@ const clusters = new Map<number, LoadedCluster>();
 
 beforeAll(async () => {
   const started = SIZES.map(async (replicas) => {
-    clusters.set(replicas, await LoadedCluster.start(`rolls-${replicas}`, { replicas, everyMs: EVERY_MS }));
+    clusters.set(replicas, await LoadedCluster.start(`rolls-${replicas}`, { replicas, load: { everyMs: EVERY_MS } }));
   });
   await Promise.all(started);
 });
