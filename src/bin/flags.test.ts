@@ -16,6 +16,7 @@ test("what nobody says has a default, which the help tells", () => {
     kubeRequestsPerSecond: 500,
     replaceAfterMs: 300_000,
     memberTimeoutMs: 600_000,
+    rereadWithinMs: 150_000,
     logLevel: "info",
   });
   for (const value of [
@@ -47,6 +48,7 @@ describe("numbers", () => {
     { flag: "--kube-requests-per-second", field: "kubeRequestsPerSecond", min: 1, max: 10_000, factor: 1 },
     { flag: "--replace-after", field: "replaceAfterMs", min: 0, max: 86_400, factor: 1_000 },
     { flag: "--member-timeout", field: "memberTimeoutMs", min: 10, max: 86_400, factor: 1_000 },
+    { flag: "--reread-within", field: "rereadWithinMs", min: 100, max: 86_400, factor: 1_000 },
   ] as const;
 
   test.each(numbers)("$flag takes $min to $max", ({ flag, field, min, max, factor }) => {

@@ -35,6 +35,8 @@ export interface Flags {
   readonly replaceAfterMs: number;
   /** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
   readonly memberTimeoutMs: number;
+  /** How long it may take until whoever mounts a Secret, or a ConfigMap, has read it anew when it has changed, in milliseconds. */
+  readonly rereadWithinMs: number;
 }
 
 /**
@@ -48,6 +50,14 @@ const REPLACE_AFTER_SECONDS = 300;
  * would have gone well. Too large: a cluster of three is without a spare member for so long.
  */
 const MEMBER_TIMEOUT_SECONDS = 600;
+
+/**
+ * The kubelet looks at each pod once in a minute and a half at the latest, and who reads its files once in a minute has them a minute later.
+ * https://kubernetes.io/docs/concepts/configuration/secret/#using-secrets-as-files-from-a-pod
+ */
+const REREAD_WITHIN_SECONDS = 150;
+/** Members have it from the kubelet, too: shorter, some would be trusted no more by others. */
+const LEAST_REREAD_SECONDS = 100;
 
 /** A pass mostly waits for answers, which costs some kilobytes. With so many, a slow cluster holds up none of the others. */
 const WORKERS = 100;
@@ -68,6 +78,8 @@ export const USAGE = `Usage: operator [flags]
   --replace-after SECONDS   how long a member may be lost before it is replaced, 0 to 86400; default: ${REPLACE_AFTER_SECONDS}
   --member-timeout SECONDS  how long the first member that an update restarts may take until it is healthy, before it is put back, 10 to 86400;
                             default: ${MEMBER_TIMEOUT_SECONDS}
+  --reread-within SECONDS   how long applications may take to read ca.crt and their certificate anew when these change, the minute and a half
+                            of the kubelet included, ${LEAST_REREAD_SECONDS} to 86400: so long a rotation of an authority waits for them; default: ${REREAD_WITHIN_SECONDS}
   --log-level LEVEL         ${LOG_LEVELS.join(", ")}; default: info
   --help
 `;
@@ -103,6 +115,9 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
     webhookPort: wholeNumber("--webhook-port", values["webhook-port"], 9443, 0, 65_535),
     memberTimeoutMs:
       1_000 * wholeNumber("--member-timeout", values["member-timeout"], MEMBER_TIMEOUT_SECONDS, 10, 86_400),
+    rereadWithinMs:
+      1_000 *
+      wholeNumber("--reread-within", values["reread-within"], REREAD_WITHIN_SECONDS, LEAST_REREAD_SECONDS, 86_400),
     logLevel: oneOf("--log-level", values["log-level"], "info"),
   };
 }
@@ -125,6 +140,7 @@ function parse(args: readonly string[]) {
         "kube-requests-per-second": { type: "string" },
         "replace-after": { type: "string" },
         "member-timeout": { type: "string" },
+        "reread-within": { type: "string" },
         "log-level": { type: "string" },
       },
     });

@@ -54,6 +54,7 @@ export function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flag
     agentImage: flags.agentImage,
     replaceAfterMs: flags.replaceAfterMs,
     memberTimeoutMs: flags.memberTimeoutMs,
+    rereadWithinMs: flags.rereadWithinMs,
     operatorNamespace: flags.namespace,
     onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),
   };

@@ -116,6 +116,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     kube,
     replaceAfterMs: 20_000,
     memberTimeoutMs: 600_000,
+    rereadWithinMs: 200_000,
     operatorNamespace: "etcd-operator-system",
   };
   const monitoring = new Monitoring(kube, clock);
@@ -321,7 +322,11 @@ const settings: {
   spec: Partial<ClusterSnapshot["cluster"]["spec"]>;
   expect: Partial<ClusterSnapshot>;
 }[] = [
-  { name: "what the operator was told", spec: {}, expect: { replaceAfterMs: 20_000, memberTimeoutMs: 600_000 } },
+  {
+    name: "what the operator was told",
+    spec: {},
+    expect: { replaceAfterMs: 20_000, memberTimeoutMs: 600_000, rereadWithinMs: 200_000 },
+  },
   {
     name: "its own patience with the lost",
     spec: { replacement: { after: "1h30m" } },

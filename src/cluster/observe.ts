@@ -70,6 +70,8 @@ export interface ClusterReads {
   readonly replaceAfterMs: number;
   /** How long the first member that an update restarts may take until it is healthy, in milliseconds, where its cluster does not say so. */
   readonly memberTimeoutMs: number;
+  /** How long it may take until whoever mounts a Secret has read it anew when it has changed, in milliseconds. */
+  readonly rereadWithinMs: number;
   /** Where the operator itself is installed. */
   readonly operatorNamespace: string;
   /** Hears of time between looks for which no look can speak, in milliseconds. */
@@ -120,6 +122,7 @@ export async function observeCluster(
     takenAtMs: reads.clock.wallMs(),
     replaceAfterMs: replaceAfterMs(cluster.spec, reads.replaceAfterMs),
     memberTimeoutMs: memberTimeoutMs(cluster.spec, reads.memberTimeoutMs),
+    rereadWithinMs: reads.rereadWithinMs,
     operatorNamespace: reads.operatorNamespace,
     cluster,
     headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),

@@ -35,6 +35,8 @@ export interface ClusterSnapshot {
   readonly replaceAfterMs: number;
   /** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
   readonly memberTimeoutMs: number;
+  /** How long it may take until whoever mounts a Secret, or a ConfigMap, has read it anew when it has changed, in milliseconds. */
+  readonly rereadWithinMs: number;
   /** Where the operator itself is installed. */
   readonly operatorNamespace: string;
   readonly cluster: EtcdCluster;

@@ -81,6 +81,7 @@ const WORKERS = 2;
 export const REPLACE_AFTER_MS = 20_000;
 /** As `--member-timeout`: longer than the patience with lost members, as by default. */
 export const MEMBER_TIMEOUT_MS = 25_000;
+const REREAD_WITHIN_MS = 150_000;
 const metrics = createMetrics();
 
 /** One life of the operator's process, wired as src/bin/rooms.ts wires it, with the real rooms, caches and passes. */
@@ -117,6 +118,7 @@ export class OperatorProcess {
       imageRepository: "example.test/etcd",
       replaceAfterMs: REPLACE_AFTER_MS,
       memberTimeoutMs: MEMBER_TIMEOUT_MS,
+      rereadWithinMs: REREAD_WITHIN_MS,
       operatorNamespace: "etcd-operator-system",
     };
     const identities = new Keyring();

@@ -5,7 +5,6 @@ import { whyStranger } from "#cluster/auth/users.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
 import { showsAsked } from "#cluster/certificates/former.ts";
 import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { REACHED_MS } from "#cluster/certificates/rotation.ts";
 import { secretsInUse, trustInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { isOfEarlier, isOurs, isUnasked, seen, usable } from "#cluster/certificates/usable.ts";
 import { type ClusterSnapshot, isOwned, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
@@ -97,7 +96,7 @@ export function vouches(bundle: string, { signerId, trust }: Pick<SeenCertificat
 
 /** What of that which tells clients whom to trust has not said so for long enough. What is not ours to write is not waited for. */
 function whyUntold(snapshot: ClusterSnapshot, { trustIds }: SeenCertificate): string | undefined {
-  const { certificates, cluster } = snapshot;
+  const { certificates, cluster, rereadWithinMs } = snapshot;
   const { trustMap: map, trustMapForMs: mapForMs } = certificates ?? {};
   const has = (text: string) => {
     const ids = new Set(parsedIn(text).map(idOf));
@@ -106,17 +105,17 @@ function whyUntold(snapshot: ClusterSnapshot, { trustIds }: SeenCertificate): st
   const name = trustConfigMapName(cluster.metadata.name);
   const isMapKnown = map?.is === "present" && has(map.value.data?.[TRUST_FILE] ?? "");
   if (map === undefined || map.is === "absent" || map.is === "unknown" || isOwned(snapshot, map.value)) {
-    if (!isMapKnown || mapForMs === undefined || mapForMs < REACHED_MS)
-      return `ConfigMap ${name} has to say for ${REACHED_MS / 1_000} s whom clients are to trust besides`;
+    if (!isMapKnown || mapForMs === undefined || mapForMs < rereadWithinMs)
+      return `ConfigMap ${name} has to say for ${rereadWithinMs / 1_000} s whom clients are to trust besides`;
   }
   const given = handed(snapshot);
   if (given === undefined) return undefined;
-  const isKnown = trustIds.every((id) => given.trustIds.includes(id)) && given.knownForMs >= REACHED_MS;
+  const isKnown = trustIds.every((id) => given.trustIds.includes(id)) && given.knownForMs >= rereadWithinMs;
   if (isKnown) return undefined;
   if (isOfEarlier(snapshot, given))
     return `Secret ${given.secretName}, which cert-manager fills, does not say whom clients are to trust besides; ${insteadOfEarlier(snapshot, given)}`;
   return isOurs(snapshot, given)
-    ? `Secret ${given.secretName} has to say for ${REACHED_MS / 1_000} s whom clients are to trust besides`
+    ? `Secret ${given.secretName} has to say for ${rereadWithinMs / 1_000} s whom clients are to trust besides`
     : undefined;
 }
 
@@ -129,7 +128,7 @@ function handed(snapshot: ClusterSnapshot): SeenCertificate | undefined {
 
 /** All members show it. Whoever is let in by a former authority alone has to show something else before that is trusted no more. */
 function handing(snapshot: ClusterSnapshot, shown: SeenCertificate): Course {
-  const { peers, cluster } = snapshot;
+  const { peers, cluster, rereadWithinMs } = snapshot;
   const ids = new Set(shown.trustIds);
   const isMore = (trust: string) => trust !== shown.trust && parsedIn(trust).some((each) => !ids.has(idOf(each)));
   const inUse = peers.map(({ spec }) => spec.tls?.client?.trust ?? "");
@@ -154,8 +153,8 @@ function handing(snapshot: ClusterSnapshot, shown: SeenCertificate): Course {
       };
     return { at: "hand", both, why: `Secret ${name} is signed by a former authority; ${isTheirs ? asks : waits}` };
   }
-  if (given.signerForMs >= REACHED_MS) return SETTLED;
-  return { at: "hand", both, why: `Secret ${name} has to be for ${REACHED_MS / 1_000} s what applications show` };
+  if (given.signerForMs >= rereadWithinMs) return SETTLED;
+  return { at: "hand", both, why: `Secret ${name} has to be for ${rereadWithinMs / 1_000} s what applications show` };
 }
 
 /** What a person can do about it: it is written by nobody but cert-manager. */

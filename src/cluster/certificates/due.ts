@@ -92,8 +92,10 @@ function mayBeKnown(
   { fingerprint: id }: SeenCertificate,
 ): boolean {
   // Who cannot be told by a Secret of ours is not waited for.
-  const all = leavesOf(snapshot.cluster, sideOf(purpose)).flatMap((each) => usable(snapshot, each) ?? []);
-  return all.every((each) => each.signerId === id || hasReached(each, id)) || !isTrusted(snapshot, purpose, signerId);
+  const side = sideOf(purpose);
+  const all = leavesOf(snapshot.cluster, side).flatMap((each) => usable(snapshot, each) ?? []);
+  const hasHeard = (each: SeenCertificate) => each.signerId === id || hasReached(snapshot, side, each, id);
+  return all.every(hasHeard) || !isTrusted(snapshot, purpose, signerId);
 }
 
 /** Whether every member trusts what the authority signs. */

@@ -45,6 +45,23 @@ describe("a phase of a rotation waits for each certificate", () => {
     expect(phase(untrusting)).toBeUndefined();
   });
 
+  test("towards clients for as long as applications need, between members no longer", () => {
+    const patient = (snapshot: ClusterSnapshot) => ({ ...snapshot, rereadWithinMs: 3_700_000 });
+    const done = { by: NEXT, trust: both };
+    for (const [snapshot, all, next] of [
+      [added, { trust: both }, "switch"],
+      [switched, done, "drop"],
+    ] as const)
+      for (const which of [0, 1, 2]) {
+        expect(phase(patient(clients(snapshot, all, { knownForMs: 3_700_000 }, which)))).toBeUndefined();
+        const long = { ...all, knownForMs: 3_700_000 };
+        expect(phase(patient(clients(snapshot, long, { knownForMs: 3_699_999 }, which)))).toBeUndefined();
+        expect(phase(patient(clients(snapshot, long, {}, which)))).toBe(next);
+      }
+    const peer = withMade(settled, { peerCA: { next: NEXT }, peer: { trust: both, knownForMs: 150_000 } });
+    expect(phaseOf(patient(running(peer)), "peer")?.phase).toBe("switch");
+  });
+
   test("before another one is made", () => {
     const aged = withMade(settled, { clientCA: { lastsMs: 1 } });
     expect(phase(aged)).toBe("add");

@@ -17,7 +17,7 @@ export type Phase = "add" | "switch" | "drop" | "forget";
 /** An authority is followed by another one so long before its end, in milliseconds: a year. */
 const NEXT_BEFORE_MS = 365 * 86_400_000;
 /**
- * So long after a Secret has changed everybody who mounts it has it, in milliseconds: the kubelet looks at each pod once in a minute and a half at
+ * So long after a Secret has changed all members that mount it have it, in milliseconds: the kubelet looks at each pod once in a minute and a half at
  * the latest. https://kubernetes.io/docs/concepts/configuration/secret/#using-secrets-as-files-from-a-pod
  */
 export const REACHED_MS = 150_000;
@@ -39,13 +39,14 @@ export function phaseOf(
   const leaves = leavesOf(cluster, side).map((purpose) => usable(snapshot, purpose));
   const { nextId, fingerprint: ownId } = live;
   if (nextId !== undefined) {
-    const isReached = leaves.every((leaf) => hasReached(leaf, nextId)) && isTrusted(snapshot, side, nextId);
+    const isReached =
+      leaves.every((leaf) => hasReached(snapshot, side, leaf, nextId)) && isTrusted(snapshot, side, nextId);
     return isReached
       ? { phase: "switch", because: "every member trusts the authority that is to follow", live }
       : undefined;
   }
   if (live.trustIds.length > 1) {
-    const isReached = leaves.every((leaf) => leaf?.signerId === ownId && hasReached(leaf, ownId));
+    const isReached = leaves.every((leaf) => leaf?.signerId === ownId && hasReached(snapshot, side, leaf, ownId));
     const because = "all that the authority before has signed is replaced";
     return isReached && isTrusted(snapshot, side, ownId) ? { phase: "drop", because, live } : undefined;
   }
@@ -61,9 +62,15 @@ export function phaseOf(
   return undefined;
 }
 
-/** Whether the certificate says to trust the authority, and has said so for long enough. */
-export function hasReached(leaf: SeenCertificate | undefined, authorityId: string): boolean {
-  return leaf?.trustIds.includes(authorityId) === true && leaf.knownForMs >= REACHED_MS;
+/** Whether the certificate says to trust the authority, and has said so for long enough: to members, and towards clients to applications, too. */
+export function hasReached(
+  snapshot: ClusterSnapshot,
+  side: Side,
+  leaf: SeenCertificate | undefined,
+  authorityId: string,
+): boolean {
+  const reachedMs = side === "peer" ? REACHED_MS : snapshot.rereadWithinMs;
+  return leaf?.trustIds.includes(authorityId) === true && leaf.knownForMs >= reachedMs;
 }
 
 function isTrusted(snapshot: ClusterSnapshot, side: Side, id: string): boolean {

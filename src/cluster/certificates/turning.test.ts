@@ -38,6 +38,11 @@ import type { ConfigMap } from "#kube/kinds.ts";
 
 // How far members have come on their way to show what comes from somewhere else, by what is seen: whole ways are in course.test.ts.
 
+/** Applications read anew once in an hour what they are given; what the ConfigMap says is old by now. */
+function hourly(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return { ...seenToo(snapshot, { trustMapForMs: 3_700_000 }), rereadWithinMs: 3_700_000 };
+}
+
 const map = trustMap(told, bundle(OWN));
 /** It has the name, and is not the cluster's. */
 const theirMap = present({
@@ -260,6 +265,39 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     why: "Secret my-etcd-client has to be for 150 s what applications show",
   },
   { name: "what they have by then is somebody else's", snapshot: withHandout(over, { isOurs: false }), at: "settled" },
+  {
+    name: "applications read what they trust once in an hour, by the ConfigMap",
+    snapshot: { ...telling(clientsTrusting, ofBoth, 3_699_999), rereadWithinMs: 3_700_000 },
+    at: "tell",
+    why: "ConfigMap my-etcd-ca has to say for 3700 s whom clients are to trust besides",
+  },
+  {
+    name: "the hour is over",
+    snapshot: { ...telling(clientsTrusting, ofBoth, 3_700_000), rereadWithinMs: 3_700_000 },
+    at: "show",
+  },
+  {
+    name: "applications read what they trust once in an hour, by the Secret",
+    snapshot: hourly(withHandout(told, { trust: ofBoth, knownForMs: 3_699_999 })),
+    at: "tell",
+    why: "Secret my-etcd-client has to say for 3700 s whom clients are to trust besides",
+  },
+  {
+    name: "that hour is over",
+    snapshot: hourly(withHandout(told, { trust: ofBoth, knownForMs: 3_700_000 })),
+    at: "show",
+  },
+  {
+    name: "applications read what they show once in an hour",
+    snapshot: hourly(withHandout(over, { ...applications, signerForMs: 3_699_999 })),
+    at: "hand",
+    why: "Secret my-etcd-client has to be for 3700 s what applications show",
+  },
+  {
+    name: "by now they have done so",
+    snapshot: hourly(withHandout(over, { ...applications, signerForMs: 3_700_000 })),
+    at: "settled",
+  },
   {
     name: "some member trusts the new one alone by now",
     snapshot: running(shown, ["my-etcd-2"], clientsOf("their-server", bundle(THEIRS))),
