@@ -75,6 +75,26 @@ describe("lets in", () => {
     });
   });
 
+  test("nobody in words that the API server does not keep", () => {
+    const wordy = [
+      { namespaceSelector: { matchLabels: {}, matchExpressions: [] }, podSelector: { matchLabels: { app: "a" } } },
+      { podSelector: { matchExpressions: [{ key: "a", operator: "Exists", values: [] }], matchLabels: {} } },
+      { podSelector: { matchExpressions: [{ key: "a", operator: "In", values: ["b", ""] }] } },
+      { ipBlock: { cidr: "192.0.2.0/24", except: [] } },
+      { ipBlock: { cidr: "192.0.2.0/24", except: ["192.0.2.1/32"] } },
+    ];
+    const kept = [
+      { namespaceSelector: {}, podSelector: { matchLabels: { app: "a" } } },
+      { podSelector: { matchExpressions: [{ key: "a", operator: "Exists" }] } },
+      { podSelector: { matchExpressions: [{ key: "a", operator: "In", values: ["b", ""] }] } },
+      { ipBlock: { cidr: "192.0.2.0/24" } },
+      { ipBlock: { cidr: "192.0.2.0/24", except: ["192.0.2.1/32"] } },
+    ];
+    const all = letIn({ enabled: true, clients: wordy, metrics: wordy });
+    expect(all["2379"]).toStrictEqual([OPERATOR, AGENTS, ...kept]);
+    expect(all["2381"]).toStrictEqual([OPERATOR, ...kept]);
+  });
+
   test("over TCP alone", () => {
     const ports = (networkPolicy(asking()).spec?.ingress ?? []).flatMap((each) => each.ports ?? []);
     expect(ports.map(({ protocol }) => protocol)).toEqual(["TCP", "TCP", "TCP", "TCP"]);

@@ -11,16 +11,21 @@ import {
   OPERATOR,
   PEER_PORT,
 } from "#api/names.ts";
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { fingerprint } from "#base/hash.ts";
+import { defined } from "#base/json.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { apiVersionOf, type Draft, NETWORK_POLICIES, type NetworkPolicy } from "#kube/kinds.ts";
 
 type Ingress = NonNullable<NonNullable<NetworkPolicy["spec"]>["ingress"]>[number];
 type From = NonNullable<Ingress["from"]>[number];
+type Peer = NonNullable<NonNullable<EtcdClusterSpec["networkPolicy"]>["clients"]>[number];
 
 /** Every namespace has a label with its name. */
 const NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name";
+
+const EVERY_POD_HERE: readonly Peer[] = [{ podSelector: {} }];
 
 /** Whether people ask for one. */
 export function isPolicyWanted({ cluster }: ClusterSnapshot): boolean {
@@ -34,7 +39,7 @@ export function isPolicyWanted({ cluster }: ClusterSnapshot): boolean {
 export function networkPolicy(snapshot: ClusterSnapshot): Draft<NetworkPolicy> {
   const { cluster, operatorNamespace } = snapshot;
   const { namespace, name } = cluster.metadata;
-  const { clients = [{ podSelector: {} }], metrics = [] } = cluster.spec.networkPolicy ?? {};
+  const { clients = EVERY_POD_HERE, metrics = [] } = cluster.spec.networkPolicy ?? {};
   const members: From = { podSelector: { matchLabels: memberSelector(name) } };
   const operator: From = {
     namespaceSelector: { matchLabels: { [NAMESPACE_NAME_LABEL]: operatorNamespace } },
@@ -62,11 +67,32 @@ export function networkPolicy(snapshot: ClusterSnapshot): Draft<NetworkPolicy> {
       ingress: [
         // From a member's container people ask the others with etcdctl.
         letIn([members], PEER_PORT, CLIENT_PORT),
-        letIn([operator, agents, ...(clients as From[])], CLIENT_PORT),
-        letIn([operator, ...(metrics as From[])], METRICS_PORT),
+        letIn([operator, agents, ...clients.map(asStored)], CLIENT_PORT),
+        letIn([operator, ...metrics.map(asStored)], METRICS_PORT),
       ],
     },
   });
+}
+
+/** As the API server keeps it, without lists and maps that are empty; a selector that is empty selects all, and stays. */
+function asStored({ podSelector, namespaceSelector, ipBlock }: Peer): From {
+  return defined({
+    podSelector: podSelector && selector(podSelector),
+    namespaceSelector: namespaceSelector && selector(namespaceSelector),
+    ipBlock: ipBlock && withoutEmpty(ipBlock),
+  });
+}
+
+function selector({ matchLabels, matchExpressions }: NonNullable<Peer["podSelector"]>): object {
+  return withoutEmpty({ matchLabels, matchExpressions: matchExpressions?.map(withoutEmpty) });
+}
+
+function withoutEmpty(given: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(given).filter(
+      ([, each]) => each !== undefined && (typeof each !== "object" || Object.keys(each).length > 0),
+    ),
+  );
 }
 
 /** @param from one or more: to leave it empty would let everybody in */
