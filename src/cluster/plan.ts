@@ -16,6 +16,7 @@ import { leaf } from "#cluster/rules/certificates/leaf.ts";
 import { rotateAuthority } from "#cluster/rules/certificates/rotate-authority.ts";
 import { switchTls } from "#cluster/rules/certificates/switch-tls.ts";
 import { trustMapRule } from "#cluster/rules/certificates/trust-map.ts";
+import { awaitNetworkPolicy } from "#cluster/rules/exposure/await-network-policy.ts";
 import { clientServiceRule } from "#cluster/rules/exposure/client-service.ts";
 import { disruptionBudgetRule } from "#cluster/rules/exposure/disruption-budget.ts";
 import { headlessServiceRule } from "#cluster/rules/exposure/headless-service.ts";
@@ -92,6 +93,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   fallAsleep, // It comes after the fence: who sleeps may lose its volume unseen. And before all that starts or changes members.
   headlessServiceRule, // It comes before the members, which find each other by the names that it gives.
   networkPolicyRule, // It comes before the members, too: who may not reach them never can.
+  awaitNetworkPolicy, // It comes after the step that it waits for, which may be refused.
   withKept(authority), // It comes before what it signs, and before the members, which trust it from their first start on.
   withKept(certificateRequestRule), // The same is true of this one: members wait for what it asks for.
   withKept(leaf), // The same is true of this one. A certificate is renewed whatever hinders the members: without it they are lost to each other.

@@ -93,6 +93,16 @@ describe("a cluster's NetworkPolicy", () => {
     expect(spec?.ingress?.[1]?.from?.slice(-2)).toEqual(CLIENTS);
   });
 
+  test("is written once, however empty the words are by which people name others", async () => {
+    const podSelector = { matchLabels: {}, matchExpressions: [{ key: "a", operator: "Exists", values: [] }] };
+    const clients = [
+      { namespaceSelector: { matchLabels: {}, matchExpressions: [] }, podSelector },
+      { ipBlock: { cidr: "192.0.2.0/24", except: [] } },
+    ];
+    expect(await settle({ enabled: true, clients })).toEqual(["replaceNetworkPolicy"]);
+    expect(await settle({ enabled: true, clients })).toEqual([]);
+  });
+
   test("goes when nobody wants it any more", async () => {
     expect(await settle({ enabled: false })).toEqual(["deleteNetworkPolicy"]);
     expect(await server.client.find(NETWORK_POLICIES, REF, OPTIONS)).toEqual({ is: "absent" });

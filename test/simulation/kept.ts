@@ -10,7 +10,12 @@ import { story } from "./story.ts";
 export const ELSEWHERE: Readonly<Record<string, string>> = {
   ...named("it settles, and leaves no name", "cluster: deleting", "peer: deleting"),
   ...named("nobody has a schedule of backups", "cluster: backup-first"),
-  ...named("nobody asks for a monitor or a policy", "cluster: pod-monitor", "cluster: network-policy"),
+  ...named(
+    "nobody asks for a monitor or a policy",
+    "cluster: pod-monitor",
+    "cluster: network-policy",
+    "cluster: await-network-policy",
+  ),
   ...named(
     "no cluster begins with a backup",
     "cluster: create-restore",

@@ -93,6 +93,11 @@ const LEFT_OUT = leftOut("cluster", [
       "nobody asks for one in this world; src/cluster/rules/exposure/plan.test.ts, test/apiserver/network-policy.test.ts",
   },
   {
+    name: "await-network-policy",
+    leaning: FORMED,
+    covered: "nobody asks for one in this world; src/cluster/rules/exposure/plan.test.ts",
+  },
+  {
     name: "pod-monitor",
     leaning: FORMED,
     covered: "nobody asks for one in this world; a real API server is asked in test/apiserver/pod-monitor.test.ts",

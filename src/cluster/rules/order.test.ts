@@ -44,7 +44,7 @@ import { asleep, SLEEP, tired, withSleep, woken } from "#kit/cluster-sleep.ts";
 import { secured, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
 import { etcdRestore } from "#kit/etcd-restore.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
-import type { Service } from "#kube/kinds.ts";
+import type { NetworkPolicy, Service } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
 // When both rules have an opinion, the first one speaks: the place in the list is part of each rule.
@@ -385,12 +385,24 @@ pairs.push(
     given: cluster({ stage: "recorded", spec: { networkPolicy: { enabled: true } } }),
   },
   {
-    order: ["network-policy", "bootstrap"],
-    so: "who may not reach the members never can",
+    order: ["network-policy", "await-network-policy"],
+    so: "it is made before it is waited for",
     given: cluster({
       stage: "recorded",
       spec: { networkPolicy: { enabled: true } },
       with: { headlessService: settled.headlessService },
+    }),
+  },
+  {
+    order: ["network-policy", "await-network-policy", "bootstrap"],
+    so: "who may not reach the members never can",
+    given: cluster({
+      stage: "recorded",
+      spec: { networkPolicy: { enabled: true } },
+      with: {
+        headlessService: settled.headlessService,
+        networkPolicy: { ...theirs, kind: "NetworkPolicy", apiVersion: "networking.k8s.io/v1" } as NetworkPolicy,
+      },
     }),
   },
   {

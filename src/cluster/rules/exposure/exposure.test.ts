@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { networkPolicy } from "#cluster/desired/network-policy.ts";
-import { CLUSTER_RULES } from "#cluster/plan.ts";
+import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { born, cluster } from "#kit/cluster.ts";
 import type { KubeObject, NetworkPolicy } from "#kube/kinds.ts";
@@ -57,4 +57,37 @@ test("network-policy: what somebody else made is told, and never changed", () =>
   expect(seeing(made)).toBe("nothing");
   expect(seeing(otherwise(made, { ours: true }))).toBe("replaceNetworkPolicy");
   expect(seeing(otherwise(made, { ours: false }))).toBe("remark");
+});
+
+test("await-network-policy: no member is made while none says who may reach it; who is there goes on", () => {
+  const wanted = cluster({ spec: { networkPolicy: { enabled: true } } });
+  const made: NetworkPolicy = born(networkPolicy(wanted));
+  const seeing = (live: NetworkPolicy | undefined, peers = [] as ClusterSnapshot["peers"]) =>
+    said("await-network-policy", { ...wanted, peers, networkPolicy: live });
+  expect(seeing(undefined)).toBe("wait");
+  expect(seeing(otherwise(made, { ours: true }))).toBe("wait");
+  expect(seeing({ ...made, metadata: { ...made.metadata, ownerReferences: [] } })).toBe("wait");
+  expect(seeing(made)).toBe("nothing");
+  expect(seeing(undefined, wanted.peers)).toBe("nothing");
+  expect(said("await-network-policy", { ...settled, peers: [], networkPolicy: undefined })).toBe("nothing");
+  const rule = CLUSTER_RULES.find(({ name }) => name === "await-network-policy")!;
+  expect(rule.decide({ ...wanted, peers: [] })).toEqual({
+    next: "wait",
+    rule: "await-network-policy",
+    because: "no member is made before NetworkPolicy my-etcd says who may reach it",
+    recheckAfterMs: 5_000,
+    warn: true,
+  });
+});
+
+test("a NetworkPolicy that is refused holds the members back", () => {
+  const given = cluster({
+    stage: "recorded",
+    spec: { networkPolicy: { enabled: true } },
+    with: { headlessService: settled.headlessService },
+  });
+  const refused = { because: "quota", forMs: 1_000, isBrief: false };
+  const plan = planCluster(given, (rule) => (rule === "network-policy" ? refused : undefined));
+  expect(plan).toMatchObject({ next: "wait", rule: "await-network-policy" });
+  expect(plan.aside).toMatchObject([{ rule: "network-policy", is: "refused" }]);
 });

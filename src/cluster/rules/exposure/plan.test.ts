@@ -69,6 +69,21 @@ testPlans("exposure", [
     expect: "network-policy: createNetworkPolicy",
   },
   {
+    name: "makes no member beside a NetworkPolicy of somebody else",
+    given: cluster({ ...RESTRICTED, stage: "recorded", with: { headlessService, networkPolicy: FOREIGN_POLICY } }),
+    expect: "warn: await-network-policy",
+  },
+  {
+    name: "nor without the one that would be made from what is refused",
+    given: cluster({ ...MISSPELT, stage: "recorded", with: { headlessService } }),
+    expect: "warn: await-network-policy",
+  },
+  {
+    name: "makes members behind the one that is asked for",
+    given: cluster({ ...RESTRICTED, stage: "recorded", with: { headlessService, networkPolicy: POLICY } }),
+    expect: "bootstrap: createPeer my-etcd-0 New",
+  },
+  {
     name: "makes a NetworkPolicy that is asked for",
     given: cluster(RESTRICTED),
     expect: "network-policy: createNetworkPolicy",
