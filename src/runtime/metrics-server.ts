@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
+import type { Socket } from "node:net";
 import type { Registry } from "prom-client";
 import type { Log } from "#base/log.ts";
 import type { MetricsAccess } from "./metrics-access.ts";
@@ -8,7 +9,11 @@ import type { MetricsAccess } from "./metrics-access.ts";
 const ARRIVE_WITHIN_MS = 5_000;
 /** Longer than the usual pause between two questions of a Prometheus. */
 const KEEP_ALIVE_MS = 90_000;
+/** Node looks only now and then who has taken too long to ask: by itself each half minute, in milliseconds. */
+const CHECK_MS = 1_000;
 const MAX_CONNECTIONS = 64;
+/** A Prometheus asks on one. Of one address no more are held, so that whoever is silent on all of theirs leaves room for others. */
+const MAX_OF_ADDRESS = 8;
 
 export interface MetricsServer {
   /** Where it listens. */
@@ -31,7 +36,8 @@ export async function serveMetrics(options: {
   readonly log: Log;
 }): Promise<MetricsServer> {
   const { log } = options;
-  const server = createServer({ handshakeTimeout: ARRIVE_WITHIN_MS }, (request, response) => {
+  const times = { handshakeTimeout: ARRIVE_WITHIN_MS, connectionsCheckingInterval: CHECK_MS };
+  const server = createServer(times, (request, response) => {
     respond(options, request, response).catch((thrown: unknown) => {
       log.error({ error: `${thrown}` }, "metrics could not be shown");
       response.destroy();
@@ -41,6 +47,7 @@ export async function serveMetrics(options: {
   server.headersTimeout = ARRIVE_WITHIN_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.maxConnections = MAX_CONNECTIONS;
+  limitOfAddress(server);
   server.on("tlsClientError", (error) => log.debug({ error: error.message }, "a TLS handshake failed"));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -53,6 +60,22 @@ export async function serveMetrics(options: {
     use: ({ certificate, key }) => server.setSecureContext({ cert: certificate, key }),
     close: () => closed(server),
   };
+}
+
+function limitOfAddress(server: Server): void {
+  const held = new Map<string, number>();
+  server.on("connection", (socket: Socket) => {
+    const { remoteAddress: address } = socket;
+    const others = held.get(address ?? "") ?? 0;
+    // Who has gone by now has no address.
+    if (address === undefined || others >= MAX_OF_ADDRESS) return void socket.destroy();
+    held.set(address, others + 1);
+    socket.once("close", () => {
+      const left = (held.get(address) ?? 0) - 1;
+      if (left > 0) held.set(address, left);
+      else held.delete(address);
+    });
+  });
 }
 
 async function respond(
