@@ -93,6 +93,19 @@ describe("an answer counts", () => {
   });
 });
 
+test("who is let in no more is remembered as refused, and counts among strangers", async () => {
+  const readers = ["reader"];
+  const { clock, asked, status } = reviewed(readers);
+  expect(await status("reader")).toBe(200);
+  readers.length = 0;
+  await clock.advance(60_000);
+  expect([await status("reader"), await status("reader")]).toEqual([403, 403]);
+  expect(asked).toHaveLength(2);
+  await clock.advance(10_000);
+  for (let n = 0; n < 20; n++) await status(`stranger-${n}`);
+  expect(await status("reader")).toBe(429);
+});
+
 test("those who ask at once with one token wait for one answer", async () => {
   const { asked, status } = reviewed();
   expect(await Promise.all([status("reader"), status("reader"), status("reader")])).toEqual([200, 200, 200]);
