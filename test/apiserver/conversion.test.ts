@@ -22,7 +22,7 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from "#kube/kinds.ts";
 import { trustedBy } from "#webhooks/certificate/bundle.ts";
-import { NOT_ALL_SHOWN, NOT_BY_HAND } from "../../scripts/conversion-policy.ts";
+import { NOT_ALL_SHOWN, NOT_BY_HAND, TLS_STAYS } from "../../scripts/conversion-policy.ts";
 import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scripts/manifests.ts";
 
 // A real API server has EtcdClusters converted by the real webhook, as the shipped manifests tell it to.
@@ -182,6 +182,24 @@ describe("what v1alpha1 cannot say, and a conversion has not made", () => {
     expect((await read(name)).spec).toMatchObject({ replicas: 5, disruptionBudget: "Quorum" });
     await expect(written(planted, {})).rejects.toThrow(NOT_BY_HAND);
   });
+});
+
+test("a manifest of v1alpha1 that knows nothing of TLS takes none away, also while the webhook is away", async () => {
+  const name = "of-before-tls";
+  const tls = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
+  await made(name, { replicas: 3, tls });
+  const alpha = await read(name, ALPHA);
+  const { [BEYOND]: kept, ...others } = alpha.metadata.annotations ?? {};
+  expect(kept).toContain('"tls":{');
+  const config = await admin.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
+  const none = await admin.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, { ...config, webhooks: [] }, OPTIONS);
+  await systemClock.sleep(2_000, OPTIONS.signal); // until the API server knows
+  const older = { ...alpha, metadata: { ...alpha.metadata, annotations: others } };
+  await expect(admin.replace(ALPHA, older, OPTIONS)).rejects.toThrow(TLS_STAYS);
+  await admin.replace(ALPHA, alpha, OPTIONS);
+  expect((await read(name)).spec).toMatchObject({ tls });
+  await admin.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, { ...none, webhooks: config.webhooks! }, OPTIONS);
+  await deleted(ALPHA, name);
 });
 
 /** Without the policy and the webhook that check what is written, as before there were any. */
