@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { type Client, createClient, type Interceptor } from "@connectrpc/connect";
-import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { type Client, createClient } from "@connectrpc/connect";
+import { Http2SessionManager } from "@connectrpc/connect-node";
 import type { Clock } from "#base/clock.ts";
 import { type Endpoint, type TlsIdentity, tlsOptions } from "./endpoint.ts";
 import { Auth, Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
+import { unaryTransport } from "./unary-transport.ts";
 
 // Why one connection per member, and no balancer?
 //   Nearly every call is a question to one certain member. A balancer would answer it with any member's word.
@@ -47,7 +48,6 @@ export interface MemberServices {
 
 interface Connection {
   readonly address: string;
-  readonly baseUrl: string;
   readonly session: Http2SessionManager;
   readonly services: MemberServices;
   usedAtMs: number;
@@ -169,22 +169,18 @@ function connectionTo(endpoint: Endpoint, nowMs: number): Connection {
     },
     tls && tlsOptions(tls),
   );
-  const connection = { address, baseUrl, session, usedAtMs: nowMs, hasAnswered: false };
+  const connection = { address, session, usedAtMs: nowMs, hasAnswered: false };
   return Object.assign(connection, { services: servicesOver(connection) });
 }
 
 function servicesOver(connection: Omit<Connection, "services">, onSending?: () => void): MemberServices {
-  const { baseUrl, session } = connection;
-  const noteAnswer: Interceptor = (next) => async (request) => {
-    const answer = await next(request);
-    connection.hasAnswered = true;
-    return answer;
-  };
-  const transport = createGrpcTransport({
-    baseUrl,
-    sessionManager: onSending === undefined ? session : asking(session, onSending),
+  const { session } = connection;
+  const transport = unaryTransport({
+    session: onSending === undefined ? session : asking(session, onSending),
     readMaxBytes: MAX_ANSWER_BYTES,
-    interceptors: [noteAnswer],
+    onAnswer: () => {
+      connection.hasAnswered = true;
+    },
   });
   return {
     kv: createClient(KV, transport),

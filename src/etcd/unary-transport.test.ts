@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { createServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { Http2SessionManager } from "@connectrpc/connect-node";
+import { afterEach, test } from "vitest";
+import {
+  KV,
+  Maintenance,
+  RangeResponseSchema,
+  ResponseHeaderSchema,
+  StatusResponseSchema,
+} from "./proto/etcdserverpb/rpc_pb.js";
+import { unaryTransport } from "./unary-transport.ts";
+
+const GRPC = { ":status": 200, "content-type": "application/grpc" };
+const message = toBinary(
+  StatusResponseSchema,
+  create(StatusResponseSchema, { header: create(ResponseHeaderSchema, { clusterId: 7n }), version: "3.6.16" }),
+);
+const frame = Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]);
+
+let server: Http2Server | undefined;
+const sessions: Http2SessionManager[] = [];
+afterEach(() => {
+  for (const session of sessions.splice(0)) session.abort();
+  server?.close();
+});
+
+interface Asked {
+  readonly answers: () => number;
+  readonly kv: Client<typeof KV>;
+  readonly status: (options?: { signal?: AbortSignal; timeoutMs?: number }) => Promise<string>;
+}
+
+/** A client of a server that answers each call so. */
+async function over(
+  answer: (stream: ServerHttp2Stream, headers: Readonly<Record<string, unknown>>) => void,
+  readMaxBytes = 1_000,
+): Promise<Asked> {
+  const own = createServer();
+  server = own;
+  own.on("stream", (stream, headers) => {
+    stream.on("error", () => undefined).resume();
+    answer(stream, headers);
+  });
+  await new Promise<void>((done) => own.listen(0, "127.0.0.1", done));
+  const session = new Http2SessionManager(`http://127.0.0.1:${(own.address() as AddressInfo).port}`);
+  sessions.push(session);
+  let answers = 0;
+  const onAnswer = (): void => {
+    answers += 1;
+  };
+  const transport = unaryTransport({ session, readMaxBytes, onAnswer });
+  const client = createClient(Maintenance, transport);
+  const kv = createClient(KV, transport);
+  return { answers: () => answers, kv, status: async (options) => (await client.status({}, options)).version };
+}
+
+function succeed(stream: ServerHttp2Stream, parts: readonly Buffer[]): void {
+  stream.respond(GRPC, { waitForTrailers: true });
+  stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+  for (const part of parts) stream.write(part);
+  stream.end();
+}
+
+function failsWith(code: Code, words: string, hasStatus: boolean) {
+  return (thrown: unknown): boolean => {
+    assert.ok(thrown instanceof ConnectError, String(thrown));
+    assert.equal(thrown.code, code);
+    assert.ok(thrown.rawMessage.includes(words), thrown.rawMessage);
+    assert.equal(thrown.metadata.has("grpc-status"), hasStatus);
+    return true;
+  };
+}
+
+test("a message that comes in parts is read as one, and counts as an answer", async () => {
+  const asked = await over((stream) =>
+    succeed(stream, [frame.subarray(0, 3), frame.subarray(3, 9), frame.subarray(9)]),
+  );
+  assert.equal(await asked.status(), "3.6.16");
+  assert.equal(asked.answers(), 1);
+});
+
+test("bytes in an answer are plain, and do not hold on to what the socket read", async () => {
+  const answer = toBinary(RangeResponseSchema, create(RangeResponseSchema, { kvs: [{ key: Buffer.from("k") }] }));
+  const given = Buffer.concat([Buffer.from([0, 0, 0, 0, answer.length]), answer]);
+  const asked = await over((stream) => succeed(stream, [given]));
+  const [found] = (await asked.kv.range({})).kvs;
+  assert.deepEqual(found?.key, new Uint8Array([0x6b]));
+  assert.equal(found.key.buffer.byteLength, answer.length);
+});
+
+test("the server hears of the deadline, and the message as gRPC has it", async () => {
+  let heard: Readonly<Record<string, unknown>> = {};
+  const asked = await over((stream, headers) => {
+    heard = headers;
+    succeed(stream, [frame]);
+  });
+  await asked.status({ timeoutMs: 4_321 });
+  assert.equal(heard["grpc-timeout"], "4321m");
+  assert.equal(heard[":path"], "/etcdserverpb.Maintenance/Status");
+  assert.equal(heard.te, "trailers");
+  assert.equal(heard["content-type"], "application/grpc+proto");
+});
+
+const text = encodeURIComponent("etcdserver: no leader; 100 %");
+const refusals = [
+  {
+    name: "in the trailers",
+    answer: (stream: ServerHttp2Stream) => {
+      stream.respond(GRPC, { waitForTrailers: true });
+      stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": "14", "grpc-message": text }));
+      stream.end();
+    },
+  },
+  {
+    name: "without anything else",
+    answer: (stream: ServerHttp2Stream) =>
+      stream.respond({ ...GRPC, "grpc-status": "14", "grpc-message": text }, { endStream: true }),
+  },
+];
+test.each(refusals)("a refusal $name is told as the server's word", async ({ answer }) => {
+  const asked = await over(answer);
+  await assert.rejects(asked.status(), failsWith(Code.Unavailable, "etcdserver: no leader; 100 %", true));
+  assert.equal(asked.answers(), 0);
+});
+
+const broken: { name: string; answer: (stream: ServerHttp2Stream) => void; words: string }[] = [
+  { name: "a closed stream", answer: (stream) => stream.close(2), words: "" },
+  { name: "a stream that is cancelled there", answer: (stream) => stream.close(8), words: "" },
+  { name: "a lost connection", answer: (stream) => stream.session?.destroy(), words: "" },
+  {
+    name: "another HTTP status",
+    answer: (stream) => {
+      stream.respond({ ":status": 502 });
+      stream.end("bad gateway");
+    },
+    words: "HTTP status 502",
+  },
+  { name: "half a message", answer: (stream) => succeed(stream, [frame.subarray(0, 9)]), words: "not one message" },
+  { name: "no message", answer: (stream) => succeed(stream, []), words: "not one message" },
+  {
+    name: "a compressed message",
+    answer: (stream) => succeed(stream, [Buffer.concat([Buffer.from([1]), frame.subarray(1)])]),
+    words: "not one message",
+  },
+];
+test.each(broken)("$name is no answer, and nobody's word", async ({ answer, words }) => {
+  const asked = await over(answer);
+  await assert.rejects(asked.status(), (thrown) => {
+    assert.ok(thrown instanceof ConnectError, String(thrown));
+    assert.ok(thrown.rawMessage.includes(words), thrown.rawMessage);
+    return !thrown.metadata.has("grpc-status") && thrown.code !== Code.DeadlineExceeded;
+  });
+  assert.equal(asked.answers(), 0);
+});
+
+test("an answer that is too large is not read to its end", async () => {
+  const asked = await over((stream) => succeed(stream, [Buffer.alloc(2_000)]), 1_000);
+  await assert.rejects(asked.status(), failsWith(Code.ResourceExhausted, "more than 1000 bytes", false));
+});
+
+test("a deadline that passes here ends the call, and the stream", async () => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const asked = await over((stream) => stream.on("close", () => resolve()));
+  await assert.rejects(asked.status({ timeoutMs: 50 }), failsWith(Code.DeadlineExceeded, "timed out", false));
+  await closed;
+});
+
+test("a signal ends the call, before it is sent and while it waits", async () => {
+  const { promise: arrived, resolve } = Promise.withResolvers<void>();
+  const asked = await over(() => resolve());
+  await assert.rejects(asked.status({ signal: AbortSignal.abort() }), failsWith(Code.Canceled, "aborted", false));
+  const stop = new AbortController();
+  const waiting = asked.status({ signal: stop.signal });
+  await arrived;
+  stop.abort();
+  await assert.rejects(waiting, failsWith(Code.Canceled, "aborted", false));
+});
+
+test("nobody who listens is told with the cause", async () => {
+  const session = new Http2SessionManager("http://127.0.0.1:1");
+  const transport = unaryTransport({ session, readMaxBytes: 1, onAnswer: () => undefined });
+  await assert.rejects(
+    createClient(Maintenance, transport).status({}),
+    failsWith(Code.Unavailable, "ECONNREFUSED", false),
+  );
+});

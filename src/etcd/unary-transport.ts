@@ -1,0 +1,201 @@
+import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageInitShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
+import type { Http2SessionManager } from "@connectrpc/connect-node";
+
+// Why gRPC by hand?
+//   A call with one message each way is a frame with a length before it, and a status in the trailers. The library's way through streams,
+//   iterators and headers of the fetch API takes six times the processor time for the same bytes, and a fleet at rest does little else
+//   than ask members how they are: docs/performance.md, `fleet`.
+// What is left to the library?
+//   The connection (when it is made, kept alive, closed, and tried anew), the messages, and the errors in which failures are told.
+// https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+
+/** Whether it is compressed, and the length. */
+const FRAME_HEAD_BYTES = 5;
+/** What HTTP/2 calls the end of a stream that nobody waits for any more: https://www.rfc-editor.org/rfc/rfc9113#section-7 */
+const CANCEL = 8;
+
+/** What nobody reads here. */
+const NO_HEADERS = new Headers();
+
+interface Options {
+  /** `http://host:port` */
+  readonly session: Pick<Http2SessionManager, "authority" | "request" | "notifyResponseByteRead">;
+  /** Larger answers are not read, in bytes. */
+  readonly readMaxBytes: number;
+  /** Hears of each answer that is no refusal. */
+  readonly onAnswer: () => void;
+}
+
+/**
+ * Calls with one message each way, and no others.
+ * All of them fail with a ConnectError: with the status that the server gave, which then is in its metadata; `DeadlineExceeded` when the
+ * deadline passed here; `Canceled` when the signal aborted; `Unavailable` for whatever else went wrong, with its cause.
+ */
+export function unaryTransport(options: Options): Transport {
+  return {
+    unary: (method, signal, timeoutMs, _header, input) => call(options, method, signal, timeoutMs, input),
+    stream: () => Promise.reject(new ConnectError("streams are not served here", Code.Unimplemented)),
+  };
+}
+
+async function call<I extends DescMessage, O extends DescMessage>(
+  options: Options,
+  method: DescMethodUnary<I, O>,
+  signal: AbortSignal | undefined,
+  timeoutMs: number | undefined,
+  input: MessageInitShape<I>,
+): Promise<UnaryResponse<I, O>> {
+  const frame = framed(toBinary(method.input, create(method.input, input)));
+  const path = `/${method.parent.typeName}/${method.name}`;
+  const body = await exchanged(options, path, frame, signal, timeoutMs);
+  const message = fromBinary(method.output, body);
+  return { stream: false, service: method.parent, method, header: NO_HEADERS, trailer: NO_HEADERS, message };
+}
+
+/** The bytes of the answer's message. */
+function exchanged(
+  { session, readMaxBytes, onAnswer }: Options,
+  path: string,
+  frame: Uint8Array,
+  signal: AbortSignal | undefined,
+  timeoutMs: number | undefined,
+): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    let stream: ClientHttp2Stream | undefined;
+    let isOver = false;
+    const end = (): void => {
+      isOver = true;
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", cancel);
+    };
+    const fail = (error: ConnectError): void => {
+      if (isOver) return;
+      end();
+      stream?.close(CANCEL);
+      reject(error);
+    };
+    const cancel = (): void => fail(new ConnectError("this operation was aborted", Code.Canceled));
+    const expire = (): void => fail(new ConnectError("the operation timed out", Code.DeadlineExceeded));
+    const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs);
+    if (signal?.aborted === true) return cancel();
+    signal?.addEventListener("abort", cancel, { once: true });
+    const headers = {
+      "content-type": "application/grpc+proto",
+      te: "trailers",
+      ...(timeoutMs === undefined ? {} : { "grpc-timeout": `${timeoutMs}m` }),
+    };
+    session.request("POST", path, headers, {}).then(
+      (opened) => {
+        stream = opened;
+        opened.on("error", (thrown) => fail(unavailable(thrown))); // also after the end: nobody else hears of it
+        if (isOver) return void opened.close(CANCEL);
+        const answer = new Answer();
+        const settle = (): void => {
+          if (isOver) return;
+          try {
+            const body = answer.message(opened.rstCode);
+            end();
+            onAnswer();
+            resolve(body);
+          } catch (thrown) {
+            fail(unavailable(thrown));
+          }
+        };
+        opened.on("response", (given) => answer.head(given));
+        opened.on("trailers", (given) => answer.trailers(given));
+        opened.on("data", (chunk: Buffer) => {
+          session.notifyResponseByteRead(opened);
+          if (answer.add(chunk) > readMaxBytes)
+            fail(new ConnectError(`more than ${readMaxBytes} bytes`, Code.ResourceExhausted));
+        });
+        opened.on("end", () => answer.isTold && settle());
+        opened.on("close", settle);
+        opened.end(frame);
+      },
+      (thrown: unknown) => fail(unavailable(thrown)),
+    );
+  });
+}
+
+/** What has come of an answer so far. */
+class Answer {
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+  #httpStatus: number | undefined;
+  #told: IncomingHttpHeaders = {};
+
+  /** Whether the server has told how the call went. */
+  get isTold(): boolean {
+    return this.#told["grpc-status"] !== undefined;
+  }
+
+  head(headers: IncomingHttpHeaders & { readonly ":status"?: number | undefined }): void {
+    this.#httpStatus = headers[":status"];
+    if (headers["grpc-status"] !== undefined) this.#told = headers; // there is nothing but the status
+  }
+
+  trailers(headers: IncomingHttpHeaders): void {
+    this.#told = headers;
+  }
+
+  /** @returns how many bytes there are by now */
+  add(chunk: Buffer): number {
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    return this.#bytes;
+  }
+
+  /**
+   * @param rstCode with which the stream was closed
+   * @throws ConnectError a refusal, or that there is no answer, or not one whole message
+   */
+  message(rstCode: number | undefined): Uint8Array {
+    const status = this.#told["grpc-status"];
+    if (status === undefined) {
+      const head = this.#httpStatus === undefined ? "" : `, HTTP status ${this.#httpStatus}`;
+      throw new ConnectError(`the stream was closed without an answer (code ${rstCode ?? 0}${head})`, Code.Unavailable);
+    }
+    if (status !== "0") throw refusal(Number(status), String(this.#told["grpc-message"] ?? ""));
+    const [first = Buffer.alloc(0)] = this.#chunks;
+    const all = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+    const isWhole = all.length >= FRAME_HEAD_BYTES && all.readUInt32BE(1) === all.length - FRAME_HEAD_BYTES;
+    if (!isWhole || all[0] !== 0) throw new Error(`${all.length} bytes came, which are not one message`);
+    return new Uint8Array(all.subarray(FRAME_HEAD_BYTES)); // a copy: keys in it are kept, and the socket's memory is not
+  }
+}
+
+/** As the server told it: by its status in the metadata it is known to be the server's word. */
+function refusal(status: number, text: string): ConnectError {
+  return new ConnectError(decoded(text), status in Code ? status : Code.Unknown, { "grpc-status": String(status) });
+}
+
+function framed(message: Uint8Array): Uint8Array {
+  const frame = Buffer.alloc(FRAME_HEAD_BYTES + message.length);
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, FRAME_HEAD_BYTES);
+  return frame;
+}
+
+/** Texts are percent-encoded; one that is not well encoded stays as it came. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // The code tells enough.
+  }
+}
+
+function unavailable(thrown: unknown): ConnectError {
+  if (thrown instanceof ConnectError) return thrown;
+  const text = thrown instanceof Error ? thrown.message : String(thrown);
+  return new ConnectError(text, Code.Unavailable, undefined, undefined, thrown);
+}
