@@ -170,7 +170,10 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     fourth.start();
     await untilLed(etcd, fourth);
     await until("it may be given a vote", () => succeeds(client.promote(at, member.id, OPTIONS)));
-    await client.put(endpointOf(etcd, fourth), "k", "by the fourth", OPTIONS);
+    // The leader knows of the vote a moment before the member itself does.
+    await until("it takes a write", () =>
+      succeeds(client.put(endpointOf(etcd, fourth), "k", "by the fourth", OPTIONS)),
+    );
   });
 
   test("one that is fenced comes back with its data", async () => {
