@@ -54,6 +54,12 @@ promised(guards, {
       ["enableDowngrade", "forbidden"],
       ["cancelDowngrade", "forbidden"],
       ["moveLeader", "forbidden"],
+      ["createRootSecret", "allowed"],
+      ["setRootPassword", "forbidden"],
+      ["addUser", "forbidden"],
+      ["grantRole", "forbidden"],
+      ["enableAuth", "forbidden"],
+      ["disableAuth", "forbidden"],
     ] as const
   ).flatMap(([kind, is]): readonly GuardCase[] => [
     { name: `without a member list ${kind} is ${is}`, given: withoutList(settled), step: STEPS[kind], is },

@@ -15,8 +15,10 @@ import {
   speaking,
   tlsOfAll,
 } from "#kit/cluster-steps.ts";
+import { HAS, switching } from "#kit/cluster-switch.ts";
 import {
   bundle,
+  goingTo,
   NEXT,
   OWN,
   running,
@@ -114,6 +116,22 @@ function withFormer(snapshot: ClusterSnapshot, peer: { is: "absent" }): ClusterS
   return { ...snapshot, certificates: { ...certificates, former: { ...certificates?.former, peer } } };
 }
 
+/** Both sides come to show something else, and members believe that only of each other. */
+const bothLeaving = running(
+  withMade(goingTo(certified, BROUGHT), {
+    peer: { by: SOMEBODY, isOurs: false },
+    server: { by: SOMEBODY, isOurs: false },
+    operator: { by: SOMEBODY, isOurs: false },
+  }),
+  undefined,
+  shows("my-etcd-peer-tls", ofBoth),
+);
+const clientsHave = (secretName: string, trust: string) => ({ client: { secretName, trust, verifyClients: true } });
+const withoutTls = switching({}, ["nothing", "nothing", "nothing"]);
+/** The EtcdPeer of the first one has got its certificates, and its pod has not. */
+const withTls = { ...switching({}, ["both", "nothing", "nothing"]), pods: withoutTls.pods };
+const lastDoubts = running(certified, ["my-etcd-2"], shows("my-etcd-peer-tls", bundle(SOMEBODY)));
+
 promised(guards, {
   "allowed-secrets": [
     { name: "a Secret that is for clusters is mounted", given: broughtFirst, step: broughtIn(), is: "allowed" },
@@ -175,6 +193,36 @@ promised(guards, {
     },
   ],
   "shown-when-trusted": [
+    {
+      name: "what members show to each other is asked where clients are asked nothing, too",
+      given: notAsking(leaving),
+      step: speaking(leaving, shows("their-peer", ofBoth)),
+      is: "forbidden",
+    },
+    {
+      name: "both sides are asked when both come to show something else",
+      given: bothLeaving,
+      step: speaking(bothLeaving, { ...shows("their-peer", ofBoth), ...clientsHave("their-server", ofBoth) }),
+      is: "forbidden",
+    },
+    {
+      name: "who shows nothing yet is for others to judge",
+      given: withSeen(withTls, { peer: { is: "absent" } }),
+      step: restarting(withTls, "my-etcd-0"),
+      is: "allowed",
+    },
+    {
+      name: "and so is who gets its first certificate",
+      given: withSeen(withoutTls, { peer: { is: "absent" } }),
+      step: speaking(withoutTls, HAS.both),
+      is: "allowed",
+    },
+    {
+      name: "and who goes on to show what it shows, of whatever use that is",
+      given: halved,
+      step: restarting(halved, "my-etcd-0"),
+      is: "allowed",
+    },
     {
       name: "what all believe may be shown",
       given: turnedTrusting,
@@ -262,6 +310,12 @@ promised(guards, {
     { name: "what shows nothing is for others to judge", given: leaving, step: STEPS.markRemoval, is: "allowed" },
   ],
   "still-believed": [
+    {
+      name: "nobody restarts while a single member does not believe what the others show",
+      given: lastDoubts,
+      step: restarting(lastDoubts, "my-etcd-0"),
+      is: "forbidden",
+    },
     {
       name: "what is in use counts, also when something else is asked for",
       given: withFormer(turnedTrusting, { is: "absent" }),

@@ -54,8 +54,29 @@ function restartingLast(snapshot: ClusterSnapshot): ClusterStep {
   return { do: "restartPod", name: "my-etcd-2", pod: snapshot.pods.get("my-etcd-2")! };
 }
 
+const halfBack = switching(WITHOUT, ["both", "nothing", "both"]);
+const withNone = switching({}, ["nothing", "nothing", "nothing"]);
+
 promised(guards, {
   "tls-stepwise": [
+    {
+      name: "nobody gets TLS that nobody has asked for, although it would serve all clients",
+      given: settled,
+      step: speaking(settled, { client: HAS.both.client }),
+      is: "forbidden",
+    },
+    {
+      name: "but where others still have it",
+      given: halfBack,
+      step: speaking(halfBack, HAS.both),
+      is: "allowed",
+    },
+    {
+      name: "who has none yet may go on so",
+      given: withNone,
+      step: speaking(withNone, undefined),
+      is: "allowed",
+    },
     { name: "a member keeps TLS", given: certified, step: speaking(certified, tlsOfAll), is: "allowed" },
     { name: "nobody loses it at once", given: certified, step: speaking(certified, undefined), is: "forbidden" },
     {
