@@ -9,7 +9,7 @@ import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { killOperator } from "#kit/loaded-cluster.ts";
 import { credentialsDir } from "#kit/store-server.ts";
 import { allShown, lives, MEMBERS, secretTexts } from "#kit/user-tls.ts";
-import type { Certificate } from "#kube/kinds.ts";
+import type { Certificate, Secret } from "#kube/kinds.ts";
 
 // cert-manager as it is issues for a cluster: an Issuer of its namespace what members show to each other, a ClusterIssuer with an authority that
 // another one has signed what they show to clients.
@@ -252,6 +252,36 @@ describe("where nobody issues", () => {
     expect(told?.conditions?.find(({ type }) => type === "TLSReady")?.message).toContain("no member of the company");
     await refused.kubectl("delete", "etcdcluster", "refused");
   });
+
+  test(
+    "an authority with another key is told of, and nobody is restarted for it; with the former one all is well again",
+    async () => {
+      const peer = requestFor("my-etcd-peer-tls");
+      const before = await lives(cluster);
+      const { data, type } = await cluster.json<Secret>("get", "secret", "company");
+      // Without privateKey.rotationPolicy cert-manager makes another key with each renewal.
+      await renew(cluster, "company");
+      await eventually(async () =>
+        expect((await cluster.json<Secret>("get", "secret", "company")).data).not.toEqual(data),
+      );
+      await renew(cluster, peer);
+      await cluster.untilCondition("TLSReady", "False", "CertificateInvalid", 180_000);
+      expect(await told()).toMatch(/signed by an authority that my-etcd-0, my-etcd-1, my-etcd-2 do not trust yet/);
+      await asBilling("put", "billing/a", "4");
+
+      // cert-manager would make another one at once of what it is still asked for.
+      await cluster.kubectl("delete", "certificate.cert-manager.io", "company");
+      await apply({ apiVersion: "v1", kind: "Secret", metadata: { name: "company" }, type, data });
+      const untrusted = await pairOf(peer);
+      await renew(cluster, peer);
+      await eventually(async () => expect(await pairOf(peer)).not.toBe(untrusted));
+      await cluster.untilCondition("TLSReady", "True", "CertificatesValid", 180_000);
+      await cluster.untilReady();
+      await asBilling("put", "billing/a", "5");
+      expect(await lives(cluster)).toEqual(before);
+    },
+    2 * RENEWED_MS,
+  );
 
   test("what cert-manager does not take is told in its webhook's words", async () => {
     const wrong = { ...requests[0], metadata: { namespace: namespace.name, name: "wrong" } };
