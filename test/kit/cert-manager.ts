@@ -27,7 +27,9 @@ export class CertManager {
   static async install(resourceNamespace: string): Promise<CertManager> {
     const crds = sourceFolder("cert-manager", "crds");
     await kubectl.run(["apply", "--server-side", "-f", crds]);
-    await kubectl.run(["wait", "--for=condition=Established", "--timeout=30s", ...KINDS.map((kind) => `crd/${kind}`)]);
+    // One that the API server has not looked at yet has no conditions, which kubectl takes for an error.
+    const established = ["wait", "--for=condition=Established", "--timeout=30s"];
+    await eventually(() => kubectl.run([...established, ...KINDS.map((kind) => `crd/${kind}`)]));
     const manager = new CertManager(resourceNamespace);
     await manager.start();
     return manager;
