@@ -89,6 +89,16 @@ function whyNotLetIn(snapshot: ClusterSnapshot, state: AuthState): Hindrance | u
   );
 }
 
+/** Whether the operator, who it is about to be, and root with the password of its Secret, were seen to be administrators. */
+export function areAdministratorsReady(snapshot: ClusterSnapshot, state: AuthState): boolean {
+  const users = operatorUsers(snapshot, state);
+  return (
+    [...users.map(({ roles }) => roles), state.root].every((roles) => roles?.includes(ROOT)) &&
+    users.length > 0 &&
+    state.isRootsPassword
+  );
+}
+
 function whyNotYet(snapshot: ClusterSnapshot, { enabled }: AuthState): Hindrance | undefined {
   const names = enabled ? [] : membersWithoutQuestion(snapshot);
   if (names.length === 0) return undefined;

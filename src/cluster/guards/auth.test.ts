@@ -45,6 +45,20 @@ function showing(snapshot: ClusterSnapshot, before: string, secretName: string):
   return { do: "replacePeer", live: was, peer: revisedPeer(was, { ...template, tls: tlsOf(secretName) }, undefined) };
 }
 
+/** The same member, which asks clients for certificates, and may serve others over plain HTTP besides. */
+function servesBoth(snapshot: ClusterSnapshot, plaintext: boolean): ClusterStep {
+  const { client, ...others } = peerOf(snapshot, "my-etcd-0").spec.tls!;
+  return speaking(snapshot, { ...others, client: { ...client!, plaintext } });
+}
+
+const servingBoth: ClusterSnapshot = {
+  ...certified,
+  peers: certified.peers.map((peer) => {
+    const { client, ...others } = peer.spec.tls!;
+    return { ...peer, spec: { ...peer.spec, tls: { ...others, client: { ...client!, plaintext: true } } } };
+  }),
+};
+
 const goingOver = (snapshot: ClusterSnapshot) => showing(snapshot, "my-etcd-server-tls", "theirs");
 const hasGoneOver = (snapshot: ClusterSnapshot) => showing(snapshot, "theirs", "theirs");
 const goingBack = (snapshot: ClusterSnapshot) => showing(snapshot, "theirs", "my-etcd-server-tls");
@@ -262,8 +276,32 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "one may where etcd asks for none",
+      name: "nor does one by what etcd says, before that is on record",
       given: guarded({ recorded: false }),
+      step: asksClients(certified, false),
+      is: "forbidden",
+    },
+    {
+      name: "nor serves one without certificates besides",
+      given: guarded({ recorded: true }),
+      step: servesBoth(certified, true),
+      is: "forbidden",
+    },
+    {
+      name: "one that did may go on, until it serves none without",
+      given: guarded({ recorded: true }),
+      step: servesBoth(servingBoth, true),
+      is: "allowed",
+    },
+    {
+      name: "and ends to",
+      given: guarded({ recorded: true }),
+      step: servesBoth(servingBoth, false),
+      is: "allowed",
+    },
+    {
+      name: "one may where etcd asks for none",
+      given: guarded({ recorded: false, state: PREPARED }),
       step: asksClients(certified, false),
       is: "allowed",
     },

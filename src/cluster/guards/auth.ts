@@ -1,6 +1,7 @@
 import { doClientsShowCertificates, isAuthWanted } from "#api/auth.ts";
 import { ROOT } from "#api/names.ts";
 import { serverSecretName } from "#api/tls.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { membersWithoutQuestion, stateOf } from "#cluster/auth/hindrance.ts";
 import { holderOf, isOnRecord, operatorUsers, whyStranger } from "#cluster/auth/users.ts";
 import { isAboutAuth, peerIn } from "#cluster/guards/touched.ts";
@@ -55,6 +56,12 @@ export const administratorFirst: ClusterGuard = {
   },
 };
 
+/** Whether each client of the member shows a certificate: it serves nobody over plain HTTP besides. */
+function asksAll({ spec }: { readonly spec?: EtcdPeer["spec"] }): boolean {
+  const { client } = spec?.tls ?? {};
+  return client?.verifyClients === true && client.plaintext !== true;
+}
+
 /**
  * While etcd asks for users, no member gets what would let it ask no certificate of clients: it would know nobody, the operator included. Nor do
  * members go over to another issuer by whose certificate the operator would be nobody to etcd.
@@ -64,13 +71,15 @@ export const loginStays: ClusterGuard = {
   forbids(snapshot, step) {
     const { cluster } = snapshot;
     const peer = peerIn(step);
-    if (peer?.spec === undefined || cluster.status?.auth?.enabled !== true) return undefined;
+    // After a crash etcd may ask for users before that is on record.
+    const isEnabled = cluster.status?.auth?.enabled === true || stateOf(snapshot)?.enabled === true;
+    if (peer?.spec === undefined || !isEnabled) return undefined;
     const shown = peer.spec.tls?.client?.secretName;
     const isOther = step.do === "replacePeer" && shown !== step.live.spec.tls?.client?.secretName;
     const why = isOther && shown === serverSecretName(cluster) ? whyStranger(snapshot) : undefined;
     if (why !== undefined) return why;
-    const had = step.do === "replacePeer" ? step.live.spec.tls?.client?.verifyClients : true;
-    if (had !== true || peer.spec.tls?.client?.verifyClients === true) return undefined;
+    const had = step.do === "replacePeer" ? asksAll(step.live) : true;
+    if (!had || asksAll(peer)) return undefined;
     return `${peer.metadata.name} would ask clients for no certificate, and etcd asks for users`;
   },
 };

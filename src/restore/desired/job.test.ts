@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AGENT_COMMAND, REPLAY_ETCD_FLAGS } from "#agent/task.ts";
+import { NO_TLS } from "#api/tls.ts";
 import { IMAGE } from "#kit/etcd-backup.ts";
 import { BY_URL, goodObject, ON_VOLUME, restore, sourceBackup, UID } from "#kit/etcd-restore.ts";
 import { restoreJob } from "#restore/desired/job.ts";
@@ -91,7 +92,8 @@ describe("to a point in time", () => {
       { spec: { tls, auth: { enabled: true } }, kept: "Keep", lifted: "Lift" },
       { spec: { tls, auth: { enabled: false } }, kept: undefined, lifted: undefined },
       { spec: { tls }, kept: undefined, lifted: undefined },
-      { spec: { auth: { enabled: true } }, kept: undefined, lifted: undefined },
+      { spec: { auth: { enabled: true } }, kept: "Keep", lifted: "Lift" },
+      { spec: { tls: NO_TLS, auth: { enabled: true } }, kept: undefined, lifted: undefined },
     ];
     for (const { spec, kept, lifted } of auths) {
       const fetching = (more: object) => taskOf(podOf(made({ ...template(spec), ...more })).initContainers[0]);

@@ -10,7 +10,7 @@ import {
 import { doClientsShowCertificates, isAuthWanted } from "#api/auth.ts";
 import { VOLUME_PATH } from "#api/names.ts";
 import { KEY_FILE, MOUNTS } from "#backup/desired/task.ts";
-import { restoredIdentity } from "#restore/identity.ts";
+import { restoredIdentity, restoredSpec } from "#restore/identity.ts";
 import type { SourceObject } from "#restore/object.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 
@@ -49,7 +49,7 @@ export function fetchTask(snapshot: RestoreSnapshot, { target, keySecret, expect
 
 /** Whether the operator will be able to log in where etcd asks for users. */
 function mayLogIn({ restore }: RestoreSnapshot): boolean {
-  const { spec } = restore.spec.clusterTemplate;
+  const spec = restoredSpec(restore);
   return isAuthWanted(spec) === true && doClientsShowCertificates(spec);
 }
 

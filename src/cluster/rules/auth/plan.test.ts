@@ -277,3 +277,16 @@ test("where its status is not heard of, it is looked for again in five seconds",
   const plan = planCluster(guarded({ next: "next" }));
   expect(plan).toMatchObject({ next: "wait", rule: "administrators", recheckAfterMs: 5_000 });
 });
+
+test.each([
+  ["root's password", guarded({ state: { ...PREPARED, isRootsPassword: false } }), "root-password"],
+  ["root's Secret", guarded({ state: NO_USERS, secret: undefined }), "root-secret"],
+  ["root's role", guarded({ state: { ...PREPARED, root: [] } }), "administrators"],
+] as const)(
+  "%s, while it is refused, holds nothing else up: users are not asked for meanwhile",
+  (_, given, refused) => {
+    const rest = { because: "refused", forMs: 1_000, isBrief: false };
+    const rested = (rule: string) => (rule === refused || rule === "administrators" ? rest : undefined);
+    expect(planCluster(given, rested)).toMatchObject({ next: "settled" });
+  },
+);

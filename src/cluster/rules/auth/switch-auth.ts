@@ -1,5 +1,5 @@
 import { isAuthWanted } from "#api/auth.ts";
-import { hindranceOf, stateOf } from "#cluster/auth/hindrance.ts";
+import { areAdministratorsReady, hindranceOf, stateOf } from "#cluster/auth/hindrance.ts";
 import { isAdministrator } from "#cluster/auth/users.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -12,6 +12,8 @@ export const switchAuth: ClusterRule = {
     const state = stateOf(snapshot);
     if (wanted === undefined || state === undefined || state.enabled === wanted) return undefined;
     if (hindranceOf(snapshot) !== undefined) return undefined;
+    // Those are made first. Where that is refused, and rests, this is not held up by a guard: the rest of the cluster would wait with it.
+    if (wanted && !areAdministratorsReady(snapshot, state)) return undefined;
     if (wanted) return step("switch-auth", "etcd asks for users from now on", { do: "enableAuth" });
     const asRoot = !isAdministrator(state);
     return step("switch-auth", "etcd asks for users no more; they stay", { do: "disableAuth", asRoot });
