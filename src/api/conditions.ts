@@ -103,6 +103,7 @@ export const REASONS = {
     "The certificate of the operator names nobody whom etcd could know as the operator; the message names its Secret.",
   OperatorUserTaken:
     "The certificate of the operator has the name of a user of etcd that is somebody else's: nobody comes to be an administrator by that; the message says whose, and what to do.",
+  RootWithoutPassword: "etcd's user root was made without a password; the message says how it comes to have one.",
   RootSecretInvalid: "The Secret with the password of the user root is of no use; the message names it and says why.",
   NotAdministrator:
     "etcd asks for users, and does not know the operator for an administrator; the message says how it comes to.",

@@ -5,6 +5,7 @@ import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { isSameData } from "#base/hash.ts";
 import type { Keyring } from "#certificates/keyring.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
+import { stateOf } from "#cluster/auth/hindrance.ts";
 import { AuthReads } from "#cluster/auth/reads.ts";
 import { AUTHORITY_OF } from "#cluster/certificates/purposes.ts";
 import { CertificateReads } from "#cluster/certificates/reads.ts";
@@ -113,7 +114,9 @@ export function clusterController(
       if (ABOUT_MONITORS.has(step.do)) monitoring.forget(snapshot.cluster.metadata);
       if (ABOUT_AUTH.has(step.do)) auth.hasChanged(snapshot.cluster.metadata);
       const written = await actOnCluster(writes, step, snapshot, signal);
-      if (step.do === "setRootPassword") auth.hasProved(snapshot.cluster.metadata, step.secret);
+      // While etcd asks for users, it is asked for the proof.
+      if (step.do === "setRootPassword" && stateOf(snapshot)?.enabled === false)
+        auth.hasProved(snapshot.cluster.metadata, step.secret);
       return written;
     },
     status: (snapshot, plan) => {

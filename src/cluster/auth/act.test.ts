@@ -10,7 +10,7 @@ import { newRootSecret, passwordIn } from "#cluster/auth/root-secret.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { authority, dataOf, leaf, secretOf } from "#kit/certificates.ts";
-import { guarded, ROOT_SECRET } from "#kit/cluster-auth.ts";
+import { guarded, PREPARED, ROOT_SECRET } from "#kit/cluster-auth.ts";
 import { withSeen } from "#kit/cluster-tls.ts";
 import type { Draft, Secret } from "#kube/kinds.ts";
 
@@ -129,6 +129,15 @@ test("it signs for root with no authority but the cluster's own", async () => {
   await expect(done(step, { snapshot: withSeen(settled, { clientCA: { is: "absent" } }) })).rejects.toMatchObject({
     code: "EtcdNotNow",
   });
+});
+
+test("root, whoever has made it, is made anew with the password as long as nobody has to log in: one that was made without keeps none", async () => {
+  const snapshot = withSeen(guarded({ state: PREPARED }), { clientCA: present(facts) });
+  const { calls } = await done({ do: "setRootPassword", secret: ROOT_SECRET, isNew: false }, { snapshot });
+  expect(calls.map(({ what }) => what)).toEqual([
+    ["userDelete", "root"],
+    ["userAdd", "root", "of the Secret"],
+  ]);
 });
 
 test("a password is taken of no Secret that has changed since, or is of no use", async () => {

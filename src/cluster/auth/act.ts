@@ -4,6 +4,7 @@ import type { Identities } from "#certificates/dial.ts";
 import { textIn } from "#certificates/facts.ts";
 import type { Issuer } from "#certificates/issue.ts";
 import { follower, ofThisCluster } from "#cluster/addressee.ts";
+import { stateOf } from "#cluster/auth/hindrance.ts";
 import { passwordAsSeen } from "#cluster/auth/root-secret.ts";
 import { isOurs, seen } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -16,7 +17,13 @@ import { SECRETS } from "#kube/kinds.ts";
 /** How long the operator is root to etcd, in milliseconds: for one step. */
 const ROOT_MS = 10 * 60_000;
 
-export type AuthChange = "userAdd" | "userChangePassword" | "userGrantRole" | "authEnable" | "authDisable";
+export type AuthChange =
+  | "userAdd"
+  | "userDelete"
+  | "userChangePassword"
+  | "userGrantRole"
+  | "authEnable"
+  | "authDisable";
 
 interface Writes {
   readonly kube: Pick<KubeClient, "get">;
@@ -41,7 +48,10 @@ export async function actOnAuth(
       const { namespace, name } = snapshot.cluster.metadata;
       const live = await kube.get(SECRETS, { namespace, name: rootSecretName(name) }, { signal });
       const password = passwordAsSeen(snapshot.cluster, step.secret, live);
-      if (step.isNew) return await etcd.userAdd(at, ROOT, password, options);
+      // One that was made without a password never gets one. While etcd asks for no users, nobody is in the way of another one.
+      const isMadeAnew = !step.isNew && stateOf(snapshot)?.enabled === false;
+      if (isMadeAnew) await etcd.userDelete(at, ROOT, options);
+      if (step.isNew || isMadeAnew) return await etcd.userAdd(at, ROOT, password, options);
       return await etcd.userChangePassword(at, ROOT, password, options);
     }
     case "addUser":

@@ -73,6 +73,11 @@ function whyNotOn(snapshot: ClusterSnapshot, state: AuthState): Hindrance | unde
   }
   if (rootSecret?.is === "present" && rootSecret.value.trouble !== undefined)
     return people("RootSecretInvalid", `Secret ${rootSecret.value.name}: ${rootSecret.value.trouble}`);
+  if (state.isRootWithoutPassword === true)
+    return people(
+      "RootWithoutPassword",
+      `etcd's user ${ROOT} was made without a password, and etcd gives it none while users are asked for; set spec.auth.enabled to false, and to true again once AuthReady says AuthDisabled: then it is made anew`,
+    );
   return whyNotLetIn(snapshot, state) ?? whyNotYet(snapshot, state);
 }
 

@@ -67,7 +67,7 @@ function world(
     enabled: true,
     users: { op: ["root"], root: ["root"] } as Record<string, string[]>,
     found: present(secret()) as ReturnType<typeof present<Secret>> | typeof absent,
-    password: "right",
+    password: "right" as string | undefined,
     ...given,
   };
   const mayAll = () => !state.enabled || state.users.op?.includes("root");
@@ -91,6 +91,7 @@ function world(
     authenticate: (_: unknown, name: string, password: string) =>
       answering(() => {
         calls.push(`Authenticate ${name}`);
+        if (state.password === undefined) throw refused("NoPasswordUser");
         if (password !== state.password) throw refused("AuthFailed");
       }),
   } as unknown as EtcdClient;
@@ -216,6 +217,14 @@ describe("etcd is asked", () => {
     const stranger = world({ users: { root: ["root"], next: ["root"] } });
     expect(stateIn(await stranger.look(ahead))).toMatchObject({ next: undefined });
     expect(stranger.calls).not.toContain("UserGet next");
+  });
+
+  test("and says so where root was made without a password", async () => {
+    const { look, state } = world();
+    state.password = undefined;
+    expect(stateIn(await look())).toMatchObject({ isRootsPassword: false, isRootWithoutPassword: true });
+    state.password = "another";
+    expect(stateIn(await look())).not.toHaveProperty("isRootWithoutPassword");
   });
 
   test("for a password that was changed in etcd by hand, when it is asked for the next time", async () => {

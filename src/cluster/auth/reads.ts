@@ -22,6 +22,8 @@ import { type Key, keyText } from "#runtime/controller.ts";
 const REST_MS = 60_000;
 const PASSWORD_MS = 10 * 60_000;
 
+const UNPROVED = { isRootsPassword: false };
+
 interface Memory {
   readonly seen: ToldAuth;
   readonly atMs: number;
@@ -132,37 +134,37 @@ export class AuthReads {
       const mayAsk = !enabled || operator?.includes(ROOT) === true;
       const root = mayAsk ? await rolesOf(etcd, endpoint, ROOT, options) : undefined;
       const ahead = mayAsk && next && next !== user ? await rolesOf(etcd, endpoint, next, options) : undefined;
-      const isRootsPassword = root !== undefined && (await this.#isRoots(cluster, secret, enabled, addressee));
-      return present({ enabled, operator, next: ahead, root, isRootsPassword });
+      const proof = root === undefined ? UNPROVED : await this.#proofOf(cluster, secret, enabled, addressee);
+      return present({ enabled, operator, next: ahead, root, ...proof });
     } catch (thrown) {
       if (!(thrown instanceof OperatorError) || hasCode(thrown, "Cancelled")) throw thrown;
       return unknown(thrown.message);
     }
   }
 
-  async #isRoots(
+  async #proofOf(
     cluster: EtcdCluster,
     secret: Secret | undefined,
     enabled: boolean,
     { endpoint, options }: Addressee,
-  ): Promise<boolean> {
+  ): Promise<Pick<AuthState, "isRootsPassword" | "isRootWithoutPassword">> {
     const { etcd, clock } = this.#tools;
-    if (secret === undefined) return false;
+    if (secret === undefined) return UNPROVED;
     const seen = rootSecretOf(cluster, secret);
-    if (seen.trouble !== undefined) return false;
+    if (seen.trouble !== undefined) return UNPROVED;
     const proof = this.#proofs.get(keyText(cluster.metadata));
     const isProved = proof?.version === seen.version;
     // Nobody can log in to try it while etcd asks for no users: what we have set ourselves counts.
-    if (!enabled || (isProved && clock.monotonicMs() - proof.atMs < PASSWORD_MS)) return isProved;
+    if (!enabled || (isProved && clock.monotonicMs() - proof.atMs < PASSWORD_MS)) return { isRootsPassword: isProved };
     try {
       await etcd.authenticate(endpoint, ROOT, passwordIn(secret), options);
       this.hasProved(cluster.metadata, seen);
-      return true;
+      return { isRootsPassword: true };
     } catch (thrown) {
       const refusal = refusalOf(thrown);
       if (refusal !== "AuthFailed" && refusal !== "NoPasswordUser") throw thrown;
       this.#proofs.delete(keyText(cluster.metadata));
-      return false;
+      return refusal === "NoPasswordUser" ? { ...UNPROVED, isRootWithoutPassword: true } : UNPROVED;
     }
   }
 }

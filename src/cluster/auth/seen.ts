@@ -20,6 +20,8 @@ export interface AuthState {
   readonly root: readonly string[] | undefined;
   /** Whether the password of the user root is known to be the one in the Secret. */
   readonly isRootsPassword: boolean;
+  /** Whether root was made without a password: etcd gives it none, whoever asks. Seen only while etcd asks for users. */
+  readonly isRootWithoutPassword?: true;
 }
 
 /** What one look knows of etcd's users. */

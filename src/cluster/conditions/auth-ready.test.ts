@@ -76,6 +76,11 @@ describe("AuthReady", () => {
       withAuth(cluster(), { state: NO_USERS }),
       "False ClientCertificatesRequired: spec.auth.enabled is true, and clients show no certificates; spec.tls.client.provider must be Operator, CertManager or Secret, and verifyClients true: by its certificate the operator logs in",
     ],
+    [
+      "whose root was made without a password",
+      guarded({ state: { ...LOCKED, isRootsPassword: false, isRootWithoutPassword: true } }),
+      "False RootWithoutPassword: etcd's user root was made without a password, and etcd gives it none while users are asked for; set spec.auth.enabled to false, and to true again once AuthReady says AuthDisabled: then it is made anew",
+    ],
     ["that does not tell", guarded({ state: unknown("no answer") }), "Unknown AuthUnknown: no answer"],
     ["at which nobody has looked", { ...guarded(), auth: undefined }, "Unknown AuthUnknown: nobody has looked yet"],
     [

@@ -76,6 +76,11 @@ const cases: readonly PlanCase[] = [
     given: guarded({ state: { ...LOCKED, isRootsPassword: false } }),
     expect: "root-password: setRootPassword",
   },
+  {
+    name: "root that was made without a password is left to people, who can switch users off and on",
+    given: guarded({ state: { ...LOCKED, isRootsPassword: false, isRootWithoutPassword: true } }),
+    expect: "settled",
+  },
   { name: "switched off when somebody says so", given: guarded({ wanted: false }), expect: "switch-auth: disableAuth" },
   {
     name: "and not when nobody says anything",
