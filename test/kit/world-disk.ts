@@ -5,6 +5,7 @@ export type Entry =
   | { readonly term: number; readonly is: "noop" }
   | { readonly term: number; readonly is: "write"; readonly number: number }
   | { readonly term: number; readonly is: "add"; readonly member: ListedMember }
+  | { readonly term: number; readonly is: "update"; readonly id: MemberId; readonly peerUrl: string }
   | {
       readonly term: number;
       readonly is: "promote" | "remove" | "started";
@@ -55,6 +56,7 @@ export function membersOf({ log, committed }: MemberData): ReadonlyMap<MemberId,
   for (const entry of log.slice(0, committed)) {
     if (entry.is === "add") members.set(entry.member.id, entry.member);
     else if (entry.is === "remove") members.delete(entry.id);
+    else if (entry.is === "update") change(members, entry.id, { peerUrl: entry.peerUrl });
     else if (entry.is === "promote") change(members, entry.id, { isLearner: false });
     else if (entry.is === "started") change(members, entry.id, { name: entry.name ?? "", isAnnounced: true });
   }

@@ -14,7 +14,7 @@ import type { WorldTime } from "./world-clock.ts";
 import { type Entry, membersOf, votersOf } from "./world-disk.ts";
 import { downgrade } from "./world-downgrade.ts";
 import type { Etcd, Process } from "./world-etcd.ts";
-import { whyNotAdd, whyNotPromote, whyNotRemove } from "./world-reconfiguration.ts";
+import { whyNotAdd, whyNotPromote, whyNotRemove, whyNotUpdate } from "./world-reconfiguration.ts";
 import { refusal, timedOut } from "./world-refusal.ts";
 import { whyNotServed } from "./world-tls.ts";
 import { minorOf } from "./world-version.ts";
@@ -97,6 +97,11 @@ export class WorldEtcdClient {
         this.#change("MemberPromote", endpoint, options, {
           whyNot: (process) => whyNotPromote(this.#etcd, process, id),
           entry: (term) => ({ term, is: "promote", id }),
+        }),
+      updateMember: (endpoint, id, [peerUrl = ""], options) =>
+        this.#change("MemberUpdate", endpoint, options, {
+          whyNot: (process) => whyNotUpdate(this.#etcd, process, id, peerUrl),
+          entry: (term) => ({ term, is: "update", id, peerUrl }),
         }),
       removeMember: (endpoint, id, options) =>
         this.#change("MemberRemove", endpoint, options, {

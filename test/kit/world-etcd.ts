@@ -374,12 +374,18 @@ export class Etcd {
     );
   }
 
-  /** Whether a handshake between the two succeeds, either way: each at the URL by which it knows the other one. */
+  /**
+   * Whether a handshake between the two succeeds: each at the URL by which it knows the other one. Who does not listen as it is listed cannot
+   * be dialled, and dials the other one, which answers over that: test/etcd/tls-switch-peers.test.ts.
+   */
   believe(a: Process, b: Process): boolean {
     const [one, other] = [a.speeches.peer, b.speeches.peer];
-    if (!one.schemes.has("https") && !other.schemes.has("https")) return true;
+    const ways = [
+      { from: one, to: other, url: urlOf(a.data, b.data) },
+      { from: other, to: one, url: urlOf(b.data, a.data) },
+    ].filter(({ to, url }) => to.schemes.has(url.startsWith("https:") ? "https" : "http"));
     const nowMs = this.#nowMs();
-    return reaches(one, other, urlOf(a.data, b.data), nowMs) && reaches(other, one, urlOf(b.data, a.data), nowMs);
+    return ways.length > 0 && ways.every(({ from, to, url }) => reaches(from, to, url, nowMs));
   }
 
   /** @returns whether a majority of voters has it on disk */

@@ -74,6 +74,15 @@ export function whyNotPromote(etcd: Etcd, asked: Process, id: MemberId): EtcdRef
   return etcd.isStrict && started < quorumOf(voters.length + 1) ? "MemberNotEnoughStarted" : undefined;
 }
 
+/** Why the leader lists this member nowhere else: `ValidateConfigurationChange` in server/etcdserver/api/membership/cluster.go. */
+export function whyNotUpdate(etcd: Etcd, asked: Process, id: MemberId, peerUrl: string): EtcdRefusal | undefined {
+  const leader = etcd.leaderOf(asked);
+  if (leader === undefined) return undefined;
+  const listed = listedBy(leader);
+  if (!listed.some((member) => member.id === id)) return "MemberNotFound";
+  return listed.some((member) => member.id !== id && member.peerUrl === peerUrl) ? "PeerURLExist" : undefined;
+}
+
 function listedBy(leader: Process | undefined): readonly ListedMember[] {
   return leader === undefined ? [] : [...membersOf(leader.data).values()];
 }

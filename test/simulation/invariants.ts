@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { PEER_SCHEME_ANNOTATION } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { memberNamed } from "#cluster/members.ts";
@@ -218,7 +219,8 @@ function wishesIn({
   readonly spec?: Pod["spec"];
 }): object {
   const all = (metadata as Partial<Pod["metadata"]> | undefined)?.annotations ?? {};
-  const ours = (key: string) => key.startsWith("etcd.improbable.io/") && !key.endsWith("-trust");
+  const wished = (key: string) => key.endsWith("-trust") || key === PEER_SCHEME_ANNOTATION;
+  const ours = (key: string) => key.startsWith("etcd.improbable.io/") && !wished(key);
   const annotations = Object.entries(all).filter(([key]) => !ours(key));
   const essence = (containers: NonNullable<Pod["spec"]>["containers"] | undefined) =>
     (containers ?? []).map(({ name, image, resources }) => ({ name, image, resources }));

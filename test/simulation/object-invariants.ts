@@ -3,6 +3,7 @@ import {
   CLAIM_CLUSTER_ID_ANNOTATION,
   CLAIM_MEMBER_ID_ANNOTATION,
   PAUSED_ANNOTATION,
+  PEER_SCHEME_ANNOTATION,
   QUARANTINE_LABEL,
 } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
@@ -19,7 +20,7 @@ import type { Invariant } from "./memory.ts";
 export const claimsStay: Invariant = {
   name: "claims stay",
   promise:
-    "A claim is changed (but for its labels, which it gets back) or deleted only when etcd lists its member no more, and deleted only because someone asked for fewer, or because it never held data.",
+    "A claim is changed (but for its labels, which it gets back, and for how its member is reached) or deleted only when etcd lists its member no more, and deleted only because someone asked for fewer, or because it never held data.",
   breaks(event, world, memory) {
     const { is } = event;
     if (is !== "write" || event.actor !== "operator" || event.resource !== PERSISTENT_VOLUME_CLAIMS) return undefined;
@@ -39,11 +40,16 @@ export const claimsStay: Invariant = {
   },
 };
 
-/** Nothing but labels has changed, and it is not put aside. */
+/** Nothing but labels, and by which scheme its member is reached, has changed, and it is not put aside. */
 function hasGotLabelsBack(before: KubeObject, after: KubeObject | undefined): boolean {
   if (after?.metadata.deletionTimestamp !== before.metadata.deletionTimestamp) return false;
   if (after === undefined || after.metadata.labels?.[QUARANTINE_LABEL] !== undefined) return false;
-  return isDeepStrictEqual(after.metadata.annotations, before.metadata.annotations);
+  return isDeepStrictEqual(withoutScheme(after), withoutScheme(before));
+}
+
+function withoutScheme({ metadata }: KubeObject): object {
+  const { [PEER_SCHEME_ANNOTATION]: _, ...rest } = metadata.annotations ?? {};
+  return rest;
 }
 
 export const claimsTell: Invariant = {

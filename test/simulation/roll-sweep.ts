@@ -113,6 +113,7 @@ function isOwnWrite(event: WorldEvent): event is WorldEvent & { is: "write" } {
 const ETCD_CHANGES: readonly (keyof EtcdClient)[] = [
   "addLearner",
   "promote",
+  "updateMember",
   "removeMember",
   "moveLeader",
   "disarmAlarm",

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import { CRASHES } from "#kit/world-containers.ts";
 import type { ClusterController } from "#kit/world-operator.ts";
 import { AWAY_MS, type Edited, fateOf } from "../simulation/roll-sweep.ts";
@@ -15,6 +16,9 @@ const CRASHING: Edited = {
   restarts: 2,
   ready: "UpdateStopped",
 };
+
+/** Of a change of how members are reached: restarts by themselves are tried above, and what is only told. */
+const SWITCHING = /^delete Pod |^replace EtcdPeer |^patch PersistentVolumeClaim |^updateMember/;
 
 const EDITS: readonly Edited[] = [
   {
@@ -60,6 +64,26 @@ const EDITS: readonly Edited[] = [
     // Restarts by themselves are tried above, and what is only told.
     deaths: /^replace Secret |^delete Pod |^replace EtcdPeer /,
     // Each restarts to trust both, and to trust the new one alone.
+    restarts: 6,
+    ready: "AllMembersHealthy",
+  },
+  {
+    name: "members of a cluster without TLS that go over to it",
+    replicas: 3,
+    edit: { tls: { ...DEFAULT_TLS, client: NO_TLS.client } },
+    version: "3.6.16",
+    deaths: SWITCHING,
+    // Each restarts to have a certificate, and to be reached over TLS.
+    restarts: 6,
+    ready: "AllMembersHealthy",
+  },
+  {
+    name: "members that go back from TLS",
+    replicas: 3,
+    edit: { tls: NO_TLS },
+    tls: { client: { provider: "None" } },
+    version: "3.6.16",
+    deaths: SWITCHING,
     restarts: 6,
     ready: "AllMembersHealthy",
   },
