@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createSecureServer } from "node:http2";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { type ClientHttp2Stream, createSecureServer, createServer, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { test, vi } from "vitest";
@@ -114,6 +115,42 @@ test("the connection that was made with an earlier certificate is closed, and on
     }
     assert.deepEqual(shown, ["first", "first", "second", "second"]);
   } finally {
+    pool.closeAll();
+    server.close();
+  }
+});
+
+test("a connection that is given up in the moment in which its member says goodbye ends nothing but itself", async () => {
+  const server = createServer();
+  const sessions = new Set<ServerHttp2Session>();
+  server.on("session", (session) => sessions.add(session));
+  server.on("stream", (stream) => {
+    const headers = { ":status": 200, "content-type": "application/grpc+proto", "grpc-status": "12" };
+    stream.respond(headers, { endStream: true });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const pool = new TransportPool(systemClock);
+  // What becomes of the connection inside the library nobody else tells.
+  const streams: ClientHttp2Stream[] = [];
+  const note = (message: unknown) => streams.push((message as { stream: ClientHttp2Stream }).stream);
+  subscribe("http2.client.stream.start", note);
+  try {
+    await assert.rejects(pool.servicesOf({ address }).maintenance.status({}, { timeoutMs: 5_000 }), /unimplemented/i);
+    const session = streams[0]?.session;
+    assert(session !== undefined);
+    const ended = new Promise((resolve) => session.once("close", resolve));
+    // An error that nobody listens for would end the process.
+    const said: unknown[] = [];
+    session.once("goaway", () => {
+      pool.closeAll();
+      said.push(session.destroyed, session.listenerCount("error") > 0);
+    });
+    for (const each of sessions) each.goaway(0);
+    await ended;
+    assert.deepEqual(said, [true, true]);
+  } finally {
+    unsubscribe("http2.client.stream.start", note);
     pool.closeAll();
     server.close();
   }

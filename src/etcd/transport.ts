@@ -176,7 +176,7 @@ function connectionTo(endpoint: Endpoint, nowMs: number): Connection {
 function servicesOver(connection: Omit<Connection, "services">, onSending?: () => void): MemberServices {
   const { session } = connection;
   const transport = unaryTransport({
-    session: onSending === undefined ? session : asking(session, onSending),
+    session: outliving(onSending === undefined ? session : asking(session, onSending)),
     readMaxBytes: MAX_ANSWER_BYTES,
     onAnswer: () => {
       connection.hasAnswered = true;
@@ -190,11 +190,32 @@ function servicesOver(connection: Omit<Connection, "services">, onSending?: () =
   };
 }
 
+type Session = Pick<Http2SessionManager, "authority" | "request" | "notifyResponseByteRead">;
+
+const heard = new WeakSet<object>();
+
+/**
+ * The same session. When a member says goodbye, the library destroys the connection with an error, which is told a moment later; who has given the
+ * connection up by then, or needs another one, has taken its listener away, and an error that nobody listens for ends the process.
+ */
+function outliving(session: Session): Session {
+  return {
+    authority: session.authority,
+    async request(method, path, headers, options) {
+      const stream = await session.request(method, path, headers, options);
+      const connection = stream.session;
+      if (connection !== undefined && !heard.has(connection)) {
+        heard.add(connection);
+        connection.on("error", () => undefined);
+      }
+      return stream;
+    },
+    notifyResponseByteRead: (stream) => session.notifyResponseByteRead(stream),
+  };
+}
+
 /** The same session, except that it asks before it sends. */
-function asking(
-  session: Http2SessionManager,
-  onSending: () => void,
-): Pick<Http2SessionManager, "authority" | "request" | "notifyResponseByteRead"> {
+function asking(session: Http2SessionManager, onSending: () => void): Session {
   return {
     authority: session.authority,
     request(method, path, headers, options) {
