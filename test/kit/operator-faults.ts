@@ -131,6 +131,7 @@ const CHANGES = {
   addLearner: "MemberAdd",
   promote: "MemberPromote",
   removeMember: "MemberRemove",
+  updateMember: "MemberUpdate",
   moveLeader: "MoveLeader",
   disarmAlarm: "AlarmDisarm",
   put: "Put",

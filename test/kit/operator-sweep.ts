@@ -212,7 +212,7 @@ function mustBeSameObjects(before: Census, after: Census, mayBeMadeAnew: (object
 }
 
 /** Changes of the membership, and restarts. */
-const ONCE = /^(MemberAdd|MemberPromote|MemberRemove|DELETE pods\/.*)$/;
+const ONCE = /^(MemberAdd|MemberPromote|MemberRemove|MemberUpdate|DELETE pods\/.*)$/;
 
 /** Both lives together make these exactly as often as one undisturbed life: each is made once. */
 function mustBeSameChanges(calm: readonly string[], both: readonly string[]): void {

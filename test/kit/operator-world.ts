@@ -1,18 +1,25 @@
 import {
   APPLIED_HASH_ANNOTATION,
+  applicationCertificateName,
+  CERTIFICATE_FILE,
   CLAIM_CLUSTER_ID_ANNOTATION,
   CLAIM_CLUSTER_TOKEN_ANNOTATION,
   CLAIM_MEMBER_ID_ANNOTATION,
-  CLIENT_PORT,
   clusterToken,
   GROUP,
+  isAuthorityName,
+  KEY_FILE,
   peerHost,
   peerUrl,
   QUARANTINE_TIME_ANNOTATION,
+  TRUST_FILE,
 } from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { systemClock } from "#base/clock.ts";
+import { endpointOf, type Identity } from "#certificates/dial.ts";
+import { certificatesIn } from "#certificates/pem.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { identityFor } from "#etcd/identity.ts";
@@ -31,8 +38,9 @@ import {
   REPLICA_SETS,
   SECRETS,
   SERVICES,
+  type Secret,
 } from "#kube/kinds.ts";
-import { dialAddress, isReady } from "#kube/pod.ts";
+import { isReady } from "#kube/pod.ts";
 
 // kubectl costs a process per look; here thousands of looks are taken.
 const OPTIONS = { signal: new AbortController().signal, deadlineMs: 30_000 };
@@ -109,9 +117,21 @@ export class World extends UserCluster {
     const { items } = await kube.list(PODS, { namespace: this.namespace }, OPTIONS);
     const able = items.filter((pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
     const pod = able.find(({ spec }) => name === undefined || spec?.hostname === name);
-    const address = pod === undefined ? undefined : dialAddress(pod, "etcd", CLIENT_PORT);
-    if (address === undefined) throw new Error(`${this.namespace}: ${name ?? "every member"} is not ready`);
-    return { address };
+    const identity = pod && (await this.#identity());
+    const endpoint = pod && endpointOf(pod, { identityOf: () => identity });
+    if (endpoint?.is !== "present") throw new Error(`${this.namespace}: ${name ?? "every member"} is not ready`);
+    return endpoint.value;
+  }
+
+  /** What applications are given, if anything. */
+  async #identity(): Promise<Identity | undefined> {
+    const name = applicationCertificateName(this.name);
+    const found = await kube.find(SECRETS, { namespace: this.namespace, name }, OPTIONS);
+    if (found.is !== "present") return undefined;
+    const [ca = "", cert = "", key = ""] = [TRUST_FILE, CERTIFICATE_FILE, KEY_FILE].map((file) =>
+      textIn(found.value, file),
+    );
+    return { ca, cert, key };
   }
 
   /** @throws Error saying why the cluster does not call itself ready yet */
@@ -168,6 +188,12 @@ export class World extends UserCluster {
       if (token !== undefined) names.set(token, "TOKEN");
       if (clusterID !== undefined) names.set(clusterID, "CLUSTER-ID");
     }
+    for (const object of objects) {
+      for (const [n, pem] of authoritiesIn(object).entries())
+        names.set(JSON.stringify(pem).slice(1, -1), `CERTIFICATE ${n} of ${object.metadata.name}`);
+      // Whom a member trusts is a part of it, and that is chance.
+      if (isPeer(object) && object.spec.tls !== undefined) names.set(revisionOf(object.spec), "ITS REVISION");
+    }
     names.set(this.namespace, "NAMESPACE");
     for (const { kind, metadata } of objects) names.set(metadata.uid, `UID of ${kind} ${metadata.name}`);
     for (const { id, name } of cluster?.status?.identity?.initialMembers ?? []) names.set(id, `FIRST ID of ${name}`);
@@ -186,6 +212,21 @@ function isLeftOver(object: KubeObject, all: readonly KubeObject[]): boolean {
   if (object.kind !== PODS.kind) return false;
   const { hostname } = (object as Pod).spec ?? {};
   return !all.some(({ kind, metadata }) => kind === ETCD_PEERS.kind && metadata.name === hostname);
+}
+
+function isPeer(object: KubeObject): object is EtcdPeer {
+  return object.kind === ETCD_PEERS.kind;
+}
+
+/** Whom an authority's Secret says to trust. */
+function authoritiesIn(object: KubeObject): readonly string[] {
+  if (object.kind !== SECRETS.kind || !isAuthorityName(object.metadata.name)) return [];
+  return certificatesIn(textIn(object as Secret, TRUST_FILE) ?? "");
+}
+
+function textIn({ data }: Secret, file: string): string | undefined {
+  const text = data?.[file];
+  return text === undefined ? undefined : Buffer.from(text, "base64").toString();
 }
 
 function textOf(drawn: { kind: string; name: string }): string {
@@ -241,13 +282,14 @@ function drawSpec({ clusterIP, clusterIPs, volumeName, ...spec }: Record<string,
   };
 }
 
-/** Who leads is chance, times and messages are history. */
+/** Who leads is chance, and so is by what authorities are known; times and messages are history. */
 function drawStatus(status: EtcdCluster["status"] = {}): object {
-  const { leader: _, conditions, members, update, ...said } = status;
+  const { leader: _, conditions, members, update, certificates, ...said } = status;
   const { since: _since, stopped, ...done } = update ?? {};
   return {
     ...said,
     ...(update === undefined ? {} : { update: { ...done, stopped: stopped?.member } }),
+    ...(certificates === undefined ? {} : { certificates: certificates.map(({ name }) => name) }),
     members: members?.map(({ leader: __, since: ___, message: ____, ...member }) => member),
     conditions: conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`).sort(),
   };
