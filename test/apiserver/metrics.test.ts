@@ -58,11 +58,11 @@ interface Answer {
 }
 
 /** As a Prometheus asks: it trusts the authority of the Secret, and knows the name. */
-async function ask(token?: string, { path = "/metrics", method = "GET" } = {}): Promise<Answer> {
+async function ask(token?: string, { path = "/metrics", method = "GET", from = "127.0.0.1" } = {}): Promise<Answer> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const to = { host: "127.0.0.1", port: ports.metrics, servername: webhookHost(OPERATOR_NAMESPACE), ca };
   return await new Promise((resolve, reject) => {
-    request({ ...to, path, method, headers, agent: false }, (answer) => {
+    request({ ...to, path, method, headers, agent: false, localAddress: from }, (answer) => {
       let text = "";
       const { statusCode: status, headers: told } = answer;
       answer.on("data", (bytes) => (text += bytes));
@@ -119,7 +119,9 @@ test("nothing else is served there, nor metrics elsewhere", async () => {
 describe("while somebody shows tokens without end", () => {
   test("the API server is asked about few of them, and who was let in goes on reading", async () => {
     const before = await reviews();
-    const flood = await Promise.all(Array.from({ length: 60 }, (_, n) => ask(`wrong-${n}`)));
+    // Of one address eight connections are held.
+    const from = (n: number) => `127.0.1.${1 + (n % 10)}`;
+    const flood = await Promise.all(Array.from({ length: 60 }, (_, n) => ask(`wrong-${n}`, { from: from(n) })));
     expect(new Set(flood.map(({ status }) => status))).toEqual(new Set([401, 429]));
     expect((await ask(tokenOf("nobody"))).status).toBe(200);
     const more = (await reviews()) - before;
