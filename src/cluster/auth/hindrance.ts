@@ -65,10 +65,11 @@ function whyNotOn(snapshot: ClusterSnapshot, state: AuthState): Hindrance | unde
         `the certificate in Secret ${secretName} has ${name === "" ? "no common name" : `the common name ${ROOT}`}; it must be one by which etcd can know the operator, such as etcd-cluster-operator`,
       );
     const holder = holderOf(snapshot, each);
+    const object = snapshot.auth?.holders.get(name);
     if (holder !== undefined)
       return people(
         "OperatorUserTaken",
-        `the certificate in Secret ${secretName} has the common name ${name}, and etcd's user ${name} is of ${holder}, who would be an administrator by it; have a certificate with another common name there, or delete that user`,
+        `the certificate in Secret ${secretName} has the common name ${name}, and etcd's user ${name} is of ${holder}, who would be an administrator by it; have a certificate with another common name there, or delete ${object === undefined ? "that user of etcd" : `EtcdUser ${object}`}`,
       );
   }
   if (rootSecret?.is === "present" && rootSecret.value.trouble !== undefined)

@@ -52,6 +52,9 @@ export function operatorUsers({ cluster, auth }: ClusterSnapshot, state: AuthSta
 
 /** Whose the user is, when it is not the operator's; for people. */
 export function holderOf(snapshot: ClusterSnapshot, { name, roles }: OperatorUser): string | undefined {
+  const isAdministratorOnRecord = snapshot.cluster.status?.auth?.operators?.includes(name) && roles?.includes(ROOT);
+  // An EtcdUser that comes later and says the name of the operator's own user has nothing by it: its own room refuses it.
+  if (isAdministratorOnRecord) return undefined;
   const holder = snapshot.auth?.holders.get(name);
   if (holder !== undefined) return `EtcdUser ${holder}`;
   if (roles === undefined || roles.includes(ROOT) || isOnRecord(snapshot, name)) return undefined;

@@ -255,11 +255,11 @@ test.each<{ given: ClusterSnapshot; says: string }>([
   },
   {
     given: guarded({ user: "ops", holders: { ops: "app" } }),
-    says: "the certificate in Secret my-etcd-operator-tls has the common name ops, and etcd's user ops is of EtcdUser app, who would be an administrator by it; have a certificate with another common name there, or delete that user",
+    says: "the certificate in Secret my-etcd-operator-tls has the common name ops, and etcd's user ops is of EtcdUser app, who would be an administrator by it; have a certificate with another common name there, or delete EtcdUser app",
   },
   {
     given: guarded({ next: "ops", state: { ...LOCKED, next: ["reader"] } }),
-    says: "the certificate in Secret my-etcd-operator-tls has the common name ops, and etcd's user ops is of somebody whom the operator has not made, who would be an administrator by it; have a certificate with another common name there, or delete that user",
+    says: "the certificate in Secret my-etcd-operator-tls has the common name ops, and etcd's user ops is of somebody whom the operator has not made, who would be an administrator by it; have a certificate with another common name there, or delete that user of etcd",
   },
   {
     given: guarded({ secret: { trouble: "its password is empty" } }),
@@ -267,6 +267,12 @@ test.each<{ given: ClusterSnapshot; says: string }>([
   },
 ])("people are told: $says", ({ given, says }) => {
   expect(planCluster(given).aside).toContainEqual({ rule: "administrators", because: says, is: "remark" });
+});
+
+test("an EtcdUser that comes later with the name of the operator's own user keeps nothing from being done", () => {
+  const given = guarded({ user: "ops", operators: ["ops"], holders: { ops: "app" }, secret: undefined });
+  expect(planCluster(given)).toMatchObject({ next: "step", rule: "root-secret" });
+  expect(planCluster(given).aside).toBeUndefined();
 });
 
 test("what is only waited for is told by the condition, and by no event", () => {
