@@ -86,7 +86,9 @@ export class Kubelets {
     this.members.silence(address);
     await sleep(SILENT_FOR_MS, undefined, { signal: this.#stop.signal }).catch(() => undefined);
     const sandbox = [...this.#sandboxes.values()].find((each) => each.address === address);
-    if (sandbox?.state?.is === "running") await this.#write(sandbox, { ...sandbox.state, isReady: false });
+    if (sandbox?.state?.is !== "running") return;
+    const silent = { ...sandbox.state, isReady: false } as const;
+    await this.#try(`telling that ${address} says nothing`, () => this.#write(sandbox, silent));
   }
 
   /** Ends the etcd of a member; its kubelet sees that at once, and starts it again after a while. */

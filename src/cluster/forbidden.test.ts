@@ -375,7 +375,12 @@ forbidden.push(
   {
     name: "making an application an administrator by the operator's name",
     guard: "auth-is-asked",
-    given: guarded({ state: PREPARED, user: "app", operators: ["app"], holders: { app: "app" } }),
+    given: guarded({
+      state: { ...PREPARED, operator: ["reader"] },
+      user: "app",
+      operators: ["app"],
+      holders: { app: "app" },
+    }),
     step: { do: "grantRole", user: "app", asRoot: false },
   },
   {
