@@ -2,7 +2,7 @@ import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { areClientsVerified, type Side } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
 import { clientSide } from "#cluster/certificates/both-served.ts";
-import { courses } from "#cluster/certificates/course.ts";
+import { courses, isUnread } from "#cluster/certificates/course.ts";
 import { formerTls } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
@@ -49,7 +49,9 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
   const secretName = secretNameOf(cluster, SHOWN_ON[side]);
   const shown = usable(snapshot, SHOWN_ON[side]);
   const course = courses(snapshot)[side];
-  if (live !== undefined && course.at === "waiting") return backToFormer(snapshot, side, live, course.both) ?? live;
+  // For what nobody could look at nobody goes back: the next look may find it as good as the one before.
+  if (live !== undefined && course.at === "waiting")
+    return (isUnread(snapshot, side) ? undefined : backToFormer(snapshot, side, live, course.both)) ?? live;
   if (secretName === undefined || shown === undefined) return live;
   const { trust } = shown;
   if (live === undefined) return { secretName, trust };

@@ -86,6 +86,13 @@ function whyNotWhole(snapshot: ClusterSnapshot, side: Side): string | undefined 
   return undefined;
 }
 
+/** Whether it is only not known whether what is asked for can be shown: nobody could look, or etcd could not be asked. */
+export function isUnread(snapshot: ClusterSnapshot, side: Side): boolean {
+  const purposes = leavesOf(snapshot.cluster, side).filter((purpose) => purpose !== "application");
+  const isEtcdSilent = side === "client" && snapshot.auth?.state.is === "unknown";
+  return isEtcdSilent || purposes.some((purpose) => faultOf(snapshot, purpose)?.status === "Unknown");
+}
+
 /** Whether one of these authorities vouches for who shows it; known by name and key. */
 export function vouches(bundle: string, { signerId, trust }: Pick<SeenCertificate, "signerId" | "trust">): boolean {
   const signer = parsedIn(trust).find((each) => idOf(each) === signerId);

@@ -6,9 +6,10 @@ import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { born } from "#kit/cluster.ts";
+import { guarded } from "#kit/cluster-auth.ts";
 import { certified, tlsOfAll } from "#kit/cluster-steps.ts";
 import { switching, WITHOUT } from "#kit/cluster-switch.ts";
-import { bundle, goingTo, NEXT, OWN, running, THEIRS, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import { bundle, goingTo, made, NEXT, OWN, running, THEIRS, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
 import {
   BROUGHT,
   back,
@@ -401,6 +402,18 @@ function got(snapshot: ClusterSnapshot, side: "peer" | "client") {
 
 const trusted = (...all: readonly { pem: string }[]) => new Set(certificatesIn(all.map(({ pem }) => pem).join("")));
 
+/** Two of three members show what people have brought by now. */
+const halfWay = running(told, ["my-etcd-1", "my-etcd-2"], clientsOf("their-server", ofBoth));
+const asksUsers = { ...halfWay.cluster.spec, auth: { enabled: true } };
+/** And etcd, which asks for users, cannot be asked just now whether it knows the operator's next name. */
+const unasked: ClusterSnapshot = {
+  ...withSeen(halfWay, {
+    operator: present(made(halfWay, "operator", { ...theirs, commonName: "ops" })),
+  }),
+  cluster: { ...halfWay.cluster, spec: asksUsers, status: { ...halfWay.cluster.status, auth: { enabled: true } } },
+  auth: { ...guarded({ next: "ops" }).auth!, state: unknown("no answer") },
+};
+
 const gets: { name: string; snapshot: ClusterSnapshot; secretName: string; trust: ReadonlySet<string> }[] = [
   {
     name: "waits gets what it has",
@@ -437,6 +450,24 @@ const gets: { name: string; snapshot: ClusterSnapshot; secretName: string; trust
     name: "shows it goes on to trust both while others show the former one",
     snapshot: shown,
     secretName: "their-server",
+    trust: trusted(OWN, THEIRS),
+  },
+  {
+    name: "shows it goes on with it while nobody can look whether it is good",
+    snapshot: withSeen(halfWay, { server: unknown("no answer") }),
+    secretName: "their-server",
+    trust: trusted(OWN, THEIRS),
+  },
+  {
+    name: "shows it goes on with it while etcd cannot be asked who the operator is about to be",
+    snapshot: unasked,
+    secretName: "their-server",
+    trust: trusted(OWN, THEIRS),
+  },
+  {
+    name: "shows what is gone goes back to what is on record",
+    snapshot: withSeen(halfWay, { server: absent }),
+    secretName: "my-etcd-server-tls",
     trust: trusted(OWN, THEIRS),
   },
   {
