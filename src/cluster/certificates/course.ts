@@ -2,7 +2,7 @@ import { applicationCertificateName, TRUST_FILE, trustConfigMapName } from "#api
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
 import { whyStranger } from "#cluster/auth/users.ts";
-import { faultOf } from "#cluster/certificates/fault.ts";
+import { type Fault, faultOf } from "#cluster/certificates/fault.ts";
 import { showsAsked } from "#cluster/certificates/former.ts";
 import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { secretsInUse, trustInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
@@ -69,10 +69,15 @@ function does(names: readonly string[]): string {
   return names.length === 1 ? "does" : "do";
 }
 
+/** What is wrong with the certificates that members and the operator are to show. */
+function faultsOf(snapshot: ClusterSnapshot, side: Side): readonly Fault[] {
+  const purposes = leavesOf(snapshot.cluster, side).filter((purpose) => purpose !== "application");
+  return purposes.flatMap((purpose) => faultOf(snapshot, purpose) ?? []);
+}
+
 /** What is wrong with what is asked for, if it cannot be shown yet. */
 function whyNotWhole(snapshot: ClusterSnapshot, side: Side): string | undefined {
-  const purposes = leavesOf(snapshot.cluster, side).filter((purpose) => purpose !== "application");
-  const fault = purposes.map((purpose) => faultOf(snapshot, purpose)).find((each) => each !== undefined);
+  const [fault] = faultsOf(snapshot, side);
   if (fault !== undefined) return fault.message;
   if (side === "peer") return undefined;
   const [server, operator] = [usable(snapshot, "server"), usable(snapshot, "operator")];
@@ -88,9 +93,8 @@ function whyNotWhole(snapshot: ClusterSnapshot, side: Side): string | undefined 
 
 /** Whether it is only not known whether what is asked for can be shown: nobody could look, or etcd could not be asked. */
 export function isUnread(snapshot: ClusterSnapshot, side: Side): boolean {
-  const purposes = leavesOf(snapshot.cluster, side).filter((purpose) => purpose !== "application");
   const isEtcdSilent = side === "client" && snapshot.auth?.state.is === "unknown";
-  return isEtcdSilent || purposes.some((purpose) => faultOf(snapshot, purpose)?.status === "Unknown");
+  return isEtcdSilent || faultsOf(snapshot, side).some(({ status }) => status === "Unknown");
 }
 
 /** Whether one of these authorities vouches for who shows it; known by name and key. */
