@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { Failure } from "./failure.ts";
@@ -18,6 +19,13 @@ export interface RunResult {
   readonly stderr: string;
 }
 
+const marks = new AsyncLocalStorage<NodeJS.ProcessEnv>();
+
+/** Every program that `work` runs with `run`, and nobody else's who runs at the same time, has these variables besides its own. */
+export function marked<T>(variables: NodeJS.ProcessEnv, work: () => Promise<T>): Promise<T> {
+  return marks.run(variables, work);
+}
+
 /**
  * Runs a program to its end.
  * @throws Failure with the command and what it said, when it cannot start or, without `mayFail`, ends with another code than 0
@@ -26,7 +34,7 @@ export function run(program: string, args: readonly string[], options: RunOption
   return new Promise((resolve, reject) => {
     // The file itself, not a pipe from it: images are large, and copying them through here would take most of the time.
     const file = options.inputFile === undefined ? undefined : openSync(options.inputFile, "r");
-    const env = withSbin(options.env ?? process.env);
+    const env = withSbin({ ...(options.env ?? process.env), ...marks.getStore() });
     const child = spawn(program, args, { stdio: [file ?? "pipe", "pipe", "pipe"], env });
     if (file !== undefined) closeSync(file);
     let stdout = "";

@@ -14,6 +14,7 @@ import { Failure } from "../failure.ts";
 import { ensureImages } from "../images.ts";
 import { ensureRunPackages } from "../packages.ts";
 import type { Step } from "../progress.ts";
+import { marked } from "../run.ts";
 import { DEFAULT_ETCD_VERSION, type EtcdVersion } from "../versions.ts";
 import { apiServerUrl, MAX_NODES } from "./addresses.ts";
 import { Api } from "./api.ts";
@@ -111,7 +112,11 @@ export async function up(
     const instance = instanceOf(name, await takeSlot(folder, tearDown));
     recordNodes(folder, count);
     raiseLimits();
-    await markedAs(instance, () => step(KUBERNETES_RUNS, () => start(instance, count, binaries, images, step)));
+    // Also `ip`, `unshare` or `ctr`, which end by themselves: when this process is killed, they go on for a moment, and `down` has to end
+    // them before it looks what there is. Nobody else, such as tests that are told at the same time: `down` would end them, too.
+    await marked({ [TOKEN_VARIABLE]: instance.token }, () =>
+      step(KUBERNETES_RUNS, () => start(instance, count, binaries, images, step)),
+    );
     linkKubeconfig(instance);
     return instance;
   });
@@ -256,19 +261,6 @@ function needSpace(folder: string): void {
   if (bavail * bsize >= NEEDED_BYTES) return;
   const mib = (bytes: number) => `${Math.floor(bytes / 1024 ** 2)} MiB`;
   throw new Failure(`the disk is full: ${mib(bavail * bsize)} are free at ${folder}; ${mib(NEEDED_BYTES)} are needed`);
-}
-
-/**
- * Lets every program that `work` starts carry the instance's token, also `ip`, `unshare` or `ctr`, which end by themselves:
- * when this process is killed, they go on for a moment, and `down` has to end them before it looks what there is.
- */
-async function markedAs<T>(instance: Instance, work: () => Promise<T>): Promise<T> {
-  process.env[TOKEN_VARIABLE] = instance.token;
-  try {
-    return await work();
-  } finally {
-    delete process.env[TOKEN_VARIABLE];
-  }
 }
 
 /** The default instance's kubeconfig has a second, shorter name. */
