@@ -8,6 +8,8 @@ export interface Count {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
+  /** What failed, each by its file and its name, or in a sentence. */
+  readonly failures: readonly string[];
   /** What each test file took, around its tests; without what prepares and takes down the level. */
   readonly files: readonly Took[];
 }
@@ -18,15 +20,19 @@ export interface Took {
   readonly ms: number;
 }
 
-export const NONE: Count = { passed: 0, failed: 0, skipped: 0, files: [] };
-/** What goes wrong around tests counts as one that failed. */
-export const ONE_FAILED: Count = { ...NONE, failed: 1 };
+export const NONE: Count = { passed: 0, failed: 0, skipped: 0, failures: [], files: [] };
+
+/** What goes wrong around tests counts as one that failed. @param sentence what went wrong */
+export function oneFailed(sentence: string): Count {
+  return { ...NONE, failed: 1, failures: [sentence] };
+}
 
 export function sum(a: Count, b: Count): Count {
   return {
     passed: a.passed + b.passed,
     failed: a.failed + b.failed,
     skipped: a.skipped + b.skipped,
+    failures: [...a.failures, ...b.failures],
     files: [...a.files, ...b.files],
   };
 }
@@ -49,7 +55,7 @@ export async function counted(
   try {
     const code = await start([...vitest, "--reporter=default", "--reporter=json", `--outputFile.json=${file}`]);
     const report = await readFile(file, "utf8").catch(() => undefined); // vitest died before it could write one
-    if (report === undefined) return ONE_FAILED;
+    if (report === undefined) return oneFailed(`vitest ended with ${code} before it could report: ${vitest.join(" ")}`);
     return countOf(JSON.parse(report) as VitestReport, code);
   } finally {
     await rm(folder, { recursive: true });
@@ -63,16 +69,29 @@ export interface VitestReport {
   readonly numPendingTests: number;
   readonly numTodoTests: number;
   /** Times are milliseconds since 1970. */
-  readonly testResults: readonly { readonly name: string; readonly startTime: number; readonly endTime: number }[];
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly startTime: number;
+    readonly endTime: number;
+    /** What went wrong around the file's tests. */
+    readonly message: string;
+    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
+  }[];
 }
 
 /** @param code exit code of vitest */
 export function countOf(report: VitestReport, code: number): Count {
   const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = report;
+  const failures = testResults.flatMap(({ name, message, assertionResults }) => [
+    ...(message === "" ? [] : [`${name}: ${message.split("\n")[0]}`]),
+    ...assertionResults.filter(({ status }) => status === "failed").map(({ fullName }) => `${name}: ${fullName}`),
+  ]);
+  const isUnsaid = code !== 0 && failures.length === 0;
   return {
     passed: numPassedTests,
     failed: numFailedTests === 0 && code !== 0 ? 1 : numFailedTests,
     skipped: numPendingTests + numTodoTests,
+    failures: isUnsaid ? [`vitest ended with ${code}, though no test failed`] : failures,
     files: testResults.map(({ name, startTime, endTime }) => ({ name, ms: endTime - startTime })),
   };
 }

@@ -1,7 +1,7 @@
 import { getPriority } from "node:os";
 import { Beside } from "./beside.ts";
 import { runChecks } from "./checks.ts";
-import { type Count, NONE, ONE_FAILED, sum } from "./count.ts";
+import { type Count, NONE, oneFailed, sum } from "./count.ts";
 import { COMPUTING, type Level, runBeside, runLevel, SERVERS } from "./levels.ts";
 import { HISTORIES, partOf } from "./part.ts";
 import { step } from "./progress.ts";
@@ -41,7 +41,7 @@ export async function everything(keep: boolean): Promise<Count> {
     step,
   );
   levels.push({ name: "all of it, side by side", ms: performance.now() - sinceMs });
-  return sum(checked ? NONE : ONE_FAILED, count);
+  return sum(checked ? NONE : oneFailed("the checks: see the beginning"), count);
 }
 
 function besideOthers(level: Exclude<Level, "e2e" | "long">, beside: Beside): Quiet {

@@ -1,4 +1,4 @@
-import { type Count, ONE_FAILED, type Took } from "./count.ts";
+import { type Count, oneFailed, type Took } from "./count.ts";
 import { Failure } from "./failure.ts";
 import type { Level } from "./levels.ts";
 
@@ -8,7 +8,7 @@ export const levels: Took[] = [];
 /** Runs one level; what goes wrong around its tests counts as one failure, and the next level still runs. */
 export async function tested(level: Level, work: (root: string) => Promise<Count>): Promise<Count> {
   const sinceMs = performance.now();
-  let count = ONE_FAILED;
+  let count = oneFailed(`what is around the tests of level ${level}: see there`);
   await holds(async () => {
     count = await work(process.cwd());
   });

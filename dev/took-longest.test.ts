@@ -26,15 +26,29 @@ test("took longest: without a test file there are only the levels", () => {
 const report = { numPassedTests: 3, numFailedTests: 0, numPendingTests: 1, numTodoTests: 1 };
 
 test("count: vitest's report, with what each file took", () => {
-  const testResults = [{ name: "/repo/a.test.ts", startTime: 1000, endTime: 3500 }];
+  const testResults = [{ name: "/repo/a.test.ts", startTime: 1000, endTime: 3500, message: "", assertionResults: [] }];
   expect(countOf({ ...report, testResults }, 0)).toEqual({
     passed: 3,
     failed: 0,
     skipped: 2,
+    failures: [],
     files: [{ name: "/repo/a.test.ts", ms: 2500 }],
   });
 });
 
 test("count: a run that failed without a failed test counts as one failure", () => {
   expect(countOf({ ...report, testResults: [] }, 1).failed).toBe(1);
+});
+
+test("count: what failed has its file and its name, also around tests", () => {
+  const around = { startTime: 0, endTime: 1 };
+  const assertionResults = ["passed", "failed"].map((status) => ({ fullName: `a thing ${status}`, status }));
+  const testResults = [
+    { name: "a.test.ts", ...around, message: "", assertionResults },
+    { name: "b.test.ts", ...around, message: "no such module\nat line 1", assertionResults: [] },
+  ];
+  expect(countOf({ ...report, testResults }, 1).failures).toEqual([
+    "a.test.ts: a thing failed",
+    "b.test.ts: no such module",
+  ]);
 });

@@ -70,8 +70,11 @@ async function slice(level: Level | undefined): Promise<string[]> {
 try {
   const count = await main(process.argv.slice(2));
   if (count !== undefined) {
-    const { passed, failed, skipped, files } = count;
+    const { passed, failed, skipped, failures, files } = count;
     console.log(`\n${tookLongest(process.cwd(), levels, files).join("\n")}`);
+    // What is told beside others says it pages above.
+    if (failures.length > 0)
+      console.log(`\n  Failed\n${failures.map((each) => `  ${each.replace(`${process.cwd()}/`, "")}`).join("\n")}`);
     console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
     process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
   }
