@@ -1,14 +1,13 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { OPERATOR } from "#api/names.ts";
 import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
+import { startWithKinds } from "#kit/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, KubeObject, Resource } from "#kube/kinds.ts";
-import { crdManifests } from "../../scripts/manifests.ts";
 
 // What people write of roles and users is taken, completed or refused by the API server, before the operator is asked.
 
@@ -19,12 +18,8 @@ let server: ApiServer;
 let kube: KubeClient;
 
 beforeAll(async () => {
-  server = await startApiServer();
+  server = await startWithKinds([ETCD_USERS, ETCD_ROLES]);
   kube = server.client;
-  for (const definition of crdManifests())
-    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as unknown as CustomResourceDefinition, OPTIONS);
-  await vi.waitFor(() => kube.list(ETCD_USERS, { namespace }, OPTIONS), { timeout: 30_000 });
-  await vi.waitFor(() => kube.list(ETCD_ROLES, { namespace }, OPTIONS), { timeout: 30_000 });
 });
 afterAll(async () => await server?.stop());
 

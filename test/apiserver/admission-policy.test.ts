@@ -14,14 +14,15 @@ import { fencedPeer } from "#cluster/desired/peer.ts";
 import { podMonitor } from "#cluster/desired/pod-monitor.ts";
 import { clientService } from "#cluster/desired/services.ts";
 import { identityOf } from "#cluster/snapshot.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
 import { cluster } from "#kit/cluster.ts";
 import { definitionOf } from "#kit/foreign-kind.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
 import { peer } from "#kit/peer.ts";
 import { TLS_IN_PODS } from "#kit/pod-keys.ts";
 import { POD_MONITOR_DEFINITION } from "#kit/pod-monitor.ts";
 import { ALLOWED, CONFINED_OTHERWISE, FORBIDDEN, type PodPart, UNCONFINED, WHOLE_TEMPLATE } from "#kit/pod-power.ts";
+import { startShipped } from "#kit/shipped.ts";
+import { kindOf } from "#kit/webhooks-apiserver.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type AnyResource,
@@ -51,7 +52,7 @@ import { caBundleOf } from "#webhooks/certificate/bundle.ts";
 import { newAuthority } from "#webhooks/certificate/issue.ts";
 import { secretFor } from "#webhooks/certificate/material.ts";
 import { VALIDATIONS } from "../../scripts/admission-policy.ts";
-import { crdManifests, OPERATOR_NAMESPACE, OPERATOR_USER, operatorManifests } from "../../scripts/manifests.ts";
+import { crdManifests, OPERATOR_NAMESPACE, OPERATOR_USER } from "../../scripts/manifests.ts";
 
 /** A hook may have one handler only, so the one that a part of a template brings does not meet the operator's own. */
 const HOOKLESS = { spec: { containers: [{ name: "etcd", lifecycle: null }] } };
@@ -60,8 +61,6 @@ const HOOKLESS = { spec: { containers: [{ name: "etcd", lifecycle: null }] } };
 
 const OPTIONS = { signal: new AbortController().signal };
 const namespace = "foo";
-/** Kinds of the manifests that are no namespaced kind of kinds.ts. */
-const PLURALS: Readonly<Record<string, string>> = { ValidatingAdmissionPolicy: "validatingadmissionpolicies" };
 
 let server: ApiServer;
 let admin: KubeClient;
@@ -69,25 +68,12 @@ let operator: KubeClient;
 
 beforeAll(async () => {
   // Some distributions have this plugin on: who sets an owner that blocks deletion must have a right on the owner.
-  server = await startApiServer(["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"]);
-  admin = server.client;
-  operator = await server.clientFor("operator");
-  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
-  for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")])
-    await admin.create(kindOf(manifest), manifest as unknown as Draft<KubeObject>, OPTIONS);
-  for (const each of [POD_MONITOR_DEFINITION, definitionOf(CERTIFICATES)])
-    await admin.create(CUSTOM_RESOURCE_DEFINITIONS, each, OPTIONS);
-  for (const each of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES, POD_MONITORS, CERTIFICATES])
-    await vi.waitFor(() => admin.list<KubeObject>(each, { namespace }, OPTIONS), { timeout: 30_000 });
+  const flags = ["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"];
+  const kinds = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES, POD_MONITORS, CERTIFICATES];
+  const foreign = [POD_MONITOR_DEFINITION, definitionOf(CERTIFICATES)];
+  ({ server, admin, operator } = await startShipped({ namespace, kinds, foreign, flags }));
 });
 afterAll(async () => await server?.stop());
-
-function kindOf(manifest: object): AnyResource {
-  const { apiVersion = "", kind = "", metadata } = manifest as Partial<KubeObject>;
-  const [version = "", group = ""] = apiVersion.split("/").reverse();
-  const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`;
-  return resource({ group, version, kind, plural, namespaced: metadata?.namespace !== undefined });
-}
 
 /** What the operator itself would write, under a name of the test's own. */
 function ours(of: AnyResource, name: string): Draft<KubeObject> {

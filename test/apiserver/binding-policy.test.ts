@@ -4,16 +4,14 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_USERS } from "#api/v1beta1/user.ts";
 import { etcdOf, etcdRole, etcdUser } from "#kit/access.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
 import { definitionOf } from "#kit/foreign-kind.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
-import { install } from "#kit/webhooks-apiserver.ts";
+import { startShipped } from "#kit/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { CERTIFICATES, CUSTOM_RESOURCE_DEFINITIONS, type KubeObject, type Resource, SECRETS } from "#kube/kinds.ts";
+import { CERTIFICATES, type Resource, SECRETS } from "#kube/kinds.ts";
 import { patchFinalizers } from "#runtime/writes.ts";
 import { ownedBy } from "#user/desired/binding.ts";
 import { bindingRequest } from "#user/desired/request.ts";
-import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 
 // What the operator's account may do for roles and users is asked of a real API server, with the manifests that are shipped.
 
@@ -24,14 +22,9 @@ let admin: KubeClient;
 let operator: KubeClient;
 
 beforeAll(async () => {
-  server = await startApiServer();
-  admin = server.client;
-  operator = await server.clientFor("operator");
-  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
-  for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")]) await install(admin, manifest);
-  await admin.create(CUSTOM_RESOURCE_DEFINITIONS, definitionOf(CERTIFICATES), OPTIONS);
-  for (const each of [ETCD_CLUSTERS, ETCD_ROLES, ETCD_USERS, CERTIFICATES])
-    await vi.waitFor(() => admin.list<KubeObject>(each, { namespace }, OPTIONS), { timeout: 30_000 });
+  const kinds = [ETCD_CLUSTERS, ETCD_ROLES, ETCD_USERS, CERTIFICATES];
+  const foreign = [definitionOf(CERTIFICATES)];
+  ({ server, admin, operator } = await startShipped({ namespace, kinds, foreign }));
   // A policy counts a moment after it was made.
   const probe = () => operator.create(SECRETS, secret({}, "probe"), OPTIONS);
   await vi.waitFor(() => expect(probe()).rejects.toThrow("of Secrets the operator writes only"), { timeout: 60_000 });

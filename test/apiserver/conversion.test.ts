@@ -7,10 +7,10 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
 import { ensureComponents } from "#dev/components.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
 import { PLAIN } from "#kit/pod-power.ts";
-import { definitionOf, install, leadAdmission, leadConversions, type Served, serve } from "#kit/webhooks-apiserver.ts";
+import { startShipped } from "#kit/shipped.ts";
+import { definitionOf, leadAdmission, leadConversions, type Served, serve } from "#kit/webhooks-apiserver.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   CUSTOM_RESOURCE_DEFINITIONS,
@@ -23,7 +23,7 @@ import {
 } from "#kube/kinds.ts";
 import { trustedBy } from "#webhooks/certificate/bundle.ts";
 import { NOT_ALL_SHOWN, NOT_BY_HAND, TLS_STAYS } from "../../scripts/conversion-policy.ts";
-import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scripts/manifests.ts";
+import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
 // A real API server has EtcdClusters converted by the real webhook, as the shipped manifests tell it to.
 
@@ -52,11 +52,7 @@ let operator: KubeClient;
 let webhooks: Served;
 
 beforeAll(async () => {
-  server = await startApiServer();
-  admin = server.client;
-  operator = await server.clientFor("operator");
-  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
-  for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")]) await install(admin, manifest);
+  ({ server, admin, operator } = await startShipped({ namespace }));
 });
 afterAll(async () => await server?.stop());
 

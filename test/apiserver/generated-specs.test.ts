@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { peerName } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -14,18 +14,17 @@ import { newPeer } from "#cluster/desired/peer.ts";
 import { ensureComponents } from "#dev/components.ts";
 import { silentStep } from "#dev/progress.ts";
 import { listedMinor } from "#etcd/flags/span.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
 import { ETCD_VERSIONS } from "#kit/etcd.ts";
 import { type GeneratedSpec, generatedSpecs } from "#kit/generated-specs.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
+import { startWithKinds } from "#kit/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { apiVersionOf, type Draft, type KubeObject, REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
+import { apiVersionOf, type Draft, REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { unseenPeer } from "#peer/snapshot.ts";
 import { newCluster } from "#webhooks/checks/new-cluster.ts";
 import { clusterAdmission } from "#webhooks/cluster-admission.ts";
 import { EtcdBinary } from "../../scripts/etcd-flags/binary.ts";
-import { crdManifests } from "../../scripts/manifests.ts";
 
 // Any spec: what is good becomes members whose objects the API server takes and whose flags the parser of that etcd release takes, and
 // what is wrong is refused, before anything is made of it, in words that name it.
@@ -51,12 +50,8 @@ beforeAll(async () => {
   binaries = new Map(
     ETCD_VERSIONS.map((version) => [listedMinor(version) ?? "", new EtcdBinary(paths[`etcd-${version}`], folder)]),
   );
-  server = await startApiServer();
+  server = await startWithKinds([ETCD_CLUSTERS, ETCD_PEERS]);
   kube = server.client;
-  for (const definition of crdManifests())
-    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as unknown as CustomResourceDefinition, OPTIONS);
-  for (const resource of [ETCD_CLUSTERS, ETCD_PEERS])
-    await vi.waitFor(() => kube.list<KubeObject>(resource, { namespace }, OPTIONS), { timeout: 30_000 });
 });
 afterAll(async () => {
   await server?.stop();

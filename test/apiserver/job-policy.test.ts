@@ -10,16 +10,14 @@ import {
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
 import { backup, goodTarget, verified } from "#kit/etcd-backup.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
 import { schedule } from "#kit/schedule.ts";
-import { install } from "#kit/webhooks-apiserver.ts";
+import { startShipped } from "#kit/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, EVENTS, JOBS, type Job, type KubeObject, resource } from "#kube/kinds.ts";
 import { backupFor } from "#schedule/desired/backup.ts";
 import { jobValidations } from "../../scripts/job-policy.ts";
-import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 
 // Whoever may make Jobs may run anything. What the operator's account may make of them is asked of a real API server, with the manifests
 // that are shipped.
@@ -33,12 +31,8 @@ let admin: KubeClient;
 let operator: KubeClient;
 
 beforeAll(async () => {
-  server = await startApiServer(["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"]);
-  admin = server.client;
-  operator = await server.clientFor("operator");
-  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
-  for (const manifest of [...crdManifests(), ...operatorManifests(IMAGE)]) await install(admin, manifest);
-  await vi.waitFor(() => operator.list(ETCD_BACKUPS, { namespace }, OPTIONS), { timeout: 30_000 });
+  const flags = ["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"];
+  ({ server, admin, operator } = await startShipped({ namespace, kinds: [ETCD_BACKUPS], flags }));
   await vi.waitFor(
     () =>
       expect(made("probe", { spec: { suspend: true }, metadata: { ownerReferences: null } })).rejects.toThrow(OPERATOR),

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { DEFAULT_STORAGE_SPEC } from "#api/v1beta1/storage-schema.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
 import { expectAlike, type Listed, strayLines } from "#kit/likeness.ts";
 import {
   type ApiSide,
@@ -18,6 +17,7 @@ import {
   service,
   simulatedApi,
 } from "#kit/likeness-apiserver.ts";
+import { startWithKinds } from "#kit/shipped.ts";
 import {
   type Draft,
   type KubeObject,
@@ -30,7 +30,6 @@ import {
   SERVICES,
   type Service,
 } from "#kube/kinds.ts";
-import { crdManifests } from "../../scripts/manifests.ts";
 
 // The simulated API server answers as the real one does: see test/kit/likeness.ts.
 
@@ -518,14 +517,7 @@ const OTHER_POD: EtcdPeer["spec"]["podTemplate"] = { metadata: { annotations: { 
 let server: ApiServer;
 
 beforeAll(async () => {
-  server = await startApiServer();
-  for (const definition of crdManifests())
-    await server.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition as unknown as CustomResourceDefinition, OPTIONS);
-  // A kind is served a moment after its definition says so.
-  for (const resource of [ETCD_CLUSTERS, ETCD_PEERS])
-    await vi.waitFor(() => server.client.list<KubeObject>(resource, { namespace: "default" }, OPTIONS), {
-      timeout: 30_000,
-    });
+  server = await startWithKinds([ETCD_CLUSTERS, ETCD_PEERS]);
 });
 afterAll(async () => await server?.stop());
 

@@ -6,14 +6,12 @@ import {
   SCHEDULE_UID_ANNOTATION,
 } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
 import { schedule } from "#kit/schedule.ts";
-import { install } from "#kit/webhooks-apiserver.ts";
+import { startShipped } from "#kit/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft } from "#kube/kinds.ts";
 import { backupFor } from "#schedule/desired/backup.ts";
-import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 import { notByHand } from "../../scripts/marks-policy.ts";
 
 // Nobody but the operator says of an EtcdBackup that a schedule has made it. Asked of a real API server, with the manifests that are shipped;
@@ -28,12 +26,7 @@ let admin: KubeClient;
 let operator: KubeClient;
 
 beforeAll(async () => {
-  server = await startApiServer();
-  admin = server.client;
-  operator = await server.clientFor("operator");
-  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
-  for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")]) await install(admin, manifest);
-  await vi.waitFor(() => operator.list(ETCD_BACKUPS, { namespace }, OPTIONS), { timeout: 30_000 });
+  ({ server, admin, operator } = await startShipped({ namespace, kinds: [ETCD_BACKUPS] }));
   // A policy counts a moment after it was made.
   await vi.waitFor(() => expect(posed("probe", {}, "v1alpha1")).rejects.toThrow("by the operator alone"), {
     timeout: 30_000,

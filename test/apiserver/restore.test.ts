@@ -5,10 +5,9 @@ import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
 import { OPERATOR, RESTORED_FROM } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
 import { goodObject, ON_VOLUME, restore } from "#kit/etcd-restore.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
-import { install } from "#kit/webhooks-apiserver.ts";
+import { startShipped } from "#kit/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type Draft,
@@ -21,7 +20,6 @@ import {
 import { restoredCluster } from "#restore/desired/cluster.ts";
 import { restoreJob } from "#restore/desired/job.ts";
 import { restoredClaim } from "#restore/desired/member.ts";
-import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 
 // What people write of a restore is taken, completed or refused by the API server before the operator is asked; and what the operator's
 // account may do for one is asked of it, too, with the manifests that are shipped.
@@ -36,14 +34,10 @@ let admin: KubeClient;
 let operator: KubeClient;
 
 beforeAll(async () => {
-  server = await startApiServer(["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"]);
-  admin = server.client;
-  operator = await server.clientFor("operator");
-  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
+  const flags = ["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"];
   // Nobody answers for the operator here.
-  const manifests = operatorManifests(IMAGE).filter(({ kind }) => kind !== "ValidatingWebhookConfiguration");
-  for (const manifest of [...crdManifests(), ...manifests]) await install(admin, manifest);
-  await vi.waitFor(() => operator.list(ETCD_RESTORES, { namespace }, OPTIONS), { timeout: 30_000 });
+  const isInstalled = ({ kind }: { kind: string }) => kind !== "ValidatingWebhookConfiguration";
+  ({ server, admin, operator } = await startShipped({ namespace, kinds: [ETCD_RESTORES], flags, isInstalled }));
   await vi.waitFor(() => expect(job({ metadata: { ownerReferences: null } })).rejects.toThrow(OPERATOR), {
     timeout: 30_000,
   });

@@ -1,14 +1,13 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { DEFAULT_BACKUP_SPEC } from "#api/backup-conversion.ts";
 import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
+import { startWithKinds } from "#kit/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, Resource } from "#kube/kinds.ts";
 import { calendarOf } from "#schedule/cron.ts";
-import { crdManifests } from "../../scripts/manifests.ts";
 
 // What people write of a schedule is taken, completed or refused by the API server, before the operator is asked.
 
@@ -21,11 +20,8 @@ let kube: KubeClient;
 const ALPHA: Resource<EtcdBackupSchedule> = { ...ETCD_BACKUP_SCHEDULES, version: "v1alpha1" };
 
 beforeAll(async () => {
-  server = await startApiServer();
+  server = await startWithKinds([ETCD_BACKUP_SCHEDULES]);
   kube = server.client;
-  for (const definition of crdManifests())
-    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as unknown as CustomResourceDefinition, OPTIONS);
-  await vi.waitFor(() => kube.list(ETCD_BACKUP_SCHEDULES, { namespace }, OPTIONS), { timeout: 30_000 });
 });
 afterAll(async () => await server?.stop());
 

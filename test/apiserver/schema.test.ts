@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { DEFAULT_STORAGE_SPEC } from "#api/v1beta1/storage-schema.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS } from "#kit/kinds.ts";
+import { startWithKinds } from "#kit/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { apiVersionOf, type Draft, type KubeObject, type Resource } from "#kube/kinds.ts";
 import { crdManifests } from "../../scripts/manifests.ts";
@@ -18,13 +19,8 @@ let server: ApiServer;
 let kube: KubeClient;
 
 beforeAll(async () => {
-  server = await startApiServer();
+  server = await startWithKinds([ETCD_CLUSTERS, ETCD_PEERS]);
   kube = server.client;
-  for (const definition of crdManifests())
-    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as unknown as CustomResourceDefinition, OPTIONS);
-  // A kind is served a moment after its definition says so.
-  for (const resource of [ETCD_CLUSTERS, ETCD_PEERS])
-    await vi.waitFor(() => kube.list<KubeObject>(resource, { namespace }, OPTIONS), { timeout: 30_000 });
 });
 afterAll(async () => await server?.stop());
 

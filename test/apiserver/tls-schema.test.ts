@@ -4,13 +4,13 @@ import { parseAllDocuments } from "yaml";
 import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition, NAMESPACES } from "#kit/kinds.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
+import { NAMESPACES } from "#kit/kinds.ts";
 import { peer } from "#kit/peer.ts";
+import { startWithKinds } from "#kit/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { apiVersionOf, type Draft, type KubeObject, PODS } from "#kube/kinds.ts";
+import { apiVersionOf, type Draft, PODS } from "#kube/kinds.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
-import { crdManifests } from "../../scripts/manifests.ts";
 
 // What of spec.tls is taken, completed or refused by the API server, in which words.
 
@@ -21,12 +21,8 @@ let server: ApiServer;
 let kube: KubeClient;
 
 beforeAll(async () => {
-  server = await startApiServer();
+  server = await startWithKinds([ETCD_CLUSTERS, ETCD_PEERS]);
   kube = server.client;
-  for (const definition of crdManifests())
-    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition as unknown as CustomResourceDefinition, OPTIONS);
-  for (const resource of [ETCD_CLUSTERS, ETCD_PEERS])
-    await vi.waitFor(() => kube.list<KubeObject>(resource, { namespace }, OPTIONS), { timeout: 30_000 });
 });
 afterAll(async () => await server?.stop());
 

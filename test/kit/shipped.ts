@@ -1,0 +1,61 @@
+import { vi } from "vitest";
+import type { KubeClient } from "#kube/client.ts";
+import { type AnyResource, CUSTOM_RESOURCE_DEFINITIONS, type Draft, type KubeObject } from "#kube/kinds.ts";
+import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+import { type ApiServer, startApiServer } from "./apiserver.ts";
+import { type CustomResourceDefinition, NAMESPACES } from "./kinds.ts";
+import { install } from "./webhooks-apiserver.ts";
+
+// A real API server with what is shipped: our kinds alone, or all that a user installs.
+
+const OPTIONS = { signal: new AbortController().signal };
+/** A kind is served a moment after its definition says so. */
+const SERVED = { timeout: 30_000 };
+
+/** An API server that knows our kinds. @param kinds those that are to be served when it is handed over */
+export async function startWithKinds(kinds: readonly AnyResource[]): Promise<ApiServer> {
+  const server = await startApiServer();
+  for (const definition of crdManifests()) await define(server.client, definition);
+  await served(server.client, kinds);
+  return server;
+}
+
+export interface ShippedOptions {
+  /** It is made, too. */
+  readonly namespace: string;
+  /** Those that are to be served when it is handed over. */
+  readonly kinds?: readonly AnyResource[];
+  /** Definitions of kinds that are not ours. */
+  readonly foreign?: readonly object[];
+  /** Flags of the API server. */
+  readonly flags?: readonly string[];
+  /** Which of the manifests are installed; all of them, unless it is said. */
+  readonly isInstalled?: (manifest: { readonly kind: string }) => boolean;
+}
+
+/** An API server with all that a user installs. Nobody runs the operator. @returns clients with every right, and with the operator's */
+export async function startShipped({
+  namespace,
+  kinds = [],
+  foreign = [],
+  flags = [],
+  isInstalled = () => true,
+}: ShippedOptions): Promise<{ server: ApiServer; admin: KubeClient; operator: KubeClient }> {
+  const server = await startApiServer(flags);
+  const admin = server.client;
+  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
+  const manifests = operatorManifests("operator:test").filter(isInstalled);
+  for (const manifest of [...crdManifests(), ...manifests]) await install(admin, manifest);
+  for (const definition of foreign) await define(admin, definition);
+  await served(admin, kinds);
+  return { server, admin, operator: await server.clientFor("operator") };
+}
+
+async function define(admin: KubeClient, definition: object): Promise<void> {
+  await admin.create(CUSTOM_RESOURCE_DEFINITIONS, definition as Draft<CustomResourceDefinition>, OPTIONS);
+}
+
+async function served(admin: KubeClient, kinds: readonly AnyResource[]): Promise<void> {
+  for (const each of kinds)
+    await vi.waitFor(() => admin.list<KubeObject>(each, { namespace: "default" }, OPTIONS), SERVED);
+}
