@@ -24,7 +24,7 @@ export function formerFaults(snapshot: ClusterSnapshot): readonly Fault[] {
 }
 
 /** What applications have is that of the former origin until members trust the other one. */
-function isLookedAfter(snapshot: ClusterSnapshot, purpose: Purpose): boolean {
+export function isLookedAfter(snapshot: ClusterSnapshot, purpose: Purpose): boolean {
   const { at } = courses(snapshot).client;
   return purpose !== "application" || at === "waiting" || at === "trust";
 }

@@ -1,12 +1,15 @@
 import { expect, test } from "vitest";
 import { PAUSED_ANNOTATION } from "#api/names.ts";
+import { providerOf } from "#api/tls.ts";
 import { absent, present } from "#base/observed.ts";
+import { sideOf } from "#cluster/certificates/purposes.ts";
 import { certificateRequest, trustMap } from "#cluster/desired/certificates.ts";
 import { planCluster } from "#cluster/plan.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot, Purpose } from "#cluster/snapshot.ts";
 import { born, NOW } from "#kit/cluster.ts";
 import { withoutPeers, withStraggler } from "#kit/cluster-changes.ts";
-import { made, secured, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import { goingTo, made, secured, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import { clientsTrusting, leaving, turnedClients } from "#kit/cluster-turn.ts";
 import type { Certificate, ConfigMap } from "#kube/kinds.ts";
 
 // What people are told, while all else goes on.
@@ -72,6 +75,33 @@ const straggling = withoutPeers(
 const NOT_FILLED =
   "Secret foo/my-etcd-peer-tls-a3b319c8 exists already, and cert-manager has not filled it for Certificate my-etcd-peer-tls-a3b319c8 (annotation cert-manager.io/certificate-name): it is not written over; delete it, and what fills it";
 const CA = "Secret foo/my-etcd-peer-ca";
+
+const PEER_ENDS = "what members show to each other, ends at 2026-03-22T12:00:00Z, and has not been renewed";
+const SHORT = { provider: "Operator", renewBefore: "4h" };
+
+/** The snapshot in which all that is asked for lasts for long. */
+function lasting(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const all = ["peer", "server", "operator", "application"] as const;
+  const there = all.filter((purpose) => snapshot.certificates?.[purpose] !== undefined);
+  const isOurs = (purpose: Purpose) => providerOf(snapshot.cluster.spec, sideOf(purpose)) === "Operator";
+  const long = (purpose: Purpose) => ({ isOurs: isOurs(purpose), lastsMs: 200 * DAY_MS });
+  return withMade(snapshot, Object.fromEntries(there.map((purpose) => [purpose, long(purpose)])));
+}
+
+/** What applications have of what is in use ends. */
+function endingForApplications(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const application = present(made(secured(), "application", { lastsMs: DAY_MS }));
+  return {
+    ...snapshot,
+    certificates: { ...snapshot.certificates, former: { ...snapshot.certificates?.former, application } },
+  };
+}
+
+/** The operator is to show something else, and members what they do. */
+const sharing = goingTo(brought, {
+  ...BROUGHT,
+  client: { provider: "Secret", secret: { ...secret, operatorClientSecretName: "other-operator" } },
+});
 
 const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[] = [
   { name: "nothing, while all is well", given: settled, told: [] },
@@ -220,6 +250,36 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     given: at(requesting(managed, present(failing(request))), NOW + 65 * DAY_MS),
     told: [
       `certificate-ends: Secret my-etcd-peer-tls-a3b319c8, what members show to each other, ends at 2026-03-22T12:00:00Z, and has not been renewed; ${UNRENEWED}`,
+    ],
+  },
+  {
+    name: "what is in use and ends, while something else is asked for",
+    given: at(lasting(leaving), NOW + 65 * DAY_MS),
+    told: [`certificate-ends: Secret my-etcd-peer-tls, ${PEER_ENDS}`],
+  },
+  {
+    name: "nothing of that a moment before",
+    given: at(lasting(leaving), NOW + 65 * DAY_MS - 1),
+    told: [],
+  },
+  {
+    name: "that by how long before it was to be renewed as it was asked for",
+    given: at(lasting(goingTo(brought, { ...BROUGHT, peer: { ...SHORT, duration: "12h" } })), NOW + 65 * DAY_MS),
+    told: [`certificate-ends: Secret their-peer, ${PEER_ENDS}`],
+  },
+  {
+    name: "what applications have and ends, until members trust what is asked for",
+    given: endingForApplications(turnedClients),
+    told: [
+      "certificate-ends: Secret my-etcd-client, what applications show to members, ends at 2026-01-02T12:00:00Z, and has not been renewed",
+    ],
+  },
+  { name: "nothing of that once they do", given: endingForApplications(clientsTrusting), told: [] },
+  {
+    name: "once of what ends, and is in use as well as asked for",
+    given: at(withMade(sharing, { peer: { isOurs: false, lastsMs: 200 * DAY_MS } }), NOW + 65 * DAY_MS),
+    told: [
+      "certificate-ends: Secret their-server, what members show to clients, ends at 2026-03-22T12:00:00Z; Secret their-operator, what the operator shows to members, ends at 2026-03-22T12:00:00Z, and has not been renewed",
     ],
   },
   {
