@@ -12,7 +12,7 @@ import {
   PEER_PORT,
 } from "#api/names.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
-import { fingerprint } from "#base/hash.ts";
+import { fingerprint, isSameData } from "#base/hash.ts";
 import { defined } from "#base/json.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -103,4 +103,16 @@ function letIn(from: From[], ...ports: readonly number[]): Ingress {
 /** Whether the live one has to be written: our wish has changed, or somebody changed whom it lets in. */
 export function policyDiffers(live: NetworkPolicy, wanted: Draft<NetworkPolicy>): boolean {
   return isStale(live, wanted) || fingerprint(live.spec) !== fingerprint(wanted.spec);
+}
+
+/** Whether the live one was written as we wish and all of that is still in it, whatever somebody else has added. */
+export function policyHolds(live: NetworkPolicy, wanted: Draft<NetworkPolicy>): boolean {
+  const { podSelector, policyTypes = [], ingress = [] } = live.spec ?? {};
+  const isAbout = isSameData(podSelector, wanted.spec?.podSelector) && policyTypes.includes("Ingress");
+  const lets = (rule: Ingress) => ingress.some((each) => has(each.from, rule.from) && has(each.ports, rule.ports));
+  return isAbout && !isStale(live, wanted) && (wanted.spec?.ingress ?? []).every(lets);
+}
+
+function has(all: readonly object[] = [], some: readonly object[] = []): boolean {
+  return some.every((wanted) => all.some((each) => isSameData(each, wanted)));
 }

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { networkPolicy } from "#cluster/desired/network-policy.ts";
 import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -59,24 +59,70 @@ test("network-policy: what somebody else made is told, and never changed", () =>
   expect(seeing(otherwise(made, { ours: false }))).toBe("remark");
 });
 
-test("await-network-policy: no member is made while none says who may reach it; who is there goes on", () => {
+describe("await-network-policy: no member is made", () => {
   const wanted = cluster({ spec: { networkPolicy: { enabled: true } } });
   const made: NetworkPolicy = born(networkPolicy(wanted));
-  const seeing = (live: NetworkPolicy | undefined, peers = [] as ClusterSnapshot["peers"]) =>
-    said("await-network-policy", { ...wanted, peers, networkPolicy: live });
-  expect(seeing(undefined)).toBe("wait");
-  expect(seeing(otherwise(made, { ours: true }))).toBe("wait");
-  expect(seeing({ ...made, metadata: { ...made.metadata, ownerReferences: [] } })).toBe("wait");
-  expect(seeing(made)).toBe("nothing");
-  expect(seeing(undefined, wanted.peers)).toBe("nothing");
-  expect(said("await-network-policy", { ...settled, peers: [], networkPolicy: undefined })).toBe("nothing");
-  const rule = CLUSTER_RULES.find(({ name }) => name === "await-network-policy")!;
-  expect(rule.decide({ ...wanted, peers: [] })).toEqual({
-    next: "wait",
-    rule: "await-network-policy",
-    because: "no member is made before NetworkPolicy my-etcd says who may reach it",
-    recheckAfterMs: 5_000,
-    warn: true,
+  const [members, ...others] = made.spec?.ingress ?? [];
+  const holding = (spec: Partial<NetworkPolicy["spec"]>): NetworkPolicy => ({
+    ...made,
+    spec: { ...made.spec, ...spec } as NonNullable<NetworkPolicy["spec"]>,
+  });
+  const everybody = { from: [{ podSelector: {} }] };
+  const lacks = "NetworkPolicy my-etcd lacks what spec.networkPolicy asks for, and has yet to be put right";
+  const cases: { name: string; live: NetworkPolicy | undefined; why?: string }[] = [
+    { name: "before it is there", live: undefined, why: "NetworkPolicy my-etcd is not there, and has yet to be made" },
+    { name: "behind one of another wish", live: otherwise(made, { ours: true }), why: lacks },
+    {
+      name: "behind somebody else's",
+      live: { ...made, metadata: { ...made.metadata, ownerReferences: [] } },
+      why: "NetworkPolicy my-etcd exists already and is not this cluster's: nobody manages it; delete it",
+    },
+    { name: "behind one that is about other pods", live: holding({ podSelector: {} }), why: lacks },
+    { name: "behind one that is about what goes out", live: holding({ policyTypes: ["Egress"] }), why: lacks },
+    { name: "behind one that shuts somebody out", live: holding({ ingress: others }), why: lacks },
+    {
+      name: "behind one that shuts somebody out of a port",
+      live: holding({
+        ingress: [{ ...members, ports: members?.ports?.slice(1) } as typeof members & object, ...others],
+      }),
+      why: lacks,
+    },
+    { name: "behind one that lets everybody in", live: holding({ ingress: [{}] }), why: lacks },
+    { name: "behind one that says nothing", live: { ...made, spec: undefined } as never, why: lacks },
+    { name: "until it is as it should be", live: made },
+    {
+      name: "until others have added to it as they always do",
+      live: holding({ policyTypes: ["Ingress", "Egress"], ingress: [everybody, members!, ...others] }),
+    },
+    {
+      name: "until others have added to what it says, too",
+      live: holding({ ingress: [{ ...members, from: [...(members?.from ?? []), everybody.from[0]!] }, ...others] }),
+    },
+  ];
+  test.each(cases)("$name", ({ live, why }) => {
+    const rule = CLUSTER_RULES.find(({ name }) => name === "await-network-policy")!;
+    const told = rule.decide({ ...wanted, peers: [], networkPolicy: live });
+    const because = `no member is made before a NetworkPolicy says who may reach it: ${why}`;
+    const waits = { next: "wait", rule: "await-network-policy", because, recheckAfterMs: 5_000, warn: true };
+    expect(told).toEqual(why === undefined ? undefined : waits);
+  });
+
+  test("of what is refused, by the name of its field", () => {
+    const clients = [{ podSelector: { matchlabels: {} } }, { ipBlock: { cidr: "here" } }] as never;
+    const refused = cluster({ spec: { networkPolicy: { enabled: true, clients } } });
+    const rule = CLUSTER_RULES.find(({ name }) => name === "await-network-policy")!;
+    const why =
+      "spec.networkPolicy.clients[0].podSelector.matchlabels: nobody knows this field; it must be matchLabels or matchExpressions; spec.networkPolicy.clients[1].ipBlock.cidr: it is here; it must be a CIDR, such as 192.0.2.0/24 or 2001:db8::/64";
+    for (const live of [undefined, made])
+      expect(rule.decide({ ...refused, peers: [], networkPolicy: live })).toMatchObject({
+        next: "wait",
+        because: `no member is made before a NetworkPolicy says who may reach it: ${why}`,
+      });
+  });
+
+  test("where one is asked for, and who is there goes on", () => {
+    expect(said("await-network-policy", { ...wanted, networkPolicy: undefined })).toBe("nothing");
+    expect(said("await-network-policy", { ...settled, peers: [], networkPolicy: undefined })).toBe("nothing");
   });
 });
 
@@ -90,4 +136,19 @@ test("a NetworkPolicy that is refused holds the members back", () => {
   const plan = planCluster(given, (rule) => (rule === "network-policy" ? refused : undefined));
   expect(plan).toMatchObject({ next: "wait", rule: "await-network-policy" });
   expect(plan.aside).toMatchObject([{ rule: "network-policy", is: "refused" }]);
+});
+
+test("an admission that adds to NetworkPolicies keeps no cluster from its first member", () => {
+  const given = cluster({
+    stage: "recorded",
+    spec: { networkPolicy: { enabled: true } },
+    with: { headlessService: settled.headlessService },
+  });
+  const made: NetworkPolicy = born(networkPolicy(given));
+  const added: NetworkPolicy = { ...made, spec: { ...made.spec!, egress: [{}], policyTypes: ["Ingress", "Egress"] } };
+  const undone = { because: "it has no effect", forMs: 1_000, isBrief: false };
+  const plan = planCluster({ ...given, networkPolicy: added }, (rule) =>
+    rule === "network-policy" ? undone : undefined,
+  );
+  expect(plan).toMatchObject({ next: "step", rule: "bootstrap" });
 });
