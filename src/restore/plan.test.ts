@@ -49,6 +49,23 @@ function later(snapshot: RestoreSnapshot, ms: number): RestoreSnapshot {
   return { ...snapshot, takenAtMs: snapshot.takenAtMs + ms };
 }
 
+const MISSPELT = { enabled: true, clients: [{ podSelector: { matchlabels: {} } }] };
+
+/** The cluster is asked for with this. */
+function asking(
+  spec: object,
+  given: NonNullable<Parameters<typeof restore>[0]>["with"] = {},
+  stage: "new" | "running" = "new",
+): RestoreSnapshot {
+  const snapshot = restore({ stage, with: given });
+  const { clusterTemplate } = snapshot.restore.spec;
+  const template = { ...clusterTemplate, spec: { ...clusterTemplate.spec, ...spec } };
+  return {
+    ...snapshot,
+    restore: { ...snapshot.restore, spec: { ...snapshot.restore.spec, clusterTemplate: template } },
+  };
+}
+
 /** The second claim could not be filled. */
 function failing(states?: Parameters<typeof failed>[1]): RestoreSnapshot {
   return withMember(running, 1, { filling: failed(job, states) });
@@ -162,6 +179,11 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "waits for a claim that is not there", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "warn: await-source", because: "the object is on claim backups, which is not in this namespace" },
   { name: "asks no more when its Jobs are made", given: restore({ spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "wait: await-claims", because: "0 of 3 claims are filled" },
   { name: "refuses what is no URL", given: restore({ stage: "new", spec: { source: { object: { url: { url: "ftp://x" } } } } }), expect: "warn: restore-failed", because: "SpecRefused: spec.source.object.url.url: the object URL has the scheme" },
+  { name: "refuses a NetworkPolicy that nobody understands before anything is made", given: asking({ networkPolicy: MISSPELT }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.networkPolicy.clients[0].podSelector.matchlabels: nobody knows this field; it must be matchLabels or matchExpressions" },
+  { name: "while the EtcdBackup is under way, too", given: asking({ networkPolicy: MISSPELT }, { backup: sourceBackup({ phase: "Running" }) }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.networkPolicy.clients[0]" },
+  { name: "refuses flags that etcd does not take, and a template that is not for its author to write", given: asking({ etcd: { extraArgs: { "no-such-flag": "1" } }, podTemplate: { spec: { restartPolicy: "Never" } } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.etcd.extraArgs: " },
+  { name: "and says all of it", given: asking({ etcd: { extraArgs: { "no-such-flag": "1" } }, podTemplate: { spec: { restartPolicy: "Never" } } }), expect: "warn: restore-failed", because: "; spec.clusterTemplate.spec.podTemplate.spec.restartPolicy" },
+  { name: "goes on with what it has begun, though that is refused", given: asking({ networkPolicy: MISSPELT }, {}, "running"), expect: "wait: await-claims" },
   { name: "fails when the EtcdBackup goes before all Jobs are made", given: withMember(restore({ with: { backup: undefined } }), 1, { filling: undefined }), expect: "warn: restore-failed", because: "BackupNotFound: spec.source.backupName is nightly, and there is no such EtcdBackup in this namespace" },
   { name: "but not when it goes after that", given: restore({ with: { backup: undefined } }), expect: "wait: await-claims" },
   { name: "needs no Jobs any more when its claims are told", given: clearedJobs(told(3)), expect: "create-cluster: createCluster restored" },

@@ -13,6 +13,7 @@ import {
   wasComplete,
 } from "#restore/snapshot.ts";
 import { type Lack, lackOfSnapshot, lackOfSource } from "#restore/source.ts";
+import { lackOfTemplate } from "#restore/template.ts";
 import { troubleOf } from "#restore/trouble.ts";
 
 /** What is to be said of the restore by now. */
@@ -61,9 +62,9 @@ export function isStarted(snapshot: RestoreSnapshot): boolean {
   return snapshot.members.some((member) => fillingOf(snapshot, member) !== undefined);
 }
 
-/** What is missing before anything can be read. */
+/** What is missing before anything can be read, or would be in the way of the cluster. */
 export function lackBefore(snapshot: RestoreSnapshot): Lack | undefined {
-  const lack = lackOfSource(snapshot);
+  const lack = lackOfTemplate(snapshot) ?? lackOfSource(snapshot);
   if (lack !== undefined) return lack;
   const object = objectOf(snapshot);
   return typeof object === "string" ? { reason: "SpecRefused", message: object, isFinal: true } : undefined;

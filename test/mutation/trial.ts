@@ -55,6 +55,7 @@ const MUTATED = [
   "verification.ts",
   "trouble.ts",
   "source.ts",
+  "template.ts",
   "target.ts",
   "job-state.ts",
   "deletion.ts",
