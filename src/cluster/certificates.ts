@@ -49,12 +49,13 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
   const secretName = secretNameOf(cluster, SHOWN_ON[side]);
   const shown = usable(snapshot, SHOWN_ON[side]);
   const course = courses(snapshot)[side];
+  if (live === undefined)
+    return secretName === undefined || shown === undefined ? undefined : { secretName, trust: shown.trust };
   // For what nobody could look at nobody goes back: the next look may find it as good as the one before.
-  if (live !== undefined && course.at === "waiting")
+  if (course.at === "waiting")
     return (isUnread(snapshot, side) ? undefined : backToFormer(snapshot, side, live, course.both)) ?? live;
   if (secretName === undefined || shown === undefined) return live;
   const { trust } = shown;
-  if (live === undefined) return { secretName, trust };
   switch (course.at) {
     case "trust":
     case "tell":
@@ -62,7 +63,6 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
     case "show":
     case "hand":
       return { secretName, trust: course.both };
-    case "waiting":
     case "settled": {
       // Who restarted with what the others do not trust would be out. They are to trust it first, by what the Secret says before it shows it.
       const isBelieved = withoutBelief(snapshot, side, shown).length === 0;

@@ -81,6 +81,8 @@ const overTls: ClusterSnapshot = {
     status: { ...settled.cluster.status, identity: { ...settled.cluster.status!.identity!, peerScheme: "https" } },
   },
 };
+/** They do by now, and did not when the cluster was formed. */
+const goneOver: ClusterSnapshot = { ...overTls, cluster: settled.cluster };
 const known: { name: string; from?: ClusterSnapshot; given: Partial<Member>; expect: string }[] = [
   {
     name: "under a URL of its own is called what it is called, with its ID",
@@ -129,6 +131,18 @@ const known: { name: string; from?: ClusterSnapshot; given: Partial<Member>; exp
     from: overTls,
     given: { peerUrls: [OUR_URL], isLearner: true },
     expect: "my-etcd-3.my-etcd.foo.svc.f00 f00 learner not started theirs",
+  },
+  {
+    name: "that was added over TLS, to which members have gone by now, is ours",
+    from: goneOver,
+    given: { peerUrls: [OUR_URL.replace("http:", "https:")], isLearner: true },
+    expect: "my-etcd-3 f00 learner not started ours",
+  },
+  {
+    name: "and so is one that was added before they had",
+    from: goneOver,
+    given: { peerUrls: [OUR_URL], isLearner: true },
+    expect: "my-etcd-3 f00 learner not started ours",
   },
   {
     name: "has started when it has told where it serves clients, with or without a name",

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { CLIENT_TLS_VOLUME } from "#api/names.ts";
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { othersDown, whyUnfit } from "#cluster/fitness.ts";
 import { type KnownMember, memberNamed } from "#cluster/members.ts";
@@ -14,6 +15,7 @@ import {
   waitsForPerson,
   wantedRevision,
   wantedTemplate,
+  whyRefused,
 } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { cluster, unpublished, withArrival } from "#kit/cluster.ts";
@@ -42,6 +44,7 @@ import {
   withUpdate,
   withUpdated,
 } from "#kit/cluster-rolling.ts";
+import { secured, tlsSpec } from "#kit/cluster-tls.ts";
 import { withResources } from "#kit/pod-template.ts";
 
 const settled = cluster();
@@ -316,6 +319,17 @@ describe("what a member is to run next", () => {
 
     test("each keeps all that it has when no member could run the rest", () => {
       expect(next(editing({ etcd: { extraArgs: { "max-txn-op": "1" } } }))).toEqual([OLD, OLD, NEXT_MINOR]);
+    });
+
+    test("what is beside certificates is refused where members have some", () => {
+      const podTemplate = { spec: { volumes: [{ name: CLIENT_TLS_VOLUME, emptyDir: {} }] } };
+      const none = tlsSpec({ peer: { provider: "None" }, client: { provider: "None" } });
+      const [secure, without] = [secured(), cluster({ spec: { tls: none } })].map((snapshot) => ({
+        ...snapshot,
+        cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, podTemplate } },
+      }));
+      expect(whyRefused(without!)).toEqual([]);
+      expect(whyRefused(secure!)).toEqual([expect.stringContaining("this volume holds the member's certificates")]);
     });
 
     const of = (given: ClusterSnapshot) => nextTemplate(given, peerNamed(given, "my-etcd-2")!);

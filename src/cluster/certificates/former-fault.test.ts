@@ -31,6 +31,15 @@ function without(snapshot: ClusterSnapshot, lost: readonly Purpose[]): ClusterSn
 
 /** All trust both. */
 const trusting = running(leaving(settled, BROUGHT, []));
+const { trust: peers } = trusting.peers[0]!.spec.tls!.peer!;
+const { trust: clients } = trusting.peers[0]!.spec.tls!.client!;
+const brings = {
+  peer: { secretName: "their-peer", trust: peers },
+  client: { secretName: "their-server", trust: clients, verifyClients: true },
+};
+/** One of them has come to show what people have brought, or all have. */
+const showing = running(trusting, ["my-etcd-0"], brings);
+const shown = running(trusting, undefined, brings);
 const LOST = { is: "CertificateMissing", isForPeople: true };
 const PUT_BACK = "members go on with it, and none restarts until it is there again: put it back";
 
@@ -81,6 +90,22 @@ const cases: {
         isForPeople: false,
         says: "Secret foo/my-etcd-peer-ca cannot sign another one; members go on with it until they show what is asked for",
       },
+    ],
+  },
+  {
+    name: "also once one of them shows it",
+    given: without(showing, ["peerCA", "peer"]),
+    told: [
+      { ...LOST, isForPeople: false, says: "Secret foo/my-etcd-peer-ca, " },
+      { ...LOST, isForPeople: false, says: "members go on with it until they show what is asked for" },
+    ],
+  },
+  {
+    name: "and once all of them do, and the operator has yet to",
+    given: without(shown, ["clientCA", "server"]),
+    told: [
+      { ...LOST, isForPeople: false, says: "Secret foo/my-etcd-client-ca, " },
+      { ...LOST, isForPeople: false, says: "members go on with it until they show what is asked for" },
     ],
   },
   {
@@ -147,6 +172,8 @@ describe("what is in use while something else is asked for", () => {
 
   test("the cases are of members at different points of their way", () => {
     expect(courses(trusting)).toMatchObject({ peer: { at: "tell" }, client: { at: "tell" } });
+    expect(courses(showing)).toMatchObject({ peer: { at: "show" }, client: { at: "show" } });
+    expect(courses(shown)).toMatchObject({ peer: { at: "settled" }, client: { at: "hand" } });
     expect(courses(leaving(settled, BROUGHT, []))).toMatchObject({ peer: { at: "trust" }, client: { at: "trust" } });
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { absent, unknown } from "#base/observed.ts";
+import type { AuthState } from "#cluster/auth/seen.ts";
 import {
   formerTls,
   issuedTls,
@@ -11,6 +12,7 @@ import {
 } from "#cluster/certificates/former.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster } from "#kit/cluster.ts";
+import { LOCKED, withAuth } from "#kit/cluster-auth.ts";
 import { certified } from "#kit/cluster-steps.ts";
 import { switching, WITHOUT } from "#kit/cluster-switch.ts";
 import { bundle, goingTo, NEXT, running, secured, THEIRS, tlsSpec, withMade, withSeen } from "#kit/cluster-tls.ts";
@@ -162,6 +164,12 @@ test("a Secret is looked up by its name, among what is asked for and what is in 
 const shown = (trust: string) => running(turnedClients, undefined, clientsOf("their-server", trust));
 const arrived = shown(bundle(THEIRS));
 
+/** etcd asks for users, and by what people have brought the operator is another one. */
+function asUser(snapshot: ClusterSnapshot, state: AuthState): ClusterSnapshot {
+  const brought = withMade(snapshot, { operator: { by: THEIRS, isOurs: false, commonName: "ops" } });
+  return withAuth(brought, { state, next: "ops" });
+}
+
 const records: { name: string; given: ClusterSnapshot; peer?: object; client?: object }[] = [
   { name: "without TLS", given: cluster() },
   { name: "of what is asked for and in use", given: certified, peer: OWN_SIDE, client: OWN_SIDE },
@@ -227,6 +235,18 @@ const records: { name: string; given: ClusterSnapshot; peer?: object; client?: o
     given: withSeen(arrived, { operator: absent }),
     peer: OWN_SIDE,
     client: OWN_SIDE,
+  },
+  {
+    name: "of the new one not while etcd would not know the operator by it",
+    given: asUser(arrived, { ...LOCKED, next: undefined }),
+    peer: OWN_SIDE,
+    client: OWN_SIDE,
+  },
+  {
+    name: "of the new one once etcd would",
+    given: asUser(arrived, { ...LOCKED, next: ["root"] }),
+    peer: OWN_SIDE,
+    client: CLIENT,
   },
   {
     name: "of the new one not while the time of that has ended",

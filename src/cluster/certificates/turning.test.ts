@@ -6,7 +6,7 @@ import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { born } from "#kit/cluster.ts";
-import { guarded } from "#kit/cluster-auth.ts";
+import { guarded, withAuth } from "#kit/cluster-auth.ts";
 import { certified, tlsOfAll } from "#kit/cluster-steps.ts";
 import { switching, WITHOUT } from "#kit/cluster-switch.ts";
 import { bundle, goingTo, made, NEXT, OWN, running, THEIRS, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
@@ -146,6 +146,12 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     }),
     at: "waiting",
     why: "and the operator would not believe members",
+  },
+  {
+    name: "the operator would be nobody to etcd, which asks for users",
+    snapshot: withAuth(withMade(turnedClients, { operator: { ...theirs, commonName: "ops" } }), { next: "ops" }),
+    at: "waiting",
+    why: "ops, its common name, is no administrator there yet",
   },
   {
     name: "nobody trusts both yet",
@@ -414,12 +420,27 @@ const unasked: ClusterSnapshot = {
   auth: { ...guarded({ next: "ops" }).auth!, state: unknown("no answer") },
 };
 
+/** One of three trusts both, and shows this; the others have heard of nothing. */
+const oneTurned = (secretName: string) => running(turnedClients, ["my-etcd-2"], clientsOf(secretName, ofBoth));
+
 const gets: { name: string; snapshot: ClusterSnapshot; secretName: string; trust: ReadonlySet<string> }[] = [
   {
     name: "waits gets what it has",
     snapshot: goingTo(certified, { client: BROUGHT }),
     secretName: "my-etcd-server-tls",
     trust: trusted(OWN),
+  },
+  {
+    name: "waits goes on with what it has, although another one trusts more by now",
+    snapshot: withSeen(oneTurned("my-etcd-server-tls"), { server: absent }),
+    secretName: "my-etcd-server-tls",
+    trust: trusted(OWN),
+  },
+  {
+    name: "waits while another one shows what nobody asks for any more comes to trust that, too",
+    snapshot: withSeen(oneTurned("their-server"), { server: absent }),
+    secretName: "my-etcd-server-tls",
+    trust: trusted(OWN, THEIRS),
   },
   {
     name: "waits for the operator's part gets what it has",
@@ -465,6 +486,12 @@ const gets: { name: string; snapshot: ClusterSnapshot; secretName: string; trust
     trust: trusted(OWN, THEIRS),
   },
   {
+    name: "shows it goes on with it as well where something else is gone besides",
+    snapshot: withSeen(halfWay, { server: unknown("no answer"), operator: absent }),
+    secretName: "their-server",
+    trust: trusted(OWN, THEIRS),
+  },
+  {
     name: "shows what is gone goes back to what is on record",
     snapshot: withSeen(halfWay, { server: absent }),
     secretName: "my-etcd-server-tls",
@@ -482,6 +509,12 @@ describe("a member that", () => {
   test.each(gets)("$name", ({ snapshot, secretName, trust }) => {
     expect(got(snapshot, "client")).toEqual([secretName, trust]);
   });
+});
+
+test("what etcd says of users is nothing to what members show to each other", () => {
+  const gone = withSeen(running(lastTurns, ["my-etcd-1"], shows("their-peer", ofBoth)), { peer: absent });
+  const { auth } = guarded({ state: unknown("no answer") });
+  expect(got({ ...gone, auth: auth! }, "peer")).toEqual(["my-etcd-peer-tls", trusted(OWN, THEIRS)]);
 });
 
 test("what is asked for of one side is nothing to the other one", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { isInUse } from "#cluster/certificates/trusted.ts";
-import { isInTime } from "#cluster/certificates/usable.ts";
+import { isInTime, isOfEarlier } from "#cluster/certificates/usable.ts";
 import { cluster, NOW } from "#kit/cluster.ts";
 import { certified } from "#kit/cluster-steps.ts";
 import { made, secured } from "#kit/cluster-tls.ts";
@@ -20,4 +20,14 @@ test("a Secret is in use when members show it, the operator does, or application
   expect(inUse({ ...certified, peers: [], pods: new Map() })).toEqual(["operator", "application"]);
   const side = { provider: "CertManager", certManager: { issuerRef: { name: "a" } } };
   expect(inUse(secured({}, { client: side }))).toEqual(["peer", "server", "operator"]);
+});
+
+test("what cert-manager fills under a name of the operator's own an earlier operator has asked for; what is the cluster's is its own", () => {
+  const filled = (given: object) =>
+    isOfEarlier(
+      certified,
+      made(certified, "application", { isOurs: false, certificateName: "my-etcd-client", ...given }),
+    );
+  expect(filled({})).toBe(true);
+  expect([filled({ isOurs: true }), filled({ certificateName: "other" })]).toEqual([false, false]);
 });

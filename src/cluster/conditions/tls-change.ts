@@ -39,11 +39,11 @@ export function pendingTls(given: ClusterSnapshot): string | undefined {
 }
 
 function whyNotSpeaking(snapshot: ClusterSnapshot, side: Side): string | undefined {
-  const has = memberTls(snapshot)?.[side];
+  const tls = memberTls(snapshot);
   const isAsked = providerOf(snapshot.cluster.spec, side) !== "None";
-  if (isAsked && has === undefined) return `tls.${side}: members go on without until their certificates are there`;
-  const isPlain = has !== undefined && "scheme" in has && has.scheme === "http";
-  if (!isPlain) return undefined;
+  if (isAsked && tls?.[side] === undefined)
+    return `tls.${side}: members go on without until their certificates are there`;
+  if (side === "client" || tls?.peer?.scheme !== "http") return undefined;
   return isAsked
     ? "tls.peer: members are reached without TLS until each of them can dial the others over it"
     : "tls.peer: members keep their certificates until each of them is reached without";

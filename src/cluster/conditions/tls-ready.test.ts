@@ -476,7 +476,7 @@ describe("TLSReady", () => {
     );
     expect(judged(settled, { next: "settled", aside: [refused] })?.reason).toBe("CertificatesValid");
     const one = withSeen(settled, { peer: absent });
-    for (const rule of ["authority", "leaf", "certificate-request", "rotate-authority"])
+    for (const rule of ["authority", "leaf", "certificate-request", "hand-out", "rotate-authority"])
       expect(judged(one, { next: "settled", aside: [{ ...refused, rule }] })?.reason).toBe("StepRefused");
   });
 
@@ -532,6 +532,17 @@ describe("status.certificates", () => {
     const status = { ...known.status, certificates: certificateStatus(brought).certificates! };
     const given = { ...brought, cluster: { ...known, status } };
     expect(names(withMade(given, { operator: UNLABELLED }))).toContain("their-operator");
+  });
+
+  test("has what is in use, and what is asked for besides, each of them once", () => {
+    const turned = withMade(goingTo(settled, { peer: BROUGHT.peer }), { peer: { by: THEIRS, isOurs: false } });
+    const names = certificateStatus(turned).certificates?.map(({ name }) => name);
+    expect(names?.filter((name) => name.includes("peer"))).toEqual([
+      "their-peer",
+      "my-etcd-peer-ca",
+      "my-etcd-peer-tls",
+    ]);
+    expect(names?.filter((name) => name === "my-etcd-server-tls")).toHaveLength(1);
   });
 
   test("leaves out what is not there or cannot be read as one, and keeps what could not be read", () => {

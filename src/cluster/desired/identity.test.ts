@@ -188,6 +188,17 @@ test("identity by claims: first members are known by what their IDs were made fr
   expect(identity).toMatchObject({ peerScheme: "https", initialMembers: [{ joined: false }, { joined: true }, {}] });
 });
 
+test.each([
+  { name: "https, and by now by http", born: TLS, now: (one: PersistentVolumeClaim) => one, peerScheme: "https" },
+  { name: "http, and by now by https", born: {}, now: secured, peerScheme: undefined },
+])("identity by claims: how first members were reached stands in it: by $name", ({ born, now, peerScheme }) => {
+  const { clusterID, initialMembers } = newIdentity(cluster({ stage: "new", spec: born }));
+  const claims = initialMembers.map(({ name, id }) => now(claim(name, claimIdentity(clusterID, id))));
+  const identity = adoptedIdentity(cluster({ stage: "new", spec: TLS, with: { claims } }));
+  expect(identity).toMatchObject({ clusterID });
+  expect("unclear" in identity ? identity : identity.peerScheme).toBe(peerScheme);
+});
+
 for (const { name, claims, expect: wanted } of cases) {
   test(`identity by claims: ${name}`, () =>
     expect(adoptedIdentity(cluster({ stage: "new", with: { claims } }))).toEqual(wanted));

@@ -89,9 +89,8 @@ function selector({ matchLabels, matchExpressions }: NonNullable<Peer["podSelect
 
 function withoutEmpty(given: object): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(given).filter(
-      ([, each]) => each !== undefined && (typeof each !== "object" || Object.keys(each).length > 0),
-    ),
+    // A text has keys, too.
+    Object.entries(given).filter(([, each]) => each !== undefined && Object.keys(each).length > 0),
   );
 }
 

@@ -282,6 +282,12 @@ promised(guards, {
       is: "forbidden",
     },
     {
+      name: "nor does one by what is on record, while etcd cannot be asked",
+      given: guarded({ recorded: true, state: unknown("no answer") }),
+      step: asksClients(certified, false),
+      is: "forbidden",
+    },
+    {
       name: "nor serves one without certificates besides",
       given: guarded({ recorded: true }),
       step: servesBoth(certified, true),

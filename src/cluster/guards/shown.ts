@@ -119,9 +119,9 @@ function whyNotUp(snapshot: ClusterSnapshot, next: MemberTemplate["tls"]): strin
     const found = lookedAt(snapshot, side, secretName);
     const subject = `Secret ${secretName}, ${TO_SHOW[side]}`;
     if (found?.is === "absent") return `${subject}, is not there: its pod would not start`;
-    if (side === "peer" || found?.is !== "present") continue;
+    if (found?.is !== "present") continue;
     if (found.value.trouble !== undefined) return `${subject}: ${found.value.trouble}`;
-    // The kubelet asks it by that whether it serves.
+    // By what it shows to clients the kubelet asks it whether it serves.
     if (!vouches(trust, found.value)) return `${subject}, is signed by whom the member would not trust itself`;
   }
   return undefined;

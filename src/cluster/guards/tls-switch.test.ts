@@ -7,6 +7,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { stranger, withEachMember, withMember } from "#kit/cluster-changes.ts";
+import { withCrashing } from "#kit/cluster-rolling.ts";
 import {
   asking,
   bornSpeaking,
@@ -45,13 +46,20 @@ const bootstrapping: ClusterSnapshot = {
   ),
 };
 
-function listing(scheme: "http" | "https"): ClusterStep {
-  const id = memberIdFromHex(identity.initialMembers[2]!.id);
+/** etcd is told of the last member. @param n whose ID that is taken for */
+function listing(scheme: "http" | "https", n = 2): ClusterStep {
+  const id = memberIdFromHex(identity.initialMembers[n]!.id);
   return { do: "updateMember", name: "my-etcd-2", id, peerUrl: `${scheme}://my-etcd-2.my-etcd.foo.svc:2380` };
 }
 
 function restartingLast(snapshot: ClusterSnapshot): ClusterStep {
   return { do: "restartPod", name: "my-etcd-2", pod: snapshot.pods.get("my-etcd-2")! };
+}
+
+/** The last member does not answer. */
+function silent(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const endpoints = new Map(snapshot.endpoints).set("my-etcd-2", unknown("connection refused"));
+  return { ...snapshot, endpoints };
 }
 
 const halfBack = switching(WITHOUT, ["both", "nothing", "both"]);
@@ -102,6 +110,18 @@ promised(guards, {
       given: { ...backAgain, pods: switching(WITHOUT, ["both", "both", "reached"]).pods },
       step: given0(backAgain, { client: HAS.both.client }),
       is: "forbidden",
+    },
+    {
+      name: "or is about to be",
+      given: turnedTo(backAgain, "my-etcd-2", "reached"),
+      step: given0(backAgain, { client: HAS.both.client }),
+      is: "forbidden",
+    },
+    {
+      name: "who has none loses none",
+      given: switching(WITHOUT, ["nothing", "both", "reached"]),
+      step: given0(switching(WITHOUT, ["nothing", "both", "reached"]), undefined),
+      is: "allowed",
     },
     {
       name: "it loses that last",
@@ -184,6 +204,18 @@ promised(guards, {
       step: listing("https"),
       is: "allowed",
     },
+    {
+      name: "not that of another member",
+      given: turnedTo(lastBoth, "my-etcd-2", "reached"),
+      step: listing("https", 1),
+      is: "forbidden",
+    },
+    {
+      name: "back whoever could dial nobody over TLS",
+      given: turnedTo(switching(WITHOUT, ["nothing", "both", "reached"]), "my-etcd-2", "both"),
+      step: listing("http"),
+      is: "allowed",
+    },
     { name: "to what its EtcdPeer says", given: lastBoth, step: listing("https"), is: "forbidden" },
     {
       name: "not to anything else",
@@ -216,6 +248,12 @@ promised(guards, {
       is: "forbidden",
     },
     {
+      name: "unless nothing runs in its pod",
+      given: withCrashing(silent(turnedTo(lastBoth, "my-etcd-2", "reached")), "my-etcd-2"),
+      step: restartingLast(lastBoth),
+      is: "allowed",
+    },
+    {
       name: "it restarts after it",
       given: listedBy(turnedTo(lastBoth, "my-etcd-2", "reached"), "https", ["my-etcd-2"]),
       step: restartingLast(lastBoth),
@@ -239,6 +277,18 @@ promised(guards, {
       given: switching({}, ["both", "both", "nothing"]),
       step: bornSpeaking(certified, HAS.reached),
       is: "forbidden",
+    },
+    {
+      name: "nor so where the only other one could not",
+      given: { ...lastBoth, peers: lastBoth.peers.slice(0, 1) },
+      step: bornSpeaking(certified, HAS.reached),
+      is: "forbidden",
+    },
+    {
+      name: "but where others are reached so, whoever has no EtcdPeer",
+      given: { ...certified, peers: certified.peers.slice(0, 2) },
+      step: bornSpeaking(certified, tlsOfAll),
+      is: "allowed",
     },
     { name: "nor so where nobody does", given: settled, step: bornSpeaking(settled, tlsOfAll), is: "forbidden" },
     {

@@ -43,14 +43,14 @@ function whyNotPeerSide(snapshot: ClusterSnapshot, { metadata, spec }: Draft<Etc
   if (spec === undefined) return undefined;
   const whyNot = live && whyNotReached(snapshot, live, reachedBy(spec));
   if (whyNot !== undefined) return whyNot;
-  const isBare = spec.tls?.peer === undefined;
-  const others = snapshot.peers.filter(({ metadata: { name } }) => name !== metadata.name);
-  const reached = others.find((each) => reachedBy(each.spec) === "https" || isHeard(snapshot, each.metadata.name));
-  if (isBare && live?.spec.tls?.peer === undefined && live !== undefined) return undefined;
-  if (isBare && reached !== undefined)
-    return `${metadata.name} could not dial ${reached.metadata.name}, which is reached over TLS`;
-  const isNew = live === undefined && snapshot.peers.length > 0 && reachedBy(spec) === "https" && reached === undefined;
-  const [bare] = isNew ? withoutPair(snapshot) : [];
+  // Who has no certificate loses none.
+  if (live !== undefined && live.spec.tls?.peer === undefined) return undefined;
+  const { peers } = snapshot;
+  const reached = peers.find((each) => reachedBy(each.spec) === "https" || isHeard(snapshot, each.metadata.name));
+  if (spec.tls?.peer === undefined)
+    return reached && `${metadata.name} could not dial ${reached.metadata.name}, which is reached over TLS`;
+  const isFirst = peers.length > 0 && reachedBy(spec) === "https" && reached === undefined;
+  const [bare] = isFirst ? withoutPair(snapshot) : [];
   return bare === undefined ? undefined : `${bare} could dial nobody over TLS`;
 }
 

@@ -126,7 +126,7 @@ promised(guards, {
     {
       name: "who is not trusted yet may sign what nobody shows",
       given: turnedBack,
-      step: issuing(turnedBack),
+      step: { do: "issueLeaf", purpose: "peer", authority: seenOf(turnedBack, "peerCA"), facts: undefined },
       is: "allowed",
     },
     {

@@ -52,7 +52,7 @@ export const trustKept: ClusterGuard = {
     const snapshot = keptTls(given);
     for (const side of SIDES) {
       const [next, before] = [step.peer.spec, step.live.spec].map((spec) => spec?.tls?.[side]?.trust);
-      if (next === undefined || before === undefined || next === before) continue;
+      if (next === undefined || before === undefined) continue;
       const lost = inUseOn(snapshot, side).find((facts) => vouches(before, facts) && !vouches(next, facts));
       if (lost !== undefined)
         return `${step.live.metadata.name} would not trust who has signed Secret ${lost.secretName}, which is in use`;

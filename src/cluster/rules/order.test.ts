@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { PAUSED_ANNOTATION, ROTATE_CA_ANNOTATION } from "#api/names.ts";
 import { absent } from "#base/observed.ts";
 import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot, SeenCertificates } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import {
   claim,
@@ -16,6 +16,7 @@ import {
   withoutMember,
   withRemoval,
 } from "#kit/cluster.ts";
+import { guarded, NO_USERS, PREPARED } from "#kit/cluster-auth.ts";
 import {
   stranger,
   withAlarms,
@@ -41,7 +42,8 @@ import {
   withTurn,
 } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, withSleep, woken } from "#kit/cluster-sleep.ts";
-import { secured, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import { switching } from "#kit/cluster-switch.ts";
+import { listedBy, secured, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
 import { etcdRestore } from "#kit/etcd-restore.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 import type { NetworkPolicy, Service } from "#kube/kinds.ts";
@@ -369,6 +371,25 @@ const unread = withSeen(
   }),
   { peer: unknownYet },
 );
+/** The last member has been restarted and is reached over TLS, and etcd lists it as before. */
+const unlisted = listedBy(switching({}, ["both", "both", "reached"]), "http", ["my-etcd-2"]);
+
+/** my-etcd-1 does not answer, and its pod is gone. */
+function silent(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const others = ([name]: readonly [string, unknown]) => name !== "my-etcd-1";
+  return {
+    ...snapshot,
+    pods: new Map([...snapshot.pods].filter(others)),
+    endpoints: new Map([...snapshot.endpoints].filter(others)),
+  };
+}
+
+/** Applications have yet to get what cert-manager has issued for them, and this is missing besides. */
+function handingOut(lacking: Partial<SeenCertificates>): ClusterSnapshot {
+  const managed = secured({}, { client: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } });
+  return { ...managed, certificates: { ...managed.certificates, handout: absent, ...lacking } };
+}
+
 const LATE_MS = secure.takenAtMs + 70 * 86_400_000;
 pairs.push(
   {
@@ -404,6 +425,57 @@ pairs.push(
         networkPolicy: { ...theirs, kind: "NetworkPolicy", apiVersion: "networking.k8s.io/v1" } as NetworkPolicy,
       },
     }),
+  },
+  {
+    order: ["network-policy", "await-network-policy", "authority"],
+    so: "nothing is made for members that may not be made",
+    given: unissued({
+      stage: "recorded",
+      spec: { networkPolicy: { enabled: true } },
+      with: {
+        headlessService: settled.headlessService,
+        networkPolicy: { ...theirs, kind: "NetworkPolicy", apiVersion: "networking.k8s.io/v1" } as NetworkPolicy,
+      },
+    }),
+  },
+  {
+    order: ["leaf", "hand-out"],
+    so: "what members show comes before what applications do",
+    given: handingOut({ peer: absent }),
+  },
+  {
+    order: ["hand-out", "trust-map"],
+    so: "it tells what is there by then, to applications, too",
+    given: handingOut({ trustMap: absent }),
+  },
+  {
+    order: ["disarm-alarm", "root-secret"],
+    so: "until then nobody is served, whoever asks",
+    given: withAlarms(guarded({ state: NO_USERS, secret: undefined }), corruptAndGone),
+  },
+  {
+    order: ["switch-auth", "cancel-downgrade"],
+    so: "who may use etcd is no matter of its release",
+    given: downgrading(guarded({ state: PREPARED }), ["my-etcd-0", "my-etcd-2"]),
+  },
+  {
+    order: ["await-learner", "member-url"],
+    so: "etcd is told of one member at a time",
+    given: withArrival(
+      { ...unlisted, cluster: { ...unlisted.cluster, spec: { ...unlisted.cluster.spec, replicas: 5 } } },
+      "my-etcd-3",
+      "added",
+    ),
+  },
+  {
+    order: ["member-url", "replace-lost"],
+    so: "who cannot be dialled may be why somebody seems lost",
+    given: sickFor(silent(unlisted), "my-etcd-1", 300_000),
+  },
+  {
+    order: ["await-health", "switch-tls"],
+    so: "who is down is named first",
+    given: silent(switching({}, ["reached", "reached", "reached"])),
   },
   {
     order: ["headless-service", "authority"],

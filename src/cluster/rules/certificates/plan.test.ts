@@ -104,6 +104,10 @@ const secondShown = running(running(toldOfBoth()), ["my-etcd-2"]);
 /** Half way something else is asked for, of which nothing is there. */
 const thirdAsked = withSeen(asksFor(secondShown, "third-server"), { server: absent, operator: absent });
 
+/** What people are to bring for clients was there, so that clients were told of both, and is gone before any member trusted it. */
+const goneAgain = withSeen(goingTo(settled, { client: SECRETS_OF.client }), { server: absent, operator: absent });
+const toldMap = trustMap(goneAgain, bundle(OWN, THEIRS));
+
 function toldOfBoth(): ClusterSnapshot {
   const theirs = { isOurs: false, by: THEIRS };
   const turned = withMade(goingTo(settled, { client: SECRETS_OF.client }), { server: theirs, operator: theirs });
@@ -337,6 +341,14 @@ testPlans("certificates", [
   {
     name: "tells applications of nobody else while half of what members are to show is there",
     given: halfBrought,
+    expect: "settled",
+  },
+  {
+    name: "nor clients of nobody but those of today, once they were told of both",
+    given: {
+      ...goneAgain,
+      certificates: { ...goneAgain.certificates, trustMap: present(born(toldMap)), requests: {} },
+    },
     expect: "settled",
   },
   {

@@ -1,6 +1,7 @@
 import { absent, present, unknown } from "#base/observed.ts";
 import { networkPolicy } from "#cluster/desired/network-policy.ts";
 import { born, cluster } from "#kit/cluster.ts";
+import { withoutPeers } from "#kit/cluster-changes.ts";
 import { asking, MONITOR, monitoring } from "#kit/cluster-monitoring.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import { NEWER, wanting, withTurn } from "#kit/cluster-rolling.ts";
@@ -82,6 +83,15 @@ testPlans("exposure", [
     name: "makes members behind the one that is asked for",
     given: cluster({ ...RESTRICTED, stage: "recorded", with: { headlessService, networkPolicy: POLICY } }),
     expect: "bootstrap: createPeer my-etcd-0 New",
+  },
+  {
+    name: "waits for it before the first member alone: who is lost beside the last one comes back without",
+    given: withoutPeers(
+      cluster({ ...RESTRICTED, with: { headlessService, networkPolicy: FOREIGN_POLICY } }),
+      "my-etcd-1",
+      "my-etcd-2",
+    ),
+    expect: "restore-peer: createPeer my-etcd-1 fenced",
   },
   {
     name: "makes a NetworkPolicy that is asked for",

@@ -15,7 +15,7 @@ export const memberUrl: ClusterRule = {
       const { name } = peer.metadata;
       const [url, member, pod] = [dueUrl(snapshot, peer), memberNamed(snapshot, name), snapshot.pods.get(name)];
       // Who has yet to restart has its URL changed right before.
-      if (url === undefined || member === undefined || pod === undefined) continue;
+      if (member === undefined || pod === undefined) continue;
       if (urlOf(snapshot, name, listensBy(pod)) !== url) continue;
       return step("member-url", `${name} listens there by now: ${url}`, {
         do: "updateMember",
