@@ -7,6 +7,7 @@ import type { Keyring } from "#certificates/keyring.ts";
 import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
 import { stateOf } from "#cluster/auth/hindrance.ts";
 import { AuthReads } from "#cluster/auth/reads.ts";
+import { BindingTimes } from "#cluster/certificates/binding-times.ts";
 import { AUTHORITY_OF } from "#cluster/certificates/purposes.ts";
 import { CertificateReads } from "#cluster/certificates/reads.ts";
 import { Forecasts } from "#cluster/forecasts.ts";
@@ -93,6 +94,7 @@ export function clusterController(
   const memory = {
     auth,
     certificates,
+    bindings: new BindingTimes(reads.clock),
     healthLog: new HealthLog(reads.onGap),
     silences: new Silences(reads.clock, ETCD_CONTAINER),
     monitoring,

@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 import { CLIENT_SCHEME_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { present, unknown } from "#base/observed.ts";
 import { type Identities, noIdentities } from "#certificates/dial.ts";
 import { Keyring } from "#certificates/keyring.ts";
 import { AuthReads } from "#cluster/auth/reads.ts";
+import { BindingTimes } from "#cluster/certificates/binding-times.ts";
 import { CertificateReads } from "#cluster/certificates/reads.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { Monitoring } from "#cluster/monitoring.ts";
@@ -14,6 +16,7 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { type MemberId, memberIdFromHex } from "#etcd/types.ts";
+import { etcdUser } from "#kit/access.ts";
 import { cluster, endpointStatus, pod, unpublished } from "#kit/cluster.ts";
 import { asleep } from "#kit/cluster-sleep.ts";
 import { secured } from "#kit/cluster-tls.ts";
@@ -50,6 +53,7 @@ interface Given {
   readonly onFind?: (name: string) => void;
   readonly schedules?: ClusterSnapshot["schedules"];
   readonly backups?: readonly EtcdBackup[];
+  readonly users?: readonly EtcdUser[];
   /** From whom the leader hears; default: it gives no answer. */
   readonly heard?: readonly number[];
   /** How often it is looked, ten seconds apart. */
@@ -84,7 +88,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     budgets: view([settled.budget!]),
     networkPolicies: view([]),
     restores: view([]),
-    users: view([]),
+    users: view(given.users ?? []),
     claims: view(settled.claims),
     pods: view(pods),
     etcd: {
@@ -122,7 +126,9 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
   const monitoring = new Monitoring(kube, clock);
   const certificates = new CertificateReads(kube, clock, new Keyring());
   const auth = new AuthReads(reads);
-  const memory = { auth, healthLog: new HealthLog(), silences: new Silences(clock, "etcd"), monitoring, certificates };
+  const bindings = new BindingTimes(clock);
+  const healthLog = new HealthLog();
+  const memory = { auth, healthLog, silences: new Silences(clock, "etcd"), monitoring, certificates, bindings };
   const look = async () => {
     const seen = observeCluster(reads, memory, KEY, AbortSignal.timeout(1_000));
     if (given.serves !== undefined) await clock.advance(5_000); // between two tries time passes
@@ -244,6 +250,14 @@ test("observe: with a certificate of ours members that speak TLS are asked as ot
   expect(seen.members.is).toBe("present");
   expect(seen.throughService).toEqual(present(true));
   expect((await seenWith(LEADERS, { from })).throughService).toBeUndefined();
+});
+
+test("observe: what applications have by EtcdUsers, and for how long, where there is TLS", async () => {
+  const user = etcdUser({ status: { binding: { name: "app-binding", trusts: ["a"] } } });
+  const given = { users: [user], looks: 3, onFind: () => undefined };
+  const { certificates } = await seenWith(LEADERS, { ...given, from: secured() });
+  expect(certificates?.bindings).toMatchObject([{ user: "app", trustIds: ["a"], knownForMs: 20_000 }]);
+  expect((await seenWith(LEADERS, given)).certificates).toBeUndefined();
 });
 
 test("observe: what members show, and the operator connects with, is read also once spec.tls is taken away", async () => {

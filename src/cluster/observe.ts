@@ -20,6 +20,7 @@ import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { anybody, ofThisCluster } from "#cluster/addressee.ts";
 import type { AuthReads } from "#cluster/auth/reads.ts";
 import { nextUser } from "#cluster/auth/users.ts";
+import type { BindingTimes } from "#cluster/certificates/binding-times.ts";
 import { withKeptTls } from "#cluster/certificates/kept.ts";
 import type { CertificateReads } from "#cluster/certificates/reads.ts";
 import { askedAt, clientServiceAnswer, serviceEndpoint } from "#cluster/client-service-answer.ts";
@@ -85,6 +86,7 @@ const LISTEN_DEADLINE_MS = 4_000;
 interface ClusterMemory {
   readonly auth: AuthReads;
   readonly certificates: CertificateReads;
+  readonly bindings: BindingTimes;
   readonly healthLog: HealthLog;
   readonly silences: Silences;
   readonly monitoring: Monitoring;
@@ -104,6 +106,7 @@ export async function observeCluster(
     silences.keep(key, []);
     monitoring.forget(key);
     certificates.forget(key);
+    memory.bindings.forget(key);
     memory.auth.forget(key);
     return absent;
   }
@@ -115,6 +118,7 @@ export async function observeCluster(
   const peers = all.filter(isOwn);
   silences.keep(key, pods.values());
   // Before anybody is asked: it tells with what to connect.
+  const users = reads.users.byIndex(CLUSTER_INDEX, index);
   const seenCertificates = await certificates.look(withKeptTls(cluster, peers), { peers, pods }, signal);
   const answers = await askEach(reads, silences, cluster, peers, pods, signal);
   const endpoints = new Map([...answers].map(([name, { status }]) => [name, status]));
@@ -128,7 +132,7 @@ export async function observeCluster(
     headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),
     clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),
     podMonitor: await monitoring.look(cluster, signal),
-    certificates: seenCertificates,
+    certificates: seenCertificates && { ...seenCertificates, bindings: memory.bindings.look(cluster, users) },
     budget: reads.budgets.get({ namespace, name: disruptionBudgetName(key.name) }),
     networkPolicy: reads.networkPolicies.get({ namespace, name: networkPolicyName(key.name) }),
     schedules: reads.schedules
@@ -158,7 +162,6 @@ export async function observeCluster(
   }
   const histories = healthLog.look(key, seen, reads.clock.monotonicMs());
   const told = await memory.auth.look(cluster, addresseeIn(reads, seen, signal), nextUser(seen), signal);
-  const users = reads.users.byIndex(CLUSTER_INDEX, index);
   const holders = new Map(users.map((user) => [userNameOf(user), user.metadata.name]));
   const auth = told && { ...told, holders };
   const known = await secondLook(reads, healthLog, key, { ...seen, auth, histories }, signal);

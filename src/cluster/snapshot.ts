@@ -117,9 +117,28 @@ export type SeenCertificates = { readonly [purpose in Purpose]?: Observed<SeenCe
   readonly handout?: Observed<SeenCertificate>;
   /** The same of those that are in use, where `spec.tls` says by now that others are to be: see certificates/former.ts. */
   readonly former?: { readonly [purpose in Purpose]?: Observed<SeenCertificate> };
+  /** What applications have by EtcdUsers, where members ask them for anything of it; see certificates/binding-times.ts. */
+  readonly bindings?: readonly SeenBinding[];
   /** What is asked of cert-manager. */
   readonly requests?: { readonly [purpose in LeafPurpose]?: SeenRequest };
 };
+
+/** The binding Secret of an EtcdUser, as its status tells it. */
+export interface SeenBinding {
+  /** Name of the EtcdUser. */
+  readonly user: string;
+  readonly secretName: string;
+  /** SHA-256 of each authority in its `ca.crt`; undefined when nobody has told it yet. */
+  readonly trustIds: readonly string[] | undefined;
+  /** Which of them has signed its certificate; undefined when it has none. */
+  readonly signerId: string | undefined;
+  /** When its certificate ends, in milliseconds since 1970; undefined when that is not known. */
+  readonly notAfterMs: number | undefined;
+  /** How long this process has known it to say that, in milliseconds by a clock that does not jump. */
+  readonly knownForMs: number;
+  /** Why the EtcdUser is not Ready: a reason; undefined when it is. */
+  readonly reason: string | undefined;
+}
 
 /** Times by a clock that does not jump. Time in which nobody looked is in none of them, `wellMsAgo` excepted. */
 export interface MemberHistory {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
 import { absent, present, unknown } from "#base/observed.ts";
-import { etcdOf, etcdUser, issuedFacts, NEXT, signerOf, userLook } from "#kit/access.ts";
+import { etcdOf, etcdUser, issuedFacts, NEXT, OWN, signerOf, userLook } from "#kit/access.ts";
 import { born } from "#kit/cluster.ts";
 import type { Certificate } from "#kube/kinds.ts";
 import { issuerOf, orderOf, rotationDue } from "#user/credentials.ts";
@@ -49,6 +49,18 @@ test("the Secret is its EtcdUser's, and says what its certificate was made for w
   expect(metadata?.annotations).toHaveProperty(["etcd.improbable.io/applied-hash"]);
   const plain = bindingWish(look({ bound: null, cluster: PLAIN }))?.draft.metadata.annotations;
   expect(plain).not.toHaveProperty(["etcd.improbable.io/applied-hash"]);
+});
+
+test("the status says whom the Secret says to trust, and by whom its certificate is signed", () => {
+  const told = (snapshot: UserSnapshot) => userStatus(snapshot, planUser(snapshot)).binding;
+  const name = "app-binding";
+  expect(told(look())).toEqual({ name, trusts: [OWN.id], signedBy: OWN.id });
+  const both = { trustIds: [OWN.id, NEXT.id] };
+  expect(told(look({ bound: both, pair: { signerId: NEXT.id } }))).toEqual({ name, trusts: both.trustIds, signedBy: NEXT.id }); // biome-ignore format: one line
+  expect(told(look({ pair: null }))).toEqual({ name, trusts: [OWN.id] });
+  expect(told(look({ cluster: PLAIN }))).toEqual({ name, trusts: [] });
+  const before = { name: "app-binding", trusts: ["a"], signedBy: "a" };
+  expect(told(look({ status: { binding: before }, with: { binding: unknown("silent") } }))).toEqual(before);
 });
 
 test("what it says: how to connect, and whom to trust where there is TLS", () => {

@@ -4,6 +4,7 @@ import {
   KEY_FILE,
   ROTATED_AT_ANNOTATION,
   ROTATED_FOR_ANNOTATION,
+  TRUST_FILE,
 } from "#api/names.ts";
 import { type CertificateFacts, factsOf, textIn } from "#certificates/facts.ts";
 import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
@@ -26,6 +27,7 @@ export function bindingFactsOf(secret: Secret): BindingFacts {
     ownerUid: controllerOf(secret)?.uid,
     texts: Object.fromEntries(open.map((key) => [key, textIn(secret, key)])),
     hasPassword: textIn(secret, PASSWORD_KEY) !== "",
+    trustIds: [...new Set(parsedIn(textIn(secret, TRUST_FILE)).map(idOf))],
     certificate: isPaired ? factsOf(secret, "leaf") : undefined,
     rotatedAtMs: Number.isNaN(madeAtMs) ? undefined : madeAtMs,
     rotatedFor: annotations[ROTATED_FOR_ANNOTATION],

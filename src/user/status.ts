@@ -18,11 +18,12 @@ export function userStatus(snapshot: UserSnapshot, plan: Plan<UserStep>): EtcdUs
 function bindingTold(snapshot: UserSnapshot): EtcdUserStatus {
   const own = ownBinding(snapshot);
   if (own === undefined) return {};
-  const { certificate, uid, resourceVersion, rotatedAtMs } = own;
+  const { name, certificate, uid, resourceVersion, rotatedAtMs, trustIds } = own;
+  const signedBy = certificate?.signerId;
   const isSet = snapshot.password.is === "present" && snapshot.password.value === "fits";
   const isGood = !hasPassword(snapshot) || isSet;
   return {
-    binding: { name: own.name },
+    binding: { name, trusts: [...trustIds], ...(signedBy === undefined ? {} : { signedBy }) },
     ...(certificate === undefined ? {} : { certificate: { notAfter: rfc3339(certificate.notAfterMs) } }),
     ...(isGood && rotatedAtMs !== undefined ? { lastRotation: rfc3339(rotatedAtMs) } : {}),
     ...(isSet ? { passwordFrom: { uid, resourceVersion } } : {}),

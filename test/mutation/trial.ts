@@ -30,6 +30,8 @@ const MUTATED = [
   "certificates/usable.ts",
   "certificates/due.ts",
   "certificates/rotation.ts",
+  "certificates/bindings.ts",
+  "certificates/binding-times.ts",
   "certificates/fault.ts",
   "certificates/former-fault.ts",
   "certificates/renewal.ts",

@@ -86,7 +86,20 @@ export const userStatusSchema = z
       .optional()
       .describe("In which etcd that is, by its cluster ID in hexadecimal. In another one, it is not this object's."),
     binding: z
-      .object({ name: z.string().describe("A Secret of the form that servicebinding.io describes.") })
+      .object({
+        name: z.string().describe("A Secret of the form that servicebinding.io describes."),
+        trusts: z
+          .array(z.string())
+          .meta({ "x-kubernetes-list-type": "atomic" })
+          .optional()
+          .describe("The authorities in its ca.crt: SHA-256 of each of them, in hexadecimal. None without TLS."),
+        signedBy: z
+          .string()
+          .optional()
+          .describe(
+            "Which of them has signed its certificate. An authority is followed by another one only as fast as bindings are.",
+          ),
+      })
       .optional()
       .describe("By which an application connects."),
     lastRotation: time.optional().describe("When the credentials were made that are good now."),

@@ -2,6 +2,7 @@ import { applicationCertificateName, TRUST_FILE, trustConfigMapName } from "#api
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
 import { whyStranger } from "#cluster/auth/users.ts";
+import { whyBindingFormer, whyBindingUntold } from "#cluster/certificates/bindings.ts";
 import { type Fault, faultOf } from "#cluster/certificates/fault.ts";
 import { showsAsked } from "#cluster/certificates/former.ts";
 import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
@@ -119,6 +120,8 @@ function whyUntold(snapshot: ClusterSnapshot, { trustIds }: SeenCertificate): st
     if (!isMapKnown || mapForMs === undefined || mapForMs < rereadWithinMs)
       return `ConfigMap ${name} has to say for ${rereadWithinMs / 1_000} s whom clients are to trust besides`;
   }
+  const late = whyBindingUntold(snapshot, trustIds);
+  if (late !== undefined) return late;
   const given = handed(snapshot);
   if (given === undefined) return undefined;
   const isKnown = trustIds.every((id) => given.trustIds.includes(id)) && given.knownForMs >= rereadWithinMs;
@@ -149,6 +152,11 @@ function handing(snapshot: ClusterSnapshot, shown: SeenCertificate): Course {
   const operator = usable(snapshot, "operator");
   if (!showsAsked(snapshot) || operator === undefined || !vouches(shown.trust, operator))
     return { at: "hand", both, why: `the operator goes over to Secret ${secretNameOf(cluster, "operator")}` };
+  // Whom no member believes any more nobody is waited for.
+  const isBelieved = (signerId: string) =>
+    vouches(shown.trust, { signerId, trust: both }) || !vouches(both, { signerId, trust: both });
+  const late = whyBindingFormer(snapshot, isBelieved);
+  if (late !== undefined) return { at: "hand", both, why: late };
   const given = handed(snapshot);
   if (given === undefined || !(isOurs(snapshot, given) || isOfEarlier(snapshot, given))) return SETTLED;
   const name = applicationCertificateName(cluster.metadata.name);

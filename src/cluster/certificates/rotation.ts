@@ -1,6 +1,7 @@
 import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
 import type { Side } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { whyBindingFormer, whyBindingUntold } from "#cluster/certificates/bindings.ts";
 import { leavesOf } from "#cluster/certificates/purposes.ts";
 import { withoutTrust } from "#cluster/certificates/trusted.ts";
 import { authorityOf, usable } from "#cluster/certificates/usable.ts";
@@ -10,6 +11,7 @@ import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 //   add: the next one is made, and trusted beside the one that signs; members get both, one restart after another.
 //   switch: once every member trusts both, the next one signs, and every certificate is made anew by it (due.ts).
 //   drop: once those have reached everybody, the one before is trusted no more; members get that, one restart after another.
+//   Towards clients both wait for the bindings of EtcdUsers, too (bindings.ts).
 //   How far it has come is read off the Secrets, EtcdPeers and pods: a process that starts goes on.
 
 export type Phase = "add" | "switch" | "drop" | "forget";
@@ -28,11 +30,29 @@ export function rotationAsked({ cluster }: ClusterSnapshot, side: Side): string 
   return asked === side || asked === "all" ? asked : undefined;
 }
 
+interface Due {
+  readonly phase: Phase;
+  readonly because: string;
+  readonly live: SeenCertificate;
+  /** What alone is in the way of it. */
+  readonly waitsFor?: string | undefined;
+}
+
 /** What is to be done next about the authority of this side, if anything is. */
-export function phaseOf(
-  snapshot: ClusterSnapshot,
-  side: Side,
-): { readonly phase: Phase; readonly because: string; readonly live: SeenCertificate } | undefined {
+export function phaseOf(snapshot: ClusterSnapshot, side: Side): Due | undefined {
+  const due = dueOn(snapshot, side);
+  return due?.waitsFor === undefined ? due : undefined;
+}
+
+/** For which applications the next step waits, when it waits for nothing else any more; as a sentence. */
+export function rotationWait(snapshot: ClusterSnapshot, side: Side): string | undefined {
+  const { phase, live, waitsFor } = dueOn(snapshot, side) ?? {};
+  if (waitsFor === undefined) return undefined;
+  const what = phase === "switch" ? "the one that is to follow signs" : "the one before is trusted no more";
+  return `authority in Secret ${live?.secretName}: before ${what}, ${waitsFor}`;
+}
+
+function dueOn(snapshot: ClusterSnapshot, side: Side): Due | undefined {
   const live = authorityOf(snapshot, side);
   if (live === undefined || live.notBeforeMs > snapshot.takenAtMs) return undefined;
   const { cluster } = snapshot;
@@ -41,14 +61,18 @@ export function phaseOf(
   if (nextId !== undefined) {
     const isReached =
       leaves.every((leaf) => hasReached(snapshot, side, leaf, nextId)) && isTrusted(snapshot, side, nextId);
-    return isReached
-      ? { phase: "switch", because: "every member trusts the authority that is to follow", live }
-      : undefined;
+    if (!isReached) return undefined;
+    // At its end all would be cut off.
+    const isEnding = live.notAfterMs - snapshot.takenAtMs <= NEXT_BEFORE_MS / 2;
+    const waitsFor = side === "peer" || isEnding ? undefined : whyBindingUntold(snapshot, [nextId]);
+    return { phase: "switch", because: "every member trusts the authority that is to follow", live, waitsFor };
   }
   if (live.trustIds.length > 1) {
     const isReached = leaves.every((leaf) => leaf?.signerId === ownId && hasReached(snapshot, side, leaf, ownId));
     const because = "all that the authority before has signed is replaced";
-    return isReached && isTrusted(snapshot, side, ownId) ? { phase: "drop", because, live } : undefined;
+    if (!isReached || !isTrusted(snapshot, side, ownId)) return undefined;
+    const waitsFor = side === "peer" ? undefined : whyBindingFormer(snapshot, (id) => id === ownId);
+    return { phase: "drop", because, live, waitsFor };
   }
   // What is begun has to come to its end: all that it has signed must be as it should be.
   if (!leaves.every((leaf) => leaf?.signerId === ownId)) return undefined;

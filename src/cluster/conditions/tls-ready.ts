@@ -4,8 +4,9 @@ import { faultOf } from "#cluster/certificates/fault.ts";
 import { formerTls, tlsInUse } from "#cluster/certificates/former.ts";
 import { formerFaults } from "#cluster/certificates/former-fault.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
-import { purposesOf, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { purposesOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { renewalTroubles } from "#cluster/certificates/renewal.ts";
+import { rotationWait } from "#cluster/certificates/rotation.ts";
 import { isWithheld, seen } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { courseText } from "./tls-change.ts";
@@ -38,7 +39,8 @@ function endsText(snapshot: ClusterSnapshot): string {
   const all = purposesOf(snapshot.cluster).flatMap((purpose) => seen(snapshot, purpose) ?? []);
   const [first] = all.toSorted((a, b) => a.notAfterMs - b.notAfterMs);
   const good = `${all.length} certificates are good; the first one to end, in Secret ${first?.secretName}, does at ${rfc3339(first?.notAfterMs ?? 0)}`;
-  return [good, ...renewalTroubles(snapshot)].join("; ");
+  const waits = SIDES.flatMap((side) => rotationWait(snapshot, side) ?? []);
+  return [good, ...waits, ...renewalTroubles(snapshot)].join("; ");
 }
 
 /** What the certificates are, as they were last read; of what could not be read, what was on record. */

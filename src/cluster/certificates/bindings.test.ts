@@ -1,0 +1,172 @@
+import { describe, expect, test } from "vitest";
+import { BindingTimes } from "#cluster/certificates/binding-times.ts";
+import { courses } from "#cluster/certificates/course.ts";
+import { phaseOf, rotationWait } from "#cluster/certificates/rotation.ts";
+import { tlsReady } from "#cluster/conditions/tls-ready.ts";
+import { planCluster } from "#cluster/plan.ts";
+import { rotateAuthority } from "#cluster/rules/certificates/rotate-authority.ts";
+import type { ClusterSnapshot, SeenBinding } from "#cluster/snapshot.ts";
+import { etcdOf, etcdUser } from "#kit/access.ts";
+import { DAY_MS } from "#kit/certificates.ts";
+import { NOW } from "#kit/cluster.ts";
+import { bundle, NEXT, OWN, running, secured, THEIRS, withMade } from "#kit/cluster-tls.ts";
+import { LONG, ofThree, ofTwo, over, seenToo, telling, told, turnedClients } from "#kit/cluster-turn.ts";
+
+const both = bundle(OWN, NEXT);
+const LEAVES = { server: { trust: both }, operator: { trust: both }, application: { trust: both } };
+const SIGNED = { server: { by: NEXT, trust: both }, operator: { by: NEXT, trust: both }, application: { by: NEXT, trust: both } }; // biome-ignore format: one line
+
+/** All but bindings is ready for the next authority to sign, and for the one before to be dropped. */
+const added = running(withMade(secured(), { clientCA: { next: NEXT }, ...LEAVES }));
+const switched = withMade(added, { clientCA: { by: NEXT, trust: both }, ...SIGNED });
+
+function bound(change: Partial<SeenBinding> = {}): SeenBinding {
+  return {
+    user: "shop",
+    secretName: "shop-binding",
+    trustIds: [OWN.id],
+    signerId: OWN.id,
+    notAfterMs: NOW + 80 * DAY_MS,
+    knownForMs: 150_000,
+    reason: undefined,
+    ...change,
+  };
+}
+
+const with_ = (snapshot: ClusterSnapshot, ...bindings: readonly Partial<SeenBinding>[]) =>
+  seenToo(snapshot, { bindings: bindings.map(bound) });
+
+const OF_BOTH = { trustIds: [OWN.id, NEXT.id] };
+const RENEWED = { ...OF_BOTH, signerId: NEXT.id };
+const SIGNS = "authority in Secret my-etcd-client-ca: before the one that is to follow signs, ";
+const DROPS = "authority in Secret my-etcd-client-ca: before the one before is trusted no more, ";
+const TELL = "to say whom clients are to trust besides for 150 s";
+const HAVE = "to have a certificate of the authority that signs by now for 150 s";
+const its = "Secret shop-binding of EtcdUser shop";
+/** The authority before ends in half a year, or a moment later. */
+const ending = (more: number) => withMade(added, { clientCA: { next: NEXT, lastsMs: (365 * DAY_MS) / 2 + more } });
+
+const rotations: [name: string, given: ClusterSnapshot, phase: string | undefined, why?: string][] = [
+  ["nobody has a binding: the next one signs", added, "switch"],
+  ["nobody has a binding: the one before is dropped", switched, "drop"],
+  ["an application knows the next one", with_(added, OF_BOTH), "switch"],
+  ["it knows the next one alone", with_(added, { trustIds: [NEXT.id] }), "switch"],
+  ["an application does not know the next one", with_(added, {}), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["it has been told a moment ago", with_(added, { ...OF_BOTH, knownForMs: 149_999 }), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["one of two does not know it", with_(added, OF_BOTH, { user: "cart", secretName: "cart-binding" }), undefined, `${SIGNS}Secret cart-binding of EtcdUser cart has ${TELL}`],
+  ["neither of two knows it", with_(added, {}, { user: "cart", secretName: "cart-binding" }), undefined, `${SIGNS}${its}, Secret cart-binding of EtcdUser cart have ${TELL}`],
+  ["its Secret is refused", with_(added, { reason: "StepRefused" }), undefined, `${SIGNS}${its} (StepRefused) has ${TELL}`],
+  ["it has not been told what the Secret holds", with_(added, { trustIds: undefined }), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["it connects without TLS", with_(added, { trustIds: [], knownForMs: 0 }), "switch"],
+  ["in half a year all would be cut off", with_(ending(0), {}), "switch"],
+  ["it is not that late yet", with_(ending(1), {}), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["all have certificates of the next one", with_(switched, RENEWED), "drop"],
+  ["a certificate is of the one before", with_(switched, OF_BOTH), undefined, `${DROPS}${its} has ${HAVE}`],
+  ["it was, a moment ago", with_(switched, { ...RENEWED, knownForMs: 149_999 }), undefined, `${DROPS}${its} has ${HAVE}`],
+  ["it has none", with_(switched, { ...OF_BOTH, signerId: undefined }), "drop"],
+  ["it is not told which it has", with_(switched, { trustIds: undefined, signerId: undefined }), undefined, `${DROPS}${its} has ${HAVE}`],
+  ["it has ended", with_(switched, { ...OF_BOTH, notAfterMs: NOW }), "drop"],
+  ["it is about to end", with_(switched, { ...OF_BOTH, notAfterMs: NOW + 1 }), undefined, `${DROPS}${its} has ${HAVE}`],
+  ["nobody knows when it ends", with_(switched, { ...OF_BOTH, notAfterMs: undefined }), undefined, `${DROPS}${its} has ${HAVE}`],
+]; // biome-ignore format: a table
+
+describe("while an authority is followed by another one, by the bindings of EtcdUsers:", () => {
+  test.each(rotations)("%s", (_, given, phase, why) => {
+    expect(phaseOf(given, "client")?.phase).toBe(phase);
+    expect(rotationWait(given, "client")).toBe(why);
+    expect(rotateAuthority.decide(given)?.next).toBe(phase === undefined ? undefined : "step");
+    const message = tlsReady({ snapshot: given, plan: planCluster(given) })?.message ?? "";
+    expect(message.includes("authority in Secret")).toBe(why !== undefined);
+    if (why !== undefined) expect(message).toContain(why);
+  });
+
+  test("what else is missing is told by others", () => {
+    const early = with_(withMade(added, { server: { trust: both, knownForMs: 1 } }), {});
+    expect(rotationWait(early, "client")).toBeUndefined();
+    const late = with_(withMade(switched, { server: { by: NEXT, trust: both, knownForMs: 1 } }), {});
+    expect(rotationWait(late, "client")).toBeUndefined();
+  });
+
+  test("between members nobody waits for applications", () => {
+    const peers = running(withMade(secured(), { peerCA: { next: NEXT }, peer: { trust: both } }));
+    expect(phaseOf(with_(peers, {}), "peer")?.phase).toBe("switch");
+    const shown = withMade(peers, { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } });
+    expect(phaseOf(with_(shown, {}), "peer")?.phase).toBe("drop");
+  });
+});
+
+const TURNED = { trustIds: [OWN.id, THEIRS.id], signerId: THEIRS.id };
+
+const turns: [name: string, given: ClusterSnapshot, at: string, why?: string][] = [
+  ["applications know both", with_(told, TURNED), "show"],
+  ["an application knows the former one alone", with_(told, {}), "tell", `${its} has ${TELL}`],
+  ["it knows one of two that come", with_(telling(ofTwo, ofThree, LONG), TURNED), "tell", `${its} has ${TELL}`],
+  ["an application shows what the new one has signed", with_(over, TURNED), "settled"],
+  ["an application shows what the former one has signed", with_(over, { ...TURNED, signerId: OWN.id }), "hand", `${its} has ${HAVE}`],
+  ["an application shows what no member believes any more", with_(over, { ...TURNED, signerId: NEXT.id }), "settled"],
+]; // biome-ignore format: a table
+
+test.each(turns)(
+  "while members come to show what is brought, by the bindings of EtcdUsers: %s",
+  (_, given, at, why) => {
+    const { client } = courses(given);
+    expect(client.at).toBe(at);
+    if (why !== undefined) expect("why" in client ? client.why : undefined).toBe(why);
+  },
+);
+
+test("what clients are told elsewhere is told first", () => {
+  const { client } = courses(with_(telling(turnedClients, bundle(OWN), 0), {}));
+  expect("why" in client ? client.why : undefined).not.toContain("EtcdUser");
+});
+
+describe("of EtcdUsers are told", () => {
+  const cluster = etcdOf();
+  const binding = { name: "app-binding", trusts: [OWN.id], signedBy: OWN.id };
+  const status = { binding, certificate: { notAfter: new Date(NOW).toISOString() } };
+  const ready = (reason: string, is = "False") => ({
+    conditions: [
+      { type: "Other", status: "True", reason: "Other" },
+      { type: "Ready", status: is, reason, message: "", lastTransitionTime: "" },
+    ] as never,
+  });
+  const seen = (given: Parameters<typeof etcdUser>[0]) =>
+    new BindingTimes({ monotonicMs: () => 0 }).look(cluster, [etcdUser(given)]);
+  const its = { user: "app", secretName: "app-binding", trustIds: [OWN.id], signerId: OWN.id, notAfterMs: NOW, knownForMs: 0 }; // biome-ignore format: one line
+
+  test.each([
+    ["all that they say", { status }, [{ ...its, reason: undefined }]],
+    ["what an earlier operator has said", { status: { binding: { name: "app-binding" } } }, [{ ...its, trustIds: undefined, signerId: undefined, notAfterMs: undefined, reason: undefined }]],
+    ["that they are well", { status: { ...status, ...ready("AuthDisabled", "True") } }, [{ ...its, reason: undefined }]],
+    ["what is in their way", { status: { ...status, ...ready("StepRefused") } }, [{ ...its, reason: "StepRefused" }]],
+    ["no spec that is refused", { status: { ...status, ...ready("SpecRefused") } }, []],
+    ["none whose name is taken", { status: { ...status, ...ready("NameTaken") } }, []],
+    ["none that are being deleted", { status, deleting: true }, []],
+    ["none of another etcd", { status, claimed: "elsewhere" }, []],
+    ["none that have made nothing", { status, claimed: false }, []],
+    ["none without a binding", {}, []],
+  ] as const)("%s", (_, given, expected) => {
+    expect(seen(given as never)).toEqual(expected);
+  }); // biome-ignore format: a table
+
+  test("how long they say so, whatever else becomes of them", () => {
+    let nowMs = 0;
+    const times = new BindingTimes({ monotonicMs: () => nowMs });
+    const knownFor = (change: object, metadata: object = {}) => {
+      nowMs += 1_000;
+      const user = etcdUser({ status: { ...status, binding: { ...binding, ...change } } });
+      const changed = { ...user, metadata: { ...user.metadata, ...metadata } };
+      return times.look(cluster, [changed]).map((each) => each.knownForMs);
+    };
+    expect([knownFor({}), knownFor({}), knownFor({ name: "other" })]).toEqual([[0], [1_000], [2_000]]);
+    expect([knownFor({ trusts: [] }), knownFor({ trusts: [] })]).toEqual([[0], [1_000]]);
+    expect([knownFor({ signedBy: NEXT.id }), knownFor({ signedBy: NEXT.id })]).toEqual([[0], [1_000]]);
+    const anew = { uid: "another" };
+    expect([knownFor({}), knownFor({}), knownFor({}, anew), knownFor({}, anew)]).toEqual([[0], [1_000], [0], [1_000]]);
+    const named = { name: "b" };
+    expect([knownFor({}, named), knownFor({}, named)]).toEqual([[0], [1_000]]);
+    times.forget({ namespace: "foo", name: "my-etcd" });
+    expect(knownFor({}, named)).toEqual([0]);
+    expect([times.look(cluster, []), knownFor({}, named)]).toEqual([[], [0]]);
+  });
+});
