@@ -2,7 +2,6 @@ import { type CallSources, EtcdCalls, type Question, textOf } from "#access/call
 import { clusterIdOf } from "#access/place.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
-import { hasCode } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import type { Keyring } from "#certificates/keyring.ts";
 import { knowIdentity } from "#certificates/know-identity.ts";
@@ -103,8 +102,9 @@ export class AccessReads {
         await this.#sources.etcd.authenticate(at, user, password, options);
         return "fits";
       } catch (thrown) {
-        if (refusalOf(thrown) === "AuthFailed") return "differs";
-        if (hasCode(thrown, "EtcdRejected") && thrown.message.includes("no password user")) return "none";
+        const refusal = refusalOf(thrown);
+        if (refusal === "AuthFailed") return "differs";
+        if (refusal === "NoPasswordUser") return "none";
         throw thrown;
       }
     });

@@ -307,6 +307,8 @@ export const USER_REASONS = {
   Bound: "The user is in etcd, with just these roles, and the binding Secret holds what logs in.",
   RoleMissing: "A role of spec.roles is not in etcd; the message names it. The user has the others.",
   SpecRefused: "The spec asks for what cannot be done; the message names the field, what it is and what it may be.",
+  PasswordRefused:
+    "etcd does not take the password that somebody has written into the binding Secret; the message says why. The one before stays good.",
   CertificatePending: "The certificate of the binding is yet to be made; the message says by whom, and what is wrong.",
   ...ACCESS_REASONS,
 } as const;

@@ -4,6 +4,16 @@ import type { Endpoint } from "./endpoint.ts";
 // etcd's users and roles (https://etcd.io/docs/v3.6/op-guide/authentication/). Every question here is an entry in etcd's log, so that all
 // members answer alike: it needs a quorum, and costs what a write costs.
 
+/** In bytes. bcrypt has no place for a longer one: etcd refuses to be given it, and compares no more of it than this. */
+const MOST_PASSWORD_BYTES = 72;
+
+/** Why etcd does not take the password, as a clause that quotes nothing of it. https://pkg.go.dev/golang.org/x/crypto/bcrypt#ErrPasswordTooLong */
+export function passwordTrouble(password: string): string | undefined {
+  const bytes = new TextEncoder().encode(password).length;
+  if (bytes <= MOST_PASSWORD_BYTES) return undefined;
+  return `its password has ${bytes} bytes; etcd takes ${MOST_PASSWORD_BYTES} at most (bcrypt)`;
+}
+
 /** Whether users must log in. */
 export interface AuthStatus {
   readonly enabled: boolean;

@@ -8,6 +8,7 @@ import {
 } from "#api/names.ts";
 import { type CertificateFacts, factsOf, textIn } from "#certificates/facts.ts";
 import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
+import { passwordTrouble } from "#etcd/auth.ts";
 import { controllerOf, type Pod, type Secret } from "#kube/kinds.ts";
 import type { BindingFacts } from "#user/snapshot.ts";
 
@@ -27,6 +28,7 @@ export function bindingFactsOf(secret: Secret): BindingFacts {
     ownerUid: controllerOf(secret)?.uid,
     texts: Object.fromEntries(open.map((key) => [key, textIn(secret, key)])),
     hasPassword: textIn(secret, PASSWORD_KEY) !== "",
+    passwordTrouble: passwordTrouble(textIn(secret, PASSWORD_KEY)),
     trustIds: [...new Set(parsedIn(textIn(secret, TRUST_FILE)).map(idOf))],
     certificate: isPaired ? factsOf(secret, "leaf") : undefined,
     rotatedAtMs: Number.isNaN(madeAtMs) ? undefined : madeAtMs,

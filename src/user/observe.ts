@@ -105,8 +105,9 @@ async function passwordOf(
 ): Promise<Observed<PasswordWord>> {
   const { user, found, binding } = snapshot;
   if (!hasPassword(snapshot) || found.is !== "present" || binding.is !== "present") return absent;
-  if (!isOwned(snapshot, binding.value) || !binding.value.hasPassword) return absent;
-  const { uid, resourceVersion } = binding.value;
+  const { uid, resourceVersion, passwordTrouble } = binding.value;
+  // etcd would compare a part of what it does not take, and perhaps say that it fits.
+  if (!isOwned(snapshot, binding.value) || !binding.value.hasPassword || passwordTrouble !== undefined) return absent;
   const read = async () => await readPassword(reads.kube, user, binding.value, signal);
   const said = await reads.access.password(cluster, userNameOf(user), versionOf(binding.value), read, signal);
   if (said.is === "unknown") reads.bindings.forget(user.metadata); // Perhaps the Secret is another one by now.

@@ -29,6 +29,7 @@ const daily = { rotation: { every: "24h" } };
 const silent = { access: unknown("silent"), found: unknown("silent") };
 const unasked = { access: absent, found: absent } as const;
 const nobody = { found: absent, password: absent } as const;
+const LONG = { passwordTrouble: "its password has 73 bytes" };
 const WRITE = "write-binding: writeBinding app-binding";
 const other = (metadata: object) => {
   const request = born<Certificate>(bindingRequest(look().user, MANAGED));
@@ -53,6 +54,11 @@ const cases: readonly { name: string; given: UserSnapshot; expect: string; says?
   { name: "of which it gets the others", given: look({ spec: { roles: ["gone", "reader"] }, with: { found: present([]), missingRoles: ["gone"] } }), expect: "grant-role: grantRole app reader" },
   { name: "a password that etcd does not have is set", given: look({ with: { password: present("differs") } }), expect: "set-password: setPassword app 90", says: "False Applying" },
   { name: "one that etcd cannot take, anew", given: look({ with: { password: present("none") } }), expect: "remake-user: deleteUser app" },
+  { name: "one that etcd would refuse is told", given: look({ bound: LONG, with: { password: absent } }), expect: "warn: await-password", says: "False PasswordRefused" },
+  { name: "and not given to it, with a user that is to be made", given: look({ bound: LONG, with: nobody }), expect: "warn: await-password" },
+  { name: "where nobody logs in by it, it goes", given: look({ ...byCertificate, bound: { ...LONG, hasPassword: true } }), expect: `${WRITE} none keep` },
+  { name: "a new one follows when somebody asks", given: look({ ...asks, bound: LONG, with: { password: absent } }), expect: `${WRITE} new keep` },
+  { name: "a long one of somebody else is nothing to us", given: look({ bound: { ...LONG, ownerUid: "other" }, with: { password: absent } }), expect: "warn: binding-taken" },
   { name: "what could not be asked about it waits", given: look({ with: { password: unknown("silent") } }), expect: "wait: await-etcd", says: "Unknown EtcdUnreachable" },
   { name: "what somebody else has made is left alone", given: look({ claimed: false }), expect: "warn: name-taken", says: "False NameTaken" },
   { name: "so is what it has made in an etcd that was here before", given: look({ claimed: "elsewhere" }), expect: "warn: name-taken", says: "False NameTaken" },
@@ -162,6 +168,8 @@ test("where two rules have an opinion, their order decides", () => {
     ["set-password", "grant-role", look({ with: { password: present("differs"), found: present([]) } })],
     ["remake-user", "grant-role", look({ with: { password: present("none"), found: present([]) } })],
     ["grant-role", "await-certificate", look({ ...byCertificate, bound: null, with: { found: present([]), signer: absent } })],
+    ["grant-role", "await-password", look({ bound: LONG, with: { found: present([]), password: absent } })],
+    ["await-password", "await-certificate", look({ bound: LONG, pair: { trouble: "t" }, with: { signer: absent, password: absent } })],
     ["await-binding", "await-certificate", look({ with: { binding: unknown("away"), password: absent } })],
     ["await-certificate", "await-role", look({ bound: null, with: { signer: absent, missingRoles: ["reader"], found: present([]), password: absent } })],
   ]; // biome-ignore format: a table

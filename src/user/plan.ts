@@ -2,6 +2,7 @@ import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 import { USER_GUARDS } from "#user/guards.ts";
 import { awaitBinding } from "#user/rules/binding/await-binding.ts";
 import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
+import { awaitPassword } from "#user/rules/binding/await-password.ts";
 import { bindingTaken } from "#user/rules/binding/binding-taken.ts";
 import { requestCertificate } from "#user/rules/binding/request-certificate.ts";
 import { writeBinding } from "#user/rules/binding/write-binding.ts";
@@ -40,6 +41,7 @@ export const USER_RULES: readonly UserRule[] = [
   addUser,
   setPassword,
   grantRole,
+  awaitPassword, // It comes after all that can be done without the password.
   awaitBinding, // It comes after all that can be done without the binding.
   awaitCertificate,
   awaitRole, // It comes last: the user has everything else.

@@ -17,6 +17,8 @@ export interface BindingFacts {
   readonly ownerUid: string | undefined;
   readonly texts: Readonly<Record<string, string>>;
   readonly hasPassword: boolean;
+  /** Why etcd would not take it, as a clause that quotes nothing of it. */
+  readonly passwordTrouble: string | undefined;
   /** The authorities that it says to trust: SHA-256 of each of them. */
   readonly trustIds: readonly string[];
   /** Of the pair in it; undefined when there is none, nor half of one. */

@@ -39,6 +39,7 @@ function readyWord(snapshot: UserSnapshot, plan: Plan<UserStep>): Word {
     "binding-taken": "NameTaken",
     "refuse-user": "SpecRefused",
     "await-certificate": "CertificatePending",
+    "await-password": "PasswordRefused",
     "await-role": "RoleMissing",
   });
   if (isDeleting({ object: user }))

@@ -127,6 +127,19 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     await refused(client.authenticate(at, OPERATOR, "secret", options), "NoPasswordUser");
   });
 
+  test("a password has 72 bytes at most, and of a longer one no more is compared", async () => {
+    const longest = "p".repeat(72);
+    for (const change of [
+      client.userAdd(at, "long", `${longest}q`, options),
+      client.userChangePassword(at, "bob", `${longest}q`, options),
+    ])
+      await expect(change).rejects.toThrow("72 bytes");
+    await client.userChangePassword(at, "bob", longest, options);
+    await client.authenticate(at, "bob", `${longest}q`, options);
+    await refused(client.authenticate(at, "bob", longest.slice(1), options), "AuthFailed");
+    await client.userChangePassword(at, "bob", "newer", options);
+  });
+
   test("while auth is enabled the user root stays; who else loses a role, or is deleted, is out at once", async () => {
     await refused(client.userDelete(at, "root", options), "InvalidAuthMgmt");
     await refused(client.userRevokeRole(at, "root", "root", options), "InvalidAuthMgmt");

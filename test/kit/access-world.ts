@@ -223,6 +223,13 @@ function refused(refusal: keyof typeof REFUSAL_TEXTS): OperatorError {
   });
 }
 
+const MOST_PASSWORD_BYTES = 72;
+
+function needShort(password = ""): void {
+  if (password.length > MOST_PASSWORD_BYTES)
+    throw new OperatorError("EtcdRejected", "bcrypt: password length exceeds 72 bytes");
+}
+
 interface FakeUser {
   password: string | undefined;
   readonly roles: Set<string>;
@@ -283,9 +290,9 @@ export class FakeAuth implements EtcdAuth {
   async authenticate(_: unknown, name: string, password: string) {
     this.#note(`Authenticate ${name}`);
     const user = this.users.get(name);
-    if (user !== undefined && user.password === undefined)
-      throw new OperatorError("EtcdRejected", "authentication failed, password was given for no password user");
-    if (user?.password !== password) throw refused("AuthFailed");
+    if (user !== undefined && user.password === undefined) throw refused("NoPasswordUser");
+    // bcrypt compares no more than this.
+    if (user?.password !== password.slice(0, MOST_PASSWORD_BYTES)) throw refused("AuthFailed");
   }
   async userList() {
     return [...this.users.keys()];
@@ -296,6 +303,7 @@ export class FakeAuth implements EtcdAuth {
   }
   async userAdd(_: unknown, name: string, password: string | undefined) {
     if (this.users.has(name)) throw refused("UserAlreadyExist");
+    needShort(password);
     this.#change(`UserAdd ${name}`, () => this.users.set(name, { password, roles: new Set() }));
   }
   async userDelete(_: unknown, name: string) {
@@ -304,6 +312,7 @@ export class FakeAuth implements EtcdAuth {
   }
   async userChangePassword(_: unknown, name: string, password: string) {
     const user = this.#user(name);
+    needShort(password);
     this.#change(`UserChangePassword ${name}`, () => {
       if (user.password !== undefined) user.password = password;
     });

@@ -211,6 +211,7 @@ function boundAs(snapshot: UserSnapshot, { bound, pair }: GivenUserLook): Bindin
     ownerUid: user.metadata.uid,
     texts: { ...bindingTexts(user, its, trust), ...(isPaired ? { "tls.crt": "leaf" } : {}) },
     hasPassword: user.spec.authentication === "Password",
+    passwordTrouble: undefined,
     trustIds: trust === undefined ? [] : [OWN.id],
     certificate: isPaired ? leaf : undefined,
     rotatedAtMs: NOW - DAY_MS,

@@ -160,6 +160,54 @@ test("and is taken over when the spec says so, also when it cannot get a passwor
   }
 });
 
+describe("a password that somebody has written, and that etcd does not take,", () => {
+  const write = (world: AccessWorld, text: string) => {
+    const password = Buffer.from(text).toString("base64");
+    world.edit(SECRETS, "app-binding", (secret) => ({ ...secret, data: { ...secret.data, password } }));
+    world.restart();
+  };
+
+  test.each([true, false])("is told, and the one before stays good; auth enabled: %s", async (isEnabled) => {
+    const world = await settled(isEnabled);
+    const before = expectBound(world);
+    for (const text of ["x".repeat(73), "é".repeat(37)]) {
+      write(world, text);
+      expect(await world.settle()).toContain("app: await-password");
+      expect(readyOf(world)).toBe("False PasswordRefused");
+      expect(JSON.stringify(world.get(ETCD_USERS, "app")?.status)).toContain(`${Buffer.byteLength(text)} bytes`);
+      expect(world.etcd.users.get("app")).toEqual({ password: before, roles: new Set(["reader"]) });
+    }
+    write(world, "y".repeat(72));
+    await world.settle();
+    expect(world.etcd.users.get("app")?.password).toBe("y".repeat(72));
+  });
+
+  test("does not fit, although etcd compares no more than what it takes", async () => {
+    const world = await settled();
+    write(world, "y".repeat(72));
+    await world.settle();
+    write(world, "y".repeat(73));
+    expect(await world.settle()).toContain("app: await-password");
+  });
+
+  test("costs nobody the user that is there, though that cannot get a password", async () => {
+    const world = await settled();
+    write(world, "x".repeat(73));
+    world.etcd.byHand(() => world.etcd.users.set("app", { password: undefined, roles: new Set(["reader"]) }));
+    expect(await world.settle()).toContain("app: await-password");
+    expect(world.etcd.users.has("app")).toBe(true);
+  });
+
+  test("is followed by a new one when somebody asks for that", async () => {
+    const world = await settled();
+    write(world, "x".repeat(73));
+    await world.settle();
+    world.edit(ETCD_USERS, "app", ask);
+    await world.settle();
+    expectBound(world);
+  });
+});
+
 test("a user waits for a role, and has the others", async () => {
   const world = fresh();
   world.put(ETCD_USERS, etcdUser({ held: false, claimed: false, spec: { roles: ["reader", "later"] } }));

@@ -6,13 +6,11 @@ import { textIn } from "#certificates/facts.ts";
 import type { RootSecret } from "#cluster/auth/seen.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { passwordTrouble } from "#etcd/auth.ts";
 import { apiVersionOf, controllerOf, type Draft, SECRETS, type Secret } from "#kube/kinds.ts";
 
 /** Of the password, before it is written as text: nobody guesses it. */
 const PASSWORD_BYTES = 24;
-
-/** etcd refuses a longer one: bcrypt has no place for it (golang.org/x/crypto/bcrypt, ErrPasswordTooLong). */
-const MOST_PASSWORD_BYTES = 72;
 
 /** A new Secret, with a password that nobody has seen. It stands in no step, log or status. */
 export function newRootSecret(snapshot: ClusterSnapshot): Draft<Secret> {
@@ -60,10 +58,7 @@ function troubleOf({ metadata }: EtcdCluster, secret: Secret): string | undefine
   if (username !== ROOT) return `its username is ${username === "" ? "empty" : `not ${ROOT}`}; it must be ${ROOT}`;
   const password = passwordIn(secret);
   if (password === "") return "its password is empty; set one, or delete the Secret to have one made";
-  const bytes = Buffer.byteLength(password);
-  if (bytes > MOST_PASSWORD_BYTES)
-    return `its password has ${bytes} bytes; etcd takes ${MOST_PASSWORD_BYTES} at most (bcrypt)`;
-  return undefined;
+  return passwordTrouble(password);
 }
 
 function base64(text: string): string {

@@ -12,6 +12,8 @@ export const addUser: UserRule = {
     const because = `user ${name} is not in etcd`;
     if (!hasPassword(snapshot)) return step("add-user", because, { do: "addUser", name, from: undefined });
     const from = ownBinding(snapshot);
-    return from?.hasPassword === true ? step("add-user", because, { do: "addUser", name, from }) : undefined;
+    return from?.hasPassword === true && from.passwordTrouble === undefined
+      ? step("add-user", because, { do: "addUser", name, from })
+      : undefined;
   },
 };
