@@ -19,6 +19,10 @@ export const NOT_ALL_SHOWN = `metadata.annotations[${BEYOND}] is "${TOO_LARGE}":
 
 export const TLS_STAYS = `metadata.annotations[${BEYOND}] is missing, and spec.tls stands in it: without it the cluster would be one without TLS; leave it as it was read, or write v1beta1`;
 
+const PLAIN_SIDE = '"(client|peer)":[{][^{}]*"provider":"None"[^{}]*[}]';
+/** What says that there is no TLS on either side, whatever stands beside that: a side without a provider has no braces in it. */
+const PLAIN = `"tls":[{][^{}]*${PLAIN_SIDE}[^{}]*${PLAIN_SIDE}[^{}]*[}]`;
+
 /** The policy and its binding. It concerns everybody, and asks nobody. */
 export function conversionPolicy(labels: Readonly<Record<string, string>>) {
   const annotation = (object: string) => `${object}.metadata.?annotations[?'${BEYOND}']`;
@@ -56,7 +60,7 @@ export function conversionPolicy(labels: Readonly<Record<string, string>>) {
       },
       {
         // The text is JSON, which is not read here: within its texts quotes are escaped. Who lets go of an object shall not be held up.
-        expression: `request.kind.version != 'v1alpha1' || request.resource.resource != '${ETCD_CLUSTERS.plural}' || ${annotation("object")}.hasValue() || has(object.metadata.deletionTimestamp) || !${annotation("oldObject")}.orValue('').contains('"tls":{')`,
+        expression: `request.kind.version != 'v1alpha1' || request.resource.resource != '${ETCD_CLUSTERS.plural}' || ${annotation("object")}.hasValue() || has(object.metadata.deletionTimestamp) || !${annotation("oldObject")}.orValue('').contains('"tls":{') || ${annotation("oldObject")}.orValue('').matches('${PLAIN}')`,
         message: TLS_STAYS,
         reason: "Invalid",
       },

@@ -38,6 +38,9 @@ interface Cluster extends KubeObject {
 const BETA = ETCD_CLUSTERS as unknown as Resource<Cluster>;
 const ALPHA: Resource<Cluster> = { ...BETA, version: "v1alpha1" };
 
+/** Secrets may have such names. */
+const NAMED_NONE = { serverSecretName: "none", operatorClientSecretName: "provider-none" };
+
 const BINDINGS = resource<KubeObject>({
   group: "admissionregistration.k8s.io",
   version: "v1",
@@ -196,6 +199,40 @@ test("a manifest of v1alpha1 that knows nothing of TLS takes none away, also whi
   expect((await read(name)).spec).toMatchObject({ tls });
   await admin.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, { ...none, webhooks: config.webhooks! }, OPTIONS);
   await deleted(ALPHA, name);
+});
+
+describe("what v1alpha1 cannot say of TLS may be dropped where there is none", () => {
+  const none = { provider: "None" };
+  const cases: { name: string; tls: object; isDropped: boolean }[] = [
+    { name: "though a version is named", tls: { peer: none, client: none, minVersion: "TLS1.3" }, isDropped: true },
+    {
+      name: "though clients have further words",
+      tls: { peer: none, client: { ...none, verifyClients: false, plaintextFor: "5m" } },
+      isDropped: true,
+    },
+    { name: "but not towards clients", tls: { peer: none, client: { provider: "Operator" } }, isDropped: false },
+    {
+      name: "but not between members",
+      tls: { peer: { provider: "CertManager", certManager: { issuerRef: { name: "None" } } }, client: none },
+      isDropped: false,
+    },
+    {
+      name: "nor by names that look like that",
+      tls: { peer: { provider: "Operator" }, client: { provider: "Secret", secret: NAMED_NONE } },
+      isDropped: false,
+    },
+  ];
+  test.each(cases)("$name", async ({ name: title, tls, isDropped }) => {
+    const name = title.replaceAll(" ", "-");
+    await made(name, { replicas: 3, tls });
+    const { [BEYOND]: kept } = (await read(name, ALPHA)).metadata.annotations ?? {};
+    expect(kept).toContain('"tls":{');
+    const patch = { metadata: { annotations: { [BEYOND]: null } } };
+    const written = admin.patch(ALPHA, { namespace, name }, patch, MERGE);
+    if (isDropped) await written;
+    else await expect(written).rejects.toThrow(TLS_STAYS);
+    await deleted(ALPHA, name);
+  });
 });
 
 /** Without the policy and the webhook that check what is written, as before there were any. */
