@@ -31,7 +31,7 @@ const EDITS: Readonly<Record<string, string>> = {
   storage: "refused",
   bootstrap: "refused; it can be taken away, which changes nothing for a cluster that has formed",
   etcd: "roll",
-  tls: "a certificate at once, without a restart; all else roll; another provider or issuer refused, but that between members Operator and Secret may follow each other",
+  tls: "a certificate at once, without a restart; all else roll, with another provider or issuer three or four times",
   auth: "at once: nobody restarts; refused without client certificates",
   podTemplate: "roll",
   clientService: "at once",

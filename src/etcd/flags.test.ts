@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { flagsUnknownTo, flagWarnings, whyNotFlags } from "#etcd/flags.ts";
+import { flagWarnings, whyNotFlags } from "#etcd/flags.ts";
 
 describe("a flag", () => {
   const cases: readonly (readonly [what: string, version: string, extraArgs: object, says: string])[] = [
@@ -190,22 +190,22 @@ describe("a value", () => {
 describe("another release", () => {
   const given = { "experimental-memory-mlock": "true", "max-txn-ops": "1", "feature-gates": "AllAlpha=true" };
   test("that has all of them", () => {
-    expect(flagsUnknownTo(given, "3.6.0")).toEqual([]);
-    expect(flagsUnknownTo(given, "3.99.0")).toEqual([]);
+    expect(whyNotFlags(given, "3.6.0")).toEqual([]);
+    expect(whyNotFlags(given, "3.99.0")).toEqual([]);
   });
 
   test("that lacks one", () => {
-    expect(flagsUnknownTo(given, "3.7.0")).toEqual([
+    expect(whyNotFlags(given, "3.7.0")).toEqual([
       '"experimental-memory-mlock" is not a flag of etcd 3.7, only of 3.5 and 3.6; use memory-mlock',
     ]);
-    expect(flagsUnknownTo(given, "3.5.26")).toEqual(['"feature-gates" is not a flag of etcd 3.5, only of 3.6 and 3.7']);
+    expect(whyNotFlags(given, "3.5.26")).toEqual(['"feature-gates" is not a flag of etcd 3.5, only of 3.6 and 3.7']);
   });
 
   test("that lacks a feature gate", () => {
-    const [sentence, ...more] = flagsUnknownTo({ "feature-gates": "PriorityRequest=true" }, "3.6.16");
+    const [sentence, ...more] = whyNotFlags({ "feature-gates": "PriorityRequest=true" }, "3.6.16");
     expect(more).toEqual([]);
     expect(sentence).toMatch(/^"feature-gates" is "PriorityRequest=true"; it must be a list .* that etcd 3\.6 has: /);
-    expect(flagsUnknownTo({ "feature-gates": "PriorityRequest=true" }, "3.7.3")).toEqual([]);
+    expect(whyNotFlags({ "feature-gates": "PriorityRequest=true" }, "3.7.3")).toEqual([]);
   });
 
   test("is told of in time", () => {

@@ -29,17 +29,6 @@ export function whyNotFlags(extraArgs: ExtraArgs, version: string): readonly str
   });
 }
 
-/** Sentences about those flags, and gates of `feature-gates`, that this release does not have. Of those that were given to another one. */
-export function flagsUnknownTo(extraArgs: ExtraArgs, version: string): readonly string[] {
-  const minor = listedMinor(version);
-  if (minor === undefined) return [];
-  return Object.entries(extraArgs).flatMap(([name, value]) => {
-    const isGates = BY_NAME.get(name)?.[1] === "gates";
-    const why = whyUnknown(name, minor) ?? (isGates ? whyWrongValue(name, value, minor) : undefined);
-    return why === undefined ? [] : [sentence(name, why)];
-  });
-}
-
 /** Sentences about those flags that this release takes, and that a later one will not. */
 export function flagWarnings(extraArgs: ExtraArgs, version: string): readonly string[] {
   const minor = listedMinor(version);

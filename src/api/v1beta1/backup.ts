@@ -1,12 +1,7 @@
 import type { z } from "zod";
 import { GROUP } from "#api/names.ts";
 import type { backupSpecSchema } from "#api/v1beta1/backup-schema.ts";
-import type {
-  backupObjectSchema,
-  backupStatusSchema,
-  progressSchema,
-  verificationSchema,
-} from "#api/v1beta1/backup-status-schema.ts";
+import type { backupObjectSchema, backupStatusSchema } from "#api/v1beta1/backup-status-schema.ts";
 import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
 // Types only: the schemas make CRDs and tests, and the operator lives without them and their library in memory.
@@ -14,11 +9,7 @@ import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 export type EtcdBackupSpec = z.output<typeof backupSpecSchema>;
 export type EtcdBackupStatus = z.output<typeof backupStatusSchema>;
 export type ResourceNeeds = EtcdBackupSpec["resources"];
-export type BackupSource = EtcdBackupSpec["source"];
-export type BackupDestination = EtcdBackupSpec["destination"];
 export type StoredBackup = z.output<typeof backupObjectSchema>;
-export type BackupVerification = z.output<typeof verificationSchema>;
-export type BackupProgress = z.output<typeof progressSchema>;
 
 export interface EtcdBackup extends KubeObject {
   metadata: NamespacedMeta;
