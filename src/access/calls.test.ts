@@ -40,6 +40,7 @@ function world(
     etcd: etcd as EtcdAuth,
     identities: new Keyring(),
     kube: { find: () => Promise.resolve(absent) },
+    stop: signal,
     pods: { get: () => undefined, byIndex: () => state.pods },
   };
   const asked: string[] = [];
@@ -122,7 +123,21 @@ describe("a question is asked of", () => {
     expect(flush()).toHaveLength(2);
   });
 
-  test("all of them at once, when there is news of a member", async () => {
+  test("one of them, each time that a pod comes to be ready, or stops to be", async () => {
+    const { ask, change, flush, state } = world(undefined, ["10."]);
+    await ask();
+    flush();
+    for (const ready of [false, true, false]) {
+      state.pods = [...PODS.slice(1), podAt("my-etcd-0", "10.0.0.1", ready)];
+      await Promise.all(Array.from({ length: 100 }, ask));
+      expect(flush()).toHaveLength(2);
+    }
+    state.pods = PODS;
+    await Promise.allSettled(Array.from({ length: 100 }, change));
+    expect(flush()).toHaveLength(1);
+  });
+
+  test("somebody at once, when there is news of a member", async () => {
     const { ask, flush, state } = world(undefined, ["10."]);
     await ask();
     flush();
@@ -151,6 +166,24 @@ async function knowing(names: readonly string[]) {
     access.change(cluster, signal, { user: name }, (to, at, options) => to.userGrantRole(at, name, "reader", options));
   return { ...given, access, look, grant };
 }
+
+test("who is stopped while others wait for the same answer takes it from nobody", async () => {
+  const { sources, etcd, cluster } = world();
+  const { promise: answered, resolve } = Promise.withResolvers<void>();
+  const authStatus: EtcdAuth["authStatus"] = async (_, options) => {
+    await Promise.race([answered, new Promise((_, reject) => options.signal.addEventListener("abort", () => reject(new OperatorError("Cancelled", "stopped"))))]);
+    return await FakeAuth.prototype.authStatus.call(etcd);
+  }; // biome-ignore format: one line
+  const stop = new AbortController();
+  const access = new AccessReads({ ...sources, etcd: Object.assign(etcd, { authStatus }), stop: stop.signal });
+  const [first, last] = [new AbortController(), new AbortController()];
+  const [one, other, third] = [first.signal, signal, last.signal].map((each) => access.look(cluster, each));
+  first.abort();
+  await expect(one).rejects.toMatchObject({ code: "Cancelled" });
+  resolve();
+  expect([await other, await third]).toMatchObject([{ is: "present" }, { is: "present" }]);
+  await expect(access.look({ ...cluster, metadata: { ...cluster.metadata, name: "b" } }, first.signal)).rejects.toMatchObject({ code: "Cancelled" }); // biome-ignore format: one line
+});
 
 describe("what is known of users holds", () => {
   test("after a change that etcd refuses, but for whom it was about: passwords are not compared anew", async () => {

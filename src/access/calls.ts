@@ -18,7 +18,7 @@ import type { CacheView } from "#runtime/controller.ts";
 //   One whose pod is ready, and that votes: a learner refuses. The leader first, which need not pass it on; who was silent just now, last.
 // What if a cluster is silent?
 //   From the first question on that nobody has answered, its objects are told that failure for a while, without anybody asking; then one
-//   question at a time tries again. So it takes from all others together, at the first, as many passes as were asking just then, for as long
+//   question at a time tries again, at once when there is news of a member. So it takes from all others together, at the first, as many passes as were asking just then, for as long
 //   as their deadlines last, and from then on one pass at a time, ever more rarely: with a hundred users as with one.
 
 /** Roles, users and pods by their EtcdCluster: `namespace/name` of it. */
@@ -67,10 +67,15 @@ export class EtcdCalls {
     const text = textOf(cluster);
     const resting = this.whyResting(cluster);
     if (resting !== undefined) return unknown(resting);
+    return await this.#probing(text, () => this.#askEach(cluster, signal, question));
+  }
+
+  /** While this is under way nobody else tries a cluster that was silent. */
+  async #probing<T>(text: string, run: () => Promise<T>): Promise<T> {
     const isProbe = this.#failures.has(text);
     if (isProbe) this.#probes.add(text);
     try {
-      return await this.#askEach(cluster, signal, question);
+      return await run();
     } finally {
       if (isProbe) this.#probes.delete(text);
     }
@@ -90,7 +95,8 @@ export class EtcdCalls {
     const resting = this.whyResting(cluster);
     if (at === undefined || resting !== undefined) throw new OperatorError("EtcdUnavailable", resting ?? why);
     try {
-      await send(this.#sources.etcd, at, this.#options(cluster, signal));
+      const sent = () => send(this.#sources.etcd, at, this.#options(cluster, signal));
+      await this.#probing(textOf(cluster), sent);
     } catch (thrown) {
       if (hasCode(thrown, "EtcdUnavailable")) {
         this.#noteSilence(cluster, at);
@@ -121,9 +127,10 @@ export class EtcdCalls {
   whyResting(cluster: EtcdCluster): string | undefined {
     const text = textOf(cluster);
     const failure = this.#failures.get(text);
-    if (failure === undefined || failure.pods !== this.#podsText(cluster)) return undefined;
-    const isResting = this.#sources.clock.monotonicMs() < failure.untilMs || this.#probes.has(text);
-    return isResting ? failure.why : undefined;
+    if (failure === undefined) return undefined;
+    // With news of a member one question tries at once; a pod that is ready and not, by turns, has not all of them try each time.
+    const isEarly = this.#sources.clock.monotonicMs() < failure.untilMs && failure.pods === this.#podsText(cluster);
+    return isEarly || this.#probes.has(text) ? failure.why : undefined;
   }
 
   #noteFailure(cluster: EtcdCluster, why: string): void {

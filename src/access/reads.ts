@@ -2,6 +2,7 @@ import { type CallSources, EtcdCalls, type Question, textOf } from "#access/call
 import { clusterIdOf } from "#access/place.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
+import { OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import type { Keyring } from "#certificates/keyring.ts";
 import { knowIdentity } from "#certificates/know-identity.ts";
@@ -27,6 +28,8 @@ export interface AccessSources extends CallSources {
   readonly identities: Keyring;
   readonly kube: Pick<KubeClient, "find">;
   readonly clock: Clock;
+  /** Ends the process: a question that several passes wait for is no one pass's to end. */
+  readonly stop: AbortSignal;
 }
 
 /** What etcd says of a password: it is the user's; it is not; the user was made without one, and cannot get one. */
@@ -181,9 +184,9 @@ export class AccessReads {
     const resting = this.#calls.whyResting(cluster);
     if (resting !== undefined) return unknown(resting);
     const asking = this.#asking.get(text);
-    const answer = asking ?? this.#askStatus(cluster, signal).finally(() => this.#asking.delete(text));
+    const answer = asking ?? this.#askStatus(cluster, this.#sources.stop).finally(() => this.#asking.delete(text));
     this.#asking.set(text, answer);
-    return await answer;
+    return await waitedFor(answer, signal);
   }
 
   async #askStatus(cluster: EtcdCluster, signal: AbortSignal): Promise<Observed<Memory>> {
@@ -209,6 +212,19 @@ export class AccessReads {
     for (const [other, { asked }] of this.#known) if (atMs - asked.atMs >= KEPT_MS) this.#known.delete(other);
     this.#known.set(text, memory);
     return present(memory);
+  }
+}
+
+/** What others may wait for, too. @throws OperatorError Cancelled when this one is stopped */
+async function waitedFor<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const stop = (): void => reject(new OperatorError("Cancelled", "stopped while the answer was waited for"));
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([answer, stopped]);
+  } finally {
+    signal.removeEventListener("abort", stop);
   }
 }
 

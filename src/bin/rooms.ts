@@ -40,8 +40,15 @@ import {
 import type { Flags } from "./flags.ts";
 import { scheduleMetrics } from "./schedule-metrics.ts";
 
-/** The controllers, each with what wakes it: whose object has changed, and whom that concerns (concerned.ts). */
-export function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flags: Flags, tools: PassTools) {
+/** The controllers, each with what wakes it: whose object has changed, and whom that concerns (concerned.ts). @param stop ends the process */
+export function roomsOf(
+  caches: Caches,
+  kube: KubeClient,
+  etcd: EtcdClient,
+  flags: Flags,
+  tools: PassTools,
+  stop: AbortSignal,
+) {
   const { clock } = tools;
   const identities = new Keyring();
   const reads = {
@@ -58,7 +65,7 @@ export function roomsOf(caches: Caches, kube: KubeClient, etcd: EtcdClient, flag
     operatorNamespace: flags.namespace,
     onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),
   };
-  const access = new AccessReads({ ...reads, etcd });
+  const access = new AccessReads({ ...reads, etcd, stop });
   const bindings = new BindingReads(kube, clock);
   scheduleMetrics(tools.metrics.registry, () => caches.schedules.list());
   certificateMetrics(tools.metrics.registry, () => caches.clusters.list());

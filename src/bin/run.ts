@@ -111,7 +111,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     tell: (subject, event) => events.record(subject, event),
     mayAct: () => election.mayAct(),
   };
-  const rooms = roomsOf(caches, kube, etcd, flags, tools);
+  const rooms = roomsOf(caches, kube, etcd, flags, tools, stop);
   const server = await serveHealth({
     port: flags.httpPort,
     ...(flags.insecureMetrics ? { registry: metrics.registry } : {}),

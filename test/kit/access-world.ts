@@ -144,7 +144,7 @@ export class AccessWorld {
       byIndex: () => all<T>(plural),
     });
     const pods = { get: () => undefined, byIndex: () => this.pods };
-    const access = new AccessReads({ pods, etcd: this.etcd, identities, kube, clock: this.clock });
+    const access = new AccessReads({ pods, etcd: this.etcd, identities, kube, clock: this.clock, stop: signal });
     const bindings = new BindingReads(kube, this.clock);
     const clusters = { get: () => this.cluster };
     const common = { access, clusters, clock: this.clock };
