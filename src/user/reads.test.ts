@@ -38,6 +38,48 @@ test("an issuer that is broken costs three requests a minute for each user, and 
   expect(await inTheNext(60)).toBe(3);
 });
 
+const owned = (name: string, uid: string) => ({
+  ...filled({}),
+  metadata: { name, uid: "u", ownerReferences: [{ controller: true, uid }] },
+});
+
+test("what is in the way is seen to be gone soon, however long it was there", async () => {
+  for (const [minutes, withinMs] of [[0, 4_000], [1, 10_000], [60, 65_000]] as const) {
+    const objects: Record<string, object> = { "app-binding": owned("app-binding", "other") };
+    const { clock, look } = world(objects);
+    for (let at = 0; at < minutes * 60_000; at += 5_000) {
+      expect((await look()).binding.is).toBe("present");
+      await clock.advance(5_000);
+    }
+    expect((await look()).binding.is).toBe("present");
+    delete objects["app-binding"];
+    await clock.advance(withinMs);
+    expect((await look()).binding.is).toBe("absent");
+  }
+}); // biome-ignore format: a table
+
+test("what is the user's own is read once in a few minutes", async () => {
+  const { clock, asked, look } = world({ "app-binding": owned("app-binding", etcdUser().metadata.uid) });
+  for (let second = 0; second < 230; second += 5) {
+    await look(etcdOf(null));
+    await clock.advance(5_000);
+  }
+  expect(asked).toEqual(["app-binding"]);
+});
+
+test("of clusters and users that are gone nothing is kept", async () => {
+  const { clock, reads } = world();
+  for (let n = 0; n < 50; n++) {
+    const [user, cluster] = [etcdUser({ name: `u${n}` }), etcdOf()];
+    await reads.look(user, { ...cluster, metadata: { ...cluster.metadata, name: `c${n}` } }, signal);
+    reads.forget(user.metadata);
+  }
+  expect(reads.size).toBe(50);
+  await clock.advance(60 * 60_000);
+  await reads.look(etcdUser(), etcdOf(), signal);
+  expect(reads.size).toBe(2);
+});
+
 test("what has been written is read anew", async () => {
   const { clock, asked, look, reads } = world();
   for (let minute = 0; minute < 10; minute++) {

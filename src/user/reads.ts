@@ -6,7 +6,15 @@ import { fingerprint } from "#base/hash.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { type CertificateFacts, factsOf } from "#certificates/facts.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { CERTIFICATES, type KubeObject, type Ref, type Resource, SECRETS } from "#kube/kinds.ts";
+import {
+  CERTIFICATES,
+  controllerOf,
+  type KubeObject,
+  type Ref,
+  type Resource,
+  SECRETS,
+  type Secret,
+} from "#kube/kinds.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 import { issuerOf } from "#user/credentials.ts";
 import { bindingFactsOf } from "#user/facts.ts";
@@ -17,6 +25,8 @@ import type { UserSnapshot } from "#user/snapshot.ts";
 //   a minute at last: an issuer may be broken for days, for a hundred users; what we have written, at once. The
 //   authority of a cluster is read once for all its users, and again when the EtcdCluster tells something new of its certificates.
 
+/** What nobody has asked about for so long is forgotten, in milliseconds: what is used is read far more often. */
+const KEPT_MS = 60 * 60_000;
 /** How old an answer may be, in milliseconds. */
 const FRESH_MS = 4 * 60_000;
 /** That something is not there, or of no use, likewise: at the first, and at the most. In between a tenth of the time for which it is so. */
@@ -39,6 +49,7 @@ export class BindingReads {
   readonly #kube: Pick<KubeClient, "find">;
   readonly #clock: Clock;
   readonly #known = new Map<string, Known<unknown>>();
+  #sweptMs = Number.NEGATIVE_INFINITY;
 
   constructor(kube: Pick<KubeClient, "find">, clock: Clock) {
     this.#kube = kube;
@@ -50,11 +61,13 @@ export class BindingReads {
     const { namespace, name, uid } = user.metadata;
     const text = (what: What) => `${what} ${keyText({ namespace, name })}`;
     const issuer = issuerOf(cluster);
+    const isOwn = (object: KubeObject) => controllerOf(object)?.uid === uid;
+    const bindingRef = { namespace, name: bindingName(name) };
     const [binding, issued, request] = await Promise.all([
-      this.#read(text("binding"), uid, SECRETS, { namespace, name: bindingName(name) }, bindingFactsOf, signal),
+      this.#read(text("binding"), uid, SECRETS, bindingRef, bindingFactsOf, isOwn, signal),
       issuer === "Operator" ? this.#authority(cluster, signal) : this.#issued(user, issuer, signal),
       issuer === "CertManager"
-        ? this.#read(text("request"), uid, CERTIFICATES, certificateOf(user), (each) => each, signal)
+        ? this.#read(text("request"), uid, CERTIFICATES, certificateOf(user), (each) => each, isOwn, signal)
         : absent,
     ]);
     // What cert-manager has not filled is somebody else's.
@@ -81,6 +94,7 @@ export class BindingReads {
       SECRETS,
       ref,
       (secret) => factsOf(secret, "authority"),
+      (_, { ownerUid, trouble }) => ownerUid === uid && trouble === undefined,
       signal,
     );
     // One that is somebody else's signs nothing for us.
@@ -96,15 +110,19 @@ export class BindingReads {
     const { namespace, name, uid } = user.metadata;
     const ref = certificateOf(user);
     const key = `issued ${keyText({ namespace, name })}`;
-    return await this.#read(key, uid, SECRETS, ref, (secret) => factsOf(secret, "leaf"), signal);
+    const isFilled = (_: Secret, { certificateName, trouble }: CertificateFacts) =>
+      certificateName === ref.name && trouble === undefined;
+    return await this.#read(key, uid, SECRETS, ref, (secret) => factsOf(secret, "leaf"), isFilled, signal);
   }
 
+  /** @param isOfUse what is there, and is not, is looked for as if it were not there: it may be about to be another one */
   async #read<T extends KubeObject, Facts>(
     text: string,
     of: string,
     resource: Resource<T>,
     ref: Ref,
     factsIn: (object: T) => Facts,
+    isOfUse: (object: T, facts: Facts) => boolean,
     signal: AbortSignal,
   ): Promise<Observed<Facts>> {
     const known = this.#known.get(text) as Known<Facts> | undefined;
@@ -113,15 +131,25 @@ export class BindingReads {
     const found = await this.#kube.find(resource, ref, { signal });
     const answer = found.is === "present" ? present(factsIn(found.value)) : found;
     const atMs = this.#clock.monotonicMs();
+    this.#sweep(atMs);
     const isSame = known?.of === of;
-    const lackingSinceMs = isOfUse(answer) ? undefined : ((isSame ? known.lackingSinceMs : undefined) ?? atMs);
+    const isUseful = found.is === "present" && answer.is === "present" && isOfUse(found.value, answer.value);
+    const lackingSinceMs = isUseful ? undefined : ((isSame ? known.lackingSinceMs : undefined) ?? atMs);
     this.#known.set(text, { answer, atMs, lackingSinceMs, of });
     return answer;
   }
-}
 
-function isOfUse(answer: Observed<unknown>): boolean {
-  return answer.is === "present" && (answer.value as Partial<CertificateFacts>).trouble === undefined;
+  /** Whose cluster is gone, or whose EtcdUser is, is asked about by nobody any more. */
+  #sweep(nowMs: number): void {
+    if (nowMs - this.#sweptMs < KEPT_MS) return;
+    this.#sweptMs = nowMs;
+    for (const [text, { atMs }] of this.#known) if (nowMs - atMs >= KEPT_MS) this.#known.delete(text);
+  }
+
+  /** How many answers are kept in mind. */
+  get size(): number {
+    return this.#known.size;
+  }
 }
 
 /** How old the answer may be, in milliseconds. */

@@ -3,8 +3,8 @@ import { wait } from "#runtime/decide.ts";
 import { isOwned, wouldOverwrite } from "#user/snapshot.ts";
 import type { UserRule } from "#user/step.ts";
 
-/** In milliseconds: nobody tells when the Secret is gone. */
-const RECHECK_MS = 60_000;
+/** In milliseconds: nobody tells when the Secret is gone. How often it is read: user/reads.ts. */
+const RECHECK_MS = 10_000;
 
 /** A Secret of the binding's name that is somebody else's is never written, nor is cert-manager asked to write over one. */
 export const bindingTaken: UserRule = {
