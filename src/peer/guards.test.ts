@@ -5,9 +5,10 @@ import {
   QUARANTINE_FINALIZER,
   REMOVAL_ANNOTATION,
 } from "#api/names.ts";
+import { OWN_PEM } from "#kit/authorities.ts";
 import { born, claim } from "#kit/cluster.ts";
 import { peer } from "#kit/peer.ts";
-import type { ReplicaSet } from "#kube/kinds.ts";
+import type { Pod, ReplicaSet } from "#kube/kinds.ts";
 import { startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { volumeClaim } from "#peer/desired/volume-claim.ts";
@@ -36,6 +37,29 @@ const STEPS: { readonly [Kind in PeerStep["do"]]: Extract<PeerStep, { do: Kind }
   createReplicaSet: { do: "createReplicaSet", replicaSet: replicaSet(fenced) },
   replaceReplicaSet: { do: "replaceReplicaSet", live: fenced.replicaSet!, replicaSet: replicaSet(fenced) },
 };
+
+const SHOWN = { peer: "my-etcd-peer-tls", client: "my-etcd-server-tls" };
+const secured = peer({
+  spec: {
+    tls: { peer: { secretName: SHOWN.peer, trust: OWN_PEM }, client: { secretName: SHOWN.client, trust: OWN_PEM } },
+  },
+});
+
+/** A member whose EtcdCluster has members show these. */
+function knowing(...shownSecrets: readonly string[]): PeerSnapshot {
+  return { ...fenced, shownSecrets };
+}
+
+/** The step by which a pod would show both. */
+function showing(kind: "createReplicaSet" | "replaceReplicaSet"): PeerStep {
+  return { ...STEPS[kind], replicaSet: replicaSet(secured) } as PeerStep;
+}
+
+/** A pod of the member's template. */
+function podOf(snapshot: PeerSnapshot): Pod {
+  const { spec } = replicaSet(snapshot).spec?.template ?? {};
+  return { ...snapshot.pod!, ...(spec === undefined ? {} : { spec }) } as Pod;
+}
 
 interface Case {
   readonly name: string;
@@ -179,6 +203,43 @@ const cases: Record<string, readonly Case[]> = {
       is: "allowed",
     },
     { name: "other steps are for others to judge", given: fenced, step: STEPS.labelClaim, is: "allowed" },
+  ],
+  "known-secrets": [
+    ...(["createReplicaSet", "replaceReplicaSet"] as const).flatMap((kind): readonly Case[] => [
+      { name: `${kind}: none that is not known`, given: knowing(), step: showing(kind), is: "forbidden" },
+      {
+        name: `${kind}: none of which one is not known`,
+        given: knowing("my-etcd-peer-tls"),
+        step: showing(kind),
+        is: "forbidden",
+      },
+      { name: `${kind}: those that are`, given: knowing(...Object.values(SHOWN)), step: showing(kind), is: "allowed" },
+      { name: `${kind}: none at all`, given: knowing(), step: STEPS[kind], is: "allowed" },
+      {
+        name: `${kind}: those that its pod shows`,
+        given: { ...knowing(), pod: podOf(secured) },
+        step: showing(kind),
+        is: "allowed",
+      },
+      {
+        name: `${kind}: none when its pod is gone`,
+        given: { ...knowing("my-etcd-peer-tls"), pod: undefined },
+        step: showing(kind),
+        is: "forbidden",
+      },
+    ]),
+    {
+      name: "those that the ReplicaSet has already",
+      given: knowing(),
+      step: { do: "replaceReplicaSet", live: born<ReplicaSet>(replicaSet(secured)), replicaSet: replicaSet(secured) },
+      is: "allowed",
+    },
+    {
+      name: "other steps have pods show nothing",
+      given: { ...knowing(), peer: secured.peer },
+      step: STEPS.annotatePod,
+      is: "allowed",
+    },
   ],
   "own-only": [
     {

@@ -1,4 +1,5 @@
 import { CLEANUP_FINALIZER, FENCE, INITIAL_CLUSTER_ANNOTATION, isClaimGoing, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { secretsShownBy } from "#peer/shown-secrets.ts";
 import { hasJoined, isOwnClaim, isOwned } from "#peer/snapshot.ts";
 import type { PeerGuard } from "#peer/step.ts";
 
@@ -66,5 +67,28 @@ const ownOnly: PeerGuard = {
   },
 };
 
+/**
+ * No pod is to show another Secret than its EtcdCluster asks for, or has on record as in use; one that it shows already stays. What somebody else
+ * fills has to be on record there: then it says that it may be shown.
+ */
+const knownSecrets: PeerGuard = {
+  name: "known-secrets",
+  forbids({ shownSecrets, pod }, step) {
+    if (step.do !== "createReplicaSet" && step.do !== "replaceReplicaSet") return undefined;
+    const before = step.do === "replaceReplicaSet" ? secretsShownBy(step.live.spec?.template ?? {}) : [];
+    const known = [...shownSecrets, ...before, ...(pod === undefined ? [] : secretsShownBy(pod))];
+    const other = secretsShownBy(step.replicaSet.spec?.template ?? {}).find((name) => !known.includes(name));
+    if (other === undefined) return undefined;
+    return `Secret ${other} is none that its EtcdCluster is known to have members show`;
+  },
+};
+
 /** These are the invariants of a member's objects. Each may hold back a step of any rule. */
-export const PEER_GUARDS: readonly PeerGuard[] = [claimFirst, neverTwice, stopIsAsked, askedToDelete, ownOnly];
+export const PEER_GUARDS: readonly PeerGuard[] = [
+  claimFirst,
+  neverTwice,
+  stopIsAsked,
+  askedToDelete,
+  knownSecrets,
+  ownOnly,
+];

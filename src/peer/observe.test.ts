@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { CLIENT_SCHEME_ANNOTATION, PAUSED_ANNOTATION } from "#api/names.ts";
+import { DEFAULT_TLS } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
@@ -58,8 +59,8 @@ async function look(given: Given, list: () => Promise<unknown>) {
     new AbortController().signal,
   );
   if (seen.is !== "present") throw new Error("the member is there");
-  const { storageClasses: classes, pausedBy, isAsleep } = seen.value;
-  return { asked, classes, pausedBy, isAsleep };
+  const { storageClasses: classes, pausedBy, isAsleep, shownSecrets } = seen.value;
+  return { asked, classes, pausedBy, isAsleep, shownSecrets };
 }
 
 /** A member that speaks TLS, and is ready; the Secret with which the operator connects is what `find` says. */
@@ -188,6 +189,23 @@ for (const { name, of, set, is, as = owned } of sleeps) {
     const given = { pod: starting.pod!, claim: pending, peer: as };
     const more = { ...(of === undefined ? {} : { cluster: of }), ...(set === undefined ? {} : { replicaSet: set }) };
     expect((await look({ ...given, ...more }, local)).isAsleep).toBe(is);
+  });
+}
+
+const issuing = { ...owner, spec: { ...owner.spec, tls: DEFAULT_TLS } };
+const shows = [
+  { name: "what its EtcdCluster asks for", of: issuing, is: ["my-etcd-peer-tls", "my-etcd-server-tls"] },
+  { name: "nothing of its EtcdCluster's that is gone", is: [] },
+  {
+    name: "nothing of another EtcdCluster's of the name",
+    of: { ...issuing, metadata: { ...issuing.metadata, uid: "other" } },
+    is: [],
+  },
+];
+for (const { name, of, is } of shows) {
+  test(`a member may show ${name}`, async () => {
+    const given = { pod: starting.pod!, claim: pending, peer: owned, ...(of === undefined ? {} : { cluster: of }) };
+    expect((await look(given, local)).shownSecrets).toEqual(is);
   });
 }
 

@@ -21,6 +21,7 @@ import {
   type StorageClass,
 } from "#kube/kinds.ts";
 import { currentPod, isReady } from "#kube/pod.ts";
+import { shownSecrets } from "#peer/shown-secrets.ts";
 import { type PeerSnapshot, waitsForVolume } from "#peer/snapshot.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import type { Silences } from "#runtime/silences.ts";
@@ -70,6 +71,7 @@ export async function observePeer(
     peer,
     pausedBy: pausing(cluster),
     isAsleep: sleeping(peer, cluster, replicaSet),
+    shownSecrets: isOfCluster(peer, cluster) ? shownSecrets(cluster) : [],
     imageRepository: reads.imageRepository,
     claim: claim.is === "present" ? claim.value : undefined,
     replicaSet,
@@ -119,9 +121,14 @@ function pausing(cluster: EtcdCluster | undefined): string | undefined {
  */
 function sleeping(peer: EtcdPeer, cluster: EtcdCluster | undefined, replicaSet: ReplicaSet | undefined): boolean {
   const isStopped = replicaSet?.spec?.replicas === 0;
-  if (cluster === undefined || controllerOf(peer)?.uid !== cluster.metadata.uid) return isStopped;
+  if (!isOfCluster(peer, cluster)) return isStopped;
   const mayBegin = peer.spec.bootstrap?.initialClusterState === "New";
   return isAsleep(cluster) || (isStopped && mayBegin && cluster.status?.sleep !== undefined);
+}
+
+/** Whether it is this very EtcdCluster's, not an earlier one's of the same name. */
+function isOfCluster(peer: EtcdPeer, cluster: EtcdCluster | undefined): cluster is EtcdCluster {
+  return cluster !== undefined && controllerOf(peer)?.uid === cluster.metadata.uid;
 }
 
 async function ask(

@@ -12,6 +12,7 @@ import {
 } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import { present, unknown } from "#base/observed.ts";
+import { OWN_PEM } from "#kit/authorities.ts";
 import type { PersistentVolumeClaim, Pod, ReplicaSet, StorageClass } from "#kube/kinds.ts";
 import { startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
@@ -509,6 +510,15 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     guard: "never-twice",
     given: peer(),
     step: { do: "annotatePod", pod: peer().pod!, annotations: startAnnotations(starting) },
+  },
+  {
+    name: "a Secret that somebody has named in an EtcdPeer",
+    guard: "known-secrets",
+    given: peer(),
+    step: {
+      do: "createReplicaSet",
+      replicaSet: replicaSet(peer({ spec: { tls: { peer: { secretName: "others", trust: OWN_PEM } } } })),
+    },
   },
   {
     name: "changing what another owner manages",

@@ -21,6 +21,8 @@ export interface PeerSnapshot {
   readonly pausedBy: string | undefined;
   /** Whether it sleeps with its cluster, or until the others are awake; of a peer whose EtcdCluster is not there, whether it did. */
   readonly isAsleep: boolean;
+  /** The Secrets that members of its EtcdCluster may show; none when that is not there. */
+  readonly shownSecrets: readonly string[];
   /** Where etcd's images come from, without tag: a setting of the operator. */
   readonly imageRepository: string;
   readonly claim: PersistentVolumeClaim | undefined;
@@ -38,6 +40,7 @@ export function unseenPeer(known: Pick<PeerSnapshot, "takenAtMs" | "peer" | "ima
   return {
     pausedBy: undefined,
     isAsleep: false,
+    shownSecrets: [],
     claim: undefined,
     replicaSet: undefined,
     pod: undefined,

@@ -47,6 +47,7 @@ const MUTATED = [
   "rolling.ts",
   "switched-tls.ts",
   "own-secrets.ts",
+  "shown-secrets.ts",
   "default-tls.ts",
   "fitness.ts",
   "standstill.ts",
