@@ -1,4 +1,7 @@
+import { TRUST_FILE } from "#api/names.ts";
+import { idOf, parsedIn } from "#certificates/pem.ts";
 import { bothIn, courses } from "#cluster/certificates/course.ts";
+import { united } from "#cluster/certificates/trusted.ts";
 import { usable } from "#cluster/certificates/usable.ts";
 import { trustMap, trustMapDiffers } from "#cluster/desired/certificates.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
@@ -14,8 +17,10 @@ export const trustMapRule: ClusterRule = {
     const course = courses(snapshot).client;
     const trust = bothIn(course) ?? usable(snapshot, "server")?.trust;
     if (trust === undefined || found === undefined || found.is === "unknown") return undefined;
-    if (course.at === "waiting" && found.is === "present") return undefined; // It says by whom members are known by now.
-    const wanted = trustMap(snapshot, trust);
+    // While members wait it may say more than by whom they are known by now, and nothing of that is taken away.
+    const kept = course.at === "waiting" && found.is === "present" ? (found.value.data?.[TRUST_FILE] ?? "") : undefined;
+    if (kept !== undefined && isAmong(trust, kept)) return undefined;
+    const wanted = trustMap(snapshot, kept === undefined ? trust : united(trust, kept));
     const tells = `ConfigMap ${wanted.metadata.name} tells clients whom to trust`;
     if (found.is === "absent") return step("trust-map", tells, { do: "createTrustMap", map: wanted });
     const live = found.value;
@@ -24,3 +29,9 @@ export const trustMapRule: ClusterRule = {
     return step("trust-map", tells, { do: "replaceTrustMap", live, map: wanted });
   },
 };
+
+/** Whether everybody of the one bundle is in the other one. */
+function isAmong(some: string, all: string): boolean {
+  const known = new Set(parsedIn(all).map(idOf));
+  return parsedIn(some).every((each) => known.has(idOf(each)));
+}

@@ -3,6 +3,7 @@ import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
 import { absent, present, unknown } from "#base/observed.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { bothIn, courses } from "#cluster/certificates/course.ts";
+import { trustMap } from "#cluster/desired/certificates.ts";
 import { authority } from "#cluster/rules/certificates/authority.ts";
 import { awaitCertificates } from "#cluster/rules/certificates/await-certificates.ts";
 import { handOut } from "#cluster/rules/certificates/hand-out.ts";
@@ -13,7 +14,7 @@ import { trustMapRule } from "#cluster/rules/certificates/trust-map.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { DAY_MS } from "#kit/certificates.ts";
-import { cluster, NOW } from "#kit/cluster.ts";
+import { born, cluster, NOW } from "#kit/cluster.ts";
 import { certified } from "#kit/cluster-steps.ts";
 import { switching, WITHOUT } from "#kit/cluster-switch.ts";
 import {
@@ -43,6 +44,7 @@ import {
   told,
   turnedClients,
 } from "#kit/cluster-turn.ts";
+import type { ConfigMap } from "#kube/kinds.ts";
 
 // What single rules do while members come to show something else, whatever other rules would do first.
 
@@ -213,6 +215,31 @@ describe("while members come to show something else", () => {
     expect(tells(spoilt)).toBeUndefined();
     expect(tells(seenToo(spoilt, { trustMap: absent }))).toEqual(ids(OWN));
     expect(tells(seenToo(certified, { trustMap: absent }))).toEqual(ids(OWN));
+  });
+
+  test("clients are told by whom members are known, when somebody has taken that away, and lose nobody by it", () => {
+    const spoilt = withSeen(turnedClients, { operator: absent });
+    const edited = (text: string | undefined): ClusterSnapshot => {
+      const map = born<ConfigMap>(trustMap(spoilt, text ?? ""));
+      const { data: _, ...bare } = map;
+      return seenToo(spoilt, { trustMap: present(text === undefined ? bare : map) });
+    };
+    const tells = (text: string | undefined) => {
+      const said = trustMapRule.decide(edited(text));
+      return said === undefined
+        ? "nothing"
+        : idsIn(stepOf(trustMapRule, edited(text), "replaceTrustMap").map.data?.["ca.crt"] ?? "");
+    };
+    expect(tells("")).toEqual(ids(OWN));
+    expect(tells(undefined)).toEqual(ids(OWN));
+    expect(tells("no certificate")).toEqual(ids(OWN));
+    expect(tells(bundle(THEIRS))).toEqual(ids(OWN, THEIRS));
+    expect(tells(bundle(OWN))).toBe("nothing");
+    expect(tells(bundle(THEIRS, OWN))).toBe("nothing");
+    // Whoever else has the name of the ConfigMap keeps it.
+    const foreign = born<ConfigMap>(trustMap(spoilt, ""));
+    const theirMap = { ...foreign, metadata: { ...foreign.metadata, ownerReferences: [] } };
+    expect(trustMapRule.decide(seenToo(spoilt, { trustMap: present(theirMap) }))?.next).toBe("remark");
   });
 });
 
