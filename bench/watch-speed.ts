@@ -27,7 +27,7 @@ export async function eventsPerSecond(pods: number, events: number): Promise<num
     go.then(() => changes),
   );
   const queue = new KeyedQueue<Key>(systemClock, keyText);
-  cache.onChange(({ object }) => clusterKeysFor(object).forEach((key) => void queue.add(key)));
+  cache.onChange(({ object }) => clusterKeysFor(object).forEach((key) => void queue.add(key, "underWay")));
   const stop = new AbortController();
   cache.start(stop.signal);
   await cache.whenSynced(stop.signal);

@@ -6,14 +6,34 @@ import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdRole } from "#api/v1beta1/role.ts";
 import { isOpen } from "#backup/controller.ts";
 import { SOURCE_INDEX } from "#backup/observe.ts";
+import { isSameData } from "#base/hash.ts";
 import { CLUSTER_INDEX } from "#cluster/observe.ts";
-import type { KubeObject } from "#kube/kinds.ts";
+import type { KubeObject, Pod } from "#kube/kinds.ts";
+import { isReady } from "#kube/pod.ts";
 import { isOpen as isOpenRestore } from "#restore/controller.ts";
 import { TARGET_INDEX } from "#restore/observe.ts";
+import type { SeenChange } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
 import type { Caches } from "./caches.ts";
 
-// Whom does a change of an object concern?
+// Whom does a change of an object concern, and how soon?
+
+/** Whether a person has asked for something else, or for the end of the object. What the operator itself writes is no edit. */
+export function isEdit({ object, previous }: SeenChange): boolean {
+  if (previous === undefined) return false;
+  const { generation, annotations, deletionTimestamp } = object.metadata;
+  const before = previous.metadata;
+  if (deletionTimestamp !== before.deletionTimestamp || generation !== before.generation) return true;
+  return !isSameData(annotations ?? {}, before.annotations ?? {});
+}
+
+/** Whether a pod that did its work does it no more. */
+export function isLoss({ type, object, previous }: SeenChange): boolean {
+  if (type === "deleted") return true;
+  if (previous === undefined) return false;
+  const isEnding = object.metadata.deletionTimestamp !== previous.metadata.deletionTimestamp;
+  return isEnding || (isReady(previous as Pod) && !isReady(object as Pod));
+}
 
 /** The object itself. */
 export function ownKey({ metadata }: KubeObject): readonly Key[] {

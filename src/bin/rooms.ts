@@ -27,6 +27,8 @@ import { backupMetrics } from "./backup-metrics.ts";
 import type { Caches } from "./caches.ts";
 import { certificateMetrics } from "./certificate-metrics.ts";
 import {
+  isEdit,
+  isLoss,
   isStill,
   openBackupsOf,
   openRestoresOf,
@@ -70,21 +72,21 @@ export function roomsOf(
   scheduleMetrics(tools.metrics.registry, () => caches.schedules.list());
   certificateMetrics(tools.metrics.registry, () => caches.clusters.list());
   const keysOf = (objects: readonly KubeObject[]): readonly Key[] => objects.flatMap(ownKey);
+  const own = { keysFor: ownKey, isUrgent: isEdit };
   const byCluster = { keysFor: clusterKeysFor };
   const byPeer = { keysFor: peerKeysFor };
   return [
     new ControlLoop({
       controller: clusterController({ kube, etcd, identities, issuer }, reads),
       watches: [
-        { cache: caches.clusters, keysFor: ownKey },
+        { cache: caches.clusters, ...own },
         { cache: caches.backups, keysFor: clusterKeysForBackup },
         { cache: caches.schedules, keysFor: (schedule) => clusterKeysForSchedule(schedule as EtcdBackupSchedule) },
-        ...[caches.peers, caches.services, caches.budgets, caches.networkPolicies, caches.claims, caches.pods].map(
-          (cache) => ({
-            cache,
-            ...byCluster,
-          }),
-        ),
+        ...[caches.peers, caches.services, caches.budgets, caches.networkPolicies, caches.claims].map((cache) => ({
+          cache,
+          ...byCluster,
+        })),
+        { cache: caches.pods, ...byCluster, isUrgent: isLoss },
         { cache: caches.restores, keysFor: targetOfRestore },
       ],
       allKeys: () => keysOf(caches.clusters.list()),
@@ -96,7 +98,8 @@ export function roomsOf(
         { cache: caches.peers, keysFor: ownKey },
         // Of a cluster's changes only a pause or a sleep, begun or ended, concerns its members.
         { cache: caches.clusters, keysFor: (cluster) => (isStill(cluster) ? keysOf(peersOf(caches, cluster)) : []) },
-        ...[caches.claims, caches.replicaSets, caches.pods].map((cache) => ({ cache, ...byPeer })),
+        ...[caches.claims, caches.replicaSets].map((cache) => ({ cache, ...byPeer })),
+        { cache: caches.pods, ...byPeer, isUrgent: isLoss },
       ],
       allKeys: () => keysOf(caches.peers.list()),
       tools,
@@ -108,7 +111,7 @@ export function roomsOf(
         backupMetrics(tools.metrics.registry, () => caches.backups.list()),
       ),
       watches: [
-        { cache: caches.backups, keysFor: ownKey },
+        { cache: caches.backups, ...own },
         { cache: caches.clusters, keysFor: (cluster) => keysOf(openBackupsOf(caches, cluster)) },
         ...[caches.jobs, caches.pods].map((cache) => ({ cache, keysFor: backupKeysFor })),
       ],
@@ -118,7 +121,7 @@ export function roomsOf(
     new ControlLoop({
       controller: scheduleController(kube, reads),
       watches: [
-        { cache: caches.schedules, keysFor: ownKey },
+        { cache: caches.schedules, ...own },
         { cache: caches.backups, keysFor: scheduleKeysFor },
       ],
       allKeys: () => keysOf(caches.schedules.list()),
@@ -127,7 +130,7 @@ export function roomsOf(
     new ControlLoop({
       controller: restoreController(kube, reads),
       watches: [
-        { cache: caches.restores, keysFor: ownKey },
+        { cache: caches.restores, ...own },
         { cache: caches.clusters, keysFor: (cluster) => keysOf(openRestoresOf(caches, cluster)) },
         { cache: caches.backups, keysFor: (backup) => keysOf(restoresFrom(caches, backup)) },
         ...[caches.jobs, caches.pods].map((cache) => ({ cache, keysFor: restoreKeysFor })),
@@ -138,7 +141,7 @@ export function roomsOf(
     new ControlLoop({
       controller: roleController({ kube, access }, { ...caches, access, clock }),
       watches: [
-        { cache: caches.roles, keysFor: ownKey },
+        { cache: caches.roles, ...own },
         { cache: caches.clusters, keysFor: (cluster) => keysOf(caches.roles.byIndex(ETCD_INDEX, textOf(cluster))) },
       ],
       allKeys: () => keysOf(caches.roles.list()),
@@ -147,7 +150,7 @@ export function roomsOf(
     new ControlLoop({
       controller: userController({ kube, access, bindings, issuer }, { ...reads, access, bindings }),
       watches: [
-        { cache: caches.users, keysFor: ownKey },
+        { cache: caches.users, ...own },
         { cache: caches.clusters, keysFor: (cluster) => keysOf(caches.users.byIndex(ETCD_INDEX, textOf(cluster))) },
         { cache: caches.roles, keysFor: (role) => keysOf(usersWith(caches, role as EtcdRole)) },
       ],

@@ -16,6 +16,7 @@ import { Monitoring } from "#cluster/monitoring.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
+import { clusterStage } from "#cluster/stage.ts";
 import { clusterStatus, failingStatus, mayWait } from "#cluster/status.ts";
 import { type AuthStep, type ClusterStep, targetOf } from "#cluster/step.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
@@ -102,6 +103,7 @@ export function clusterController(
   const forecasts = new Forecasts(reads.clock);
   return {
     name: "cluster",
+    stageOf: (key) => clusterStage(reads.clusters.get(key)),
     restMs: HEALTH_EVERY_MS,
     isRoutine: (rule, step, snapshot) =>
       ROUTINE.has(`${rule} ${step.do}`) ||

@@ -6,6 +6,7 @@ import { actOnPeer, type PeerWrites, writeStatus } from "#peer/act.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
 import { planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { peerStage } from "#peer/stage.ts";
 import { failingStatus, mayWait, peerStatus } from "#peer/status.ts";
 import { type PeerStep, targetOf } from "#peer/step.ts";
 import type { Controller, Key, Subject } from "#runtime/controller.ts";
@@ -27,6 +28,7 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
   const silences = new Silences(reads.clock, ETCD_CONTAINER);
   return {
     name: "peer",
+    stageOf: (key) => peerStage(reads.peers.get(key)),
     restMs: REST_MS,
     isRoutine: (rule, step) => ROUTINE.has(`${rule} ${step.do}`),
     observe: (key, signal) => observePeer(reads, silences, key, signal),

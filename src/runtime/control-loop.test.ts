@@ -18,7 +18,7 @@ function setup(workers = 2) {
   const keyOf = ({ metadata }: KubeObject) => [{ namespace: "foo", name: metadata.name }];
   const room = new ControlLoop({
     controller,
-    watches: [{ cache, keysFor: keyOf }],
+    watches: [{ cache, keysFor: keyOf, isUrgent: ({ object }) => object.metadata.name.startsWith("edited") }],
     allKeys: () => [{ namespace: "foo", name: "first" }],
     tools: rest.tools,
   });
@@ -91,4 +91,19 @@ test("room: stopped, it lets go of its caches and takes nothing new", async () =
   change("late");
   await clock.advance(1_000);
   expect(controller.asked.length).toBe(asked);
+});
+
+test("room: an edit overtakes what became ready before it, and what is nearly done what has yet to begin", async () => {
+  const { controller, stop, running, clock, change } = setup(1);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  controller.stageOf = ({ name }) => (name.startsWith("begun") ? "finishing" : "new");
+  controller.observing = () => promise;
+  await clock.advance(0);
+  for (const name of ["fresh-1", "fresh-2", "begun", "edited"]) change(name);
+  resolve();
+  await clock.advance(0);
+  const names = ["first", "edited", "begun", "fresh-1", "fresh-2"];
+  expect(controller.asked.filter((what) => what.startsWith("observe"))).toEqual(names.map((name) => `observe ${name}`));
+  stop.abort();
+  await running;
 });

@@ -7,6 +7,7 @@ import { type Controller, type Key, keyText } from "#runtime/controller.ts";
 import type { Check } from "#runtime/health.ts";
 import { PASS_DEADLINE_MS, Pass, type PassTools } from "#runtime/pass.ts";
 import { KeyedQueue } from "#runtime/queue.ts";
+import { type Stage, type Urgency, urgencyOfChange, urgencyOfTimer } from "#runtime/urgency.ts";
 
 /** Pauses after a pass that failed: from half a second to half a minute. */
 const FAILURE_BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.3 };
@@ -16,21 +17,31 @@ const CONFLICT_BACKOFF: Backoff = { firstMs: 50, maxMs: 2_000, factor: 1.5, jitt
 /** A pass that runs three times its own deadline does not listen to its signal: only a restart helps. */
 const STUCK_AFTER_MS = 3 * PASS_DEADLINE_MS;
 
+/** What has become of an object. */
+export interface SeenChange {
+  readonly type?: "added" | "modified" | "deleted";
+  readonly object: KubeObject;
+  readonly previous?: KubeObject | undefined;
+}
+
 /** What a room needs of a cache to be woken by it. */
 export interface WakingCache {
-  onChange(listener: (change: { object: KubeObject; previous?: KubeObject | undefined }) => void): () => void;
+  onChange(listener: (change: SeenChange) => void): () => void;
 }
 
 /** Which keys a change of an object concerns. */
 interface Watch {
   readonly cache: WakingCache;
   keysFor(object: KubeObject): readonly Key[];
+  /** Whether a person has done it, or has lost something by it, and so it is looked at before all that goes on by itself. Default: no. */
+  isUrgent?(change: SeenChange): boolean;
 }
 
 /** One controller with what wakes it. Its methods are called by its own workers only. */
 export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status> {
   readonly name: string;
   readonly #queue: KeyedQueue<Key>;
+  readonly #controller: Controller<Snapshot, Step, Status>;
   readonly #pass: Pass<Snapshot, Step, Status>;
   readonly #tools: PassTools;
   readonly #clock: Clock;
@@ -53,19 +64,22 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     this.#log = options.tools.log.with({ controller: this.name });
     this.#watches = options.watches;
     this.#allKeys = options.allKeys;
-    this.#queue = new KeyedQueue<Key>(this.#clock, keyText);
+    this.#controller = options.controller;
+    this.#queue = new KeyedQueue<Key>(this.#clock, keyText, ({ namespace }) => namespace);
     this.#pass = new Pass(options.controller, { ...options.tools, log: this.#log });
   }
 
   /** Works until `signal` aborts; then finishes or abandons the passes under way and returns. @param workers passes side by side, 1 or more */
   async run(signal: AbortSignal, workers: number): Promise<void> {
     const unwatch = this.#watches.map((watch) =>
-      watch.cache.onChange(({ object, previous }) => {
-        for (const key of watch.keysFor(object)) this.#queue.add(key);
-        if (previous !== undefined) for (const key of watch.keysFor(previous)) this.#queue.add(key);
+      watch.cache.onChange((change) => {
+        const { object, previous } = change;
+        const urgency = watch.isUrgent?.(change) === true ? "asked" : undefined;
+        for (const key of watch.keysFor(object)) this.#wake(key, urgency);
+        if (previous !== undefined) for (const key of watch.keysFor(previous)) this.#wake(key, urgency);
       }),
     );
-    for (const key of this.#allKeys()) this.#queue.add(key);
+    for (const key of this.#allKeys()) this.#queue.add(key, urgencyOfTimer(this.#stageOf(key)));
     signal.addEventListener("abort", () => this.#queue.close(), { once: true });
     if (signal.aborted) this.#queue.close();
     await Promise.all(Array.from({ length: workers }, () => this.#work(signal)));
@@ -95,6 +109,14 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     queueAgeSeconds.set({ controller: this.name }, this.#queue.ageMs / 1000);
   }
 
+  #stageOf(key: Key): Stage {
+    return this.#controller.stageOf?.(key) ?? "settled";
+  }
+
+  #wake(key: Key, urgency: Urgency | undefined): void {
+    this.#queue.add(key, urgency ?? urgencyOfChange(this.#stageOf(key)));
+  }
+
   async #work(signal: AbortSignal): Promise<void> {
     for (;;) {
       const item = await this.#queue.take();
@@ -107,16 +129,20 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
       const requeue = await this.#pass.run(key, signal);
       this.#running.delete(text);
       this.#queue.done(key);
+      const stage = this.#stageOf(key);
       if (requeue.is === "withBackoff" || requeue.is === "afterConflict") {
         const backoff = requeue.is === "withBackoff" ? FAILURE_BACKOFF : CONFLICT_BACKOFF;
         const attempt = this.#failures.get(text) ?? 0;
         this.#failures.set(text, attempt + 1);
         // The random number only spreads retries in time; nothing is decided by it.
-        this.#queue.addAfter(key, delayMs(backoff, attempt, Math.random()));
+        this.#queue.addAfter(key, delayMs(backoff, attempt, Math.random()), urgencyOfTimer(stage));
         continue;
       }
       this.#failures.delete(text);
-      if (requeue.is === "after") this.#queue.addAfter(key, requeue.ms);
+      if (requeue.is !== "after") continue;
+      // At once: after a step.
+      const urgency = requeue.ms === 0 ? urgencyOfChange(stage) : urgencyOfTimer(stage);
+      this.#queue.addAfter(key, requeue.ms, urgency);
     }
   }
 }

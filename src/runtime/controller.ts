@@ -1,6 +1,7 @@
 import type { Observed } from "#base/observed.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 import type { Plan, Resting } from "#runtime/decide.ts";
+import type { Stage } from "#runtime/urgency.ts";
 
 /** The object that a pass is about. */
 export interface Key {
@@ -50,6 +51,8 @@ export interface Subject {
  */
 export interface Controller<Snapshot, Step extends { readonly do: string }, Status> {
   readonly name: string;
+  /** How far the object has come, by what the cache knows: who is nearly done is looked at first. Default: settled. */
+  stageOf?(key: Key): Stage;
   /** Reads only. `absent`: the object is gone, nothing to do. `unknown`: could not look, try again later. */
   observe(key: Key, signal: AbortSignal): Promise<Observed<Snapshot>>;
   /** @param resting steps that are left alone for now */

@@ -14,15 +14,15 @@ async function takeNow(queue: KeyedQueue<string>): Promise<string> {
 
 test("queue: a key that is added three times is handed out once", async () => {
   const queue = queueOn(new FakeClock());
-  for (const key of ["a", "a", "b", "a"]) queue.add(key);
+  for (const key of ["a", "a", "b", "a"]) queue.add(key, "underWay");
   expect([await takeNow(queue), await takeNow(queue), await takeNow(queue)]).toEqual(["a", "b", "nothing"]);
 });
 
 test("queue: a key is not handed out twice at the same time; added meanwhile, it comes again afterwards", async () => {
   const queue = queueOn(new FakeClock());
-  queue.add("a");
+  queue.add("a", "underWay");
   expect(await takeNow(queue)).toBe("a");
-  queue.add("a");
+  queue.add("a", "underWay");
   expect(queue.depth).toBe(0);
   queue.done("a");
   expect(await takeNow(queue)).toBe("a");
@@ -31,14 +31,14 @@ test("queue: a key is not handed out twice at the same time; added meanwhile, it
 test("queue: a delayed key comes at its time, and earlier when it is added", async () => {
   const clock = new FakeClock();
   const queue = queueOn(clock);
-  queue.addAfter("a", 1_000);
+  queue.addAfter("a", 1_000, "routine");
   await clock.advance(999);
   expect(queue.depth).toBe(0);
   await clock.advance(1);
   expect(await takeNow(queue)).toBe("a");
   queue.done("a");
-  queue.addAfter("a", 1_000);
-  queue.add("a");
+  queue.addAfter("a", 1_000, "routine");
+  queue.add("a", "underWay");
   expect(await takeNow(queue)).toBe("a");
   queue.done("a");
   await clock.advance(2_000);
@@ -48,9 +48,9 @@ test("queue: a delayed key comes at its time, and earlier when it is added", asy
 test("queue: of two delays the earlier one counts", async () => {
   const clock = new FakeClock();
   const queue = queueOn(clock);
-  queue.addAfter("a", 5_000);
-  queue.addAfter("a", 100);
-  queue.addAfter("a", 9_000);
+  queue.addAfter("a", 5_000, "routine");
+  queue.addAfter("a", 100, "routine");
+  queue.addAfter("a", 9_000, "routine");
   await clock.advance(100);
   expect(queue.depth).toBe(1);
 });
@@ -58,9 +58,9 @@ test("queue: of two delays the earlier one counts", async () => {
 test("queue: the age is that of the key that has waited longest", async () => {
   const clock = new FakeClock();
   const queue = queueOn(clock);
-  queue.add("a");
+  queue.add("a", "underWay");
   await clock.advance(300);
-  queue.add("b");
+  queue.add("b", "underWay");
   await clock.advance(200);
   expect(queue.ageMs).toBe(500);
 });
@@ -69,7 +69,7 @@ test("queue: closed, it hands out nothing, also to those who wait", async () => 
   const queue = queueOn(new FakeClock());
   const waiting = queue.take();
   queue.close();
-  queue.add("a");
+  queue.add("a", "underWay");
   expect(await waiting).toBeUndefined();
   expect(await queue.take()).toBeUndefined();
 });

@@ -1,26 +1,30 @@
 import type { Clock } from "#base/clock.ts";
+import { moreUrgent, type Urgency } from "#runtime/urgency.ts";
+import { type WaitingKey, WaitingKeys } from "#runtime/waiting-keys.ts";
 
 // How does a keyed queue behave?
 //   A key is in it at most once, however often it was added: events melt together, because a pass looks at everything anyway.
 //   A key that is being worked on is not handed out a second time; added meanwhile, it comes again right after.
-//   A delayed key that is added again comes at the earlier of the two times.
+//   A delayed key that is added again comes at the earlier of the two times, and with the urgency of that one.
+//   Who comes first of those that are ready: urgency.ts.
 
 /** Which keys are to be looked at, and when. Written by the manager's listeners and workers only; in memory, rebuilt at start. */
 export class KeyedQueue<K> {
   readonly #clock: Clock;
   readonly #textOf: (key: K) => string;
-  /** Ready keys in order of arrival, with the time at which each became ready. */
-  readonly #ready = new Map<string, { key: K; readyAtMs: number }>();
+  readonly #ready: WaitingKeys<K>;
   readonly #delayed = new Map<string, { dueAtMs: number; cancel: () => void }>();
   readonly #working = new Set<string>();
   /** Keys that were added while they were worked on. */
-  readonly #again = new Map<string, { key: K; readyAtMs: number }>();
-  readonly #waiters: ((item: { key: K; readyAtMs: number } | undefined) => void)[] = [];
+  readonly #again = new Map<string, WaitingKey<K>>();
+  readonly #waiters: ((item: WaitingKey<K> | undefined) => void)[] = [];
   #closed = false;
 
-  constructor(clock: Clock, textOf: (key: K) => string) {
+  /** @param groupOf keys of equal urgency take turns by it */
+  constructor(clock: Clock, textOf: (key: K) => string, groupOf: (key: K) => string = () => "") {
     this.#clock = clock;
     this.#textOf = textOf;
+    this.#ready = new WaitingKeys(textOf, groupOf);
   }
 
   /** How many keys are ready and not yet taken. */
@@ -30,46 +34,47 @@ export class KeyedQueue<K> {
 
   /** How long the oldest ready key has waited, in milliseconds; 0 when none waits. */
   get ageMs(): number {
-    const oldest = this.#ready.values().next().value;
+    const { oldest } = this.#ready;
     return oldest === undefined ? 0 : this.#clock.monotonicMs() - oldest.readyAtMs;
   }
 
   /** Makes the key ready now. */
-  add(key: K): void {
+  add(key: K, urgency: Urgency): void {
     if (this.#closed) return;
     const text = this.#textOf(key);
     this.#undelay(text);
-    const item = { key, readyAtMs: this.#clock.monotonicMs() };
+    const item = { key, readyAtMs: this.#clock.monotonicMs(), urgency };
     if (this.#working.has(text)) {
-      if (!this.#again.has(text)) this.#again.set(text, item);
+      const before = this.#again.get(text) ?? item;
+      this.#again.set(text, { ...before, urgency: moreUrgent(before.urgency, urgency) });
       return;
     }
-    if (!this.#ready.has(text)) this.#ready.set(text, item);
+    this.#ready.add(item);
     this.#hand();
   }
 
   /** Makes the key ready after `delayMs`, unless it is ready or due earlier already. */
-  addAfter(key: K, delayMs: number): void {
+  addAfter(key: K, delayMs: number, urgency: Urgency): void {
     if (this.#closed) return;
     if (delayMs <= 0) {
-      this.add(key);
+      this.add(key, urgency);
       return;
     }
     const text = this.#textOf(key);
     const dueAtMs = this.#clock.monotonicMs() + delayMs;
-    if (this.#ready.has(text) || this.#again.has(text)) return;
+    if (this.#ready.has(key) || this.#again.has(text)) return;
     const waiting = this.#delayed.get(text);
     if (waiting !== undefined && waiting.dueAtMs <= dueAtMs) return;
     this.#undelay(text);
     const cancel = this.#clock.after(delayMs, () => {
       this.#delayed.delete(text);
-      this.add(key);
+      this.add(key, urgency);
     });
     this.#delayed.set(text, { dueAtMs, cancel });
   }
 
-  /** Takes the key that has waited longest; `undefined` once the queue is closed. Every taken key must be given to `done`. */
-  take(): Promise<{ key: K; readyAtMs: number } | undefined> {
+  /** Takes the key whose turn it is; `undefined` once the queue is closed. Every taken key must be given to `done`. */
+  take(): Promise<WaitingKey<K> | undefined> {
     return new Promise((resolve) => {
       if (this.#closed) return resolve(undefined);
       this.#waiters.push(resolve);
@@ -86,7 +91,7 @@ export class KeyedQueue<K> {
     this.#again.delete(text);
     if (again !== undefined && !this.#closed) {
       this.#undelay(text);
-      this.#ready.set(text, again);
+      this.#ready.add(again);
     }
     this.#hand();
   }
@@ -108,11 +113,9 @@ export class KeyedQueue<K> {
 
   #hand(): void {
     while (this.#waiters.length > 0) {
-      const next = this.#ready.entries().next().value;
-      if (next === undefined) return;
-      const [text, item] = next;
-      this.#ready.delete(text);
-      this.#working.add(text);
+      const item = this.#ready.next();
+      if (item === undefined) return;
+      this.#working.add(this.#textOf(item.key));
       this.#waiters.shift()?.(item);
     }
   }

@@ -5,6 +5,7 @@ import { decide, type Opinion, type Plan, type Resting, type Rule } from "#runti
 import { Expectations } from "#runtime/expectations.ts";
 import { createMetrics } from "#runtime/metrics.ts";
 import type { PassTools } from "#runtime/pass.ts";
+import type { Stage } from "#runtime/urgency.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 export interface ToyStep {
@@ -30,6 +31,8 @@ export class ToyController implements Controller<number, ToyStep, string> {
   /** What it does to say that passes fail. */
   failing: (signal: AbortSignal) => Promise<Written | undefined> = () => Promise.resolve(undefined);
   observing: (signal: AbortSignal) => Promise<void> = () => Promise.resolve();
+
+  stageOf = (_key: Key): Stage => "settled";
 
   async observe(key: Key, signal: AbortSignal): Promise<Observed<number>> {
     this.asked.push(`observe ${key.name}`);

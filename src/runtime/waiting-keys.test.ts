@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { TURNS_TO_THE_OLDEST, URGENCIES, type Urgency } from "#runtime/urgency.ts";
+import { WaitingKeys } from "#runtime/waiting-keys.ts";
+
+/** Keys are written "namespace/name". */
+function waiting(...keys: readonly (readonly [string, Urgency])[]) {
+  const all = new WaitingKeys<string>(
+    (key) => key,
+    (key) => key.split("/")[0] ?? "",
+  );
+  for (const [n, [key, urgency]] of keys.entries()) all.add({ key, urgency, readyAtMs: n });
+  return all;
+}
+
+function order(all: WaitingKeys<string>): readonly string[] {
+  const taken: string[] = [];
+  for (let item = all.next(); item !== undefined; item = all.next()) taken.push(item.key);
+  return taken;
+}
+
+test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>([
+  [
+    "the more urgent first, and equals in order of arrival",
+    [
+      ["a/1", "routine"],
+      ["a/2", "new"],
+      ["a/3", "underWay"],
+      ["a/4", "finishing"],
+      ["a/5", "asked"],
+      ["a/6", "finishing"],
+    ],
+    ["a/5", "a/4", "a/6", "a/3", "a/2", "a/1"],
+  ],
+  [
+    "among equals namespaces take turns",
+    [
+      ["a/1", "new"],
+      ["a/2", "new"],
+      ["a/3", "new"],
+      ["b/1", "new"],
+      ["c/1", "new"],
+      ["c/2", "new"],
+    ],
+    ["a/1", "b/1", "c/1", "a/2", "c/2", "a/3"],
+  ],
+  [
+    "of two urgencies of one key the greater one counts",
+    [
+      ["a/1", "routine"],
+      ["a/2", "new"],
+      ["a/1", "asked"],
+      ["a/1", "underWay"],
+    ],
+    ["a/1", "a/2"],
+  ],
+  [
+    "one turn in eight is that of who has waited longest",
+    [["a/0", "routine"], ...Array.from({ length: 9 }, (_, n) => [`a/${n + 1}`, "asked"] as const)],
+    ["a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7", "a/0", "a/8", "a/9"],
+  ],
+])("waiting: %s", (_, keys, expected) => {
+  expect(order(waiting(...keys))).toEqual(expected);
+});
+
+test("waiting: who waits already keeps its time, and its place among those who have waited longest", () => {
+  const all = waiting(["a/1", "new"], ["a/2", "new"], ["a/1", "asked"]);
+  expect([all.size, all.has("a/1"), all.has("a/3"), all.oldest]).toMatchObject([2, true, false, { key: "a/1" }]);
+  expect(all.next()).toMatchObject({ key: "a/1", readyAtMs: 0, urgency: "asked" });
+  expect(all.oldest).toMatchObject({ key: "a/2", readyAtMs: 1 });
+  all.clear();
+  expect([all.size, all.oldest, all.next()]).toEqual([0, undefined, undefined]);
+});
+
+/** What happens: somebody becomes ready, again and again, or a worker is free. */
+const happening = fc.oneof(
+  fc.record({ key: fc.nat(30), group: fc.nat(3), urgency: fc.constantFrom(...URGENCIES) }),
+  fc.constant("take" as const),
+);
+
+test("waiting: whatever storms, nobody waits longer than for eight turns of each who came before", () => {
+  const eachTurn = (events: readonly (typeof happening extends fc.Arbitrary<infer T> ? T : never)[]) => {
+    const all = waiting();
+    /** Who waits, and how many turns it may take at most. */
+    const bounds = new Map<string, number>();
+    for (const event of events) {
+      if (event !== "take") {
+        const key = `${event.group}/${event.key}`;
+        if (!all.has(key)) bounds.set(key, TURNS_TO_THE_OLDEST * (all.size + 1));
+        all.add({ key, urgency: event.urgency, readyAtMs: 0 });
+        continue;
+      }
+      const taken = all.next();
+      if (taken === undefined) continue;
+      bounds.delete(taken.key);
+      for (const [key, left] of bounds) {
+        expect(left, key).toBeGreaterThan(1);
+        bounds.set(key, left - 1);
+      }
+    }
+    // Nobody is lost, and nobody comes twice.
+    expect([...order(all)].sort()).toEqual([...bounds.keys()].sort());
+  };
+  fc.assert(fc.property(fc.array(happening, { maxLength: 400 }), eachTurn), { numRuns: 300 });
+});
+
+test("waiting: an edit is the next but one, however many creations wait, and beside another namespace's edits for one of them", () => {
+  const storm = Array.from(
+    { length: 1_000 },
+    (_, n) => [`storm/${n}`, n % 3 === 0 ? "underWay" : "finishing"] as const,
+  );
+  const taken = order(waiting(...storm, ["calm/db", "asked"]));
+  expect(taken.indexOf("calm/db")).toBeLessThanOrEqual(1);
+  const edits = Array.from({ length: 1_000 }, (_, n) => [`storm/${n}`, "asked"] as const);
+  expect(order(waiting(...edits, ["calm/db", "asked"])).indexOf("calm/db")).toBeLessThanOrEqual(2);
+});
