@@ -2,7 +2,7 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import type { AuthState, RootSecret, SeenAuth } from "#cluster/auth/seen.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { secured } from "./cluster-tls.ts";
+import { made, secured, tlsSpec, withSeen } from "./cluster-tls.ts";
 
 // Snapshots of clusters (cluster-tls.ts) with etcd's users. What etcd really says is asked in test/etcd/auth.test.ts.
 
@@ -76,4 +76,18 @@ export function withAuth(snapshot: ClusterSnapshot, given: Given = {}): ClusterS
 /** A settled cluster with TLS, of which this is asked and seen. */
 export function guarded(given: Given = {}, tls: object = {}): ClusterSnapshot {
   return withAuth(secured({}, tls), given);
+}
+
+/** A cluster with users that is to show what somebody brings, by which the operator is somebody else. */
+export function movingTo(given: Given, commonName: string | undefined = "bob"): ClusterSnapshot {
+  const base = guarded({ recorded: true, ...given });
+  const secret = { serverSecretName: "theirs", operatorClientSecretName: "theirs-too" };
+  const own = { provider: "Operator" } as const;
+  const cluster = {
+    ...base.cluster,
+    spec: { ...base.cluster.spec, tls: tlsSpec({ client: { provider: "Secret", secret } }) },
+    status: { ...base.cluster.status, issuedBy: { peer: own, client: own } },
+  };
+  const moved = { ...base, cluster } as ClusterSnapshot;
+  return withSeen(moved, { operator: present(made(moved, "operator", { isOurs: false, commonName })) });
 }

@@ -71,7 +71,7 @@ export function peerSide(
   issued: Omit<PeerSide, "scheme"> | undefined,
 ): PeerSide | undefined {
   const { cluster, peers } = snapshot;
-  if (issued === undefined || (peers.length === 0 && providerOf(cluster.spec, "peer") !== "None")) return issued;
+  if (issued === undefined || peers.length === 0) return issued;
   const isAnybodyReached = peers.some(({ spec }) => reachedBy(spec) === "https");
   if (providerOf(cluster.spec, "peer") === "None") return isBack(snapshot) ? undefined : { ...issued, scheme: "http" };
   const isKnown = withoutPair(snapshot).length === 0 && peers.every(({ spec }) => spec.bootstrap === undefined);

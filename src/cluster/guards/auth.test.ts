@@ -1,10 +1,19 @@
 import { templateIn } from "#api/revision.ts";
-import { present, unknown } from "#base/observed.ts";
+import { unknown } from "#base/observed.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import * as guards from "#cluster/guards/auth.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import { guarded, LOCKED, NO_USERS, OPERATOR_USER, PREPARED, ROOT_SECRET, withAuth } from "#kit/cluster-auth.ts";
+import {
+  guarded,
+  LOCKED,
+  movingTo,
+  NO_USERS,
+  OPERATOR_USER,
+  PREPARED,
+  ROOT_SECRET,
+  withAuth,
+} from "#kit/cluster-auth.ts";
 import {
   asking,
   asksClients,
@@ -16,26 +25,11 @@ import {
   speaking,
   unasking,
 } from "#kit/cluster-steps.ts";
-import { made, tlsSpec, withSeen } from "#kit/cluster-tls.ts";
 import { type GuardCase, promised } from "#kit/guard-promises.ts";
 
 const { enableAuth, disableAuth, setRootPassword, createRootSecret, addUser, grantRole } = STEPS;
 
 const prepared = guarded({ state: PREPARED });
-
-/** A cluster with users that is to show what somebody brings, by which the operator is bob. */
-function movingTo(given: Parameters<typeof guarded>[0]): ClusterSnapshot {
-  const base = guarded({ recorded: true, ...given });
-  const secret = { serverSecretName: "theirs", operatorClientSecretName: "theirs-too" };
-  const own = { provider: "Operator" } as const;
-  const cluster = {
-    ...base.cluster,
-    spec: { ...base.cluster.spec, tls: tlsSpec({ client: { provider: "Secret", secret } }) },
-    status: { ...base.cluster.status, issuedBy: { peer: own, client: own } },
-  };
-  const moved = { ...base, cluster } as ClusterSnapshot;
-  return withSeen(moved, { operator: present(made(moved, "operator", { isOurs: false, commonName: "bob" })) });
-}
 
 function showing(snapshot: ClusterSnapshot, before: string, secretName: string): ClusterStep {
   const live = peerOf(snapshot, "my-etcd-0");

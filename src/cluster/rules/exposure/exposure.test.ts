@@ -87,6 +87,11 @@ describe("await-network-policy: no member is made", () => {
       }),
       why: lacks,
     },
+    {
+      name: "behind one that shuts the operator out",
+      live: holding({ ingress: [members!, { ...others[0], from: others[0]?.from?.slice(1) as never }, others[1]!] }),
+      why: lacks,
+    },
     { name: "behind one that lets everybody in", live: holding({ ingress: [{}] }), why: lacks },
     { name: "behind one that says nothing", live: { ...made, spec: undefined } as never, why: lacks },
     { name: "until it is as it should be", live: made },
@@ -118,6 +123,13 @@ describe("await-network-policy: no member is made", () => {
         next: "wait",
         because: `no member is made before a NetworkPolicy says who may reach it: ${why}`,
       });
+  });
+
+  test("of what is refused in one field alone, whatever is there", () => {
+    const clients = [{ ipBlock: { cidr: "here" } }];
+    const refused = cluster({ spec: { networkPolicy: { enabled: true, clients } } });
+    const live: NetworkPolicy = born(networkPolicy(refused));
+    expect(said("await-network-policy", { ...refused, peers: [], networkPolicy: live })).toBe("wait");
   });
 
   test("where one is asked for, and who is there goes on", () => {
