@@ -86,5 +86,11 @@ export function whyStranger(snapshot: ClusterSnapshot): string | undefined {
   if (name !== ROOT && auth?.next === name && state?.next?.includes(ROOT) === true) return undefined;
   const show = `etcd asks for users, and the operator is to show Secret ${askedOperatorSecretName(cluster)}`;
   if (name === "") return `${show}: it has no common name that can be told`;
-  return `${show}: ${name}, its common name, is ${name === ROOT ? "for people alone" : "no administrator there yet"}`;
+  if (name === ROOT) return `${show}: ${name}, its common name, is for people alone`;
+  if (auth?.state.is === "unknown")
+    return `${show}: etcd could not be asked whether ${name}, its common name, is an administrator there: ${auth.state.why}`;
+  // What is known by now is about another name, or about nobody.
+  if (state === undefined || auth?.next !== name)
+    return `${show}: etcd is yet to be asked whether ${name}, its common name, is an administrator there`;
+  return `${show}: ${name}, its common name, is no administrator there yet`;
 }

@@ -57,13 +57,18 @@ function courseOf(snapshot: ClusterSnapshot, side: Side, other?: Course): Course
   const lacking = withoutTrust(snapshot, side, shown.trustIds, both);
   if (lacking.length > 0)
     return { at: "trust", both, why: `${lacking.join(", ")} ${does(lacking)} not trust both yet` };
-  const hasBegun = snapshot.peers.some(({ spec }) => spec.tls?.[side]?.secretName === name);
-  if (!hasBegun) {
+  if (!hasBegun(snapshot, side)) {
     const isAhead = other?.at === "trust" || other?.at === "tell";
     const untold = side === "client" ? whyUntold(snapshot, shown) : isAhead ? other.why : undefined;
     if (untold !== undefined) return { at: "tell", both, why: untold };
   }
   return { at: "show", both, why: `Secret ${others.join(", ")} is still shown` };
+}
+
+/** Whether some member is to show by now what is asked for: from then on nobody goes back. */
+export function hasBegun({ cluster, peers }: ClusterSnapshot, side: Side): boolean {
+  const name = secretNameOf(cluster, SHOWN_ON[side]);
+  return name !== undefined && peers.some(({ spec }) => spec.tls?.[side]?.secretName === name);
 }
 
 function does(names: readonly string[]): string {

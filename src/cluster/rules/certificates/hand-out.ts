@@ -2,7 +2,7 @@ import { applicationCertificateName } from "#api/names.ts";
 import { providerOf } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
-import { bothIn, courses } from "#cluster/certificates/course.ts";
+import { bothIn, courses, hasBegun } from "#cluster/certificates/course.ts";
 import { formerTls } from "#cluster/certificates/former.ts";
 import { isOurs, usable } from "#cluster/certificates/usable.ts";
 import { foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
@@ -33,10 +33,21 @@ export const handOut: ClusterRule = {
   },
 };
 
-/** What cert-manager has issued for applications: as the spec asks for, once members trust that, else as they were given it before. */
+/**
+ * What cert-manager has issued for applications: as the spec asks for, once members trust that, else as they were given it before. Whoever has gone
+ * over does not come back for something that members wait for meanwhile.
+ */
 function sourceOf(snapshot: ClusterSnapshot) {
   const { at } = courses(snapshot).client;
-  const view = at === "waiting" || at === "trust" ? formerTls(snapshot) : snapshot;
+  const isEarly = (at === "waiting" || at === "trust") && !hasBegun(snapshot, "client") && !hasGone(snapshot);
+  const view = isEarly ? formerTls(snapshot) : snapshot;
   if (view === undefined || providerOf(view.cluster.spec, "client") !== "CertManager") return undefined;
   return providerOf(snapshot.cluster.spec, "client") === "Operator" ? undefined : usable(view, "application");
+}
+
+/** Whether applications have been given what the spec asks for. */
+function hasGone(snapshot: ClusterSnapshot): boolean {
+  const given = snapshot.certificates?.handout;
+  const asked = usable(snapshot, "application");
+  return given?.is === "present" && given.value.fingerprint === asked?.fingerprint;
 }

@@ -108,20 +108,37 @@ describe("applications are given", () => {
     expect(trust(none(trusts))).toEqual(ids(OWN, THEIRS));
   });
 
-  test("what is asked for once members trust it, and what was before until then", () => {
+  describe("what cert-manager has issued for them", () => {
     const other = { provider: "CertManager", certManager: { issuerRef: { name: "other" } } };
     const going = goingTo(manages, { client: other });
     const source = (given: ClusterSnapshot) => stepOf(handOut, none(given), "handOut").source.secretName;
     const before = made(manages, "application").secretName;
-    const next = withMade(going, {
-      server: { ...theirs, by: NEXT },
-      operator: { ...theirs, by: NEXT },
-      application: { ...theirs, by: NEXT },
+    const byNext = { ...theirs, by: NEXT };
+    const next = withMade(going, { server: byNext, operator: byNext, application: byNext });
+    const after = made(next, "application").secretName;
+    const [former, asks] = [manages, next].map((each) => made(each, "server").secretName);
+    const trusts = running(next, undefined, clientsOf(former!, bundle(THEIRS, NEXT)));
+    const ends = { server: { ...byNext, lastsMs: -1 } };
+
+    test("as it is asked for once members trust it, and as it was before until then", () => {
+      expect([going, next].map(source)).toEqual([before, before]);
+      expect(source(trusts)).toBe(after);
     });
-    expect([going, next].map(source)).toEqual([before, before]);
-    const server = next.cluster && made(manages, "server").secretName;
-    const trusts = running(next, undefined, clientsOf(server, bundle(THEIRS, NEXT)));
-    expect(source(trusts)).toBe(made(next, "application").secretName);
+
+    test("once they have it, whatever members wait for then", () => {
+      const facts = { ...made(next, "application", byNext), secretName: "my-etcd-client", ownerUid: manages.cluster.metadata.uid }; // biome-ignore format: one line
+      const again = (given: ClusterSnapshot) =>
+        stepOf(handOut, seenToo(given, { handout: present(facts) }), "handOut").source.secretName;
+      expect([next, withMade(trusts, ends)].map((each) => courses(each).client.at)).toEqual(["trust", "waiting"]);
+      expect([next, withMade(trusts, ends)].map(again)).toEqual([after, after]);
+    });
+
+    test("once a member shows what is asked for, whatever the others wait for then", () => {
+      const begun = running(trusts, ["my-etcd-0"], clientsOf(asks!, bundle(THEIRS, NEXT)));
+      const ended = withMade(begun, ends);
+      expect([begun, ended].map((each) => courses(each).client.at)).toEqual(["show", "waiting"]);
+      expect([begun, ended].map(source)).toEqual([after, after]);
+    });
   });
 
   test("nothing of cert-manager's where somebody else issues", () => {
