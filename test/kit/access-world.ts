@@ -1,6 +1,4 @@
 // biome-ignore-all lint/suspicious/useAwait: what is thrown is a promise that fails, as those of the real ones are.
-import { Code, ConnectError } from "@connectrpc/connect";
-import { rangeText } from "#access/permissions.ts";
 import { AccessReads } from "#access/reads.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
@@ -10,7 +8,6 @@ import { absent, present } from "#base/observed.ts";
 import { issuer } from "#certificates/issue.ts";
 import { Keyring } from "#certificates/keyring.ts";
 import type { EtcdAuth, KeyRange, Permission } from "#etcd/auth.ts";
-import { REFUSAL_TEXTS } from "#etcd/error.ts";
 import type { KubeObject, Pod, Ref, Resource, Secret } from "#kube/kinds.ts";
 import { roleController } from "#role/controller.ts";
 import { userController } from "#user/controller.ts";
@@ -18,6 +15,7 @@ import { BindingReads } from "#user/reads.ts";
 import { etcdOf } from "./access.ts";
 import { NOW, pod } from "./cluster.ts";
 import { FakeClock } from "./fake-clock.ts";
+import { type AuthChange, AuthStore } from "./world-auth.ts";
 
 // An API server and an etcd with users and roles, made for the rooms of roles and users. The operator can die before or after any write.
 
@@ -216,44 +214,22 @@ export class AccessWorld {
   }
 }
 
-function refused(refusal: keyof typeof REFUSAL_TEXTS): OperatorError {
-  const cause = new ConnectError(REFUSAL_TEXTS[refusal], Code.FailedPrecondition);
-  return new OperatorError("EtcdRejected", REFUSAL_TEXTS[refusal], {
-    cause: Object.assign(cause, { rawMessage: REFUSAL_TEXTS[refusal] }),
-  });
-}
-
-const MOST_PASSWORD_BYTES = 72;
-
-function needShort(password = ""): void {
-  if (password.length > MOST_PASSWORD_BYTES)
-    throw new OperatorError("EtcdRejected", "bcrypt: password length exceeds 72 bytes");
-}
-
-interface FakeUser {
-  password: string | undefined;
-  readonly roles: Set<string>;
-}
-
-/** etcd's users and roles, with the refusals of the real one (test/etcd/auth.test.ts). */
-export class FakeAuth implements EtcdAuth {
-  readonly users = new Map<string, FakeUser>();
-  readonly roles = new Map<string, Permission[]>();
+/** etcd's users and roles, in one place and without a log: whoever asks is an administrator. */
+export class FakeAuth extends AuthStore implements EtcdAuth {
   /** Each question and change, by name. */
   readonly calls: string[] = [];
-  enabled = false;
   isSilent = false;
-  #revision = 1;
   readonly #onWrite: () => (() => void) | undefined;
 
   constructor(onWrite: () => (() => void) | undefined) {
+    super();
     this.#onWrite = onWrite;
   }
 
   /** As a person does it with etcdctl. */
   byHand(change: () => void): void {
     change();
-    this.#revision++;
+    this.revision++;
   }
 
   #note(call: string): void {
@@ -261,93 +237,64 @@ export class FakeAuth implements EtcdAuth {
     if (this.isSilent) throw new OperatorError("EtcdUnavailable", `${call}: no answer`);
   }
 
-  #change(call: string, change: () => void): void {
+  /** Refused before anything is noted, and so before the operator may die of it. */
+  #written(call: string, change: AuthChange): void {
+    this.check(change);
     this.#note(call);
     const after = this.#onWrite();
-    change();
-    this.#revision++;
+    this.change(change);
     after?.();
-  }
-
-  #user(name: string): FakeUser {
-    const user = this.users.get(name);
-    if (user === undefined) throw refused("UserNotFound");
-    return user;
-  }
-
-  #role(name: string): Permission[] {
-    const role = this.roles.get(name);
-    if (role === undefined) throw refused("RoleNotFound");
-    return role;
   }
 
   async authStatus() {
     this.#note("AuthStatus");
-    return { enabled: this.enabled, revision: this.#revision };
+    return { enabled: this.enabled, revision: this.revision };
   }
   async authEnable() {}
   async authDisable() {}
   async authenticate(_: unknown, name: string, password: string) {
     this.#note(`Authenticate ${name}`);
-    const user = this.users.get(name);
-    if (user !== undefined && user.password === undefined) throw refused("NoPasswordUser");
-    // bcrypt compares no more than this.
-    if (user?.password !== password.slice(0, MOST_PASSWORD_BYTES)) throw refused("AuthFailed");
+    this.compare(name, password);
   }
   async userList() {
     return [...this.users.keys()];
   }
   async userGet(_: unknown, name: string) {
     this.#note(`UserGet ${name}`);
-    return [...this.#user(name).roles].sort();
+    return this.rolesOf(name);
   }
-  async userAdd(_: unknown, name: string, password: string | undefined) {
-    if (this.users.has(name)) throw refused("UserAlreadyExist");
-    needShort(password);
-    this.#change(`UserAdd ${name}`, () => this.users.set(name, { password, roles: new Set() }));
+  async userAdd(_: unknown, user: string, password: string | undefined) {
+    this.#written(`UserAdd ${user}`, { do: "userAdd", user, password });
   }
-  async userDelete(_: unknown, name: string) {
-    this.#user(name);
-    this.#change(`UserDelete ${name}`, () => this.users.delete(name));
+  async userDelete(_: unknown, user: string) {
+    this.#written(`UserDelete ${user}`, { do: "userDelete", user });
   }
-  async userChangePassword(_: unknown, name: string, password: string) {
-    const user = this.#user(name);
-    needShort(password);
-    this.#change(`UserChangePassword ${name}`, () => {
-      if (user.password !== undefined) user.password = password;
-    });
+  async userChangePassword(_: unknown, user: string, password: string) {
+    this.#written(`UserChangePassword ${user}`, { do: "changePassword", user, password });
   }
-  async userGrantRole(_: unknown, name: string, role: string) {
-    this.#role(role);
-    this.#change(`UserGrantRole ${name} ${role}`, () => this.#user(name).roles.add(role));
+  async userGrantRole(_: unknown, user: string, role: string) {
+    this.#written(`UserGrantRole ${user} ${role}`, { do: "grantRole", user, role });
   }
-  async userRevokeRole(_: unknown, name: string, role: string) {
-    this.#change(`UserRevokeRole ${name} ${role}`, () => this.#user(name).roles.delete(role));
+  async userRevokeRole(_: unknown, user: string, role: string) {
+    this.#written(`UserRevokeRole ${user} ${role}`, { do: "revokeRole", user, role });
   }
   async roleList() {
     return [...this.roles.keys()];
   }
   async roleGet(_: unknown, role: string) {
     this.#note(`RoleGet ${role}`);
-    return this.#role(role);
+    return this.permissionsOf(role);
   }
   async roleAdd(_: unknown, role: string) {
-    if (this.roles.has(role)) throw refused("RoleAlreadyExist");
-    this.#change(`RoleAdd ${role}`, () => this.roles.set(role, []));
+    this.#written(`RoleAdd ${role}`, { do: "roleAdd", role });
   }
   async roleDelete(_: unknown, role: string) {
-    this.#role(role);
-    this.#change(`RoleDelete ${role}`, () => {
-      this.roles.delete(role);
-      for (const { roles } of this.users.values()) roles.delete(role);
-    });
+    this.#written(`RoleDelete ${role}`, { do: "roleDelete", role });
   }
   async roleGrantPermission(_: unknown, role: string, permission: Permission) {
-    const others = this.#role(role).filter((each) => rangeText(each) !== rangeText(permission));
-    this.#change(`RoleGrantPermission ${role}`, () => this.roles.set(role, [...others, permission]));
+    this.#written(`RoleGrantPermission ${role}`, { do: "grantPermission", role, permission });
   }
   async roleRevokePermission(_: unknown, role: string, range: KeyRange) {
-    const others = this.#role(role).filter((each) => rangeText(each) !== rangeText(range));
-    this.#change(`RoleRevokePermission ${role}`, () => this.roles.set(role, others));
+    this.#written(`RoleRevokePermission ${role}`, { do: "revokePermission", role, range });
   }
 }

@@ -1,4 +1,5 @@
 import { type ClusterId, hexOf, type MemberId } from "#etcd/types.ts";
+import { type AuthChange, AuthStore } from "./world-auth.ts";
 
 /** What a member's log says. Terms and indexes are raft's; what a write writes does not matter, only that it stays. */
 export type Entry =
@@ -6,6 +7,7 @@ export type Entry =
   | { readonly term: number; readonly is: "write"; readonly number: number }
   | { readonly term: number; readonly is: "add"; readonly member: ListedMember }
   | { readonly term: number; readonly is: "update"; readonly id: MemberId; readonly peerUrl: string }
+  | { readonly term: number; readonly is: "auth"; readonly change: AuthChange }
   | {
       readonly term: number;
       readonly is: "promote" | "remove" | "started";
@@ -62,6 +64,18 @@ export function membersOf({ log, committed }: MemberData): ReadonlyMap<MemberId,
   }
   read.set(log, { committed, members });
   return members;
+}
+
+const readAuth = new WeakMap<readonly Entry[], { committed: number; store: AuthStore }>();
+
+/** Users and roles by the committed part of a log; for reading only. */
+export function authOf({ log, committed }: MemberData): AuthStore {
+  const before = readAuth.get(log);
+  if (before?.committed === committed) return before.store;
+  const store = new AuthStore();
+  for (const entry of log.slice(0, committed)) if (entry.is === "auth") store.apply(entry.change);
+  readAuth.set(log, { committed, store });
+  return store;
 }
 
 function change(members: Map<MemberId, ListedMember>, id: MemberId, to: Partial<ListedMember>): void {

@@ -9,9 +9,10 @@ import { tlsFailureText } from "#etcd/tls-failure.ts";
 import { type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
 import { PODS, type Pod, SERVICES } from "#kube/kinds.ts";
 import type { ApiServer } from "./world-api.ts";
+import { askerOf, authClient, needAdministrator } from "./world-auth-client.ts";
 import type { Calls } from "./world-calls.ts";
 import type { WorldTime } from "./world-clock.ts";
-import { type Entry, membersOf, votersOf } from "./world-disk.ts";
+import { authOf, type Entry, membersOf, votersOf } from "./world-disk.ts";
 import { downgrade } from "./world-downgrade.ts";
 import type { Etcd, Process } from "./world-etcd.ts";
 import { whyNotAdd, whyNotPromote, whyNotRemove, whyNotUpdate } from "./world-reconfiguration.ts";
@@ -56,7 +57,11 @@ export class WorldEtcdClient {
 
   /** What the operator gets. Calls that it does not make are left out. */
   asClient(): EtcdClient {
+    const auth = authClient(this.#etcd, (method, endpoint, changes, options, run) =>
+      this.#call(method, endpoint, changes, (process) => run(this.#led(asked(process, options)), process)),
+    );
     const client: Partial<EtcdClient> = {
+      ...auth,
       status: (endpoint) => this.#call("Status", endpoint, false, (process) => this.#status(process)),
       probe: async (endpoint) => {
         try {
@@ -109,17 +114,19 @@ export class WorldEtcdClient {
           entry: (term) => ({ term, is: "remove", id }),
         }),
       moveLeader: (endpoint, target, options) =>
-        this.#call("MoveLeader", endpoint, true, (process) => this.#moveLeader(asked(process, options), target)),
+        this.#call("MoveLeader", endpoint, true, (process) => {
+          this.#moveLeader(permitted(asked(process, options), endpoint), target);
+        }),
       disarmAlarm: (endpoint, alarm, options) =>
         this.#call("Alarm", endpoint, true, (process) => {
-          const { data } = this.#led(asked(process, options));
+          const { data } = this.#led(permitted(asked(process, options), endpoint));
           const { alarms, full } = this.#etcd.truth.of(data.clusterId);
           if (alarm.type === "CORRUPT") alarms.delete(alarm.memberId);
           else if (alarm.type === "NOSPACE" && alarm.memberId !== undefined) full.delete(alarm.memberId);
         }),
       downgrade: (endpoint, action, to, options) =>
         this.#call(`Downgrade ${action}`, endpoint, action !== "VALIDATE", (process) =>
-          downgrade(this.#etcd, this.#led(asked(process, options)), process, action, to),
+          downgrade(this.#etcd, this.#led(permitted(asked(process, options), endpoint)), process, action, to),
         ),
     };
     return client as EtcdClient;
@@ -230,9 +237,11 @@ export class WorldEtcdClient {
     change: { whyNot: (asked: Process) => EtcdRefusal | undefined; entry: (term: number) => Entry },
   ): Promise<MemberList> {
     return this.#call(method, endpoint, true, (process) => {
-      asked(process, options);
+      permitted(asked(process, options), endpoint);
       refuse(change.whyNot(process));
       const leader = this.#led(process);
+      // A follower passes this one on without the name of who asked, again and again until its time is up.
+      if (method === "MemberPromote" && leader !== process && authOf(leader.data).enabled) throw timedOut();
       if (this.#etcd.change(leader, change.entry(leader.data.term))) return listOf(leader);
       throw timedOut();
     });
@@ -275,6 +284,12 @@ function asked(process: Process, { expectedClusterId }: CallOptions): Process {
   refuse(membersOf(process.data).get(process.data.memberId)?.isLearner === true ? "NotSupportedForLearner" : undefined);
   if (expectedClusterId === undefined || process.data.clusterId === expectedClusterId) return process;
   throw new OperatorError("EtcdWrongCluster", `cluster ${hexOf(process.data.clusterId)} answered`);
+}
+
+/** By what this member knows itself: nothing of it goes through the log. @throws OperatorError EtcdRejected */
+function permitted(process: Process, endpoint: Endpoint): Process {
+  needAdministrator(authOf(process.data), askerOf(process, endpoint));
+  return process;
 }
 
 function refuse(name: EtcdRefusal | undefined): void {

@@ -1,7 +1,9 @@
 import { identityFor } from "#etcd/identity.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf, type MemberId, memberId } from "#etcd/types.ts";
+import type { AuthChange } from "./world-auth.ts";
 import {
+  authOf,
   type Disk,
   type Entry,
   isAtLeastAsNew,
@@ -315,6 +317,17 @@ export class Etcd {
   /** A change of membership. @returns whether it is known to have happened */
   change(leader: Process, entry: Entry): boolean {
     return this.#append(leader, entry, this.reachableFrom(leader));
+  }
+
+  /** A change of users or roles. @returns whether it is known to have happened @throws OperatorError EtcdRejected */
+  changeAuth(leader: Process, change: AuthChange): boolean {
+    const store = authOf(leader.data);
+    store.check(change);
+    const before = store.enabled;
+    const isDone = this.change(leader, { term: leader.data.term, is: "auth", change });
+    const { enabled } = authOf(leader.data);
+    if (enabled !== before) this.#tell(`etcd asks for users ${enabled ? "from now on" : "no more"}`);
+    return isDone;
   }
 
   /** A person starts a member of their own that the cluster has been told of: it runs outside of Kubernetes. */

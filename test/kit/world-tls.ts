@@ -152,7 +152,7 @@ export type Failure =
   | "ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR"
   | "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA"
   | "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED"
-  | "ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE";
+  | "ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_EXPIRED";
 
 /** Why whoever dials does not believe what it is shown. @param nowMs by the clock of who dials */
 function whyNotServer(trust: Trust, shown: Pair | undefined, host: string, nowMs: number): Failure | undefined {
@@ -168,7 +168,7 @@ function whyNotClient({ trust, asks }: Speech, shown: Pair | undefined, nowMs: n
   if (!asks) return undefined;
   if (shown === undefined) return "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED";
   if (!isVouched(trust, shown)) return "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA";
-  return shown.untilMs <= nowMs || shown.fromMs > nowMs ? "ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE" : undefined;
+  return shown.untilMs <= nowMs || shown.fromMs > nowMs ? "ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_EXPIRED" : undefined;
 }
 
 /**

@@ -1,0 +1,201 @@
+import { rangeText } from "#access/permissions.ts";
+import { ROOT } from "#api/names.ts";
+import { OperatorError } from "#base/error.ts";
+import type { KeyRange, Permission } from "#etcd/auth.ts";
+import type { EtcdRefusal } from "#etcd/error.ts";
+import { refusal } from "./world-refusal.ts";
+
+// etcd's users and roles, and whether it asks for them: server/auth/store.go of etcd 3.6. What the real one refuses is tried in
+// test/etcd/auth.test.ts, and test/etcd/auth-likeness.test.ts tells both the same story.
+
+/** A user of etcd. */
+export interface StoredUser {
+  /** undefined: it was made without one, and is known by its certificate alone. */
+  password: string | undefined;
+  readonly roles: Set<string>;
+}
+
+/** bcrypt takes no more, and compares no more. */
+const MOST_PASSWORD_BYTES = 72;
+
+/** What changes users, roles, or whether anybody is asked for. */
+export type AuthChange = { readonly do: "enable" | "disable" } | UserChange | RoleChange;
+
+type UserChange =
+  | { readonly do: "userAdd"; readonly user: string; readonly password: string | undefined }
+  | { readonly do: "userDelete"; readonly user: string }
+  | { readonly do: "changePassword"; readonly user: string; readonly password: string }
+  | { readonly do: "grantRole" | "revokeRole"; readonly user: string; readonly role: string };
+
+type RoleChange =
+  | { readonly do: "roleAdd" | "roleDelete"; readonly role: string }
+  | { readonly do: "grantPermission"; readonly role: string; readonly permission: Permission }
+  | { readonly do: "revokePermission"; readonly role: string; readonly range: KeyRange };
+
+/** All that etcd knows of who may use it. */
+export class AuthStore {
+  readonly users = new Map<string, StoredUser>();
+  readonly roles = new Map<string, Permission[]>();
+  enabled = false;
+  /** Grows with each change. */
+  revision = 1;
+
+  /** @throws OperatorError EtcdRejected if that were refused */
+  check(change: AuthChange): void {
+    const tried = new AuthStore();
+    tried.enabled = this.enabled;
+    for (const [name, { password, roles }] of this.users) tried.users.set(name, { password, roles: new Set(roles) });
+    for (const [name, permissions] of this.roles) tried.roles.set(name, permissions);
+    tried.change(change);
+  }
+
+  /** @throws OperatorError EtcdRejected, in etcd's words; then nothing has changed */
+  change(change: AuthChange): void {
+    let isCounted = true;
+    if ("user" in change) isCounted = this.#changeUser(change);
+    else if ("role" in change) this.#changeRole(change);
+    else isCounted = this.#switch(change.do === "enable");
+    if (isCounted) this.revision += 1;
+  }
+
+  /** The same without a word where it is refused: as an entry of the log, which somebody else's may have come before. */
+  apply(change: AuthChange): void {
+    try {
+      this.change(change);
+    } catch {
+      // Nothing has changed.
+    }
+  }
+
+  rolesOf(user: string): readonly string[] {
+    return [...this.#user(user).roles].sort();
+  }
+
+  permissionsOf(role: string): readonly Permission[] {
+    return this.#role(role);
+  }
+
+  /** @throws OperatorError EtcdRejected unless the user has this password */
+  logIn(name: string, password: string): void {
+    if (!this.enabled) throw refusal("AuthNotEnabled");
+    this.compare(name, password);
+  }
+
+  /** The same, whether or not anybody is asked for. */
+  compare(name: string, password: string): void {
+    const user = this.users.get(name);
+    if (user !== undefined && user.password === undefined) throw refusal("NoPasswordUser");
+    if (user?.password !== password.slice(0, MOST_PASSWORD_BYTES)) throw refusal("AuthFailed");
+  }
+
+  /** Why this user may not do what is for administrators: `IsAdminPermitted`. @param user undefined: who asks is nobody */
+  whyNoAdministrator(user: string | undefined): EtcdRefusal | undefined {
+    if (!this.enabled) return undefined;
+    if (user === undefined || user === "") return "UserEmpty";
+    const found = this.users.get(user);
+    if (found === undefined) return "UserNotFound";
+    return found.roles.has(ROOT) ? undefined : "PermissionDenied";
+  }
+
+  /** @returns whether it counts as a change */
+  #switch(isOn: boolean): boolean {
+    if (this.enabled === isOn) return false;
+    if (isOn && !this.users.has(ROOT)) throw refusal("RootUserNotExist");
+    if (isOn && this.users.get(ROOT)?.roles.has(ROOT) !== true) throw refusal("RootRoleNotExist");
+    this.enabled = isOn;
+    return !isOn;
+  }
+
+  /** @returns whether it counts as a change */
+  #changeUser(change: UserChange): boolean {
+    const { user: name } = change;
+    switch (change.do) {
+      case "userAdd": {
+        if (name === "") throw refusal("UserEmpty");
+        if (this.users.has(name)) throw refusal("UserAlreadyExist");
+        needShort(change.password);
+        this.users.set(name, { password: change.password, roles: new Set() });
+        return true;
+      }
+      case "userDelete":
+        if (this.enabled && name === ROOT) throw refusal("InvalidAuthMgmt");
+        this.#user(name);
+        this.users.delete(name);
+        return true;
+      case "changePassword": {
+        const user = this.#user(name);
+        needShort(change.password);
+        if (user.password !== undefined) user.password = change.password;
+        return true;
+      }
+      case "grantRole": {
+        const user = this.#user(name);
+        if (change.role !== ROOT) this.#role(change.role);
+        if (user.roles.has(change.role)) return false;
+        user.roles.add(change.role);
+        return true;
+      }
+      case "revokeRole": {
+        if (this.enabled && name === ROOT && change.role === ROOT) throw refusal("InvalidAuthMgmt");
+        if (!this.#user(name).roles.delete(change.role)) throw refusal("RoleNotGranted");
+        return true;
+      }
+    }
+    return change satisfies never;
+  }
+
+  #changeRole(change: RoleChange): void {
+    const { role } = change;
+    switch (change.do) {
+      case "roleAdd":
+        if (this.roles.has(role)) throw refusal("RoleAlreadyExist");
+        this.roles.set(role, []);
+        return;
+      case "roleDelete":
+        if (this.enabled && role === ROOT) throw refusal("InvalidAuthMgmt");
+        this.#role(role);
+        this.roles.delete(role);
+        for (const { roles } of this.users.values()) roles.delete(role);
+        return;
+      case "grantPermission": {
+        const { permission } = change;
+        // Sorted, as etcd keeps them.
+        const all = [...this.#others(role, permission), permission];
+        this.roles.set(
+          role,
+          all.toSorted((a, b) => Buffer.compare(a.key, b.key)),
+        );
+        return;
+      }
+      case "revokePermission": {
+        const others = this.#others(role, change.range);
+        if (others.length === this.#role(role).length) throw refusal("PermissionNotGranted");
+        this.roles.set(role, others);
+        return;
+      }
+    }
+    change satisfies never;
+  }
+
+  #user(name: string): StoredUser {
+    const user = this.users.get(name);
+    if (user === undefined) throw refusal("UserNotFound");
+    return user;
+  }
+
+  #role(name: string): Permission[] {
+    const role = this.roles.get(name);
+    if (role === undefined) throw refusal("RoleNotFound");
+    return role;
+  }
+
+  /** What the role has of other ranges. */
+  #others(role: string, range: KeyRange): Permission[] {
+    return this.#role(role).filter((each) => rangeText(each) !== rangeText(range));
+  }
+}
+
+function needShort(password = ""): void {
+  if (password.length > MOST_PASSWORD_BYTES)
+    throw new OperatorError("EtcdRejected", "bcrypt: password length exceeds 72 bytes");
+}
