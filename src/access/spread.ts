@@ -1,4 +1,4 @@
-import { fingerprint } from "#base/hash.ts";
+import { partOf } from "#base/hash.ts";
 import type { Plan } from "#runtime/decide.ts";
 
 /** Objects that were all looked at when the operator started are looked at again at different times: each has its own, by its uid. */
@@ -8,6 +8,5 @@ export function spreadMs<Step>(
   restMs: number,
 ): Plan<Step> {
   if (plan.next !== "settled" || plan.recheckAfterMs !== undefined) return plan;
-  const part = Number.parseInt(fingerprint(metadata.uid).slice(0, 4), 16) / 0xffff;
-  return { ...plan, recheckAfterMs: Math.round(restMs * (0.9 + part / 10)) };
+  return { ...plan, recheckAfterMs: Math.round(restMs * (0.9 + partOf(metadata.uid) / 10)) };
 }

@@ -30,7 +30,7 @@ export function backupController(
 ): Controller<BackupSnapshot, BackupStep, EtcdBackupStatus> {
   return {
     name: "backup",
-    restMs: REST_MS,
+    restMs: () => REST_MS,
     observe: (key, signal) => observeBackup(reads, readers, key, signal),
     plan: planBackup,
     target: targetTextOf,

@@ -9,6 +9,11 @@ export function fingerprint(value: unknown): string {
   return hash("sha256", canonical(value), "hex").slice(0, 16);
 }
 
+/** A number from 0 to 1 that is the same for the same text, and spread evenly over different ones: for turns in time. */
+export function partOf(text: string): number {
+  return Number.parseInt(fingerprint(text).slice(0, 4), 16) / 0xffff;
+}
+
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item ?? null)).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";

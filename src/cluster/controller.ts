@@ -15,6 +15,7 @@ import { HealthLog } from "#cluster/health-log.ts";
 import { Monitoring } from "#cluster/monitoring.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
+import { restMs } from "#cluster/rest.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
 import { clusterStage } from "#cluster/stage.ts";
 import { clusterStatus, failingStatus, mayWait } from "#cluster/status.ts";
@@ -22,9 +23,6 @@ import { type AuthStep, type ClusterStep, targetOf } from "#cluster/step.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import type { Controller, Key, Subject } from "#runtime/controller.ts";
 import { Silences } from "#runtime/silences.ts";
-
-/** A settled cluster's members are asked how they are this often, in milliseconds; the API server is not asked at all. */
-const HEALTH_EVERY_MS = 10_000;
 
 /** Steps that every cluster goes through while it is formed; the events of `record-identity` and `record-joined` tell of it. */
 const ROUTINE = new Set([
@@ -104,7 +102,7 @@ export function clusterController(
   return {
     name: "cluster",
     stageOf: (key) => clusterStage(reads.clusters.get(key)),
-    restMs: HEALTH_EVERY_MS,
+    restMs: (snapshot) => restMs(snapshot, memory.healthLog.settled, reads.clock.monotonicMs()),
     isRoutine: (rule, step, snapshot) =>
       ROUTINE.has(`${rule} ${step.do}`) ||
       (isForming(snapshot) && FIRST.has(step.do)) ||

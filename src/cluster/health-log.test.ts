@@ -3,7 +3,7 @@ import { PAUSED_ANNOTATION } from "#api/names.ts";
 import { askedIn } from "#api/revision.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
-import { claim, claimIdentity, cluster, LATER_ID, pod, unpublished, withArrival } from "#kit/cluster.ts";
+import { calm, claim, claimIdentity, cluster, LATER_ID, pod, unpublished, withArrival } from "#kit/cluster.ts";
 import {
   NEWER,
   saying,
@@ -221,4 +221,29 @@ test("health log: a cluster that is gone leaves nothing behind", () => {
     unfitForMs: 0,
     unreadyForMs: 0,
   });
+});
+
+test("health log: time at rest is no time in which nobody looked", () => {
+  const gaps: number[] = [];
+  const log = new HealthLog((ms) => gaps.push(ms));
+  const looks = [healthy, calm(healthy), healthy];
+  const atMs = [0, 20_000, 90_000];
+  looks.forEach((snapshot, n) => {
+    log.look(KEY, snapshot, atMs[n]!);
+  });
+  expect(gaps).toEqual([5_000, 7_000]);
+});
+
+test("health log: it counts who is at rest", () => {
+  const log = new HealthLog();
+  const other = { namespace: "foo", name: "other" };
+  log.look(KEY, calm(healthy), 0);
+  log.look(KEY, calm(healthy), 1_000);
+  log.look(other, calm(healthy), 1_000);
+  expect(log.settled).toBe(2);
+  log.look(KEY, down, 2_000);
+  expect(log.settled).toBe(1);
+  log.forget(KEY);
+  log.forget(other);
+  expect(log.settled).toBe(0);
 });

@@ -2,13 +2,15 @@ import { lackedReadiness, whyUnfit } from "#cluster/fitness.ts";
 import { lacksOnlyPod } from "#cluster/learners.ts";
 import { isHealthy, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
 import { isVouchedFor } from "#cluster/patience.ts";
+import { isSettled, REST_VOUCHED_MS } from "#cluster/rest.ts";
 import { canary, isComingUp } from "#cluster/rolling.ts";
 import { waking } from "#cluster/sleep.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
 /**
- * A look speaks for at most this much time before it, in milliseconds: longer than any rule waits between looks (10 s). The rest
+ * A look speaks for at most this much time before it, in milliseconds: longer than any rule waits between looks (10 s). Of a cluster at rest
+ * nobody is counted, and it is looked at more rarely (rest.ts). The rest
  * of a longer gap neither counts nor erases what was counted: an operator that is busy gives a member up later, and does give it up.
  */
 const VOUCHED_MS = 15_000;
@@ -22,6 +24,14 @@ interface Noted {
   readonly unfit: Counted;
   readonly unready: Counted;
   readonly wellAtMs: number | undefined;
+}
+
+/** What the last look at a cluster found. */
+interface Look {
+  readonly lookedAtMs: number;
+  readonly members: ReadonlyMap<string, Noted>;
+  /** Whether all was well, and nobody's patience ran: see rest.ts. */
+  readonly isSettled: boolean;
 }
 
 /** How long something has been so. */
@@ -45,7 +55,8 @@ function counted(before: Counted, sinceMs: number, counts = true): Counted {
 
 /** What this process has seen of each member, look by look. A cache: a process that starts begins with nothing. */
 export class HealthLog {
-  readonly #clusters = new Map<string, { lookedAtMs: number; members: ReadonlyMap<string, Noted> }>();
+  readonly #clusters = new Map<string, Look>();
+  #settled = 0;
   readonly #onGap: (ms: number) => void;
 
   /** @param onGap hears of time that no look speaks for, in milliseconds */
@@ -62,7 +73,8 @@ export class HealthLog {
     const before = this.#clusters.get(keyText(key));
     const passedMs = before === undefined ? 0 : atMs - before.lookedAtMs;
     const sinceMs = Math.min(passedMs, VOUCHED_MS);
-    if (passedMs > sinceMs) this.#onGap(passedMs - sinceMs);
+    const spokenForMs = before?.isSettled === true ? REST_VOUCHED_MS : VOUCHED_MS;
+    if (passedMs > spokenForMs) this.#onGap(passedMs - spokenForMs);
     // In an outage a member that is lost cannot be told from one that waits for the others.
     const isEvidence = snapshot.members.is === "present" && !isPaused(snapshot);
     const members = new Map<string, Noted>();
@@ -85,7 +97,7 @@ export class HealthLog {
         wellAtMs: isSick ? last?.wellAtMs : atMs,
       });
     }
-    this.#clusters.set(keyText(key), { lookedAtMs: atMs, members });
+    this.#put(key, { lookedAtMs: atMs, members, isSettled: isSettled(snapshot) });
     return new Map([...members].map(([id, noted]) => [id, historyOf(noted, atMs)]));
   }
 
@@ -99,7 +111,19 @@ export class HealthLog {
   }
 
   forget(key: Key): void {
-    this.#clusters.delete(keyText(key));
+    this.#put(key, undefined);
+  }
+
+  /** How many clusters the last look at them found at rest. */
+  get settled(): number {
+    return this.#settled;
+  }
+
+  #put(key: Key, look: Look | undefined): void {
+    const text = keyText(key);
+    this.#settled += Number(look?.isSettled ?? false) - Number(this.#clusters.get(text)?.isSettled ?? false);
+    if (look === undefined) this.#clusters.delete(text);
+    else this.#clusters.set(text, look);
   }
 }
 

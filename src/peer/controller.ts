@@ -29,7 +29,7 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
   return {
     name: "peer",
     stageOf: (key) => peerStage(reads.peers.get(key)),
-    restMs: REST_MS,
+    restMs: () => REST_MS,
     isRoutine: (rule, step) => ROUTINE.has(`${rule} ${step.do}`),
     observe: (key, signal) => observePeer(reads, silences, key, signal),
     plan: planPeer,

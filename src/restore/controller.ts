@@ -22,7 +22,7 @@ export function restoreController(
   const warnings = new WarningsReader(reads.kube, reads.clock);
   return {
     name: "restore",
-    restMs: REST_MS,
+    restMs: () => REST_MS,
     observe: (key, signal) => observeRestore(reads, warnings, key, signal),
     plan: planRestore,
     target: targetTextOf,

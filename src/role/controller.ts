@@ -23,7 +23,7 @@ export function roleController(
     isSameData(status, role.status ?? {}) ? undefined : await writeStatus(writes.kube, role, status, signal);
   return {
     name: "role",
-    restMs: REST_MS,
+    restMs: () => REST_MS,
     observe: (key, signal) => observeRole(reads, key, signal),
     plan: (snapshot, resting) => spreadMs(planRole(snapshot, resting), snapshot.role, REST_MS),
     target: targetTextOf,

@@ -76,5 +76,5 @@ export interface Controller<Snapshot, Step extends { readonly do: string }, Stat
    */
   isRoutine?(rule: string, step: Step, snapshot: Snapshot): boolean;
   /** How long a settled object is left alone when no event comes, in milliseconds. */
-  readonly restMs: number;
+  restMs(snapshot: Snapshot): number;
 }

@@ -121,7 +121,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     const isLeft = outcome.is === "conflict" || outcome.is === "notNow" || outcome.is === "failed";
     const leftToNext = isLeft || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);
     if (!leftToNext) await this.#writeStatus(key, seen.value, plan, signal);
-    return this.#requeue(plan, outcome);
+    return this.#requeue(seen.value, plan, outcome);
   }
 
   /** Tells the object that its passes throw. @param because undefined: nobody is to hear of it yet */
@@ -203,10 +203,12 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     }
   }
 
-  #requeue(plan: Plan<Step>, outcome: Outcome): Requeue {
+  #requeue(snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): Requeue {
     switch (plan.next) {
-      case "settled":
-        return { is: "after", ms: Math.min(this.#controller.restMs, plan.recheckAfterMs ?? this.#controller.restMs) };
+      case "settled": {
+        const restMs = this.#controller.restMs(snapshot);
+        return { is: "after", ms: Math.min(restMs, plan.recheckAfterMs ?? restMs) };
+      }
       case "wait":
         return { is: "after", ms: plan.recheckAfterMs };
       case "step":

@@ -26,7 +26,7 @@ export function scheduleController(
     isSameData(status, schedule.status ?? {}) ? undefined : await writeStatus(kube, schedule, status, signal);
   return {
     name: "schedule",
-    restMs: REST_MS,
+    restMs: () => REST_MS,
     observe: (key) => Promise.resolve(observeSchedule(reads, key)),
     plan: planSchedule,
     target: targetTextOf,

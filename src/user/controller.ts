@@ -23,7 +23,7 @@ export function userController(
     isSameData(status, user.status ?? {}) ? undefined : await writeStatus(writes.kube, user, status, signal);
   return {
     name: "user",
-    restMs: REST_MS,
+    restMs: () => REST_MS,
     observe: (key, signal) => observeUser(reads, key, signal),
     plan: (snapshot, resting) => spreadMs(planUser(snapshot, resting), snapshot.user, REST_MS),
     target: targetTextOf,

@@ -19,6 +19,7 @@ import { newIdentity } from "#cluster/desired/identity.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer } from "#cluster/desired/peer.ts";
 import { clientService, headlessService } from "#cluster/desired/services.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
 import { clusterIdFromHex, type EndpointStatus, type Member, type MemberList, memberIdFromHex } from "#etcd/types.ts";
 import type { Draft, KubeObject, PersistentVolumeClaim, Pod } from "#kube/kinds.ts";
 
@@ -237,6 +238,12 @@ export function claim(
     metadata: { namespace: "foo", name, uid: `uid-of-claim-${name}`, resourceVersion: "400", annotations },
     spec: given.bound === false ? {} : { volumeName: `volume-of-${name}` },
   } as unknown as PersistentVolumeClaim;
+}
+
+/** The same cluster at the look after it has been called Ready. */
+export function calm(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const status = clusterStatus({ ...snapshot, throughService: present(true) }, { next: "settled" });
+  return { ...snapshot, cluster: { ...snapshot.cluster, status } };
 }
 
 /** The snapshot with the budget that it asks for. */

@@ -15,7 +15,7 @@ export interface ToyStep {
 /** A controller whose every answer a test chooses; it writes down what it was asked. */
 export class ToyController implements Controller<number, ToyStep, string> {
   readonly name = "toy";
-  readonly restMs = 60_000;
+  readonly restMs = () => 60_000;
   readonly asked: string[] = [];
   seen: Observed<number> = present(1);
   /** What its first rule says. */

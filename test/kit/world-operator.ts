@@ -7,6 +7,7 @@ import type { Issuer } from "#certificates/issue.ts";
 import { Keyring } from "#certificates/keyring.ts";
 import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
 import { CLUSTER_INDEX } from "#cluster/observe.ts";
+import { restMs } from "#cluster/rest.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import type { EtcdClient } from "#etcd/client.ts";
@@ -73,6 +74,8 @@ interface Parts {
   readonly write: (run: () => unknown, isLeading: boolean) => unknown;
   readonly tell: ((text: string) => void) | undefined;
   readonly mutation: Mutation;
+  /** How many other clusters are at rest. */
+  readonly othersAtRest: number;
 }
 
 /** As in the Deployment: several passes side by side. */
@@ -123,7 +126,9 @@ export class OperatorProcess {
     };
     const identities = new Keyring();
     const reads = { ...caches, kube, etcd, identities, clock: this.#clock, ...settings };
-    const cluster = clusterController({ kube, etcd, identities, issuer: parts.issuer }, reads);
+    const only = clusterController({ kube, etcd, identities, issuer: parts.issuer }, reads);
+    const ofFleet = (snapshot: ClusterSnapshot) => restMs(snapshot, parts.othersAtRest, this.#clock.monotonicMs());
+    const cluster = parts.othersAtRest === 0 ? only : { ...only, restMs: ofFleet };
     const peer = peerController(kube, reads);
     const used = mutation.tools?.(tools) ?? tools;
     this.#mayChange = used.mayAct;

@@ -42,6 +42,8 @@ export interface WorldOptions {
   readonly hasStrictEtcd: boolean;
   /** `spec.tls` of the clusters that people make, as they write it; without TLS by default. */
   readonly tls?: object;
+  /** How many other clusters the operator has that are at rest: the more, the more rarely it looks at those of the world. None by default. */
+  readonly othersAtRest?: number;
   readonly mutation: Mutation;
   readonly happened: (event: WorldEvent, world: World) => void;
   /** Gets every line of the history; undefined: nobody reads it, which is faster. */
@@ -106,6 +108,11 @@ export class World {
     this.watches = new WatchServer(this.api);
   }
 
+  /** How many other clusters are at rest. */
+  get othersAtRest(): number {
+    return this.#options.othersAtRest ?? 0;
+  }
+
   startOperator(): void {
     this.tell("the operator starts");
     const { api, watches, calls, time } = this;
@@ -131,6 +138,7 @@ export class World {
       },
       tell: this.#options.trace === undefined ? undefined : (text) => this.tell(text),
       mutation: this.#options.mutation,
+      othersAtRest: this.othersAtRest,
     });
   }
 

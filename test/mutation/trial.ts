@@ -55,6 +55,7 @@ const MUTATED = [
   "shown-secrets.ts",
   "default-tls.ts",
   "fitness.ts",
+  "rest.ts",
   "standstill.ts",
   "update-status.ts",
   "health-log.ts",

@@ -13,6 +13,8 @@ import { isBeingCertified } from "./tls-invariants.ts";
 
 /** How long nothing is written before the world counts as settled: longer than the longest back-off of the operator, 30 s. */
 const QUIET_MS = 40_000;
+/** And in a large fleet: longer than the longest time between two looks at a cluster at rest. */
+const QUIET_IN_FLEET_MS = 65_000;
 /** And after all that went wrong: longer than a member has to come up, and is then lost, before it is given up. */
 export const SETTLED_MS = MEMBER_TIMEOUT_MS + REPLACE_AFTER_MS + 5_000;
 /**
@@ -116,7 +118,8 @@ export async function calmDown(
       continue;
     }
     const isSecured = world.api.list(SECRETS).length > 0;
-    const restMs = isSecured ? quietMs + REACHED_MS : quietMs;
+    const aloneMs = Math.max(quietMs, world.othersAtRest > 0 ? QUIET_IN_FLEET_MS : 0);
+    const restMs = isSecured ? aloneMs + REACHED_MS : aloneMs;
     const enoughMs = somebodyIsJoining(world) || isBeingCertified(world) ? GIVE_UP_MS : restMs;
     if (time.nowMs - quietSinceMs >= enoughMs) return undefined;
     time.runNext(quietSinceMs + enoughMs);

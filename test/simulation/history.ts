@@ -82,6 +82,7 @@ async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
     bindsLate: profile.bindsLate,
     versions: profile.versions,
     ...(profile.tls === undefined ? {} : { tls: profile.tls }),
+    othersAtRest: profile.othersAtRest,
     mutation: telling.mutation ?? {},
     happened,
     trace: telling.trace,

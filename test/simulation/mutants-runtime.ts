@@ -1,4 +1,5 @@
 import { isLeaving, knownMembers, ownVoters, votersOf } from "#cluster/members.ts";
+import { isSettled } from "#cluster/rest.ts";
 import { type ClusterSnapshot, identityOf, peerNamed } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
@@ -92,6 +93,13 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     promise: "rests",
     parts: { cluster: hurried },
     leaning: { ...FORMING, obstacle: "noVolume", steps: 10 },
+  },
+  {
+    name: "who is at rest is looked at once in an hour",
+    parts: {
+      cluster: (real) => ({ ...real, restMs: (given) => (isSettled(given) ? 60 * 60_000 : real.restMs(given)) }),
+    },
+    leaning: { ...FORMED, often: { fillMember: 6 }, isTidied: false, onlyThat: true, steps: 60 },
   },
   {
     name: "the budget counts voters only",

@@ -67,6 +67,8 @@ export interface Profile {
   readonly tls: object | undefined;
   /** Whether people clean up behind themselves in the end. */
   readonly isTidied: boolean;
+  /** How many other clusters are at rest. */
+  readonly othersAtRest: number;
 }
 
 /** Whether nothing can take a pod away but `kubectl drain`; people may ask for more or fewer members meanwhile. */
@@ -101,6 +103,7 @@ export interface Leaning {
   readonly steps?: number;
   /** `spec.tls` of the clusters that people make; `false`: they want none. */
   readonly tls?: object | false;
+  readonly othersAtRest?: number;
 }
 
 /** What people write of TLS, as often as they stand here. Hours pass in few histories, and clocks are wrong by up to two. */
@@ -114,6 +117,8 @@ const TLS: readonly object[] = [
   { peer: NO_SIDE, client: LIFE },
   { peer: LIFE, client: NO_SIDE },
 ];
+/** So many others that clusters at rest are looked at as rarely as can be. */
+export const LARGE_FLEET = 1_000;
 /** In one history of four members speak TLS. */
 const TLS_SHARE = 0.25;
 
@@ -154,6 +159,7 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
     bindsLate: leaning.bindsLate ?? random.chance(0.3),
     versions: VERSIONS,
     tls,
+    othersAtRest: leaning.othersAtRest ?? (new Random(seed ^ 0xf1ee7).chance(0.5) ? LARGE_FLEET : 0),
   };
 }
 

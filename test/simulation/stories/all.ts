@@ -40,6 +40,7 @@ import {
   versionLeaks,
 } from "./others.ts";
 import { refusalKeepsTheCanaryDown, turnOutlivesItsWish, unpublishedIsKept } from "./refused.ts";
+import { alarmIsSeenLate, cutOffIsKept, deadIsToldLate, editWaitsForItsTurn, restIsBusy } from "./resting.ts";
 import {
   crashSpreads,
   editIsNotTakenBack,
@@ -113,6 +114,11 @@ export const STORIES = {
   flippingCostsAMember,
   flippingKeepsAwake,
   sleeperStartsOver,
+  restIsBusy,
+  deadIsToldLate,
+  cutOffIsKept,
+  alarmIsSeenLate,
+  editWaitsForItsTurn,
 };
 
 export type StoryName = keyof typeof STORIES;

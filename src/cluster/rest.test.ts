@@ -1,0 +1,119 @@
+import { describe, expect, test } from "vitest";
+import { present } from "#base/observed.ts";
+import { isSettled, restMs } from "#cluster/rest.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
+import { calm, cluster, LATER_ID, pod, unpublished } from "#kit/cluster.ts";
+import { saying, UNREADY_BESIDE, withPod } from "#kit/cluster-rolling.ts";
+
+const whole = calm(cluster());
+
+/** The same, and a condition says something else, or is there besides. */
+function saidToBe(type: string, status: "True" | "False" | "Unknown"): ClusterSnapshot {
+  const others = (whole.cluster.status?.conditions ?? []).filter((condition) => condition.type !== type);
+  const condition = { ...others[0]!, type, status };
+  const conditions = [...others, condition];
+  return { ...whole, cluster: { ...whole.cluster, status: { ...whole.cluster.status, conditions } } };
+}
+
+function withMetadata(metadata: Partial<ClusterSnapshot["cluster"]["metadata"]>): ClusterSnapshot {
+  return { ...whole, cluster: { ...whole.cluster, metadata: { ...whole.cluster.metadata, ...metadata } } };
+}
+
+function withReplicas(replicas: number): ClusterSnapshot {
+  return { ...whole, cluster: { ...whole.cluster, spec: { ...whole.cluster.spec, replicas } } };
+}
+
+/** What the last member is by the list, in another way than by itself. */
+function listed(last: object): ClusterSnapshot {
+  if (whole.members.is !== "present") throw new Error("the members of a whole cluster are listed");
+  const members = whole.members.value.members.map((member, n) => (n === 2 ? { ...member, ...last } : member));
+  return { ...whole, members: present({ ...whole.members.value, members }) };
+}
+
+const SETTLED: readonly { name: string; given: ClusterSnapshot }[] = [
+  { name: "a cluster that was told to be Ready", given: whole },
+  { name: "one member alone", given: calm(cluster({ replicas: 1 })) },
+  { name: "whose backup is missing", given: saidToBe("BackupReady", "False") },
+  { name: "that was paused once", given: saidToBe("Paused", "False") },
+  { name: "with TLS, users and a PodMonitor", given: saidToBe("TLSReady", "True") },
+];
+
+const RESTLESS: readonly { name: string; given: ClusterSnapshot }[] = [
+  { name: "nobody has been told yet that it is Ready", given: cluster() },
+  { name: "it was Ready as it was wanted before", given: withMetadata({ generation: 7 }) },
+  { name: "its members could not be listed", given: { ...whole, members: { is: "unknown", why: "no leader" } } },
+  { name: "a member does not answer", given: calm(cluster({ down: ["my-etcd-1"] })) },
+  { name: "one gave no answer since", given: { ...whole, endpoints: cluster({ down: ["my-etcd-1"] }).endpoints } },
+  { name: "one takes part and does not serve", given: unpublished(whole, "my-etcd-1") },
+  { name: "a pod is not ready", given: withPod(whole, "my-etcd-1", UNREADY_BESIDE) },
+  { name: "a member is far behind", given: saying(whole, "my-etcd-1", { raftIndex: 9_000, raftAppliedIndex: 1 }) },
+  { name: "a learner is on its way", given: listed({ isLearner: true }) },
+  { name: "more members are wanted", given: withReplicas(5) },
+  {
+    name: "somebody has added a member by hand",
+    given: listed({ id: memberIdFromHex(LATER_ID), name: "by-hand", peerUrls: [] }),
+  },
+  {
+    name: "a pod too many is there",
+    given: { ...whole, pods: new Map([...whole.pods, ["my-etcd-9", pod("my-etcd-9", { ready: true })]]) },
+  },
+  {
+    name: "an alarm is raised",
+    given: saying(whole, "my-etcd-0", { alarms: [{ memberId: undefined, type: "UNKNOWN" }] }),
+  },
+  { name: "a downgrade is enabled", given: saying(whole, "my-etcd-0", { downgradeTo: "3.5.0" }) },
+  { name: "it is not Available", given: saidToBe("Available", "False") },
+  { name: "it is Degraded", given: saidToBe("Degraded", "True") },
+  { name: "it is Progressing", given: saidToBe("Progressing", "True") },
+  { name: "it is not UpToDate", given: saidToBe("UpToDate", "False") },
+  { name: "it is Paused", given: saidToBe("Paused", "True") },
+  { name: "a PodMonitor is missing", given: saidToBe("Monitored", "False") },
+  { name: "something is wrong with a certificate", given: saidToBe("TLSReady", "False") },
+  { name: "nobody knows what etcd asks of users", given: saidToBe("AuthReady", "Unknown") },
+  { name: "a member answers with another ID", given: saidToBe("ClusterIDMismatch", "True") },
+];
+
+describe("a cluster is settled", () => {
+  test.each(SETTLED)("when all is well: $name", ({ given }) => {
+    expect(isSettled(given)).toBe(true);
+  });
+
+  test.each(RESTLESS)("not while $name", ({ given }) => {
+    expect(isSettled(given)).toBe(false);
+    expect(restMs(given, 1_000, 0)).toBe(10_000);
+  });
+});
+
+describe("the rest between two looks", () => {
+  // Its turn is 0.249 of a period before the period ends.
+  const given = withMetadata({ uid: "c-2" });
+
+  test.each([
+    { settled: 1, nowMs: 0, expected: 10_000 },
+    { settled: 50, nowMs: 0, expected: 10_000 },
+    { settled: 51, nowMs: 0, expected: 7_661 },
+    { settled: 100, nowMs: 0, expected: 15_022 },
+    { settled: 289, nowMs: 0, expected: 43_412 },
+    { settled: 290, nowMs: 0, expected: 43_562 },
+    { settled: 10_000, nowMs: 0, expected: 43_562 },
+    { settled: 1_000, nowMs: 1_000_000, expected: 29_562 },
+    { settled: 1_000, nowMs: 43_062, expected: 500 },
+  ])(
+    "with $settled clusters at rest, $nowMs ms after the start, it is $expected ms",
+    ({ settled, nowMs, expected }) => {
+      expect(restMs(given, settled, nowMs)).toBe(expected);
+    },
+  );
+
+  test.each([43_063, 43_561])("a turn that comes a moment early, after %d ms, is not followed by itself", (nowMs) => {
+    expect(restMs(given, 1_000, nowMs)).toBe(101_562 - nowMs);
+    expect(restMs(given, 1_000, 101_562)).toBe(58_000);
+  });
+
+  test("each cluster has its own turn", () => {
+    const uids = Array.from({ length: 100 }, (_, n) => `cluster-${n}`);
+    const tenths = new Set(uids.map((uid) => Math.floor(restMs(withMetadata({ uid }), 1_000, 0) / 5_800)));
+    expect(tenths.size).toBeGreaterThanOrEqual(10);
+  });
+});

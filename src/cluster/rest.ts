@@ -1,0 +1,75 @@
+import type { ConditionType } from "#api/conditions.ts";
+import { partOf } from "#base/hash.ts";
+import { isCalledReady } from "#cluster/client-address.ts";
+import { whyUnfit } from "#cluster/fitness.ts";
+import { knownMembers } from "#cluster/members.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+
+// How is it known that a cluster at rest is well, when nobody asks its members?
+//   The kubelet asks each member for a linearizable read every three seconds, and its word is watched: who has ended, hangs, or is cut off
+//   from the others, is called not ready within 15 s, and that change wakes the room. So does every other change of an object of the cluster.
+// What is looked for all the same?
+//   What only etcd knows: alarms, who leads, members that somebody has added. And members whose kubelet is gone with them.
+// Why more rarely in a larger fleet?
+//   What a look costs is the same for each cluster, and what may be a minute old need not cost a core.
+// Is anything decided by an old look?
+//   No. A look asks all members, whoever and whatever made it due. Only the time between two looks at a cluster at rest is longer.
+
+/** The shortest time between two looks at a cluster at rest, in milliseconds; also that of one that has nothing to do and is not at rest. */
+export const SHORTEST_REST_MS = 10_000;
+/** The longest, in milliseconds: what only etcd knows is seen within a minute. */
+const LONGEST_REST_MS = 58_000;
+/** How much longer the rest is for each cluster at rest, in milliseconds: five looks a second, until it is the longest. */
+const EACH_MS = 200;
+/** A timer may come a moment early, and is not to be followed by the turn for which it came. */
+const EARLY_MS = 500;
+
+/** A look speaks for a cluster at rest at most as long, in milliseconds: the longest rest, and what may hold up the look after it. */
+export const REST_VOUCHED_MS = LONGEST_REST_MS + 5_000;
+
+/** What its conditions say of a cluster of which nothing is amiss; those that are missing here are about something else. */
+const WELL: { readonly [type in ConditionType]?: "True" | "False" } = {
+  Available: "True",
+  AuthReady: "True",
+  ClusterIDMismatch: "False",
+  Degraded: "False",
+  Monitored: "True",
+  Paused: "False",
+  Progressing: "False",
+  TLSReady: "True",
+  UpToDate: "True",
+};
+
+/**
+ * Whether the cluster is whole and well in every respect, as it was told of it, so that only events and what etcd alone knows could be news.
+ * Whoever is not is looked at as often as ever.
+ */
+export function isSettled(snapshot: ClusterSnapshot): boolean {
+  const { cluster, pods, members } = snapshot;
+  if (members.is !== "present" || !isCalledReady(snapshot)) return false;
+  const isWell = cluster.status?.conditions?.every(({ type, status }) => {
+    const expected = WELL[type as ConditionType];
+    return expected === undefined || status === expected;
+  });
+  const known = knownMembers(snapshot);
+  if (isWell !== true || known.length !== cluster.spec.replicas || pods.size !== known.length) return false;
+  // Who was added by a person is not asked, and so not fit.
+  if (known.some((member) => member.isLearner || whyUnfit(snapshot, member) !== undefined)) return false;
+  return [...snapshot.endpoints.values()].every(
+    (answer) => answer.is === "present" && answer.value.alarms.length === 0 && answer.value.downgradeTo === undefined,
+  );
+}
+
+/**
+ * How long a cluster with nothing to do is left alone if no event comes, in milliseconds.
+ * @param settled how many clusters are at rest
+ * @param nowMs by the clock by which the pause is waited for, 0 or more
+ */
+export function restMs(snapshot: ClusterSnapshot, settled: number, nowMs: number): number {
+  if (!isSettled(snapshot)) return SHORTEST_REST_MS;
+  const periodMs = Math.min(LONGEST_REST_MS, settled * EACH_MS);
+  if (periodMs <= SHORTEST_REST_MS) return SHORTEST_REST_MS;
+  // Each has its own turn in the period: clusters that were all looked at when the operator started do not come back all at once.
+  const leftMs = Math.ceil(periodMs - ((nowMs + partOf(snapshot.cluster.metadata.uid) * periodMs) % periodMs));
+  return leftMs < EARLY_MS ? leftMs + periodMs : leftMs;
+}
