@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type ClientHttp2Stream, createSecureServer, createServer, type ServerHttp2Session } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { test, vi } from "vitest";
 import { systemClock } from "#base/clock.ts";
@@ -116,6 +116,58 @@ test("the connection that was made with an earlier certificate is closed, and on
     assert.deepEqual(shown, ["first", "first", "second", "second"]);
   } finally {
     pool.closeAll();
+    server.close();
+  }
+});
+
+test("a connection that is given up while it is being verified does not come back", async () => {
+  const server = createServer();
+  const asked: string[] = [];
+  server.on("session", (session) => session.on("error", () => undefined));
+  server.on("stream", (stream, headers) => {
+    asked.push(String(headers[":path"]));
+    stream.respond(
+      { ":status": 200, "content-type": "application/grpc+proto", "grpc-status": "12" },
+      { endStream: true },
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  // Between both stands somebody who can stop to pass on what the client says.
+  const held: Socket[] = [];
+  const between = createTcpServer((socket) => {
+    held.push(socket);
+    socket.on("error", () => undefined);
+    socket.pipe(connect((server.address() as AddressInfo).port, "127.0.0.1").on("error", () => undefined)).pipe(socket);
+  });
+  await new Promise<void>((resolve) => between.listen(0, "127.0.0.1", resolve));
+  const address = `127.0.0.1:${(between.address() as AddressInfo).port}`;
+  const pool = new TransportPool(systemClock);
+  const call = () => pool.servicesOf({ address }).maintenance.status({}, { timeoutMs: 5_000 });
+  vi.useFakeTimers({ toFake: ["Date"] });
+  try {
+    await assert.rejects(call(), /unimplemented/i);
+    held[0]?.unpipe().pause();
+    vi.setSystemTime(Date.now() + 60_000);
+    const waiting = call().catch((thrown: unknown) => thrown);
+    await new Promise((resolve) => setImmediate(resolve));
+    pool.renew({ address });
+    assert.doesNotMatch(String(await waiting), /unimplemented/i);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.equal(asked.length, 1);
+    assert.deepEqual(
+      held.slice(1).filter(({ readyState }) => readyState === "open"),
+      [],
+    );
+    // Who asks again gets a connection that the pool knows.
+    await assert.rejects(call(), /unimplemented/i);
+    assert.equal(held.at(-1)?.readyState, "open");
+    pool.closeAll();
+    await vi.waitFor(() => assert.notEqual(held.at(-1)?.readyState, "open"));
+  } finally {
+    vi.useRealTimers();
+    pool.closeAll();
+    for (const each of held) each.destroy();
+    between.close();
     server.close();
   }
 });

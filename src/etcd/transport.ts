@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Client, createClient } from "@connectrpc/connect";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { Http2SessionManager } from "@connectrpc/connect-node";
 import type { Clock } from "#base/clock.ts";
 import { type Endpoint, type TlsIdentity, tlsOptions } from "./endpoint.ts";
@@ -52,6 +52,8 @@ interface Connection {
   readonly services: MemberServices;
   usedAtMs: number;
   hasAnswered: boolean;
+  /** The pool knows nothing of it any more. */
+  isGivenUp: boolean;
 }
 
 /** Connections to members, one per address, with one TLS identity each, made when first needed and closed when idle. */
@@ -102,7 +104,7 @@ export class TransportPool {
     if (connection === undefined) return;
     this.#current.delete(key);
     if (connection.session.state() === "open" && connection.hasAnswered) this.#retired.add(connection);
-    else connection.session.abort();
+    else giveUp(connection);
   }
 
   /** Closes all connections to a member that is gone; calls open on them fail with `EtcdUnavailable`. */
@@ -129,12 +131,12 @@ export class TransportPool {
     for (const [key, connection] of this.#current) {
       if (!gone(connection)) continue;
       this.#current.delete(key);
-      connection.session.abort();
+      giveUp(connection);
     }
     for (const connection of this.#retired) {
       if (!gone(connection)) continue;
       this.#retired.delete(connection);
-      connection.session.abort();
+      giveUp(connection);
     }
   }
 
@@ -150,6 +152,11 @@ export class TransportPool {
     }
     return `${endpoint.address} ${fingerprint}`;
   }
+}
+
+function giveUp(connection: Connection): void {
+  connection.isGivenUp = true;
+  connection.session.abort();
 }
 
 function isBusy(connection: Connection): boolean {
@@ -169,14 +176,17 @@ function connectionTo(endpoint: Endpoint, nowMs: number): Connection {
     },
     tls && tlsOptions(tls),
   );
-  const connection = { address, session, usedAtMs: nowMs, hasAnswered: false };
+  const connection = { address, session, usedAtMs: nowMs, hasAnswered: false, isGivenUp: false };
   return Object.assign(connection, { services: servicesOver(connection) });
 }
 
 function servicesOver(connection: Omit<Connection, "services">, onSending?: () => void): MemberServices {
-  const { session } = connection;
+  const sending = (): void => {
+    if (connection.isGivenUp) throw new ConnectError("the connection was given up", Code.Unavailable);
+    onSending?.();
+  };
   const transport = unaryTransport({
-    session: outliving(onSending === undefined ? session : asking(session, onSending)),
+    session: outliving(connection, asking(connection.session, sending)),
     readMaxBytes: MAX_ANSWER_BYTES,
     onAnswer: () => {
       connection.hasAnswered = true;
@@ -197,16 +207,22 @@ const heard = new WeakSet<object>();
 /**
  * The same session. When a member says goodbye, the library destroys the connection with an error, which is told a moment later; who has given the
  * connection up by then, or needs another one, has taken its listener away, and an error that nobody listens for ends the process.
+ * While the library finds out whether a connection is still good, it takes one that was given up for one that is lost, and makes another one, of
+ * which the pool knows nothing.
  */
-function outliving(session: Session): Session {
+function outliving(connection: Omit<Connection, "services">, session: Session): Session {
+  const endAgain = (): void => {
+    if (connection.isGivenUp) connection.session.abort();
+  };
   return {
     authority: session.authority,
     async request(method, path, headers, options) {
-      const stream = await session.request(method, path, headers, options);
-      const connection = stream.session;
-      if (connection !== undefined && !heard.has(connection)) {
-        heard.add(connection);
-        connection.on("error", () => undefined);
+      const stream = await session.request(method, path, headers, options).finally(endAgain);
+      const opened = stream.session;
+      if (opened !== undefined && !heard.has(opened)) {
+        heard.add(opened);
+        // By the next turn of the event loop the other one has been begun.
+        for (const end of ["error", "close"]) opened.on(end, () => setImmediate(endAgain));
       }
       return stream;
     },

@@ -96,9 +96,10 @@ function exchanged(
     session.request("POST", path, headers, {}).then(
       (opened) => {
         stream = opened;
-        opened.on("error", (thrown) => fail(unavailable(thrown))); // also after the end: nobody else hears of it
-        if (isOver) return void opened.close(CANCEL);
         const answer = new Answer();
+        // Also after the end: nobody else hears of it. Who resets the stream may have told the answer before, and not want the rest of the question.
+        opened.on("error", (thrown) => (answer.isTold ? settle() : fail(unavailable(thrown))));
+        if (isOver) return void opened.close(CANCEL);
         const settle = (): void => {
           if (isOver) return;
           try {
