@@ -1,10 +1,8 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
-import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { UserBackups } from "#kit/user-backups.ts";
+import { RESTORED_MS, UserBackups } from "#kit/user-backups.ts";
 import type { KubeList, Pod, Secret } from "#kube/kinds.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
@@ -13,7 +11,6 @@ import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
 /** What a person writes into the Secret. */
 const CHOSEN = "chosen-by-hand-4711";
-const RESTORED_MS = 300_000;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
@@ -119,31 +116,7 @@ describe("a cluster that is born with users", () => {
 test(
   "what is backed up is verified, and restored into a cluster that knows the same users",
   async () => {
-    await backups.apply({
-      apiVersion: "v1",
-      kind: "PersistentVolumeClaim",
-      metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
-      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-    });
-    const destination = { volume: { claimName: "backups" } };
-    await backups.backUp("nightly", { source: { clusterName: "my-etcd" }, destination, verify: true });
-    await backups.until("nightly", "Completed");
-    await backups.untilReason("nightly", "Verified", "Verified", 120_000);
-    await backups.apply({
-      apiVersion: "etcd.improbable.io/v1beta1",
-      kind: "EtcdRestore",
-      metadata: { name: "back" },
-      spec: {
-        source: { backupName: "nightly" },
-        clusterTemplate: { clusterName: "restored", spec: { replicas: 3, tls: TLS, auth: { enabled: true } } },
-      },
-    });
-    await eventually(async () => {
-      const { status } = await cluster.json<EtcdRestore>("get", "etcdrestore", "back");
-      expect(status?.phase, JSON.stringify(status)).toBe("Completed");
-    }, RESTORED_MS);
-    const restored = new UserCluster(namespace.name, "restored");
-    await restored.untilReady();
+    const restored = await backups.verifiedAndRestored({ replicas: 3, tls: TLS, auth: { enabled: true } });
     await restored.untilCondition("AuthReady", "True", "AuthEnabled");
     await startApplication("app-of-restored", "restored");
     const password = await rootPassword("restored");

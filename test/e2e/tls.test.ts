@@ -2,13 +2,11 @@ import { readFileSync } from "node:fs";
 import { get } from "node:https";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
-import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { everyLine } from "#kit/audit-log.ts";
 import { newAuthority } from "#kit/authority.ts";
 import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { metricsOfOperators } from "#kit/operator-metrics.ts";
-import { UserBackups } from "#kit/user-backups.ts";
+import { RESTORED_MS, UserBackups } from "#kit/user-backups.ts";
 import { allShown, lives, MEMBERS, type Shown, secretTexts } from "#kit/user-tls.ts";
 import type { KubeList, KubeObject, Pod, Secret } from "#kube/kinds.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
@@ -20,7 +18,6 @@ const LIFE = { provider: "Operator", duration: "10m", renewBefore: "9m" } as con
 const TLS = { peer: LIFE, client: LIFE };
 /** Renewed after a minute; then the kubelet shows it within another one or two. */
 const RENEWED_MS = 240_000;
-const RESTORED_MS = 300_000;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
@@ -162,31 +159,8 @@ test("all members restart with another template, one after the other", async () 
 test(
   "what is backed up is verified, and restored into another cluster with TLS",
   async () => {
-    await backups.apply({
-      apiVersion: "v1",
-      kind: "PersistentVolumeClaim",
-      metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
-      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-    });
     expect(await written("kept", "in the backup")).toBe("in the backup");
-    const destination = { volume: { claimName: "backups" } };
-    await backups.backUp("nightly", { source: { clusterName: "my-etcd" }, destination, verify: true });
-    await backups.until("nightly", "Completed");
-    await backups.untilReason("nightly", "Verified", "Verified", 120_000);
-    await backups.apply({
-      apiVersion: "etcd.improbable.io/v1beta1",
-      kind: "EtcdRestore",
-      metadata: { name: "back" },
-      spec: {
-        source: { backupName: "nightly" },
-        clusterTemplate: { clusterName: "restored", spec: { replicas: 3, tls: TLS } },
-      },
-    });
-    await eventually(async () => {
-      const { status } = await cluster.json<EtcdRestore>("get", "etcdrestore", "back");
-      expect(status?.phase, JSON.stringify(status)).toBe("Completed");
-    }, RESTORED_MS);
-    await new UserCluster(namespace.name, "restored").untilReady();
+    await backups.verifiedAndRestored({ replicas: 3, tls: TLS });
     await startApplication("app-of-restored", "restored");
     expect((await etcdctl("app-of-restored", "get", "kept", "--print-value-only")).trim()).toBe("in the backup");
     expect(await etcdctl("app-of-restored", "member", "list")).toContain(

@@ -102,6 +102,11 @@ test("users are prepared while nobody has to log in, and that is said", async ()
   const billing = await secret("billing-binding");
   expect(Object.keys(billing)).not.toContain("password");
   expect(new X509Certificate(billing["tls.crt"] ?? "").subject).toBe("CN=billing");
+  const authority = new X509Certificate(shop["ca.crt"] ?? "").fingerprint256.replaceAll(":", "").toLowerCase();
+  for (const name of ["shop", "billing"]) {
+    const { binding } = (await user(name)).status ?? {};
+    expect(binding).toEqual({ name: `${name}-binding`, trusts: [authority], signedBy: authority });
+  }
   for (const [name, isNamed] of [["shop", true], ["billing", false]] as const) await startApplication(name, `${name}-binding`, isNamed); // biome-ignore format: one line
   await startApplication("admin", "my-etcd-client", false);
 });

@@ -4,10 +4,15 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
+import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { mainBinary } from "#dev/components.ts";
-import { eventually, kubectl, type UserCluster } from "#kit/e2e.ts";
+import { eventually, kubectl, UserCluster } from "#kit/e2e.ts";
 import { freePort } from "#kit/store-server.ts";
+
+/** How long a restore may take, in milliseconds. */
+export const RESTORED_MS = 300_000;
 
 /** Backups in the namespace of a cluster as a user handles them: with kubectl. */
 export class UserBackups {
@@ -57,6 +62,33 @@ export class UserBackups {
       if (condition?.reason === reason) return condition.message;
       throw new Error(`${type} of ${name} is ${JSON.stringify(condition)}`);
     }, deadlineMs);
+  }
+
+  /** Backs the cluster up to a claim, has that verified, and restores it there as `restored`. @param spec of that one @returns it, when it is Ready */
+  async verifiedAndRestored(spec: object): Promise<UserCluster> {
+    await this.apply({
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+    });
+    const source = { clusterName: this.#cluster.name };
+    await this.backUp("nightly", { source, destination: { volume: { claimName: "backups" } }, verify: true });
+    await this.until("nightly", "Completed");
+    await this.untilReason("nightly", "Verified", "Verified", 120_000);
+    await this.apply({
+      apiVersion: "etcd.improbable.io/v1beta1",
+      kind: "EtcdRestore",
+      metadata: { name: "back" },
+      spec: { source: { backupName: "nightly" }, clusterTemplate: { clusterName: "restored", spec } },
+    });
+    await eventually(async () => {
+      const { status } = await this.#cluster.json<EtcdRestore>("get", "etcdrestore", "back");
+      if (status?.phase !== "Completed") throw new Error(`it is not Completed: ${JSON.stringify(status)}`);
+    }, RESTORED_MS);
+    const restored = new UserCluster(this.#cluster.namespace, "restored");
+    await restored.untilReady();
+    return restored;
   }
 }
 
