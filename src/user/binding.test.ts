@@ -57,7 +57,7 @@ test("the status says whom the Secret says to trust, and by whom its certificate
   expect(told(look())).toEqual({ name, trusts: [OWN.id], signedBy: OWN.id });
   const both = { trustIds: [OWN.id, NEXT.id] };
   expect(told(look({ bound: both, pair: { signerId: NEXT.id } }))).toEqual({ name, trusts: both.trustIds, signedBy: NEXT.id }); // biome-ignore format: one line
-  expect(told(look({ pair: null }))).toEqual({ name, trusts: [OWN.id] });
+  expect(told(look({ pair: null }))).toStrictEqual({ name, trusts: [OWN.id] });
   expect(told(look({ cluster: PLAIN }))).toEqual({ name, trusts: [] });
   const before = { name: "app-binding", trusts: ["a"], signedBy: "a" };
   expect(told(look({ status: { binding: before }, with: { binding: unknown("silent") } }))).toEqual(before);

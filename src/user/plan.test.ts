@@ -57,6 +57,7 @@ const cases: readonly { name: string; given: UserSnapshot; expect: string; says?
   { name: "one that etcd would refuse is told", given: look({ bound: LONG, with: { password: absent } }), expect: "warn: await-password", says: "False PasswordRefused" },
   { name: "and not given to it, with a user that is to be made", given: look({ bound: LONG, with: nobody }), expect: "warn: await-password" },
   { name: "where nobody logs in by it, it goes", given: look({ ...byCertificate, bound: { ...LONG, hasPassword: true } }), expect: `${WRITE} none keep` },
+  { name: "while it cannot go yet, it hinders nothing", given: look({ ...byCertificate, bound: { ...LONG, hasPassword: true }, pair: { trouble: "t" }, with: { signer: absent } }), expect: "wait: await-certificate" },
   { name: "a new one follows when somebody asks", given: look({ ...asks, bound: LONG, with: { password: absent } }), expect: `${WRITE} new keep` },
   { name: "a long one of somebody else is nothing to us", given: look({ bound: { ...LONG, ownerUid: "other" }, with: { password: absent } }), expect: "warn: binding-taken" },
   { name: "what could not be asked about it waits", given: look({ with: { password: unknown("silent") } }), expect: "wait: await-etcd", says: "Unknown EtcdUnreachable" },
