@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { type ClientHttp2Stream, createSecureServer, createServer, type ServerHttp2Session } from "node:http2";
+import {
+  type ClientHttp2Stream,
+  createSecureServer,
+  createServer,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { test, vi } from "vitest";
 import { systemClock } from "#base/clock.ts";
@@ -62,12 +69,53 @@ test("members that nobody asks for any more are forgotten", async () => {
   const pool = new TransportPool(clock);
   for (let host = 0; host < 100; host++) pool.servicesOf({ address: `10.0.1.${host}:2379` });
   const kept = pool.servicesOf({ address });
-  await clock.advance(100_000);
+  await clock.advance(20_000);
   assert.equal(pool.servicesOf({ address }), kept);
-  await clock.advance(30_000);
+  assert.equal(pool.size, 101);
+  await clock.advance(10_001);
   pool.servicesOf({ address: "10.0.0.2:2379" });
   assert.equal(pool.size, 2);
   assert.equal(pool.servicesOf({ address }), kept);
+});
+
+/** How many connections of this pool a server that answers nothing useful holds, so long after each was asked once, in milliseconds. */
+async function heldAfter(pool: TransportPool, waitMs: number): Promise<readonly [number, number]> {
+  const server = createServer();
+  const sessions = new Set<ServerHttp2Session>();
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+  });
+  server.on("stream", (stream: ServerHttp2Stream) =>
+    stream.respond(
+      { ":status": 200, "content-type": "application/grpc+proto", "grpc-status": "12" },
+      { endStream: true },
+    ),
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    await assert.rejects(pool.servicesOf({ address }).maintenance.status({}, { timeoutMs: 5_000 }), /unimplemented/i);
+    const held = sessions.size;
+    await setTimeout(waitMs);
+    return [held, sessions.size];
+  } finally {
+    pool.closeAll();
+    server.close();
+  }
+}
+
+test("among many connections one that nobody uses is closed within seconds, and among few it is kept", async () => {
+  const crowded = new TransportPool(systemClock);
+  for (let host = 0; host < 225; host++) crowded.servicesOf({ address: `10.0.1.${host}:2379` });
+  const [few, many] = await Promise.all([heldAfter(new TransportPool(systemClock), 3_500), heldAfter(crowded, 3_500)]);
+  assert.deepEqual(
+    [few, many],
+    [
+      [1, 1],
+      [1, 0],
+    ],
+  );
 });
 
 test("a connection goes as soon as its member is asked with another certificate, or by whom others are trusted", () => {
@@ -152,7 +200,7 @@ test("a connection that is given up while it is being verified does not come bac
     await new Promise((resolve) => setImmediate(resolve));
     pool.renew({ address });
     assert.doesNotMatch(String(await waiting), /unimplemented/i);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await setTimeout(100);
     assert.equal(asked.length, 1);
     assert.deepEqual(
       held.slice(1).filter(({ readyState }) => readyState === "open"),

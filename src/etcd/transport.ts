@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { Http2SessionManager } from "@connectrpc/connect-node";
 import type { Clock } from "#base/clock.ts";
 import { type Endpoint, type TlsIdentity, tlsOptions } from "./endpoint.ts";
@@ -24,10 +24,22 @@ import { unaryTransport } from "./unary-transport.ts";
 // What becomes of connections when our certificate, or whom we trust, changes?
 //   A connection stays good for as long as it is used, whatever has happened to the certificates by which it was made. The first call with
 //   others replaces it, so that nobody is spoken to for days who would not be trusted any more.
+// Why are connections closed so soon?
+//   Each takes memory here and in etcd, for as long as it stands. Making one anew costs less than half a millisecond of a processor, over TLS
+//   two (docs/performance.md, `fleet`), which a cluster at rest takes once in a minute.
 // Who writes the state? Only this class: calls ask for services, `renew` and `close` take them away.
 
-/** Time after the last call until a connection is closed. Longer than the pause between two passes over one cluster. */
-const IDLE_CONNECTION_MS = 60_000;
+/** Time after the last call until a connection is closed, in milliseconds. Longer than the pause between two looks at one of a few clusters. */
+const IDLE_CONNECTION_MS = 15_000;
+
+/** The same where there are many: clusters at rest are asked so rarely then that nobody would use it again. */
+const IDLE_AMONG_MANY_MS = 3_000;
+
+/** So many connections are many: 3 for each of 75 clusters, whose turns come every 15 s (cluster/rest.ts). */
+const MANY = 225;
+
+/** What has not been used for so long, in milliseconds, has closed itself, and is forgotten with the next connection that is made. */
+const FORGOTTEN_AFTER_MS = 2 * IDLE_CONNECTION_MS;
 
 /** Pause between pings while a call is open. etcd refuses less than 5 s (`--grpc-keepalive-min-time`). */
 const PING_INTERVAL_MS = 10_000;
@@ -48,6 +60,8 @@ export interface MemberServices {
 
 interface Connection {
   readonly address: string;
+  /** Address and TLS identity. */
+  readonly key: string;
   readonly session: Http2SessionManager;
   readonly services: MemberServices;
   usedAtMs: number;
@@ -59,7 +73,7 @@ interface Connection {
 /** Connections to members, one per address, with one TLS identity each, made when first needed and closed when idle. */
 export class TransportPool {
   readonly #clock: Clock;
-  /** By address and TLS identity. */
+  /** By address; who was used last is the last. */
   readonly #current = new Map<string, Connection>();
   /** Connections that were replaced by newer ones; their open calls may still end. */
   readonly #retired = new Set<Connection>();
@@ -83,26 +97,27 @@ export class TransportPool {
   #connectionTo(endpoint: Endpoint): Connection {
     const key = this.#keyOf(endpoint);
     const nowMs = this.#clock.monotonicMs();
-    let connection = this.#current.get(key);
-    if (connection === undefined) {
+    let connection = this.#current.get(endpoint.address);
+    if (connection?.key !== key) {
       this.#forgetUnused(nowMs);
-      for (const [other, { address }] of this.#current) if (address === endpoint.address) this.#retire(other);
-      connection = connectionTo(endpoint, nowMs);
-      this.#current.set(key, connection);
-    }
+      this.#retire(endpoint.address);
+      const idleMs = this.#current.size < MANY ? IDLE_CONNECTION_MS : IDLE_AMONG_MANY_MS;
+      connection = connectionTo(endpoint, { key, nowMs, idleMs });
+    } else this.#current.delete(endpoint.address);
+    this.#current.set(endpoint.address, connection);
     connection.usedAtMs = nowMs;
     return connection;
   }
 
   /** The next call to this endpoint gets a new connection; calls that are open on the old one go on, if it ever answered. */
   renew(endpoint: Endpoint): void {
-    this.#retire(this.#keyOf(endpoint));
+    if (this.#current.get(endpoint.address)?.key === this.#keyOf(endpoint)) this.#retire(endpoint.address);
   }
 
-  #retire(key: string): void {
-    const connection = this.#current.get(key);
+  #retire(address: string): void {
+    const connection = this.#current.get(address);
     if (connection === undefined) return;
-    this.#current.delete(key);
+    this.#current.delete(address);
     if (connection.session.state() === "open" && connection.hasAnswered) this.#retired.add(connection);
     else giveUp(connection);
   }
@@ -124,7 +139,18 @@ export class TransportPool {
 
   /** An idle connection has closed itself long before; only memory is left of it. */
   #forgetUnused(nowMs: number): void {
-    this.#drop((connection) => nowMs - connection.usedAtMs > 2 * IDLE_CONNECTION_MS && !isBusy(connection));
+    const isUnused = ({ usedAtMs }: Connection) => nowMs - usedAtMs > FORGOTTEN_AFTER_MS;
+    for (const [address, connection] of this.#current) {
+      if (!isUnused(connection)) break;
+      if (isBusy(connection)) continue;
+      this.#current.delete(address);
+      giveUp(connection);
+    }
+    for (const connection of this.#retired) {
+      if (!isUnused(connection) || isBusy(connection)) continue;
+      this.#retired.delete(connection);
+      giveUp(connection);
+    }
   }
 
   #drop(gone: (connection: Connection) => boolean): void {
@@ -163,20 +189,23 @@ function isBusy(connection: Connection): boolean {
   return connection.session.state() === "open";
 }
 
-function connectionTo(endpoint: Endpoint, nowMs: number): Connection {
+function connectionTo(
+  endpoint: Endpoint,
+  { key, nowMs, idleMs }: { readonly key: string; readonly nowMs: number; readonly idleMs: number },
+): Connection {
   const { address, tls } = endpoint;
   const baseUrl = `${tls === undefined ? "http" : "https"}://${address}`;
   const session = new Http2SessionManager(
     baseUrl,
     {
-      idleConnectionTimeoutMs: IDLE_CONNECTION_MS,
+      idleConnectionTimeoutMs: idleMs,
       pingIntervalMs: PING_INTERVAL_MS,
       pingTimeoutMs: PING_TIMEOUT_MS,
       pingIdleConnection: false,
     },
     tls && tlsOptions(tls),
   );
-  const connection = { address, session, usedAtMs: nowMs, hasAnswered: false, isGivenUp: false };
+  const connection = { address, key, session, usedAtMs: nowMs, hasAnswered: false, isGivenUp: false };
   return Object.assign(connection, { services: servicesOver(connection) });
 }
 
@@ -192,12 +221,40 @@ function servicesOver(connection: Omit<Connection, "services">, onSending?: () =
       connection.hasAnswered = true;
     },
   });
-  return {
-    kv: createClient(KV, transport),
-    cluster: createClient(Cluster, transport),
-    maintenance: createClient(Maintenance, transport),
-    auth: createClient(Auth, transport),
-  };
+  return new LazyServices(transport);
+}
+
+/** Most connections are made for one or two questions. */
+class LazyServices implements MemberServices {
+  readonly #transport: Transport;
+  #kv: Client<typeof KV> | undefined;
+  #cluster: Client<typeof Cluster> | undefined;
+  #maintenance: Client<typeof Maintenance> | undefined;
+  #auth: Client<typeof Auth> | undefined;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  get kv(): Client<typeof KV> {
+    this.#kv ??= createClient(KV, this.#transport);
+    return this.#kv;
+  }
+
+  get cluster(): Client<typeof Cluster> {
+    this.#cluster ??= createClient(Cluster, this.#transport);
+    return this.#cluster;
+  }
+
+  get maintenance(): Client<typeof Maintenance> {
+    this.#maintenance ??= createClient(Maintenance, this.#transport);
+    return this.#maintenance;
+  }
+
+  get auth(): Client<typeof Auth> {
+    this.#auth ??= createClient(Auth, this.#transport);
+    return this.#auth;
+  }
 }
 
 type Session = Pick<Http2SessionManager, "authority" | "request" | "notifyResponseByteRead">;
