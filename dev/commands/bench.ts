@@ -45,7 +45,7 @@ const USAGE = `Figures: one JSON line each on standard output, progress on stand
   npm run bench -- fleet [N] --silent K
                                       also edits one cluster while K others have a member that says nothing
   npm run bench -- fleet [N] --brief  only the creation, and the minutes after it
-  npm run bench -- fleet [N] --node-flags "FLAGS"
+  npm run bench -- fleet [N] --node-flags="FLAGS"
                                       with other flags of Node than the image's
   npm run bench -- fleet [N] --profiles FOLDER
                                       with CPU profiles of the operator; taking them costs time
@@ -70,7 +70,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const fleetOptions = [
     ...(values.silent === undefined ? [] : ["--silent", values.silent]),
     ...(values.brief ? ["--brief"] : []),
-    ...(values["node-flags"] === undefined ? [] : ["--node-flags", values["node-flags"]]),
+    ...(values["node-flags"] === undefined ? [] : [`--node-flags=${values["node-flags"]}`]),
     ...(values.profiles === undefined ? [] : ["--profiles", values.profiles]),
     ...(values.shards === undefined ? [] : ["--shards", values.shards]),
     ...(values.tls ? ["--tls"] : []),
