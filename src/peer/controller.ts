@@ -1,6 +1,6 @@
 import { ETCD_CONTAINER, PEER_LABEL } from "#api/names.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1beta1/peer.ts";
-import { isSameData } from "#base/hash.ts";
+import { isSameData, partOf } from "#base/hash.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import { actOnPeer, type PeerWrites, writeStatus } from "#peer/act.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
@@ -12,8 +12,8 @@ import { type PeerStep, targetOf } from "#peer/step.ts";
 import type { Controller, Key, Subject } from "#runtime/controller.ts";
 import { Silences } from "#runtime/silences.ts";
 
-/** The pod's readiness, which the kubelet watches, wakes this room; the rest is a slow second look, in milliseconds. */
-const REST_MS = 5 * 60_000;
+/** The pod's readiness, which the kubelet watches, wakes this room; the rest is a slow second look, in milliseconds: after half of it, or all. */
+const REST_MS = 15 * 60_000;
 
 /** Steps that every member goes through; an event of its cluster tells when it has joined. */
 const ROUTINE = new Set([
@@ -29,7 +29,8 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
   return {
     name: "peer",
     stageOf: (key) => peerStage(reads.peers.get(key)),
-    restMs: () => REST_MS,
+    // Each has a time of its own: members that were all looked at when the operator started do not come back all at once.
+    restMs: ({ peer }) => Math.round(REST_MS * (0.5 + partOf(peer.metadata.uid) / 2)),
     isRoutine: (rule, step) => ROUTINE.has(`${rule} ${step.do}`),
     observe: (key, signal) => observePeer(reads, silences, key, signal),
     plan: planPeer,
