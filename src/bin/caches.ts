@@ -24,21 +24,19 @@ import { Cache } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   JOBS,
-  type Job,
   type KubeObject,
   NETWORK_POLICIES,
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
   PODS,
-  type Pod,
   REPLICA_SETS,
-  type ReplicaSet,
   SERVICES,
 } from "#kube/kinds.ts";
 import { PEER_INDEX } from "#peer/observe.ts";
 import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
 import { keyText } from "#runtime/controller.ts";
 import { SCHEDULE_INDEX } from "#schedule/observe.ts";
+import { whatMatters, withoutPodTemplate, withoutTemplate } from "./kept.ts";
 
 /** The operator's picture of the API server: what it reads, and what wakes it. Owned objects are selected by label. */
 export type Caches = ReturnType<typeof createCaches>;
@@ -146,21 +144,4 @@ function clusterOfAccess({ metadata, spec }: EtcdRole | EtcdUser): readonly stri
 
 function clusterOfSchedule(schedule: EtcdBackupSchedule): readonly string[] {
   return clusterKeysForSchedule(schedule).map(keyText);
-}
-
-/** A Job is never compared, and its template is long. */
-function withoutPodTemplate({ apiVersion, kind, metadata, status }: Job): Job {
-  return { apiVersion, kind, metadata, ...(status === undefined ? {} : { status }) } as Job;
-}
-
-/** The template is not kept: it is compared by its hash, in the annotations. */
-function withoutTemplate({ apiVersion, kind, metadata, spec, status }: ReplicaSet): ReplicaSet {
-  const kept = { replicas: spec?.replicas };
-  return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status }) } as ReplicaSet;
-}
-
-/** Nobody here reads a pod's containers and volumes, only which member it is and how it fares. */
-function whatMatters({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
-  const kept = { hostname: spec?.hostname, nodeName: spec?.nodeName };
-  return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status }) } as Pod;
 }

@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import { mountedIn } from "#cluster/certificates/trusted.ts";
+import type { Pod } from "#kube/kinds.ts";
+import { tlsVolumes } from "#peer/desired/tls.ts";
+import { whatMatters } from "./kept.ts";
+
+const POD = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "db-0-x", namespace: "foo", uid: "1", resourceVersion: "7", labels: { a: "b" } },
+  spec: {
+    hostname: "db-0",
+    nodeName: "node-1",
+    containers: [{ name: "etcd", image: "etcd" }],
+    volumes: [
+      { name: "data", persistentVolumeClaim: { claimName: "db-0" } },
+      {
+        name: "peer-tls",
+        projected: {
+          defaultMode: 288,
+          sources: [{ configMap: { name: "x" } }, { secret: { name: "shown", items: [] } }],
+        },
+      },
+    ],
+  },
+  status: {
+    phase: "Running",
+    podIP: "10.0.0.1",
+    podIPs: [{ ip: "10.0.0.1" }],
+    hostIP: "10.0.0.9",
+    qosClass: "Burstable",
+    reason: "Evicted",
+    message: "for want of memory",
+    conditions: [
+      { type: "Initialized", status: "True" },
+      { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "no node" },
+      { type: "Ready", status: "True" },
+    ],
+    initContainerStatuses: [
+      { name: "before", ready: true, restartCount: 0, state: { terminated: { exitCode: 0 } }, image: "i" },
+    ],
+    containerStatuses: [
+      {
+        name: "etcd",
+        ready: true,
+        restartCount: 2,
+        state: { running: { startedAt: "2026-01-01T00:00:00Z" } },
+        lastState: { terminated: { exitCode: 1, message: "no" } },
+        image: "etcd",
+        imageID: "sha256:0",
+      },
+      { name: "beside", ready: false, restartCount: 0, state: {}, lastState: {} },
+    ],
+  },
+} as unknown as Pod;
+
+test("of a pod is kept which member it is, which Secrets it shows, and how it fares", () => {
+  expect(whatMatters(POD)).toEqual({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: POD.metadata,
+    spec: {
+      hostname: "db-0",
+      volumes: [{ name: "peer-tls", projected: { sources: [{ secret: { name: "shown" } }] } }],
+    },
+    status: {
+      phase: "Running",
+      podIP: "10.0.0.1",
+      reason: "Evicted",
+      message: "for want of memory",
+      conditions: [
+        { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "no node" },
+        { type: "Ready", status: "True" },
+      ],
+      initContainerStatuses: [{ name: "before", ready: true, restartCount: 0, state: { terminated: { exitCode: 0 } } }],
+      containerStatuses: [
+        {
+          name: "etcd",
+          ready: true,
+          restartCount: 2,
+          state: { running: { startedAt: "2026-01-01T00:00:00Z" } },
+          lastState: { terminated: { exitCode: 1, message: "no" } },
+        },
+        { name: "beside", ready: false, restartCount: 0, state: {} },
+      ],
+    },
+  });
+});
+
+test("a pod of which nothing is told yet stays one", () => {
+  const { status: _, spec: __, ...bare } = POD;
+  expect(whatMatters(bare as Pod)).toEqual({ ...bare, spec: {} });
+});
+
+test.each(["peer", "client"] as const)("who shows what to its side %s is seen in what is kept of its pod", (side) => {
+  const tls = { peer: { secretName: "shown-peer", trust: "a" }, client: { secretName: "shown-client", trust: "b" } };
+  const volumes = tlsVolumes({ tls } as Parameters<typeof tlsVolumes>[0]);
+  const pod = { ...POD, spec: { ...POD.spec, volumes } } as Pod;
+  expect(mountedIn(whatMatters(pod), side)).toBe(`shown-${side}`);
+});

@@ -1,0 +1,59 @@
+import type { Job, Pod, ReplicaSet } from "#kube/kinds.ts";
+
+// What of the API server's objects is kept in memory: what somebody here reads, and no more. A member's pod is the largest of all, and nearly
+// all of it is what the operator itself has written to its ReplicaSet.
+
+/** A Job is never compared, and its template is long. */
+export function withoutPodTemplate({ apiVersion, kind, metadata, status }: Job): Job {
+  return { apiVersion, kind, metadata, ...(status === undefined ? {} : { status }) } as Job;
+}
+
+/** The template is not kept: it is compared by its hash, in the annotations. */
+export function withoutTemplate({ apiVersion, kind, metadata, spec, status }: ReplicaSet): ReplicaSet {
+  const kept = { replicas: spec?.replicas };
+  return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status }) } as ReplicaSet;
+}
+
+/** Which member it is, what it shows, and how it fares. */
+export function whatMatters({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
+  const volumes = spec?.volumes?.flatMap(secretOf) ?? [];
+  const kept = { hostname: spec?.hostname, ...(volumes.length === 0 ? {} : { volumes }) };
+  return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status: fareOf(status) }) } as Pod;
+}
+
+type Spec = NonNullable<Pod["spec"]>;
+type Status = NonNullable<Pod["status"]>;
+type Volume = NonNullable<Spec["volumes"]>[number];
+
+/** Of the volumes only those that show a Secret, and only its name. */
+function secretOf({ name, projected }: Volume): Volume[] {
+  const secret = projected?.sources?.find((source) => source.secret !== undefined)?.secret;
+  return secret?.name === undefined ? [] : [{ name, projected: { sources: [{ secret: { name: secret.name } }] } }];
+}
+
+/** Conditions that tell whether it has a node, and whether it is ready. */
+const TELLING: readonly string[] = ["PodScheduled", "Ready"];
+
+function fareOf({ phase, podIP, reason, message, conditions, ...containers }: Status): Status {
+  const { initContainerStatuses, containerStatuses } = containers;
+  return {
+    ...(phase === undefined ? {} : { phase }),
+    ...(podIP === undefined ? {} : { podIP }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+    ...(conditions === undefined ? {} : { conditions: conditions.filter(({ type }) => TELLING.includes(type)) }),
+    ...(initContainerStatuses === undefined ? {} : { initContainerStatuses: initContainerStatuses.map(wordOf) }),
+    ...(containerStatuses === undefined ? {} : { containerStatuses: containerStatuses.map(wordOf) }),
+  };
+}
+
+type ContainerStatus = NonNullable<Status["containerStatuses"]>[number];
+
+/** Which image runs, and with which resources, is what was asked for. */
+function wordOf({ name, ready, restartCount, state, lastState }: ContainerStatus): ContainerStatus {
+  const told = { name, ready, restartCount, ...(state === undefined ? {} : { state }) };
+  return {
+    ...told,
+    ...(lastState === undefined || Object.keys(lastState).length === 0 ? {} : { lastState }),
+  } as ContainerStatus;
+}
