@@ -10,7 +10,7 @@ export function clusterStage(cluster: EtcdCluster | undefined): Stage {
   if (members === undefined) return "new";
   const joined = members.filter((member) => member.joined).length;
   // A founder is told as joined once it was seen; a majority of them is the cluster.
-  if (joined < quorumOf(Math.max(members.length, 1))) return "underWay";
+  if (joined < quorumOf(members.length)) return "underWay";
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   const isDone = ready?.status === "True" && ready.observedGeneration === (metadata.generation ?? 0);
   return isDone ? "settled" : "finishing";
