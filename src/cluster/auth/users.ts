@@ -90,7 +90,7 @@ export function whyStranger(snapshot: ClusterSnapshot): string | undefined {
   if (auth?.state.is === "unknown")
     return `${show}: etcd could not be asked whether ${name}, its common name, is an administrator there: ${auth.state.why}`;
   // What is known by now is about another name, or about nobody.
-  if (state === undefined || auth?.next !== name)
+  if (auth?.next !== name)
     return `${show}: etcd is yet to be asked whether ${name}, its common name, is an administrator there`;
   return `${show}: ${name}, its common name, is no administrator there yet`;
 }

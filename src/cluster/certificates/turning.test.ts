@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { absent, present, unknown } from "#base/observed.ts";
 import { certificatesIn } from "#certificates/pem.ts";
-import { bothIn, courses, vouches } from "#cluster/certificates/course.ts";
+import { bothIn, courses, hasBegun, vouches } from "#cluster/certificates/course.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -383,6 +383,15 @@ describe("how far members have come towards each other: when", () => {
     expect(course.at).toBe(at);
     if (why !== undefined) expect("why" in course ? course.why : undefined).toContain(why);
   });
+});
+
+test("it has begun once a member is to show what is asked for, and not where nothing is", () => {
+  expect(
+    [told, running(told, ["my-etcd-0"], clientsOf("their-server", ofBoth))].map((each) => hasBegun(each, "client")),
+  ).toEqual([false, true]);
+  expect(hasBegun(switching({ client: { provider: "None" } }, ["nothing", "nothing", "nothing"]), "client")).toBe(
+    false,
+  );
 });
 
 test("clients are told to trust both for as long as members do not show the new one alone", () => {

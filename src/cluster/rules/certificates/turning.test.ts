@@ -133,6 +133,12 @@ describe("applications are given", () => {
       expect([next, withMade(trusts, ends)].map(again)).toEqual([after, after]);
     });
 
+    test("not as long as they have what was before, whatever is there by now", () => {
+      const facts = { ...made(manages, "application"), secretName: "my-etcd-client" };
+      const has = seenToo(next, { handout: present({ ...facts, ownerUid: manages.cluster.metadata.uid }) });
+      expect(stepOf(handOut, has, "handOut").source.secretName).toBe(before);
+    });
+
     test("once a member shows what is asked for, whatever the others wait for then", () => {
       const begun = running(trusts, ["my-etcd-0"], clientsOf(asks!, bundle(THEIRS, NEXT)));
       const ended = withMade(begun, ends);
@@ -234,6 +240,12 @@ describe("while members come to show something else", () => {
     expect(tells(seenToo(certified, { trustMap: absent }))).toEqual(ids(OWN));
   });
 
+  test("clients are told of nobody more than that, where nothing else is asked for", () => {
+    const more = present(born<ConfigMap>(trustMap(certified, bundle(OWN, THEIRS))));
+    const { map } = stepOf(trustMapRule, seenToo(certified, { trustMap: more }), "replaceTrustMap");
+    expect(idsIn(map.data?.["ca.crt"] ?? "")).toEqual(ids(OWN));
+  });
+
   test("clients are told by whom members are known, when somebody has taken that away, and lose nobody by it", () => {
     const spoilt = withSeen(turnedClients, { operator: absent });
     const edited = (text: string | undefined): ClusterSnapshot => {
@@ -252,6 +264,11 @@ describe("while members come to show something else", () => {
     expect(tells("no certificate")).toEqual(ids(OWN));
     expect(tells(bundle(THEIRS))).toEqual(ids(OWN, THEIRS));
     expect(tells(bundle(OWN))).toBe("nothing");
+    const map = present(born<ConfigMap>(trustMap(spoilt, bundle(OWN))));
+    const lacking = withSeen(seenToo(clientsTrusting, { trustMap: map }), { operator: absent });
+    expect(idsIn(stepOf(trustMapRule, lacking, "replaceTrustMap").map.data?.["ca.crt"] ?? "")).toEqual(
+      ids(OWN, THEIRS),
+    );
     expect(tells(bundle(THEIRS, OWN))).toBe("nothing");
     // Whoever else has the name of the ConfigMap keeps it.
     const foreign = born<ConfigMap>(trustMap(spoilt, ""));
