@@ -1,6 +1,7 @@
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
+import { createSecureContext } from "node:tls";
 import { OperatorError } from "#base/error.ts";
 import type { KubeConfig } from "./config.ts";
 import type { TlsMaterial } from "./credentials.ts";
@@ -100,8 +101,16 @@ export function httpTransport(
     const { tls, token } = await config.credentials(fresh);
     if (closed) throw new OperatorError("Cancelled", "the client is closed");
     if (pools !== undefined && pools.tls !== tls) retire();
-    pools ??= new Pools(server, tls, proxy);
+    pools ??= newPools(tls);
     return { pools, token };
+  }
+
+  function newPools(tls: TlsMaterial): Pools {
+    try {
+      return new Pools(server, tls, proxy);
+    } catch (thrown) {
+      throw new TransportError(thrown, false); // These certificates are of no use; others may be.
+    }
   }
 
   function retire(): void {
@@ -213,9 +222,12 @@ function newAgent({ protocol }: URL, tls: TlsMaterial, maxSockets: number, proxy
   return new https.Agent({
     ...options,
     rejectUnauthorized: tls.verify,
-    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-    ...(tls.key === undefined ? {} : { key: tls.key }),
+    // Read once: else each connection would read all certificates anew, and each request would write them into the name of its connection.
+    secureContext: createSecureContext({
+      ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+      ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+      ...(tls.key === undefined ? {} : { key: tls.key }),
+    }),
     ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),
   });
 }
