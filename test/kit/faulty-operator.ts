@@ -11,6 +11,11 @@ process.once("SIGTERM", () => stop.abort());
 const flags = readFlags(process.argv.slice(2), process.env);
 // Each test looks after the clusters of one namespace: operators of different namespaces are to act side by side. The webhooks are the
 // deployed operator's, with its certificate: the API server asks nobody else.
-const alone = { ...flags, clusterLeaseNamespace: flags.namespace, webhookNamespace: readFlags([], {}).namespace };
+const alone = {
+  ...flags,
+  clusterLeaseNamespace: flags.namespace,
+  webhookNamespace: readFlags([], {}).namespace,
+  ...(faults.rereadWithinMs === undefined ? {} : { rereadWithinMs: faults.rereadWithinMs }),
+};
 process.exitCode = await runOperator(alone, stop.signal, faultyWires(faults));
 process.exit();

@@ -27,6 +27,8 @@ export interface Faults {
   readonly namespace?: string;
   /** Calls itself so at the API server, whose audit log tells operators apart by it. */
   readonly userAgent?: string;
+  /** In place of `--reread-within`, in milliseconds: kubelets of a test bring what has changed within seconds, and who reads it waits no longer. */
+  readonly rereadWithinMs?: number;
   /** Where each write is noted as a line. Written at once: it must outlive the process. */
   readonly notes: string;
   /** SIGKILL ends the process right after this write was carried out, before anything else of it can run. */

@@ -1,8 +1,10 @@
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { OPERATOR } from "#api/names.ts";
+import { currentCommit } from "#dev/slice.ts";
 import { eventually, kubectl } from "#kit/e2e.ts";
-import type { Point } from "#kit/operator-faults.ts";
+import type { Faults, Point } from "#kit/operator-faults.ts";
 import { OperatorProcess, operatorNamespace } from "#kit/operator-process.ts";
 import { type Census, World } from "#kit/operator-world.ts";
 
@@ -12,6 +14,8 @@ import { type Census, World } from "#kit/operator-world.ts";
 //   must be the same picture.
 // Why by name ("the second PUT etcdpeers/my-etcd-1") and not by number ("the seventh write")?
 //   Passes over different objects run side by side, so the seventh write is another one each time. By name, none is left out.
+// And where that takes too long?
+//   A scenario may have the commit choose: one in so many points, those of status left out, which every look writes anew.
 // What if a run makes no such write?
 //   How often a status is written depends on how fast members start. Such a run counts as one more undisturbed one. Only status
 //   writes may be missed so; the caller checks it.
@@ -23,6 +27,12 @@ export interface Scenario {
   readonly mayBeMadeAnew?: (object: string) => boolean;
   /** How long it may take, in milliseconds, if it is longer than other scenarios may: from the return of the operator to the end. */
   readonly withinMs?: number;
+  /** One in so many points is tried, and the commit chooses which; without it all of them. */
+  readonly oneIn?: number;
+  /** How many are tried side by side, where they mostly wait; `LANES` without it. */
+  readonly lanes?: number;
+  /** Further faults of all its operators. */
+  readonly faults?: Pick<Faults, "rereadWithinMs">;
   /** What was there before; an undisturbed operator runs meanwhile. */
   readonly prepare?: (world: World) => Promise<void>;
   /** What a user does; the operator that is to die runs already. */
@@ -64,7 +74,7 @@ const ONLY = "SWEEP_ONLY";
 export async function sweep(scenario: Scenario): Promise<Sweep> {
   const startedAtMs = performance.now();
   const calm = await undisturbed(scenario);
-  const waiting = pointsOf(calm.writes).filter((point) => textOf(point).includes(process.env[ONLY] ?? ""));
+  const waiting = await chosen(scenario, pointsOf(calm.writes));
   const runs: Run[] = [];
   const lane = async (): Promise<void> => {
     for (let point = waiting.shift(); point !== undefined; point = waiting.shift()) {
@@ -75,8 +85,20 @@ export async function sweep(scenario: Scenario): Promise<Sweep> {
       runs.push(run);
     }
   };
-  await Promise.all(Array.from({ length: LANES }, lane));
+  await Promise.all(Array.from({ length: scenario.lanes ?? LANES }, lane));
   return { writes: calm.writes, runs, seconds: Math.round((performance.now() - startedAtMs) / 1000) };
+}
+
+async function chosen({ name, oneIn = 1 }: Scenario, all: readonly Point[]): Promise<Point[]> {
+  const only = process.env[ONLY];
+  if (only !== undefined) return all.filter((point) => textOf(point).includes(only));
+  if (oneIn === 1) return [...all];
+  const commit = await currentCommit(join(import.meta.dirname, "..", ".."));
+  const first = Number.parseInt(commit.slice(24, 32), 16) % oneIn;
+  const changes = all.filter(({ write }) => !write.includes("/status"));
+  const some = changes.filter((_, n) => n % oneIn === first);
+  console.log(`${name}: commit ${commit.slice(0, 12)} tries ${some.length} of ${changes.length} points`);
+  return some;
 }
 
 /** What every disturbed run is compared with. */
@@ -89,7 +111,7 @@ interface Calm {
 async function undisturbed(scenario: Scenario): Promise<Calm> {
   await using stage = await prepared(scenario);
   const { world, picture } = stage;
-  await using operator = new OperatorProcess(world.namespace, { namespace: world.namespace });
+  await using operator = operatorOf(scenario, world);
   await scenario.act(world);
   await eventually(() => scenario.settled(world), scenario.withinMs ?? CONVERGE_MS);
   await untilQuiet(operator);
@@ -100,14 +122,14 @@ async function undisturbed(scenario: Scenario): Promise<Calm> {
 async function disturbed(scenario: Scenario, point: Point, calm: Calm): Promise<Run> {
   await using stage = await prepared(scenario, calm.prepared);
   const { world } = stage;
-  await using first = new OperatorProcess(world.namespace, { namespace: world.namespace, dieAfter: point });
+  await using first = operatorOf(scenario, world, point);
   await scenario.act(world);
   const { withinMs = CONVERGE_MS } = scenario;
   const run = { point: textOf(point), died: await diesOrSettles(first, world, calm, withinMs) };
   const before = await world.census();
   await first.signal("SIGKILL");
   await leaseFree(world);
-  await using second = new OperatorProcess(world.namespace, { namespace: world.namespace });
+  await using second = operatorOf(scenario, world);
   try {
     await mustBecome(world, calm.picture, withinMs);
     await scenario.holds?.(world);
@@ -118,6 +140,10 @@ async function disturbed(scenario: Scenario, point: Point, calm: Calm): Promise<
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     return { ...run, fault: `${why}\n${second.log().slice(-3_000)}` };
   }
+}
+
+function operatorOf({ faults }: Scenario, { namespace }: World, dieAfter?: Point): OperatorProcess {
+  return new OperatorProcess(namespace, { namespace, ...faults, ...(dieAfter === undefined ? {} : { dieAfter }) });
 }
 
 /** @returns whether it died; false when it had nothing more to write, or when it does not get there */
@@ -170,7 +196,7 @@ async function prepared(scenario: Scenario, wanted?: unknown): Promise<Stage> {
   const namespace = undone.use(await operatorNamespace("sweep"));
   const world = new World(namespace.name);
   if (scenario.prepare !== undefined) {
-    await using operator = new OperatorProcess(world.namespace, { namespace: world.namespace });
+    await using operator = operatorOf(scenario, world);
     await scenario.prepare(world);
     if (wanted === undefined) await untilQuiet(operator);
     else await mustBecome(world, wanted);

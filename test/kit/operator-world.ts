@@ -191,6 +191,10 @@ export class World extends UserCluster {
     for (const object of objects) {
       for (const [n, pem] of authoritiesIn(object).entries())
         names.set(JSON.stringify(pem).slice(1, -1), `CERTIFICATE ${n} of ${object.metadata.name}`);
+      for (const [n, pem] of formerlyTrusted(object).entries()) {
+        const text = JSON.stringify(pem).slice(1, -1);
+        if (!names.has(text)) names.set(text, `CERTIFICATE ${n} that ${object.metadata.name} has trusted`);
+      }
       // Whom a member trusts is a part of it, and that is chance.
       if (isPeer(object) && object.spec.tls !== undefined) names.set(revisionOf(object.spec), "ITS REVISION");
     }
@@ -216,6 +220,12 @@ function isLeftOver(object: KubeObject, all: readonly KubeObject[]): boolean {
 
 function isPeer(object: KubeObject): object is EtcdPeer {
   return object.kind === ETCD_PEERS.kind;
+}
+
+/** Whom a member trusted before it came to run what it runs. */
+function formerlyTrusted(object: KubeObject): readonly string[] {
+  const { peer, client } = (isPeer(object) ? object.spec.previous?.tls : undefined) ?? {};
+  return [peer, client].flatMap((side) => certificatesIn(side?.trust ?? ""));
 }
 
 /** Whom an authority's Secret says to trust. */
