@@ -6,6 +6,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { NOW } from "#kit/cluster.ts";
+import { guarded, PREPARED } from "#kit/cluster-auth.ts";
 import { secured } from "#kit/cluster-tls.ts";
 import type { Aside, Plan } from "#runtime/decide.ts";
 
@@ -41,8 +42,19 @@ const cases: { name: string; aside: readonly Aside[] | undefined; lacks: readonl
 ];
 
 test.each(cases)("what is missing: $name", ({ aside, lacks }) => {
-  const found = missing({ plan: { next: "settled", ...(aside === undefined ? {} : { aside }) } });
+  const found = missing({ snapshot: ending, plan: { next: "settled", ...(aside === undefined ? {} : { aside }) } });
   expect(found && [found.reason, found.message]).toEqual(lacks);
+});
+
+test("what people have to do about etcd's users is told by its own reason, and not as a step that was refused", () => {
+  const snapshot = guarded({ state: PREPARED, secret: { trouble: "its password is empty" } });
+  const { conditions } = clusterStatus(snapshot, planCluster(snapshot));
+  for (const name of ["Ready", "Progressing", "AuthReady"])
+    expect(conditions?.find(({ type }) => type === name)).toMatchObject({
+      status: "False",
+      reason: "RootSecretInvalid",
+      message: "Secret my-etcd-root: its password is empty",
+    });
 });
 
 function progressingOf(plan: Plan<never>) {

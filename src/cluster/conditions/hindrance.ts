@@ -1,4 +1,5 @@
 import type { Reason } from "#api/conditions.ts";
+import { hindranceOf } from "#cluster/auth/hindrance.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { Aside } from "#runtime/decide.ts";
 import type { Case } from "./verdict.ts";
@@ -49,16 +50,21 @@ export function notDone({ plan }: Pick<Case, "plan">): readonly Aside[] {
 }
 
 /** What is wanted and is not there, because it is refused, undone or taken; the rest of the work goes on beside it. */
-export function missing(given: Pick<Case, "plan">): Hindrance | undefined {
+export function missing(given: Pick<Case, "plan" | "snapshot">): Hindrance | undefined {
   const lacking = notDone(given).filter(({ is }) => is !== "putOff");
   const lacks = lacking.map(({ rule, because, code, is }) => ({
-    reason: reasonOf(is === "remark" ? REASON_OF_RULE[rule] : undefined, code),
+    reason: reasonOf(is === "remark" ? reasonOfRemark(rule, given) : undefined, code),
     message: is === "remark" ? because : `${rule}: ${because}`,
   }));
   const [first] = lacks;
   return first === undefined
     ? undefined
     : { reason: first.reason, message: lacks.map(({ message }) => message).join("; ") };
+}
+
+/** What people have to do about etcd's users has as many reasons as AuthReady has. */
+function reasonOfRemark(rule: string, { snapshot }: Pick<Case, "snapshot">): Reason | undefined {
+  return rule === "administrators" ? hindranceOf(snapshot)?.reason : REASON_OF_RULE[rule];
 }
 
 function reasonOf(own: Reason | undefined, code: string | undefined): Reason {
