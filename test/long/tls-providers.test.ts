@@ -77,7 +77,7 @@ test("from the operator to Secrets and back, under a writer", { timeout: 2 * CHA
     const { status: now } = await cluster.get();
     const told = now?.conditions?.find(({ type }) => type === "TLSReady");
     expect(told?.message).toContain("Secret my-etcd-client is signed by a former authority");
-    expect(now?.tls).toMatchObject(BROUGHT);
+    expect(now?.issuedBy).toMatchObject(BROUGHT);
   }, CHANGED_MS);
   await writer.turnTo("their-application");
   await cluster.kubectl("delete", "secret", "my-etcd-client");
