@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { absent, present, unknown } from "#base/observed.ts";
 import { certificatesIn } from "#certificates/pem.ts";
-import { bothIn, courses, hasBegun, vouches } from "#cluster/certificates/course.ts";
+import { bothIn, courses, hasBegun, isUnread, vouches } from "#cluster/certificates/course.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { born } from "#kit/cluster.ts";
+import { born, cluster } from "#kit/cluster.ts";
 import { guarded, withAuth } from "#kit/cluster-auth.ts";
 import { certified, tlsOfAll } from "#kit/cluster-steps.ts";
 import { switching, WITHOUT } from "#kit/cluster-switch.ts";
@@ -324,6 +324,28 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
   },
   { name: "members ask nobody for a certificate", snapshot: notAsking(shown), at: "settled" },
 ];
+
+test("where clients speak no TLS, nothing has begun", () => {
+  expect(hasBegun(cluster(), "client")).toBe(false);
+  expect([certified, told, shown].map((each) => hasBegun(each, "client"))).toEqual([true, false, true]);
+});
+
+test("what nobody could read, or etcd could not be asked, is told apart from what is wrong", () => {
+  const silent = withAuth(told, { state: unknown("no answer") });
+  expect([isUnread(silent, "client"), isUnread(silent, "peer"), isUnread(told, "client")]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  const lost = withSeen(told, { server: absent });
+  expect([lost, withSeen(lost, { operator: unknown("no answer") })].map((each) => isUnread(each, "client"))).toEqual([false, true]); // biome-ignore format: one line
+});
+
+test("members wait while the operator would be nobody to etcd by what it is to show", () => {
+  const operator = present(made(told, "operator", { ...theirs, commonName: "ops" }));
+  const { client } = courses(withAuth(withSeen(told, { operator }), { next: "ops" }));
+  expect(client).toMatchObject({ at: "waiting", why: expect.stringContaining("no administrator there yet") });
+});
 
 describe("how far members have come towards clients: when", () => {
   test.each(clients)("$name", ({ snapshot, at, why }) => {

@@ -126,6 +126,8 @@ describe("applications are given", () => {
     });
 
     test("once they have it, whatever members wait for then", () => {
+      const had = { ...made(manages, "application"), secretName: "my-etcd-client", ownerUid: manages.cluster.metadata.uid }; // biome-ignore format: one line
+      expect(stepOf(handOut, seenToo(next, { handout: present(had) }), "handOut").source.secretName).toBe(before);
       const facts = { ...made(next, "application", byNext), secretName: "my-etcd-client", ownerUid: manages.cluster.metadata.uid }; // biome-ignore format: one line
       const again = (given: ClusterSnapshot) =>
         stepOf(handOut, seenToo(given, { handout: present(facts) }), "handOut").source.secretName;
