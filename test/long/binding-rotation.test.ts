@@ -1,0 +1,75 @@
+import { X509Certificate } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
+import { idOf, parsedIn } from "#certificates/pem.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { secretTexts } from "#kit/user-tls.ts";
+
+// The authority of clients is followed by another one while the API server refuses to have one binding written. Applications have two and a half
+// minutes to read what they are given, before each step.
+
+const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
+const STEP_MS = 400_000;
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+
+beforeAll(async () => {
+  namespace = await testNamespace("binding-rotation");
+  cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 1, tls: TLS } as never);
+  for (const name of ["shop", "billing"]) {
+    const spec = { clusterName: "my-etcd", authentication: name === "billing" ? "Certificate" : "Password" };
+    const object = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdUser", metadata: { name }, spec };
+    await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
+  }
+  await cluster.untilReady();
+  await eventually(async () => expect(await bindings()).toEqual(bindingsBy([await authority()])), 60_000);
+});
+afterAll(async () => await namespace?.[Symbol.asyncDispose]());
+
+/** SHA-256 of the authority that signs. */
+async function authority(): Promise<string> {
+  return idOf(new X509Certificate((await secretTexts(cluster, "my-etcd-client-ca"))["tls.crt"] ?? ""));
+}
+
+/** What the EtcdUsers say of their bindings. */
+async function bindings() {
+  const all = await Promise.all(["shop", "billing"].map((name) => cluster.json<EtcdUser>("get", "etcduser", name)));
+  return all.map(({ status }) => status?.binding);
+}
+
+/** The same, as all Secrets are to be: trusting these, and signed by the first of them. */
+function bindingsBy(trusts: readonly string[]) {
+  return ["shop", "billing"].map((name) => ({ name: `${name}-binding`, trusts, signedBy: trusts[0] }));
+}
+
+async function tlsReady(): Promise<string> {
+  const { status } = await cluster.get();
+  return status?.conditions?.find(({ type }) => type === "TLSReady")?.message ?? "";
+}
+
+test("nobody is cut off: it waits for the binding, and says for which", async () => {
+  const before = await authority();
+  // Whoever makes a Secret immutable has to delete it to have it changed.
+  await cluster.kubectl("patch", "secret", "shop-binding", "-p", '{"immutable":true}');
+  await cluster.kubectl("annotate", "etcdcluster", "my-etcd", "etcd.improbable.io/rotate-ca=client");
+  await eventually(async () => {
+    const its = "Secret shop-binding of EtcdUser shop (StepRefused) has to say whom clients are to trust besides";
+    expect(await tlsReady()).toContain(`before the one that is to follow signs, ${its}`);
+  }, STEP_MS);
+  expect(await authority()).toBe(before);
+  const [shop, billing] = await bindings();
+  expect([shop?.trusts?.length, billing?.trusts?.length]).toEqual([1, 2]);
+}, 450_000);
+
+test("when it can be written all of it goes on to its end", async () => {
+  const before = await authority();
+  await cluster.kubectl("delete", "secret", "shop-binding");
+  await eventually(async () => expect(await authority()).not.toBe(before), STEP_MS);
+  const next = await authority();
+  await eventually(async () => expect(await bindings()).toEqual(bindingsBy([next])), 2 * STEP_MS);
+  for (const name of ["shop-binding", "billing-binding", "my-etcd-client", "my-etcd-server-tls"])
+    expect(parsedIn((await secretTexts(cluster, name))["ca.crt"] ?? "").map(idOf)).toEqual([next]);
+  await eventually(async () => expect(await tlsReady()).not.toContain("EtcdUser"), 60_000);
+}, 1_300_000);
