@@ -3,13 +3,13 @@ import { areClientsVerified, type Side } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
 import { clientSide } from "#cluster/certificates/both-served.ts";
 import { courses, isUnread } from "#cluster/certificates/course.ts";
-import { formerTls } from "#cluster/certificates/former.ts";
+import { betweenName, formerTls, shownIn } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { peerSide } from "#cluster/certificates/scheme.ts";
 import { secretsInUse, withoutBelief } from "#cluster/certificates/trusted.ts";
 import { isInTime, usable } from "#cluster/certificates/usable.ts";
-import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
 
 type MemberTls = NonNullable<MemberTemplate["tls"]>;
 type MemberSide = NonNullable<MemberTls["peer"]>;
@@ -23,7 +23,8 @@ type MemberSide = NonNullable<MemberTls["peer"]>;
 //   change of what members run, and how far it has come is read off EtcdPeers and pods.
 // And when yet another one is asked for half way?
 //   Those that show the second one already go back to the first one, in the restart in which they come to trust the third: nobody looks after the
-//   second one any more, and nobody would know what is in its Secret.
+//   second one any more. Where the first one is lost, they all go on to the second one as long as its Secret is good: else those that show the
+//   first one could never restart again.
 
 /** What members get of what `spec.tls` asks for: what has been issued, and is good. The same object while nothing changes. */
 export const memberTls = remembered((snapshot): MemberTemplate["tls"] => {
@@ -73,17 +74,26 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
 
 /**
  * What members get meanwhile that were on their way to something else when what is asked for by now was: what the cluster has on record as in use, as
- * long as it is good and all of them believe it. It is looked after, and what they were to show is not any more. `undefined` when they show that alone.
+ * long as it is good and all of them believe it. It is looked after, and what they were to show is not any more. Where it is lost, what some were to show
+ * in between has to do. `undefined` when they show that alone.
  */
 function backToFormer(snapshot: ClusterSnapshot, side: Side, live: MemberSide, trust: string): MemberSide | undefined {
   const former = formerTls(snapshot);
-  const secretName = former && secretNameOf(former.cluster, SHOWN_ON[side]);
-  if (former === undefined || secretName === undefined) return undefined;
+  const formerName = former && secretNameOf(former.cluster, SHOWN_ON[side]);
+  if (former === undefined || formerName === undefined) return undefined;
   const isAlone = [...secretsInUse(snapshot, side)].every((each) => each === live.secretName);
-  if (isAlone && live.secretName === secretName) return undefined;
-  const shown = usable(former, SHOWN_ON[side]);
-  if (shown === undefined || !isInTime(snapshot, shown)) return undefined;
-  return withoutBelief(snapshot, side, shown).length === 0 ? { secretName, trust } : undefined;
+  if (isAlone && live.secretName === formerName) return undefined;
+  const between = isAlone ? undefined : betweenName(snapshot.cluster, snapshot, side);
+  const first = usable(former, SHOWN_ON[side]);
+  const second = between === undefined ? undefined : shownIn(snapshot, side, between);
+  const good = [first, second].find((shown) => shown !== undefined && isGood(snapshot, side, shown));
+  return good && { secretName: good.secretName, trust };
+}
+
+/** Whether whoever restarts with it comes up, and is believed. */
+function isGood(snapshot: ClusterSnapshot, side: Side, shown: SeenCertificate): boolean {
+  const isWhole = shown.trouble === undefined && isInTime(snapshot, shown);
+  return isWhole && withoutBelief(snapshot, side, shown).length === 0;
 }
 
 /** What members have on record; of several the one that is being given to all, else that of most. */

@@ -119,6 +119,8 @@ export type SeenCertificates = { readonly [purpose in Purpose]?: Observed<SeenCe
   readonly former?: { readonly [purpose in Purpose]?: Observed<SeenCertificate> };
   /** What applications have by EtcdUsers, where members ask them for anything of it; see certificates/binding-times.ts. */
   readonly bindings?: readonly SeenBinding[];
+  /** What some members show that was asked for in between: neither what is asked for now, nor what is on record as in use. */
+  readonly between?: { readonly [purpose in "peer" | "server"]?: Observed<SeenCertificate> };
   /** What is asked of cert-manager. */
   readonly requests?: { readonly [purpose in LeafPurpose]?: SeenRequest };
 };

@@ -23,7 +23,8 @@ interface Given {
 }
 
 function asking({ tls, recorded = [], issuedBy }: Given): EtcdCluster {
-  const { cluster: live } = cluster(tls === undefined ? {} : { spec: { tls: tlsSpec(tls) } });
+  const { tls: _, ...bare } = cluster().cluster.spec;
+  const live = { ...cluster().cluster, spec: { ...bare, ...(tls === undefined ? {} : { tls: tlsSpec(tls) }) } };
   const certificates = recorded.map((name) => ({ name, notAfter: "2027-01-01T00:00:00Z", issuer: "CN=a" }));
   const status = { ...live.status, certificates, ...(issuedBy && { issuedBy }) } as EtcdClusterStatus;
   return { ...live, status };
@@ -52,9 +53,34 @@ describe("of what a cluster asks for its members may show", () => {
       name: "what they bring and is on record, and not what the operator shows",
       given: {
         tls: { peer: PEERS, client: CLIENTS },
-        recorded: ["their-peer", "their-server", "their-operator", "other"],
+        recorded: ["their-peer", "their-server", "their-operator"],
       },
       is: ["their-peer", "their-server"],
+    },
+    {
+      name: "what some show besides, which was asked for in between",
+      given: {
+        tls: { peer: PEERS, client: NONE },
+        recorded: ["in-between", "my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8"],
+      },
+      is: ["in-between", "my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8"],
+    },
+    {
+      name: "nothing that is for others alone",
+      given: {
+        tls: { peer: OPERATOR, client: NONE },
+        recorded: ["my-etcd-peer-ca", "my-etcd-client-ca", "my-etcd-operator-tls", "my-etcd-client", "my-etcd-root"],
+      },
+      is: ["my-etcd-peer-tls"],
+    },
+    {
+      name: "nothing that is for the operator alone, now or as it is in use",
+      given: {
+        tls: { peer: OPERATOR, client: ISSUER },
+        recorded: ["my-etcd-operator-tls-a3b319c8", "their-operator"],
+        issuedBy: { client: CLIENTS },
+      },
+      is: ["my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8"],
     },
     {
       name: "what is in use beside what is asked for",
@@ -63,7 +89,7 @@ describe("of what a cluster asks for its members may show", () => {
         recorded: ["their-peer"],
         issuedBy: { peer: PEERS, client: OPERATOR },
       },
-      is: ["my-etcd-peer-tls", "their-peer", "my-etcd-server-tls-a3b319c8", "my-etcd-server-tls"],
+      is: ["my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8", "my-etcd-server-tls", "their-peer"],
     },
     {
       name: "what is in use where spec.tls was taken away",

@@ -1,5 +1,11 @@
-import { CLIENT_TLS_VOLUME, PEER_TLS_VOLUME } from "#api/names.ts";
-import { peerSecretName, providerOf, type Side, serverSecretName } from "#api/tls.ts";
+import {
+  CLIENT_TLS_VOLUME,
+  isOwnSecretName,
+  PEER_TLS_VOLUME,
+  peerCertificateName,
+  serverCertificateName,
+} from "#api/names.ts";
+import { askedOperatorSecretName, NO_TLS, peerSecretName, providerOf, type Side, serverSecretName } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Pod } from "#kube/kinds.ts";
 
@@ -14,18 +20,29 @@ const SIDES: readonly Side[] = ["peer", "client"];
 const NAME_OF = { peer: peerSecretName, client: serverSecretName } as const;
 const VOLUMES: readonly string[] = [PEER_TLS_VOLUME, CLIENT_TLS_VOLUME];
 
-/** The Secrets that members of the cluster may show: those that are asked for, and those that are in use while something else is asked for. */
+/**
+ * The Secrets that members of the cluster may show: those that are asked for, those that are in use while something else is asked for, and what is
+ * on record besides, since some show it. What is for others alone, such as the operator's own, is none of them.
+ */
 export function shownSecrets(cluster: EtcdCluster): readonly string[] {
-  const { status, spec } = cluster;
-  const recorded = new Set((status?.certificates ?? []).map(({ name }) => name));
-  return SIDES.flatMap((side) => {
-    const inUse = { ...spec, tls: { ...spec.tls, [side]: status?.issuedBy?.[side] } as Tls };
-    return [spec, ...(status?.issuedBy?.[side] === undefined ? [] : [inUse])].flatMap((each) => {
-      const name = NAME_OF[side]({ ...cluster, spec: each });
-      const isKnown = name !== undefined && (providerOf(each, side) !== "Secret" || recorded.has(name));
-      return isKnown ? [name] : [];
-    });
-  });
+  const { status, spec, metadata } = cluster;
+  const recorded = (status?.certificates ?? []).map(({ name }) => name);
+  const views = [spec, { ...spec, tls: { ...NO_TLS, ...spec.tls, ...status?.issuedBy } as Tls }];
+  const asked = SIDES.flatMap((side) =>
+    views.map((each) => [NAME_OF[side]({ metadata, spec: each }), each, side] as const),
+  );
+  const issued = asked.flatMap(([name, each, side]) =>
+    name === undefined || providerOf(each, side) === "Secret" ? [] : [name],
+  );
+  const others = views.map((each) => askedOperatorSecretName({ metadata, spec: each }));
+  const besides = recorded.filter((name) => !others.includes(name) && !isForOthers(metadata.name, name));
+  return [...new Set([...issued, ...besides])];
+}
+
+/** Whether it has a name of the operator's own, and is not what members show. */
+function isForOthers(cluster: string, name: string): boolean {
+  const shown = [peerCertificateName, serverCertificateName].map((nameOf) => nameOf(cluster));
+  return isOwnSecretName(cluster, name) && !shown.some((own) => name === own || name.startsWith(`${own}-`));
 }
 
 /** The Secrets that a pod, or one of this template, shows. */

@@ -3,8 +3,8 @@ import { areClientsVerified, operatorSecretName, providerOf, type Side } from "#
 import { absent, present } from "#base/observed.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { nextUser } from "#cluster/auth/users.ts";
-import { issuedTls, withFormerTls } from "#cluster/certificates/former.ts";
-import { AUTHORITY_OF, purposesOf, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { betweenName, issuedTls, withFormerTls } from "#cluster/certificates/former.ts";
+import { AUTHORITY_OF, purposesOf, SHOWN_ON, SIDES, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { mountedIn, secretsInUse, trustInUse } from "#cluster/certificates/trusted.ts";
 import { after } from "#cluster/forecast/model.ts";
 import { arrived } from "#cluster/forecast/model-kubernetes.ts";
@@ -190,6 +190,11 @@ export class Course {
         const facts = this.secrets.get(secretNameOf(of, purpose) ?? "");
         return [purpose, facts === undefined ? absent : present(facts)] as const;
       });
+    const between = SIDES.flatMap((side) => {
+      const name = betweenName(cluster, this.snapshot, side);
+      const facts = this.secrets.get(name ?? "");
+      return name === undefined ? [] : [[SHOWN_ON[side], facts === undefined ? absent : present(facts)] as const];
+    });
     const given = this.secrets.get(applicationCertificateName(cluster.metadata.name));
     const isHanded = ["CertManager", "Secret"].includes(providerOf(cluster.spec, "client"));
     const purposes = purposesOf(cluster).filter((each) => providerOf(cluster.spec, sideOf(each)) === "CertManager");
@@ -205,6 +210,7 @@ export class Course {
         trustMapForMs: this.#trustMapForMs,
         ...(isHanded ? { handout: given === undefined ? absent : present(given) } : {}),
         ...(former === undefined ? {} : { former: Object.fromEntries(seenOf(former)) }),
+        between: Object.fromEntries(between),
         requests: Object.fromEntries(requests),
       },
     };

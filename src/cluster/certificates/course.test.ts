@@ -197,6 +197,30 @@ describe("a third origin, asked for half way to the second", () => {
   );
 });
 
+describe("a third origin, asked for half way to the second, with what was shown first gone", () => {
+  test.each([1, 2])(
+    "after %i restarts on the way to the second",
+    (turns) => {
+      const course = leaving();
+      while (courses(course.snapshot).client.at !== "show" || courses(course.snapshot).peer.at !== "show")
+        course.step();
+      const { restarts } = course;
+      while (course.restarts < restarts + turns) course.step();
+      for (const name of ["my-etcd-peer-tls", "my-etcd-peer-ca", "my-etcd-server-tls", "my-etcd-client-ca"])
+        course.lose(name);
+      course.ask(BROUGHT_BY_ANOTHER);
+      course.run();
+      expect(course.shown).toMatchObject({ peer: THEIR_NAMES.peer, client: THEIR_NAMES.client });
+      course.bring(BROUGHT, { by: NEXT });
+      course.run();
+      course.remove("my-etcd-client");
+      course.run();
+      expect(course.shown).toEqual({ ...THIRD_NAMES, ...ALONE });
+    },
+    60_000,
+  );
+});
+
 describe("what is lost on the way, and nobody makes anew", () => {
   test.each([0, 1, 3, 12, 25])(
     "the authority of clients, after %i steps: it goes on, and applications are told without it",

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { absent, unknown } from "#base/observed.ts";
+import { absent, present, unknown } from "#base/observed.ts";
 import type { AuthState } from "#cluster/auth/seen.ts";
 import {
+  betweenName,
   formerTls,
   issuedTls,
   lookedAt,
@@ -15,7 +16,18 @@ import { cluster } from "#kit/cluster.ts";
 import { LOCKED, withAuth } from "#kit/cluster-auth.ts";
 import { certified } from "#kit/cluster-steps.ts";
 import { switching, WITHOUT } from "#kit/cluster-switch.ts";
-import { bundle, goingTo, NEXT, running, secured, THEIRS, tlsSpec, withMade, withSeen } from "#kit/cluster-tls.ts";
+import {
+  bundle,
+  goingTo,
+  made,
+  NEXT,
+  running,
+  secured,
+  THEIRS,
+  tlsSpec,
+  withMade,
+  withSeen,
+} from "#kit/cluster-tls.ts";
 import { clientsOf, lastTurns, leaving, notAsking, shows, turnedClients, turnedTrusting } from "#kit/cluster-turn.ts";
 
 // From where that comes which members show by now, while something else is asked for.
@@ -46,6 +58,33 @@ function former(snapshot: ClusterSnapshot) {
 }
 
 const both = recorded(certified, { peer: OWN_SIDE, client: OWN_SIDE });
+
+const THIRD = { provider: "Secret", secret: { secretName: "third-peer" } };
+/** Two members show what was in use, and one what was asked for in between. */
+const third = asking(lastTurns, { peer: THIRD });
+
+describe("what was asked for in between and some show", () => {
+  const name = (given: ClusterSnapshot, side: "peer" | "client" = "peer") => betweenName(given.cluster, given, side);
+
+  test("is neither asked for nor on record", () => {
+    expect(name(third)).toBe("their-peer");
+    expect(name(third, "client")).toBeUndefined();
+    expect(name(lastTurns)).toBeUndefined();
+    expect(name(certified)).toBeUndefined();
+    expect(name(running(third, undefined, shows("my-etcd-peer-tls", "")))).toBeUndefined();
+    expect(name(running(third, undefined, shows("third-peer", "")))).toBeUndefined();
+  });
+
+  test("is looked at by its name, and nothing else is", () => {
+    const peer = present(made(leaving, "peer", { by: THEIRS, isOurs: false }));
+    const given = { ...third, certificates: { ...third.certificates, between: { peer } } };
+    expect(lookedAt(given, "peer", "their-peer")).toBe(peer);
+    expect(lookedAt(given, "peer", "other")).toBeUndefined();
+    expect(lookedAt(third, "peer", "their-peer")).toBeUndefined();
+    expect(lookedAt({ ...third, certificates: undefined }, "peer", "their-peer")).toBeUndefined();
+    expect(shownIn(given, "peer", "their-peer")).toBe(peer.is === "present" ? peer.value : undefined);
+  });
+});
 
 const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] = [
   { name: "nobody asks for TLS", given: cluster(), is: undefined },

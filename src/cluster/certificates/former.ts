@@ -13,6 +13,7 @@ import { type ClusterSnapshot, remembered, type SeenCertificate } from "#cluster
 //   is to come. What is in use is looked after as if `spec.tls` had not changed, until nobody shows it any more.
 
 type Members = Pick<ClusterSnapshot, "peers">;
+type Mounted = Pick<ClusterSnapshot, "pods">;
 type Tls = NonNullable<EtcdClusterSpec["tls"]>;
 type InUse = NonNullable<EtcdClusterStatus["issuedBy"]>;
 
@@ -66,6 +67,18 @@ export function issuedTls(snapshot: ClusterSnapshot, side: Side): ClusterSnapsho
   return former !== undefined && providerOf(former.cluster.spec, side) === "Operator" ? former : snapshot;
 }
 
+/**
+ * The Secret that some members show of what was asked for in between: on the way to it something else was asked for, so that neither the spec nor
+ * the record knows of it. `undefined` when all show what is known.
+ */
+export function betweenName(cluster: EtcdCluster, members: Members & Mounted, side: Side): string | undefined {
+  const former = withFormerTls(cluster, members);
+  const formerName = former && secretNameOf(former, SHOWN_ON[side]);
+  if (formerName === undefined) return undefined;
+  const known = [formerName, secretNameOf(cluster, SHOWN_ON[side])];
+  return [...secretsInUse(members, side)].find((name) => !known.includes(name));
+}
+
 /** What was seen of the Secret of this name, among those that members show or are to show; undefined when nobody has looked. */
 export function lookedAt(
   snapshot: ClusterSnapshot,
@@ -74,7 +87,9 @@ export function lookedAt(
 ): Observed<SeenCertificate> | undefined {
   const views = [snapshot, formerTls(snapshot)];
   const view = views.find((each) => each && secretNameOf(each.cluster, SHOWN_ON[side]) === secretName);
-  return view?.certificates?.[SHOWN_ON[side]];
+  if (view !== undefined) return view.certificates?.[SHOWN_ON[side]];
+  const isBetween = betweenName(snapshot.cluster, snapshot, side) === secretName;
+  return isBetween ? snapshot.certificates?.between?.[SHOWN_ON[side]] : undefined;
 }
 
 /** The same, when it is there. */

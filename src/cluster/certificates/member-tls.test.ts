@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { PEER_TLS_VOLUME } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
-import { absent, unknown } from "#base/observed.ts";
+import { absent, present, unknown } from "#base/observed.ts";
 import { certificatesIn } from "#certificates/pem.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster } from "#kit/cluster.ts";
 import {
   bundle,
+  made,
   NEXT,
   OWN,
   running,
@@ -169,6 +170,28 @@ describe("certificates that come from somewhere else", () => {
     expect([nameIn(there), trustIn(there)]).toEqual(["my-etcd-peer-tls", three]);
     const back = running(there);
     expect([nameIn(back), trustIn(back)]).toEqual(["third-peer", three]);
+  });
+
+  test("of a third origin bring all to the second, where the first is of no use and the second is good", () => {
+    const second = (given: Parameters<typeof made>[2]) => {
+      const lost = formerly(halfWay, undefined);
+      const their = made(trustingBoth, "peer", { by: THEIRS, isOurs: false, ...given });
+      return { ...lost, certificates: { ...lost.certificates, between: { peer: present(their) } } };
+    };
+    // Most show the first, and nobody could restart with it.
+    const few = (given: ClusterSnapshot) => running(given, ["my-etcd-0", "my-etcd-1"], settled.peers[0]!.spec.tls);
+    const trusting = (given: ClusterSnapshot) =>
+      running(given, ["my-etcd-0", "my-etcd-1"], {
+        ...given.peers[0]!.spec.tls!,
+        peer: { secretName: "my-etcd-peer-tls", trust: bundle(OWN, THEIRS) },
+      });
+    expect(nameIn(few(second({})))).toBe("my-etcd-peer-tls");
+    expect(nameIn(trusting(second({})))).toBe("their-peer");
+    expect(nameIn(trusting(withMade(second({}), { peer: { by: NEXT, isOurs: false } })))).toBe("their-peer");
+    for (const bad of [{ trouble: "it has no tls.key" }, { lastsMs: 0 }, { by: NEXT }])
+      expect(nameIn(trusting(second(bad)))).toBe("my-etcd-peer-tls");
+    const { between: _, ...unread } = second({}).certificates;
+    expect(nameIn(trusting({ ...second({}), certificates: unread }))).toBe("my-etcd-peer-tls");
   });
 
   test("of a third origin leave members where they are when the first is of no use, or not believed", () => {

@@ -449,9 +449,34 @@ describe("while what members show comes to be another one", () => {
     // Whom members show by now and are to show: both are believed.
     expect(keyring.identityOf(KEY)?.ca.match(/BEGIN/g)?.length).toBeGreaterThan(1);
 
+    expect(seen).not.toHaveProperty("between");
+
     await clock.advance(2_000);
     const moved = await look(turning(client), members);
     expect(moved).not.toHaveProperty("former");
     expect(keyring.identityOf(KEY)).toMatchObject({ secretName: "their-operator", ca: trust });
+  });
+
+  test("what some show of what was asked for in between is read as well, of each side", async () => {
+    const { look, calls, reads } = await asked();
+    const tls = given.peers[0]!.spec.tls!;
+    const between = { secretName: "between-server", trust: ca.certificate, verifyClients: true };
+    const members = running(given, ["my-etcd-1"], { ...tls, client: between });
+    const seen = await look(turning({ provider: "Operator" }), members);
+    expect(Object.keys(seen?.between ?? {})).toEqual(["server"]);
+    expect(seen?.between?.server).toMatchObject({ value: { secretName: "between-server", knownForMs: 0 } });
+    expect(seen?.former?.server).toMatchObject({ value: { secretName: "my-etcd-server-tls" } });
+    expect(calls).not.toContain("between-peer");
+    // What is written of it is read again when its turn comes, and not because of a step about what is asked for.
+    reads.hasChanged(KEY, "server");
+    calls.length = 0;
+    await look(turning({ provider: "Operator" }), members);
+    expect(calls).not.toContain("between-server");
+    const moved = await look(
+      turning({ provider: "Operator" }),
+      running(given, ["my-etcd-1"], { ...tls, client: { ...between, secretName: "other" } }),
+    );
+    expect(moved?.between?.server).toMatchObject({ value: { secretName: "other" } });
+    expect(await look(turning({ provider: "Operator" }), given)).not.toHaveProperty("between");
   });
 });

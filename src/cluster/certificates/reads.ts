@@ -1,5 +1,5 @@
 import { applicationCertificateName, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
-import { areClientsVerified, operatorSecretName, providerOf } from "#api/tls.ts";
+import { areClientsVerified, operatorSecretName, providerOf, type Side } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
 import { isSameData } from "#base/hash.ts";
@@ -8,8 +8,8 @@ import { mayConnectWith } from "#certificates/consent.ts";
 import { type CertificateFacts, factsOf } from "#certificates/facts.ts";
 import type { Keyring } from "#certificates/keyring.ts";
 import { isOverdue as isRenewalOverdue } from "#certificates/request.ts";
-import { withFormerTls } from "#cluster/certificates/former.ts";
-import { leavesOf, purposesOf, SIDES, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { betweenName, withFormerTls } from "#cluster/certificates/former.ts";
+import { leavesOf, purposesOf, SHOWN_ON, SIDES, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { REACHED_MS } from "#cluster/certificates/rotation.ts";
 import { secretsInUse, trustInUse, united, withoutBelief } from "#cluster/certificates/trusted.ts";
 import type {
@@ -40,8 +40,9 @@ const SOON_MS = 60 * 60_000;
 /** How long it counts whether cert-manager's kind is served, in milliseconds. */
 const SERVED_MS = 5 * 60_000;
 
-/** former: of what is in use, where the spec asks for something else by now. */
-type What = Purpose | `former ${Purpose}` | "handout" | "trustMap" | `request ${LeafPurpose}`;
+/** former: of what is in use, where the spec asks for something else by now. between: of what some show that was asked for in between. */
+type What = Purpose | `former ${Purpose}` | `between ${Shown}` | "handout" | "trustMap" | `request ${LeafPurpose}`;
+type Shown = (typeof SHOWN_ON)[Side];
 type Answer = Observed<SeenCertificate> | Observed<ConfigMap> | SeenRequest;
 
 interface Known {
@@ -215,17 +216,20 @@ export class CertificateReads {
   #seen({ known }: Memory): SeenCertificates {
     const nowMs = this.#clock.monotonicMs();
     const seen: Record<string, unknown> = {};
-    const [requests, former]: [Record<string, unknown>, Record<string, unknown>] = [{}, {}];
+    const requests: Record<string, unknown> = {};
+    const [former, between]: [Record<string, unknown>, Record<string, unknown>] = [{}, {}];
     for (const [what, { answer, sinceMs, signerSinceMs }] of known) {
       const isCertificate = answer.is === "present" && "fingerprint" in answer.value;
       const times = { knownForMs: nowMs - sinceMs, signerForMs: nowMs - signerSinceMs };
       const told = isCertificate ? present({ ...answer.value, ...times }) : answer;
       if (isRequest(what)) requests[purposeOf(what)] = told;
       else if (isFormer(what)) former[formerPurpose(what)] = told;
+      else if (isBetween(what)) between[betweenPurpose(what)] = told;
       else seen[what] = told;
       if (what === "trustMap" && answer.is === "present") seen.trustMapForMs = nowMs - sinceMs;
     }
-    const besides = Object.keys(former).length === 0 ? {} : { former };
+    const some = Object.entries({ former, between }).filter(([, each]) => Object.keys(each).length > 0);
+    const besides = Object.fromEntries(some);
     return { ...seen, ...besides, requests } as SeenCertificates;
   }
 }
@@ -241,7 +245,7 @@ interface Given {
 }
 
 /** All objects that the cluster's certificates are made of. */
-function wantedOf({ cluster, former }: Given): readonly What[] {
+function wantedOf({ cluster, former, members }: Given): readonly What[] {
   const { spec } = cluster;
   const requested = SIDES.filter((side) => providerOf(spec, side) === "CertManager");
   const requests = requested.flatMap((side) => leavesOf(cluster, side)).map((purpose) => `request ${purpose}` as const);
@@ -249,11 +253,14 @@ function wantedOf({ cluster, former }: Given): readonly What[] {
   const clients: readonly What[] =
     provider === "None" ? [] : provider === "Operator" ? ["trustMap"] : ["trustMap", "handout"];
   const left = former === undefined ? [] : purposesOf(former).map((purpose) => `former ${purpose}` as const);
-  return [...purposesOf(cluster), ...clients, ...requests, ...left];
+  const sides = SIDES.filter((side) => betweenName(cluster, members, side) !== undefined);
+  const between = sides.map((side) => `between ${SHOWN_ON[side]}` as const);
+  return [...purposesOf(cluster), ...clients, ...requests, ...left, ...between];
 }
 
 /** The Secret that is read. */
-function nameOf({ cluster, former }: Given, what: Purpose | `former ${Purpose}` | "handout"): string | undefined {
+function nameOf({ cluster, former, members }: Given, what: Exclude<What, "trustMap" | `request ${LeafPurpose}`>) {
+  if (isBetween(what)) return betweenName(cluster, members, sideOf(betweenPurpose(what)));
   if (what === "handout") return applicationCertificateName(cluster.metadata.name);
   if (!isFormer(what)) return secretNameOf(cluster, what);
   return former && secretNameOf(former, formerPurpose(what));
@@ -317,8 +324,16 @@ function formerPurpose(what: `former ${Purpose}`): Purpose {
   return what.slice("former ".length) as Purpose;
 }
 
+function isBetween(what: What): what is `between ${Shown}` {
+  return what.startsWith("between ");
+}
+
+function betweenPurpose(what: `between ${Shown}`): Shown {
+  return what.slice("between ".length) as Shown;
+}
+
 function isPurpose(what: What): what is Purpose {
-  return what !== "trustMap" && what !== "handout" && !isRequest(what) && !isFormer(what);
+  return what !== "trustMap" && what !== "handout" && !isRequest(what) && !isFormer(what) && !isBetween(what);
 }
 
 function signerIn(answer: Answer): string | undefined {

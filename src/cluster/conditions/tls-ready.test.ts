@@ -7,7 +7,20 @@ import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
 import { failingStatus } from "#cluster/status.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { born, cluster, NOW } from "#kit/cluster.ts";
-import { bundle, goingTo, NEXT, OWN, secured, THEIRS, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import {
+  bundle,
+  goingTo,
+  made,
+  NEXT,
+  OWN,
+  secured,
+  THEIRS,
+  tlsSpec,
+  unissued,
+  withMade,
+  withSeen,
+} from "#kit/cluster-tls.ts";
+import { lastTurns, leaving } from "#kit/cluster-turn.ts";
 import type { Certificate } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
@@ -543,6 +556,34 @@ describe("status.certificates", () => {
       "my-etcd-peer-tls",
     ]);
     expect(names?.filter((name) => name === "my-etcd-server-tls")).toHaveLength(1);
+  });
+
+  test("has what some members show that was asked for in between", () => {
+    const { cluster: live } = lastTurns;
+    const peer = { provider: "Secret", secret: { secretName: "third-peer" } };
+    const asks = { ...lastTurns, cluster: { ...live, spec: { ...live.spec, tls: tlsSpec({ peer }) } } };
+    const their = made(leaving, "peer", { by: THEIRS, isOurs: false });
+    const known = [{ name: "their-peer", notAfter: "2026-01-02T00:00:00Z", issuer: "CN=a" }];
+    const told = (between: object | undefined, certificates: typeof known = []) => {
+      const status = { ...asks.cluster.status, certificates };
+      const given = {
+        ...withSeen(asks, { peer: absent }),
+        cluster: { ...asks.cluster, status },
+        certificates: { ...asks.certificates, peer: absent, ...between },
+      };
+      return certificateStatus(given).certificates?.find(({ name }) => name === "their-peer");
+    };
+    expect(told({ between: { peer: present(their) } })).toEqual({
+      name: "their-peer",
+      notAfter: "2026-03-22T12:00:00Z",
+      issuer: their.issuerName,
+      trust: [THEIRS.id],
+    });
+    expect(told({ between: { peer: present({ ...their, notAfterMs: 0 }) } }, known)).toBeUndefined();
+    expect(told({ between: { peer: absent } }, known)).toBeUndefined();
+    expect(told({ between: { peer: unknown("no answer") } }, known)).toEqual(known[0]);
+    expect(told(undefined, known)).toEqual(known[0]);
+    expect(told(undefined)).toBeUndefined();
   });
 
   test("leaves out what is not there or cannot be read as one, and keeps what could not be read", () => {

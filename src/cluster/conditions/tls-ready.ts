@@ -1,14 +1,14 @@
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
-import { formerTls, tlsInUse } from "#cluster/certificates/former.ts";
+import { betweenName, formerTls, tlsInUse } from "#cluster/certificates/former.ts";
 import { formerFaults } from "#cluster/certificates/former-fault.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
-import { purposesOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
+import { purposesOf, SHOWN_ON, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { renewalTroubles } from "#cluster/certificates/renewal.ts";
 import { rotationWait } from "#cluster/certificates/rotation.ts";
 import { isWithheld, seen } from "#cluster/certificates/usable.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 import { courseText } from "./tls-change.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
@@ -56,13 +56,22 @@ export function certificateStatus(given: ClusterSnapshot): Pick<EtcdClusterStatu
       if (found.is === "absent" || found.value.notAfterMs === 0) return [];
       // Whom the cluster has on record keeps what it has, so nobody comes there by being named.
       if (isWithheld(view, purpose, found.value) === "refused") return [];
-      const { secretName: name, notAfterMs, issuerName: issuer, trustIds } = found.value;
-      return [
-        { name, notAfter: rfc3339(notAfterMs), issuer, ...(trustIds.length === 0 ? {} : { trust: [...trustIds] }) },
-      ];
+      return statusOf(found.value);
     }),
   );
+  // What some show that was asked for in between is nobody's to renew, and in use all the same.
+  const between = SIDES.flatMap((side) => {
+    const found = snapshot.certificates?.between?.[SHOWN_ON[side]];
+    const name = betweenName(snapshot.cluster, snapshot, side);
+    if (found?.is !== "present") return before.filter((each) => found?.is !== "absent" && each.name === name);
+    return statusOf(found.value);
+  });
   // Both may have one in common.
-  const certificates = [...new Map(told.map((each) => [each.name, each])).values()];
+  const certificates = [...new Map([...told, ...between].map((each) => [each.name, each])).values()];
   return { ...(certificates.length === 0 ? {} : { certificates }), ...tlsInUse(snapshot) };
+}
+
+function statusOf({ secretName: name, notAfterMs, issuerName: issuer, trustIds }: SeenCertificate) {
+  if (notAfterMs === 0) return [];
+  return [{ name, notAfter: rfc3339(notAfterMs), issuer, ...(trustIds.length === 0 ? {} : { trust: [...trustIds] }) }];
 }
