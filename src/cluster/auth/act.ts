@@ -14,8 +14,11 @@ import type { Endpoint } from "#etcd/endpoint.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { SECRETS } from "#kube/kinds.ts";
 
-/** How long the operator is root to etcd, in milliseconds: for one step. */
-const ROOT_MS = 10 * 60_000;
+/**
+ * How long what makes the operator root is good for, in milliseconds by its own clock, which may be hours behind that of members: they would call
+ * what is good for minutes ended from its birth, and nobody would get in. Nothing of it is kept longer than for one step.
+ */
+const ROOT_MS = 24 * 60 * 60_000;
 
 export type AuthChange =
   | "userAdd"
