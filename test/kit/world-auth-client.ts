@@ -57,7 +57,7 @@ export function authClient(etcd: Etcd, call: Call): EtcdAuth {
   const change = (method: string, endpoint: Endpoint, options: CallOptions, wanted: AuthChange): Promise<void> =>
     call(method, endpoint, true, options, (leader, dialled) => {
       needAdministrator(authOf(leader.data), askerOf(dialled, endpoint));
-      if (!etcd.changeAuth(leader, wanted)) throw timedOut();
+      if (!etcd.changeAuth(leader, wanted, "operator")) throw timedOut();
     });
   return {
     // Since 3.7 for everybody; before, an administrator alone is told.

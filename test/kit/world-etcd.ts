@@ -1,6 +1,6 @@
 import { identityFor } from "#etcd/identity.ts";
 import { quorumOf } from "#etcd/quorum.ts";
-import { hexOf, type MemberId, memberId } from "#etcd/types.ts";
+import { type ClusterId, hexOf, type MemberId, memberId } from "#etcd/types.ts";
 import type { AuthChange } from "./world-auth.ts";
 import {
   authOf,
@@ -59,6 +59,13 @@ export interface StartFlags {
 /** What happened inside etcd that a promise may be about. */
 export type EtcdEvent =
   | { readonly is: "started"; readonly process: Process; readonly amnesia: boolean; readonly flags: StartFlags }
+  | {
+      readonly is: "usersChanged";
+      readonly clusterId: ClusterId;
+      readonly by: "operator" | "person";
+      /** Whether etcd asks for users after it. */
+      readonly enabled: boolean;
+    }
   | { readonly is: "elected"; readonly process: Process; readonly lostWrites: readonly number[] };
 
 // How true is this etcd?
@@ -320,13 +327,14 @@ export class Etcd {
   }
 
   /** A change of users or roles. @returns whether it is known to have happened @throws OperatorError EtcdRejected */
-  changeAuth(leader: Process, change: AuthChange): boolean {
+  changeAuth(leader: Process, change: AuthChange, by: "operator" | "person"): boolean {
     const store = authOf(leader.data);
     store.check(change);
     const before = store.enabled;
     const isDone = this.change(leader, { term: leader.data.term, is: "auth", change });
     const { enabled } = authOf(leader.data);
     if (enabled !== before) this.#tell(`etcd asks for users ${enabled ? "from now on" : "no more"}`);
+    this.#happened({ is: "usersChanged", clusterId: leader.data.clusterId, by, enabled });
     return isDone;
   }
 

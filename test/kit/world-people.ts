@@ -21,6 +21,7 @@ import type { Etcd } from "./world-etcd.ts";
 import type { Kubelets } from "./world-kubelet.ts";
 import type { Random } from "./world-random.ts";
 import { askForRotation, deleteSecret, putAuthoritiesBack, spoilSecret } from "./world-secrets.ts";
+import { editRootSecret, editUsers, putRootSecretRight, switchAuth } from "./world-users.ts";
 
 export const NAMESPACE = "foo";
 export const CLUSTER = "db";
@@ -55,7 +56,12 @@ export const PEOPLES_ACTS = [
   "askForRotation",
   "deleteSecret",
   "spoilSecret",
+  "switchAuth",
+  "editRootSecret",
+  "editUsers",
 ] as const;
+/** Only where etcd may be made to ask for users. */
+export const ACTS_OF_AUTH = ["switchAuth", "editRootSecret", "editUsers"] as const satisfies readonly PeoplesAct[];
 /** Only where members speak TLS. */
 export const ACTS_OF_TLS = ["askForRotation", "deleteSecret", "spoilSecret"] as const satisfies readonly PeoplesAct[];
 export type PeoplesAct = (typeof PEOPLES_ACTS)[number];
@@ -71,6 +77,8 @@ export interface PeoplesParts {
   readonly versions: readonly string[];
   /** `spec.tls` of the clusters that they make. */
   readonly tls: object;
+  /** `spec.auth.enabled` of the clusters that they make; undefined: they say nothing of it. */
+  readonly auth: boolean | undefined;
   readonly nowMs: () => number;
   readonly evicted: (pod: Pod) => void;
 }
@@ -172,6 +180,12 @@ export class People {
         return deleteSecret(this.#parts);
       case "spoilSecret":
         return spoilSecret(this.#parts);
+      case "switchAuth":
+        return switchAuth(this.#parts);
+      case "editRootSecret":
+        return editRootSecret(this.#parts);
+      case "editUsers":
+        return editUsers(this.#parts);
     }
     return act satisfies never;
   }
@@ -191,13 +205,14 @@ export class People {
         if (this.foreign.has(object.metadata.uid)) api.delete("person", resource, object.metadata);
     if (api.find(ETCD_CLUSTERS, { namespace: NAMESPACE, name: CLUSTER }) === undefined) this.#create(CLUSTER, replicas);
     for (const cluster of api.list(ETCD_CLUSTERS)) {
-      const spec = clusterSpecSchema.parse({ replicas: cluster.spec.replicas || replicas, tls: this.#parts.tls });
+      const spec = this.#spec(cluster.spec.replicas || replicas);
       this.#put(cluster, spec);
       const { [PAUSED_ANNOTATION]: _, ...annotations } = cluster.metadata.annotations ?? {};
       api.update("person", ETCD_CLUSTERS, cluster, { metadata: { ...cluster.metadata, annotations } });
     }
     this.#deleteClaimsOfOthers();
     putAuthoritiesBack(this.#parts);
+    putRootSecretRight(this.#parts);
     removeOwnMembers(this.#parts);
   }
 
@@ -219,9 +234,14 @@ export class People {
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdCluster",
       metadata: { namespace: NAMESPACE, name },
-      spec: clusterSpecSchema.parse({ replicas, tls: this.#parts.tls }),
+      spec: this.#spec(replicas),
     });
     return true;
+  }
+
+  #spec(replicas: number): EtcdCluster["spec"] {
+    const { tls, auth } = this.#parts;
+    return clusterSpecSchema.parse({ replicas, tls, ...(auth === undefined ? {} : { auth: { enabled: auth } }) });
   }
 
   #deleteCluster(): boolean {

@@ -44,6 +44,8 @@ export interface WorldOptions {
   readonly tls?: object;
   /** How many other clusters the operator has that are at rest: the more, the more rarely it looks at those of the world. None by default. */
   readonly othersAtRest?: number;
+  /** `spec.auth.enabled` of the clusters that people make; they say nothing of it by default. */
+  readonly auth?: boolean;
   readonly mutation: Mutation;
   readonly happened: (event: WorldEvent, world: World) => void;
   /** Gets every line of the history; undefined: nobody reads it, which is faster. */
@@ -101,6 +103,7 @@ export class World {
       replicas,
       versions,
       tls: options.tls ?? NO_TLS,
+      auth: options.auth,
       nowMs,
       evicted: (pod) => happened({ is: "evicted", pod }),
     });

@@ -5,6 +5,7 @@ import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
 import { MEMBER_TIMEOUT_MS, REPLACE_AFTER_MS } from "#kit/world-operator.ts";
 import { PODS, SECRETS } from "#kube/kinds.ts";
 import { settle } from "./ambient.ts";
+import { areUsersUnfinished } from "./auth-invariants.ts";
 import { happen, kubernetesStep, REFUSABLE } from "./happenings.ts";
 import { isHindered } from "./impediments.ts";
 import { Memory } from "./memory.ts";
@@ -120,7 +121,8 @@ export async function calmDown(
     const isSecured = world.api.list(SECRETS).length > 0;
     const aloneMs = Math.max(quietMs, world.othersAtRest > 0 ? QUIET_IN_FLEET_MS : 0);
     const restMs = isSecured ? aloneMs + REACHED_MS : aloneMs;
-    const enoughMs = somebodyIsJoining(world) || isBeingCertified(world) ? GIVE_UP_MS : restMs;
+    const enoughMs =
+      somebodyIsJoining(world) || isBeingCertified(world) || areUsersUnfinished(world) ? GIVE_UP_MS : restMs;
     if (time.nowMs - quietSinceMs >= enoughMs) return undefined;
     time.runNext(quietSinceMs + enoughMs);
   }

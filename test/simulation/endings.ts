@@ -31,6 +31,7 @@ import {
   type Resource,
   SERVICES,
 } from "#kube/kinds.ts";
+import { usersVerdict } from "./auth-invariants.ts";
 import { isBroken, isForeign, isRefused, whatTheWorldHolds } from "./impediments.ts";
 import { type Memory, templateCanStartEmpty } from "./memory.ts";
 import { certificationOf, wantedTls } from "./tls-invariants.ts";
@@ -96,7 +97,22 @@ class Ending {
       return this.#says("Ready", "False", "NameTaken") ?? this.#namesOne("Ready", strangers);
     if (identity === undefined) return "its identity was never written down";
     if (this.#memory.excused.has(clusterIdFromHex(identity.clusterID))) return undefined;
-    return this.#wrongCertificates() ?? this.#missingObject(identity) ?? this.#wrongMembers(identity);
+    return (
+      this.#wrongCertificates() ??
+      this.#missingObject(identity) ??
+      this.#wrongMembers(identity) ??
+      this.#wrongUsers(identity)
+    );
+  }
+
+  /** Users are as spec.auth says wherever a quorum can be asked, or the condition says what a person must do. */
+  #wrongUsers(identity: ClusterIdentity): string | undefined {
+    const { spec } = this.#cluster;
+    if (spec.auth === undefined || !whatTheWorldHolds(this.#world, identity, this.#memory).canHeal) return undefined;
+    const { wrong, hindrance } = usersVerdict(this.#world, this.#cluster);
+    if (wrong !== undefined) return `${wrong}, and nothing is in the way`;
+    if (hindrance !== undefined) return this.#says("AuthReady", "False", hindrance);
+    return this.#says("AuthReady", "True", spec.auth.enabled ? "AuthEnabled" : "AuthDisabled");
   }
 
   /** Only a person can put certificates right: people are told, and whoever runs runs on. */
@@ -374,6 +390,9 @@ class Ending {
         this.#namesOne("Ready", strangers)
       );
     if (isLacking) return told ?? this.#says("Ready", "False", "StepRefused");
+    const { hindrance } = usersVerdict(this.#world, this.#cluster);
+    if (hindrance !== undefined)
+      return this.#says("Ready", "False", hindrance) ?? this.#says("Progressing", "False", hindrance);
     return (
       this.#says("Ready", "True", "AllMembersHealthy") ??
       this.#says("Progressing", "False", "Settled") ??

@@ -83,6 +83,7 @@ async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
     versions: profile.versions,
     ...(profile.tls === undefined ? {} : { tls: profile.tls }),
     othersAtRest: profile.othersAtRest,
+    ...(profile.auth === undefined ? {} : { auth: profile.auth }),
     mutation: telling.mutation ?? {},
     happened,
     trace: telling.trace,

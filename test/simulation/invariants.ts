@@ -8,6 +8,7 @@ import { hexOf } from "#etcd/types.ts";
 import { memberKey } from "#kit/world-etcd.ts";
 import { whyNotThisVersion } from "#kit/world-version.ts";
 import { controllerOf, PODS, type Pod, REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
+import { askedLast, nobodyLockedOut, passwordsStay, toldAsItIs, usersAreAsked } from "./auth-invariants.ts";
 import {
   alarmStays,
   evictionsKeepQuorum,
@@ -278,4 +279,9 @@ export const INVARIANTS: readonly Invariant[] = [
   authoritiesStay,
   givenUpForMore,
   keysStayInSecrets,
+  usersAreAsked,
+  askedLast,
+  nobodyLockedOut,
+  toldAsItIs,
+  passwordsStay,
 ];

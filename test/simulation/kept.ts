@@ -25,13 +25,6 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   ...named("nobody leaves open whether there is TLS, and all have the operator issue", "cluster: default-tls"),
   ...named("nobody asks cert-manager", "cluster: certificate-request"),
   ...named("nobody switches TLS on or off", "cluster: member-url", "cluster: switch-tls", "peer: annotate-claim"),
-  ...named(
-    "no cluster asks for users",
-    "cluster: root-secret",
-    "cluster: administrators",
-    "cluster: root-password",
-    "cluster: switch-auth",
-  ),
 };
 
 function named(why: string, ...rules: readonly string[]): Readonly<Record<string, string>> {

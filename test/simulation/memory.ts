@@ -18,6 +18,7 @@ import {
   type ReplicaSet,
   SECRETS,
 } from "#kube/kinds.ts";
+import { AuthMemory } from "./auth-memory.ts";
 import { SleepMemory } from "./sleep-memory.ts";
 import { TlsMemory } from "./tls-memory.ts";
 
@@ -94,6 +95,8 @@ export class Memory {
   readonly sleep = new SleepMemory();
   /** Who wrote what into Secrets. */
   readonly tls = new TlsMemory();
+  /** Who has changed etcd's users. */
+  readonly auth = new AuthMemory();
   /** The releases that people have ever asked for. */
   readonly versions = new Set<string>();
   /** Nothing takes pods away but evictions that honour the budget. */
@@ -106,6 +109,7 @@ export class Memory {
   /** Notes what the event means for later ones. After the promises were checked. */
   note(event: WorldEvent, world: World): void {
     if (event.is === "started" && event.amnesia) this.#noteAmnesia(event.process);
+    this.auth.note(event, world);
     if (event.is === "write") this.#noteWrite(event, world);
     else if (event.is === "acts") this.#noteRestored(event);
     else if (event.is === "served") this.lastServed.set(event.service, world.step);

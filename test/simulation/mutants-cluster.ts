@@ -26,9 +26,6 @@ import { credulous } from "./mutants-rest.ts";
 const NO_SWITCH =
   "nobody switches TLS on or off in these histories; src/cluster/rules/certificates/plan.test.ts, src/cluster/guards/tls-switch.test.ts";
 
-const NO_AUTH =
-  "nobody asks for users in these histories; src/cluster/rules/auth/plan.test.ts, src/cluster/guards/auth.test.ts";
-
 /** Every rule of the cluster left out. */
 const LEFT_OUT = leftOut("cluster", [
   { name: "deleting", leaning: DELETED },
@@ -82,10 +79,6 @@ const LEFT_OUT = leftOut("cluster", [
   },
   { name: "member-url", leaning: FORMED, covered: NO_SWITCH },
   { name: "switch-tls", leaning: FORMED, covered: NO_SWITCH },
-  { name: "root-secret", leaning: FORMED, covered: NO_AUTH },
-  { name: "administrators", leaning: FORMED, covered: NO_AUTH },
-  { name: "root-password", leaning: FORMED, covered: NO_AUTH },
-  { name: "switch-auth", leaning: FORMED, covered: NO_AUTH },
   {
     name: "network-policy",
     leaning: FORMED,
@@ -232,9 +225,6 @@ const UNGUARDED = leftUnguarded("cluster", [
     covered: "retire-peer and the peer's own guard look too; see the pairs",
     promise: "claims stay",
   },
-  { name: "auth-is-asked", leaning: FORMED, covered: NO_AUTH },
-  { name: "administrator-first", leaning: FORMED, covered: NO_AUTH },
-  { name: "login-stays", leaning: FORMED, covered: NO_AUTH },
   { name: "own-only", leaning: SCALED, covered: "name-taken is asked before; see the pairs", promise: "foreign stays" },
 ]);
 

@@ -1,5 +1,6 @@
 import { type Told, tell } from "./history.ts";
 import { guardedAgain, type Mutant, mutationOf } from "./mutant.ts";
+import { AUTH_MUTANTS } from "./mutants-auth.ts";
 import { BESIDE_MUTANTS } from "./mutants-beside.ts";
 import { CLUSTER_MUTANTS } from "./mutants-cluster.ts";
 import { HEALING_MUTANTS } from "./mutants-healing.ts";
@@ -16,6 +17,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...BESIDE_MUTANTS,
   ...SLEEP_MUTANTS,
   ...TLS_MUTANTS,
+  ...AUTH_MUTANTS,
   ...RUNTIME_MUTANTS,
   ...REMAINING_MUTANTS,
 ];

@@ -1,5 +1,5 @@
 import { type CallFaults, NO_CALL_FAULTS } from "#kit/world-calls.ts";
-import { ACTS_OF_TLS, PEOPLES_ACTS, type PeoplesAct } from "#kit/world-people.ts";
+import { ACTS_OF_AUTH, ACTS_OF_TLS, PEOPLES_ACTS, type PeoplesAct } from "#kit/world-people.ts";
 import { Random } from "#kit/world-random.ts";
 
 /** What happens by itself in every history. */
@@ -65,6 +65,8 @@ export interface Profile {
   readonly versions: readonly string[];
   /** `spec.tls` of the clusters that people make; undefined: they want none. */
   readonly tls: object | undefined;
+  /** `spec.auth.enabled` of the clusters that people make; undefined: they say nothing of it. */
+  readonly auth: boolean | undefined;
   /** Whether people clean up behind themselves in the end. */
   readonly isTidied: boolean;
   /** How many other clusters are at rest. */
@@ -104,6 +106,7 @@ export interface Leaning {
   /** `spec.tls` of the clusters that people make; `false`: they want none. */
   readonly tls?: object | false;
   readonly othersAtRest?: number;
+  readonly auth?: boolean;
 }
 
 /** What people write of TLS, as often as they stand here. Hours pass in few histories, and clocks are wrong by up to two. */
@@ -119,6 +122,9 @@ const TLS: readonly object[] = [
 ];
 /** So many others that clusters at rest are looked at as rarely as can be. */
 export const LARGE_FLEET = 1_000;
+/** What of these lets members know who connects: the others may ask for users in half of the histories. */
+const UNVERIFIED: readonly (object | undefined)[] = [undefined, TLS[3], TLS[5]];
+const AUTH: readonly (boolean | undefined)[] = [true, true, true, false, undefined];
 /** In one history of four members speak TLS. */
 const TLS_SHARE = 0.25;
 
@@ -131,7 +137,7 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
   const weights = new Map<Happening, number>(Object.entries(WEIGHTS) as [Happening, number][]);
   const isCalm = random.chance(0.1) || leaning.onlyThat === true;
   for (const mishap of MISHAPS) if (!isCalm && random.chance(0.4)) weights.set(mishap, random.between(1, 3));
-  for (const act of PEOPLES_ACTS.filter((each) => each !== "sleep" && !isOfTls(each)))
+  for (const act of PEOPLES_ACTS.filter((each) => each !== "sleep" && !isOfTls(each) && !isOfAuth(each)))
     if (!isCalm && random.chance(0.3)) weights.set(act, random.between(1, 2));
   // Of its own numbers: most histories are what they were before anybody slept. In one in ten, since nothing else goes on meanwhile.
   if (!isCalm && new Random(seed ^ 0x51ee9).chance(0.1)) weights.set("sleep", 1);
@@ -141,6 +147,10 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
   const tls = leaning.tls === false ? undefined : (leaning.tls ?? mayHave);
   for (const happening of [...ACTS_OF_TLS, ...MISHAPS_OF_TLS])
     if (tls !== undefined && !isCalm && ofTls.chance(0.4)) weights.set(happening, 1);
+  const ofAuth = new Random(seed ^ 0xa07);
+  const mayAsk = leaning.tls === undefined && !UNVERIFIED.includes(tls) && ofAuth.chance(0.5);
+  const auth = leaning.auth ?? (mayAsk ? AUTH[ofAuth.below(AUTH.length)] : undefined);
+  for (const happening of ACTS_OF_AUTH) if (mayAsk && !isCalm && ofAuth.chance(0.5)) weights.set(happening, 1);
   for (const [happening, weight] of Object.entries(leaning.often ?? {})) weights.set(happening as Happening, weight);
   const some = (most: number): number => (random.chance(0.5) ? random.next() * most : 0);
   const faults = { late: some(0.6), unsent: some(0.15), lostReply: some(0.15), throttled: some(0.08) };
@@ -160,7 +170,12 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
     versions: VERSIONS,
     tls,
     othersAtRest: leaning.othersAtRest ?? (new Random(seed ^ 0xf1ee7).chance(0.5) ? LARGE_FLEET : 0),
+    auth,
   };
+}
+
+function isOfAuth(act: PeoplesAct): boolean {
+  return (ACTS_OF_AUTH as readonly PeoplesAct[]).includes(act);
 }
 
 function isOfTls(act: PeoplesAct): boolean {

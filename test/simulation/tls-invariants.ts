@@ -56,6 +56,11 @@ function isTimely(pair: Pair | undefined, nowMs: number): boolean {
   return pair !== undefined && pair.fromMs <= nowMs && nowMs < pair.untilMs;
 }
 
+/** Whether its pod is on its way out: who restarts comes back with whom it is to trust by now. */
+function isEnding({ api }: World, { podUid }: Process): boolean {
+  return api.byUid(PODS, podUid)?.metadata.deletionTimestamp !== undefined;
+}
+
 /** Whether the kubelet brings Secrets into the pod of this member. */
 function isLookedAfter({ api, kubelets }: World, { podUid }: Process): boolean {
   const pod = api.byUid(PODS, podUid);
@@ -140,6 +145,7 @@ export const trustedFirst: Invariant = {
     const doubting = [...world.etcd.processes.values()].filter(
       (process) =>
         process.clusterUid === controllerOf(after)?.uid &&
+        !isEnding(world, process) &&
         process.speeches[side].trust.length > 0 &&
         doubts(process, pair) &&
         !(before !== undefined && doubts(process, before)),

@@ -1,4 +1,4 @@
-import { applicationCertificateName, CLUSTER_LABEL } from "#api/names.ts";
+import { applicationCertificateName, CLUSTER_LABEL, rootSecretName } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { World } from "#kit/world.ts";
 import type { ApiWrite } from "#kit/world-api.ts";
@@ -12,7 +12,7 @@ export class TlsMemory {
   readonly #before = new Map<string, { readonly secret: Secret; readonly untilMs: number }>();
 
   note({ actor, resource, before, after }: ApiWrite, nowMs: number): void {
-    if (resource !== SECRETS) return;
+    if (resource !== SECRETS || (after ?? before)?.metadata.name.endsWith(rootSecretName(""))) return;
     const cluster = (before ?? after)?.metadata.labels?.[CLUSTER_LABEL];
     if (actor === "person" && after !== undefined && cluster !== undefined) this.#tampered.add(cluster);
     if (before !== undefined) this.#before.set(before.metadata.name, { secret: before as Secret, untilMs: nowMs });
