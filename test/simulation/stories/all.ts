@@ -1,4 +1,11 @@
 import {
+  askingNeedsAMemory,
+  clockLocksOut,
+  rootIsLostForEver,
+  strangersAreTouched,
+  usersHoldHealingUp,
+} from "./asked.ts";
+import {
   correctionComesTooLate,
   hangingIsNotPutBack,
   illAgentBlocksTheRest,
@@ -111,6 +118,11 @@ export const STORIES = {
   spoiltIsKept,
   podStartsWithoutItsSecret,
   clockIsBelieved,
+  askingNeedsAMemory,
+  clockLocksOut,
+  rootIsLostForEver,
+  strangersAreTouched,
+  usersHoldHealingUp,
   flippingCostsAMember,
   flippingKeepsAwake,
   sleeperStartsOver,

@@ -24,7 +24,7 @@ const ROTATION_MS = 20 * 60_000;
 const HOUR_MS = 3_600_000;
 
 /** A scene of which every promise is asked all the time. */
-class Certified extends Scene {
+export class Certified extends Scene {
   readonly broken: string[];
 
   constructor(tls: object, more: Partial<WorldOptions> = {}) {
@@ -105,7 +105,7 @@ class Certified extends Scene {
   }
 }
 
-async function certified(tls: object = {}, more: Partial<WorldOptions> = {}): Promise<Certified> {
+export async function certified(tls: object = {}, more: Partial<WorldOptions> = {}): Promise<Certified> {
   const made = new Certified(tls, more);
   await made.start();
   await made.untilQuiet();
