@@ -98,7 +98,7 @@ export class TransportPool {
     const key = this.#keyOf(endpoint);
     const nowMs = this.#clock.monotonicMs();
     let connection = this.#current.get(endpoint.address);
-    if (connection?.key !== key) {
+    if (connection?.key !== key || isOver(connection)) {
       this.#forgetUnused(nowMs);
       this.#retire(endpoint.address);
       const idleMs = this.#current.size < MANY ? IDLE_CONNECTION_MS : IDLE_AMONG_MANY_MS;
@@ -183,6 +183,12 @@ export class TransportPool {
 function giveUp(connection: Connection): void {
   connection.isGivenUp = true;
   connection.session.abort();
+}
+
+/** One that was closed is followed by another one: how long that is kept is asked anew. */
+function isOver({ session, hasAnswered }: Connection): boolean {
+  const state = session.state();
+  return hasAnswered && (state === "closed" || state === "error");
 }
 
 function isBusy(connection: Connection): boolean {
