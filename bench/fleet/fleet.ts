@@ -54,7 +54,11 @@ export class Fleet {
 
   /** Makes them all at once. */
   async creation(count: number) {
-    const before = { cpu: this.#operator.cpuSeconds(), programs: cpuByProgram(this.#operator) };
+    const before = {
+      cpu: this.#operator.cpuSeconds(),
+      passes: await this.#operator.passes(),
+      programs: cpuByProgram(this.#operator),
+    };
     const startMs = performance.now();
     await this.clusters.create(count);
     say(`${count} clusters were made within ${((performance.now() - startMs) / 1000).toFixed(1)} s`);
@@ -66,7 +70,11 @@ export class Fleet {
       return ready === count || performance.now() - startMs > READY_WITHIN_MS || undefined;
     };
     await until("the clusters are ready", isDone, { everyMs: 100, withinMs: 2 * READY_WITHIN_MS });
-    const after = { cpu: this.#operator.cpuSeconds(), programs: cpuByProgram(this.#operator) };
+    const after = {
+      cpu: this.#operator.cpuSeconds(),
+      passes: await this.#operator.passes(),
+      programs: cpuByProgram(this.#operator),
+    };
     const times = this.clusters.readyTimes.map((atMs) => (atMs - startMs) / 1000);
     const wholeSeconds = (performance.now() - startMs) / 1000;
     const lastSeconds = times.at(-1) ?? 0;
@@ -76,6 +84,12 @@ export class Fleet {
       halfReadySeconds: rounded(times[Math.ceil(count / 2) - 1] ?? Number.NaN, 1),
       allReadySeconds: times.length === count ? rounded(lastSeconds, 1) : null,
       cpuSecondsPerCluster: rounded((after.cpu - before.cpu) / count, 3),
+      passesPerCluster: Object.fromEntries(
+        Object.entries(after.passes).map(([name, passes]) => [
+          name,
+          rounded((passes - (before.passes[name] ?? 0)) / count, 1),
+        ]),
+      ),
       coresInCreation: Object.fromEntries(
         Object.entries(after.programs).map(([name, used]) => [
           name,
@@ -101,6 +115,11 @@ export class Fleet {
       requestsPerCluster: rounded(own.length / count, 1),
       requestsByVerb: countBy(own, ({ verb, resource }) => `${verb} ${resource}`, count),
       refused: own.filter(({ code }) => code >= 400).length,
+      refusedByVerb: countBy(
+        own.filter(({ code }) => code >= 400),
+        ({ verb, resource, code }) => `${verb} ${resource} ${code}`,
+        count,
+      ),
       cpuPercentMinuteAfter: after.cpuPercent,
       cpuPercentAtRest: rest.cpuPercent,
       rssMbSettled: rest.rssMb,

@@ -12,6 +12,9 @@ const ENDS_WITHIN_MS = 30_000;
 /** How often it is looked what it has used, in milliseconds: of one that has ended the kernel tells nothing more. */
 const CPU_EVERY_MS = 500;
 
+/** Where it shows its metrics, in the bench's own network. */
+const METRICS = "http://127.0.0.1:8080/metrics";
+
 /** What a process used during a while. */
 export interface Use {
   /** Of one core, in percent. */
@@ -65,7 +68,7 @@ export class OperatorProcess {
     const output = openSync(this.#log, "a");
     const profiling = profiles === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profiles}`];
     // The Service of the webhooks has its own address here, which is this machine's; nobody leads from its port to another one.
-    const flags = ["--kubeconfig", kubeconfig, "--webhook-port", "443"];
+    const flags = ["--kubeconfig", kubeconfig, "--webhook-port", "443", "--insecure-metrics"];
     const child = spawn(process.execPath, [...nodeFlags, ...profiling, program, ...flags], {
       stdio: ["ignore", output, output],
       env: { ...ENVIRONMENT, PATH: process.env.PATH ?? "" },
@@ -88,6 +91,17 @@ export class OperatorProcess {
   /** How often it ended by itself, as one does that has lost its lease. */
   get ends(): number {
     return this.#ends;
+  }
+
+  /** Passes since its start, by controller, by its own word. */
+  async passes(): Promise<Readonly<Record<string, number>>> {
+    const text = await (await fetch(METRICS)).text();
+    const passes: Record<string, number> = {};
+    for (const [, controller = "", count] of text.matchAll(
+      /^etcd_operator_passes_total\{controller="(\w+)",.*\} (\d+)$/gm,
+    ))
+      passes[controller] = (passes[controller] ?? 0) + Number(count);
+    return passes;
   }
 
   /** The end of what it said. */
