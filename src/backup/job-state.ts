@@ -1,5 +1,5 @@
 import { type AgentReport, type FailureReport, reportIn } from "#agent/report.ts";
-import { type ArchiveTask, type BackupTask, TASK_VARIABLE } from "#agent/task.ts";
+import { type ArchiveTask, type BackupTask, type EtcdSource, TASK_VARIABLE } from "#agent/task.ts";
 import { AGENT_CONTAINER, deletionJobName, ETCDUTL_CONTAINER, FETCH_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
 import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import { controllerOf, type Job, type Pod } from "#kube/kinds.ts";
@@ -130,13 +130,22 @@ export function statusesOf({ status }: Pod, workers: Workers) {
   return all.filter(({ name }) => workers.includes(name));
 }
 
-/** The key that the agent of this Job was given; a Job's template never changes. */
-export function keyOfTask({ spec }: Job): string | undefined {
+/** The key that the agent of this Job was given. */
+export function keyOfTask(job: Job): string | undefined {
+  const task = taskOf(job);
+  return task && ("prefix" in task ? task.prefix : task.key);
+}
+
+/** Of which etcd the agent of this Job was told, and where to ask it. */
+export function sourceOfTask(job: Job): EtcdSource | undefined {
+  return taskOf(job)?.source;
+}
+
+/** What the agent of this Job was given; a Job's template never changes. */
+function taskOf({ spec }: Job): BackupTask | ArchiveTask | undefined {
   const agent = spec?.template.spec?.containers.find(({ name }) => name === AGENT_CONTAINER);
   const text = agent?.env?.find(({ name }) => name === TASK_VARIABLE)?.value;
-  if (text === undefined) return undefined;
-  const task = JSON.parse(text) as Pick<BackupTask, "key"> | Pick<ArchiveTask, "prefix">;
-  return "prefix" in task ? task.prefix : task.key;
+  return text === undefined ? undefined : (JSON.parse(text) as BackupTask | ArchiveTask);
 }
 
 /**

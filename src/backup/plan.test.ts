@@ -14,6 +14,7 @@ import {
   FULL,
   isAvailable,
   ON_VOLUME,
+  overTls,
   removal,
   verification,
   verified,
@@ -229,6 +230,7 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "ends no verification of what has not ended", given: { ...verifying("made"), backup: verified({ status: { phase: "BackingUp" } }).backup }, expect: "wait: backup-completed" },
   { name: "deletes the object while it is verified", given: { ...verifying("running"), ...going({ stage: "succeeded", spec: { verify: true } }), verifying: verifying("running").verifying }, expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "says why an attempt has failed", given: backup({ stage: "made", with: { taking: { job, pods: [endedPod(job, 1, FULL)] } } }), expect: "warn: await-job", because: "an attempt has failed, another one follows: NoSpace: the bucket is full" },
+  { name: "makes the Job of an archive anew whose cluster has gone over to TLS", given: { ...backup({ spec: { archive: {} } }), cluster: overTls() }, expect: "renew-job: deleteJob nightly", because: "Job nightly is made anew: EtcdCluster my-etcd is asked over TLS" },
   { name: "waits for a pod that is being deleted", given: backup({ with: { taking: { job, pods: [agentPod(job, { phase: "Running" }, { running: {} }, { deletionTimestamp: "2026-01-01T12:00:00Z" })] } } }), expect: "wait: await-job", because: "is being deleted" },
 ]; // biome-ignore format: a table
 

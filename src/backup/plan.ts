@@ -11,6 +11,7 @@ import { awaitJob } from "#backup/rules/job/await-job.ts";
 import { createJob } from "#backup/rules/job/create-job.ts";
 import { holdBackup } from "#backup/rules/job/hold-backup.ts";
 import { jobTaken } from "#backup/rules/job/job-taken.ts";
+import { renewJob } from "#backup/rules/job/renew-job.ts";
 import { backupCompleted } from "#backup/rules/life/backup-completed.ts";
 import { backupFailed } from "#backup/rules/life/backup-failed.ts";
 import { ended } from "#backup/rules/life/ended.ts";
@@ -46,6 +47,7 @@ export const BACKUP_RULES: readonly BackupRule[] = [
   awaitImage, // It comes before the Job that runs it.
   holdBackup, // It comes before the Job: nothing is stored that nobody would delete.
   createJob,
+  renewJob, // It comes before what waits for the Job.
   awaitJob, // It comes last: the Job is at work.
 ];
 

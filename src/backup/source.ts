@@ -1,6 +1,6 @@
 import type { BackupReason } from "#api/conditions.ts";
 import { clientServiceName, clientUrl, isAuthorityName, peerHost } from "#api/names.ts";
-import { clientScheme, operatorSecretName } from "#api/tls.ts";
+import { reachOf } from "#backup/reach.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 
 /** Why no snapshot can be taken of the source by now. */
@@ -40,7 +40,7 @@ export function endpointsOf({ backup, cluster }: BackupSnapshot): readonly strin
   const hosts = voters.map(({ name }) => peerHost(backup.metadata.namespace, clusterName, name));
   // Members come and go while an archive is made; the Service leads to whoever is there.
   const service = `${clientServiceName(clusterName)}.${backup.metadata.namespace}.svc`;
-  const scheme = cluster === undefined ? "http" : clientScheme(cluster);
+  const scheme = cluster === undefined ? "http" : reachOf(cluster).scheme;
   return [...hosts, ...(backup.spec.archive === undefined ? [] : [service])].map((host) => clientUrl(host, scheme));
 }
 
@@ -48,7 +48,7 @@ export function endpointsOf({ backup, cluster }: BackupSnapshot): readonly strin
 export function sourceSecret({ backup, cluster }: BackupSnapshot): { name: string; isOptional: boolean } | undefined {
   const { clusterName, tls } = backup.spec.source;
   // Of somebody else's etcd it may have only some of the keys, and the agent says which it lacks.
-  const name = clusterName === undefined ? tls?.secretName : cluster && operatorSecretName(cluster);
+  const name = clusterName === undefined ? tls?.secretName : cluster && reachOf(cluster).secretName;
   return name === undefined ? undefined : { name, isOptional: clusterName === undefined };
 }
 

@@ -3,6 +3,7 @@ import type { BackupReason } from "#api/conditions.ts";
 import { lackOfClaim, memberClaimText } from "#backup/claim.ts";
 import { failedBecause, idleSince, isReportDue, lastEnded, reportOf, stateOf } from "#backup/job-state.ts";
 import { lackOfName } from "#backup/name.ts";
+import { isToBeRenewed } from "#backup/reach.ts";
 import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import { authorityText, type Lack, lackOfSource, sourceSecret } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
@@ -57,8 +58,12 @@ function ofJob(snapshot: BackupSnapshot, taking: Attempted): Verdict {
   switch (stateOf(taking.job)) {
     case "succeeded":
       return completed(taking);
-    case "failed":
-      return failed(failureOf(snapshot, taking));
+    case "failed": {
+      const failure = failureOf(snapshot, taking);
+      if (!isToBeRenewed(snapshot, taking)) return failed(failure);
+      const message = `an attempt has failed, another Job follows: ${failure.reason}: ${failure.message}`;
+      return { phase: "BackingUp", reason: "Retrying", message };
+    }
     case "active":
       return ofActive(snapshot, taking);
   }

@@ -81,7 +81,7 @@ export function backup(given: Given = {}): BackupSnapshot {
     imageRepository: "registry.example/etcd",
     agentImage: IMAGE,
   };
-  const taking = stage === "new" ? undefined : attempt(bare, stage, given.report);
+  const taking = stage === "new" ? undefined : attempt({ ...bare, ...given.with }, stage, given.report);
   return { ...bare, taking, ...given.with };
 }
 

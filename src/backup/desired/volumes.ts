@@ -1,4 +1,5 @@
 import { KEY_FILE, MOUNTS } from "#backup/desired/task.ts";
+import { SOURCE_TLS_VOLUME } from "#backup/reach.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { sourceSecret } from "#backup/source.ts";
 import { type Credentials, type Target, VOLUME_MOUNT } from "#backup/target.ts";
@@ -51,7 +52,7 @@ export function sourceVolumes(snapshot: BackupSnapshot): readonly Mounted[] {
     ...encryptionVolumes(encryption?.keySecret),
     ...(tls === undefined
       ? []
-      : [secretVolume("source-tls", MOUNTS.sourceTLS, [part(tls.name, TLS_KEYS, tls.isOptional)])]),
+      : [secretVolume(SOURCE_TLS_VOLUME, MOUNTS.sourceTLS, [part(tls.name, TLS_KEYS, tls.isOptional)])]),
     ...(auth === undefined ? [] : [secretVolume("source-auth", MOUNTS.sourceAuth, [part(auth.secretName, AUTH_KEYS)])]),
   ];
 }

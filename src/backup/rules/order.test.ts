@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { BACKUP_RULES, planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { attempt, backup, ON_VOLUME, removal, verification, verified } from "#kit/etcd-backup.ts";
+import { attempt, backup, ON_VOLUME, overTls, removal, verification, verified } from "#kit/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 
 // When both rules have an opinion, the first one speaks: the place in the list is part of each rule.
@@ -50,6 +50,12 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
     second: "stop-job",
     so: "the garbage collector ends the Job",
     given: backup({ stage: "made", status: { phase: "Failed" }, deleting: true }),
+  },
+  {
+    first: "renew-job",
+    second: "await-job",
+    so: "who waits for a Job waits for one that reaches the cluster",
+    given: { ...backup({ spec: { archive: {} } }), cluster: overTls() },
   },
   {
     first: "verify-object",
