@@ -79,10 +79,9 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
  */
 function backToFormer(snapshot: ClusterSnapshot, side: Side, live: MemberSide, trust: string): MemberSide | undefined {
   const former = formerTls(snapshot);
-  const formerName = former && secretNameOf(former.cluster, SHOWN_ON[side]);
-  if (former === undefined || formerName === undefined) return undefined;
+  if (former === undefined) return undefined;
   const isAlone = [...secretsInUse(snapshot, side)].every((each) => each === live.secretName);
-  if (isAlone && live.secretName === formerName) return undefined;
+  if (isAlone && live.secretName === secretNameOf(former.cluster, SHOWN_ON[side])) return undefined;
   const between = isAlone ? undefined : betweenName(snapshot.cluster, snapshot, side);
   const first = usable(former, SHOWN_ON[side]);
   const second = between === undefined ? undefined : shownIn(snapshot, side, between);

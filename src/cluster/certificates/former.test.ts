@@ -336,3 +336,8 @@ test("the operator shows what is asked for once that is on record as what is in 
   expect([certified, turnedClients].map(showsAsked)).toEqual([true, false]);
   expect(showsAsked(recorded(turnedClients, { client: CLIENT }))).toBe(true);
 });
+
+test("nothing is in between where what is on record is asked for again, whatever some members show", () => {
+  const again = asking(lastTurns, {});
+  expect(betweenName(again.cluster, again, "peer")).toBeUndefined();
+});

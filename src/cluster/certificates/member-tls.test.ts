@@ -194,6 +194,15 @@ describe("certificates that come from somewhere else", () => {
     expect(nameIn(trusting({ ...second({}), certificates: unread }))).toBe("my-etcd-peer-tls");
   });
 
+  test("of a third origin change nothing for members that all show the second, where the first is lost", () => {
+    const all = formerly(asked(running(trustingBoth), "third-peer"), undefined);
+    const peer = { secretName: "their-peer", trust: bundle(OWN, THEIRS, NEXT) };
+    const more = running(all, ["my-etcd-2"], { ...all.peers[0]!.spec.tls!, peer });
+    const second = present(made(trustingBoth, "peer", { by: THEIRS, isOurs: false }));
+    const given = { ...more, certificates: { ...more.certificates, between: { peer: second } } };
+    expect([nameIn(given), trustIn(given)]).toEqual(["their-peer", both]);
+  });
+
   test("of a third origin leave members where they are when the first is of no use, or not believed", () => {
     for (const lost of [undefined, { trouble: "it has no tls.key" }, { lastsMs: 0 }, { by: NEXT }]) {
       expect(nameIn(formerly(halfWay, lost))).toBe("their-peer");

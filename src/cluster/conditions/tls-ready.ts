@@ -53,7 +53,7 @@ export function certificateStatus(given: ClusterSnapshot): Pick<EtcdClusterStatu
       const found = view.certificates?.[purpose];
       if (found === undefined || found.is === "unknown")
         return before.filter(({ name }) => name === secretNameOf(view.cluster, purpose));
-      if (found.is === "absent" || found.value.notAfterMs === 0) return [];
+      if (found.is === "absent") return [];
       // Whom the cluster has on record keeps what it has, so nobody comes there by being named.
       if (isWithheld(view, purpose, found.value) === "refused") return [];
       return statusOf(found.value);
