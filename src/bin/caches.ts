@@ -36,7 +36,7 @@ import { PEER_INDEX } from "#peer/observe.ts";
 import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
 import { keyText } from "#runtime/controller.ts";
 import { SCHEDULE_INDEX } from "#schedule/observe.ts";
-import { whatMatters, withoutPodTemplate, withoutTemplate } from "./kept.ts";
+import { whatMatters, withoutTemplate, withTaskAlone } from "./kept.ts";
 
 /** The operator's picture of the API server: what it reads, and what wakes it. Owned objects are selected by label. */
 export type Caches = ReturnType<typeof createCaches>;
@@ -91,7 +91,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       resource: ETCD_USERS,
       indexes: { [CLUSTER_INDEX]: clusterOfAccess, [ETCD_INDEX]: clusterOfAccess },
     }),
-    jobs: new Cache({ ...ours, resource: JOBS, keep: withoutPodTemplate }),
+    jobs: new Cache({ ...ours, resource: JOBS, keep: withTaskAlone }),
     services: new Cache({ ...ours, resource: SERVICES }),
     budgets: new Cache({ ...ours, resource: POD_DISRUPTION_BUDGETS }),
     networkPolicies: new Cache({ ...ours, resource: NETWORK_POLICIES }),

@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
+import { otherReach } from "#backup/reach.ts";
+import { targetOf } from "#backup/target.ts";
 import { mountedIn } from "#cluster/certificates/trusted.ts";
+import { backup, overTls } from "#kit/etcd-backup.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { tlsVolumes } from "#peer/desired/tls.ts";
-import { whatMatters } from "./kept.ts";
+import { whatMatters, withTaskAlone } from "./kept.ts";
 
 const POD = {
   apiVersion: "v1",
@@ -97,4 +100,39 @@ test.each(["peer", "client"] as const)("who shows what to its side %s is seen in
   const volumes = tlsVolumes({ tls } as Parameters<typeof tlsVolumes>[0]);
   const pod = { ...POD, spec: { ...POD.spec, volumes } } as Pod;
   expect(mountedIn(whatMatters(pod), side)).toBe(`shown-${side}`);
+});
+
+test("of a Job is kept what its agent was asked to do, and with which Secret: by that is seen that its cluster is asked in another way", () => {
+  const archive = { spec: { archive: {} } };
+  const plain = backup(archive);
+  const secured = backup({ ...archive, with: { cluster: overTls() } });
+  const keptIn = (snapshot: typeof plain) => {
+    const { job, pods } = snapshot.taking!;
+    return { ...snapshot, taking: { pods, job: withTaskAlone(job) } };
+  };
+  for (const snapshot of [plain, secured]) {
+    expect(otherReach(keptIn(snapshot))).toBeUndefined();
+    expect(JSON.stringify(withTaskAlone(snapshot.taking!.job))).not.toMatch(/securityContext|credentials-|"image"/);
+    expect(targetOf(keptIn(snapshot))).toEqual(targetOf(snapshot));
+  }
+  const over =
+    "EtcdCluster my-etcd is asked over TLS with Secret my-etcd-operator-tls by now, and no more over plain HTTP";
+  expect(otherReach({ ...keptIn(plain), cluster: secured.cluster })).toBe(over);
+  const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
+  const brought = overTls({ client: { provider: "Secret", secret } });
+  expect(otherReach({ ...keptIn(secured), cluster: brought })).toContain("with Secret mine by now");
+});
+
+test("of a Job without an agent, or of which nothing is told, no more is kept than that it is there", () => {
+  const { job } = backup().taking!;
+  const { apiVersion, kind, metadata } = job;
+  for (const spec of [undefined, { template: { spec: { containers: [{ name: "agent" }] } } }])
+    expect(withTaskAlone({ ...job, spec } as never)).toStrictEqual({ apiVersion, kind, metadata });
+  const status = { conditions: [] };
+  expect(withTaskAlone({ ...job, spec: undefined, status } as never)).toStrictEqual({
+    apiVersion,
+    kind,
+    metadata,
+    status,
+  });
 });

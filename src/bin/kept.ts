@@ -1,11 +1,22 @@
+import { TASK_VARIABLE } from "#agent/task.ts";
+import { AGENT_CONTAINER } from "#api/names.ts";
 import type { Job, Pod, ReplicaSet } from "#kube/kinds.ts";
 
 // What of the API server's objects is kept in memory: what somebody here reads, and no more. A member's pod is the largest of all, and nearly
 // all of it is what the operator itself has written to its ReplicaSet.
 
-/** A Job is never compared, and its template is long. */
-export function withoutPodTemplate({ apiVersion, kind, metadata, status }: Job): Job {
-  return { apiVersion, kind, metadata, ...(status === undefined ? {} : { status }) } as Job;
+/** A Job is never compared, and its template is long: of it, only what an agent was asked to do, and which Secrets it has for that. */
+export function withTaskAlone({ apiVersion, kind, metadata, spec, status }: Job): Job {
+  const kept = taskIn(spec?.template.spec);
+  return { apiVersion, kind, metadata, ...kept, ...(status === undefined ? {} : { status }) } as Job;
+}
+
+function taskIn(pod: Pod["spec"]) {
+  const agent = pod?.containers.find(({ name }) => name === AGENT_CONTAINER);
+  const task = agent?.env?.find(({ name }) => name === TASK_VARIABLE);
+  if (agent === undefined || task === undefined) return {};
+  const containers = [{ name: agent.name, env: [task] }];
+  return { spec: { template: { spec: { containers, volumes: pod?.volumes?.flatMap(secretOf) ?? [] } } } };
 }
 
 /** The template is not kept: it is compared by its hash, in the annotations. */
