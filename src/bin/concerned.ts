@@ -12,8 +12,8 @@ import type { KubeObject, Pod } from "#kube/kinds.ts";
 import { isReady } from "#kube/pod.ts";
 import { isOpen as isOpenRestore } from "#restore/controller.ts";
 import { TARGET_INDEX } from "#restore/observe.ts";
+import type { SeenChange } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
-import type { SeenChange } from "#runtime/news.ts";
 import type { Caches } from "./caches.ts";
 
 // Whom does a change of an object concern, and how soon?

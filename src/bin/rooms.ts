@@ -11,12 +11,10 @@ import {
   clusterKeysForBackup,
   clusterKeysForSchedule,
 } from "#cluster/controller.ts";
-import { isNewsOfBudget, isNewsOfPeer } from "#cluster/wakes.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 import { peerController, peerKeysFor } from "#peer/controller.ts";
-import { isNewsOfReplicaSet } from "#peer/wakes.ts";
 import { restoreController, restoreKeysFor } from "#restore/controller.ts";
 import { roleController } from "#role/controller.ts";
 import { ControlLoop } from "#runtime/control-loop.ts";
@@ -84,9 +82,10 @@ export function roomsOf(
         { cache: caches.clusters, ...own },
         { cache: caches.backups, keysFor: clusterKeysForBackup },
         { cache: caches.schedules, keysFor: (schedule) => clusterKeysForSchedule(schedule as EtcdBackupSchedule) },
-        { cache: caches.peers, ...byCluster, isNews: isNewsOfPeer },
-        { cache: caches.budgets, ...byCluster, isNews: isNewsOfBudget },
-        ...[caches.services, caches.networkPolicies, caches.claims].map((cache) => ({ cache, ...byCluster })),
+        ...[caches.peers, caches.services, caches.budgets, caches.networkPolicies, caches.claims].map((cache) => ({
+          cache,
+          ...byCluster,
+        })),
         { cache: caches.pods, ...byCluster, isUrgent: isLoss },
         { cache: caches.restores, keysFor: targetOfRestore },
       ],
@@ -99,8 +98,7 @@ export function roomsOf(
         { cache: caches.peers, keysFor: ownKey },
         // Of a cluster's changes only a pause or a sleep, begun or ended, concerns its members.
         { cache: caches.clusters, keysFor: (cluster) => (isStill(cluster) ? keysOf(peersOf(caches, cluster)) : []) },
-        { cache: caches.claims, ...byPeer },
-        { cache: caches.replicaSets, ...byPeer, isNews: isNewsOfReplicaSet },
+        ...[caches.claims, caches.replicaSets].map((cache) => ({ cache, ...byPeer })),
         { cache: caches.pods, ...byPeer, isUrgent: isLoss },
       ],
       allKeys: () => keysOf(caches.peers.list()),

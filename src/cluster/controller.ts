@@ -13,7 +13,6 @@ import { CertificateReads } from "#cluster/certificates/reads.ts";
 import { Forecasts } from "#cluster/forecasts.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { Monitoring } from "#cluster/monitoring.ts";
-import { isInPassing } from "#cluster/news.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { restMs } from "#cluster/rest.ts";
@@ -126,10 +125,6 @@ export function clusterController(
       const status = clusterStatus(snapshot, plan);
       const foretold = forecasts.of(snapshot);
       return foretold === undefined ? status : { ...status, plan: foretold };
-    },
-    mayHold: ({ cluster }, status) => {
-      const before = cluster.status ?? {};
-      return !isSameData(status, before) && isInPassing(before, status);
     },
     writeStatus: (snapshot, status, signal) => {
       const isSame = isSameData(status, snapshot.cluster.status ?? {});

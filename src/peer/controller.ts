@@ -3,7 +3,6 @@ import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1beta1/pee
 import { isSameData, partOf } from "#base/hash.ts";
 import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import { actOnPeer, type PeerWrites, writeStatus } from "#peer/act.ts";
-import { isInPassing } from "#peer/news.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
 import { planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
@@ -38,10 +37,6 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
     target: targetOf,
     act: (step, snapshot, signal) => actOnPeer(kube, step, snapshot, signal),
     status: peerStatus,
-    mayHold: ({ peer }, status) => {
-      const before = peer.status ?? {};
-      return !isSameData(status, before) && isInPassing(before, status);
-    },
     writeStatus: (snapshot, status, signal) => {
       const isSame = isSameData(status, snapshot.peer.status ?? {});
       return isSame || mayWait(snapshot, status)

@@ -5,7 +5,6 @@ import type { Log } from "#base/log.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 import { type Controller, type Key, keyText } from "#runtime/controller.ts";
 import type { Check } from "#runtime/health.ts";
-import type { SeenChange } from "#runtime/news.ts";
 import { PASS_DEADLINE_MS, Pass, type PassTools } from "#runtime/pass.ts";
 import { KeyedQueue } from "#runtime/queue.ts";
 import { type Stage, type Urgency, urgencyOfChange, urgencyOfTimer } from "#runtime/urgency.ts";
@@ -18,6 +17,13 @@ const CONFLICT_BACKOFF: Backoff = { firstMs: 50, maxMs: 2_000, factor: 1.5, jitt
 /** A pass that runs three times its own deadline does not listen to its signal: only a restart helps. */
 const STUCK_AFTER_MS = 3 * PASS_DEADLINE_MS;
 
+/** What has become of an object. */
+export interface SeenChange {
+  readonly type?: "added" | "modified" | "deleted";
+  readonly object: KubeObject;
+  readonly previous?: KubeObject | undefined;
+}
+
 /** What a room needs of a cache to be woken by it. */
 export interface WakingCache {
   onChange(listener: (change: SeenChange) => void): () => void;
@@ -27,8 +33,6 @@ export interface WakingCache {
 interface Watch {
   readonly cache: WakingCache;
   keysFor(object: KubeObject): readonly Key[];
-  /** Whether the change is one of what is read of the object at all. Default: yes. */
-  isNews?(change: SeenChange): boolean;
   /** Whether a person has done it, or has lost something by it, and so it is looked at before all that goes on by itself. Default: no. */
   isUrgent?(change: SeenChange): boolean;
 }
@@ -69,7 +73,6 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
   async run(signal: AbortSignal, workers: number): Promise<void> {
     const unwatch = this.#watches.map((watch) =>
       watch.cache.onChange((change) => {
-        if (watch.isNews?.(change) === false) return;
         const { object, previous } = change;
         const urgency = watch.isUrgent?.(change) === true ? "asked" : undefined;
         for (const key of watch.keysFor(object)) this.#wake(key, urgency);

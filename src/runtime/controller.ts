@@ -63,11 +63,6 @@ export interface Controller<Snapshot, Step extends { readonly do: string }, Stat
   act(step: Step, snapshot: Snapshot, signal: AbortSignal): Promise<Written>;
   /** What was seen and is meant. It is asked for only when nothing was tried, or what was tried was done. */
   status(snapshot: Snapshot, plan: Plan<Step>): Status;
-  /**
-   * Whether the status differs from what is stored, and only in what may be seen a moment later, such as a word about progress. It waits for more
-   * then: see held-statuses.ts. Default: no.
-   */
-  mayHold?(snapshot: Snapshot, status: Status): boolean;
   /** Writes the status if it differs from what is stored; `undefined` when nothing had to be written. */
   writeStatus(snapshot: Snapshot, status: Status, signal: AbortSignal): Promise<Written | undefined>;
   subject(snapshot: Snapshot): Subject;

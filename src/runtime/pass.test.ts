@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
-import { absent, present, unknown } from "#base/observed.ts";
+import { absent, unknown } from "#base/observed.ts";
 import { ToyController, toyTools } from "#kit/toy-controller.ts";
 import { step, wait } from "#runtime/decide.ts";
 import { Pass } from "#runtime/pass.ts";
@@ -141,7 +141,7 @@ test("pass: the lease is asked for after observing, which may have taken long", 
 test("pass: steps that lead nowhere still get a status now and then", async () => {
   const { controller, pass } = toy();
   controller.next = paint;
-  for (let turn = 0; turn < 40; turn++) {
+  for (let turn = 0; turn < 20; turn++) {
     controller.wish = `red ${turn}`;
     await pass.run(KEY, never);
   }
@@ -153,49 +153,6 @@ test("pass: a defect in a room fails this pass and is counted, and nothing is th
   controller.observing = () => Promise.reject(new TypeError("undefined is not a brush"));
   expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
   expect(await metrics.registry.getSingleMetricAsString("etcd_operator_passes_total")).toContain('result="error"} 1');
-});
-
-describe("a status that may be held", () => {
-  const statuses = ({ controller }: ReturnType<typeof toy>) =>
-    controller.asked.filter((what) => what.startsWith("status"));
-
-  test("waits for a second, and the look that writes it comes at its end", async () => {
-    const given = toy();
-    given.controller.mayHold = () => true;
-    expect(await given.pass.run(KEY, never)).toEqual({ is: "after", ms: 1_000 });
-    await given.clock.advance(400);
-    expect(await given.pass.run(KEY, never)).toEqual({ is: "after", ms: 600 });
-    expect(statuses(given)).toEqual([]);
-    await given.clock.advance(600);
-    expect(await given.pass.run(KEY, never)).toEqual({ is: "after", ms: 60_000 });
-    expect(statuses(given)).toEqual(["status: settled"]);
-    expect(await given.pass.run(KEY, never)).toEqual({ is: "after", ms: 1_000 });
-  });
-
-  test("is written at once with what is pressing, and waits anew after a look that had nothing to tell", async () => {
-    const given = toy();
-    const hold = async (mayHold: boolean) => {
-      given.controller.mayHold = () => mayHold;
-      return await given.pass.run(KEY, never);
-    };
-    await hold(true);
-    await given.clock.advance(900);
-    expect(await hold(false)).toEqual({ is: "after", ms: 60_000 });
-    expect(statuses(given)).toHaveLength(1);
-    expect(await hold(true)).toEqual({ is: "after", ms: 1_000 });
-    given.controller.seen = absent;
-    await hold(true);
-    given.controller.seen = present(1);
-    await given.clock.advance(900);
-    expect(await hold(true)).toEqual({ is: "after", ms: 1_000 });
-  });
-
-  test("does not put off a look that was to come sooner", async () => {
-    const given = toy();
-    given.controller.mayHold = () => true;
-    given.controller.next = wait("await-members", "members are starting", 100);
-    expect(await given.pass.run(KEY, never)).toEqual({ is: "after", ms: 100 });
-  });
 });
 
 describe("passes that throw again and again", () => {

@@ -4,7 +4,6 @@ import type { Log } from "#base/log.ts";
 import { type Controller, type Key, keyText, type Outcome, type Subject } from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
 import type { Expectations } from "#runtime/expectations.ts";
-import { HeldStatuses } from "#runtime/held-statuses.ts";
 import type { Metrics } from "#runtime/metrics.ts";
 import { Setbacks } from "#runtime/setbacks.ts";
 import { Throws } from "#runtime/throws.ts";
@@ -27,10 +26,9 @@ const UNSEEN_RECHECK_MS = 500;
 
 /**
  * A pass that has made a step leaves the status to the pass after it, which comes at once and knows more: ten steps
- * in a row then cost one status write. After so many it is written all the same, or steps that lead nowhere would never be told. It is more
- * than a new cluster takes, certificates included, until there is nothing to do but to wait for its members.
+ * in a row then cost one status write. After so many it is written all the same, or steps that lead nowhere would never be told.
  */
-const STEPS_WITHOUT_STATUS = 16;
+const STEPS_WITHOUT_STATUS = 8;
 
 type Tell = (
   subject: Subject,
@@ -57,14 +55,12 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   /** Steps made since the status was last looked after, by key. */
   readonly #stepsInARow = new Map<string, number>();
   readonly #setbacks: Setbacks;
-  readonly #held: HeldStatuses;
   readonly #throws = new Throws();
 
   constructor(controller: Controller<Snapshot, Step, Status>, tools: PassTools) {
     this.#controller = controller;
     this.#tools = tools;
     this.#setbacks = new Setbacks(tools.clock);
-    this.#held = new HeldStatuses(tools.clock);
   }
 
   async run(key: Key, stop: AbortSignal): Promise<Requeue> {
@@ -104,7 +100,6 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     if (seen.is === "absent") {
       this.#stepsInARow.delete(text);
       this.#setbacks.forget(key);
-      this.#held.release(key);
       return { is: "never" };
     }
     if (seen.is === "unknown") {
@@ -125,9 +120,8 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     // What did not succeed rests now: the look after it, which comes at once, says so, and in the same words each time.
     const isLeft = outcome.is === "conflict" || outcome.is === "notNow" || outcome.is === "failed";
     const leftToNext = isLeft || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);
-    if (leftToNext) return this.#requeue(seen.value, plan, outcome);
-    const heldForMs = await this.#writeStatus(key, seen.value, plan, signal);
-    return sooner(this.#requeue(seen.value, plan, outcome), heldForMs);
+    if (!leftToNext) await this.#writeStatus(key, seen.value, plan, signal);
+    return this.#requeue(seen.value, plan, outcome);
   }
 
   /** Tells the object that its passes throw. @param because undefined: nobody is to hear of it yet */
@@ -162,16 +156,11 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     }
   }
 
-  /** @returns how much longer it waits to be written, in milliseconds; 0: it does not */
-  async #writeStatus(key: Key, snapshot: Snapshot, plan: Plan<Step>, signal: AbortSignal): Promise<number> {
-    if (!this.#tools.mayAct()) return 0;
+  async #writeStatus(key: Key, snapshot: Snapshot, plan: Plan<Step>, signal: AbortSignal): Promise<void> {
+    if (!this.#tools.mayAct()) return;
     const status = this.#controller.status(snapshot, plan);
-    const heldForMs = this.#controller.mayHold?.(snapshot, status) === true ? this.#held.hold(key) : 0;
-    if (heldForMs > 0) return heldForMs;
     const written = await this.#controller.writeStatus(snapshot, status, signal);
-    this.#held.release(key);
     if (written !== undefined) this.#tools.expectations.expect(key, written);
-    return 0;
   }
 
   /** The decision, to log, metrics and events, under the name of the rule or guard that made it. */
@@ -227,8 +216,4 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
         return outcome.is === "conflict" ? { is: "afterConflict" } : { is: "after", ms: 0 };
     }
   }
-}
-
-function sooner(requeue: Requeue, ms: number): Requeue {
-  return requeue.is === "after" && ms > 0 ? { is: "after", ms: Math.min(requeue.ms, ms) } : requeue;
 }

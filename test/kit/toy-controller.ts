@@ -32,7 +32,6 @@ export class ToyController implements Controller<number, ToyStep, string> {
   failing: (signal: AbortSignal) => Promise<Written | undefined> = () => Promise.resolve(undefined);
   observing: (signal: AbortSignal) => Promise<void> = () => Promise.resolve();
 
-  mayHold = (): boolean => false;
   stageOf = (_key: Key): Stage => "settled";
 
   async observe(key: Key, signal: AbortSignal): Promise<Observed<number>> {

@@ -10,14 +10,12 @@ import { CLUSTER_INDEX } from "#cluster/observe.ts";
 import { restMs } from "#cluster/rest.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import { isNewsOfBudget, isNewsOfPeer } from "#cluster/wakes.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { KubeClient, Preconditions } from "#kube/client.ts";
 import { type AnyResource, type Draft, type KubeObject, keyOf, type Ref, type Resource } from "#kube/kinds.ts";
 import { peerController, peerKeysFor } from "#peer/controller.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
-import { isNewsOfReplicaSet } from "#peer/wakes.ts";
 import { ControlLoop } from "#runtime/control-loop.ts";
 import { type Controller, type Key, keyText } from "#runtime/controller.ts";
 import { Expectations } from "#runtime/expectations.ts";
@@ -141,12 +139,12 @@ export class OperatorProcess {
         ),
         watches: [
           { cache: caches.clusters, keysFor: ownKey },
-          { cache: caches.peers, keysFor: clusterKeysFor, isNews: isNewsOfPeer },
-          { cache: caches.budgets, keysFor: clusterKeysFor, isNews: isNewsOfBudget },
-          ...[caches.services, caches.networkPolicies, caches.claims, caches.pods].map((cache) => ({
-            cache,
-            keysFor: clusterKeysFor,
-          })),
+          ...[caches.peers, caches.services, caches.budgets, caches.networkPolicies, caches.claims, caches.pods].map(
+            (cache) => ({
+              cache,
+              keysFor: clusterKeysFor,
+            }),
+          ),
         ],
         allKeys: () => caches.clusters.list().flatMap(ownKey),
         tools: used,
@@ -158,8 +156,7 @@ export class OperatorProcess {
         watches: [
           { cache: caches.peers, keysFor: ownKey },
           { cache: caches.clusters, keysFor: (cluster) => sleepersOf(cluster as EtcdCluster, caches) },
-          ...[caches.claims, caches.pods].map((cache) => ({ cache, keysFor: peerKeysFor })),
-          { cache: caches.replicaSets, keysFor: peerKeysFor, isNews: isNewsOfReplicaSet },
+          ...[caches.claims, caches.replicaSets, caches.pods].map((cache) => ({ cache, keysFor: peerKeysFor })),
         ],
         allKeys: () => caches.peers.list().flatMap(ownKey),
         tools: used,
