@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   applicationCertificateName,
+  BACKUP_DESTINATION_LABEL,
   CERTIFICATE_FILE,
   clientAuthorityName,
   operatorCertificateName,
@@ -10,11 +11,15 @@ import {
   serverCertificateName,
   TRUST_FILE,
 } from "#api/names.ts";
+import { NO_TLS } from "#api/tls.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { certificatesIn } from "#certificates/pem.ts";
 import { ByClientSecret } from "#kit/client-secret.ts";
-import { eventually, kubectl } from "#kit/e2e.ts";
+import { eventually, kubectl, UserCluster } from "#kit/e2e.ts";
 import { certificateSecrets, expectGoodCertificates } from "#kit/judged-certificates.ts";
 import { expectPromised, LoadedCluster } from "#kit/loaded-cluster.ts";
 import { inPlaintext } from "#kit/reach.ts";
@@ -22,7 +27,8 @@ import { inPlaintext } from "#kit/reach.ts";
 // A cluster without TLS comes to it, to other authorities, to users, and all the way back, while clients write and read without pause. Its
 // certificates are renewed after a minute each, so that all of this happens while they are renewed. Half of the clients keep their connections, the
 // others make one for each request, and each reads what it is given again and again. What is under way when a member restarts may be cut off, and is
-// asked for once more; no request fails twice, and one copy of each key explains all that they saw.
+// asked for once more; no request fails twice, and one copy of each key explains all that they saw. A schedule archives every change meanwhile: at
+// the end all that was written after its backup comes back, from before the first of it to after the last.
 
 const LIFE = { provider: "Operator", duration: "10m", renewBefore: "9m" } as const;
 const LIFE_MS = 600_000;
@@ -37,18 +43,27 @@ const ROTATED_MS = 800_000;
 /** Renewed after a minute, and once more. */
 const RENEWED_MS = 240_000;
 const AUTH_MS = 120_000;
+/** A pod starts, and what it stores is told. */
+const ARCHIVED_MS = 180_000;
+/** All that was written meanwhile is applied anew. */
+const RESTORED_MS = 400_000;
 /** Handshakes cost more than requests: as many as one of these clients makes in this time, in milliseconds. */
 const EVERY_MS = 200;
 
 let cluster: LoadedCluster;
 /** Who the members are, which nothing of this changes. */
 let ids: readonly (string | undefined)[];
+/** What was written after each change of the cluster, and at which revision. */
+const markers = new Map<string, number>();
+/** The only backup, made before all of this. */
+let backupName: string | undefined;
 /** What applications are given. */
 let given: ByClientSecret | undefined;
 
 beforeAll(async () => {
   cluster = await LoadedCluster.start("tls-history", { load: { again: "once", anew: true, everyMs: EVERY_MS } });
   ids = await idsOf();
+  await startArchive();
 });
 afterAll(async () => {
   await given?.[Symbol.asyncDispose]();
@@ -96,8 +111,51 @@ async function saidBy(names: readonly string[], file: string): Promise<readonly 
 }
 
 async function apply(kind: string, name: string, spec: object): Promise<void> {
-  const object = { apiVersion: "etcd.improbable.io/v1beta1", kind, metadata: { namespace: cluster.namespace, name }, spec: { clusterName: cluster.name, ...spec } }; // biome-ignore format: one line
+  await make({ apiVersion: "etcd.improbable.io/v1beta1", kind, metadata: { name }, spec: { clusterName: cluster.name, ...spec } }); // biome-ignore format: one line
+}
+
+async function make(manifest: { metadata: object } & Record<string, unknown>): Promise<void> {
+  const object = { ...manifest, metadata: { ...manifest.metadata, namespace: cluster.namespace } };
   await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
+}
+
+/** Every change is archived from now on, and a backup holds what was before. */
+async function startArchive(): Promise<void> {
+  await make({
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
+    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+  });
+  const backupTemplate = { source: { clusterName: cluster.name }, destination: { volume: { claimName: "backups" } } };
+  await make({
+    apiVersion: "etcd.improbable.io/v1beta1",
+    kind: "EtcdBackupSchedule",
+    metadata: { name: "yearly" },
+    spec: { schedule: "0 0 1 1 *", archive: { maxAgeSeconds: 2 }, backupTemplate },
+  });
+  await eventually(async () => {
+    const { archive, lastSuccessful } = await archived();
+    const isCovered = BigInt(lastSuccessful?.revision ?? 0) >= BigInt(archive?.from ?? Number.MAX_SAFE_INTEGER) - 1n;
+    expect(isCovered, JSON.stringify({ archive, lastSuccessful })).toBe(true);
+    backupName = lastSuccessful?.name;
+  }, ARCHIVED_MS);
+}
+
+async function archived() {
+  const { status = {} } = await cluster.json<EtcdBackupSchedule>("get", "etcdbackupschedule", "yearly");
+  return status as Partial<NonNullable<EtcdBackupSchedule["status"]>>;
+}
+
+/** Something new is written, and is to be stored: whatever has become of the cluster, the archive has followed. */
+async function expectArchived(marker: string): Promise<void> {
+  const text = await cluster.etcdctl("my-etcd-0", "put", marker, marker, "-w", "json");
+  const { header } = JSON.parse(text) as { header: { revision: number } };
+  markers.set(marker, header.revision);
+  await eventually(async () => {
+    const { archive } = await archived();
+    expect(Number(archive?.revision ?? 0), JSON.stringify(archive)).toBeGreaterThanOrEqual(header.revision);
+  }, ARCHIVED_MS);
 }
 
 test(
@@ -110,6 +168,7 @@ test(
       cluster.load.turnTo(given);
       await until(serves("https"), SWITCHED_MS);
     });
+    await expectArchived("over-tls");
     await expectGoodCertificates(cluster, { lifeMs: LIFE_MS });
   },
   2 * SWITCHED_MS + 200_000,
@@ -127,6 +186,7 @@ test(
       }, ROTATED_MS);
       await until(isUpToDate, SWITCHED_MS);
     });
+    await expectArchived("other-authorities");
     await expectGoodCertificates(cluster, { lifeMs: LIFE_MS });
   },
   ROTATED_MS + SWITCHED_MS + 200_000,
@@ -143,6 +203,7 @@ test(
         expect(given?.certificates).toBeGreaterThan(had);
       }, RENEWED_MS);
     });
+    await expectArchived("other-certificates");
     await expectGoodCertificates(cluster, { lifeMs: LIFE_MS });
   },
   RENEWED_MS + 200_000,
@@ -188,6 +249,7 @@ test(
       cluster.load.turnTo(inPlaintext(cluster));
       await until(serves("http"), SWITCHED_MS);
     });
+    await expectArchived("in-plain-http");
   },
   2 * SWITCHED_MS + 200_000,
 );
@@ -195,3 +257,33 @@ test(
 test("no acknowledged write is missing, and all members have the same data", async () => {
   await cluster.end();
 });
+
+test(
+  "all that was written comes back from the archive, which has no gap",
+  async () => {
+    // Another backup would have been made for a gap.
+    const { items } = await cluster.json<{ items: EtcdBackup[] }>("get", "etcdbackups");
+    const backups = items.filter(({ spec }) => spec.archive === undefined);
+    expect(backups.map(({ metadata }) => metadata.name)).toEqual([backupName]);
+    const until = { revision: String(Math.max(...markers.values())) };
+    await make({
+      apiVersion: "etcd.improbable.io/v1beta1",
+      kind: "EtcdRestore",
+      metadata: { name: "back" },
+      spec: {
+        source: { backupName },
+        until,
+        clusterTemplate: { clusterName: "again", spec: { replicas: 1, tls: NO_TLS } },
+      },
+    });
+    await eventually(async () => {
+      const { status } = await cluster.json<EtcdRestore>("get", "etcdrestore", "back");
+      expect(status?.phase, JSON.stringify(status)).toBe("Completed");
+    }, RESTORED_MS);
+    const again = new UserCluster(cluster.namespace, "again");
+    await again.untilReady();
+    expect(markers.size).toBe(4);
+    for (const marker of markers.keys()) expect(await again.read("again-0", marker)).toBe(marker);
+  },
+  RESTORED_MS + 200_000,
+);
