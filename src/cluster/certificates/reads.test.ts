@@ -157,6 +157,21 @@ describe("the API server is asked for certificates", () => {
     expect((await rest(60_000, { ...forming, spec: asking().spec })).length).toBeLessThan(9);
   });
 
+  test("of the operator's own without the label almost each time until it has one to connect with, also when there are members", async () => {
+    const { look, rest, special, whole } = await asked();
+    const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+    const brought = asking({ client: { provider: "Secret", secret } });
+    const members = [{ id: "1", name: "my-etcd-0", learner: false, healthy: true }];
+    const running = { ...brought, status: { ...brought.status, members } } as unknown as EtcdCluster;
+    const readsOf = (read: readonly string[]) => read.filter((name) => name === "their-operator").length;
+    await look(running);
+    expect(readsOf(await rest(60_000, running))).toBe(6);
+    const { metadata, ...unlabelled } = whole("their-operator");
+    const labels = { "etcd.improbable.io/tls": "true" };
+    special.set("their-operator", present({ ...unlabelled, metadata: { ...metadata, labels } }));
+    expect(readsOf(await rest(60_000, running))).toBe(1);
+  });
+
   test("of all others in turn, whatever is not there or cannot be read", async () => {
     const { look, rest, special } = await asked();
     special.set("my-etcd-client", absent);

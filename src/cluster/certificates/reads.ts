@@ -143,13 +143,23 @@ export class CertificateReads {
         ? ABSENT_MS
         : isInTheWay(given, what, memory.known.get(what)?.answer)
           ? IN_THE_WAY_MS
-          : this.#lastsMs(memory.known.get(what)?.answer, isAwaited(given, what));
+          : this.#lastsMs(memory.known.get(what)?.answer, isAwaited(given, what) || this.#isLockedOut(given, what));
     const due = wanted.filter((what) => ageOf(what) >= lastsMs(what));
     if (nowMs - memory.restedMs < REST_MS) return due;
     const [oldest] = wanted.filter((what) => !due.includes(what)).toSorted((a, b) => ageOf(b) - ageOf(a));
     if (oldest === undefined || ageOf(oldest) < REST_MS) return due;
     memory.restedMs = nowMs;
     return [...due, oldest];
+  }
+
+  /** Whether nobody can be asked without it: members may be made before it, with what they show. */
+  #isLockedOut({ cluster: { metadata, spec } }: Given, what: What): boolean {
+    const { namespace, name } = metadata;
+    return (
+      what === "operator" &&
+      providerOf(spec, sideOf(what)) === "Secret" &&
+      this.#keyring.identityOf({ namespace, name }) === undefined
+    );
   }
 
   /** How old the answer may be, in milliseconds; infinite when it is only read again in its turn. */
