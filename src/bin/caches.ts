@@ -36,7 +36,7 @@ import { PEER_INDEX } from "#peer/observe.ts";
 import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
 import { keyText } from "#runtime/controller.ts";
 import { SCHEDULE_INDEX } from "#schedule/observe.ts";
-import { whatMatters, withoutTemplate, withTaskAlone } from "./kept.ts";
+import { whatMatters, withSecretsAlone, withTaskAlone } from "./kept.ts";
 
 /** The operator's picture of the API server: what it reads, and what wakes it. Owned objects are selected by label. */
 export type Caches = ReturnType<typeof createCaches>;
@@ -100,7 +100,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       resource: PERSISTENT_VOLUME_CLAIMS,
       indexes: { [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL), [TARGET_INDEX]: byLabel(CLUSTER_LABEL) },
     }),
-    replicaSets: new Cache({ ...ours, resource: REPLICA_SETS, keep: withoutTemplate }),
+    replicaSets: new Cache({ ...ours, resource: REPLICA_SETS, keep: withSecretsAlone }),
     pods: new Cache({
       ...ours,
       resource: PODS,

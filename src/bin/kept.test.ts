@@ -3,9 +3,9 @@ import { otherReach } from "#backup/reach.ts";
 import { targetOf } from "#backup/target.ts";
 import { mountedIn } from "#cluster/certificates/trusted.ts";
 import { backup, overTls } from "#kit/etcd-backup.ts";
-import type { Pod } from "#kube/kinds.ts";
+import type { Pod, ReplicaSet } from "#kube/kinds.ts";
 import { tlsVolumes } from "#peer/desired/tls.ts";
-import { whatMatters, withTaskAlone } from "./kept.ts";
+import { whatMatters, withSecretsAlone, withTaskAlone } from "./kept.ts";
 
 const POD = {
   apiVersion: "v1",
@@ -135,4 +135,20 @@ test("of a Job without an agent, or of which nothing is told, no more is kept th
     metadata,
     status,
   });
+});
+
+test("of a ReplicaSet is kept how many pods it is to have, and which Secrets they show", () => {
+  const metadata = { name: "db-0", namespace: "foo", uid: "1", resourceVersion: "7" };
+  const template = { metadata: { labels: { a: "b" } }, spec: POD.spec };
+  const whole = { apiVersion: "apps/v1", kind: "ReplicaSet", metadata, spec: { replicas: 1, selector: {}, template } };
+  const kept = withSecretsAlone(whole as unknown as ReplicaSet);
+  expect(kept).toEqual({
+    ...whole,
+    spec: {
+      replicas: 1,
+      template: { spec: { volumes: [{ name: "peer-tls", projected: { sources: [{ secret: { name: "shown" } }] } }] } },
+    },
+  });
+  const bare = { ...whole, spec: { replicas: 0, template: { spec: { containers: [] } } } } as unknown as ReplicaSet;
+  expect(withSecretsAlone(bare).spec).toEqual({ replicas: 0 });
 });

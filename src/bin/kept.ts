@@ -19,9 +19,10 @@ function taskIn(pod: Pod["spec"]) {
   return { spec: { template: { spec: { containers, volumes: pod?.volumes?.flatMap(secretOf) ?? [] } } } };
 }
 
-/** The template is not kept: it is compared by its hash, in the annotations. */
-export function withoutTemplate({ apiVersion, kind, metadata, spec, status }: ReplicaSet): ReplicaSet {
-  const kept = { replicas: spec?.replicas };
+/** The template is compared by its hash, in the annotations: of it, only which Secrets its pods show. */
+export function withSecretsAlone({ apiVersion, kind, metadata, spec, status }: ReplicaSet): ReplicaSet {
+  const volumes = spec?.template?.spec?.volumes?.flatMap(secretOf) ?? [];
+  const kept = { replicas: spec?.replicas, ...(volumes.length === 0 ? {} : { template: { spec: { volumes } } }) };
   return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status }) } as ReplicaSet;
 }
 

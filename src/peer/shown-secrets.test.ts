@@ -58,6 +58,40 @@ describe("of what a cluster asks for its members may show", () => {
       is: ["their-peer", "their-server"],
     },
     {
+      name: "the Secret that the operator shows, too",
+      given: {
+        tls: {
+          peer: NONE,
+          client: { provider: "Secret", secret: { serverSecretName: "one", operatorClientSecretName: "one" } },
+        },
+        recorded: ["one"],
+      },
+      is: ["one"],
+    },
+    {
+      name: "the Secret that the operator shows, and members to each other",
+      given: {
+        tls: { peer: { provider: "Secret", secret: { secretName: "their-operator" } }, client: CLIENTS },
+        recorded: ["their-server", "their-operator"],
+      },
+      is: ["their-server", "their-operator"],
+    },
+    {
+      name: "the Secret that the operator shows as long as members show another one",
+      given: {
+        tls: {
+          peer: NONE,
+          client: {
+            provider: "Secret",
+            secret: { serverSecretName: "their-operator", operatorClientSecretName: "new" },
+          },
+        },
+        recorded: ["their-server", "their-operator", "new"],
+        issuedBy: { client: CLIENTS },
+      },
+      is: ["their-server", "their-operator"],
+    },
+    {
       name: "what some show besides, which was asked for in between",
       given: {
         tls: { peer: PEERS, client: NONE },

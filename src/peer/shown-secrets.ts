@@ -35,7 +35,9 @@ export function shownSecrets(cluster: EtcdCluster): readonly string[] {
     name === undefined || providerOf(each, side) === "Secret" ? [] : [name],
   );
   const others = views.map((each) => askedOperatorSecretName({ metadata, spec: each }));
-  const besides = recorded.filter((name) => !others.includes(name) && !isForOthers(metadata.name, name));
+  // One certificate may be for the operator and for members alike.
+  const isTheirs = (name: string) => asked.some(([own]) => own === name) || !others.includes(name);
+  const besides = recorded.filter((name) => isTheirs(name) && !isForOthers(metadata.name, name));
   return [...new Set([...issued, ...besides])];
 }
 

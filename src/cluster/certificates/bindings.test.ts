@@ -43,6 +43,9 @@ const DROPS = "authority in Secret my-etcd-client-ca: before the one before is t
 const TELL = "to say whom clients are to trust besides for 150 s";
 const HAVE = "to have a certificate of the authority that signs by now for 150 s";
 const its = "Secret shop-binding of EtcdUser shop";
+/** The authority that signs ends in half a year, or a moment later, and the one before is still trusted. */
+const endingLater = (more: number) =>
+  withMade(switched, { clientCA: { by: NEXT, trust: both, lastsMs: (365 * DAY_MS) / 2 + more } });
 /** The authority before ends in half a year, or a moment later. */
 const ending = (more: number) => withMade(added, { clientCA: { next: NEXT, lastsMs: (365 * DAY_MS) / 2 + more } });
 
@@ -65,6 +68,8 @@ const rotations: [name: string, given: ClusterSnapshot, phase: string | undefine
   ["it was, a moment ago", with_(switched, { ...RENEWED, knownForMs: 149_999 }), undefined, `${DROPS}${its} has ${HAVE}`],
   ["it has none", with_(switched, { ...OF_BOTH, signerId: undefined }), "drop"],
   ["it is not told which it has", with_(switched, { trustIds: undefined, signerId: undefined }), undefined, `${DROPS}${its} has ${HAVE}`],
+  ["in half a year the one that signs ends, and none could follow it", with_(endingLater(0), OF_BOTH), "drop"],
+  ["its end is not that near yet", with_(endingLater(1), OF_BOTH), undefined, `${DROPS}${its} has ${HAVE}`],
   ["it has ended", with_(switched, { ...OF_BOTH, notAfterMs: NOW }), "drop"],
   ["it is about to end", with_(switched, { ...OF_BOTH, notAfterMs: NOW + 1 }), undefined, `${DROPS}${its} has ${HAVE}`],
   ["nobody knows when it ends", with_(switched, { ...OF_BOTH, notAfterMs: undefined }), undefined, `${DROPS}${its} has ${HAVE}`],
