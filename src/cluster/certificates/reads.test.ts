@@ -16,6 +16,8 @@ const ca = await authority();
 
 type Members = Parameters<CertificateReads["look"]>[1];
 const NOBODY: Members = { peers: [], pods: new Map() };
+const { peers, pods } = running(secured());
+const SOMEBODY: Members = { peers, pods };
 
 /** A cluster that asks for this. */
 function asking(tls: object = {}): EtcdCluster {
@@ -54,11 +56,11 @@ async function asked(given: { lastsMs?: number; groups?: string; request?: objec
   );
   const look = (of: EtcdCluster = asking(), members: Members = NOBODY) => reads.look(of, members, signal);
   /** Looks every ten seconds, as the controller does at rest. @returns what was read meanwhile */
-  const rest = async (ms: number, of?: EtcdCluster) => {
+  const rest = async (ms: number, of?: EtcdCluster, members?: Members) => {
     const before = calls.length;
     for (let passed = 0; passed < ms; passed += 10_000) {
       await clock.advance(10_000);
-      await look(of);
+      await look(of, members);
     }
     return calls.slice(before);
   };
@@ -149,11 +151,11 @@ describe("the API server is asked for certificates", () => {
     const { look, rest } = await asked();
     const spec = { peer: { provider: "Secret", secret: { secretName: "their-peer" } } };
     const forming = asking(spec);
-    const members = [{ id: "1", name: "my-etcd-0", learner: false, healthy: true }];
-    const running = { ...forming, status: { ...forming.status, members } } as unknown as EtcdCluster;
     await look(forming);
     expect((await rest(60_000, forming)).filter((name) => name === "their-peer").length).toBe(6);
-    expect((await rest(60_000, running)).filter((name) => name === "their-peer").length).toBeLessThan(2);
+    const status = { ...forming.status, issuedBy: { ...forming.spec.tls } } as EtcdCluster["status"];
+    const read = await rest(60_000, { ...forming, status } as EtcdCluster, SOMEBODY);
+    expect(read.filter((name) => name === "their-peer").length).toBeLessThan(2);
     expect((await rest(60_000, { ...forming, spec: asking().spec })).length).toBeLessThan(9);
   });
 
@@ -161,15 +163,15 @@ describe("the API server is asked for certificates", () => {
     const { look, rest, special, whole } = await asked();
     const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
     const brought = asking({ client: { provider: "Secret", secret } });
-    const members = [{ id: "1", name: "my-etcd-0", learner: false, healthy: true }];
-    const running = { ...brought, status: { ...brought.status, members } } as unknown as EtcdCluster;
     const readsOf = (read: readonly string[]) => read.filter((name) => name === "their-operator").length;
-    await look(running);
-    expect(readsOf(await rest(60_000, running))).toBe(6);
+    const status = { ...brought.status, issuedBy: { ...brought.spec.tls } } as EtcdCluster["status"];
+    const running = { ...brought, status } as EtcdCluster;
+    await look(running, SOMEBODY);
+    expect(readsOf(await rest(60_000, running, SOMEBODY))).toBe(6);
     const { metadata, ...unlabelled } = whole("their-operator");
     const labels = { "etcd.improbable.io/tls": "true" };
     special.set("their-operator", present({ ...unlabelled, metadata: { ...metadata, labels } }));
-    expect(readsOf(await rest(60_000, running))).toBe(1);
+    expect(readsOf(await rest(60_000, running, SOMEBODY))).toBe(1);
   });
 
   test("of all others in turn, whatever is not there or cannot be read", async () => {

@@ -295,9 +295,9 @@ function isInTheWay({ cluster: { metadata, spec } }: Given, what: What, answer: 
   return ownerUid !== undefined && ownerUid !== metadata.uid && providerOf(spec, sideOf(what)) === "Operator";
 }
 
-/** Whether nobody is there yet, or all show another one, and somebody else's Secret is waited for: a person may be about to label it. */
-function isAwaited({ cluster: { spec, status }, former }: Given, what: What): boolean {
-  if (!isPurpose(what) || (former === undefined && (status?.members ?? []).length > 0)) return false;
+/** Whether no member is made yet, or all show another one, and somebody else's Secret is waited for: a person may be about to label it. */
+function isAwaited({ cluster: { spec }, former, members }: Given, what: What): boolean {
+  if (!isPurpose(what) || (former === undefined && members.peers.length > 0)) return false;
   return providerOf(spec, sideOf(what)) === "Secret";
 }
 
