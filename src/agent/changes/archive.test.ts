@@ -294,7 +294,7 @@ describe("an archive", () => {
   test("is deleted when it is old enough, but for its end", async () => {
     const w = world();
     w.store.now = () => new Date(w.clock.wallMs());
-    const archiver = w.start({ keepForSeconds: 2 * 60 * 60 });
+    const archiver = w.start({ keepForSeconds: 2.5 * 60 * 60 });
     await w.until("it follows", upTo(archiver, 1n));
     for (let hour = 2n; hour < 8n; hour++) {
       w.etcd.commit(`a=${hour}`);
