@@ -2,9 +2,12 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { asOperatorError, hasCode, OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import { type Log, silentLog } from "#base/log.ts";
-import type { CallOptions, KubeClient } from "./client.ts";
-import { LEASES, type Lease } from "./kinds.ts";
-import { heldLease, isSameVersion, releasedLease } from "./lease-record.ts";
+import type { CallOptions } from "./client.ts";
+import { LEASES } from "./kinds.ts";
+import { heldLease, releasedLease } from "./lease-record.ts";
+import { type LeaseClient, LeaseView } from "./lease-view.ts";
+
+export type { LeaseClient } from "./lease-view.ts";
 
 // Why may two processes never believe that they lead?
 //   A candidate takes a lease only when it has not seen it change for `durationMs`, by its own clock, from the moment it read it.
@@ -40,9 +43,6 @@ const LEASE_DURATIONS: LeaseDurations = {
 /** One call for the lease may take this long, so that several fit before the renew deadline. */
 const CALL_MS = 3_000;
 
-/** The part of the client that an election needs. */
-export type LeaseClient = Pick<KubeClient, "get" | "create" | "replace">;
-
 interface ElectionOptions {
   readonly client: LeaseClient;
   readonly namespace: string;
@@ -66,25 +66,14 @@ export interface Term {
   onStopped?(): void;
 }
 
-/** A lease as it was read or written, and when. */
-interface Seen {
-  readonly lease: Lease;
-  /** Monotonic; when this resourceVersion was first seen here. */
-  readonly sinceMs: number;
-  /** Whether somebody has deleted it since. Its time runs on, because its holder does not know yet. */
-  readonly isGone: boolean;
-}
-
 export class Election {
   readonly #client: LeaseClient;
-  readonly #namespace: string;
-  readonly #name: string;
+  readonly #view: LeaseView;
   readonly #identity: string;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #durations: LeaseDurations;
   readonly #onRival: (holder: string) => void;
-  #seen: Seen | undefined;
   /** The last one that was told of. */
   #rival: string | undefined;
   /** Monotonic; until then nobody else can have the lease. */
@@ -92,14 +81,14 @@ export class Election {
 
   constructor(options: ElectionOptions) {
     this.#client = options.client;
-    this.#namespace = options.namespace;
-    this.#name = options.name;
     this.#identity = options.identity;
     this.#clock = options.clock ?? systemClock;
     this.#log = (options.log ?? silentLog).with({ namespace: options.namespace, name: options.name });
     this.#durations = options.durations ?? LEASE_DURATIONS;
     this.#onRival = options.onRival ?? (() => undefined);
     const { renewEveryMs, renewDeadlineMs, durationMs } = this.#durations;
+    const { namespace, name } = options;
+    this.#view = new LeaseView(options.client, { namespace, name }, this.#clock, durationMs);
     invariant(renewEveryMs < renewDeadlineMs && renewDeadlineMs < durationMs, "renewEvery < renewDeadline < duration");
     invariant(options.identity !== "", "a candidate has an identity");
   }
@@ -111,8 +100,12 @@ export class Election {
 
   /** Who held the lease when it was last looked at; undefined when nobody did. */
   get holder(): string | undefined {
-    const holder = this.#seen?.lease.spec?.holderIdentity;
-    return holder === "" ? undefined : holder;
+    return this.#view.holder;
+  }
+
+  /** In how many milliseconds it may be taken if nobody renews it until then; 0 when now, or it is held here. */
+  get freeInMs(): number {
+    return this.#view.freeInMs(this.#identity);
   }
 
   /**
@@ -149,7 +142,7 @@ export class Election {
     try {
       await this.#look(signal, CALL_MS);
       this.#tellRival();
-      if (!this.#isFree()) return false;
+      if (this.freeInMs > 0) return false;
       await this.#write(signal, this.#durations.renewDeadlineMs);
     } catch (thrown) {
       this.#tellFailure(thrown, "the lease could not be taken");
@@ -159,34 +152,8 @@ export class Election {
     return true;
   }
 
-  async #look(signal: AbortSignal, withinMs: number): Promise<void> {
-    const ref = { namespace: this.#namespace, name: this.#name };
-    const lease = await this.#client.get(LEASES, ref, this.#options(signal, withinMs)).catch((thrown: unknown) => {
-      if (hasCode(thrown, "KubeNotFound")) return undefined;
-      throw thrown;
-    });
-    if (lease !== undefined) this.#note(lease);
-    else if (this.#seen !== undefined) this.#seen = { ...this.#seen, isGone: true };
-  }
-
-  /** Remembers a lease; its time runs from when this version of it was first seen. */
-  #note(lease: Lease): void {
-    if (!isSameVersion(lease, this.#seen?.lease))
-      this.#seen = { lease, sinceMs: this.#clock.monotonicMs(), isGone: false };
-  }
-
-  /** The lease to be replaced; undefined when there is none and one is to be made. */
-  get #current(): Lease | undefined {
-    return this.#seen?.isGone === false ? this.#seen.lease : undefined;
-  }
-
-  #isFree(): boolean {
-    if (this.#seen === undefined) return true;
-    const { lease, sinceMs } = this.#seen;
-    const holder = lease.spec?.holderIdentity ?? "";
-    if (holder === "" || holder === this.#identity) return true;
-    const theirsMs = (lease.spec?.leaseDurationSeconds ?? 0) * 1000;
-    return this.#clock.monotonicMs() >= sinceMs + Math.max(theirsMs, this.#durations.durationMs);
+  #look(signal: AbortSignal, withinMs: number): Promise<void> {
+    return this.#view.look(this.#options(signal, withinMs));
   }
 
   /** One term: renews until that fails for too long, the lease is lost or the signal aborts; then waits for the work to stop. */
@@ -234,23 +201,23 @@ export class Election {
       this.#tellFailure(thrown, "the lease could not be read");
       return true; // It is not known whether the lease is lost: the renew deadline decides.
     }
-    if (this.#current?.spec?.holderIdentity === this.#identity) return true;
+    if (this.#view.current?.spec?.holderIdentity === this.#identity) return true;
     this.#mayActUntilMs = Number.NEGATIVE_INFINITY;
     return false;
   }
 
   /** Writes ourselves as the holder; on success `mayAct` holds for renewDeadlineMs from before sending. */
   async #write(signal: AbortSignal, withinMs: number): Promise<void> {
-    const current = this.#current;
+    const { current } = this.#view;
     const sentMs = this.#clock.monotonicMs();
     const options = this.#options(signal, withinMs);
     const holder = { identity: this.#identity, durationMs: this.#durations.durationMs, nowMs: this.#clock.wallMs() };
-    const draft = heldLease(current ?? { namespace: this.#namespace, name: this.#name }, holder);
+    const draft = heldLease(current ?? this.#view.ref, holder);
     const written =
       current === undefined
         ? await this.#client.create(LEASES, draft, options)
         : await this.#client.replace(LEASES, draft, options);
-    this.#note(written);
+    this.#view.note(written);
     this.#mayActUntilMs = sentMs + this.#durations.renewDeadlineMs;
   }
 
@@ -269,10 +236,10 @@ export class Election {
     this.#mayActUntilMs = Number.NEGATIVE_INFINITY; // This comes before the lease is given back, not after.
     const options = this.#options(new AbortController().signal, CALL_MS);
     for (let attempt = 0; attempt < 2; attempt++) {
-      const current = this.#current;
+      const { current } = this.#view;
       if (current?.spec?.holderIdentity !== this.#identity) return;
       try {
-        this.#note(await this.#client.replace(LEASES, releasedLease(current, this.#clock.wallMs()), options));
+        this.#view.note(await this.#client.replace(LEASES, releasedLease(current, this.#clock.wallMs()), options));
       } catch (thrown) {
         this.#tellFailure(thrown, "the lease was not given back");
         if (!hasCode(thrown, "KubeConflict") || !(await this.#isStillOurs(options.signal, CALL_MS))) return;
