@@ -33,7 +33,7 @@ export interface LeaseDurations {
 }
 
 /** These are client-go's defaults, but candidates look more often, so that a released lease is taken within about a second. */
-const LEASE_DURATIONS: LeaseDurations = {
+export const LEASE_DURATIONS: LeaseDurations = {
   durationMs: 15_000,
   renewDeadlineMs: 10_000,
   renewEveryMs: 2_000,
@@ -41,7 +41,7 @@ const LEASE_DURATIONS: LeaseDurations = {
 };
 
 /** One call for the lease may take this long, so that several fit before the renew deadline. */
-const CALL_MS = 3_000;
+export const CALL_MS = 3_000;
 
 interface ElectionOptions {
   readonly client: LeaseClient;

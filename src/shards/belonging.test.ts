@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { BACKUP_LABEL, CLUSTER_LABEL, PEER_LABEL, RESTORE_LABEL } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { KubeObject } from "#kube/kinds.ts";
+import { groupName, isBackup, isIn, isOfCluster, mayConcern, type Shard, shardNumber } from "./belonging.ts";
+
+/** So many that two names hardly ever belong to the same one. */
+const OF = 1_000_003;
+/** The shard of the cluster default/mine. */
+const MINE: Shard = { number: shardNumber("default", "mine", OF), of: OF };
+
+test("what belongs where is for good: a release that says otherwise calls its processes otherwise", () => {
+  const names = ["a", "b", "my-etcd", "etcd-42"];
+  expect(names.map((name) => shardNumber("default", name, 3))).toEqual([2, 0, 1, 2]);
+  expect(names.map((name) => shardNumber("other", name, 3))).toEqual([2, 1, 1, 2]);
+  expect(groupName(3)).toBe("shards-rule1-of-3");
+});
+
+test("names are spread evenly, and each belongs to exactly one shard", () => {
+  const counts = [0, 0, 0];
+  for (let n = 0; n < 3_000; n++)
+    counts[shardNumber("fleet", `etcd-${n}`, 3)] = (counts[shardNumber("fleet", `etcd-${n}`, 3)] ?? 0) + 1;
+  for (const count of counts) expect(Math.abs(count - 1_000)).toBeLessThan(100);
+  const shards = [0, 1, 2].map((number) => ({ number, of: 3 }));
+  for (const name of ["a", "b", "c", "d"])
+    expect(shards.filter((shard) => isIn(shard, "default", name)).length).toBe(1);
+});
+
+const object = (name: string, more: object = {}): KubeObject =>
+  ({ metadata: { namespace: "default", name, ...more } }) as unknown as KubeObject;
+const labelled = (name: string, labels: Record<string, string>) => object(name, { labels });
+const owned = (name: string, owner: string, controller = true) =>
+  object(name, { labels: { [CLUSTER_LABEL]: "else" }, ownerReferences: [{ name: owner, controller }] });
+
+test.each([
+  ["an EtcdPeer of the cluster", "mine", "anything", true],
+  ["an EtcdPeer of another cluster that is called as one of this would be", "else", "mine-0", false],
+])("%s", (_title, clusterName, name, expected) => {
+  const peer = { ...object(name), spec: { clusterName } } as Parameters<typeof isOfCluster>[1];
+  expect(isOfCluster(MINE, peer)).toBe(expected);
+});
+
+test.each([
+  ["an EtcdBackup of the cluster belongs with it", "anything", { clusterName: "mine" }, true],
+  ["an EtcdBackup of another cluster does not", "mine", { clusterName: "else" }, false],
+  ["an EtcdBackup that names no cluster belongs by its own name", "mine", {}, true],
+  ["an EtcdBackup that names no cluster, by another name", "else", {}, false],
+])("%s", (_title, name, source, expected) => {
+  expect(isBackup(MINE, { ...object(name), spec: { source } } as unknown as EtcdBackup)).toBe(expected);
+});
+
+test.each([
+  ["what bears the label of the cluster", labelled("anything", { [CLUSTER_LABEL]: "mine" }), true],
+  ["what bears the label of a member", labelled("anything", { [PEER_LABEL]: "mine-2" }), true],
+  [
+    "the label of the cluster was edited, that of the member not",
+    labelled("x", { [CLUSTER_LABEL]: "else", [PEER_LABEL]: "mine-12" }),
+    true,
+  ],
+  ["a claim that has lost its labels is known by its name", object("mine-0"), true],
+  ["a Service for clients that has lost its labels is known by its name", object("mine-client"), true],
+  ["what is called as the cluster", object("mine"), true],
+  ["a pod of another label whose owner is a member's ReplicaSet", owned("x", "mine-1"), true],
+  ["what an owner has that does not manage it is not the owner's", owned("x", "mine-1", false), false],
+  ["another cluster whose name begins so", object("mine-else"), false],
+  ["a member of another cluster", labelled("else-0", { [CLUSTER_LABEL]: "else", [PEER_LABEL]: "else-0" }), false],
+  ["a number alone is no name of a cluster", object("-0"), false],
+  ["what belongs to a backup is everybody's", labelled("else-0", { [BACKUP_LABEL]: "b" }), true],
+  ["what belongs to a restore is everybody's", labelled("else-0", { [RESTORE_LABEL]: "r" }), true],
+])("of objects of the operator, %s", (_title, given, expected) => {
+  expect(mayConcern(MINE, given)).toBe(expected);
+});
+
+test("the same names in another namespace are other clusters", () => {
+  const elsewhere = { ...labelled("mine-0", { [CLUSTER_LABEL]: "mine" }) };
+  expect(mayConcern(MINE, { ...elsewhere, metadata: { ...elsewhere.metadata, namespace: "other" } })).toBe(false);
+});

@@ -1,0 +1,123 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type ShardView, shareOf } from "./share.ts";
+
+const free: ShardView = { holder: undefined, freeInMs: 0, here: "no" };
+const mine: ShardView = { holder: "a", freeInMs: 0, here: "wanted" };
+const asked: ShardView = { holder: undefined, freeInMs: 0, here: "wanted" };
+const leaving: ShardView = { holder: "a", freeInMs: 0, here: "leaving" };
+const leftBehind: ShardView = { holder: "a", freeInMs: 0, here: "no" };
+const by = (holder: string, freeInMs = 14_000): ShardView => ({ holder, freeInMs, here: "no" });
+const wantedFrom = (holder: string, freeInMs: number): ShardView => ({ holder, freeInMs, here: "wanted" });
+
+describe("which shards a process takes and gives back", () => {
+  test.each<[string, { processes: string[]; shards: ShardView[]; take?: number[]; giveBack?: number[] }]>([
+    ["alone, it takes all", { processes: ["a"], shards: [free, free, free], take: [0, 1, 2] }],
+    ["it counts itself, whether or not it is on the roll", { processes: ["b"], shards: [free, free], take: [0] }],
+    ["of those that are free it takes its part", { processes: ["a", "b", "c"], shards: [free, free, free], take: [0] }],
+    ["the first by name take what is left over", { processes: ["a", "b"], shards: [free, free, free], take: [0, 2] }],
+    ["others take what is left over", { processes: ["0", "a"], shards: [free, free, free], take: [1] }],
+    ["it takes nothing when it is more than the shards", { processes: ["0", "1", "a"], shards: [free, free] }],
+    ["what it has counts", { processes: ["a", "b"], shards: [mine, free] }],
+    ["what it has asked for counts", { processes: ["a", "b"], shards: [asked, free] }],
+    ["what others hold is theirs", { processes: ["a", "b"], shards: [by("b"), free], take: [1] }],
+    ["what others hold counts for them", { processes: ["a", "b"], shards: [mine, by("b"), by("b"), free], take: [3] }],
+    ["what is held by one who does not go on is nobody's yet", { processes: ["a"], shards: [mine, by("dead")] }],
+    [
+      "a lease that will soon be free is asked for",
+      { processes: ["a"], shards: [mine, by("dead", 10_000)], take: [1] },
+    ],
+    ["a lease that will be free a little later is not", { processes: ["a"], shards: [mine, by("dead", 10_001)] }],
+    [
+      "a lease that its holder does not renew is not its holder's any more",
+      { processes: ["a", "b"], shards: [mine, by("b", 9_000), by("b", 9_000)], take: [2] },
+    ],
+    [
+      "what it asked for while it ran out it goes on asking for",
+      { processes: ["a"], shards: [wantedFrom("dead", 9_000)] },
+    ],
+    [
+      "what is renewed after all it does not ask for any more",
+      { processes: ["a"], shards: [wantedFrom("b", 14_000)], giveBack: [0] },
+    ],
+    [
+      "what another one was faster to take it does not ask for any more, and counts it for that one",
+      { processes: ["a", "b"], shards: [wantedFrom("b", 14_000), free], giveBack: [0], take: [1] },
+    ],
+    ["who comes gets one from who has two more", { processes: ["a", "b"], shards: [mine, mine], giveBack: [1] }],
+    ["who has one more keeps it", { processes: ["a", "b"], shards: [mine, mine, by("b")] }],
+    ["who comes gets nothing where nobody has two more", { processes: ["a", "b"], shards: [mine] }],
+    [
+      "of two that have as many the first by name gives",
+      { processes: ["a", "b", "c"], shards: [mine, mine, by("b"), by("b")], giveBack: [1] },
+    ],
+    [
+      "of two that have as many the other one does not",
+      { processes: ["0", "a", "c"], shards: [mine, mine, by("0"), by("0")] },
+    ],
+    [
+      "who is alone with all gives as many as are due",
+      { processes: ["a", "b", "c"], shards: [mine, mine, mine, mine, mine, mine], giveBack: [2, 3, 4, 5] },
+    ],
+    [
+      "two that come get one each, of who has most",
+      { processes: ["a", "b", "c", "d"], shards: [mine, mine, by("b"), by("b"), by("b")], giveBack: [1] },
+    ],
+    ["what is free goes to who comes, and nobody gives anything", { processes: ["a", "b"], shards: [mine, free] }],
+    ["what it gives back counts for who gets it", { processes: ["a", "b"], shards: [mine, leaving] }],
+    ["what it gives back it does not take again before it is free", { processes: ["a"], shards: [leaving] }],
+    [
+      "what it could not give back, because nothing arrived, it takes anew",
+      { processes: ["a"], shards: [leftBehind], take: [0] },
+    ],
+    ["there is nothing to do without shards", { processes: ["a"], shards: [] }],
+  ])("%s", (_title, { processes, shards, take = [], giveBack = [] }) => {
+    expect(shareOf({ me: "a", processes, shards })).toEqual({ take, giveBack });
+  });
+});
+
+/** All look, then all take and give back; what two ask for, one gets. @returns who holds what in the end, and how often something was given back */
+function settled(names: readonly string[], start: readonly (string | undefined)[]) {
+  const holders = [...start];
+  let moves = 0;
+  for (let round = 0; round < 20; round++) {
+    const shares = names.map((me) => {
+      const shards = holders.map((holder) => ({
+        holder,
+        freeInMs: holder === undefined || holder === me ? 0 : names.includes(holder) ? 14_000 : 5_000,
+        here: holder === me ? ("wanted" as const) : ("no" as const),
+      }));
+      return { me, ...shareOf({ me, processes: names, shards }) };
+    });
+    for (const { giveBack } of shares) for (const shard of giveBack) holders[shard] = undefined;
+    moves += shares.reduce((sum, { giveBack }) => sum + giveBack.length, 0);
+    for (const { me, take } of shares) for (const shard of take) holders[shard] ??= me;
+    for (const { me, take } of shares)
+      for (const shard of take) if (!names.includes(holders[shard] ?? "")) holders[shard] = me;
+  }
+  return { holders, moves };
+}
+
+test("whoever held what before: everything comes to be held, nobody has two more than another one, and then nothing moves", () => {
+  const name = fc.constantFrom("a", "b", "c", "d", "e");
+  const names = fc.uniqueArray(name, { minLength: 1 });
+  const start = fc.array(fc.option(fc.constantFrom("a", "b", "c", "d", "e", "dead"), { nil: undefined }), {
+    minLength: 1,
+    maxLength: 16,
+  });
+  fc.assert(
+    fc.property(names, start, (all, before) => {
+      const { holders } = settled(all, before);
+      const counts = all.map((each) => holders.filter((holder) => holder === each).length);
+      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(before.length);
+      expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
+      expect(settled(all, holders)).toEqual({ holders, moves: 0 });
+    }),
+  );
+});
+
+test("who comes or goes moves no more than is due", () => {
+  expect(settled(["a", "b", "c"], ["a", "b", "a", "b"]).moves).toBe(1);
+  expect(settled(["a", "b"], ["a", "b", "dead"]).moves).toBe(0);
+  expect(settled(["a", "b", "c"], ["a", "b", "c"]).moves).toBe(0);
+});

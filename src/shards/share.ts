@@ -1,0 +1,99 @@
+// Which shards this process is to stand for, and which it is to give back.
+//   Every process computes the same assignment from what it sees: what nobody holds goes to who has least, and who has two or more above
+//   another one gives to that one. So nobody has more than the number of shards divided by that of processes, rounded up, and nothing moves
+//   when nothing has changed. Two that see differently for a moment meet at the lease: it says who has it.
+
+/** A lease that was not renewed for a while is prepared for: whoever is to have it has read everything when it is free. In milliseconds. */
+const SOON_MS = 10_000;
+
+export interface ShardView {
+  /** Who holds its lease; undefined: nobody. */
+  readonly holder: string | undefined;
+  /** In how long the lease may be taken, if nobody renews it until then; 0: now, or it is this process's. */
+  readonly freeInMs: number;
+  /** Whether this process stands for it or holds it; `leaving`: it is about to give it back. */
+  readonly here: "no" | "wanted" | "leaving";
+}
+
+export interface ShareView {
+  readonly me: string;
+  /** Processes that go on; whether this one is among them makes no difference. */
+  readonly processes: readonly string[];
+  /** By the shard's number. */
+  readonly shards: readonly ShardView[];
+}
+
+/** Numbers of shards. */
+export interface Share {
+  readonly take: readonly number[];
+  readonly giveBack: readonly number[];
+}
+
+export function shareOf({ me, processes, shards }: ShareView): Share {
+  const states = shards.map((shard) => stateOf(shard));
+  const lost = numbers(states, "lost");
+  const mine = numbers(states, "mine");
+  const counts = new Map([...processes, me].map((name) => [name, 0]));
+  for (const [shard, state] of states.entries()) {
+    const holder = state === "mine" ? me : shards[shard]?.holder;
+    const count = counts.get(holder ?? "");
+    if (holder !== undefined && (state === "mine" || state === "held" || state === "lost") && count !== undefined)
+      counts.set(holder, count + 1);
+  }
+  const take: number[] = [];
+  for (const [shard, state] of states.entries()) {
+    if (state !== "open" && state !== "leaving") continue;
+    const least = leastOf(counts);
+    counts.set(least, (counts.get(least) ?? 0) + 1);
+    if (least === me && state === "open") take.push(shard);
+  }
+  return { take, giveBack: [...lost, ...mine.slice(mine.length - surplusOf(counts, me))] };
+}
+
+/**
+ * - `mine`: this process has it, or may have it soon
+ * - `leaving`: this process is about to give it back
+ * - `lost`: this process stood for it, and another one has it
+ * - `held`: another process has it
+ * - `open`: nobody has it, or not for much longer
+ */
+type State = "mine" | "leaving" | "lost" | "held" | "open";
+
+function stateOf({ freeInMs, here }: ShardView): State {
+  const isOpen = freeInMs <= SOON_MS;
+  if (here === "leaving") return "leaving";
+  if (here === "wanted") return isOpen ? "mine" : "lost";
+  return isOpen ? "open" : "held"; // A lease that this process could not give back is open, too.
+}
+
+function numbers(states: readonly State[], wanted: State): readonly number[] {
+  return [...states.keys()].filter((shard) => states[shard] === wanted);
+}
+
+/** How many this process gives to those that have less by two or more. */
+function surplusOf(all: ReadonlyMap<string, number>, me: string): number {
+  const counts = new Map(all);
+  for (let given = 0; ; ) {
+    const least = leastOf(counts);
+    const most = mostOf(counts);
+    const [low, high] = [counts.get(least) ?? 0, counts.get(most) ?? 0];
+    if (high - low < 2) return given;
+    counts.set(most, high - 1);
+    counts.set(least, low + 1);
+    if (most === me) given += 1;
+  }
+}
+
+function leastOf(counts: ReadonlyMap<string, number>): string {
+  return first(counts, (a, b) => a - b);
+}
+
+function mostOf(counts: ReadonlyMap<string, number>): string {
+  return first(counts, (a, b) => b - a);
+}
+
+/** The first by this order, and of equals the first by name: each process names the same one. */
+function first(counts: ReadonlyMap<string, number>, order: (a: number, b: number) => number): string {
+  const [best] = [...counts].toSorted(([a, m], [b, n]) => order(m, n) || (a < b ? -1 : 1));
+  return best?.[0] ?? "";
+}

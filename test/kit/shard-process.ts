@@ -1,0 +1,175 @@
+import type { Clock } from "#base/clock.ts";
+import type { FakeClock } from "#kit/fake-clock.ts";
+import { type Fate, LeaseServer } from "#kit/kube-lease-server.ts";
+import { GroupLease } from "#kube/group-lease.ts";
+import { Election } from "#kube/lease.ts";
+import { LeasePair } from "#kube/lease-pair.ts";
+import { groupName, shardNumber } from "#shards/belonging.ts";
+import { Group } from "#shards/group.ts";
+import { Holdings } from "#shards/holdings.ts";
+
+/** The leases of one installation, and that of the whole Kubernetes cluster. */
+export class Leases {
+  readonly own = new LeaseServer();
+  readonly whole: LeaseServer;
+  readonly namespace: string;
+  readonly #shards = new Map<number, LeaseServer>();
+
+  constructor(namespace: string, whole = new LeaseServer()) {
+    this.namespace = namespace;
+    this.whole = whole;
+  }
+
+  shard(number: number): LeaseServer {
+    const server = this.#shards.get(number) ?? new LeaseServer();
+    this.#shards.set(number, server);
+    return server;
+  }
+}
+
+/** What leads: one shard of so many, from when it was prepared on. It is asked for ever whether it may act, as a pass that hangs would. */
+interface Term {
+  readonly shard: number;
+  readonly of: number;
+  readonly mayAct: () => boolean;
+  isWorking: boolean;
+}
+
+/** One process of the operator with its leases, which is started again when it has ended, until it is dead. While it is frozen its timers stand still. */
+export class ShardProcess {
+  fate: Fate = "arrives";
+  /** Of calls for the leases that it holds with its group. */
+  groupFate: Fate | undefined;
+  frozen = false;
+  travelMs = 0;
+  /** How long its work goes on after it was told to stop. */
+  drainMs = 0;
+  /** With how many shards it is started the next time. */
+  shards: number;
+  readonly terms: Term[] = [];
+  readonly #name: string;
+  readonly #leases: Leases;
+  readonly #clock: FakeClock;
+  #stop = new AbortController();
+  #isDead = false;
+
+  constructor(name: string, shards: number, leases: Leases, clock: FakeClock) {
+    this.#name = name;
+    this.shards = shards;
+    this.#leases = leases;
+    this.#clock = clock;
+    void this.#live();
+  }
+
+  /** Whether it may act on this cluster; how many of its terms may, dead ones included. */
+  deciders(namespace: string, name: string): number {
+    return this.terms.filter(({ shard, of, mayAct }) => shardNumber(namespace, name, of) === shard && mayAct()).length;
+  }
+
+  /** Shards that it may act on. */
+  get leads(): readonly number[] {
+    return this.terms.filter(({ mayAct }) => mayAct()).map(({ shard }) => shard);
+  }
+
+  /** As after SIGTERM. @param shards with how many it comes back; undefined: with as many as before */
+  restart(shards?: number): void {
+    if (shards !== undefined) this.shards = shards;
+    this.#stop.abort();
+  }
+
+  /** As after SIGTERM; it does not come back. */
+  end(): void {
+    this.#isDead = true;
+    this.#stop.abort();
+  }
+
+  /** As after SIGKILL: nothing of it moves any more. */
+  kill(): void {
+    this.fate = "lost";
+    this.frozen = true;
+  }
+
+  async #live(): Promise<void> {
+    for (let start = 0; !this.#isDead; start++) {
+      await (this.shards === 1 ? this.#unsharded(start) : this.#sharded(this.shards, start));
+      if (!this.#isDead) this.#stop = new AbortController();
+      await this.#wait(1_000);
+    }
+  }
+
+  async #unsharded(start: number): Promise<void> {
+    const identity = `${this.#name}-${start}`;
+    const { own, whole } = this.#leases;
+    const pair = new LeasePair(this.#election(own, identity), this.#election(whole, identity));
+    const term: Term = { shard: 0, of: 1, mayAct: () => pair.mayAct(), isWorking: false };
+    this.terms.push(term);
+    const lost = new AbortController();
+    await pair.run(AbortSignal.any([this.#stop.signal, lost.signal]), {
+      onStarted: (leading) => this.#work(term, leading),
+      onStopped: () => lost.abort(),
+    });
+  }
+
+  async #sharded(of: number, start: number): Promise<void> {
+    const process = `${this.#name}-${start}`;
+    const { own, whole, namespace } = this.#leases;
+    const leaseOf = (server: LeaseServer, name: string): GroupLease =>
+      new GroupLease({
+        client: this.#client(server, () => this.groupFate ?? this.fate),
+        namespace: "default",
+        name: "operator",
+        group: name,
+        process,
+        clock: this.#ownClock,
+        random: () => 0.5,
+      });
+    const group = new Group([leaseOf(own, groupName(of)), leaseOf(whole, `${namespace}/${groupName(of)}`)]);
+    const holdings = new Holdings({
+      process,
+      group,
+      clock: this.#ownClock,
+      elections: Array.from({ length: of }, (_, shard) => this.#election(this.#leases.shard(shard), process)),
+      prepare: (shard, mayAct) => {
+        const term: Term = { shard, of, mayAct, isWorking: false };
+        this.terms.push(term);
+        return { run: (leading) => this.#work(term, leading), close: () => Promise.resolve() };
+      },
+    });
+    const left = new AbortController();
+    const joined = group.run(left.signal);
+    await holdings.run(this.#stop.signal);
+    left.abort();
+    await joined;
+    await group.leave();
+  }
+
+  async #work(term: Term, leading: AbortSignal): Promise<void> {
+    term.isWorking = true;
+    if (!leading.aborted) await new Promise<void>((resolve) => leading.addEventListener("abort", () => resolve()));
+    await this.#wait(this.drainMs);
+    term.isWorking = false;
+  }
+
+  #election(server: LeaseServer, identity: string): Election {
+    const clock = this.#ownClock;
+    return new Election({ client: this.#client(server), namespace: "default", name: "operator", identity, clock });
+  }
+
+  #client(server: LeaseServer, fate: () => Fate = () => this.fate) {
+    return server.client(fate, () => this.#wait(this.travelMs));
+  }
+
+  get #ownClock(): Clock {
+    return {
+      wallMs: () => this.#clock.wallMs(),
+      monotonicMs: () => this.#clock.monotonicMs(),
+      sleep: (ms, signal) => this.#wait(ms, signal),
+      after: (ms, run) => this.#clock.after(ms, run),
+    };
+  }
+
+  async #wait(ms: number, signal?: AbortSignal): Promise<void> {
+    if (ms > 0) await this.#clock.sleep(ms, signal);
+    while (this.frozen) await this.#clock.sleep(50);
+  }
+}
