@@ -1,8 +1,10 @@
 import { type Client, createClient, type CallOptions as RpcOptions, type Transport } from "@connectrpc/connect";
-import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import { statusOf } from "./answers.ts";
 import { ChangeFeed } from "./change-feed.ts";
+import { Connection, openOn } from "./connection.ts";
 import { TLS_COMMON } from "./endpoint.ts";
 import { translateError } from "./error.ts";
 import { Auth, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
@@ -54,6 +56,8 @@ const DEFAULT_PORT = "2379";
 const PING_INTERVAL_MS = 10_000;
 /** After it the connection counts as dead, and with it the member, for us. */
 const PING_TIMEOUT_MS = 5_000;
+/** Milliseconds after the last question until the connection is closed; the next one makes another. */
+const IDLE_MS = 15_000;
 
 /**
  * What may be on its way to us, in bytes: it bounds memory when the store is slow, and speed when the way is long (400 MB/s at 10 ms). The
@@ -215,41 +219,51 @@ export function connectTo(access: SourceAccess): {
   close(): void;
 } {
   const url = etcdURL(access.url);
-  const session = sessionTo(url, access);
-  return { address: url.host, transport: transportOver(url, session), close: () => session.abort() };
+  const made = () => connectionTo(url, access);
+  let connection = made();
+  const current = (): Connection => {
+    if (connection.isOver) connection = made();
+    return connection;
+  };
+  const transport = transportOver(url, current, () => connection.heard());
+  return { address: url.host, transport, close: () => connection.abort() };
 }
 
-function sessionTo(url: URL, { tls, pingIntervalMs = PING_INTERVAL_MS }: SourceAccess): Http2SessionManager {
+function connectionTo(url: URL, { tls, pingIntervalMs = PING_INTERVAL_MS }: SourceAccess): Connection {
   const settings = { settings: { initialWindowSize: WINDOW_BYTES } };
-  return new Http2SessionManager(
-    url.origin,
-    { pingIntervalMs, pingTimeoutMs: Math.min(PING_TIMEOUT_MS, pingIntervalMs) },
-    url.protocol === "http:"
-      ? settings
-      : {
-          ...settings,
-          ...TLS_COMMON,
-          ...(tls?.ca === undefined ? {} : { ca: tls.ca }),
-          ...(tls?.cert === undefined ? {} : { cert: tls.cert }),
-          ...(tls?.key === undefined ? {} : { key: tls.key }),
-          ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
-        },
-  );
+  const { ca, cert, key, serverName } = tls ?? {};
+  return new Connection({
+    origin: url.origin,
+    settings:
+      url.protocol === "http:"
+        ? settings
+        : {
+            ...settings,
+            ...TLS_COMMON,
+            ...(ca === undefined ? {} : { ca }),
+            ...(cert === undefined ? {} : { cert }),
+            ...(key === undefined ? {} : { key }),
+            ...(serverName === undefined ? {} : { servername: serverName }),
+          },
+    clock: systemClock,
+    idleMs: () => IDLE_MS,
+    pings: { everyMs: pingIntervalMs, withinMs: Math.min(PING_TIMEOUT_MS, pingIntervalMs) },
+  });
 }
 
-function transportOver(url: URL, session: Http2SessionManager): Transport {
+function transportOver(url: URL, current: () => Connection, heard: () => void): Transport {
   return createGrpcTransport({
     baseUrl: url.origin,
     readMaxBytes: MAX_MESSAGE_BYTES,
     sessionManager: {
-      authority: session.authority,
-      async request(method, path, headers, options) {
-        const stream = await session.request(method, path, headers, options);
+      authority: url.origin,
+      async request(method, path, headers) {
+        const stream = await openOn(current, { ...headers, ":method": method, ":path": path });
         // The window of the connection is apart from those of its streams, and cannot be set when it is made.
         stream.session?.setLocalWindowSize(WINDOW_BYTES);
         return stream;
       },
-      notifyResponseByteRead: (stream) => session.notifyResponseByteRead(stream),
+      notifyResponseByteRead: heard,
     },
   });
 }

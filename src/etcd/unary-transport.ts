@@ -1,4 +1,4 @@
-import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
+import type { ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
 import {
   create,
   type DescMessage,
@@ -8,14 +8,16 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
-import type { Http2SessionManager } from "@connectrpc/connect-node";
+import { systemClock } from "#base/clock.ts";
+import { deadline } from "#base/deadline.ts";
+import { unavailable } from "./connection.ts";
 
 // Why gRPC by hand?
 //   A call with one message each way is a frame with a length before it, and a status in the trailers. The library's way through streams,
 //   iterators and headers of the fetch API takes six times the processor time for the same bytes, and a fleet at rest does little else
 //   than ask members how they are: docs/performance.md, `fleet`.
 // What is left to the library?
-//   The connection (when it is made, kept alive, closed, and tried anew), the messages, and the errors in which failures are told.
+//   The messages, and the errors in which failures are told.
 // https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 
 /** Whether it is compressed, and the length. */
@@ -27,12 +29,10 @@ const CANCEL = 8;
 const NO_HEADERS = new Headers();
 
 interface Options {
-  /** `http://host:port` */
-  readonly session: Pick<Http2SessionManager, "authority" | "request" | "notifyResponseByteRead">;
+  /** Opens a stream on a connection to the server. @throws ConnectError */
+  readonly open: (headers: OutgoingHttpHeaders) => Promise<ClientHttp2Stream>;
   /** Larger answers are not read, in bytes. */
   readonly readMaxBytes: number;
-  /** Hears of each answer that is no refusal. */
-  readonly onAnswer: () => void;
 }
 
 /**
@@ -63,7 +63,7 @@ async function call<I extends DescMessage, O extends DescMessage>(
 
 /** The bytes of the answer's message. */
 function exchanged(
-  { session, readMaxBytes, onAnswer }: Options,
+  { open, readMaxBytes }: Options,
   path: string,
   frame: Uint8Array,
   signal: AbortSignal | undefined,
@@ -74,7 +74,7 @@ function exchanged(
     let isOver = false;
     const end = (): void => {
       isOver = true;
-      clearTimeout(timer);
+      stopTimer?.();
       signal?.removeEventListener("abort", cancel);
     };
     const fail = (error: ConnectError): void => {
@@ -85,15 +85,17 @@ function exchanged(
     };
     const cancel = (): void => fail(new ConnectError("this operation was aborted", Code.Canceled));
     const expire = (): void => fail(new ConnectError("the operation timed out", Code.DeadlineExceeded));
-    const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs);
+    const stopTimer = timeoutMs === undefined ? undefined : deadline(systemClock, timeoutMs, expire);
     if (signal?.aborted === true) return cancel();
     signal?.addEventListener("abort", cancel, { once: true });
     const headers = {
+      ":method": "POST",
+      ":path": path,
       "content-type": "application/grpc+proto",
       te: "trailers",
       ...(timeoutMs === undefined ? {} : { "grpc-timeout": `${timeoutMs}m` }),
     };
-    session.request("POST", path, headers, {}).then(
+    open(headers).then(
       (opened) => {
         stream = opened;
         const answer = new Answer();
@@ -105,7 +107,6 @@ function exchanged(
           try {
             const body = answer.message(opened.rstCode);
             end();
-            onAnswer();
             resolve(body);
           } catch (thrown) {
             fail(unavailable(thrown));
@@ -114,7 +115,6 @@ function exchanged(
         opened.on("response", (given) => answer.head(given));
         opened.on("trailers", (given) => answer.trailers(given));
         opened.on("data", (chunk: Buffer) => {
-          session.notifyResponseByteRead(opened);
           if (answer.add(chunk) > readMaxBytes)
             fail(new ConnectError(`more than ${readMaxBytes} bytes`, Code.ResourceExhausted));
         });
@@ -193,10 +193,4 @@ function decoded(text: string): string {
   } catch {
     return text; // The code tells enough.
   }
-}
-
-function unavailable(thrown: unknown): ConnectError {
-  if (thrown instanceof ConnectError) return thrown;
-  const text = thrown instanceof Error ? thrown.message : String(thrown);
-  return new ConnectError(text, Code.Unavailable, undefined, undefined, thrown);
 }

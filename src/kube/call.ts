@@ -1,5 +1,6 @@
 import { type Backoff, delayMs } from "#base/backoff.ts";
 import type { Clock } from "#base/clock.ts";
+import { deadline } from "#base/deadline.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { fromRefusal, parseStatus, retryAfterMs } from "./error.ts";
 import type { TokenBucket } from "./rate.ts";
@@ -88,7 +89,7 @@ type Use<R> = (answer: HttpAnswer) => Promise<R>;
 function withDeadline(clock: Clock, call: Call): { call: Call; stopTimer: () => void; release: () => void } {
   const either = new AbortController();
   const cancel = (): void => either.abort(call.signal.reason);
-  const stopTimer = clock.after(call.deadlineMs, () => either.abort(DEADLINE));
+  const stopTimer = deadline(clock, call.deadlineMs, () => either.abort(DEADLINE));
   call.signal.addEventListener("abort", cancel, { once: true });
   if (call.signal.aborted) cancel();
   const release = (): void => {

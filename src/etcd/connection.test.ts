@@ -1,0 +1,237 @@
+import assert from "node:assert/strict";
+import { createServer, type Http2Server, type OutgoingHttpHeaders, type ServerHttp2Session } from "node:http2";
+import { type AddressInfo, connect, createServer as createTcpServer, type Server, type Socket } from "node:net";
+import { setTimeout } from "node:timers/promises";
+import { ConnectError } from "@connectrpc/connect";
+import { afterEach, test, vi } from "vitest";
+import { systemClock } from "#base/clock.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { Connection, type ConnectionOptions, openOn } from "./connection.ts";
+
+const ASK: OutgoingHttpHeaders = { ":method": "POST", ":path": "/" };
+
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+async function listening(server: Http2Server | Server): Promise<string> {
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  closing.push(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+interface Member {
+  readonly origin: string;
+  readonly sessions: Set<ServerHttp2Session>;
+  /** Paths in the order in which they came. */
+  readonly asked: string[];
+}
+
+/** Answers what is asked at once, except for `/wait`. */
+async function member(): Promise<Member> {
+  const server = createServer();
+  const sessions = new Set<ServerHttp2Session>();
+  const asked: string[] = [];
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("error", () => undefined).on("close", () => sessions.delete(session));
+  });
+  server.on("stream", (stream, { ":path": path }) => {
+    asked.push(String(path));
+    stream.on("error", () => undefined).resume();
+    stream.respond({ ":status": 200 });
+    if (path !== "/wait") stream.end();
+  });
+  return { origin: await listening(server), sessions, asked };
+}
+
+function connectionTo(origin: string, options: Partial<ConnectionOptions> = {}): Connection {
+  const connection = new Connection({ origin, clock: systemClock, idleMs: () => 60_000, ...options });
+  closing.push(() => connection.abort());
+  return connection;
+}
+
+/** @returns its HTTP status, when all of the answer has come; undefined when none did */
+async function ask(opening: ReturnType<typeof openOn>): Promise<unknown> {
+  const stream = await opening;
+  let status: unknown;
+  stream.once("response", (headers) => {
+    status = headers[":status"];
+  });
+  stream.on("error", () => undefined);
+  stream.resume().end();
+  await new Promise((resolve) => stream.once("close", resolve));
+  return status;
+}
+
+/** Somebody between both, who can stop passing on what the client says, and hears all that it wants to say. */
+async function between(origin: string): Promise<{ origin: string; sockets: Socket[] }> {
+  const sockets: Socket[] = [];
+  const server = createTcpServer((socket) => {
+    sockets.push(socket);
+    const onward = connect(Number(new URL(origin).port), "127.0.0.1").on("error", () => undefined);
+    socket.on("error", () => undefined).on("close", () => onward.destroy());
+    socket.pipe(onward).pipe(socket);
+    closing.push(() => socket.destroy());
+  });
+  return { origin: await listening(server), sockets };
+}
+
+test("it is made with its first use, serves many, and goes when nobody has used it for a while", async () => {
+  const { origin, sessions, asked } = await member();
+  const clock = new FakeClock();
+  let gone = 0;
+  const connection = connectionTo(origin, {
+    clock,
+    idleMs: () => 3_000,
+    onGone: () => {
+      gone += 1;
+    },
+  });
+  assert.equal(sessions.size, 0);
+  assert.deepEqual(await Promise.all([ask(connection.open(ASK)), ask(connection.open(ASK))]), [200, 200]);
+  assert.deepEqual([sessions.size, asked.length], [1, 2]);
+  await clock.advance(2_999);
+  assert.deepEqual([connection.isOver, gone], [false, 0]);
+  await clock.advance(1);
+  assert.deepEqual([connection.isOver, gone], [true, 1]);
+  await vi.waitFor(() => assert.equal(sessions.size, 0));
+  connection.abort();
+  assert.equal(gone, 1);
+});
+
+test("it does not go while a call waits for it, or is open on it, however long that takes", async () => {
+  const { origin, sessions } = await member();
+  const clock = new FakeClock();
+  const connection = connectionTo(origin, { clock, idleMs: () => 3_000 });
+  const opening = connection.open({ ...ASK, ":path": "/wait" });
+  await clock.advance(10_000);
+  const stream = await opening;
+  await clock.advance(10_000);
+  assert.equal(connection.isOver, false);
+  stream.close();
+  await new Promise((resolve) => stream.once("close", resolve));
+  await clock.advance(3_000);
+  assert.equal(connection.isOver, true);
+  await vi.waitFor(() => assert.equal(sessions.size, 0));
+});
+
+test("what forbids to send is asked when the connection stands, and nothing is sent then", async () => {
+  const { origin, sessions, asked } = await member();
+  const clock = new FakeClock();
+  const connection = connectionTo(origin, { clock, idleMs: () => 3_000 });
+  const stood: number[] = [];
+  const forbid = (): void => {
+    stood.push(1);
+    throw new Error("not you");
+  };
+  await assert.rejects(connection.open(ASK, forbid), /not you/);
+  await vi.waitFor(() => assert.equal(sessions.size, 1));
+  assert.deepEqual([stood, asked], [[1], []]);
+  await clock.advance(3_000); // It counts no use that is none.
+  assert.equal(connection.isOver, true);
+});
+
+test("a member that takes no more calls is asked over another connection, and what is open there ends in order", async () => {
+  const { origin, sessions, asked } = await member();
+  const made: Connection[] = [];
+  const current = (): Connection => {
+    if (made.at(-1)?.isOver !== false) made.push(connectionTo(origin));
+    return made.at(-1) as Connection;
+  };
+  const waiting = await openOn(current, { ...ASK, ":path": "/wait" });
+  await new Promise((resolve) => waiting.once("response", resolve));
+  for (const session of sessions) session.goaway(0);
+  await vi.waitFor(() => assert.equal(made[0]?.isOver, true));
+  assert.equal(await ask(openOn(current, ASK)), 200);
+  assert.deepEqual([made.length, asked, waiting.closed], [2, ["/wait", "/"], false]);
+  waiting.close();
+  await vi.waitFor(() => assert.equal(sessions.size, 1));
+});
+
+test("a member that ends each connection before anything is sent on it fails a call, after three of them", async () => {
+  let taken = 0;
+  const origin = await listening(
+    createTcpServer((socket) => {
+      taken += 1;
+      socket.on("error", () => undefined).destroy();
+    }),
+  );
+  const made: Connection[] = [];
+  const current = (): Connection => {
+    if (made.at(-1)?.isOver !== false) made.push(connectionTo(origin));
+    return made.at(-1) as Connection;
+  };
+  // Whether it has heard of the end when the call is made is chance: each of the two ways ends.
+  for (let n = 0; n < 20; n++) {
+    assert.equal(await ask(openOn(current, ASK)).catch(() => undefined), undefined);
+  }
+  assert.ok(made.length <= 60 && taken <= 60, `${made.length} made, ${taken} taken`);
+});
+
+test("a call that waits when the connection is given up fails, and does not come back over another one", async () => {
+  // Takes connections, and never says a word; over TLS a connection stands only after some.
+  const sockets: Socket[] = [];
+  const server = createTcpServer((socket) => void sockets.push(socket.on("error", () => undefined).resume()));
+  const origin = (await listening(server)).replace("http:", "https:");
+  closing.push(() => sockets[0]?.destroy());
+  const connection = connectionTo(origin);
+  const calls = [connection.open(ASK), connection.open(ASK)];
+  const told = Promise.allSettled(calls);
+  await vi.waitFor(() => assert.equal(sockets.length, 1));
+  connection.retire();
+  for (const call of await told) {
+    assert.ok(call.status === "rejected" && call.reason instanceof ConnectError);
+    assert.match(call.reason.message, /unavailable.*given up/);
+  }
+  await assert.rejects(connection.open(ASK), /given up/);
+  await vi.waitFor(() => assert.equal(sockets[0]?.readableEnded || sockets[0]?.destroyed, true));
+  assert.equal(sockets.length, 1);
+});
+
+test("what is open when a connection retires may end, and with the last of it the connection goes", async () => {
+  const { origin, sessions } = await member();
+  const connection = connectionTo(origin);
+  const stream = await connection.open({ ...ASK, ":path": "/wait" });
+  await new Promise((resolve) => stream.once("response", resolve));
+  connection.retire();
+  await setTimeout(50);
+  assert.deepEqual([connection.isOver, stream.closed, sessions.size], [true, false, 1]);
+  stream.close();
+  await vi.waitFor(() => assert.equal(sessions.size, 0));
+});
+
+test("a member that answers no ping while a stream is open is given up, and one that answers is kept", async () => {
+  const { origin } = await member();
+  const cut = await between(origin);
+  const pings = { everyMs: 60, withinMs: 40 };
+  const [silent, kept] = [connectionTo(cut.origin, { pings }), connectionTo(origin, { pings })];
+  const [lost, stays] = await Promise.all([silent, kept].map((each) => each.open({ ...ASK, ":path": "/wait" })));
+  stays?.on("error", () => undefined);
+  const failed = new Promise((resolve) => lost?.once("error", resolve));
+  await new Promise((resolve) => lost?.once("response", resolve));
+  cut.sockets[0]?.unpipe().pause();
+  assert.match(String(await failed), /no answer to a ping within 40 ms/);
+  await setTimeout(400);
+  assert.deepEqual([silent.isOver, kept.isOver, stays?.closed], [true, false, false]);
+});
+
+test("nobody is pinged while nothing is open", async () => {
+  const { origin } = await member();
+  const cut = await between(origin);
+  const connection = connectionTo(cut.origin, { pings: { everyMs: 30, withinMs: 20 } });
+  assert.equal(await ask(connection.open(ASK)), 200);
+  cut.sockets[0]?.unpipe().pause();
+  await setTimeout(200);
+  assert.equal(connection.isOver, false);
+});
+
+test("a certificate that is none is told, with its cause, and ends nothing else", async () => {
+  const connection = connectionTo("https://127.0.0.1:1", { settings: { cert: "none", key: "none" } });
+  await assert.rejects(connection.open(ASK), (thrown) => {
+    assert.ok(thrown instanceof ConnectError && thrown.cause instanceof Error, String(thrown));
+    return true;
+  });
+  assert.equal(connection.isOver, true);
+});
