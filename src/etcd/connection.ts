@@ -113,7 +113,8 @@ export class Connection {
       await this.#standing;
       if (this.#whyGivenUp !== undefined) throw this.#whyGivenUp;
       const session = this.#session;
-      if (this.#isOver || session === undefined || session.closed || session.destroyed) throw new EndedBeforeUse();
+      this.#isOver ||= session === undefined || session.closed || session.destroyed;
+      if (this.#isOver || session === undefined) throw new EndedBeforeUse();
       onSending?.();
       const stream = session.request(headers);
       stream.once("response", () => {
