@@ -42,7 +42,7 @@ export interface ConnectionOptions {
   readonly onGone?: (() => void) | undefined;
 }
 
-/** It ended, in order or not, between two uses: nothing was sent, and another connection may do better. */
+/** It ended in order before it was used: nothing was sent, and another connection does better. */
 class EndedBeforeUse extends ConnectError {
   constructor() {
     super("the connection ended before anything was sent", Code.Unavailable);
@@ -83,8 +83,8 @@ export class Connection {
   #isOver = false;
   /** There is nothing left of it. */
   #isGone = false;
-  /** Undefined while it may still be used. */
-  #whyGivenUp: ConnectError | undefined;
+  /** What the other side did to it, or that it was given up here; undefined also when it ended in order. */
+  #whyFailed: ConnectError | undefined;
   #stopIdling: () => void = () => undefined;
   #stopPinging: () => void = () => undefined;
   #heardAtMs = 0;
@@ -106,12 +106,12 @@ export class Connection {
    * @throws ConnectError `Unavailable` when there is no connection, with its cause
    */
   async open(headers: OutgoingHttpHeaders, onSending?: () => void): Promise<ClientHttp2Stream> {
-    if (this.#isOver) throw this.#whyGivenUp ?? new EndedBeforeUse();
+    if (this.#isOver) throw this.#whyFailed ?? new EndedBeforeUse();
     this.#begin();
     try {
       this.#standing ??= this.#connect();
       await this.#standing;
-      if (this.#whyGivenUp !== undefined) throw this.#whyGivenUp;
+      if (this.#whyFailed !== undefined) throw this.#whyFailed;
       const session = this.#session;
       this.#isOver ||= session === undefined || session.closed || session.destroyed;
       if (this.#isOver || session === undefined) throw new EndedBeforeUse();
@@ -142,14 +142,13 @@ export class Connection {
 
   /** Tears it down; what is open on it, or waits for it, fails with `Unavailable`. */
   abort(why = "the connection was given up"): void {
-    this.#whyGivenUp ??= new ConnectError(why, Code.Unavailable);
-    this.#tearDown(this.#whyGivenUp);
+    this.#whyFailed ??= new ConnectError(why, Code.Unavailable);
+    this.#tearDown(this.#whyFailed);
   }
 
   #connect(): Promise<void> {
     const { origin, settings } = this.#options;
     return new Promise((resolve, reject) => {
-      let cause: Error | undefined;
       let session: ClientHttp2Session;
       try {
         session = connect(origin, settings);
@@ -159,16 +158,15 @@ export class Connection {
       }
       this.#session = session;
       session.once("connect", () => resolve());
-      // For as long as it lives: an error that nobody listens for ends the process.
+      // For as long as it lives: an error that nobody listens for ends the process. One may come after the connection stood: over TLS 1.3
+      // that is when a member refuses our certificate.
       session.on("error", (thrown: Error) => {
-        cause ??= thrown;
+        this.#whyFailed ??= unavailable(thrown);
       });
       session.on("goaway", () => this.#endInOrder());
       session.once("close", () => {
         this.#endInOrder();
-        reject(
-          cause === undefined ? new ConnectError("the connection was closed", Code.Unavailable) : unavailable(cause),
-        );
+        reject(this.#whyFailed ?? new ConnectError("the connection was closed", Code.Unavailable));
       });
     });
   }
