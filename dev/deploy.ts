@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
+import { TLS_ROLE } from "#api/names.ts";
 import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../scripts/manifests.ts";
+import { secretsIn } from "../scripts/rights.ts";
 import { Failure } from "./failure.ts";
 import type { Kubectl } from "./kubectl.ts";
 import type { Note, Step } from "./progress.ts";
@@ -14,8 +16,16 @@ export const OPERATOR_DEPLOYED = "operator deployed";
 export const CLUSTER_HEALTHY = "EtcdCluster: every member is a healthy voter";
 export const KEY_READ = "a key written and read through the cluster";
 
-/** Installs the operator, or brings an installed one up to this image, and waits until it is ready. */
-export async function deployOperator(kubectl: Kubectl, image: string, step: Step): Promise<void> {
+/**
+ * Installs the operator, or brings an installed one up to this image, and waits until it is ready.
+ * @param secretsOf the only namespaces in which it may read and write the Secrets of clusters; it may everywhere when it is left out
+ */
+export async function deployOperator(
+  kubectl: Kubectl,
+  image: string,
+  step: Step,
+  secretsOf?: readonly string[],
+): Promise<void> {
   await step(OPERATOR_DEPLOYED, async (note) => {
     note("custom resources");
     const crds = crdManifests();
@@ -23,9 +33,11 @@ export async function deployOperator(kubectl: Kubectl, image: string, step: Step
     const names = crds.map(({ metadata }) => `crd/${metadata.name}`);
     await kubectl.run(["wait", "--for=condition=Established", "--timeout=30s", ...names]);
     note("rights, their limits and Deployment");
-    const [namespace, ...rest] = operatorManifests(image);
+    const [namespace, ...rest] = operatorManifests(image, secretsOf === undefined ? "everywhere" : "bound");
     await kubectl.apply([namespace as object]);
-    await kubectl.apply(rest);
+    await kubectl.apply([...rest, ...(secretsOf ?? []).map(secretsIn)]);
+    // It may be there from an install that had none of this.
+    if (secretsOf !== undefined) await kubectl.run(["delete", "clusterrolebinding", TLS_ROLE, "--ignore-not-found"]);
     note("waiting for its pods: the image is unpacked, then they start, and one gets the lease");
     const rollout = [
       "rollout",

@@ -4,6 +4,7 @@ import { stringify } from "yaml";
 import { OPERATOR } from "#api/names.ts";
 import { crdManifests, operatorManifests } from "./manifests.ts";
 import { referencePages } from "./reference.ts";
+import { secretsEverywhere, secretsIn } from "./rights.ts";
 import { shapesFile } from "./shapes.ts";
 
 const HEADER =
@@ -15,7 +16,9 @@ async function generatedFiles(root: string): Promise<Readonly<Record<string, str
   const crds = crdManifests().map((crd) => [`config/crd/${crd.metadata.name}.yaml`, documents([crd])] as const);
   return {
     ...Object.fromEntries(crds),
-    "config/operator.yaml": documents(operatorManifests(`${OPERATOR}:${version}`)),
+    "config/operator.yaml": documents(operatorManifests(`${OPERATOR}:${version}`, "bound")),
+    "config/secrets/everywhere.yaml": documents([secretsEverywhere()]),
+    "config/secrets/namespace.yaml": documents([secretsIn()]),
     "src/api/v1beta1/shapes.ts": shapesFile(),
     ...(await referencePages(root)),
   };

@@ -8,24 +8,14 @@ import {
   WEBHOOKS,
 } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
-import {
-  CLUSTER_LEASE_NAMESPACE,
-  LEASE_PERMISSIONS,
-  METRICS_READER_ROLE,
-  PERMISSIONS,
-  TLS_PERMISSIONS,
-  TLS_ROLE,
-  WEBHOOK_PERMISSIONS,
-} from "../src/bin/permissions.ts";
 import { admissionPolicy } from "./admission-policy.ts";
 import { conversionPolicy } from "./conversion-policy.ts";
 import { marksPolicy } from "./marks-policy.ts";
+import { LABELS, type Manifest, OPERATOR_NAMESPACE, OPERATOR_USER, own } from "./own.ts";
+import { rights, type SecretsReach } from "./rights.ts";
 
-/** Where the operator runs. */
-export const OPERATOR_NAMESPACE = "etcd-operator-system";
-/** The account of the operator, as the API server knows it. */
-export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${OPERATOR}`;
-const LABELS = { "app.kubernetes.io/name": OPERATOR, "app.kubernetes.io/part-of": OPERATOR };
+export { OPERATOR_NAMESPACE, OPERATOR_USER } from "./own.ts";
+
 const SELECTOR = { "app.kubernetes.io/name": OPERATOR };
 const HTTP_PORT = 8080;
 const WEBHOOK_PORT = 9443;
@@ -40,8 +30,6 @@ const LOST_NODE_SECONDS = 10;
 /** So much longer a pod that is to end goes on, in seconds: until everybody knows that its webhooks are not to be asked any more. */
 const LEAVING_SECONDS = 3;
 
-type Manifest = Record<string, unknown> & { kind: string; metadata: { name: string; namespace?: string } };
-
 /** The CustomResourceDefinitions, one object each. */
 export function crdManifests(): Manifest[] {
   return customResourceDefinitions(OPERATOR_NAMESPACE) as unknown as Manifest[];
@@ -50,10 +38,9 @@ export function crdManifests(): Manifest[] {
 /**
  * Everything else that installs the operator: namespace, account, rights and their limits, Deployment.
  * @param image the operator's image, with tag
+ * @param secrets where it may read and write the Secrets of clusters
  */
-export function operatorManifests(image: string): Manifest[] {
-  const subjects = [{ kind: "ServiceAccount", name: OPERATOR, namespace: OPERATOR_NAMESPACE }];
-  const rbac = "rbac.authorization.k8s.io";
+export function operatorManifests(image: string, secrets: SecretsReach = "everywhere"): Manifest[] {
   return [
     {
       apiVersion: "v1",
@@ -61,40 +48,7 @@ export function operatorManifests(image: string): Manifest[] {
       metadata: { name: OPERATOR_NAMESPACE, labels: { ...LABELS, "pod-security.kubernetes.io/enforce": "restricted" } },
     } as Manifest,
     { apiVersion: "v1", kind: "ServiceAccount", metadata: own(OPERATOR) },
-    ...[
-      { name: OPERATOR, rules: PERMISSIONS },
-      { name: TLS_ROLE, rules: TLS_PERMISSIONS },
-    ].flatMap(({ name, rules }) => {
-      const metadata = { name, labels: LABELS } as Manifest["metadata"];
-      const roleRef = { apiGroup: rbac, kind: "ClusterRole", name };
-      return [
-        { apiVersion: `${rbac}/v1`, kind: "ClusterRole", metadata, rules },
-        { apiVersion: `${rbac}/v1`, kind: "ClusterRoleBinding", metadata, roleRef, subjects },
-      ];
-    }),
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: "ClusterRole",
-      metadata: { name: METRICS_READER_ROLE, labels: LABELS } as Manifest["metadata"],
-      rules: [{ nonResourceURLs: ["/metrics"], verbs: ["get"] }],
-    },
-    ...[
-      { name: `${OPERATOR}-lease`, namespace: OPERATOR_NAMESPACE, rules: LEASE_PERMISSIONS },
-      { name: `${OPERATOR}-lease`, namespace: CLUSTER_LEASE_NAMESPACE, rules: LEASE_PERMISSIONS },
-      { name: WEBHOOKS, namespace: OPERATOR_NAMESPACE, rules: WEBHOOK_PERMISSIONS },
-    ].flatMap(({ name, namespace, rules }) => {
-      const metadata = { ...own(name), namespace };
-      return [
-        { apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules },
-        {
-          apiVersion: `${rbac}/v1`,
-          kind: "RoleBinding",
-          metadata,
-          roleRef: { apiGroup: rbac, kind: "Role", name: metadata.name },
-          subjects,
-        },
-      ];
-    }),
+    ...rights(secrets),
     ...(admissionPolicy(OPERATOR_USER, image, LABELS) as unknown as Manifest[]),
     ...(conversionPolicy(LABELS) as unknown as Manifest[]),
     ...(marksPolicy(OPERATOR_USER, LABELS) as unknown as Manifest[]),
@@ -167,10 +121,6 @@ const JUDGED = [DRY_RUN_ANNOTATION, WAIVE_ANNOTATION];
 function isOther(annotation: string): string {
   const of = (object: string) => `${object}.metadata.?annotations[?'${annotation}'].orValue('')`;
   return `${of("object")} != ${of("oldObject")}`;
-}
-
-function own(name: string): Manifest["metadata"] {
-  return { name, namespace: OPERATOR_NAMESPACE, labels: LABELS } as Manifest["metadata"];
 }
 
 function deployment(image: string): Manifest {

@@ -19,7 +19,8 @@ const USAGE = `From nothing to a healthy etcd cluster.
 
   npm start                                       a Kubernetes of its own on this machine, the operator, and examples/quickstart.yaml
   npm start -- --kubeconfig FILE                  the same on a cluster that is there already
-  npm start -- --kubeconfig FILE --image IMAGE    with an image that the cluster can pull, instead of one built here`;
+  npm start -- --kubeconfig FILE --image IMAGE    with an image that the cluster can pull, instead of one built here
+  npm start -- --secrets-of NAMESPACE,NAMESPACE   besides: the operator may read and write Secrets of clusters only in these`;
 
 const EXAMPLE = "examples/quickstart.yaml";
 
@@ -32,7 +33,7 @@ async function main(argv: readonly string[]): Promise<void> {
   const sinceMs = performance.now();
   const { kubectl, kubeconfig, image, program, step } =
     values.kubeconfig === undefined ? await onLocal() : await onGiven(resolve(values.kubeconfig), values.image);
-  await deployOperator(kubectl, image, step);
+  await deployOperator(kubectl, image, step, values["secrets-of"]?.split(","));
   const cluster = await createCluster(kubectl, EXAMPLE, step);
   const value = await step(KEY_READ, (note) => writeAndRead(kubectl, cluster, note));
   const { stdout } = await kubectl.run(["get", "etcdcluster", cluster]);
@@ -125,7 +126,12 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({
       args: [...argv],
-      options: { help: { type: "boolean" }, kubeconfig: { type: "string" }, image: { type: "string" } },
+      options: {
+        help: { type: "boolean" },
+        kubeconfig: { type: "string" },
+        image: { type: "string" },
+        "secrets-of": { type: "string" },
+      },
     });
   } catch (thrown) {
     throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);

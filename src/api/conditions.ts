@@ -91,6 +91,8 @@ export const REASONS = {
     "A Secret holds a certificate that is of no use, or that is not the cluster's; the message names it and says why. Members keep what works.",
   SecretNotAllowed:
     'A Secret that spec.tls names does not say by the label etcd.improbable.io/tls: "true" that EtcdClusters may have it; the message says how. Members that have it keep it.',
+  RightMissing:
+    "The operator may not read or write Secrets, ConfigMaps or Certificates in the namespace; the message says which right is missing, and the command that grants it.",
   CertificateExpired: "The time of a certificate is over; the message names its Secret.",
   IssuerFailed: "cert-manager issues no certificate; the message has its own words.",
   AuthEnabled: "etcd asks for users, and knows the operator for an administrator.",

@@ -122,6 +122,8 @@ export const FENCE = "fenced-because-joined=http://fenced.invalid:2380";
 
 /** The Service by which the API server calls the operator, and the Secret that holds the certificate that it shows then. */
 export const WEBHOOKS = `${OPERATOR}-webhooks`;
+/** The ClusterRole with the operator's rights to Secrets, ConfigMaps and cert-manager's Certificates, and the bindings of it. */
+export const TLS_ROLE = `${OPERATOR}-tls`;
 /** Path of the webhook that checks EtcdClusters. */
 export const CLUSTER_ADMISSION_PATH = "/admission/etcdclusters";
 /** Path of the webhook that turns objects of one version of the API into those of another. */

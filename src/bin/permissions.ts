@@ -130,9 +130,6 @@ export const TLS_PERMISSIONS: readonly Permission[] = [
   { apiGroups: ["cert-manager.io"], resources: ["certificates"], verbs: ["get", "create", "update"] },
 ];
 
-/** The ClusterRole with these rights. */
-export const TLS_ROLE = `${OPERATOR}-tls`;
-
 /** The ClusterRole of who may read the operator's metrics; nobody has it until somebody binds it. */
 export const METRICS_READER_ROLE = `${OPERATOR}-metrics-reader`;
 

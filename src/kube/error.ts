@@ -84,11 +84,29 @@ function codeOf({ httpCode, status }: Refusal): ErrorCode {
 /**
  * Authorizer and admission both answer 403 with reason Forbidden; only the words differ. The authorizer always says
  * `User "x" cannot …`, so everything else with a Status came from admission (quota, pod security) and is about the object.
- * This is the one place that decides by text: a wrong guess changes who is asked to act, nothing else.
+ * This and `missingRight` are the places that decide by text: a wrong guess changes who is asked to act, nothing else.
  * https://github.com/kubernetes/apiserver/blob/master/pkg/endpoints/handlers/responsewriters/errors.go
  */
 function isAdmission(status: Status | undefined): boolean {
   return status?.reason === "Forbidden" && !/User "[^"]*" cannot /.test(status.message ?? "");
+}
+
+/** What an account may not do in a namespace. */
+export interface MissingRight {
+  readonly account: string;
+  readonly verb: string;
+  readonly resource: string;
+  readonly group: string;
+  readonly namespace: string;
+}
+
+/** Which right the authorizer missed, by its words; `undefined` when it said nothing of the kind. @param message of a refusal */
+export function missingRight(message: string): MissingRight | undefined {
+  const [, account, verb, resource, group, namespace] =
+    /User "([^"]*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)" in the namespace "([^"]*)"/.exec(message) ??
+    [];
+  if (account === undefined || verb === undefined || resource === undefined) return undefined;
+  return group === undefined || namespace === undefined ? undefined : { account, verb, resource, group, namespace };
 }
 
 /** A patch that carries another metadata.uid is refused as a change of an immutable field: for us a failed precondition. */

@@ -139,6 +139,13 @@ test.each(cases)("user: $name", ({ given, expect: expected, says }) => {
   if (says !== undefined) expect(`${ready?.status} ${ready?.reason}`).toBe(says);
 });
 
+test.each([
+  ["that is away", "away", "the binding Secret could not be read: away"],
+  ["that may not be read", 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"', "the operator may not get secrets in namespace foo; who may grant that does so by: kubectl create rolebinding etcd-cluster-operator-tls --namespace foo --clusterrole etcd-cluster-operator-tls --user a"], // biome-ignore format: one line
+])("user: of a binding %s it is said why", (_name, why, expected) => {
+  expect(planUser(look({ with: { binding: unknown(why), password: absent } }))).toMatchObject({ because: expected });
+});
+
 test("a case reaches each rule", () => {
   const reached = new Set(
     cases.map(({ given }) => planUser(given)).flatMap((plan) => ("rule" in plan ? [plan.rule] : [])),

@@ -2,6 +2,7 @@ import { vi } from "vitest";
 import type { KubeClient } from "#kube/client.ts";
 import { type AnyResource, CUSTOM_RESOURCE_DEFINITIONS, type Draft, type KubeObject } from "#kube/kinds.ts";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+import type { SecretsReach } from "../../scripts/rights.ts";
 import { type ApiServer, startApiServer } from "./apiserver.ts";
 import { type CustomResourceDefinition, NAMESPACES } from "./kinds.ts";
 import { install } from "./webhooks-apiserver.ts";
@@ -31,6 +32,8 @@ export interface ShippedOptions {
   readonly flags?: readonly string[];
   /** Which of the manifests are installed; all of them, unless it is said. */
   readonly isInstalled?: (manifest: { readonly kind: string }) => boolean;
+  /** Where the operator may read and write the Secrets of clusters; everywhere, unless it is said. */
+  readonly secrets?: SecretsReach;
 }
 
 /** An API server with all that a user installs. Nobody runs the operator. @returns clients with every right, and with the operator's */
@@ -40,11 +43,12 @@ export async function startShipped({
   foreign = [],
   flags = [],
   isInstalled = () => true,
+  secrets = "everywhere",
 }: ShippedOptions): Promise<{ server: ApiServer; admin: KubeClient; operator: KubeClient }> {
   const server = await startApiServer(flags);
   const admin = server.client;
   await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
-  const manifests = operatorManifests("operator:test").filter(isInstalled);
+  const manifests = operatorManifests("operator:test", secrets).filter(isInstalled);
   for (const manifest of [...crdManifests(), ...manifests]) await install(admin, manifest);
   for (const definition of foreign) await define(admin, definition);
   await served(admin, kinds);

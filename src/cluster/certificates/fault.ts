@@ -2,6 +2,7 @@ import type { Reason } from "#api/conditions.ts";
 import { providerOf } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { consentText } from "#certificates/consent.ts";
+import { missingRightText } from "#certificates/missing-right.ts";
 import { hasFailed, requestWords } from "#certificates/request.ts";
 import { isAuthority, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { isInUse, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
@@ -41,7 +42,7 @@ export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | un
   const found = certificates?.[purpose];
   const secret = `Secret ${cluster.metadata.namespace}/${secretNameOf(cluster, purpose)}`;
   if (found === undefined) return { ...UNKNOWN, message: `${secret} has not been read yet` };
-  if (found.is === "unknown") return { ...UNKNOWN, message: `${secret} could not be read: ${found.why}` };
+  if (found.is === "unknown") return unread(secret, found.why);
   if (found.is === "absent") return missing(snapshot, purpose, `${secret}, ${WHAT_FOR[purpose]},`);
   const facts = found.value;
   if (isIssuedHere(snapshot, purpose) && !isOurs(snapshot, facts))
@@ -70,6 +71,13 @@ export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | un
 }
 
 const UNKNOWN = { reason: "Waiting", status: "Unknown", isForPeople: false } as const;
+
+/** Where the right to look is missing, that is told once, whatever was to be read. */
+function unread(what: string, why: string): Fault {
+  const right = missingRightText(why);
+  if (right === undefined) return { ...UNKNOWN, message: `${what} could not be read: ${why}` };
+  return { reason: "RightMissing", status: "Unknown", message: right, isForPeople: true };
+}
 
 function no(reason: Reason, message: string, isForPeople = true): Fault {
   return { reason, status: "False", message, isForPeople };
@@ -109,7 +117,7 @@ function unmade(snapshot: ClusterSnapshot, purpose: Purpose, subject: string): F
 function requestFault(snapshot: ClusterSnapshot, purpose: LeafPurpose, subject: string): Fault {
   const found = snapshot.certificates?.requests?.[purpose];
   if (found?.is === "notServed") return no("IssuerFailed", NOT_SERVED);
-  if (found?.is === "unknown") return { ...UNKNOWN, message: `its Certificate could not be read: ${found.why}` };
+  if (found?.is === "unknown") return unread("its Certificate", found.why);
   if (found?.is !== "present") return no("CertificatesPending", `${subject} is about to be asked for`, false);
   if (!isOwned(snapshot, found.value)) return no("CertificateMissing", takenText(found.value));
   const message = `${subject} is not there yet, Certificate ${found.value.metadata.name} asks for it; ${requestWords(found.value)}`;

@@ -57,6 +57,13 @@ const UNLABELLED = { by: THEIRS, isOurs: false, mayBeShown: false };
 const AUTHORITYS = { provider: "Secret", secret: { secretName: "other-peer-ca" } };
 const bringing = unissued({ stage: "recorded" }, BROUGHT);
 
+const PURPOSES = ["peerCA", "clientCA", "peer", "server", "operator", "application"] as const;
+
+/** Nobody has granted the operator what it wants to do. */
+function forbidden(verb: string, resource: string, group = ""): string {
+  return `${verb} ${resource}: User "a" cannot ${verb} resource "${resource}" in API group "${group}" in the namespace "foo"`;
+}
+
 /** Somebody has taken spec.tls away. */
 function taken(snapshot: ClusterSnapshot): ClusterSnapshot {
   const { cluster: live } = snapshot;
@@ -168,6 +175,13 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     status: "Unknown",
     reason: "Waiting",
     says: "Secret foo/my-etcd-server-tls could not be read: no right",
+  },
+  {
+    name: "none may be read, for lack of a right: that is told once, with what grants it",
+    given: withSeen(first, Object.fromEntries(PURPOSES.map((each) => [each, unknown(forbidden("get", "secrets"))]))),
+    status: "Unknown",
+    reason: "RightMissing",
+    says: "the operator may not get secrets in namespace foo; who may grant that does so by: kubectl create rolebinding",
   },
   {
     name: "what is known to be wrong counts more",
@@ -428,6 +442,19 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     reason: "Waiting",
     says: "its Certificate could not be read: no right",
   },
+  {
+    name: "what is asked for may not be read",
+    given: {
+      ...managed,
+      certificates: {
+        ...managed.certificates,
+        requests: { peer: unknown(forbidden("get", "certificates", "cert-manager.io")) },
+      },
+    },
+    status: "Unknown",
+    reason: "RightMissing",
+    says: "the operator may not get certificates.cert-manager.io in namespace foo; ",
+  },
 ];
 
 describe("TLSReady", () => {
@@ -450,9 +477,23 @@ describe("TLSReady", () => {
     const pending = withSeen(settled, { peerCA: unknown("no"), server: absent });
     expect(judged(pending)).toMatchObject({ status: "False", reason: "CertificatesPending" });
     expect(messages(pending)).not.toContain("peer-ca");
+    const unbound = withSeen(settled, { peerCA: unknown(forbidden("get", "secrets")), server: absent });
+    expect(judged(unbound)).toMatchObject({ status: "Unknown", reason: "RightMissing" });
     const taken = withMade(withSeen(settled, { peerCA: absent }), { server: { isOurs: false } });
     expect(judged(taken)?.reason).toBe("CertificateInvalid");
     expect(messages(taken)).toMatch(/peer-ca.*server-tls/);
+  });
+
+  test("names a right that is missing once, also where it is to write", () => {
+    const all = withSeen(
+      first,
+      Object.fromEntries(PURPOSES.map((each) => [each, unknown(forbidden("get", "secrets"))])),
+    );
+    expect(judged(all)?.message.split("kubectl")).toHaveLength(2);
+    const refused = { rule: "authority", because: forbidden("create", "secrets"), is: "refused" } as const;
+    const verdict = judged(first, { next: "settled", aside: [refused] });
+    expect(verdict).toMatchObject({ status: "False", reason: "RightMissing" });
+    expect(verdict?.message).toMatch(/^authority: the operator may not create secrets in namespace foo; .*kubectl/);
   });
 
   test("of what cert-manager says only what is wrong counts", () => {

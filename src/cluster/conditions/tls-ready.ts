@@ -1,5 +1,6 @@
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { missingRightText } from "#certificates/missing-right.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
 import { betweenName, formerTls, tlsInUse } from "#cluster/certificates/former.ts";
 import { formerFaults } from "#cluster/certificates/former-fault.ts";
@@ -20,8 +21,14 @@ export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "pla
   // What is in use comes first, also where the spec asks for something else by now.
   const faults = [...formerFaults(snapshot), ...purposes.flatMap((purpose) => faultOf(snapshot, purpose) ?? [])];
   const refused = plan.aside?.find(({ rule, is }) => MAKERS.has(rule) && is === "refused");
-  if (refused !== undefined && faults.length > 0)
-    return { status: "False", reason: "StepRefused", message: `${refused.rule}: ${refused.because}` };
+  if (refused !== undefined && faults.length > 0) {
+    const right = missingRightText(refused.because);
+    return {
+      status: "False",
+      reason: right === undefined ? "StepRefused" : "RightMissing",
+      message: `${refused.rule}: ${right ?? refused.because}`,
+    };
+  }
   // What is known to be wrong counts more than what nobody knows.
   const first =
     faults.find(({ isForPeople }) => isForPeople) ?? faults.find(({ status }) => status === "False") ?? faults[0];
@@ -30,7 +37,11 @@ export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "pla
     return { status: "False", reason: "CertificatesChanging", message: course };
   if (first === undefined) return { status: "True", reason: "CertificatesValid", message: endsText(snapshot) };
   const alike = faults.filter(({ status }) => status === first.status);
-  return { status: first.status, reason: first.reason, message: alike.map(({ message }) => message).join("; ") };
+  return {
+    status: first.status,
+    reason: first.reason,
+    message: [...new Set(alike.map(({ message }) => message))].join("; "),
+  };
 }
 
 const MAKERS = new Set(["authority", "leaf", "certificate-request", "hand-out", "rotate-authority"]);

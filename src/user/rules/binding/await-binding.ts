@@ -1,3 +1,4 @@
+import { missingRightText } from "#certificates/missing-right.ts";
 import { wait } from "#runtime/decide.ts";
 import type { UserRule } from "#user/step.ts";
 
@@ -8,8 +9,8 @@ const RECHECK_MS = 10_000;
 export const awaitBinding: UserRule = {
   name: "await-binding",
   decide({ binding }) {
-    return binding.is === "unknown"
-      ? wait("await-binding", `the binding Secret could not be read: ${binding.why}`, RECHECK_MS)
-      : undefined;
+    if (binding.is !== "unknown") return undefined;
+    const because = missingRightText(binding.why) ?? `the binding Secret could not be read: ${binding.why}`;
+    return wait("await-binding", because, RECHECK_MS);
   },
 };
