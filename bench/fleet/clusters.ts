@@ -12,13 +12,16 @@ const MEMBERS = 3;
 export class Clusters {
   readonly namespace: string;
   readonly #kube: KubeClient;
+  readonly #tls: "Default" | "None";
   readonly #cache: Cache<EtcdCluster>;
   readonly #stop = new AbortController();
   /** When each was first called Ready, in milliseconds of `performance.now()`. */
   readonly #readyAtMs = new Map<string, number>();
 
-  constructor(kube: KubeClient, namespace: string) {
+  /** @param tls whether they get what the operator gives a new cluster; otherwise none */
+  constructor(kube: KubeClient, namespace: string, tls: boolean) {
     this.#kube = kube;
+    this.#tls = tls ? "Default" : "None";
     this.namespace = namespace;
     this.#cache = new Cache<EtcdCluster>({ client: kube, namespace, freeze: false, resource: ETCD_CLUSTERS });
     this.#cache.onChange(({ object }) => {
@@ -37,7 +40,7 @@ export class Clusters {
     const left = Array.from({ length: count }, (_, n) => this.nameOf(n)).reverse();
     const work = async () => {
       for (let name = left.pop(); name !== undefined; name = left.pop())
-        await this.#kube.create(ETCD_CLUSTERS, etcdCluster(this.namespace, name, MEMBERS), OPTIONS);
+        await this.#kube.create(ETCD_CLUSTERS, etcdCluster(this.namespace, name, MEMBERS, this.#tls), OPTIONS);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
   }

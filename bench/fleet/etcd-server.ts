@@ -5,6 +5,8 @@ import { Code } from "@connectrpc/connect";
 import { CLIENT_PORT, METRICS_PORT } from "#api/names.ts";
 import { hexOf } from "#etcd/types.ts";
 import { changesMembership, failureOf, METHODS } from "./etcd-rpc.ts";
+import type { Kubelets } from "./kubelets.ts";
+import { HANDSHAKE, MemberTls } from "./member-tls.ts";
 import type { Members } from "./members.ts";
 
 // How can one process be thousands of etcds?
@@ -26,15 +28,20 @@ export class EtcdServer {
   readonly #grpc: Http2Server = createHttp2Server();
   readonly #http: Server = createHttpServer();
   readonly #listeners: readonly NetServer[];
+  readonly #tls: MemberTls;
   readonly #sockets = new Set<Socket>();
   readonly #unknown = new Set<string>();
   /** When each address was last asked, in milliseconds of `performance.now()`. */
   readonly #askedAtMs = new Map<string, number>();
   #calls = 0;
 
-  constructor(members: Members, clusterBehind: (address: string) => string | undefined) {
-    this.#members = members;
-    this.#clusterBehind = clusterBehind;
+  constructor(kubelets: Kubelets, namespace: string) {
+    this.#members = kubelets.members;
+    this.#clusterBehind = (address) => kubelets.clusterBehind(address);
+    const secretOf = (name: string) => kubelets.secretOf(name);
+    this.#tls = new MemberTls(namespace, secretOf, (socket, isHttp2) => {
+      (isHttp2 ? this.#grpc : this.#http).emit("connection", socket);
+    });
     this.#grpc.on("stream", (stream, headers) => {
       const address = String(stream.session?.socket.localAddress);
       void this.#answer(stream, String(headers[":path"]), address);
@@ -65,6 +72,11 @@ export class EtcdServer {
     return this.#calls;
   }
 
+  /** Handshakes over TLS so far. */
+  get handshakes(): number {
+    return this.#tls.handshakes;
+  }
+
   /** Methods that somebody called and that nobody has written here. */
   get unknownMethods(): readonly string[] {
     return [...this.#unknown];
@@ -91,6 +103,7 @@ export class EtcdServer {
       const first = socket.read() as Buffer | null;
       if (first === null) return; // it has ended
       socket.unshift(first);
+      if (first[0] === HANDSHAKE) return this.#tls.take(socket);
       const server = first.toString("latin1", 0, PREFACE.length) === PREFACE ? this.#grpc : this.#http;
       server.emit("connection", socket);
     });

@@ -25,22 +25,26 @@ export class Fleet {
   readonly #launch: () => OperatorProcess;
   #operator: OperatorProcess;
 
-  static async start(plane: ControlPlane, namespace: string, launch: () => OperatorProcess): Promise<Fleet> {
+  static async start(
+    plane: ControlPlane,
+    { namespace, tls }: { readonly namespace: string; readonly tls: boolean },
+    launch: () => OperatorProcess,
+  ): Promise<Fleet> {
     const kubelets = new Kubelets(plane.kube, namespace);
-    const etcd = new EtcdServer(kubelets.members, (address) => kubelets.clusterBehind(address));
+    const etcd = new EtcdServer(kubelets, namespace);
     await etcd.listen();
-    return new Fleet(plane, namespace, kubelets, etcd, launch);
+    return new Fleet(plane, new Clusters(plane.kube, namespace, tls), kubelets, etcd, launch);
   }
 
   private constructor(
     plane: ControlPlane,
-    namespace: string,
+    clusters: Clusters,
     kubelets: Kubelets,
     etcd: EtcdServer,
     launch: () => OperatorProcess,
   ) {
     this.#plane = plane;
-    this.clusters = new Clusters(plane.kube, namespace);
+    this.clusters = clusters;
     this.#kubelets = kubelets;
     this.#etcd = etcd;
     this.#audit = new AuditLog(plane.auditLog);
@@ -107,6 +111,7 @@ export class Fleet {
     await sleep(SETTLE_MS);
     const quiet = new AuditLog(this.#plane.auditLog);
     const callsBefore = this.#etcd.calls;
+    const handshakesBefore = this.#etcd.handshakes;
     const rest = await this.#operator.use(LOOK_MS);
     const atRest = (await quiet.requests()).filter((request) => !isLease(request));
     say(`at rest: ${JSON.stringify(rest)}`);
@@ -126,6 +131,7 @@ export class Fleet {
       rssMbPeak: this.#operator.peakMb(),
       etcdConnections: this.#etcd.connections,
       etcdCallsPerSecond: rounded((this.#etcd.calls - callsBefore) / (LOOK_MS / 1000), 1),
+      handshakesPerSecond: rounded((this.#etcd.handshakes - handshakesBefore) / (LOOK_MS / 1000), 1),
       writesAtRest: atRest.filter((request) => !isRead(request)).length,
     };
   }

@@ -21,7 +21,7 @@ setTimeout(() => {
   process.exit(1);
 }, WHOLE_MS).unref();
 
-const { clusters: count, silent, isBrief, nodeFlags, profiles } = fleetOptions();
+const { clusters: count, silent, tls, isBrief, nodeFlags, profiles } = fleetOptions();
 const root = process.cwd();
 const folder = tmpdir();
 if (profiles !== undefined) mkdirSync(profiles, { recursive: true });
@@ -31,7 +31,7 @@ say("an API server and a controller manager are up");
 const kubeconfig = plane.server.kubeconfigFor("operator");
 const fleet = await Fleet.start(
   plane,
-  NAMESPACE,
+  { namespace: NAMESPACE, tls },
   () => new OperatorProcess({ program, folder, kubeconfig, nodeFlags, profiles }),
 );
 try {
@@ -54,7 +54,7 @@ async function measure(): Promise<void> {
   say(`creation: ${JSON.stringify(creation)}`);
   const rest = await fleet.rest(count);
   const ended = fleet.operator.ends;
-  const made = { bench: "fleet", clusters: count, ...creation, ...rest, rssMbEmpty };
+  const made = { bench: "fleet", clusters: count, tls, ...creation, ...rest, rssMbEmpty };
   if (isBrief) return print({ ...made, operatorEnded: ended });
   const restart = await fleet.restart(count);
   say(`restart: ${JSON.stringify(restart)}`);

@@ -5,7 +5,15 @@ import { rfc3339 } from "#base/timestamp.ts";
 import type { Disk } from "#kit/world-disk.ts";
 import { Cache, type Change } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, PODS, type Pod, SERVICES } from "#kube/kinds.ts";
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  PODS,
+  type Pod,
+  SECRETS,
+  SERVICES,
+  type Secret,
+} from "#kube/kinds.ts";
 import { OPTIONS } from "../kube.ts";
 import { Members } from "./members.ts";
 import { type ContainerState, podStatus } from "./pod-status.ts";
@@ -36,7 +44,11 @@ interface Sandbox {
 }
 
 export class Kubelets {
-  readonly members = new Members((podUid) => void this.#crash(podUid, "the member has been permanently removed"));
+  readonly members = new Members(
+    (podUid) => void this.#crash(podUid, "the member has been permanently removed"),
+    (name) => this.secretOf(name),
+  );
+  readonly #namespace: string;
   readonly #kube: KubeClient;
   readonly #stop = new AbortController();
   readonly #sandboxes = new Map<string, Sandbox>();
@@ -45,12 +57,15 @@ export class Kubelets {
   readonly #clustersByService = new Map<string, string>();
   readonly #pods: Cache<Pod>;
   readonly #claims: Cache<PersistentVolumeClaim>;
+  readonly #secrets: Cache<Secret>;
   readonly #failures: string[] = [];
   #addresses = 0;
 
   constructor(kube: KubeClient, namespace: string) {
     const follow = { client: kube, namespace, freeze: false };
     this.#kube = kube;
+    this.#namespace = namespace;
+    this.#secrets = new Cache<Secret>({ ...follow, resource: SECRETS });
     this.#pods = new Cache<Pod>({ ...follow, resource: PODS });
     this.#claims = new Cache<PersistentVolumeClaim>({ ...follow, resource: PERSISTENT_VOLUME_CLAIMS });
     const services = new Cache({ ...follow, resource: SERVICES });
@@ -60,7 +75,12 @@ export class Kubelets {
     });
     this.#pods.onChange((change) => this.#look(change));
     this.#claims.onChange((change) => void this.#try("a claim", () => this.#bindClaim(change)));
-    for (const cache of [services, this.#claims, this.#pods]) cache.start(this.#stop.signal);
+    for (const cache of [services, this.#secrets, this.#claims, this.#pods]) cache.start(this.#stop.signal);
+  }
+
+  /** A Secret as it is by now, which is what pods are shown of it. */
+  secretOf(name: string): Secret | undefined {
+    return this.#secrets.get({ namespace: this.#namespace, name });
   }
 
   /** The cluster that a client Service with this address leads to, as namespace and name. */
@@ -99,7 +119,7 @@ export class Kubelets {
 
   async stop(): Promise<void> {
     this.#stop.abort();
-    await Promise.all([this.#pods.stop(), this.#claims.stop()]);
+    await Promise.all([this.#pods.stop(), this.#claims.stop(), this.#secrets.stop()]);
   }
 
   #look({ type, object: pod }: Change<Pod>): void {

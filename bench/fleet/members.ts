@@ -5,8 +5,8 @@ import { Etcd, type Process } from "#kit/world-etcd.ts";
 import { WorldEtcdClient } from "#kit/world-etcd-client.ts";
 import { flagsOf } from "#kit/world-flags.ts";
 import { Random } from "#kit/world-random.ts";
-import { PLAIN } from "#kit/world-tls.ts";
-import type { Pod } from "#kube/kinds.ts";
+import { PLAIN, speechesOf } from "#kit/world-tls.ts";
+import type { Pod, Secret } from "#kube/kinds.ts";
 
 // Whose etcd is this?
 //   That of the simulation (test/kit/world-etcd.ts), in its strict form, which refuses what the real one refuses; one for each cluster, so that
@@ -40,17 +40,24 @@ export class Members {
   readonly #silent = new Set<string>();
   readonly #random = new Random(1);
   readonly #ended: (podUid: string) => void;
+  readonly #secretOf: (name: string) => Secret | undefined;
 
-  /** @param ended hears of an etcd that has ended by itself, such as that of a member that was removed */
-  constructor(ended: (podUid: string) => void) {
+  /**
+   * @param ended hears of an etcd that has ended by itself, such as that of a member that was removed
+   * @param secretOf what pods are shown
+   */
+  constructor(ended: (podUid: string) => void, secretOf: (name: string) => Secret | undefined) {
     this.#ended = ended;
+    this.#secretOf = secretOf;
   }
 
   /** @returns why it ended at once, in etcd's words; undefined: it runs */
   start(pod: Pod, address: string, disk: Disk): string | undefined {
     const { uid, namespace, labels } = pod.metadata;
     const cluster = this.#clusterOf(`${namespace}/${labels?.[CLUSTER_LABEL]}`);
-    const started = cluster.etcd.start({ uid, address, clusterUid: undefined, speeches: PLAIN }, disk, flagsOf(pod));
+    // Clients have shown who they are before anything comes here (member-tls.ts).
+    const speeches = { peer: speechesOf(pod, this.#secretOf).peer, client: PLAIN.client };
+    const started = cluster.etcd.start({ uid, address, clusterUid: undefined, speeches }, disk, flagsOf(pod));
     if (typeof started === "string") return started;
     cluster.running.add(uid);
     this.#byAddress.set(address, { cluster, podUid: uid });

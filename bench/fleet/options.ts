@@ -7,6 +7,8 @@ export interface FleetOptions {
   readonly clusters: number;
   /** Clusters of which one member says nothing while another cluster is edited. */
   readonly silent: number;
+  /** Whether members speak TLS, with certificates by the operator; plain text otherwise. */
+  readonly tls: boolean;
   /** Whether to end after the creation and the minutes that follow. */
   readonly isBrief: boolean;
   /** Flags of Node to run the operator with; undefined: those of its image. */
@@ -24,16 +26,15 @@ export function fleetOptions(): FleetOptions {
       brief: { type: "boolean", default: false },
       "node-flags": { type: "string" },
       profiles: { type: "string" },
-      tls: { type: "boolean" },
+      tls: { type: "boolean", default: false },
       shards: { type: "string" },
     },
   });
-  if (values.tls === true) throw new Error("--tls: the members of this bench speak plain text so far");
   if (values.shards !== undefined) throw new Error("--shards: the operator has no shards so far");
   const clusters = wholeNumber("the number of clusters", positionals[0], CLUSTERS, 4, 10_000);
   const silent = wholeNumber("--silent", values.silent, 0, 0, clusters - 3);
   const nodeFlags = values["node-flags"]?.split(" ").filter((flag) => flag !== "");
-  return { clusters, silent, isBrief: values.brief, nodeFlags, profiles: values.profiles };
+  return { clusters, silent, tls: values.tls, isBrief: values.brief, nodeFlags, profiles: values.profiles };
 }
 
 function wholeNumber(what: string, text: string | undefined, otherwise: number, min: number, max: number): number {
