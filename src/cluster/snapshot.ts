@@ -138,6 +138,8 @@ export interface SeenBinding {
   readonly notAfterMs: number | undefined;
   /** How long this process has known it to say that, in milliseconds by a clock that does not jump. */
   readonly knownForMs: number;
+  /** When the EtcdUser was made, in milliseconds since 1970; undefined when this process has seen the binding say something else. */
+  readonly madeAtMs: number | undefined;
   /** Why the EtcdUser is not Ready: a reason; undefined when it is. */
   readonly reason: string | undefined;
 }

@@ -5,8 +5,11 @@ import type { SeenBinding } from "#cluster/snapshot.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
 interface Known {
+  readonly uid: string;
   readonly text: string;
   readonly sinceMs: number;
+  /** Whether it has said something else before. */
+  readonly hasChanged: boolean;
 }
 
 /** Since when bindings say what they say. A cache: a process that starts counts anew. */
@@ -26,15 +29,19 @@ export class BindingTimes {
     const before = this.#clusters.get(key);
     const known = new Map<string, Known>();
     const seen = users.flatMap((user) => {
-      const { name: userName, uid } = user.metadata;
+      const { name: userName, uid, creationTimestamp } = user.metadata;
       const binding = keptBinding(user, cluster);
       if (binding === undefined) return [];
       // A renewal by the same authority is no change: with the certificate before everybody is still believed.
-      const text = JSON.stringify([uid, binding.trustIds, binding.signerId]);
-      const last = before?.get(userName);
-      const sinceMs = last?.text === text ? last.sinceMs : nowMs;
-      known.set(userName, { text, sinceMs });
-      return [{ ...binding, knownForMs: nowMs - sinceMs }];
+      const text = JSON.stringify([binding.trustIds, binding.signerId]);
+      const namesake = before?.get(userName);
+      const last = namesake?.uid === uid ? namesake : undefined;
+      const isSame = last?.text === text;
+      const sinceMs = isSame ? last.sinceMs : nowMs;
+      const hasChanged = last !== undefined && (!isSame || last.hasChanged);
+      known.set(userName, { uid, text, sinceMs, hasChanged });
+      const madeAtMs = hasChanged ? undefined : momentOf(creationTimestamp);
+      return [{ ...binding, madeAtMs, knownForMs: nowMs - sinceMs }];
     });
     this.#clusters.set(key, known);
     return seen;
@@ -52,18 +59,22 @@ const UNTENDED: ReadonlySet<string> = new Set(["SpecRefused", "NameTaken"]);
 function keptBinding(
   { metadata, status }: EtcdUser,
   cluster: EtcdCluster,
-): Omit<SeenBinding, "knownForMs"> | undefined {
+): Omit<SeenBinding, "knownForMs" | "madeAtMs"> | undefined {
   const { binding, clusterID, certificate, conditions } = status ?? {};
   const ready = conditions?.find(({ type }) => type === "Ready");
   if (binding === undefined || metadata.deletionTimestamp !== undefined) return undefined;
   if (clusterID !== cluster.status?.identity?.clusterID || UNTENDED.has(ready?.reason ?? "")) return undefined;
-  const notAfterMs = Date.parse(certificate?.notAfter ?? "");
   return {
     user: metadata.name,
     secretName: binding.name,
     trustIds: binding.trusts,
     signerId: binding.signedBy,
-    notAfterMs: Number.isNaN(notAfterMs) ? undefined : notAfterMs,
+    notAfterMs: momentOf(certificate?.notAfter),
     reason: ready?.status === "True" ? undefined : ready?.reason,
   };
+}
+
+function momentOf(text: string | undefined): number | undefined {
+  const atMs = Date.parse(text ?? "");
+  return Number.isNaN(atMs) ? undefined : atMs;
 }

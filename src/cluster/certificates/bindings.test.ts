@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { present } from "#base/observed.ts";
 import { BindingTimes } from "#cluster/certificates/binding-times.ts";
 import { courses } from "#cluster/certificates/course.ts";
 import { phaseOf, rotationWait } from "#cluster/certificates/rotation.ts";
 import { tlsReady } from "#cluster/conditions/tls-ready.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { rotateAuthority } from "#cluster/rules/certificates/rotate-authority.ts";
-import type { ClusterSnapshot, SeenBinding } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot, LeafPurpose, SeenBinding, SeenCertificate } from "#cluster/snapshot.ts";
 import { etcdOf, etcdUser } from "#kit/access.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { NOW } from "#kit/cluster.ts";
@@ -28,6 +29,7 @@ function bound(change: Partial<SeenBinding> = {}): SeenBinding {
     signerId: OWN.id,
     notAfterMs: NOW + 80 * DAY_MS,
     knownForMs: 150_000,
+    madeAtMs: NOW - 80 * DAY_MS,
     reason: undefined,
     ...change,
   };
@@ -49,12 +51,31 @@ const endingLater = (more: number) =>
 /** The authority before ends in half a year, or a moment later. */
 const ending = (more: number) => withMade(added, { clientCA: { next: NEXT, lastsMs: (365 * DAY_MS) / 2 + more } });
 
+/** What members, the operator and applications have is known for so long. */
+function knownFor(snapshot: ClusterSnapshot, times: Partial<SeenCertificate>, ...purposes: readonly LeafPurpose[]) {
+  const seen = purposes.flatMap((purpose) => {
+    const found = snapshot.certificates?.[purpose];
+    return found?.is === "present" ? [[purpose, present({ ...found.value, ...times })]] : [];
+  });
+  return seenToo(snapshot, Object.fromEntries(seen));
+}
+
+const sinceHour = (snapshot: ClusterSnapshot) =>
+  knownFor(snapshot, { knownForMs: 3_600_000 }, "server", "operator", "application");
+
 const rotations: [name: string, given: ClusterSnapshot, phase: string | undefined, why?: string][] = [
   ["nobody has a binding: the next one signs", added, "switch"],
   ["nobody has a binding: the one before is dropped", switched, "drop"],
   ["an application knows the next one", with_(added, OF_BOTH), "switch"],
   ["it knows the next one alone", with_(added, { trustIds: [NEXT.id] }), "switch"],
   ["an application does not know the next one", with_(added, {}), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["it came when those who came were told so", with_(sinceHour(added), { ...OF_BOTH, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "switch"],
+  ["it came before, as far as clocks tell", with_(sinceHour(added), { ...OF_BOTH, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["it came before one of the leaves said so", with_(withMade(sinceHour(added), { application: { trust: both, knownForMs: 3_599_999 } }), { ...OF_BOTH, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["it came since, and has said something else", with_(sinceHour(added), { ...OF_BOTH, knownForMs: 0, madeAtMs: undefined }), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["it came since, and is not told", with_(sinceHour(added), { knownForMs: 0, madeAtMs: NOW }), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["it came when those who came got one of the next one", with_(sinceHour(switched), { ...RENEWED, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "drop"],
+  ["it came before they did", with_(sinceHour(switched), { ...RENEWED, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), undefined, `${DROPS}${its} has ${HAVE}`],
   ["it has been told a moment ago", with_(added, { ...OF_BOTH, knownForMs: 149_999 }), undefined, `${SIGNS}${its} has ${TELL}`],
   ["one of two does not know it", with_(added, OF_BOTH, { user: "cart", secretName: "cart-binding" }), undefined, `${SIGNS}Secret cart-binding of EtcdUser cart has ${TELL}`],
   ["neither of two knows it", with_(added, {}, { user: "cart", secretName: "cart-binding" }), undefined, `${SIGNS}${its}, Secret cart-binding of EtcdUser cart have ${TELL}`],
@@ -105,6 +126,10 @@ const TURNED = { trustIds: [OWN.id, THEIRS.id], signerId: THEIRS.id };
 const turns: [name: string, given: ClusterSnapshot, at: string, why?: string][] = [
   ["applications know both", with_(told, TURNED), "show"],
   ["an application knows the former one alone", with_(told, {}), "tell", `${its} has ${TELL}`],
+  ["an application came when those who came were told both", with_(knownFor(told, { knownForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "show"],
+  ["it came before they were told", with_(knownFor(told, { knownForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), "tell", `${its} has ${TELL}`],
+  ["an application came when those who came got one of the new one", with_(knownFor(over, { signerForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "settled"],
+  ["it came before they got one", with_(knownFor(over, { signerForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), "hand", `${its} has ${HAVE}`],
   ["it knows one of two that come", with_(telling(ofTwo, ofThree, LONG), TURNED), "tell", `${its} has ${TELL}`],
   ["an application shows what the new one has signed", with_(over, TURNED), "settled"],
   ["an application shows what the former one has signed", with_(over, { ...TURNED, signerId: OWN.id }), "hand", `${its} has ${HAVE}`],
@@ -137,7 +162,7 @@ describe("of EtcdUsers are told", () => {
   });
   const seen = (given: Parameters<typeof etcdUser>[0]) =>
     new BindingTimes({ monotonicMs: () => 0 }).look(cluster, [etcdUser(given)]);
-  const its = { user: "app", secretName: "app-binding", trustIds: [OWN.id], signerId: OWN.id, notAfterMs: NOW, knownForMs: 0 }; // biome-ignore format: one line
+  const its = { user: "app", secretName: "app-binding", trustIds: [OWN.id], signerId: OWN.id, notAfterMs: NOW, knownForMs: 0, madeAtMs: NOW - DAY_MS }; // biome-ignore format: one line
 
   test.each([
     ["all that they say", { status }, [{ ...its, reason: undefined }]],
@@ -153,6 +178,27 @@ describe("of EtcdUsers are told", () => {
   ] as const)("%s", (_, given, expected) => {
     expect(seen(given as never)).toEqual(expected);
   }); // biome-ignore format: a table
+
+  test("when they were made, unless they have said something else", () => {
+    const times = new BindingTimes({ monotonicMs: () => 0 });
+    const madeAt = (change: object, metadata: object = {}) => {
+      const user = etcdUser({ status: { ...status, binding: { ...binding, ...change } } });
+      const changed = { ...user, metadata: { ...user.metadata, ...metadata } };
+      return times.look(cluster, [changed]).map(({ madeAtMs }) => madeAtMs);
+    };
+    const made = [NOW - DAY_MS];
+    expect([madeAt({}), madeAt({}), madeAt({ name: "other" })]).toEqual([made, made, made]);
+    expect([madeAt({ trusts: [] }), madeAt({ trusts: [] }), madeAt({})]).toEqual([
+      [undefined],
+      [undefined],
+      [undefined],
+    ]);
+    expect([madeAt({ trusts: [] }, { uid: "another" }), madeAt({ trusts: [] }, { uid: "another" })]).toEqual([
+      made,
+      made,
+    ]);
+    expect(madeAt({}, { name: "b", creationTimestamp: undefined })).toEqual([undefined]);
+  });
 
   test("how long they say so, whatever else becomes of them", () => {
     let nowMs = 0;

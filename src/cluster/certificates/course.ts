@@ -112,8 +112,8 @@ export function vouches(bundle: string, { signerId, trust }: Pick<SeenCertificat
 }
 
 /** What of that which tells clients whom to trust has not said so for long enough. What is not ours to write is not waited for. */
-function whyUntold(snapshot: ClusterSnapshot, { trustIds }: SeenCertificate): string | undefined {
-  const { certificates, cluster, rereadWithinMs } = snapshot;
+function whyUntold(snapshot: ClusterSnapshot, { trustIds, knownForMs }: SeenCertificate): string | undefined {
+  const { certificates, cluster, rereadWithinMs, takenAtMs } = snapshot;
   const { trustMap: map, trustMapForMs: mapForMs } = certificates ?? {};
   const has = (text: string) => {
     const ids = new Set(parsedIn(text).map(idOf));
@@ -125,7 +125,7 @@ function whyUntold(snapshot: ClusterSnapshot, { trustIds }: SeenCertificate): st
     if (!isMapKnown || mapForMs === undefined || mapForMs < rereadWithinMs)
       return `ConfigMap ${name} has to say for ${rereadWithinMs / 1_000} s whom clients are to trust besides`;
   }
-  const late = whyBindingUntold(snapshot, trustIds);
+  const late = whyBindingUntold(snapshot, trustIds, takenAtMs - knownForMs);
   if (late !== undefined) return late;
   const given = handed(snapshot);
   if (given === undefined) return undefined;
@@ -160,7 +160,7 @@ function handing(snapshot: ClusterSnapshot, shown: SeenCertificate): Course {
   // Whom no member believes any more nobody is waited for.
   const isBelieved = (signerId: string) =>
     vouches(shown.trust, { signerId, trust: both }) || !vouches(both, { signerId, trust: both });
-  const late = whyBindingFormer(snapshot, isBelieved);
+  const late = whyBindingFormer(snapshot, isBelieved, snapshot.takenAtMs - shown.signerForMs);
   if (late !== undefined) return { at: "hand", both, why: late };
   const given = handed(snapshot);
   if (given === undefined || !(isOurs(snapshot, given) || isOfEarlier(snapshot, given))) return SETTLED;

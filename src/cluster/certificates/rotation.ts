@@ -58,20 +58,22 @@ function dueOn(snapshot: ClusterSnapshot, side: Side): Due | undefined {
   const { cluster } = snapshot;
   const leaves = leavesOf(cluster, side).map((purpose) => usable(snapshot, purpose));
   const { nextId, fingerprint: ownId } = live;
+  const sinceMs = snapshot.takenAtMs - Math.min(...leaves.map((leaf) => leaf?.knownForMs ?? 0));
   // At its end all would be cut off: whoever is late by then is not waited for, neither before the next one signs nor before that one can be made.
   const isEnding = live.notAfterMs - snapshot.takenAtMs <= NEXT_BEFORE_MS / 2;
   if (nextId !== undefined) {
     const isReached =
       leaves.every((leaf) => hasReached(snapshot, side, leaf, nextId)) && isTrusted(snapshot, side, nextId);
     if (!isReached) return undefined;
-    const waitsFor = side === "peer" || isEnding ? undefined : whyBindingUntold(snapshot, [nextId]);
+    const waitsFor = side === "peer" || isEnding ? undefined : whyBindingUntold(snapshot, [nextId], sinceMs);
     return { phase: "switch", because: "every member trusts the authority that is to follow", live, waitsFor };
   }
   if (live.trustIds.length > 1) {
     const isReached = leaves.every((leaf) => leaf?.signerId === ownId && hasReached(snapshot, side, leaf, ownId));
     const because = "all that the authority before has signed is replaced";
     if (!isReached || !isTrusted(snapshot, side, ownId)) return undefined;
-    const waitsFor = side === "peer" || isEnding ? undefined : whyBindingFormer(snapshot, (id) => id === ownId);
+    const waitsFor =
+      side === "peer" || isEnding ? undefined : whyBindingFormer(snapshot, (id) => id === ownId, sinceMs);
     return { phase: "drop", because, live, waitsFor };
   }
   // What is begun has to come to its end: all that it has signed must be as it should be.
