@@ -5,9 +5,12 @@ import { sleepOn } from "./sleep.ts";
 export class FakeClock implements Clock {
   #nowMs: number;
   #timers: { dueMs: number; run: () => void }[] = [];
+  readonly #turns: number;
 
-  constructor(startMs = Date.UTC(2026, 0, 1)) {
+  /** @param turns of the event loop that are left for promises to settle between two timers; one will do where they wait for nothing but each other */
+  constructor(startMs = Date.UTC(2026, 0, 1), turns = 10) {
     this.#nowMs = startMs;
+    this.#turns = turns;
   }
 
   wallMs(): number {
@@ -34,7 +37,7 @@ export class FakeClock implements Clock {
   async advance(ms: number): Promise<void> {
     const endMs = this.#nowMs + ms;
     for (;;) {
-      await settle();
+      await this.#settle();
       const next = this.#timers.filter((timer) => timer.dueMs <= endMs).sort((a, b) => a.dueMs - b.dueMs)[0];
       if (next === undefined) break;
       this.#timers = this.#timers.filter((timer) => timer !== next);
@@ -42,11 +45,11 @@ export class FakeClock implements Clock {
       next.run();
     }
     this.#nowMs = endMs;
-    await settle();
+    await this.#settle();
   }
-}
 
-/** Lets every promise that can settle now do so. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+  /** Lets every promise that can settle now do so. */
+  async #settle(): Promise<void> {
+    for (let turn = 0; turn < this.#turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
 }

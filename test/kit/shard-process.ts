@@ -4,7 +4,7 @@ import { type Fate, LeaseServer } from "#kit/kube-lease-server.ts";
 import { GroupLease } from "#kube/group-lease.ts";
 import { Election } from "#kube/lease.ts";
 import { LeasePair } from "#kube/lease-pair.ts";
-import { groupName, shardNumber } from "#shards/belonging.ts";
+import { groupName } from "#shards/belonging.ts";
 import { Group } from "#shards/group.ts";
 import { Holdings } from "#shards/holdings.ts";
 
@@ -40,7 +40,6 @@ export class ShardProcess {
   fate: Fate = "arrives";
   /** Of calls for the leases that it holds with its group. */
   groupFate: Fate | undefined;
-  frozen = false;
   travelMs = 0;
   /** How long its work goes on after it was told to stop. */
   drainMs = 0;
@@ -51,6 +50,8 @@ export class ShardProcess {
   readonly #leases: Leases;
   readonly #clock: FakeClock;
   #stop = new AbortController();
+  /** Settles when it is not frozen any more; undefined: it is not. */
+  #thaw: PromiseWithResolvers<void> | undefined;
   #isDead = false;
 
   constructor(name: string, shards: number, leases: Leases, clock: FakeClock) {
@@ -61,9 +62,14 @@ export class ShardProcess {
     void this.#live();
   }
 
-  /** Whether it may act on this cluster; how many of its terms may, dead ones included. */
-  deciders(namespace: string, name: string): number {
-    return this.terms.filter(({ shard, of, mayAct }) => shardNumber(namespace, name, of) === shard && mayAct()).length;
+  get frozen(): boolean {
+    return this.#thaw !== undefined;
+  }
+
+  set frozen(isFrozen: boolean) {
+    if (isFrozen) this.#thaw ??= Promise.withResolvers<void>();
+    else this.#thaw?.resolve();
+    if (!isFrozen) this.#thaw = undefined;
   }
 
   /** Shards that it may act on. */
@@ -170,6 +176,6 @@ export class ShardProcess {
 
   async #wait(ms: number, signal?: AbortSignal): Promise<void> {
     if (ms > 0) await this.#clock.sleep(ms, signal);
-    while (this.frozen) await this.#clock.sleep(50);
+    while (this.#thaw !== undefined) await this.#thaw.promise;
   }
 }
