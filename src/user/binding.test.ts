@@ -178,6 +178,22 @@ test("the status tells which credentials are good", () => {
   expect(told(look({ bound: { ownerUid: "other" } }))).not.toHaveProperty("binding");
 });
 
+test("a Secret that is not there is told no more", () => {
+  const binding = { name: "app-binding", trusts: ["a"], signedBy: "a" };
+  const status = { binding, certificate: { notAfter: BEFORE }, lastRotation: BEFORE };
+  const told = (given: Parameters<typeof look>[0]) => {
+    const snapshot = look({ ...given, status });
+    return userStatus(snapshot, planUser(snapshot));
+  };
+  for (const gone of [told({ bound: null }), told({ bound: { ownerUid: "other" } })]) {
+    expect(gone).not.toHaveProperty("binding");
+    expect(gone).not.toHaveProperty("certificate");
+    expect(gone).toMatchObject({ lastRotation: BEFORE, userName: "app" });
+  }
+  expect(told({ with: { binding: unknown("away") } })).toMatchObject({ binding, certificate: status.certificate });
+  expect(told({ pair: null })).not.toHaveProperty("certificate");
+});
+
 test("while its Secret is refused, that is waited for", () => {
   expect(awaitCertificate.decide(unbound({}))).toMatchObject({ because: "its Secret is yet to be made" });
 });

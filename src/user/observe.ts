@@ -8,7 +8,7 @@ import { bindingName } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import type { Clock } from "#base/clock.ts";
-import { absent, type Observed, present } from "#base/observed.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { commonNameIn } from "#certificates/common-name.ts";
 import { textIn } from "#certificates/facts.ts";
 import type { Keyring } from "#certificates/keyring.ts";
@@ -38,7 +38,7 @@ const NOTHING = {
   found: absent,
   missingRoles: [],
   password: absent,
-  binding: absent,
+  binding: unknown("nobody has looked"),
   signer: absent,
   isIssuedTaken: false,
   request: absent,

@@ -10,8 +10,12 @@ import type { UserStep } from "#user/step.ts";
 
 /** What was seen and is meant, for people and for other software. Pure. */
 export function userStatus(snapshot: UserSnapshot, plan: Plan<UserStep>): EtcdUserStatus {
-  const { user, takenAtMs } = snapshot;
-  return { ...statusWith(user, readyWord(snapshot, plan), takenAtMs), ...bindingTold(snapshot) };
+  const { user, takenAtMs, binding } = snapshot;
+  const status = statusWith(user, readyWord(snapshot, plan), takenAtMs);
+  if (binding.is === "unknown") return status;
+  // What is not there holds up nobody: the cluster waits for what bindings have.
+  const { binding: _, certificate: __, ...others } = status;
+  return { ...others, ...bindingTold(snapshot) };
 }
 
 /** What etcd does not have yet is not told: the credentials of before are those that are good. */

@@ -1,4 +1,4 @@
-// Certificates of three authorities whose keys nobody has any more: tables that are tried a thousand times cannot wait for new ones.
+// Certificates of four authorities whose keys nobody has any more: tables that are tried a thousand times cannot wait for new ones.
 
 export const OWN_PEM = `-----BEGIN CERTIFICATE-----
 MIIBejCCAR+gAwIBAgIQaolIucCNy55KYnKPi1m7+DAKBggqhkjOPQQDAjAbMRkw
@@ -34,5 +34,19 @@ EwEB/wQIMAYBAf8CAQAwDgYDVR0PAQH/BAQDAgEGMB0GA1UdDgQWBBTD74rkJV4C
 LxMQcfiHTVyD9drKSzAKBggqhkjOPQQDAgNIADBFAiEAlT8GDngTyhXw8nu6E522
 rfZpvogvk5h2jmV8QEAvjIQCIAx2/fgkmvPPU6II/Rf+20e0/PoANHoqiidFZoOq
 CCwM
+-----END CERTIFICATE-----
+`;
+
+/** It lasts 90 days: from 2025-12-02T12:00:00Z to 2026-03-02T12:00:00Z. */
+export const BRIEF_PEM = `-----BEGIN CERTIFICATE-----
+MIIBfjCCASOgAwIBAgIQQwCCO6KeGc7/LAnoNjUKJDAKBggqhkjOPQQDAjAdMRsw
+GQYDVQQDExJicmllZiA3ZDMwZGQ1ZGE5NWQwHhcNMjUxMjAyMTIwMDAwWhcNMjYw
+MzAyMTIwMDAwWjAdMRswGQYDVQQDExJicmllZiA3ZDMwZGQ1ZGE5NWQwWTATBgcq
+hkjOPQIBBggqhkjOPQMBBwNCAATS8df/aHTLfe9gk7jQE92/dZi3bMiS854V9NOb
+GQlERKd7slfU4JaYKRVRbJkagWTtKRPnz+SqDe2SE7yEvNySo0UwQzASBgNVHRMB
+Af8ECDAGAQH/AgEAMA4GA1UdDwEB/wQEAwIBBjAdBgNVHQ4EFgQUkiWLmUVGSPNR
+0zYOU+H1flU1X64wCgYIKoZIzj0EAwIDSQAwRgIhAKNkY2z62EsHGAHLQOvNAPjU
+4J61LxrGFnIE+PMGtUiSAiEA9Go1malXpEDqqM062s5sHVPtX4WcRXUqyElEJibf
+IGg=
 -----END CERTIFICATE-----
 `;

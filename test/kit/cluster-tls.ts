@@ -21,7 +21,7 @@ import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate, SeenCertificates } from "#cluster/snapshot.ts";
 import type { ConfigMap, Pod } from "#kube/kinds.ts";
-import { NEXT_PEM, OWN_PEM, THEIRS_PEM } from "./authorities.ts";
+import { BRIEF_PEM, NEXT_PEM, OWN_PEM, THEIRS_PEM } from "./authorities.ts";
 import { born, cluster, NOW } from "./cluster.ts";
 
 // Snapshots (cluster.ts) of clusters whose members speak TLS. What is seen of a Secret is written down here; what a real one says is asked in
@@ -44,6 +44,8 @@ function authority(pem: string): Authority {
 export const OWN = authority(OWN_PEM);
 export const NEXT = authority(NEXT_PEM);
 export const THEIRS = authority(THEIRS_PEM);
+/** It lasts no more than 90 days. */
+export const BRIEF = authority(BRIEF_PEM);
 
 export function bundle(...all: readonly Authority[]): string {
   return all.map(({ pem }) => pem).join("");

@@ -37,6 +37,7 @@ const MUTATED = [
   "certificates/renewal.ts",
   "certificates/kept.ts",
   "certificates/former.ts",
+  "certificates/former-end.ts",
   "certificates/course.ts",
   "certificates/scheme.ts",
   "certificates/both-served.ts",

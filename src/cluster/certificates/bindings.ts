@@ -16,15 +16,17 @@ const CLOCKS_DIFFER_MS = 60_000;
 /**
  * Whose binding does not tell yet, or not for long enough, whom to trust besides, as a clause; `undefined` when all do.
  * @param sinceMs since when whoever gets a binding is told so from the first, in milliseconds since 1970
+ * @param isEnding whether who has not been told by now is waited for no more
  */
 export function whyBindingUntold(
   snapshot: ClusterSnapshot,
   ids: readonly string[],
   sinceMs: number,
+  isEnding = false,
 ): string | undefined {
-  // Whose binding names nobody to be trusted connects without TLS.
-  const isConcerned = ({ trustIds }: SeenBinding) => trustIds === undefined || trustIds.length > 0;
   const isTold = ({ trustIds }: SeenBinding) => ids.every((id) => trustIds?.includes(id));
+  // Whose binding names nobody to be trusted connects without TLS.
+  const isConcerned = (binding: SeenBinding) => binding.trustIds?.length !== 0 && (!isEnding || isTold(binding));
   return whyLate(snapshot, isConcerned, isTold, sinceMs, "say whom clients are to trust besides");
 }
 

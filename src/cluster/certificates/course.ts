@@ -4,7 +4,8 @@ import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
 import { whyStranger } from "#cluster/auth/users.ts";
 import { whyBindingFormer, whyBindingUntold } from "#cluster/certificates/bindings.ts";
 import { type Fault, faultOf } from "#cluster/certificates/fault.ts";
-import { showsAsked } from "#cluster/certificates/former.ts";
+import { shownIn, showsAsked } from "#cluster/certificates/former.ts";
+import { isAtItsEnd } from "#cluster/certificates/former-end.ts";
 import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { secretsInUse, trustInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { isOfEarlier, isOurs, isUnasked, seen, usable } from "#cluster/certificates/usable.ts";
@@ -13,7 +14,8 @@ import { type ClusterSnapshot, isOwned, remembered, type SeenCertificate } from 
 // How do members come to show what comes from somewhere else, while everybody stays connected?
 //   waiting: what they are to show has to be there, and good. Until then nothing changes.
 //   trust: all of them trust both, one restart after another. Clients are told to do so, too.
-//   tell: clients have the time to hear of it that they have when an authority is followed by another one.
+//   tell: clients have the time to hear of it that they have when an authority is followed by another one. Who cannot be told is waited for until
+//     what members show is about to be worth nothing.
 //   show: all of them show the new one, one restart after another.
 //   hand: the operator, and applications, show the new one, too.
 //   settled: the former one is trusted no more; members restart one after another.
@@ -59,7 +61,8 @@ function courseOf(snapshot: ClusterSnapshot, side: Side, other?: Course): Course
     return { at: "trust", both, why: `${lacking.join(", ")} ${does(lacking)} not trust both yet` };
   if (!hasBegun(snapshot, side)) {
     const isAhead = other?.at === "trust" || other?.at === "tell";
-    const untold = side === "client" ? whyUntold(snapshot, shown) : isAhead ? other.why : undefined;
+    const isEnding = others.some((each) => isWorthless(snapshot, side, each));
+    const untold = side === "client" ? whyUntold(snapshot, shown, isEnding) : isAhead ? other.why : undefined;
     if (untold !== undefined) return { at: "tell", both, why: untold };
   }
   return { at: "show", both, why: `Secret ${others.join(", ")} is still shown` };
@@ -111,8 +114,21 @@ export function vouches(bundle: string, { signerId, trust }: Pick<SeenCertificat
   return parsedIn(bundle).some((each) => authorityKeyOf(each) === key);
 }
 
-/** What of that which tells clients whom to trust has not said so for long enough. What is not ours to write is not waited for. */
-function whyUntold(snapshot: ClusterSnapshot, { trustIds, knownForMs }: SeenCertificate): string | undefined {
+/** Whether what members show from this Secret is worth nothing to anybody, or about to be. */
+function isWorthless(snapshot: ClusterSnapshot, side: Side, secretName: string): boolean {
+  const found = shownIn(snapshot, side, secretName);
+  return found !== undefined && isAtItsEnd(found, snapshot.takenAtMs);
+}
+
+/**
+ * What of that which tells clients whom to trust has not said so for long enough. What is not ours to write is not waited for.
+ * @param isEnding whether who has not been told by now is waited for no more
+ */
+function whyUntold(
+  snapshot: ClusterSnapshot,
+  { trustIds, knownForMs }: SeenCertificate,
+  isEnding: boolean,
+): string | undefined {
   const { certificates, cluster, rereadWithinMs, takenAtMs } = snapshot;
   const { trustMap: map, trustMapForMs: mapForMs } = certificates ?? {};
   const has = (text: string) => {
@@ -122,15 +138,15 @@ function whyUntold(snapshot: ClusterSnapshot, { trustIds, knownForMs }: SeenCert
   const name = trustConfigMapName(cluster.metadata.name);
   const isMapKnown = map?.is === "present" && has(map.value.data?.[TRUST_FILE] ?? "");
   if (map === undefined || map.is === "absent" || map.is === "unknown" || isOwned(snapshot, map.value)) {
-    if (!isMapKnown || mapForMs === undefined || mapForMs < rereadWithinMs)
+    if (isMapKnown ? (mapForMs ?? 0) < rereadWithinMs : !isEnding)
       return `ConfigMap ${name} has to say for ${rereadWithinMs / 1_000} s whom clients are to trust besides`;
   }
-  const late = whyBindingUntold(snapshot, trustIds, takenAtMs - knownForMs);
+  const late = whyBindingUntold(snapshot, trustIds, takenAtMs - knownForMs, isEnding);
   if (late !== undefined) return late;
   const given = handed(snapshot);
   if (given === undefined) return undefined;
-  const isKnown = trustIds.every((id) => given.trustIds.includes(id)) && given.knownForMs >= rereadWithinMs;
-  if (isKnown) return undefined;
+  const isTold = trustIds.every((id) => given.trustIds.includes(id));
+  if (isTold ? given.knownForMs >= rereadWithinMs : isEnding) return undefined;
   if (isOfEarlier(snapshot, given))
     return `Secret ${given.secretName}, which cert-manager fills, does not say whom clients are to trust besides; ${insteadOfEarlier(snapshot, given)}`;
   return isOurs(snapshot, given)
