@@ -6,7 +6,8 @@ import { Clusters } from "./clusters.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { EtcdServer } from "./etcd-server.ts";
 import { Kubelets } from "./kubelets.ts";
-import { cpuByProgram, type OperatorProcess } from "./operator.ts";
+import { memoryOf } from "./memory.ts";
+import { cpuByProgram, METRICS, type OperatorProcess } from "./operator.ts";
 
 /** Clusters that are not ready by then are not waited for, in milliseconds. */
 const READY_WITHIN_MS = 20 * 60_000;
@@ -129,6 +130,7 @@ export class Fleet {
       cpuPercentAtRest: rest.cpuPercent,
       rssMbSettled: rest.rssMb,
       rssMbPeak: this.#operator.peakMb(),
+      ...(await memoryOf(this.#operator.pid, METRICS)),
       etcdConnections: this.#etcd.connections,
       etcdCallsPerSecond: rounded((this.#etcd.calls - callsBefore) / (LOOK_MS / 1000), 1),
       handshakesPerSecond: rounded((this.#etcd.handshakes - handshakesBefore) / (LOOK_MS / 1000), 1),

@@ -13,7 +13,7 @@ const ENDS_WITHIN_MS = 30_000;
 const CPU_EVERY_MS = 500;
 
 /** Where it shows its metrics, in the bench's own network. */
-const METRICS = "http://127.0.0.1:8080/metrics";
+export const METRICS = "http://127.0.0.1:8080/metrics";
 
 /** What a process used during a while. */
 export interface Use {
