@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { WEBHOOKS } from "#api/names.ts";
 import { type ApiServer, startApiServer, type User } from "#kit/apiserver.ts";
+import { expectGoodServing } from "#kit/openssl.ts";
 import { install } from "#kit/webhooks-apiserver.ts";
 import { SECRETS } from "#kube/kinds.ts";
 import { webhookHost } from "#webhooks/certificate/keeper.ts";
@@ -20,7 +21,7 @@ const REFUSED_MS = 10_000;
 let server: ApiServer;
 let operator: ChildProcess;
 let log = "";
-let ports: { metrics: number; http: number };
+let ports: { metrics: number; http: number; webhooks: number };
 let ca: string;
 
 beforeAll(async () => {
@@ -34,7 +35,7 @@ beforeAll(async () => {
   await vi.waitFor(() => expect(log).toContain("shows a new certificate"), { timeout: 60_000 });
   const port = (words: string) =>
     Number(/"address":":(\d+)"/.exec(log.split("\n").find((line) => line.includes(words)) ?? "")?.[1]);
-  ports = { metrics: port("serves metrics"), http: port("started") };
+  ports = { metrics: port("serves metrics"), http: port("started"), webhooks: port("serves webhooks") };
   const { data } = await server.client.get(SECRETS, { namespace: OPERATOR_NAMESPACE, name: WEBHOOKS }, OPTIONS);
   ca = Buffer.from(data?.["ca.crt"] ?? "", "base64").toString();
 }, 120_000);
@@ -74,6 +75,13 @@ async function ask(token?: string, { path = "/metrics", method = "GET", from = "
       .end();
   });
 }
+
+test.each(["metrics", "webhooks"] as const)(
+  "what the port of %s shows is good by the word of openssl",
+  async (what) => {
+    await expectGoodServing(ports[what], webhookHost(OPERATOR_NAMESPACE), ca);
+  },
+);
 
 test("who shows no token, or one that nobody knows, is asked for one", async () => {
   expect(await ask()).toMatchObject({ status: 401, challenge: "Bearer" });

@@ -17,14 +17,12 @@ import {
   TRUST_FILE,
 } from "#api/names.ts";
 import { isPair } from "#certificates/pem.ts";
-import { run } from "#dev/run.ts";
 import type { UserCluster } from "#kit/e2e.ts";
+import { expectAuthority, isGood, openssl, PURPOSES, type Purpose } from "#kit/openssl.ts";
 import { serviceHost } from "#kit/reach.ts";
 import type { KubeList, Secret } from "#kube/kinds.ts";
 
 // What the operator has issued for a cluster is judged by somebody else's code: openssl's.
-
-type Purpose = "sslserver" | "sslclient";
 
 /** What is expected of a certificate. */
 interface Expected {
@@ -34,8 +32,6 @@ interface Expected {
   readonly purposes: readonly Purpose[];
   readonly hosts: readonly string[];
 }
-
-const PURPOSES: readonly Purpose[] = ["sslserver", "sslclient"];
 
 /**
  * Of each Secret of the cluster with a certificate: it holds a pair; the certificate is good now, on the curve P-256, for no longer than it was asked
@@ -94,24 +90,6 @@ export async function certificateSecrets(
       return CERTIFICATE_FILE in data ? [[metadata.name, Object.fromEntries(texts)] as const] : [];
     }),
   );
-}
-
-async function openssl(...args: readonly string[]): Promise<string> {
-  return (await run("openssl", args)).stdout;
-}
-
-/** Whether openssl takes the certificate, all its rules kept, if this authority alone is trusted. */
-async function isGood(leaf: string, trusted: string, ...more: readonly string[]): Promise<boolean> {
-  const args = ["verify", "-x509_strict", ...more, "-CAfile", trusted, leaf];
-  const { code, stdout } = await run("openssl", args, { mayFail: true });
-  return code === 0 && stdout.includes("OK");
-}
-
-async function expectAuthority(path: string): Promise<void> {
-  const told = await openssl("x509", "-in", path, "-noout", "-text");
-  expect(told).toContain("CA:TRUE");
-  expect(told).toContain("NIST CURVE: P-256");
-  expect(await isGood(path, path)).toBe(true);
 }
 
 async function expectLeaf(

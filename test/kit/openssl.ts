@@ -1,0 +1,62 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { run } from "#dev/run.ts";
+
+// What openssl, somebody else's code, says of certificates.
+
+export type Purpose = "sslserver" | "sslclient";
+export const PURPOSES: readonly Purpose[] = ["sslserver", "sslclient"];
+
+export async function openssl(...args: readonly string[]): Promise<string> {
+  return (await run("openssl", args)).stdout;
+}
+
+/** Whether openssl takes the certificate, all its rules kept, if this authority alone is trusted. */
+export async function isGood(leaf: string, trusted: string, ...more: readonly string[]): Promise<boolean> {
+  const args = ["verify", "-x509_strict", ...more, "-CAfile", trusted, leaf];
+  const { code, stdout } = await run("openssl", args, { mayFail: true });
+  return code === 0 && stdout.includes("OK");
+}
+
+/** @param path of the file with its certificate */
+export async function expectAuthority(path: string): Promise<void> {
+  const told = await openssl("x509", "-in", path, "-noout", "-text");
+  expect(told).toContain("CA:TRUE");
+  expect(told).toContain("NIST CURVE: P-256");
+  expect(await isGood(path, path)).toBe(true);
+}
+
+/**
+ * Of what is served over TLS at a port of this machine: who trusts this authority alone takes it under this name, and under no other; it is a
+ * server's and no client's, on the curve P-256, and no authority.
+ * @param ca in PEM
+ */
+export async function expectGoodServing(port: number, host: string, ca: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "served-"));
+  try {
+    const [trusted, leaf] = [join(folder, "ca"), join(folder, "leaf")];
+    await writeFile(trusted, ca);
+    await expectAuthority(trusted);
+    const asked = await shownAt(port, host, trusted);
+    expect(asked).toContain("Verify return code: 0 (ok)");
+    expect(await shownAt(port, host, trusted, "elsewhere.svc")).toMatch(/ostname mismatch/);
+    await writeFile(leaf, /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/.exec(asked)?.[0] ?? "");
+    const told = await openssl("x509", "-in", leaf, "-noout", "-text");
+    expect(told).toContain("NIST CURVE: P-256");
+    expect(told).toContain("CA:FALSE");
+    for (const purpose of PURPOSES)
+      expect(await isGood(leaf, trusted, "-purpose", purpose), purpose).toBe(purpose === "sslserver");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** All that openssl says of a handshake. @param expected the name that it asks for in the certificate */
+async function shownAt(port: number, host: string, trusted: string, expected = host): Promise<string> {
+  const to = ["-connect", `127.0.0.1:${port}`, "-servername", host];
+  const args = ["s_client", ...to, "-CAfile", trusted, "-x509_strict", "-verify_hostname", expected];
+  const { stdout, stderr } = await run("openssl", args, { mayFail: true });
+  return stdout + stderr;
+}
