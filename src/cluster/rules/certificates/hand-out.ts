@@ -45,9 +45,9 @@ function sourceOf(snapshot: ClusterSnapshot) {
   return providerOf(snapshot.cluster.spec, "client") === "Operator" ? undefined : usable(view, "application");
 }
 
-/** Whether applications have been given what the spec asks for. */
+/** Whether applications have been given what the spec asks for, or had it before it was renewed: who has signed it counts. */
 function hasGone(snapshot: ClusterSnapshot): boolean {
   const given = snapshot.certificates?.handout;
   const asked = usable(snapshot, "application");
-  return given?.is === "present" && given.value.fingerprint === asked?.fingerprint;
+  return given?.is === "present" && asked?.signerId !== undefined && given.value.signerId === asked.signerId;
 }

@@ -129,10 +129,16 @@ describe("applications are given", () => {
       const had = { ...made(manages, "application"), secretName: "my-etcd-client", ownerUid: manages.cluster.metadata.uid }; // biome-ignore format: one line
       expect(stepOf(handOut, seenToo(next, { handout: present(had) }), "handOut").source.secretName).toBe(before);
       const facts = { ...made(next, "application", byNext), secretName: "my-etcd-client", ownerUid: manages.cluster.metadata.uid }; // biome-ignore format: one line
-      const again = (given: ClusterSnapshot) =>
-        stepOf(handOut, seenToo(given, { handout: present(facts) }), "handOut").source.secretName;
+      const again = (given: ClusterSnapshot, change: object = {}) =>
+        stepOf(handOut, seenToo(given, { handout: present({ ...facts, ...change }) }), "handOut").source.secretName;
       expect([next, withMade(trusts, ends)].map((each) => courses(each).client.at)).toEqual(["trust", "waiting"]);
-      expect([next, withMade(trusts, ends)].map(again)).toEqual([after, after]);
+      expect([next, withMade(trusts, ends)].map((each) => again(each))).toEqual([after, after]);
+      // cert-manager renews it, and members wait on.
+      expect(again(next, { fingerprint: "the one before" })).toBe(after);
+      // Who has signed what they have is not known, nor what is asked for.
+      const unsigned = withMade(going, { server: byNext, operator: byNext, application: { trouble: "none" } });
+      expect(again(unsigned, { signerId: undefined })).toBe(before);
+      expect(again(withSeen(next, { application: absent }), { signerId: undefined })).toBe(before);
     });
 
     test("not as long as they have what was before, whatever is there by now", () => {
