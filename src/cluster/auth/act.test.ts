@@ -122,6 +122,14 @@ test("as root it shows a certificate that the cluster's authority has signed for
   }
 });
 
+test("as root it never shows the same certificate again: no later step goes over a connection of an earlier one", async () => {
+  const step = { do: "addUser", user: "me", asRoot: true } as const;
+  const [one, other] = (await Promise.all([done(step), done(step)])).map(({ calls }) => calls[0]?.at.tls);
+  expect(one?.cert).toContain("BEGIN CERTIFICATE");
+  expect(one?.cert).not.toBe(other?.cert);
+  expect(one?.key).not.toBe(other?.key);
+});
+
 test("it signs for root with no authority but the cluster's own", async () => {
   const step = { do: "addUser", user: "me", asRoot: true } as const;
   const theirs = withSeen(settled, { clientCA: present({ ...facts, ownerUid: undefined }) });

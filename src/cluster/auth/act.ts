@@ -16,7 +16,9 @@ import { SECRETS } from "#kube/kinds.ts";
 
 /**
  * How long what makes the operator root is good for, in milliseconds by its own clock, which may be hours behind that of members: they would call
- * what is good for minutes ended from its birth, and nobody would get in. Nothing of it is kept longer than for one step.
+ * what is good for minutes ended from its birth, and nobody would get in. It is made for one step, and nobody else ever has it: the connection
+ * that it opens ends with the operator's next question to that member, which shows another certificate, or seconds later when there is none
+ * (etcd/transport.ts). So it is never used after its end, about which etcd asks only when a connection is made.
  */
 const ROOT_MS = 24 * 60 * 60_000;
 
