@@ -14,6 +14,7 @@ import { certificateRequestRule } from "#cluster/rules/certificates/certificate-
 import { handOut } from "#cluster/rules/certificates/hand-out.ts";
 import { leaf } from "#cluster/rules/certificates/leaf.ts";
 import { rotateAuthority } from "#cluster/rules/certificates/rotate-authority.ts";
+import { rotationHeld } from "#cluster/rules/certificates/rotation-held.ts";
 import { switchTls } from "#cluster/rules/certificates/switch-tls.ts";
 import { trustMapRule } from "#cluster/rules/certificates/trust-map.ts";
 import { awaitNetworkPolicy } from "#cluster/rules/exposure/await-network-policy.ts";
@@ -76,6 +77,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   noSpace, // It only makes a remark, which has to be told whatever else is done, also during a pause.
   noVersionPath, // The same is true of this one.
   withKept(certificateEnds), // And of this one.
+  withKept(rotationHeld), // And of this one.
   paused, // It comes before every rule that changes something.
   asleep, // The same is true of this one.
   wakeUp, // It comes before every rule that waits for members: their time begins with it.

@@ -22,6 +22,7 @@ const DELETED: Leaning = { ...FORMED, tls: TLS, often: { deleteSecret: 2 }, step
 
 const LEFT_OUT = leftOut("cluster", [
   { name: "certificate-ends", leaning: BORN, covered: "it only tells, by an event" },
+  { name: "rotation-held", leaning: BORN, covered: "it only tells, by an event" },
   { name: "authority", leaning: BORN },
   {
     name: "certificate-request",

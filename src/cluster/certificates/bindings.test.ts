@@ -3,11 +3,14 @@ import { present } from "#base/observed.ts";
 import { BindingTimes } from "#cluster/certificates/binding-times.ts";
 import { courses } from "#cluster/certificates/course.ts";
 import { phaseOf, rotationWait } from "#cluster/certificates/rotation.ts";
+import { missing } from "#cluster/conditions/hindrance.ts";
 import { tlsReady } from "#cluster/conditions/tls-ready.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { rotateAuthority } from "#cluster/rules/certificates/rotate-authority.ts";
+import { rotationHeld } from "#cluster/rules/certificates/rotation-held.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenBinding, SeenCertificate } from "#cluster/snapshot.ts";
 import { etcdOf, etcdUser } from "#kit/access.ts";
+import { boundTo } from "#kit/bindings.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { NOW } from "#kit/cluster.ts";
 import { bundle, NEXT, OWN, running, secured, THEIRS, withMade } from "#kit/cluster-tls.ts";
@@ -21,22 +24,8 @@ const SIGNED = { server: { by: NEXT, trust: both }, operator: { by: NEXT, trust:
 const added = running(withMade(secured(), { clientCA: { next: NEXT }, ...LEAVES }));
 const switched = withMade(added, { clientCA: { by: NEXT, trust: both }, ...SIGNED });
 
-function bound(change: Partial<SeenBinding> = {}): SeenBinding {
-  return {
-    user: "shop",
-    secretName: "shop-binding",
-    trustIds: [OWN.id],
-    signerId: OWN.id,
-    notAfterMs: NOW + 80 * DAY_MS,
-    knownForMs: 150_000,
-    madeAtMs: NOW - 80 * DAY_MS,
-    reason: undefined,
-    ...change,
-  };
-}
-
 const with_ = (snapshot: ClusterSnapshot, ...bindings: readonly Partial<SeenBinding>[]) =>
-  seenToo(snapshot, { bindings: bindings.map(bound) });
+  seenToo(snapshot, { bindings: bindings.map(boundTo) });
 
 const OF_BOTH = { trustIds: [OWN.id, NEXT.id] };
 const RENEWED = { ...OF_BOTH, signerId: NEXT.id };
@@ -105,6 +94,20 @@ describe("while an authority is followed by another one, by the bindings of Etcd
     expect(message.includes("authority in Secret")).toBe(why !== undefined);
     if (why !== undefined) expect(message).toContain(why);
   });
+
+  test.each([
+    ["what all have is ready for an hour", sinceHour(added), `${SIGNS}${its} has ${TELL}`, true],
+    ["a moment less", knownFor(sinceHour(added), { knownForMs: 3_599_999 }, "operator"), `${SIGNS}${its} has ${TELL}`, false],
+    ["all have what the next one has signed for an hour", sinceHour(switched), `${DROPS}${its} has ${HAVE}`, true],
+    ["for a moment less", knownFor(sinceHour(switched), { knownForMs: 3_599_999 }, "server"), `${DROPS}${its} has ${HAVE}`, false],
+  ] as const)("people are warned of who holds it up: %s", (_, given, because, isTold) => {
+    const snapshot = with_(given, {});
+    expect(planCluster(snapshot).aside).toEqual(isTold ? [{ rule: "rotation-held", because, is: "remark" }] : undefined);
+    // In words it is told at once, and nothing else is said of it.
+    expect(tlsReady({ snapshot, plan: planCluster(snapshot) })).toMatchObject({ status: "True", message: expect.stringContaining(because) });
+    expect(missing({ snapshot, plan: planCluster(snapshot) })).toBeUndefined();
+    expect(rotationHeld.decide(with_(given, RENEWED))).toBeUndefined();
+  }); // biome-ignore format: a table
 
   test("what else is missing is told by others", () => {
     const early = with_(withMade(added, { server: { trust: both, knownForMs: 1 } }), {});

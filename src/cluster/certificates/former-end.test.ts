@@ -3,6 +3,7 @@ import { present } from "#base/observed.ts";
 import { courses } from "#cluster/certificates/course.ts";
 import { isAtItsEnd } from "#cluster/certificates/former-end.ts";
 import type { ClusterSnapshot, SeenBinding } from "#cluster/snapshot.ts";
+import { boundTo } from "#kit/bindings.ts";
 import { NOW } from "#kit/cluster.ts";
 import { certified } from "#kit/cluster-steps.ts";
 import { BRIEF, bundle, made, OWN, THEIRS, withMade } from "#kit/cluster-tls.ts";
@@ -51,12 +52,7 @@ function ending(snapshot: ClusterSnapshot, inMs = 0): ClusterSnapshot {
 }
 
 const bound = (change: Partial<SeenBinding>) => ({
-  bindings: [
-    {
-      ...{ user: "shop", secretName: "shop-binding", trustIds: [OWN.id], signerId: OWN.id, reason: undefined },
-      ...{ notAfterMs: NOW + 1, knownForMs: 0, madeAtMs: undefined, ...change },
-    },
-  ],
+  bindings: [boundTo({ knownForMs: 0, madeAtMs: undefined, ...change })],
 });
 const lacksTrust = withHandout(told, { knownForMs: LONG });
 

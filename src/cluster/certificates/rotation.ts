@@ -36,6 +36,8 @@ interface Due {
   readonly live: SeenCertificate;
   /** What alone is in the way of it. */
   readonly waitsFor?: string | undefined;
+  /** Since when all that the cluster itself has is ready for it, in milliseconds since 1970, as far as this process knows. */
+  readonly sinceMs?: number;
 }
 
 /** What is to be done next about the authority of this side, if anything is. */
@@ -44,10 +46,13 @@ export function phaseOf(snapshot: ClusterSnapshot, side: Side): Due | undefined 
   return due?.waitsFor === undefined ? due : undefined;
 }
 
-/** For which applications the next step waits, when it waits for nothing else any more; as a sentence. */
-export function rotationWait(snapshot: ClusterSnapshot, side: Side): string | undefined {
-  const { phase, live, waitsFor } = dueOn(snapshot, side) ?? {};
-  if (waitsFor === undefined) return undefined;
+/**
+ * For which applications the next step waits, when it waits for nothing else any more; as a sentence.
+ * @param forMs only when what the cluster itself has is ready for it for so long
+ */
+export function rotationWait(snapshot: ClusterSnapshot, side: Side, forMs = 0): string | undefined {
+  const { phase, live, waitsFor, sinceMs = snapshot.takenAtMs } = dueOn(snapshot, side) ?? {};
+  if (waitsFor === undefined || snapshot.takenAtMs - sinceMs < forMs) return undefined;
   const what = phase === "switch" ? "the one that is to follow signs" : "the one before is trusted no more";
   return `authority in Secret ${live?.secretName}: before ${what}, ${waitsFor}`;
 }
@@ -66,7 +71,7 @@ function dueOn(snapshot: ClusterSnapshot, side: Side): Due | undefined {
       leaves.every((leaf) => hasReached(snapshot, side, leaf, nextId)) && isTrusted(snapshot, side, nextId);
     if (!isReached) return undefined;
     const waitsFor = side === "peer" || isEnding ? undefined : whyBindingUntold(snapshot, [nextId], sinceMs);
-    return { phase: "switch", because: "every member trusts the authority that is to follow", live, waitsFor };
+    return { phase: "switch", because: "every member trusts the authority that is to follow", live, waitsFor, sinceMs };
   }
   if (live.trustIds.length > 1) {
     const isReached = leaves.every((leaf) => leaf?.signerId === ownId && hasReached(snapshot, side, leaf, ownId));
@@ -74,7 +79,7 @@ function dueOn(snapshot: ClusterSnapshot, side: Side): Due | undefined {
     if (!isReached || !isTrusted(snapshot, side, ownId)) return undefined;
     const waitsFor =
       side === "peer" || isEnding ? undefined : whyBindingFormer(snapshot, (id) => id === ownId, sinceMs);
-    return { phase: "drop", because, live, waitsFor };
+    return { phase: "drop", because, live, waitsFor, sinceMs };
   }
   // What is begun has to come to its end: all that it has signed must be as it should be.
   if (!leaves.every((leaf) => leaf?.signerId === ownId)) return undefined;

@@ -31,7 +31,7 @@ const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
 };
 
 /** What is remarked by these is no work that is left, and hinders nobody: a condition of its own tells it. */
-const ONLY_TOLD = new Set(["certificate-ends"]);
+const ONLY_TOLD = new Set(["certificate-ends", "rotation-held"]);
 
 /** Rules that never wait by themselves: a plan that waits under their name holds everything back because their step is refused or undone. */
 const HOLDING = new Set(CLUSTER_RULES.flatMap(({ name, holds }) => (holds ? [name] : [])));

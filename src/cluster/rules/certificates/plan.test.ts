@@ -3,6 +3,7 @@ import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { certificateStatus } from "#cluster/conditions/tls-ready.ts";
 import { certificateRequest, trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
+import { boundTo } from "#kit/bindings.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { born, cluster, NOW, withBudget } from "#kit/cluster.ts";
 import { stranger, withIntent, withMember } from "#kit/cluster-changes.ts";
@@ -24,6 +25,7 @@ import {
   withMade,
   withSeen,
 } from "#kit/cluster-tls.ts";
+import { seenToo } from "#kit/cluster-turn.ts";
 import type { Certificate } from "#kube/kinds.ts";
 
 // Where certificates come from, and how they are followed by others.
@@ -204,6 +206,13 @@ const remadeClients = running(
     },
   ),
 );
+
+/** All but the binding of an EtcdUser is ready for the next authority to sign. */
+const LEAVES = { server: { trust: both }, operator: { trust: both }, application: { trust: both } };
+const heldUp = seenToo(running(withMade(settled, { clientCA: { next: NEXT }, ...LEAVES })), {
+  trustMap: unknown("no answer"),
+  bindings: [boundTo()],
+});
 
 testPlans("certificates", [
   { name: "a cluster with all its certificates has nothing to do", given: settled, expect: "settled" },
@@ -815,6 +824,7 @@ testPlans("certificates", [
     given: switching({ client: { plaintextFor: "2h" } }, ["reached", "reached", "reached"], "2026-01-01T11:00:00Z"),
     expect: "wait: switch-tls",
   },
+  { name: "an application holds up the next authority, and people are told", given: heldUp, expect: "settled" },
   { name: "until all of it is over", given: switching({}, ["all", "all", "all"]), expect: "settled" },
   {
     name: "back: everybody is served both ways, and reached without it, first",
