@@ -20,7 +20,7 @@ const SELECTOR = { "app.kubernetes.io/name": OPERATOR };
 const HTTP_PORT = 8080;
 const WEBHOOK_PORT = 9443;
 const METRICS_PORT = 8443;
-/** One acts, the other has read everything and takes over when the lease ends: a lost node costs seconds. */
+/** One acts, the other has read everything and takes over when the lease ends: a lost node costs seconds. Who asks for shards has one for each. */
 export const OPERATOR_REPLICAS = 2;
 /**
  * How long pods stay bound to a node that is lost, in seconds, after Kubernetes has called it so; its default is 300. One

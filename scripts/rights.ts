@@ -4,6 +4,7 @@ import {
   LEASE_PERMISSIONS,
   METRICS_READER_ROLE,
   PERMISSIONS,
+  SHARD_PERMISSIONS,
   TLS_PERMISSIONS,
   WEBHOOK_PERMISSIONS,
 } from "../src/bin/permissions.ts";
@@ -68,7 +69,7 @@ export function rights(secrets: SecretsReach): Manifest[] {
     },
     ...(secrets === "everywhere" ? [secretsEverywhere()] : []),
     ...[
-      { name: `${OPERATOR}-lease`, namespace: OPERATOR_NAMESPACE, rules: LEASE_PERMISSIONS },
+      { name: `${OPERATOR}-lease`, namespace: OPERATOR_NAMESPACE, rules: [...LEASE_PERMISSIONS, ...SHARD_PERMISSIONS] },
       { name: `${OPERATOR}-lease`, namespace: CLUSTER_LEASE_NAMESPACE, rules: LEASE_PERMISSIONS },
       { name: WEBHOOKS, namespace: OPERATOR_NAMESPACE, rules: WEBHOOK_PERMISSIONS },
     ].flatMap(({ name, namespace, rules }) => {

@@ -9,6 +9,11 @@ export const GROUP = "etcd.improbable.io";
 /** What the operator, its image, its Deployment and its field manager are called. */
 export const OPERATOR = "etcd-cluster-operator";
 
+/** The lease by which a process leads one of the operator's shards (decision 35). @param shard its number, from 0 */
+export function shardLeaseName(shard: number): string {
+  return `${OPERATOR}-shard-${shard}`;
+}
+
 /** Where etcd's images come from, without tag, when nobody says otherwise. */
 export const ETCD_REPOSITORY = "gcr.io/etcd-development/etcd";
 

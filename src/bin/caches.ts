@@ -26,30 +26,53 @@ import {
   JOBS,
   type KubeObject,
   NETWORK_POLICIES,
+  type NetworkPolicy,
   PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
   POD_DISRUPTION_BUDGETS,
   PODS,
+  type PodDisruptionBudget,
   REPLICA_SETS,
   SERVICES,
+  type Service,
 } from "#kube/kinds.ts";
 import { PEER_INDEX } from "#peer/observe.ts";
 import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
 import { keyText } from "#runtime/controller.ts";
 import { SCHEDULE_INDEX } from "#schedule/observe.ts";
-import { whatMatters, withSecretsAlone, withTaskAlone } from "./kept.ts";
+import { isIn, isOfCluster, mayConcern, type Shard } from "#shards/belonging.ts";
+import { ofAnotherShard, whatMatters, withSecretsAlone, withTaskAlone } from "./kept.ts";
 
-/** The operator's picture of the API server: what it reads, and what wakes it. Owned objects are selected by label. */
+/**
+ * The operator's picture of the API server: what it reads, and what wakes it. Owned objects are selected by label; what another shard alone
+ * may look for is dropped as it arrives.
+ */
 export type Caches = ReturnType<typeof createCaches>;
 
-export function createCaches(client: KubeClient, clock: Clock, log: Log) {
+/** @param shard what of it is led here; undefined: everything */
+export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?: Shard) {
+  const keeping =
+    <T extends KubeObject>(isKept: (shard: Shard, object: T) => boolean, keep: (object: T) => T = (object) => object) =>
+    (object: T) =>
+      shard === undefined || isKept(shard, object) ? keep(object) : undefined;
   const ours = { client, clock, log, labelSelector: `${MANAGED_BY_LABEL}=${OPERATOR}` };
   return {
-    clusters: new Cache<EtcdCluster>({ client, clock, log, resource: ETCD_CLUSTERS }),
+    clusters: new Cache<EtcdCluster>({
+      client,
+      clock,
+      log,
+      resource: ETCD_CLUSTERS,
+      keep: (cluster) => {
+        const { namespace, name } = cluster.metadata;
+        return shard === undefined || isIn(shard, namespace, name) ? cluster : ofAnotherShard(cluster);
+      },
+    }),
     peers: new Cache<EtcdPeer>({
       client,
       clock,
       log,
       resource: ETCD_PEERS,
+      keep: keeping<EtcdPeer>(isOfCluster),
       indexes: { [CLUSTER_INDEX]: clusterOfPeer },
     }),
     backups: new Cache<EtcdBackup>({
@@ -82,6 +105,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       clock,
       log,
       resource: ETCD_ROLES,
+      keep: keeping<EtcdRole>(isOfCluster),
       indexes: { [ETCD_INDEX]: clusterOfAccess },
     }),
     users: new Cache<EtcdUser>({
@@ -89,22 +113,24 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log) {
       clock,
       log,
       resource: ETCD_USERS,
+      keep: keeping<EtcdUser>(isOfCluster),
       indexes: { [CLUSTER_INDEX]: clusterOfAccess, [ETCD_INDEX]: clusterOfAccess },
     }),
     jobs: new Cache({ ...ours, resource: JOBS, keep: withTaskAlone }),
-    services: new Cache({ ...ours, resource: SERVICES }),
-    budgets: new Cache({ ...ours, resource: POD_DISRUPTION_BUDGETS }),
-    networkPolicies: new Cache({ ...ours, resource: NETWORK_POLICIES }),
+    services: new Cache({ ...ours, resource: SERVICES, keep: keeping<Service>(mayConcern) }),
+    budgets: new Cache({ ...ours, resource: POD_DISRUPTION_BUDGETS, keep: keeping<PodDisruptionBudget>(mayConcern) }),
+    networkPolicies: new Cache({ ...ours, resource: NETWORK_POLICIES, keep: keeping<NetworkPolicy>(mayConcern) }),
     claims: new Cache({
       ...ours,
       resource: PERSISTENT_VOLUME_CLAIMS,
+      keep: keeping<PersistentVolumeClaim>(mayConcern),
       indexes: { [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL), [TARGET_INDEX]: byLabel(CLUSTER_LABEL) },
     }),
-    replicaSets: new Cache({ ...ours, resource: REPLICA_SETS, keep: withSecretsAlone }),
+    replicaSets: new Cache({ ...ours, resource: REPLICA_SETS, keep: keeping(mayConcern, withSecretsAlone) }),
     pods: new Cache({
       ...ours,
       resource: PODS,
-      keep: whatMatters,
+      keep: keeping(mayConcern, whatMatters),
       indexes: {
         [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL),
         [TARGET_INDEX]: byLabel(CLUSTER_LABEL),

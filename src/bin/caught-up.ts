@@ -12,7 +12,7 @@ import type { Caches } from "./caches.ts";
  * A replica that has not read everything is not ready, so that a rollout waits for it. But only pods that are ready are asked by the
  * API server, and reading may take an answer of ours (a conversion): after this long the webhooks alone decide, in milliseconds.
  */
-const READ_WITHIN_MS = 10_000;
+export const READ_WITHIN_MS = 10_000;
 
 /** A check for each cache: whether it has read everything. */
 export function readinessOf(caches: Caches, clock: Clock): readonly Check[] {

@@ -4,7 +4,7 @@ import { ETCD_REPOSITORY } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { LOG_LEVELS, type LogLevel } from "#base/log.ts";
 import { DEFAULT_REQUESTS_PER_SECOND } from "#kube/rate.ts";
-import { CLUSTER_LEASE_NAMESPACE } from "./permissions.ts";
+import { CLUSTER_LEASE_NAMESPACE, MAX_SHARDS } from "./permissions.ts";
 
 /** What the command line told the process. */
 export interface Flags {
@@ -27,9 +27,11 @@ export interface Flags {
   /** Whether everybody may read metrics, at httpPort. */
   readonly insecureMetrics: boolean;
   readonly logLevel: LogLevel;
+  /** Into how many shards the clusters are divided among processes; 1: one process leads everything. */
+  readonly shards: number;
   /** Passes side by side, for each controller. */
   readonly workers: number;
-  /** Requests to the API server in the long run; the lease is not held up by it. */
+  /** Requests to the API server in the long run, for each shard that is led; leases are not held up by it. */
   readonly kubeRequestsPerSecond: number;
   /** How long a member may be lost before it is replaced, in milliseconds. */
   readonly replaceAfterMs: number;
@@ -72,6 +74,8 @@ export const USAGE = `Usage: operator [flags]
   --metrics-port PORT       /metrics, over HTTPS, to who may read it by the word of the API server; default: 8443; 0 takes a free one
   --insecure-metrics        /metrics at --http-port instead, in plain text and to everybody; for local use
   --webhook-port PORT       what the API server asks before it stores an EtcdCluster, over HTTPS; default: 9443; 0 takes a free one
+  --shards N                divides the clusters into N parts, 1 to ${MAX_SHARDS}, of which each replica leads some: the same N for all of them, which wait
+                            for those that run with another one; default: 1, one replica leads everything
   --workers N               passes side by side per controller, 1 to 1000; default: ${WORKERS}
   --kube-requests-per-second N
                             requests to the API server in the long run, 1 to 10000; default: ${DEFAULT_REQUESTS_PER_SECOND}
@@ -101,6 +105,7 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
     imageRepository: values["etcd-repository"] ?? ETCD_REPOSITORY,
     agentImage: values["agent-image"] ?? env.OPERATOR_IMAGE,
     httpPort: wholeNumber("--http-port", values["http-port"], 8080, 0, 65_535),
+    shards: wholeNumber("--shards", values.shards, 1, 1, MAX_SHARDS),
     workers: wholeNumber("--workers", values.workers, WORKERS, 1, 1_000),
     kubeRequestsPerSecond: wholeNumber(
       "--kube-requests-per-second",
@@ -136,6 +141,7 @@ function parse(args: readonly string[]) {
         "webhook-port": { type: "string" },
         "metrics-port": { type: "string" },
         "insecure-metrics": { type: "boolean" },
+        shards: { type: "string" },
         workers: { type: "string" },
         "kube-requests-per-second": { type: "string" },
         "replace-after": { type: "string" },

@@ -1,5 +1,6 @@
 import { TASK_VARIABLE } from "#agent/task.ts";
 import { AGENT_CONTAINER } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Job, Pod, ReplicaSet } from "#kube/kinds.ts";
 
 // What of the API server's objects is kept in memory: what somebody here reads, and no more. A member's pod is the largest of all, and nearly
@@ -24,6 +25,15 @@ export function withSecretsAlone({ apiVersion, kind, metadata, spec, status }: R
   const volumes = spec?.template?.spec?.volumes?.flatMap(secretOf) ?? [];
   const kept = { replicas: spec?.replicas, ...(volumes.length === 0 ? {} : { template: { spec: { volumes } } }) };
   return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status }) } as ReplicaSet;
+}
+
+/** Of a cluster about which another process decides: that it is there, and whether it sleeps, for schedules that name it. */
+export function ofAnotherShard({ apiVersion, kind, metadata, spec, status }: EtcdCluster): EtcdCluster {
+  const { replicas, paused } = spec;
+  const { sleep, identity, conditions = [] } = status ?? {};
+  const ready = conditions.filter(({ type }) => type === "Ready");
+  const kept = status === undefined ? {} : { status: { sleep, identity, conditions: ready } };
+  return { apiVersion, kind, metadata, spec: { replicas, paused }, ...kept } as EtcdCluster;
 }
 
 /** Which member it is, what it shows, and how it fares. */

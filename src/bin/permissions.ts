@@ -1,4 +1,4 @@
-import { OPERATOR, WEBHOOKS } from "#api/names.ts";
+import { OPERATOR, shardLeaseName, WEBHOOKS } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
@@ -140,6 +140,19 @@ export const METRICS_READER_ROLE = `${OPERATOR}-metrics-reader`;
 export const LEASE_PERMISSIONS: readonly Permission[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "update"], resourceNames: [OPERATOR] },
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
+];
+
+/** The largest number of shards: of so many the leases are listed by name. */
+export const MAX_SHARDS = 16;
+
+/** In the operator's own namespace: the leases of shards, for who has them. */
+export const SHARD_PERMISSIONS: readonly Permission[] = [
+  {
+    apiGroups: ["coordination.k8s.io"],
+    resources: ["leases"],
+    verbs: ["get", "update"],
+    resourceNames: Array.from({ length: MAX_SHARDS }, (_, shard) => shardLeaseName(shard)),
+  },
 ];
 
 /** In the operator's own namespace: the certificate of the webhooks, by its name. */

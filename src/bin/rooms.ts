@@ -2,7 +2,7 @@ import { ETCD_INDEX } from "#access/calls.ts";
 import { AccessReads } from "#access/reads.ts";
 import type { EtcdRole } from "#api/v1beta1/role.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
-import { backupController, backupKeysFor } from "#backup/controller.ts";
+import { backupController, backupKeysFor, type OnEnd } from "#backup/controller.ts";
 import { issuer } from "#certificates/issue.ts";
 import { Keyring } from "#certificates/keyring.ts";
 import {
@@ -17,15 +17,14 @@ import type { KubeObject } from "#kube/kinds.ts";
 import { peerController, peerKeysFor } from "#peer/controller.ts";
 import { restoreController, restoreKeysFor } from "#restore/controller.ts";
 import { roleController } from "#role/controller.ts";
-import { ControlLoop } from "#runtime/control-loop.ts";
+import { ControlLoop, type LoopOptions } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
 import type { PassTools } from "#runtime/pass.ts";
 import { scheduleController, scheduleKeysFor } from "#schedule/controller.ts";
+import type { Shard } from "#shards/belonging.ts";
 import { userController } from "#user/controller.ts";
 import { BindingReads } from "#user/reads.ts";
-import { backupMetrics } from "./backup-metrics.ts";
 import type { Caches } from "./caches.ts";
-import { certificateMetrics } from "./certificate-metrics.ts";
 import {
   isEdit,
   isLoss,
@@ -39,19 +38,34 @@ import {
   textOf,
   usersWith,
 } from "./concerned.ts";
+import { decidersOf, narrowed } from "./deciders.ts";
 import type { Flags } from "./flags.ts";
-import { scheduleMetrics } from "./schedule-metrics.ts";
 
-/** The controllers, each with what wakes it: whose object has changed, and whom that concerns (concerned.ts). @param stop ends the process */
-export function roomsOf(
-  caches: Caches,
-  kube: KubeClient,
-  etcd: EtcdClient,
-  flags: Flags,
-  tools: PassTools,
-  stop: AbortSignal,
-) {
+interface RoomsOptions {
+  readonly caches: Caches;
+  readonly kube: KubeClient;
+  readonly etcd: EtcdClient;
+  readonly flags: Flags;
+  readonly tools: PassTools;
+  /** Called for each backup that ends. */
+  readonly onBackupEnd: OnEnd;
+  /** Ends what rooms do between their passes. */
+  readonly stop: AbortSignal;
+  /** What is led here; undefined: everything. */
+  readonly shard?: Shard | undefined;
+}
+
+/** The controllers, each with what wakes it: whose object has changed, and whom that concerns (concerned.ts). */
+export function roomsOf({ caches, kube, etcd, flags, tools, onBackupEnd, stop, shard }: RoomsOptions) {
   const { clock } = tools;
+  const decides = decidersOf(caches, shard);
+  const loop = <Snapshot, Step extends { readonly do: string }, Status>(
+    kind: keyof typeof decides,
+    options: Omit<LoopOptions<Snapshot, Step, Status>, "tools">,
+  ) => {
+    const all = { ...options, tools };
+    return new ControlLoop(shard === undefined ? all : narrowed(all, decides[kind]));
+  };
   const identities = new Keyring();
   const reads = {
     ...caches,
@@ -69,14 +83,12 @@ export function roomsOf(
   };
   const access = new AccessReads({ ...reads, etcd, stop });
   const bindings = new BindingReads(kube, clock);
-  scheduleMetrics(tools.metrics.registry, () => caches.schedules.list());
-  certificateMetrics(tools.metrics.registry, () => caches.clusters.list());
   const keysOf = (objects: readonly KubeObject[]): readonly Key[] => objects.flatMap(ownKey);
   const own = { keysFor: ownKey, isUrgent: isEdit };
   const byCluster = { keysFor: clusterKeysFor };
   const byPeer = { keysFor: peerKeysFor };
   return [
-    new ControlLoop({
+    loop("cluster", {
       controller: clusterController({ kube, etcd, identities, issuer }, reads),
       watches: [
         { cache: caches.clusters, ...own },
@@ -90,9 +102,8 @@ export function roomsOf(
         { cache: caches.restores, keysFor: targetOfRestore },
       ],
       allKeys: () => keysOf(caches.clusters.list()),
-      tools,
     }),
-    new ControlLoop({
+    loop("peer", {
       controller: peerController(kube, reads),
       watches: [
         { cache: caches.peers, keysFor: ownKey },
@@ -102,32 +113,25 @@ export function roomsOf(
         { cache: caches.pods, ...byPeer, isUrgent: isLoss },
       ],
       allKeys: () => keysOf(caches.peers.list()),
-      tools,
     }),
-    new ControlLoop({
-      controller: backupController(
-        kube,
-        reads,
-        backupMetrics(tools.metrics.registry, () => caches.backups.list()),
-      ),
+    loop("backup", {
+      controller: backupController(kube, reads, onBackupEnd),
       watches: [
         { cache: caches.backups, ...own },
         { cache: caches.clusters, keysFor: (cluster) => keysOf(openBackupsOf(caches, cluster)) },
         ...[caches.jobs, caches.pods].map((cache) => ({ cache, keysFor: backupKeysFor })),
       ],
       allKeys: () => keysOf(caches.backups.list()),
-      tools,
     }),
-    new ControlLoop({
+    loop("schedule", {
       controller: scheduleController(kube, reads),
       watches: [
         { cache: caches.schedules, ...own },
         { cache: caches.backups, keysFor: scheduleKeysFor },
       ],
       allKeys: () => keysOf(caches.schedules.list()),
-      tools,
     }),
-    new ControlLoop({
+    loop("restore", {
       controller: restoreController(kube, reads),
       watches: [
         { cache: caches.restores, ...own },
@@ -136,18 +140,16 @@ export function roomsOf(
         ...[caches.jobs, caches.pods].map((cache) => ({ cache, keysFor: restoreKeysFor })),
       ],
       allKeys: () => keysOf(caches.restores.list()),
-      tools,
     }),
-    new ControlLoop({
+    loop("role", {
       controller: roleController({ kube, access }, { ...caches, access, clock }),
       watches: [
         { cache: caches.roles, ...own },
         { cache: caches.clusters, keysFor: (cluster) => keysOf(caches.roles.byIndex(ETCD_INDEX, textOf(cluster))) },
       ],
       allKeys: () => keysOf(caches.roles.list()),
-      tools,
     }),
-    new ControlLoop({
+    loop("user", {
       controller: userController({ kube, access, bindings, issuer }, { ...reads, access, bindings }),
       watches: [
         { cache: caches.users, ...own },
@@ -155,7 +157,6 @@ export function roomsOf(
         { cache: caches.roles, keysFor: (role) => keysOf(usersWith(caches, role as EtcdRole)) },
       ],
       allKeys: () => keysOf(caches.users.list()),
-      tools,
     }),
   ] as const;
 }

@@ -16,22 +16,81 @@ const EVENTS: Required<EventStats> = { created: 21, updated: 22, dropped: 23 };
 
 test("every statistic that is kept is exported, as it is at the moment of reading", async () => {
   const metrics = createMetrics();
-  let measured = 0;
-  exportStatistics(metrics, {
+  let looks = 0;
+  const world = {
     caches: { pods: { stats: PODS } },
-    loops: [{ measure: () => void metrics.queueDepth.set({ controller: "cluster" }, 30 + ++measured) }],
+    rooms: [
+      {
+        name: "cluster",
+        get waiting() {
+          return { depth: 40 + ++looks, ageMs: 50_000 };
+        },
+      },
+    ],
     events: { stats: EVENTS },
-    connections: { size: 31 },
-    election: { mayAct: () => true },
-  });
+    pool: { size: 31 },
+  };
+  exportStatistics(metrics, { worlds: [world], leads: () => [{ shard: undefined, isLed: true }] });
   const text = await metrics.registry.metrics();
   const { restarts, lastEventAtMs, ...counts } = PODS;
   const kept = [...Object.values(counts), ...Object.values(restarts), ...Object.values(EVENTS), lastEventAtMs / 1_000];
   for (const value of kept) expect(text).toMatch(new RegExp(`^etcd_operator_\\w+{.*} ${value}$`, "m"));
   expect(text).toMatch(/^etcd_operator_etcd_connections 31$/m);
   expect(text).toMatch(/^etcd_operator_leading 1$/m);
-  expect(text).toMatch(/^etcd_operator_queue_depth{controller="cluster"} 31$/m);
-  expect(await metrics.registry.metrics()).toMatch(/^etcd_operator_queue_depth{controller="cluster"} 32$/m);
+  expect(text).toMatch(/^etcd_operator_queue_age_seconds{controller="cluster"} 50$/m);
+  expect(text).not.toContain("shard");
+  expect(text).toMatch(/^etcd_operator_queue_depth{controller="cluster"} 41$/m);
+  expect(await metrics.registry.metrics()).toMatch(/^etcd_operator_queue_depth{controller="cluster"} 42$/m);
+});
+
+test("of several shards the sum is exported, the oldest of what is old, and which of them are led; what is given back counts no more", async () => {
+  const metrics = createMetrics();
+  const world = (size: number) => ({
+    caches: { pods: { stats: { ...PODS, objects: size, lastEventAtMs: size * 1_000 } } },
+    rooms: [{ name: "cluster", waiting: { depth: size, ageMs: size * 1_000 } }],
+    events: { stats: EVENTS },
+    pool: { size },
+  });
+  const worlds = [world(3), world(4)];
+  exportStatistics(metrics, {
+    worlds,
+    leads: () => [
+      { shard: 0, isLed: false },
+      { shard: 1, isLed: worlds.length > 1 },
+    ],
+  });
+  const of = async () => {
+    const text = await metrics.registry.metrics();
+    const names = [
+      "cache_objects",
+      "cache_last_event_timestamp_seconds",
+      "queue_depth",
+      "queue_age_seconds",
+      "etcd_connections",
+      "leading",
+    ];
+    const lines = [...names, "shard_leading"].flatMap(
+      (name) => text.match(new RegExp(`^etcd_operator_${name}[{ ].*$`, "gm")) ?? [],
+    );
+    return lines.map((line) => line.replace("etcd_operator_", ""));
+  };
+  expect(await of()).toEqual([
+    'cache_objects{resource="pods"} 7',
+    'cache_last_event_timestamp_seconds{resource="pods"} 3',
+    'queue_depth{controller="cluster"} 7',
+    'queue_age_seconds{controller="cluster"} 4',
+    "etcd_connections 7",
+    "leading 1",
+    'shard_leading{shard="0"} 0',
+    'shard_leading{shard="1"} 1',
+  ]);
+  worlds.length = 0;
+  expect(await of()).toEqual([
+    "etcd_connections 0",
+    "leading 0",
+    'shard_leading{shard="0"} 0',
+    'shard_leading{shard="1"} 0',
+  ]);
 });
 
 test("how long requests took is exported, in seconds", async () => {

@@ -11,13 +11,20 @@ const PREFIX = "etcd_operator_";
 /** From one answer of a member next door to a call that ran into its deadline. */
 const SECONDS_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Who keeps statistics of its own. */
-interface Sources {
+/** Who keeps statistics of its own: what leads everything, or one for each shard. */
+interface Source {
   readonly caches: Readonly<Record<string, { readonly stats: CacheStats }>>;
-  readonly loops: readonly { measure(): void }[];
+  readonly rooms: readonly {
+    readonly name: string;
+    readonly waiting: { readonly depth: number; readonly ageMs: number };
+  }[];
   readonly events: { readonly stats: EventStats };
-  readonly connections: { readonly size: number };
-  readonly election: { mayAct(): boolean };
+  readonly pool: { readonly size: number };
+}
+
+interface Sources {
+  readonly worlds: readonly Source[];
+  leads(): readonly { readonly shard: number | undefined; readonly isLed: boolean }[];
 }
 
 /** How long requests took, noted when they end. */
@@ -50,8 +57,9 @@ export function requestTimes(registry: Registry) {
   };
 }
 
-/** Metrics of things that have a state of their own: brought up to date when somebody reads them. */
-export function exportStatistics({ registry, leading, watchRestarts }: Metrics, sources: Sources): void {
+/** Metrics of things that have a state of their own: brought up to date when somebody reads them; of several shards, their sum. */
+export function exportStatistics(metrics: Metrics, sources: Sources): void {
+  const { registry, leading, watchRestarts, queueDepth, queueAgeSeconds } = metrics;
   const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
     new Gauge({ name: PREFIX + name, help, labelNames, registers: [registry] });
   const objects = gauge("cache_objects", "Objects in each cache.", ["resource"]);
@@ -66,19 +74,35 @@ export function exportStatistics({ registry, leading, watchRestarts }: Metrics, 
   ]);
   const events = gauge("events", "Events for people, by what became of them.", ["outcome"]);
   const connections = gauge("etcd_connections", "Connections to etcd members that are kept in mind.", []);
-
+  const shardLeading = sources.leads().some(({ shard }) => shard !== undefined)
+    ? gauge("shard_leading", "1 while this process leads the shard of this number, else 0.", ["shard"])
+    : undefined;
+  const sums = [objects, reads, listenerFailures, watchRestarts, events, queueDepth];
   const collect = (): void => {
-    for (const loop of sources.loops) loop.measure();
-    leading.set(sources.election.mayAct() ? 1 : 0);
-    connections.set(sources.connections.size);
-    for (const [outcome, count] of Object.entries(sources.events.stats)) events.set({ outcome }, count);
-    for (const [resource, { stats }] of Object.entries(sources.caches)) {
-      objects.set({ resource }, stats.objects);
-      reads.set({ resource }, stats.syncs);
-      lastEvent.set({ resource }, stats.lastEventAtMs / 1_000);
-      listenerFailures.set({ resource }, stats.listenerFailures);
-      for (const [reason, count] of Object.entries(stats.restarts)) watchRestarts.set({ resource, reason }, count);
+    for (const each of [...sums, lastEvent, queueAgeSeconds]) each.reset();
+    connections.set(0);
+    const ages = new Map<string, number>();
+    const heardAtMs = new Map<string, number>();
+    for (const { caches, rooms, events: recorder, pool } of sources.worlds) {
+      connections.inc(pool.size);
+      for (const { name, waiting } of rooms) {
+        queueDepth.inc({ controller: name }, waiting.depth);
+        ages.set(name, Math.max(waiting.ageMs, ages.get(name) ?? 0));
+      }
+      for (const [outcome, count] of Object.entries(recorder.stats)) events.inc({ outcome }, count);
+      for (const [resource, { stats }] of Object.entries(caches)) {
+        objects.inc({ resource }, stats.objects);
+        reads.inc({ resource }, stats.syncs);
+        listenerFailures.inc({ resource }, stats.listenerFailures);
+        heardAtMs.set(resource, Math.min(stats.lastEventAtMs, heardAtMs.get(resource) ?? Number.POSITIVE_INFINITY));
+        for (const [reason, count] of Object.entries(stats.restarts)) watchRestarts.inc({ resource, reason }, count);
+      }
     }
+    for (const [controller, ageMs] of ages) queueAgeSeconds.set({ controller }, ageMs / 1_000);
+    for (const [resource, ms] of heardAtMs) lastEvent.set({ resource }, ms / 1_000);
+    const leads = sources.leads();
+    leading.set(leads.some(({ isLed }) => isLed) ? 1 : 0);
+    for (const { shard, isLed } of leads) shardLeading?.set({ shard: String(shard) }, isLed ? 1 : 0);
   };
   // prom-client asks each metric to collect itself, in the order in which they were made; the first of ours does it for all.
   Object.assign(registry.getSingleMetric(`${PREFIX}passes_total`) ?? leading, { collect });

@@ -65,6 +65,38 @@ describe("a cache", () => {
     await cache.stop();
   });
 
+  test.each([
+    ["as a stream", []],
+    ["as a list", [{ does: "fail", after: 0, code: "KubeInvalid" }] as const],
+  ])(
+    "what is not to be kept is as if it were not there, and its version counts: the state comes %s",
+    async (_how, faults) => {
+      const server = new ModelServer();
+      server.put("even", 2);
+      server.put("odd", 1);
+      server.faults.push(...faults);
+      const { cache, clock, changes } = await started(server, {
+        keep: (thing) => (thing.value % 2 === 0 ? thing : undefined),
+      });
+      await clock.advance(60_000);
+      expect([cache.list().length, changes]).toEqual([1, ["added even"]]);
+      expect(cache.seenVersion).toBe(BigInt(server.version));
+      server.put("other", 3);
+      await clock.advance(0);
+      expect(cache.seenVersion).toBe(BigInt(server.version));
+      server.put("odd", 4);
+      server.put("even", 5);
+      server.put("even", 7);
+      server.remove("even");
+      server.remove("other");
+      await clock.advance(0);
+      expect(changes).toEqual(["added even", "added odd", "deleted even"]);
+      expect(cache.list().map(({ metadata }) => metadata.name)).toEqual(["odd"]);
+      expect(cache.seenVersion).toBe(BigInt(server.version));
+      await cache.stop();
+    },
+  );
+
   test("tells another uid under one name as deleted and added, live and after a new list", async () => {
     const server = new ModelServer();
     server.put("a", 1);

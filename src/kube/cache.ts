@@ -13,8 +13,11 @@ export type { Change, IndexBy } from "./store.ts";
 export interface CacheOptions<T extends KubeObject> extends Selection {
   readonly client: Reader;
   readonly resource: Resource<T>;
-  /** Strips an object to the fields that are used. managedFields are dropped before. Must not change its argument's identity fields. */
-  readonly keep?: (object: T) => T;
+  /**
+   * Strips an object to the fields that are used; undefined: it is none of ours, and the cache is as if it were not there. managedFields are
+   * dropped before. Must not change its argument's identity fields.
+   */
+  readonly keep?: (object: T) => T | undefined;
   readonly indexes?: Readonly<Record<string, IndexBy<T>>>;
   readonly clock?: Clock;
   readonly log?: Log;
@@ -182,9 +185,10 @@ export class Cache<T extends KubeObject> {
     });
   }
 
-  #keep(object: T): T {
+  #keep(object: T): T | undefined {
     const bare = withoutManagedFields(object);
     const kept = this.#options.keep === undefined ? bare : this.#options.keep(bare);
+    if (kept === undefined) return undefined;
     const freeze = this.#options.freeze ?? process.env.NODE_ENV !== "production";
     return freeze ? deepFreeze(kept) : kept;
   }

@@ -48,8 +48,8 @@ interface ReflectorOptions<T extends KubeObject> {
   readonly resource: Resource<T>;
   readonly selection: Selection;
   readonly target: ReflectorTarget<T>;
-  /** Reduces an object to what is kept, as soon as it arrives. */
-  readonly keep: (object: T) => T;
+  /** Reduces an object to what is kept, as soon as it arrives; undefined: nothing is, as if it were not there. */
+  readonly keep: (object: T) => T | undefined;
   readonly clock: Clock;
   readonly log: Log;
   /** 0 to 1, for jitter. */
@@ -112,7 +112,10 @@ export class Reflector<T extends KubeObject> {
     this.#arrivals += 1;
     if (this.#stateBy === "list-once") this.#stateBy = "stream";
     this.#position = resourceVersion;
-    target.replace(items.map(keep), resourceVersion);
+    target.replace(
+      items.flatMap((item) => keep(item) ?? []),
+      resourceVersion,
+    );
     target.advance(resourceVersion);
   }
 
@@ -153,10 +156,10 @@ export class Reflector<T extends KubeObject> {
 
   #takeState(state: Map<string, T>, event: WatchEvent<T>, complete: () => void): void {
     const { keep, target } = this.#options;
-    if (event.type === "DELETED") {
-      state.delete(keyOf(event.object));
-    } else if (event.type !== "BOOKMARK") {
-      state.set(keyOf(event.object), keep(event.object));
+    if (event.type !== "BOOKMARK") {
+      const kept = event.type === "DELETED" ? undefined : keep(event.object);
+      if (kept === undefined) state.delete(keyOf(event.object));
+      else state.set(keyOf(kept), kept);
     } else if (event.initialEventsEnd) {
       complete();
       this.#arrivals += 1;
@@ -173,8 +176,11 @@ export class Reflector<T extends KubeObject> {
     if (isBefore(version, this.#position)) throw REWOUND;
     this.#arrivals += 1;
     this.#position = version;
-    if (event.type === "DELETED") target.remove(keep(event.object));
-    else if (event.type !== "BOOKMARK") target.put(keep(event.object));
+    if (event.type !== "BOOKMARK") {
+      const kept = keep(event.object);
+      if (kept !== undefined && event.type !== "DELETED") target.put(kept);
+      else target.remove(kept ?? event.object);
+    }
     target.advance(version);
   }
 

@@ -37,6 +37,14 @@ interface Watch {
   isUrgent?(change: SeenChange): boolean;
 }
 
+export interface LoopOptions<Snapshot, Step extends { readonly do: string }, Status> {
+  readonly controller: Controller<Snapshot, Step, Status>;
+  readonly watches: readonly Watch[];
+  /** Gives every key there is; each gets a pass at the start. */
+  readonly allKeys: () => readonly Key[];
+  readonly tools: PassTools;
+}
+
 /** One controller with what wakes it. Its methods are called by its own workers only. */
 export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status> {
   readonly name: string;
@@ -51,13 +59,7 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
   readonly #failures = new Map<string, number>();
   readonly #running = new Map<string, number>();
 
-  constructor(options: {
-    controller: Controller<Snapshot, Step, Status>;
-    watches: readonly Watch[];
-    /** Gives every key there is; each gets a pass at the start. */
-    allKeys: () => readonly Key[];
-    tools: PassTools;
-  }) {
+  constructor(options: LoopOptions<Snapshot, Step, Status>) {
     this.name = options.controller.name;
     this.#tools = options.tools;
     this.#clock = options.tools.clock;
@@ -102,11 +104,9 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     };
   }
 
-  /** Brings the gauges up to date; called when metrics are read. */
-  measure(): void {
-    const { queueDepth, queueAgeSeconds } = this.#tools.metrics;
-    queueDepth.set({ controller: this.name }, this.#queue.depth);
-    queueAgeSeconds.set({ controller: this.name }, this.#queue.ageMs / 1000);
+  /** How many keys wait for a worker, and for how long the oldest does, in milliseconds. */
+  get waiting(): { readonly depth: number; readonly ageMs: number } {
+    return { depth: this.#queue.depth, ageMs: this.#queue.ageMs };
   }
 
   #stageOf(key: Key): Stage {

@@ -16,14 +16,14 @@ export interface Check {
 export async function serveHealth(options: {
   port: number;
   registry?: Registry;
-  alive: readonly Check[];
-  ready: readonly Check[];
+  alive: () => readonly Check[];
+  ready: () => readonly Check[];
 }): Promise<{ port: number; close: () => Promise<void> }> {
   const server = createServer((request, response) => {
     const path = (request.url ?? "/").split("?")[0];
     if (request.method !== "GET") return respond(405, "only GET is served here\n");
-    if (path === "/healthz") return report(options.alive);
-    if (path === "/readyz") return report(options.ready);
+    if (path === "/healthz") return report(options.alive());
+    if (path === "/readyz") return report(options.ready());
     const { registry } = options;
     const served = `served here: ${registry === undefined ? "" : "/metrics "}/healthz /readyz`;
     if (path !== "/metrics") return respond(404, `${served}\n`);

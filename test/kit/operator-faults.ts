@@ -2,7 +2,7 @@ import { appendFileSync } from "node:fs";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { KubeConfig } from "#kube/config.ts";
 import { type HttpAnswer, type HttpRequest, httpTransport, type Transport } from "#kube/transport.ts";
-import type { Wires } from "../../src/bin/run.ts";
+import type { Wires } from "../../src/bin/world.ts";
 
 // What is a write here?
 //   A request that the API server carried out and that changed something, or a change of etcd's membership or leadership.

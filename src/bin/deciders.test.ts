@@ -1,0 +1,98 @@
+import { describe, expect, test } from "vitest";
+import { present } from "#base/observed.ts";
+import type { KubeObject, Ref } from "#kube/kinds.ts";
+import type { LoopOptions, SeenChange } from "#runtime/control-loop.ts";
+import type { Key } from "#runtime/controller.ts";
+import { type Shard, shardNumber } from "#shards/belonging.ts";
+import { decidersOf, narrowed } from "./deciders.ts";
+
+const SHARD: Shard = { number: shardNumber("default", "mine", 1_000_003), of: 1_000_003 };
+
+function cacheOf(specs: Readonly<Record<string, object>>) {
+  return {
+    get: ({ name }: Ref) =>
+      specs[name] === undefined
+        ? undefined
+        : ({ metadata: { namespace: "default", name }, spec: specs[name] } as never),
+  };
+}
+
+const byCluster = cacheOf({ here: { clusterName: "mine" }, mine: { clusterName: "else" } });
+const CACHES = {
+  peers: byCluster,
+  roles: byCluster,
+  users: byCluster,
+  backups: cacheOf({
+    here: { source: { clusterName: "mine" } },
+    mine: { source: { clusterName: "else" } },
+    else: { source: {} },
+  }),
+  restores: cacheOf({
+    here: { clusterTemplate: { clusterName: "mine" } },
+    mine: { clusterTemplate: { clusterName: "else" } },
+  }),
+};
+
+const key = (name: string): Key => ({ namespace: "default", name });
+
+describe("who decides", () => {
+  const decides = decidersOf(CACHES, SHARD);
+  test.each([
+    ["about a cluster: by its name, whether or not it is there", decides.cluster, ["mine"], ["here", "else"]],
+    [
+      "about a schedule: by its own name, since its cluster can be edited",
+      decides.schedule,
+      ["mine"],
+      ["here", "else"],
+    ],
+    ["about an EtcdPeer: by the cluster that it names", decides.peer, ["here", "gone"], ["mine"]],
+    ["about an EtcdRole: by the cluster that it names", decides.role, ["here", "gone"], ["mine"]],
+    ["about an EtcdUser: by the cluster that it names", decides.user, ["here", "gone"], ["mine"]],
+    [
+      "about an EtcdBackup: by the cluster that it names, or by its own name",
+      decides.backup,
+      ["here", "gone"],
+      ["mine", "else"],
+    ],
+    ["about an EtcdRestore: by the cluster that it makes", decides.restore, ["here", "gone"], ["mine"]],
+  ])("%s", (_title, decidesHere, here, elsewhere) => {
+    for (const name of here) expect([name, decidesHere(key(name))]).toEqual([name, true]);
+    for (const name of elsewhere) expect([name, decidesHere(key(name))]).toEqual([name, false]);
+  });
+
+  test("without shards, this process, about everything", () => {
+    for (const each of Object.values(decidersOf(CACHES, undefined))) expect(each(key("else"))).toBe(true);
+  });
+});
+
+test("what another process decides about wakes nobody here, has no pass at the start, and is looked at by none that comes all the same", async () => {
+  const seen: string[] = [];
+  const told: ((change: SeenChange) => void)[] = [];
+  const options = {
+    controller: {
+      observe: (of: Key) => {
+        seen.push(of.name);
+        return Promise.resolve(present(of.name));
+      },
+    },
+    watches: [
+      {
+        cache: {
+          onChange: (listener: (change: SeenChange) => void) => {
+            told.push(listener);
+            return () => undefined;
+          },
+        },
+        keysFor: ({ metadata }: KubeObject) => [key(metadata.name), key("mine")],
+      },
+    ],
+    allKeys: () => [key("mine"), key("else")],
+  } as unknown as LoopOptions<string, { do: string }, string>;
+  const { controller, watches, allKeys } = narrowed(options, ({ name }) => name === "mine");
+  expect(allKeys()).toEqual([key("mine")]);
+  expect(watches[0]?.keysFor({ metadata: { name: "else" } } as KubeObject)).toEqual([key("mine")]);
+  const signal = new AbortController().signal;
+  expect(await controller.observe(key("mine"), signal)).toEqual(present("mine"));
+  expect(await controller.observe(key("else"), signal)).toEqual({ is: "absent" });
+  expect(seen).toEqual(["mine"]);
+});
