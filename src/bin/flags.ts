@@ -29,7 +29,7 @@ export interface Flags {
   readonly logLevel: LogLevel;
   /** Into how many shards the clusters are divided among processes; 1: one process leads everything. */
   readonly shards: number;
-  /** Passes side by side, for each controller. */
+  /** Passes side by side, for each controller of each shard that is led. */
   readonly workers: number;
   /** Requests to the API server in the long run, for each shard that is led; leases are not held up by it. */
   readonly kubeRequestsPerSecond: number;
@@ -76,9 +76,9 @@ export const USAGE = `Usage: operator [flags]
   --webhook-port PORT       what the API server asks before it stores an EtcdCluster, over HTTPS; default: 9443; 0 takes a free one
   --shards N                divides the clusters into N parts, 1 to ${MAX_SHARDS}, of which each replica leads some: the same N for all of them, which wait
                             for those that run with another one; default: 1, one replica leads everything
-  --workers N               passes side by side per controller, 1 to 1000; default: ${WORKERS}
+  --workers N               passes side by side per controller, and with shards for each that is led, 1 to 1000; default: ${WORKERS}
   --kube-requests-per-second N
-                            requests to the API server in the long run, 1 to 10000; default: ${DEFAULT_REQUESTS_PER_SECOND}
+                            requests to the API server in the long run, with shards for each that is led, 1 to 10000; default: ${DEFAULT_REQUESTS_PER_SECOND}
   --replace-after SECONDS   how long a member may be lost before it is replaced, 0 to 86400; default: ${REPLACE_AFTER_SECONDS}
   --member-timeout SECONDS  how long the first member that an update restarts may take until it is healthy, before it is put back, 10 to 86400;
                             default: ${MEMBER_TIMEOUT_SECONDS}

@@ -40,7 +40,7 @@ export interface Surroundings {
   readonly onBackupEnd: OnEnd;
   readonly clock: Clock;
   readonly log: Log;
-  /** Ends the process. */
+  /** Ends what is done between passes; at the latest, the process ends with it. */
   readonly stop: AbortSignal;
 }
 

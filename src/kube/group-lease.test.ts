@@ -66,6 +66,19 @@ test("who leaves believes nothing any more before the API server has heard of it
   await left;
 });
 
+test("who never stood for the lease leaves without a call", async () => {
+  const [clock, server] = [new FakeClock(), new LeaseServer()];
+  const a = member("a", server, clock);
+  a.stands = false;
+  await clock.advance(3_000);
+  a.travelMs = 1_000;
+  a.stop.abort();
+  let hasLeft = false;
+  void a.lease.leave().then(() => (hasLeft = true));
+  await clock.advance(0);
+  expect(hasLeft).toBe(true);
+});
+
 test("who cannot renew believes for ten seconds from the sending of its last renewal, however late the answer came", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock, GROUP, 700);

@@ -167,6 +167,7 @@ export class GroupLease {
   /** Strikes this process out; the last one gives the lease back. Call it when `run` has ended and all work has stopped. */
   async leave(): Promise<void> {
     this.#mayActUntilMs = Number.NEGATIVE_INFINITY; // This comes before the lease is written, not after.
+    if (this.#count === 0) return; // It never asked to be there, and need not wait for an API server that does not answer.
     const { signal } = new AbortController();
     try {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

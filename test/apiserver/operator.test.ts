@@ -20,7 +20,10 @@ beforeAll(async () => {
 });
 afterAll(async () => await server?.stop());
 
-function startOperator(namespace = "default"): {
+function startOperator(
+  namespace = "default",
+  ...more: readonly string[]
+): {
   process: ChildProcess;
   log: () => string;
   end: Promise<number | null>;
@@ -37,6 +40,7 @@ function startOperator(namespace = "default"): {
     "0",
     "--namespace",
     namespace,
+    ...more,
   ];
   const operator = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
@@ -45,22 +49,26 @@ function startOperator(namespace = "default"): {
 }
 
 test.each([
-  ["knows no EtcdClusters", () => undefined],
-  ["does not answer", () => server.pause()],
-])("an operator that is stopped while the API server %s ends at once, with exit code 0", async (_what, trouble) => {
-  trouble();
-  const operator = startOperator();
-  try {
-    await vi.waitFor(() => expect(operator.log()).toContain('"started"'), 30_000);
-    const startedAtMs = performance.now();
-    operator.process.kill("SIGTERM");
-    expect(await operator.end, operator.log()).toBe(0);
-    expect(performance.now() - startedAtMs).toBeLessThan(PROMPTLY_MS);
-  } finally {
-    operator.process.kill("SIGKILL");
-    server.resume();
-  }
-});
+  ["knows no EtcdClusters", () => undefined, []],
+  ["does not answer", () => server.pause(), []],
+  ["does not answer and it is to lead shards", () => server.pause(), ["--shards", "3"]],
+])(
+  "an operator that is stopped while the API server %s ends at once, with exit code 0",
+  async (_what, trouble, flags) => {
+    trouble();
+    const operator = startOperator("default", ...flags);
+    try {
+      await vi.waitFor(() => expect(operator.log()).toContain('"started"'), 30_000);
+      const startedAtMs = performance.now();
+      operator.process.kill("SIGTERM");
+      expect(await operator.end, operator.log()).toBe(0);
+      expect(performance.now() - startedAtMs).toBeLessThan(PROMPTLY_MS);
+    } finally {
+      operator.process.kill("SIGKILL");
+      server.resume();
+    }
+  },
+);
 
 describe("one operator per Kubernetes cluster", () => {
   const options = { signal: new AbortController().signal };
