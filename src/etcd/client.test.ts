@@ -21,7 +21,6 @@ function memberWith(handlers: {
 }) {
   const calls: string[] = [];
   const reports: CallReport[] = [];
-  const renewed: string[] = [];
   const clock = new FakeClock();
   const transport = createRouterTransport((router) => {
     router.service(Maintenance, {
@@ -53,9 +52,9 @@ function memberWith(handlers: {
     maintenance: createClient(Maintenance, transport),
     auth: createClient(Auth, transport),
   };
-  const pool = { servicesOf: () => services, renew: (of: { address: string }) => renewed.push(of.address) };
+  const pool = { servicesOf: () => services };
   const client = new GrpcClient({ pool, clock, onCall: (report) => reports.push(report) });
-  return { client, clock, calls, reports, renewed };
+  return { client, clock, calls, reports };
 }
 
 test("zero and empty in the answer of an old etcd mean: not told", async () => {
@@ -118,21 +117,6 @@ test("a fraction of a millisecond is rounded up, because the wire knows whole on
   await client.status(endpoint, { signal, deadlineMs: 0.5 }).catch((thrown) => {
     assert.ok(hasCode(thrown, "EtcdUnavailable")); // 1 ms may pass before the answer
   });
-});
-
-test("the deadline renews the connection; a refusal does not", async () => {
-  const silent = memberWith({ status: () => new Promise(() => {}) });
-  await assert.rejects(silent.client.status(endpoint, { signal, deadlineMs: 20 }), (thrown) =>
-    hasCode(thrown, "EtcdUnavailable"),
-  );
-  assert.deepEqual(silent.renewed, [endpoint.address]);
-  const refusing = memberWith({
-    status: () => {
-      throw new ConnectError("no", Code.PermissionDenied);
-    },
-  });
-  await assert.rejects(refusing.client.status(endpoint, { signal }));
-  assert.deepEqual(refusing.renewed, []);
 });
 
 test("an answer without a header is not believed, except where etcd sends none", async () => {

@@ -47,7 +47,13 @@ async function member(): Promise<Member> {
 }
 
 function connectionTo(origin: string, options: Partial<ConnectionOptions> = {}): Connection {
-  const connection = new Connection({ origin, clock: systemClock, idleMs: () => 60_000, ...options });
+  const connection = new Connection({
+    origin,
+    clock: systemClock,
+    standsWithinMs: 10_000,
+    idleMs: () => 60_000,
+    ...options,
+  });
   closing.push(() => connection.abort());
   return connection;
 }
@@ -104,14 +110,15 @@ test("it is made with its first use, serves many, and goes when nobody has used 
 test("it does not go while a call waits for it, or is open on it, however long that takes", async () => {
   const { origin, sessions } = await member();
   const clock = new FakeClock();
-  const connection = connectionTo(origin, { clock, idleMs: () => 3_000 });
+  const connection = connectionTo(origin, { clock, standsWithinMs: 60_000, idleMs: () => 3_000 });
   const opening = connection.open({ ...ASK, ":path": "/wait" });
   await clock.advance(10_000);
   const stream = await opening;
   await clock.advance(10_000);
   assert.equal(connection.isOver, false);
-  stream.close();
+  stream.on("error", () => undefined).close();
   await new Promise((resolve) => stream.once("close", resolve));
+  assert.equal(connection.isOver, false);
   await clock.advance(3_000);
   assert.equal(connection.isOver, true);
   await vi.waitFor(() => assert.equal(sessions.size, 0));
@@ -180,7 +187,7 @@ test("a call that waits when the connection is given up fails, and does not come
   const calls = [connection.open(ASK), connection.open(ASK)];
   const told = Promise.allSettled(calls);
   await vi.waitFor(() => assert.equal(sockets.length, 1));
-  connection.retire();
+  connection.abort();
   for (const call of await told) {
     assert.ok(call.status === "rejected" && call.reason instanceof ConnectError);
     assert.match(call.reason.message, /unavailable.*given up/);
@@ -215,6 +222,54 @@ test("a member that answers no ping while a stream is open is given up, and one 
   assert.match(String(await failed), /no answer to a ping within 40 ms/);
   await setTimeout(400);
   assert.deepEqual([silent.isOver, kept.isOver, stays?.closed], [true, false, false]);
+});
+
+test("what waits for who takes connections and says nothing fails after a while, and all of it goes", async () => {
+  const sockets: Socket[] = [];
+  const server = createTcpServer((socket) => void sockets.push(socket.on("error", () => undefined).resume()));
+  const origin = (await listening(server)).replace("http:", "https:");
+  closing.push(() => sockets[0]?.destroy());
+  let gone = 0;
+  const onGone = (): void => {
+    gone += 1;
+  };
+  const made: Connection[] = [];
+  const current = (): Connection => {
+    made.push(connectionTo(origin, { standsWithinMs: 100, onGone }));
+    return made.at(-1) as Connection;
+  };
+  await assert.rejects(openOn(current, ASK), /unavailable.*no connection within 100 ms/);
+  assert.deepEqual([made.length, made[0]?.isOver, gone], [1, true, 1]); // it was tried once
+  await vi.waitFor(() => assert.equal(sockets[0]?.destroyed, true));
+});
+
+test("one that stands is not ended by the time that it had for that", async () => {
+  const { origin } = await member();
+  const clock = new FakeClock();
+  const connection = connectionTo(origin, { clock, standsWithinMs: 2_000 });
+  assert.equal(await ask(connection.open(ASK)), 200);
+  await clock.advance(5_000);
+  assert.equal(connection.isOver, false);
+});
+
+test("a stream that ends before anything has come takes its connection with it; not where others were answered meanwhile", async () => {
+  const server = createServer();
+  server.on("stream", (stream, { ":path": path }) => {
+    stream.on("error", () => undefined).resume();
+    if (path === "/answered") stream.respond({ ":status": 200 }, { endStream: true });
+  });
+  const origin = await listening(server);
+  const [silent, alive] = [connectionTo(origin), connectionTo(origin)];
+  const closed = async (connection: Connection, meanwhile: () => Promise<unknown>) => {
+    const stream = await connection.open({ ...ASK, ":path": "/never" });
+    await meanwhile();
+    const end = new Promise((resolve) => stream.once("close", resolve));
+    stream.close(8);
+    await end;
+    return connection.isOver;
+  };
+  assert.equal(await closed(silent, () => Promise.resolve()), true);
+  assert.equal(await closed(alive, () => ask(alive.open({ ...ASK, ":path": "/answered" }))), false);
 });
 
 test("nobody is pinged while nothing is open", async () => {

@@ -8,6 +8,7 @@ import {
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Clock } from "#base/clock.ts";
+import { deadline } from "#base/deadline.ts";
 
 // Why not the session manager of @connectrpc/connect-node?
 //   It makes connections anew by itself, in a loop that does not always end: an answer to its ping right before the end of the connection
@@ -15,7 +16,8 @@ import type { Clock } from "#base/clock.ts";
 // Why does a connection never come back?
 //   One that has ended is followed by another one, which is another object: nobody then needs to know what became of the first.
 // Why is a connection never pinged before it is used again?
-//   It closes after a few idle seconds, and a call has a deadline, after which the next one gets another connection.
+//   It closes after a few idle seconds, and a call has a deadline. A stream that ends while nothing at all has come from the other side takes
+//   the connection with it: the next call gets another one.
 // Why is it torn down at its end, not closed in order?
 //   By then nothing is open on it. In order, it would wait for the other side, and keep its descriptor for minutes where nobody answers: etcd
 //   listens at its client port long before it takes connections there, and a node may be gone.
@@ -34,6 +36,8 @@ export interface ConnectionOptions {
   /** What Node is told: TLS, and settings of HTTP/2. */
   readonly settings?: SecureClientSessionOptions | undefined;
   readonly clock: Clock;
+  /** Milliseconds until it stands; after them whoever waits for it fails. */
+  readonly standsWithinMs: number;
   /** Milliseconds for which a connection is kept that nobody uses; asked each time when the last use has ended. */
   readonly idleMs: () => number;
   /** Undefined: none. */
@@ -43,9 +47,9 @@ export interface ConnectionOptions {
 }
 
 /** It ended in order before it was used: nothing was sent, and another connection does better. */
-class EndedBeforeUse extends ConnectError {
+class EndedBeforeUse extends Error {
   constructor() {
-    super("the connection ended before anything was sent", Code.Unavailable);
+    super("the connection ended before anything was sent");
   }
 }
 
@@ -66,7 +70,8 @@ export async function openOn(
     try {
       return await current().open(headers, onSending);
     } catch (thrown) {
-      if (!(thrown instanceof EndedBeforeUse) || left <= 1) throw thrown;
+      if (!(thrown instanceof EndedBeforeUse)) throw thrown;
+      if (left <= 1) throw unavailable(thrown);
     }
   }
 }
@@ -78,7 +83,6 @@ export class Connection {
   #standing: Promise<void> | undefined;
   /** Calls that wait for it, and streams that are open on it. */
   #uses = 0;
-  #hasAnswered = false;
   /** No more uses begin; those that there are may end. */
   #isOver = false;
   /** There is nothing left of it. */
@@ -88,6 +92,8 @@ export class Connection {
   #stopIdling: () => void = () => undefined;
   #stopPinging: () => void = () => undefined;
   #heardAtMs = 0;
+  /** How often something came from the other side. */
+  #heard = 0;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -103,7 +109,7 @@ export class Connection {
    * Opens a stream, on a connection that stands.
    * @param onSending called when all that has to be waited for is over, right before the first byte is written; what it throws ends the
    *   call, and nothing is sent
-   * @throws ConnectError `Unavailable` when there is no connection, with its cause
+   * @throws ConnectError `Unavailable` when there is no connection, with its cause; EndedBeforeUse, for `openOn`
    */
   async open(headers: OutgoingHttpHeaders, onSending?: () => void): Promise<ClientHttp2Stream> {
     if (this.#isOver) throw this.#whyFailed ?? new EndedBeforeUse();
@@ -116,12 +122,13 @@ export class Connection {
       this.#isOver ||= session === undefined || session.closed || session.destroyed;
       if (this.#isOver || session === undefined) throw new EndedBeforeUse();
       onSending?.();
+      const heardBefore = this.#heard;
       const stream = session.request(headers);
-      stream.once("response", () => {
-        this.#hasAnswered = true;
-        this.heard();
+      stream.once("response", () => this.heard());
+      stream.once("close", () => {
+        if (this.#heard === heardBefore) this.retire();
+        this.#end();
       });
-      stream.once("close", () => this.#end());
       return stream;
     } catch (thrown) {
       this.#end();
@@ -129,15 +136,17 @@ export class Connection {
     }
   }
 
-  /** Something has come from the other side: it need not be pinged. */
-  heard(): void {
+  /** Something has come from the other side: it need not be pinged. @param stream on which it came; one of another connection tells nothing */
+  heard(stream?: ClientHttp2Stream): void {
+    if (stream !== undefined && stream.session !== this.#session) return;
+    this.#heard += 1;
     this.#heardAtMs = this.#options.clock.monotonicMs();
   }
 
-  /** Nothing more is opened on it. What is open may end, unless the other side has never answered. */
+  /** Nothing more is opened on it; what is open may end. */
   retire(): void {
-    if (this.#hasAnswered) this.#endInOrder();
-    else this.abort();
+    this.#isOver = true;
+    if (this.#uses === 0) this.#tearDown();
   }
 
   /** Tears it down; what is open on it, or waits for it, fails with `Unavailable`. */
@@ -147,7 +156,7 @@ export class Connection {
   }
 
   #connect(): Promise<void> {
-    const { origin, settings } = this.#options;
+    const { origin, settings, clock, standsWithinMs } = this.#options;
     return new Promise((resolve, reject) => {
       let session: ClientHttp2Session;
       try {
@@ -157,24 +166,26 @@ export class Connection {
         return reject(unavailable(thrown));
       }
       this.#session = session;
-      session.once("connect", () => resolve());
+      // Whoever takes connections and never says a word would be waited for without an end.
+      const stopWaiting = deadline(clock, standsWithinMs, () => {
+        this.abort(`no connection within ${standsWithinMs} ms`);
+      });
+      session.once("connect", () => {
+        stopWaiting();
+        resolve();
+      });
       // For as long as it lives: an error that nobody listens for ends the process. One may come after the connection stood: over TLS 1.3
       // that is when a member refuses our certificate.
       session.on("error", (thrown: Error) => {
         this.#whyFailed ??= unavailable(thrown);
       });
-      session.on("goaway", () => this.#endInOrder());
+      session.on("goaway", () => this.retire());
       session.once("close", () => {
-        this.#endInOrder();
+        stopWaiting();
+        this.retire();
         reject(this.#whyFailed ?? new ConnectError("the connection was closed", Code.Unavailable));
       });
     });
-  }
-
-  /** The other side takes no more; what is open on it may end. */
-  #endInOrder(): void {
-    this.#isOver = true;
-    if (this.#uses === 0) this.#tearDown();
   }
 
   #begin(): void {
@@ -198,7 +209,7 @@ export class Connection {
   }
 
   #idle(): void {
-    this.#stopIdling = this.#options.clock.after(this.#options.idleMs(), () => this.#endInOrder());
+    this.#stopIdling = this.#options.clock.after(this.#options.idleMs(), () => this.retire());
   }
 
   #ping(): void {
@@ -215,9 +226,9 @@ export class Connection {
       else if (this.#session?.connecting !== false || this.#session.destroyed) wait(pings.everyMs, look);
       else {
         this.#session.ping((failure) => failure === null && this.heard());
-        wait(pings.withinMs, () => {
+        this.#stopPinging = deadline(clock, pings.withinMs, () => {
           if (this.#heardAtMs < askedAtMs) this.abort(`no answer to a ping within ${pings.withinMs} ms`);
-          else wait(Math.max(0, pings.everyMs - pings.withinMs), look);
+          else look();
         });
       }
     };

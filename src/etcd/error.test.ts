@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { test } from "vitest";
 import { OperatorError } from "#base/error.ts";
-import { type EtcdRefusal, isDeadline, REFUSAL_TEXTS, refusalOf, translateError } from "./error.ts";
+import { type EtcdRefusal, REFUSAL_TEXTS, refusalOf, translateError } from "./error.ts";
 
 const call = { method: "Put", address: "10.0.0.1:2379", signal: new AbortController().signal };
 
@@ -85,10 +85,4 @@ test("no refusal is seen in other errors", () => {
   assert.equal(refusalOf(new OperatorError("EtcdRejected", REFUSAL_TEXTS.MemberNotFound)), undefined);
   assert.equal(refusalOf(new Error(REFUSAL_TEXTS.MemberNotFound)), undefined);
   assert.equal(refusalOf(undefined), undefined);
-});
-
-test("only a deadline that passed here speaks against the connection", () => {
-  assert.equal(isDeadline(translateError(call, new ConnectError("x", Code.DeadlineExceeded))), true);
-  assert.equal(isDeadline(translateError(call, answered(Code.DeadlineExceeded, "x"))), false);
-  assert.equal(isDeadline(translateError(call, new ConnectError("x", Code.Unavailable))), false);
 });

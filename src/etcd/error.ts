@@ -116,11 +116,6 @@ export function translateError(call: FailedCall, thrown: unknown): OperatorError
   return new OperatorError(isRefusal(failure) ? "EtcdRejected" : "EtcdUnavailable", message, { cause: failure });
 }
 
-/** Whether the call ended because its own deadline passed here. */
-export function isDeadline(error: OperatorError): boolean {
-  return error.cause instanceof ConnectError && error.cause.code === Code.DeadlineExceeded && !isAnswer(error.cause);
-}
-
 function isRefusal(failure: ConnectError): boolean {
   if (!isAnswer(failure)) return false;
   // etcd sends some refusals as Unavailable, and not the same ones in all versions; the text says that nothing was done.

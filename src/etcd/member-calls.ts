@@ -4,7 +4,7 @@ import { OperatorError } from "#base/error.ts";
 import { statusOf } from "./answers.ts";
 import type { CallOptions, CallReport } from "./client.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { isDeadline, translateError } from "./error.ts";
+import { translateError } from "./error.ts";
 import type { ResponseHeader } from "./proto/etcdserverpb/rpc_pb.js";
 import type { MemberServices, TransportPool } from "./transport.ts";
 import { type EndpointStatus, hexOf } from "./types.ts";
@@ -20,7 +20,7 @@ type Send<T extends Answer> = (services: MemberServices, options: RpcOptions) =>
 
 /** What the client is made of. */
 export interface EtcdClientParts {
-  readonly pool: Pick<TransportPool, "servicesOf" | "renew">;
+  readonly pool: Pick<TransportPool, "servicesOf">;
   readonly clock: Clock;
   /**
    * Whether this process may change anything at this moment; asked right before the first byte of each call that changes something.
@@ -71,7 +71,7 @@ export abstract class MemberCalls {
     send: Send<T>,
     onSending?: () => void,
   ): Promise<Answered<T>> {
-    const { pool, clock, onCall } = this.parts;
+    const { clock, onCall } = this.parts;
     const startedAtMs = clock.monotonicMs();
     const report = (code: CallReport["code"]) =>
       onCall?.({ method, code, durationMs: clock.monotonicMs() - startedAtMs, address: endpoint.address });
@@ -84,7 +84,6 @@ export abstract class MemberCalls {
         thrown instanceof OperatorError
           ? thrown
           : translateError({ method, ...named(endpoint), signal: options.signal }, thrown);
-      if (isDeadline(error)) pool.renew(endpoint);
       report(error.code);
       throw error;
     }

@@ -56,6 +56,8 @@ const DEFAULT_PORT = "2379";
 const PING_INTERVAL_MS = 10_000;
 /** After it the connection counts as dead, and with it the member, for us. */
 const PING_TIMEOUT_MS = 5_000;
+/** Milliseconds until a connection stands: it may be far away. */
+const STANDS_WITHIN_MS = 10_000;
 /** Milliseconds after the last question until the connection is closed; the next one makes another. */
 const IDLE_MS = 15_000;
 
@@ -219,14 +221,18 @@ export function connectTo(access: SourceAccess): {
   close(): void;
 } {
   const url = etcdURL(access.url);
-  const made = () => connectionTo(url, access);
-  let connection = made();
+  let connection: Connection | undefined;
+  let isClosed = false;
   const current = (): Connection => {
-    if (connection.isOver) connection = made();
+    if (connection === undefined || (connection.isOver && !isClosed)) connection = connectionTo(url, access);
     return connection;
   };
-  const transport = transportOver(url, current, () => connection.heard());
-  return { address: url.host, transport, close: () => connection.abort() };
+  const transport = transportOver(url, current);
+  const close = (): void => {
+    isClosed = true;
+    current().abort();
+  };
+  return { address: url.host, transport, close };
 }
 
 function connectionTo(url: URL, { tls, pingIntervalMs = PING_INTERVAL_MS }: SourceAccess): Connection {
@@ -246,12 +252,13 @@ function connectionTo(url: URL, { tls, pingIntervalMs = PING_INTERVAL_MS }: Sour
             ...(serverName === undefined ? {} : { servername: serverName }),
           },
     clock: systemClock,
+    standsWithinMs: STANDS_WITHIN_MS,
     idleMs: () => IDLE_MS,
     pings: { everyMs: pingIntervalMs, withinMs: Math.min(PING_TIMEOUT_MS, pingIntervalMs) },
   });
 }
 
-function transportOver(url: URL, current: () => Connection, heard: () => void): Transport {
+function transportOver(url: URL, current: () => Connection): Transport {
   return createGrpcTransport({
     baseUrl: url.origin,
     readMaxBytes: MAX_MESSAGE_BYTES,
@@ -263,7 +270,7 @@ function transportOver(url: URL, current: () => Connection, heard: () => void): 
         stream.session?.setLocalWindowSize(WINDOW_BYTES);
         return stream;
       },
-      notifyResponseByteRead: heard,
+      notifyResponseByteRead: (stream) => current().heard(stream),
     },
   });
 }

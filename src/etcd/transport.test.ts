@@ -7,7 +7,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { test, vi } from "vitest";
@@ -38,18 +38,8 @@ test("TLS fields do not run into each other", () => {
   assert.notEqual(pool.servicesOf({ address, tls }), pool.servicesOf({ address, tls: shifted }));
 });
 
-test("a renewed endpoint gets a new connection, others keep theirs", () => {
+test("closing what was never used does nothing", () => {
   const pool = new TransportPool(new FakeClock());
-  const [before, other] = [pool.servicesOf({ address }), pool.servicesOf({ address: "10.0.0.2:2379" })];
-  pool.renew({ address });
-  assert.notEqual(pool.servicesOf({ address }), before);
-  assert.equal(pool.servicesOf({ address: "10.0.0.2:2379" }), other);
-  assert.equal(pool.size, 2);
-});
-
-test("renewing or closing what was never used does nothing", () => {
-  const pool = new TransportPool(new FakeClock());
-  pool.renew({ address });
   pool.close(address);
   assert.equal(pool.size, 0);
 });
@@ -185,54 +175,93 @@ test("the connection that was made with an earlier certificate is closed, and on
   }
 });
 
-test("a connection that is given up while it is being verified does not come back", async () => {
+/** Answers each question after a while; those of the first connection are never answered. */
+async function deafAtFirst(
+  afterMs: number,
+): Promise<{ address: string; sessions: ServerHttp2Session[]; close(): void }> {
   const server = createServer();
-  const asked: string[] = [];
-  server.on("session", (session) => session.on("error", () => undefined));
-  server.on("stream", (stream, headers) => {
-    asked.push(String(headers[":path"]));
-    stream.respond(
+  const sessions: ServerHttp2Session[] = [];
+  server.on("session", (session) => sessions.push(session.on("error", () => undefined)));
+  server.on("stream", (stream) => {
+    stream.on("error", () => undefined);
+    const headers = { ":status": 200, "content-type": "application/grpc+proto", "grpc-status": "12" };
+    if (stream.session !== sessions[0])
+      void setTimeout(afterMs).then(() => stream.closed || stream.respond(headers, { endStream: true }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, sessions, close: () => server.close() };
+}
+
+test("a call that is not answered in time takes its connection with it, and no other one", async () => {
+  const { address, sessions, close } = await deafAtFirst(300);
+  const pool = new TransportPool(systemClock);
+  const call = (timeoutMs: number) => pool.servicesOf({ address }).maintenance.status({}, { timeoutMs });
+  try {
+    // Two hang at the first connection, and end one after the other; in between, another one is under way at the second.
+    const [first, second] = [call(100), call(300)].map((each) => each.catch((thrown: unknown) => thrown));
+    assert.match(String(await first), /timed out/);
+    const third = call(5_000).catch((thrown: unknown) => thrown);
+    assert.match(String(await second), /timed out/);
+    assert.match(String(await third), /unimplemented/i);
+    assert.equal(sessions.length, 2);
+    assert.equal(pool.size, 1);
+  } finally {
+    pool.closeAll();
+    close();
+  }
+});
+
+test("a call that is open when its member says goodbye ends by itself, also when another one is made meanwhile", async () => {
+  const server = createServer();
+  const open: ServerHttp2Stream[] = [];
+  const answer = (stream: ServerHttp2Stream | undefined): void =>
+    stream?.respond(
       { ":status": 200, "content-type": "application/grpc+proto", "grpc-status": "12" },
       { endStream: true },
     );
+  server.on("stream", (stream) => {
+    open.push(stream);
+    if (open.length === 1) stream.session?.goaway(0);
+    else answer(stream);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  // Between both stands somebody who can stop to pass on what the client says.
-  const held: Socket[] = [];
-  const between = createTcpServer((socket) => {
-    held.push(socket);
-    socket.on("error", () => undefined);
-    socket.pipe(connect((server.address() as AddressInfo).port, "127.0.0.1").on("error", () => undefined)).pipe(socket);
-  });
-  await new Promise<void>((resolve) => between.listen(0, "127.0.0.1", resolve));
-  const address = `127.0.0.1:${(between.address() as AddressInfo).port}`;
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const pool = new TransportPool(systemClock);
-  const call = () => pool.servicesOf({ address }).maintenance.status({}, { timeoutMs: 5_000 });
-  vi.useFakeTimers({ toFake: ["Date"] });
+  const call = () => pool.servicesOf({ address }).maintenance.status({}, { timeoutMs: 10_000 });
   try {
+    const first = call().catch((thrown: unknown) => thrown);
+    await vi.waitFor(() => assert.equal(open.length, 1));
+    await setTimeout(100); // until our side has heard it
     await assert.rejects(call(), /unimplemented/i);
-    held[0]?.unpipe().pause();
-    vi.setSystemTime(Date.now() + 60_000);
-    const waiting = call().catch((thrown: unknown) => thrown);
-    await new Promise((resolve) => setImmediate(resolve));
-    pool.renew({ address });
-    assert.doesNotMatch(String(await waiting), /unimplemented/i);
-    await setTimeout(100);
-    assert.equal(asked.length, 1);
-    assert.deepEqual(
-      held.slice(1).filter(({ readyState }) => readyState === "open"),
-      [],
-    );
-    // Who asks again gets a connection that the pool knows.
-    await assert.rejects(call(), /unimplemented/i);
-    assert.equal(held.at(-1)?.readyState, "open");
-    pool.closeAll();
-    await vi.waitFor(() => assert.notEqual(held.at(-1)?.readyState, "open"));
+    assert.equal(open.length, 2);
+    answer(open[0]);
+    assert.match(String(await first), /unimplemented/i);
   } finally {
-    vi.useRealTimers();
+    pool.closeAll();
+    server.close();
+  }
+});
+
+test("a call over TLS to who takes connections and says nothing leaves no connection behind", async () => {
+  const held: Socket[] = [];
+  const server = createTcpServer((socket) => held.push(socket.on("error", () => undefined).resume()));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const authority = await newAuthority();
+  const tls = { ca: authority.pem, ...(await authority.issue("me")), serverName: "db-0.db" };
+  const pool = new TransportPool(systemClock);
+  const stop = new AbortController();
+  try {
+    const { maintenance } = pool.servicesOf({ address, tls });
+    const call = maintenance.status({}, { signal: stop.signal }).catch((thrown: unknown) => thrown);
+    await vi.waitFor(() => assert.equal(held.length, 1));
+    stop.abort();
+    await call;
+    await vi.waitFor(() => assert.equal(pool.size, 0), { timeout: 5_000 });
+    await vi.waitFor(() => assert.equal(held[0]?.destroyed, true));
+  } finally {
     pool.closeAll();
     for (const each of held) each.destroy();
-    between.close();
     server.close();
   }
 });
@@ -249,12 +278,12 @@ test("a connection that is given up in the moment in which its member says goodb
   const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const pool = new TransportPool(systemClock);
   // What becomes of the connection inside the library nobody else tells.
-  const streams: ClientHttp2Stream[] = [];
-  const note = (message: unknown) => streams.push((message as { stream: ClientHttp2Stream }).stream);
+  const used: ClientHttp2Stream["session"][] = [];
+  const note = (message: unknown) => used.push((message as { stream: ClientHttp2Stream }).stream.session);
   subscribe("http2.client.stream.start", note);
   try {
     await assert.rejects(pool.servicesOf({ address }).maintenance.status({}, { timeoutMs: 5_000 }), /unimplemented/i);
-    const session = streams[0]?.session;
+    const [session] = used;
     assert(session !== undefined);
     const ended = new Promise((resolve) => session.once("close", resolve));
     // An error that nobody listens for would end the process.

@@ -4,6 +4,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import type { Clock } from "#base/clock.ts";
 import { Connection, openOn } from "./connection.ts";
 import { type Endpoint, type TlsIdentity, tlsOptions } from "./endpoint.ts";
+import { DEFAULT_DEADLINE_MS } from "./member-calls.ts";
 import { Auth, Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 import { unaryTransport } from "./unary-transport.ts";
 
@@ -22,7 +23,7 @@ import { unaryTransport } from "./unary-transport.ts";
 // Why are connections closed so soon?
 //   Each takes memory here and in etcd, for as long as it stands. Making one anew costs less than half a millisecond of a processor, over TLS
 //   two (docs/performance.md, `fleet`), which a cluster at rest takes once in a minute.
-// Who writes the state? Only this class: calls ask for services, `renew` and `close` take them away.
+// Who writes the state? Only this class: calls ask for services, `close` and the ends of connections take them away.
 
 /** Time after the last call until a connection is closed, in milliseconds. Longer than the pause between two looks at one of a few clusters. */
 const IDLE_CONNECTION_MS = 15_000;
@@ -93,6 +94,7 @@ export class TransportPool {
       origin: `${tls === undefined ? "http" : "https"}://${address}`,
       settings: tls && tlsOptions(tls),
       clock: this.#clock,
+      standsWithinMs: DEFAULT_DEADLINE_MS,
       idleMs: () => (this.#current.size < MANY ? IDLE_CONNECTION_MS : IDLE_AMONG_MANY_MS),
       onGone,
     });
@@ -104,11 +106,6 @@ export class TransportPool {
       readMaxBytes: MAX_ANSWER_BYTES,
     });
     return new LazyServices(transport);
-  }
-
-  /** The next call to this endpoint gets a new connection; calls that are open on the old one go on, if it ever answered. */
-  renew(endpoint: Endpoint): void {
-    if (this.#current.get(endpoint.address)?.key === this.#keyOf(endpoint)) this.#retire(endpoint.address);
   }
 
   #retire(address: string): void {

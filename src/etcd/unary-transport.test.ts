@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { Worker } from "node:worker_threads";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { afterEach, test, vi } from "vitest";
@@ -34,7 +35,12 @@ function transportTo(port: number, readMaxBytes = 1_000): Transport {
   const current = (): Connection => {
     const last = connections.at(-1);
     if (last?.isOver === false) return last;
-    const next = new Connection({ origin: `http://127.0.0.1:${port}`, clock: systemClock, idleMs: () => 60_000 });
+    const next = new Connection({
+      origin: `http://127.0.0.1:${port}`,
+      clock: systemClock,
+      standsWithinMs: 10_000,
+      idleMs: () => 60_000,
+    });
     connections.push(next);
     return next;
   };
@@ -273,4 +279,38 @@ test("nobody who listens is told with the cause", async () => {
     createClient(Maintenance, transportTo(1)).status({}),
     failsWith(Code.Unavailable, "ECONNREFUSED", false),
   );
+});
+
+/** Takes a question slowly: reads it from a moment on, tells what has come when its stream ends, and never answers. */
+const SLOW_READER = `
+  const { parentPort } = require("node:worker_threads");
+  const server = require("node:http2").createServer();
+  server.on("stream", (stream) => {
+    let bytes = 0;
+    parentPort.postMessage({ asked: true });
+    stream.on("error", () => undefined).on("close", () => parentPort.postMessage({ bytes }));
+    setTimeout(() => stream.on("data", (chunk) => (bytes += chunk.length)), 300);
+  });
+  server.listen(0, "127.0.0.1", () => parentPort.postMessage({ port: server.address().port }));
+`;
+
+test("what has not left by the deadline does not leave afterwards, though the process could not run meanwhile", async () => {
+  const worker = new Worker(SLOW_READER, { eval: true });
+  const heard: { port?: number; asked?: boolean; bytes?: number }[] = [];
+  worker.on("message", (message) => heard.push(message));
+  try {
+    await vi.waitFor(() => assert.ok(heard[0]?.port));
+    const client = createClient(KV, transportTo(heard[0]?.port ?? 0));
+    const size = 200_000;
+    const put = client.put({ value: Buffer.alloc(size) }, { timeoutMs: 200 });
+    const refused = assert.rejects(put, failsWith(Code.DeadlineExceeded, "timed out", false));
+    await vi.waitFor(() => assert.ok(heard[1]?.asked), { interval: 1 });
+    // By the end of this the other side has read what came, and said that more may come.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+    await refused;
+    await vi.waitFor(() => assert.ok(heard[2]?.bytes !== undefined), { timeout: 5_000 });
+    assert.ok((heard[2]?.bytes ?? size) < size, `${heard[2]?.bytes} bytes`);
+  } finally {
+    await worker.terminate();
+  }
 });

@@ -81,11 +81,13 @@ function exchanged(
       if (isOver) return;
       end();
       stream?.close(CANCEL);
+      stream?.destroy(); // Where nothing can be written, not even that, the stream would never close.
       reject(error);
     };
     const cancel = (): void => fail(new ConnectError("this operation was aborted", Code.Canceled));
     const expire = (): void => fail(new ConnectError("the operation timed out", Code.DeadlineExceeded));
-    const stopTimer = timeoutMs === undefined ? undefined : deadline(systemClock, timeoutMs, expire);
+    const hasLeft = (): boolean => stream?.writableFinished === true;
+    const stopTimer = timeoutMs === undefined ? undefined : deadline(systemClock, timeoutMs, expire, hasLeft);
     if (signal?.aborted === true) return cancel();
     signal?.addEventListener("abort", cancel, { once: true });
     const headers = {
@@ -107,6 +109,7 @@ function exchanged(
           try {
             const body = answer.message(opened.rstCode);
             end();
+            if (!opened.writableFinished) opened.close(CANCEL); // Nobody wants the rest of the question.
             resolve(body);
           } catch (thrown) {
             fail(unavailable(thrown));
