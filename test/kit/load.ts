@@ -60,6 +60,8 @@ export interface LoadOptions {
   readonly everyMs?: number;
   /** Whether every second client makes a new connection for each request. */
   readonly anew?: boolean;
+  /** How clients reach the cluster at first; without it, in plain text. */
+  readonly reach?: Reach;
 }
 
 /** What one client has at hand. */
@@ -87,12 +89,17 @@ export class Load implements AsyncDisposable {
   constructor(
     namespace: string,
     cluster: string,
-    { again = "as etcd", everyMs = EVERY_MS, anew = false }: LoadOptions = {},
+    {
+      again = "as etcd",
+      everyMs = EVERY_MS,
+      anew = false,
+      reach = inPlaintext({ namespace, name: cluster }),
+    }: LoadOptions = {},
   ) {
     this.#again = again;
     this.#everyMs = everyMs;
     this.#anew = anew;
-    this.#reach = inPlaintext({ namespace, name: cluster });
+    this.#reach = reach;
     // Keys of this load's own: another one may have run before on the same cluster.
     const prefix = Math.random().toString(36).slice(2, 8);
     this.#keys = Array.from({ length: KEYS }, (_, n) => `${prefix}/${n}`);

@@ -3,6 +3,7 @@ import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { CLIENTS, type Felt, Load, type LoadOptions } from "#kit/load.ts";
 import { leaseHolder } from "#kit/operator-process.ts";
+import type { Reach } from "#kit/reach.ts";
 
 interface Named {
   readonly metadata: {
@@ -38,6 +39,14 @@ export const LONGEST_OUTAGE_MS = 30_000;
 
 const QUARANTINED = "etcd.improbable.io/quarantined";
 
+export interface LoadedOptions extends Partial<EtcdClusterSpec> {
+  readonly operatorFlags?: readonly string[];
+  /** How clients behave. */
+  readonly load?: LoadOptions;
+  /** How they reach the cluster once it is ready, and until they are turned to something else; without it, in plain text. */
+  readonly reachedBy?: (cluster: UserCluster) => Promise<Reach & AsyncDisposable>;
+}
+
 /** A user's cluster with clients that write and read without pause. */
 export class LoadedCluster extends UserCluster implements AsyncDisposable {
   readonly load: Load;
@@ -46,16 +55,11 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
   /**
    * A ready cluster in a namespace of its own, and an operator with these flags besides the deployed ones. Disposing ends the
    * load and takes all of it away.
-   * @param prefix of the namespace's name; `load`: how clients behave
+   * @param prefix of the namespace's name
    */
   static async start(
     prefix: string,
-    {
-      replicas = 3,
-      operatorFlags = [],
-      load: behaviour = {},
-      ...spec
-    }: Partial<EtcdClusterSpec> & { operatorFlags?: readonly string[]; load?: LoadOptions } = {},
+    { replicas = 3, operatorFlags = [], load: behaviour = {}, reachedBy, ...spec }: LoadedOptions = {},
   ): Promise<LoadedCluster> {
     await using belongings = new AsyncDisposableStack();
     if (operatorFlags.length > 0) belongings.use(await withOperatorFlags(...operatorFlags));
@@ -63,7 +67,8 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
     const user = new UserCluster(name);
     await user.create({ ...spec, replicas });
     await user.untilReady();
-    const load = belongings.use(new Load(user.namespace, user.name, behaviour));
+    const reach = reachedBy === undefined ? {} : { reach: belongings.use(await reachedBy(user)) };
+    const load = belongings.use(new Load(user.namespace, user.name, { ...behaviour, ...reach }));
     // kube-proxy learns of a new member a moment after the cluster is Ready; a connection before that takes a second longer.
     await load.untilServed();
     return new LoadedCluster(user, load, belongings.move());

@@ -1,0 +1,37 @@
+import { expect } from "vitest";
+import { applicationCertificateName } from "#api/names.ts";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
+import { ByClientSecret } from "#kit/client-secret.ts";
+import { eventually, kubectl, type UserCluster } from "#kit/e2e.ts";
+
+/** Makes a user of etcd who may read and write everything, and is known by what the Secret for applications shows. */
+export async function makeApplicationUser(cluster: UserCluster): Promise<void> {
+  await apply(cluster, "EtcdRole", "application", { permissions: [{ access: "ReadWrite", range: { from: "" } }] });
+  await apply(cluster, "EtcdUser", "application", {
+    userName: applicationCertificateName(cluster.name),
+    authentication: "Certificate",
+    roles: ["application"],
+  });
+}
+
+async function apply(cluster: UserCluster, kind: string, name: string, spec: object): Promise<void> {
+  const metadata = { namespace: cluster.namespace, name };
+  const object = { apiVersion: "etcd.improbable.io/v1beta1", kind, metadata, spec: { clusterName: cluster.name, ...spec } }; // biome-ignore format: one line
+  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
+}
+
+/** Waits until the user is there and this is told of it. */
+export async function untilApplicationUser(cluster: UserCluster, reason: string, deadlineMs = 120_000): Promise<void> {
+  await eventually(async () => {
+    const { status } = await cluster.json<EtcdUser>("get", "etcduser", "application");
+    expect(status?.conditions?.[0]?.reason).toBe(reason);
+  }, deadlineMs);
+}
+
+/** How clients reach a cluster that asks for users, over TLS: as that user, once it is there. */
+export async function asApplicationUser(cluster: UserCluster): Promise<ByClientSecret> {
+  await makeApplicationUser(cluster);
+  await cluster.untilCondition("AuthReady", "True", "AuthEnabled");
+  await untilApplicationUser(cluster, "Bound");
+  return await ByClientSecret.start(cluster);
+}
