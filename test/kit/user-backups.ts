@@ -76,17 +76,23 @@ export class UserBackups {
     await this.backUp("nightly", { source, destination: { volume: { claimName: "backups" } }, verify: true });
     await this.until("nightly", "Completed");
     await this.untilReason("nightly", "Verified", "Verified", 120_000);
+    return await this.restoredAs("restored", spec);
+  }
+
+  /** Restores the backup `nightly`. @returns what it was restored into, when it is Ready */
+  async restoredAs(clusterName: string, spec: object): Promise<UserCluster> {
+    const name = `to-${clusterName}`;
     await this.apply({
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdRestore",
-      metadata: { name: "back" },
-      spec: { source: { backupName: "nightly" }, clusterTemplate: { clusterName: "restored", spec } },
+      metadata: { name },
+      spec: { source: { backupName: "nightly" }, clusterTemplate: { clusterName, spec } },
     });
     await eventually(async () => {
-      const { status } = await this.#cluster.json<EtcdRestore>("get", "etcdrestore", "back");
+      const { status } = await this.#cluster.json<EtcdRestore>("get", "etcdrestore", name);
       if (status?.phase !== "Completed") throw new Error(`it is not Completed: ${JSON.stringify(status)}`);
     }, RESTORED_MS);
-    const restored = new UserCluster(this.#cluster.namespace, "restored");
+    const restored = new UserCluster(this.#cluster.namespace, clusterName);
     await restored.untilReady();
     return restored;
   }
