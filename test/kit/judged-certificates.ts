@@ -18,7 +18,7 @@ import {
 } from "#api/names.ts";
 import { isPair } from "#certificates/pem.ts";
 import type { UserCluster } from "#kit/e2e.ts";
-import { expectAuthority, isGood, openssl, PURPOSES, type Purpose } from "#kit/openssl.ts";
+import { expectAuthority, isGood, isGoodFor, openssl, PURPOSES, type Purpose } from "#kit/openssl.ts";
 import { serviceHost } from "#kit/reach.ts";
 import type { KubeList, Secret } from "#kube/kinds.ts";
 
@@ -33,21 +33,29 @@ interface Expected {
   readonly hosts: readonly string[];
 }
 
+/** Under which names and addresses nobody of the cluster is reached. */
+export const STRANGERS = ["my-etcd-client.elsewhere.svc", "192.0.2.99"];
+
 /**
  * Of each Secret of the cluster with a certificate: it holds a pair; the certificate is good now, on the curve P-256, for no longer than it was asked
  * for, for what it is there for and for nothing else, under the names by which it is reached; and its own authority vouches for it, and the other one
  * does not. To be asked while no authority follows another one.
- * @param given.lifeMs for how long certificates were asked for, in milliseconds; `users`: EtcdUsers that have one
+ * @param given.lifeMs for how long certificates were asked for, in milliseconds; `users`: EtcdUsers that have one; `extraNames`: by which
+ * members are reached besides
  */
 export async function expectGoodCertificates(
   cluster: UserCluster,
-  { lifeMs, users = [], replicas = 3 }: { lifeMs: number; users?: readonly string[]; replicas?: number },
+  {
+    lifeMs,
+    users = [],
+    extraNames = [],
+  }: { lifeMs: number; users?: readonly string[]; extraNames?: readonly string[] },
 ): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "judged-"));
   try {
     const secrets = await certificateSecrets(cluster);
     const authorities = [peerAuthorityName(cluster.name), clientAuthorityName(cluster.name)];
-    const expected = expectedOf(cluster, users, replicas);
+    const expected = expectedOf(cluster, users, extraNames);
     expect([...secrets.keys()].sort()).toEqual([...authorities, ...expected.map(({ name }) => name)].sort());
     for (const [name, texts] of secrets) {
       await writeFile(join(folder, name), texts[CERTIFICATE_FILE] ?? "");
@@ -64,14 +72,23 @@ export async function expectGoodCertificates(
   }
 }
 
-function expectedOf({ namespace, name }: UserCluster, users: readonly string[], replicas: number): readonly Expected[] {
+function expectedOf(
+  { namespace, name }: UserCluster,
+  users: readonly string[],
+  extraNames: readonly string[],
+): readonly Expected[] {
   const [peers, clients] = [peerAuthorityName(name), clientAuthorityName(name)];
-  const members = Array.from({ length: replicas }, (_, n) => peerHost(namespace, name, peerName(name, n)));
+  const members = Array.from({ length: 3 }, (_, n) => peerHost(namespace, name, peerName(name, n)));
   const onlyClient = { by: clients, purposes: ["sslclient"], hosts: [] } as const;
   const service = serviceHost({ namespace, name });
   return [
     { name: peerCertificateName(name), by: peers, purposes: PURPOSES, hosts: members },
-    { name: serverCertificateName(name), by: clients, purposes: PURPOSES, hosts: [...members, service, "localhost"] },
+    {
+      name: serverCertificateName(name),
+      by: clients,
+      purposes: PURPOSES,
+      hosts: [...members, service, "localhost", ...extraNames],
+    },
     { name: operatorCertificateName(name), ...onlyClient },
     { name: applicationCertificateName(name), ...onlyClient },
     ...users.map((user) => ({ name: bindingName(user), ...onlyClient })),
@@ -111,8 +128,7 @@ async function expectLeaf(
   }
   for (const other of authorities.filter((each) => each !== by))
     expect(await isGood(path, join(folder, other)), `${name} by ${other}`).toBe(false);
-  for (const host of hosts)
-    expect(await isGood(path, join(folder, by), "-verify_hostname", host), `${name} ${host}`).toBe(true);
-  const stranger = ["-verify_hostname", "my-etcd-client.elsewhere.svc"];
-  if (hosts.length > 0) expect(await isGood(path, join(folder, by), ...stranger), name).toBe(false);
+  for (const host of hosts) expect(await isGoodFor(host, path, join(folder, by)), `${name} ${host}`).toBe(true);
+  for (const stranger of hosts.length > 0 ? STRANGERS : [])
+    expect(await isGoodFor(stranger, path, join(folder, by)), `${name} ${stranger}`).toBe(false);
 }

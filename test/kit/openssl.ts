@@ -1,4 +1,5 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
@@ -18,6 +19,11 @@ export async function isGood(leaf: string, trusted: string, ...more: readonly st
   const args = ["verify", "-x509_strict", ...more, "-CAfile", trusted, leaf];
   const { code, stdout } = await run("openssl", args, { mayFail: true });
   return code === 0 && stdout.includes("OK");
+}
+
+/** Whether openssl takes the certificate for this host name or IP address, too. */
+export async function isGoodFor(host: string, leaf: string, trusted: string, ...more: readonly string[]) {
+  return await isGood(leaf, trusted, isIP(host) === 0 ? "-verify_hostname" : "-verify_ip", host, ...more);
 }
 
 /** @param path of the file with its certificate */

@@ -1,0 +1,112 @@
+import { expect } from "vitest";
+import { BACKUP_DESTINATION_LABEL, rootSecretName } from "#api/names.ts";
+import { NO_TLS } from "#api/tls.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import { eventually, kubectl, UserCluster } from "#kit/e2e.ts";
+import { secretTexts } from "#kit/user-tls.ts";
+
+/** A pod starts, and what it stores is told. */
+const ARCHIVED_MS = 180_000;
+/** All that was written meanwhile is applied anew. */
+const RESTORED_MS = 400_000;
+/** How long `expectAllBack` may take, in milliseconds. */
+export const BACK_MS = RESTORED_MS + 200_000;
+
+/** A schedule archives every change of a cluster, after one backup, whatever becomes of the cluster. */
+export class ArchivedHistory {
+  readonly #cluster: UserCluster;
+  /** What was written, and at which revision. */
+  readonly #markers = new Map<string, number>();
+  /** The only backup, made before all of this. */
+  readonly #backupName: string;
+
+  /** Every change is archived from now on, and a backup holds what was before. */
+  static async start(cluster: UserCluster): Promise<ArchivedHistory> {
+    const { namespace, name: clusterName } = cluster;
+    await make(namespace, {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+    });
+    const backupTemplate = { source: { clusterName }, destination: { volume: { claimName: "backups" } } };
+    await make(namespace, {
+      apiVersion: "etcd.improbable.io/v1beta1",
+      kind: "EtcdBackupSchedule",
+      metadata: { name: "yearly" },
+      spec: { schedule: "0 0 1 1 *", archive: { maxAgeSeconds: 2 }, backupTemplate },
+    });
+    const backupName = await eventually(async () => {
+      const { archive, lastSuccessful } = await toldOf(cluster);
+      const isCovered = BigInt(lastSuccessful?.revision ?? 0) >= BigInt(archive?.from ?? Number.MAX_SAFE_INTEGER) - 1n;
+      expect(isCovered, JSON.stringify({ archive, lastSuccessful })).toBe(true);
+      return lastSuccessful?.name ?? "";
+    }, ARCHIVED_MS);
+    return new ArchivedHistory(cluster, backupName);
+  }
+
+  private constructor(cluster: UserCluster, backupName: string) {
+    this.#cluster = cluster;
+    this.#backupName = backupName;
+  }
+
+  get markers(): readonly string[] {
+    return [...this.#markers.keys()];
+  }
+
+  /** Something new is written, and is to be stored: whatever has become of the cluster, the archive has followed. */
+  async expectStored(marker: string): Promise<void> {
+    const args = [...(await asRoot(this.#cluster)), "put", marker, marker, "-w", "json"];
+    const text = await this.#cluster.etcdctl("my-etcd-0", ...args);
+    const { header } = JSON.parse(text) as { header: { revision: number } };
+    this.#markers.set(marker, header.revision);
+    await eventually(async () => {
+      const { archive } = await toldOf(this.#cluster);
+      expect(Number(archive?.revision ?? 0), JSON.stringify(archive)).toBeGreaterThanOrEqual(header.revision);
+    }, ARCHIVED_MS);
+  }
+
+  /** A cluster that is restored to the last of them has all of them, and the archive has no gap: another backup would have been made for one. */
+  async expectAllBack(): Promise<void> {
+    const { namespace } = this.#cluster;
+    const { items } = await this.#cluster.json<{ items: EtcdBackup[] }>("get", "etcdbackups");
+    const backups = items.filter(({ spec }) => spec.archive === undefined);
+    expect(backups.map(({ metadata }) => metadata.name)).toEqual([this.#backupName]);
+    await make(namespace, {
+      apiVersion: "etcd.improbable.io/v1beta1",
+      kind: "EtcdRestore",
+      metadata: { name: "back" },
+      spec: {
+        source: { backupName: this.#backupName },
+        until: { revision: String(Math.max(...this.#markers.values())) },
+        clusterTemplate: { clusterName: "again", spec: { replicas: 1, tls: NO_TLS } },
+      },
+    });
+    await eventually(async () => {
+      const { status } = await this.#cluster.json<EtcdRestore>("get", "etcdrestore", "back");
+      expect(status?.phase, JSON.stringify(status)).toBe("Completed");
+    }, RESTORED_MS);
+    const again = new UserCluster(namespace, "again");
+    await again.untilReady();
+    for (const marker of this.markers) expect(await again.read("again-0", marker)).toBe(marker);
+  }
+}
+
+async function make(namespace: string, manifest: { metadata: object } & Record<string, unknown>): Promise<void> {
+  const object = { ...manifest, metadata: { ...manifest.metadata, namespace } };
+  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
+}
+
+async function toldOf(cluster: UserCluster) {
+  const { status = {} } = await cluster.json<EtcdBackupSchedule>("get", "etcdbackupschedule", "yearly");
+  return status as Partial<NonNullable<EtcdBackupSchedule["status"]>>;
+}
+
+/** How etcdctl is let in, if users are asked for. */
+async function asRoot(cluster: UserCluster): Promise<readonly string[]> {
+  const { spec } = await cluster.get();
+  if (spec.auth?.enabled !== true) return [];
+  return [`--user=root:${(await secretTexts(cluster, rootSecretName(cluster.name))).password}`];
+}
