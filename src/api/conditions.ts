@@ -311,7 +311,8 @@ export const USER_REASONS = {
   SpecRefused: "The spec asks for what cannot be done; the message names the field, what it is and what it may be.",
   PasswordRefused:
     "etcd does not take the password that somebody has written into the binding Secret; the message says why. The one before stays good.",
-  CertificatePending: "The certificate of the binding is yet to be made; the message says by whom, and what is wrong.",
+  CertificatePending:
+    "The certificate of the binding is yet to be made, or has ended and is yet to be renewed; the message says by whom, and what is wrong.",
   ...ACCESS_REASONS,
 } as const;
 

@@ -58,7 +58,11 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   // Each shard knows of all backups and schedules; of clusters it knows its own.
   const onBackupEnd = backupMetrics(registry, () => all()[0]?.caches.backups.list() ?? []);
   scheduleMetrics(registry, () => all()[0]?.caches.schedules.list() ?? []);
-  certificateMetrics(registry, () => all().flatMap(({ caches }) => caches.clusters.list()));
+  certificateMetrics(
+    registry,
+    () => all().flatMap(({ caches }) => caches.clusters.list()),
+    () => all().flatMap(({ caches }) => caches.users.list()),
+  );
   const surroundings: Surroundings = { ...reach, onBackupEnd, stop };
   const lead = flags.shards === 1 ? leadAll(surroundings) : leadShards(surroundings);
   const server = await serveHealth({

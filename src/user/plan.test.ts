@@ -146,10 +146,44 @@ test.each([
   expect(planUser(look({ with: { binding: unknown(why), password: absent } }))).toMatchObject({ because: expected });
 });
 
+const HALF = 15 * DAY_MS;
+const endsAt = (notAfterMs: number) => ({ pair: { notAfterMs }, with: { signer: absent } });
+const issuing = (status: string, reason: string, sinceMs: number) => {
+  const lastTransitionTime = new Date(NOW - sinceMs).toISOString();
+  return present({
+    ...other({}),
+    status: { conditions: [{ type: "Issuing", status, reason, message: "no", lastTransitionTime }] },
+  });
+};
+const UNRENEWED =
+  "Secret app-binding-tls is not renewed: cert-manager says: no; kubectl -n foo describe certificaterequests tells more";
+
+test.each([
+  ["not long before it is late", look(endsAt(NOW + HALF + 1)), undefined, "True Bound"],
+  ["when half of the time to renew it is over", look(endsAt(NOW + HALF)), "the certificate in Secret app-binding ends at 2026-01-16T12:00:00Z, and has not been renewed", "True Bound"],
+  ["a moment before its end", look(endsAt(NOW + 1)), "the certificate in Secret app-binding ends at 2026-01-01T12:00:00Z, and has not been renewed", "True Bound"],
+  ["at its end, when nobody gets in by it", look(endsAt(NOW)), "the certificate in Secret app-binding has ended at 2026-01-01T12:00:00Z, and has not been renewed", "False CertificatePending"],
+  ["whatever else waits", look({ ...endsAt(NOW), cluster: PAUSED }), "the certificate in Secret app-binding has ended at 2026-01-01T12:00:00Z, and has not been renewed", "False Paused"],
+  ["by the cluster's own life of certificates", look({ ...endsAt(NOW + 2 * 3_600_000), cluster: etcdOf({ client: { duration: "24h", renewBefore: "4h" } }) }), "the certificate in Secret app-binding ends at 2026-01-01T14:00:00Z, and has not been renewed", "True Bound"],
+  ["when cert-manager has failed", look({ cluster: MANAGED, with: { request: issuing("False", "Failed", 0) } }), UNRENEWED, "True Bound"],
+  ["when it takes long", look({ cluster: MANAGED, with: { request: issuing("True", "Renewing", 300_000) } }), UNRENEWED, "True Bound"],
+  ["not while it is at it", look({ cluster: MANAGED, with: { request: issuing("True", "Renewing", 299_999) } }), undefined, "True Bound"],
+  ["both", look({ cluster: MANAGED, pair: { notAfterMs: NOW + HALF }, with: { request: issuing("False", "Failed", 0) } }), `the certificate in Secret app-binding ends at 2026-01-16T12:00:00Z, and has not been renewed; ${UNRENEWED}`, "True Bound"],
+  ["not of the first one, which is waited for", look({ cluster: MANAGED, bound: null, with: { signer: absent, request: issuing("False", "Failed", 0), password: absent } }), undefined, "False CertificatePending"],
+  ["not of what is somebody else's", look({ bound: { ownerUid: "other" }, ...endsAt(NOW) }), undefined, "False NameTaken"],
+  ["not where there is none", look({ cluster: PLAIN }), undefined, "True Bound"],
+  ["not where it says no end", look(endsAt(0)), undefined, "True Bound"],
+  ["not of a cluster that is gone", look({ bound: {}, with: { cluster: undefined } }), undefined, "False ClusterNotFound"],
+] as const)("user: that its certificate is not renewed is told %s", (_, given, because, says) => {
+  const plan = planUser(given);
+  expect(plan.aside).toEqual(because && [{ rule: "binding-ends", because, is: "remark" }]);
+  const [ready] = userStatus(given, plan).conditions ?? [];
+  expect(`${ready?.status} ${ready?.reason}`).toBe(says);
+}); // biome-ignore format: a table
+
 test("a case reaches each rule", () => {
-  const reached = new Set(
-    cases.map(({ given }) => planUser(given)).flatMap((plan) => ("rule" in plan ? [plan.rule] : [])),
-  );
+  const decided = cases.map(({ given }) => planUser(given)).flatMap((plan) => ("rule" in plan ? [plan.rule] : []));
+  const reached = new Set([...decided, "binding-ends"]);
   expect(USER_RULES.map(({ name }) => name).filter((name) => !reached.has(name))).toEqual([]);
 });
 

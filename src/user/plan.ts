@@ -3,6 +3,7 @@ import { USER_GUARDS } from "#user/guards.ts";
 import { awaitBinding } from "#user/rules/binding/await-binding.ts";
 import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
 import { awaitPassword } from "#user/rules/binding/await-password.ts";
+import { bindingEnds } from "#user/rules/binding/binding-ends.ts";
 import { bindingTaken } from "#user/rules/binding/binding-taken.ts";
 import { requestCertificate } from "#user/rules/binding/request-certificate.ts";
 import { writeBinding } from "#user/rules/binding/write-binding.ts";
@@ -25,6 +26,7 @@ import type { UserRule, UserStep } from "#user/step.ts";
 
 /** This list is the behaviour of a user: the first rule with an opinion wins, so its place here is part of each rule. */
 export const USER_RULES: readonly UserRule[] = [
+  bindingEnds, // It only makes a remark, which has to be told whatever else is done.
   releaseUser, // It comes before all that waits: whose cluster is gone waits for nothing.
   awaitCluster, // It comes before all that needs etcd.
   awaitEtcd, // It comes before all that depends on what etcd has.

@@ -35,7 +35,7 @@ function bindingTold(snapshot: UserSnapshot): EtcdUserStatus {
 }
 
 function readyWord(snapshot: UserSnapshot, plan: Plan<UserStep>): Word {
-  const { user, cluster, access } = snapshot;
+  const { user, cluster, access, takenAtMs } = snapshot;
   const word = wordOf(plan, {
     "await-cluster": hindranceOf(user.spec.clusterName, cluster)?.reason ?? "Waiting",
     "await-etcd": "EtcdUnreachable",
@@ -49,7 +49,13 @@ function readyWord(snapshot: UserSnapshot, plan: Plan<UserStep>): Word {
   if (isDeleting({ object: user }))
     return { status: "False", reason: "Deleting", message: word?.message ?? "the user in etcd is gone" };
   if (word !== undefined) return word;
+  const { name: secretName, certificate } = ownBinding(snapshot) ?? {};
+  const endsMs = certificate?.notAfterMs || Number.POSITIVE_INFINITY;
+  if (endsMs <= takenAtMs) {
+    const message = `the certificate in Secret ${secretName} has ended at ${rfc3339(endsMs)}, and has not been renewed`;
+    return { status: "False", reason: "CertificatePending", message };
+  }
   const name = userNameOf(user);
-  const text = `user ${name} has just the roles of the spec, and Secret ${ownBinding(snapshot)?.name} is for its application`;
+  const text = `user ${name} has just the roles of the spec, and Secret ${secretName} is for its application`;
   return doneWord(access, "Bound", text);
 }
