@@ -1,12 +1,14 @@
 import { expect, test } from "vitest";
-import { ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
+import { CLIENT_TRUST_ANNOTATION, ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
 import { absent, present, unknown } from "#base/observed.ts";
 import { etcdOf, etcdUser, issuedFacts, NEXT, OWN, signerOf, userLook } from "#kit/access.ts";
 import { born } from "#kit/cluster.ts";
-import type { Certificate } from "#kube/kinds.ts";
+import { bundle } from "#kit/cluster-tls.ts";
+import type { Certificate, Pod } from "#kube/kinds.ts";
 import { issuerOf, orderOf, rotationDue } from "#user/credentials.ts";
 import { bindingWish } from "#user/desired/binding.ts";
 import { bindingRequest, requestDiffers } from "#user/desired/request.ts";
+import { isBelieved } from "#user/facts.ts";
 import { planUser } from "#user/plan.ts";
 import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
 import { ownBinding, type UserSnapshot } from "#user/snapshot.ts";
@@ -176,6 +178,39 @@ test("the status tells which credentials are good", () => {
   expect(told(look(byCertificate))).not.toHaveProperty("passwordFrom");
   expect(told(look({ bound: { rotatedAtMs: undefined } }))).not.toHaveProperty("lastRotation");
   expect(told(look({ bound: { ownerUid: "other" } }))).not.toHaveProperty("binding");
+});
+
+const paired = (given: Parameters<typeof look>[0] = {}) => {
+  const issued = look().binding;
+  const binding = issued.is === "present" ? present({ ...issued.value, ...given.bound, certificate: issued.value.certificate && { ...issued.value.certificate, ...given.pair } }) : absent; // biome-ignore format: one line
+  return look({ cluster: BROUGHT, ...given, with: { binding, ...given.with } });
+};
+
+test.each<[string, UserSnapshot, string | undefined]>([
+  ["while a member believes it", paired(), undefined],
+  ["also when the rest is written anew", paired({ bound: { texts: {} } }), "keep"],
+  ["not when no member believes it", paired({ with: { isBelieved: false } }), "none"],
+  ["a moment before its end", paired({ pair: { notAfterMs: Date.parse(AT) + 1 } }), undefined],
+  ["not when it has ended", paired({ pair: { notAfterMs: Date.parse(AT) } }), "none"],
+  ["not when it is of no use", paired({ pair: { trouble: "t" } }), "none"],
+  ["not when no member asks for it", paired({ cluster: etcdOf({ client: { ...BROUGHT.spec.tls!.client, verifyClients: false } }) }), "none"],
+  ["not without TLS", paired({ cluster: PLAIN }), "none"],
+  ["none is made", look({ cluster: BROUGHT, bound: null }), "none"],
+  ["one that was taken out is not missed", look({ cluster: BROUGHT }), undefined],
+])("where people come to bring certificates, the pair of a binding is kept: %s", (_, snapshot, pair) => {
+  expect(bindingWish(snapshot)?.pair).toBe(pair);
+}); // biome-ignore format: a table
+
+test("whether some member believes who has signed the pair", () => {
+  const pod = (...trusted: (typeof OWN)[]) =>
+    born<Pod>({ metadata: { name: "a", annotations: { [CLIENT_TRUST_ANNOTATION]: bundle(...trusted) } } } as never);
+  const bare = born<Pod>({ metadata: { name: "a" } } as never);
+  expect(isBelieved([pod(OWN)], signerOf())).toBe(true);
+  expect(isBelieved([pod(NEXT), pod(NEXT, OWN)], signerOf())).toBe(true);
+  expect(isBelieved([pod(NEXT), bare], signerOf())).toBe(false);
+  expect(isBelieved([], signerOf())).toBe(false);
+  expect(isBelieved([pod(OWN)], undefined)).toBe(false);
+  expect(isBelieved([pod(OWN)], signerOf(OWN, { signerId: undefined }))).toBe(false);
 });
 
 test("a Secret that is not there is told no more", () => {

@@ -22,6 +22,17 @@ export function issuerOf({ spec }: Pick<EtcdCluster, "spec">): "Operator" | "Cer
   return isIssued && areClientsVerified(spec) ? provider : undefined;
 }
 
+/**
+ * Whether the binding keeps a pair that nobody here makes anew: people bring certificates by now, some member still believes this one, and nobody
+ * knows whether the application has another one yet. It goes when it has ended, when no member believes it any more, or by a person's hand.
+ */
+export function isPairKept({ cluster, takenAtMs, isBelieved }: UserSnapshot, own: BindingFacts | undefined): boolean {
+  const { trouble, notAfterMs } = own?.certificate ?? { trouble: "there is none", notAfterMs: 0 };
+  if (cluster === undefined || trouble !== undefined) return false;
+  const isBrought = providerOf(cluster.spec, "client") === "Secret" && areClientsVerified(cluster.spec);
+  return isBrought && isBelieved && notAfterMs > takenAtMs;
+}
+
 /** What a certificate for the binding has to say. */
 export function orderOf(
   user: EtcdUser,

@@ -51,3 +51,9 @@ export function doubtersOf(pods: readonly Pod[], signer: CertificateFacts, isAut
     parsedIn(metadata.annotations?.[CLIENT_TRUST_ANNOTATION] ?? "").some((each) => authorityKeyOf(each) === key);
   return pods.filter((pod) => !believes(pod)).map((pod) => pod.spec?.hostname ?? pod.metadata.name);
 }
+
+/** Whether some member believes who shows this certificate. */
+export function isBelieved(pods: readonly Pod[], certificate: CertificateFacts | undefined): boolean {
+  const isKnown = certificate !== undefined && authorityIn(certificate, false) !== undefined;
+  return isKnown && doubtersOf(pods, certificate, false).length < pods.length;
+}

@@ -17,7 +17,7 @@ import type { KubeClient } from "#kube/client.ts";
 import { type Pod, SECRETS } from "#kube/kinds.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import { issuerOf } from "#user/credentials.ts";
-import { doubtersOf, PASSWORD_KEY } from "#user/facts.ts";
+import { doubtersOf, isBelieved, PASSWORD_KEY } from "#user/facts.ts";
 import type { BindingReads } from "#user/reads.ts";
 import { type BindingFacts, claimOf, hasPassword, isOwned, type UserSnapshot } from "#user/snapshot.ts";
 
@@ -44,6 +44,7 @@ const NOTHING = {
   request: absent,
   trust: undefined,
   doubters: [],
+  isBelieved: false,
 } satisfies Partial<UserSnapshot>;
 
 /** Everything that one decision may use. etcd and Secrets are asked seldom; a password is read only where etcd is to say whether it is the one. */
@@ -79,6 +80,7 @@ export async function observeUser(reads: UserReads, key: Key, signal: AbortSigna
     missingRoles,
     trust: identity && bundleOf(certificatesIn(identity.ca)),
     doubters: signer.is === "present" ? doubtersOf(pods, signer.value, issuerOf(cluster) === "Operator") : [],
+    isBelieved: binding.is === "present" && isBelieved(pods, binding.value.certificate),
     password: await passwordOf(reads, { ...known, found, binding }, cluster, signal),
   });
 }

@@ -58,6 +58,8 @@ export interface UserSnapshot {
   readonly trust: string | undefined;
   /** Members that do not believe whom the signer has signed, by name. */
   readonly doubters: readonly string[];
+  /** Whether some member believes who has signed the certificate in the binding. */
+  readonly isBelieved: boolean;
 }
 
 /** What the EtcdUser and the user in etcd have to do with each other. */

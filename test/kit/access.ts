@@ -180,6 +180,7 @@ export function userLook(given: GivenUserLook = {}): UserSnapshot {
     request: issuer === "CertManager" && its ? present(requested(bindingRequest(user, its))) : { is: "absent" },
     trust,
     doubters: [],
+    isBelieved: true,
   };
   const binding = given.bound === null || its === undefined ? snapshot.binding : present(boundAs(snapshot, given));
   return { ...snapshot, binding, ...given.with };

@@ -33,6 +33,7 @@ const SIGNS = "authority in Secret my-etcd-client-ca: before the one that is to 
 const DROPS = "authority in Secret my-etcd-client-ca: before the one before is trusted no more, ";
 const TELL = "to say whom clients are to trust besides for 150 s";
 const HAVE = "to have a certificate of the authority that signs by now for 150 s";
+const LOSE = "to lose tls.crt and tls.key, which a former authority has signed: take them out once no application shows them"; // biome-ignore format: one line
 const its = "Secret shop-binding of EtcdUser shop";
 /** The authority that signs ends in half a year, or a moment later, and the one before is still trusted. */
 const endingLater = (more: number) =>
@@ -132,10 +133,11 @@ const turns: [name: string, given: ClusterSnapshot, at: string, why?: string][] 
   ["an application came when those who came were told both", with_(knownFor(told, { knownForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "show"],
   ["it came before they were told", with_(knownFor(told, { knownForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), "tell", `${its} has ${TELL}`],
   ["an application came when those who came got one of the new one", with_(knownFor(over, { signerForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "settled"],
-  ["it came before they got one", with_(knownFor(over, { signerForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), "hand", `${its} has ${HAVE}`],
+  ["it came before they got one", with_(knownFor(over, { signerForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), "hand", `${its} has ${LOSE}`],
   ["it knows one of two that come", with_(telling(ofTwo, ofThree, LONG), TURNED), "tell", `${its} has ${TELL}`],
   ["an application shows what the new one has signed", with_(over, TURNED), "settled"],
-  ["an application shows what the former one has signed", with_(over, { ...TURNED, signerId: OWN.id }), "hand", `${its} has ${HAVE}`],
+  ["an application shows what the former one has signed", with_(over, { ...TURNED, signerId: OWN.id }), "hand", `${its} has ${LOSE}`],
+  ["it has been taken out", with_(over, { ...TURNED, signerId: undefined, knownForMs: 0 }), "settled"],
   ["an application shows what no member believes any more", with_(over, { ...TURNED, signerId: NEXT.id }), "settled"],
 ]; // biome-ignore format: a table
 

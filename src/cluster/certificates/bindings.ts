@@ -1,3 +1,4 @@
+import { providerOf } from "#api/tls.ts";
 import type { ClusterSnapshot, SeenBinding } from "#cluster/snapshot.ts";
 
 // Which applications are waited for when an authority is followed by another one?
@@ -9,6 +10,10 @@ import type { ClusterSnapshot, SeenBinding } from "#cluster/snapshot.ts";
 //   the end of the authority that signs all would be cut off, so before it nobody is waited for who has not heard of the next one.
 // Why is not everybody waited for as soon as they appear?
 //   Where EtcdUsers come and go all the time some binding would always be new. One that never said anything else has nothing to come over from.
+
+/** Nobody here knows what an application shows that somebody else has made. */
+const TAKEN_OUT =
+  "lose tls.crt and tls.key, which a former authority has signed: take them out once no application shows them";
 
 /** What clocks of the operator and of the API server may differ by, in milliseconds. Who is made in between is waited for like everybody. */
 const CLOCKS_DIFFER_MS = 60_000;
@@ -27,7 +32,7 @@ export function whyBindingUntold(
   const isTold = ({ trustIds }: SeenBinding) => ids.every((id) => trustIds?.includes(id));
   // Whose binding names nobody to be trusted connects without TLS.
   const isConcerned = (binding: SeenBinding) => binding.trustIds?.length !== 0 && (!isEnding || isTold(binding));
-  return whyLate(snapshot, isConcerned, isTold, sinceMs, "say whom clients are to trust besides");
+  return whyLate(snapshot, isConcerned, isTold, sinceMs, `say whom clients are to trust besides ${forLong(snapshot)}`);
 }
 
 /**
@@ -39,10 +44,12 @@ export function whyBindingFormer(
   isBelieved: (signerId: string) => boolean,
   sinceMs: number,
 ): string | undefined {
+  const isBrought = providerOf(snapshot.cluster.spec, "client") === "Secret";
   const isConcerned = ({ trustIds, signerId, notAfterMs = Number.POSITIVE_INFINITY }: SeenBinding) =>
     trustIds === undefined || (signerId !== undefined && notAfterMs > snapshot.takenAtMs);
   const isNew = ({ signerId }: SeenBinding) => signerId !== undefined && isBelieved(signerId);
-  return whyLate(snapshot, isConcerned, isNew, sinceMs, "have a certificate of the authority that signs by now");
+  const what = isBrought ? TAKEN_OUT : `have a certificate of the authority that signs by now ${forLong(snapshot)}`;
+  return whyLate(snapshot, isConcerned, isNew, sinceMs, what);
 }
 
 function whyLate(
@@ -60,5 +67,9 @@ function whyLate(
     const name = `Secret ${secretName} of EtcdUser ${user}`;
     return reason === undefined ? name : `${name} (${reason})`;
   });
-  return `${told.join(", ")} ${late.length === 1 ? "has" : "have"} to ${what} for ${rereadWithinMs / 1_000} s`;
+  return `${told.join(", ")} ${late.length === 1 ? "has" : "have"} to ${what}`;
+}
+
+function forLong({ rereadWithinMs }: ClusterSnapshot): string {
+  return `for ${rereadWithinMs / 1_000} s`;
 }

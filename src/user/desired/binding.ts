@@ -19,7 +19,7 @@ import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { apiVersionOf, controllerOf, type Draft, type OwnerReference, SECRETS, type Secret } from "#kube/kinds.ts";
-import { issuerOf, madeForOf, pairDue, rotationAsked, rotationDue } from "#user/credentials.ts";
+import { isPairKept, issuerOf, madeForOf, pairDue, rotationAsked, rotationDue } from "#user/credentials.ts";
 import { type BindingFacts, hasPassword, ownBinding, type UserSnapshot } from "#user/snapshot.ts";
 
 /** Where the credentials of a binding are from. issue: signed by the authority. copy: from what cert-manager has made. */
@@ -81,7 +81,8 @@ function whyOther(
   snapshot: UserSnapshot,
 ): string | undefined {
   const { [CERTIFICATE_FILE]: certificate, ...others } = own.texts;
-  const isPaired = snapshot.cluster !== undefined && issuerOf(snapshot.cluster) !== undefined;
+  const isIssued = snapshot.cluster !== undefined && issuerOf(snapshot.cluster) !== undefined;
+  const isPaired = isIssued || isPairKept(snapshot, own);
   if (!isPaired && certificate !== undefined) return "it has a certificate, and is to have none";
   if (!hasPassword(snapshot) && own.hasPassword) return "it has a password, and is to have none";
   const names = [...new Set([...Object.keys(texts), ...Object.keys(others)])];
@@ -105,7 +106,7 @@ function passwordWish(snapshot: UserSnapshot, own: BindingFacts | undefined): Pa
 function pairWish(snapshot: UserSnapshot, own: BindingFacts | undefined): Part<BindingWish["pair"]> | undefined {
   const { cluster, signer, doubters } = snapshot;
   const issuer = cluster && issuerOf(cluster);
-  if (issuer === undefined) return { what: "none" };
+  if (issuer === undefined) return { what: isPairKept(snapshot, own) ? "keep" : "none" };
   const isWhole = own?.certificate !== undefined && own.certificate.trouble === undefined;
   const present = isWhole ? ({ what: "keep" } as const) : undefined;
   // What works is not replaced by what some member would not believe.
