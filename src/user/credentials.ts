@@ -27,10 +27,10 @@ export function issuerOf({ spec }: Pick<EtcdCluster, "spec">): "Operator" | "Cer
  * knows whether the application has another one yet. It goes when it has ended, when no member believes it any more, or by a person's hand.
  */
 export function isPairKept({ cluster, takenAtMs, isBelieved }: UserSnapshot, own: BindingFacts | undefined): boolean {
-  const { trouble, notAfterMs } = own?.certificate ?? { trouble: "there is none", notAfterMs: 0 };
-  if (cluster === undefined || trouble !== undefined) return false;
+  const certificate = own?.certificate;
+  if (cluster === undefined || certificate === undefined || certificate.trouble !== undefined) return false;
   const isBrought = providerOf(cluster.spec, "client") === "Secret" && areClientsVerified(cluster.spec);
-  return isBrought && isBelieved && notAfterMs > takenAtMs;
+  return isBrought && isBelieved && certificate.notAfterMs > takenAtMs;
 }
 
 /** What a certificate for the binding has to say. */
