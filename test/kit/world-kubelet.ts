@@ -37,6 +37,8 @@ export interface WorldNode {
   isUp: boolean;
   /** Since when the API server has not heard of its kubelet, in world time, although everything on it runs on. */
   cutSinceMs: number | undefined;
+  /** Until when its kubelet brings nothing more into pods that run, in world time: it looks at them as rarely as `syncFrequency` says, or is busy. */
+  bringsFromMs: number;
 }
 
 interface Parts {
@@ -70,6 +72,7 @@ export class Kubelets {
     name: `node-${n}`,
     isUp: true,
     cutSinceMs: undefined,
+    bringsFromMs: 0,
   }));
   readonly disks = new Map<string, Disk & { readonly node: string | undefined }>();
   /** Uids of pods in which what works beside etcd ends again and again by now. */
@@ -88,7 +91,7 @@ export class Kubelets {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#ends = new PodEnds(parts);
-    this.mounts = new Mounts(parts.api, parts.nowMs, (pod) => this.#isOnRunningNode(pod));
+    this.mounts = new Mounts(parts.api, parts.nowMs, (pod) => this.#nodeOf(pod));
   }
 
   /** The ReplicaSet controller reads the newest state of a ReplicaSet, and says so. */
@@ -229,7 +232,7 @@ export class Kubelets {
   startContainer(): boolean {
     const { etcd, random, tell } = this.#parts;
     const idle = this.#pods().filter(
-      (pod) => pod.metadata.deletionTimestamp === undefined && !isOver(pod) && this.#isOnRunningNode(pod),
+      (pod) => pod.metadata.deletionTimestamp === undefined && !isOver(pod) && this.isHeardOf(pod),
     );
     for (const pod of this.#shuffled(idle.filter(({ metadata }) => !etcd.processes.has(metadata.uid)))) {
       const disk = this.#diskOf(pod);
@@ -265,7 +268,7 @@ export class Kubelets {
   /** A kubelet reports whether a container runs and is ready. */
   report(): boolean {
     const { api, etcd, nowMs } = this.#parts;
-    for (const pod of this.#shuffled(this.#pods().filter((each) => this.#isOnRunningNode(each)))) {
+    for (const pod of this.#shuffled(this.#pods().filter((each) => this.isHeardOf(each)))) {
       const process = etcd.processes.get(pod.metadata.uid);
       const podIP = process?.address ?? this.#sandboxes.get(pod.metadata.uid) ?? pod.status?.podIP;
       if (podIP === undefined || isOver(pod) || isHeldUp(pod) || this.mounts.prepare(pod) !== undefined) continue;
@@ -284,8 +287,7 @@ export class Kubelets {
   endPod(): boolean {
     const ending = this.#pods().filter(
       (pod) =>
-        pod.metadata.deletionTimestamp !== undefined &&
-        (pod.spec?.nodeName === undefined || this.#isOnRunningNode(pod)),
+        pod.metadata.deletionTimestamp !== undefined && (pod.spec?.nodeName === undefined || this.isHeardOf(pod)),
     );
     return this.#shuffled(ending).some((pod) => this.#end(pod));
   }
@@ -304,9 +306,7 @@ export class Kubelets {
   /** A node runs short of something: its kubelet ends a pod, which stays on record; the ReplicaSet controller makes another one. */
   evictForWant(): boolean {
     const { api, etcd, nowMs, tell } = this.#parts;
-    const pod = this.#pick(
-      this.#pods().filter((each) => isWanted(each) && !isOver(each) && this.#isOnRunningNode(each)),
-    );
+    const pod = this.#pick(this.#pods().filter((each) => isWanted(each) && !isOver(each) && this.isHeardOf(each)));
     if (pod === undefined) return false;
     tell(`${pod.spec?.nodeName} runs short, and ends ${pod.metadata.name}`);
     etcd.stop(pod.metadata.uid);
@@ -396,7 +396,7 @@ export class Kubelets {
         !isOver(other) &&
         claimNameOf(other) === claim &&
         other.spec?.nodeName !== spec?.nodeName &&
-        this.#isOnRunningNode(other),
+        this.isHeardOf(other),
     );
   }
 
@@ -408,8 +408,13 @@ export class Kubelets {
     return this.#pods().filter((pod) => controllerOf(pod)?.uid === set.metadata.uid);
   }
 
-  #isOnRunningNode(pod: Pod): boolean {
-    return this.nodes.some((node) => isHeard(node) && node.name === pod.spec?.nodeName);
+  /** Whether the kubelet of its node runs, and hears what the API server says. */
+  isHeardOf(pod: Pod): boolean {
+    return this.#nodeOf(pod) !== undefined;
+  }
+
+  #nodeOf({ spec }: Pod): WorldNode | undefined {
+    return this.nodes.find((node) => isHeard(node) && node.name === spec?.nodeName);
   }
 
   #addressOf({ metadata }: Pod): string {

@@ -13,17 +13,22 @@ interface Mount {
   readonly atMs: number;
 }
 
+interface Bringer {
+  readonly bringsFromMs: number;
+}
+
 /** Secrets in pods. What is there stays as it is while nobody can look, or when the Secret is gone. */
 export class Mounts {
   readonly #mounts = new Map<string, Mount>();
   readonly #api: ApiServer;
   readonly #nowMs: () => number;
-  readonly #isHeard: (pod: Pod) => boolean;
+  readonly #nodeOf: (pod: Pod) => Bringer | undefined;
 
-  constructor(api: ApiServer, nowMs: () => number, isHeard: (pod: Pod) => boolean) {
+  /** @param nodeOf the node of a pod, while its kubelet runs and hears what the API server says */
+  constructor(api: ApiServer, nowMs: () => number, nodeOf: (pod: Pod) => Bringer | undefined) {
     this.#api = api;
     this.#nowMs = nowMs;
-    this.#isHeard = isHeard;
+    this.#nodeOf = nodeOf;
   }
 
   /** Brings its Secrets into a pod that is to start. @returns why that cannot be: `MountVolume.SetUp failed` */
@@ -47,7 +52,8 @@ export class Mounts {
     const nowMs = this.#nowMs();
     if (turnOf(uid, nowMs) === turnOf(uid, mount.atMs)) return mount.secret;
     const pod = this.#api.byUid(PODS, uid);
-    if (pod === undefined || !this.#isHeard(pod)) return mount.secret;
+    const node = pod && this.#nodeOf(pod);
+    if (node === undefined || nowMs < node.bringsFromMs) return mount.secret;
     const secret = this.#whole(namespace, name) ?? mount.secret;
     this.#mounts.set(key, { secret, atMs: nowMs });
     return secret;
@@ -59,7 +65,7 @@ export class Mounts {
       secretsIn(pod).some((name) => {
         const mounted = this.#mounts.get(`${pod.metadata.uid}/${name}`)?.secret;
         const live = this.#whole(pod.metadata.namespace ?? "", name);
-        return mounted !== undefined && live !== undefined && mounted !== live && this.#isHeard(pod);
+        return mounted !== undefined && live !== undefined && mounted !== live && this.#nodeOf(pod) !== undefined;
       }),
     );
   }

@@ -4,10 +4,9 @@ import { textIn } from "#certificates/facts.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
 import type { AuthStore } from "#kit/world-auth.ts";
-import type { Process } from "#kit/world-etcd.ts";
 import { isOfUse } from "#kit/world-users.ts";
 import { SECRETS } from "#kube/kinds.ts";
-import { usersOf } from "./auth-memory.ts";
+import { asksWhoConnects, isAdministrator, usersOf } from "./auth-memory.ts";
 import type { Invariant } from "./memory.ts";
 
 // What do users promise?
@@ -65,9 +64,10 @@ export const nobodyLockedOut: Invariant = {
     for (const cluster of world.api.list(ETCD_CLUSTERS)) {
       if (cluster.spec.auth === undefined && cluster.status?.auth === undefined) continue;
       const store = usersOf(world, cluster);
-      if (store?.enabled !== true || memory.auth.isEverEdited(cluster)) continue;
-      if (!isAdministrator(store, OPERATOR)) return "the operator is no administrator";
-      const silent = whoDoesNotAsk(world, cluster);
+      if (store?.enabled !== true) continue;
+      if (!isAdministrator(store, OPERATOR) && !memory.auth.isOutOfOrder(cluster, "administrator"))
+        return "the operator is no administrator";
+      const silent = memory.auth.isOutOfOrder(cluster, "asking") ? undefined : whoDoesNotAsk(world, cluster);
       if (silent !== undefined) return silent;
     }
     return undefined;
@@ -104,22 +104,17 @@ export const passwordsStay: Invariant = {
   },
 };
 
-function isAdministrator({ users }: AuthStore, user: string): boolean {
-  return users.get(user)?.roles.has(ROOT) === true;
-}
-
 function isSecretRoots({ api }: World, { metadata }: EtcdCluster, { users }: AuthStore): boolean {
   const secret = api.find(SECRETS, { namespace: metadata.namespace, name: rootSecretName(metadata.name) });
   return secret !== undefined && users.get(ROOT)?.password === textIn(secret, "password");
 }
 
 function whoDoesNotAsk(world: World, { metadata, status }: EtcdCluster): string | undefined {
-  const asks = ({ speeches: { client } }: Process) => client.asks && !client.schemes.has("http");
   const silent = [...world.etcd.processes.values()].find(
     (process) =>
       process.clusterUid === metadata.uid &&
       hexOf(process.data.clusterId) === status?.identity?.clusterID &&
-      !asks(process),
+      !asksWhoConnects(process),
   );
   return silent && `${silent.peer} asks nobody for a certificate`;
 }

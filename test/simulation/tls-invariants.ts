@@ -56,16 +56,16 @@ function isTimely(pair: Pair | undefined, nowMs: number): boolean {
   return pair !== undefined && pair.fromMs <= nowMs && nowMs < pair.untilMs;
 }
 
-/** Whether its pod is on its way out: who restarts comes back with whom it is to trust by now. */
-function isEnding({ api }: World, { podUid }: Process): boolean {
-  return api.byUid(PODS, podUid)?.metadata.deletionTimestamp !== undefined;
+/** Whether it is about to end, at the word of a kubelet that hears: on a node that is cut off it runs on, whatever its pod says. */
+function isEnding({ api, kubelets }: World, { podUid }: Process): boolean {
+  const pod = api.byUid(PODS, podUid);
+  return pod?.metadata.deletionTimestamp !== undefined && kubelets.isHeardOf(pod);
 }
 
 /** Whether the kubelet brings Secrets into the pod of this member. */
 function isLookedAfter({ api, kubelets }: World, { podUid }: Process): boolean {
   const pod = api.byUid(PODS, podUid);
-  const node = kubelets.nodes.find(({ name }) => name === pod?.spec?.nodeName);
-  return node?.isUp === true && node.cutSinceMs === undefined && pod?.metadata.deletionTimestamp === undefined;
+  return pod !== undefined && pod.metadata.deletionTimestamp === undefined && kubelets.isHeardOf(pod);
 }
 
 export const membersBelieve: Invariant = {
@@ -133,7 +133,7 @@ function identityOf(secret: Secret, { metadata: { namespace, name } }: EtcdClust
 export const trustedFirst: Invariant = {
   name: "trusted first",
   promise:
-    "What the operator makes is signed by somebody whom every member that runs trusts, unless they trust nothing that was there.",
+    "What the operator makes is signed by somebody whom every member that runs and asks trusts, unless they trust nothing that was there.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== SECRETS) return undefined;
     const after = event.after as Secret | undefined;
@@ -141,11 +141,13 @@ export const trustedFirst: Invariant = {
     const side = after === undefined ? undefined : sideOf(after);
     if (after === undefined || pair === undefined || side === undefined) return undefined;
     const before = pairIn(event.before as Secret | undefined);
+    const isShownByMembers = /-(peer|server)-tls$/.test(after.metadata.name);
     const doubts = (process: Process, one: Pair) => !isVouched(process.speeches[side].trust, one);
     const doubting = [...world.etcd.processes.values()].filter(
       (process) =>
         process.clusterUid === controllerOf(after)?.uid &&
         !isEnding(world, process) &&
+        (isShownByMembers || process.speeches[side].asks) &&
         process.speeches[side].trust.length > 0 &&
         doubts(process, pair) &&
         !(before !== undefined && doubts(process, before)),
