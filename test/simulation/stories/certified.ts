@@ -127,6 +127,27 @@ export const rotationLeavesSomebodyOut: Story = async () => {
   return of.wrong();
 };
 
+/** Longer than the operator takes for granted that a Secret takes to reach a pod: with a `syncFrequency` of five minutes it may be seven and a half. */
+const LATE_MS = 10 * 60_000;
+
+/** Somebody asks for other authorities, and from each change of a Secret on no kubelet brings anything for ten minutes. */
+export const lateSecretsCutOff: Story = async () => {
+  for (const side of ["peer", "client"] as const) {
+    const of = await certified();
+    const shown = () => of.secret(side === "peer" ? "peer-tls" : "server-tls")?.data?.["tls.crt"];
+    of.rotate(side);
+    for (let looks = 0, before = shown(); looks < 800 && of.broken.length === 0; looks++) {
+      if (shown() !== before)
+        for (const node of of.world.kubelets.nodes) node.bringsFromMs = of.world.time.nowMs + LATE_MS;
+      before = shown();
+      await of.forMs(5_000);
+    }
+    const wrong = of.wrong();
+    if (wrong !== undefined) return `${side}: ${wrong}`;
+  }
+  return undefined;
+};
+
 /** The operator dies whenever anything of a rotation has been written. */
 export const rotationNeedsAMemory: Story = async () => {
   const of = await certified();
