@@ -68,6 +68,8 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
  * controllers with a hundred workers each), so that calls which hang in somebody's admission webhook hold up no others.
  */
 const CALL_CONNECTIONS = 256;
+/** The same for leases, each of which has one call under way: more than a process has of them, so that none waits while others hang. */
+const LEASE_CONNECTIONS = 32;
 /** A dead peer is noticed by the kernel after this long without traffic, then by its probes. */
 const TCP_KEEP_ALIVE_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -150,7 +152,11 @@ class Pools {
     this.#server = server;
     this.tls = tls;
     const agent = (maxSockets: number) => newAgent(server, tls, maxSockets, proxy);
-    this.#agents = { calls: agent(CALL_CONNECTIONS), urgent: agent(2), watch: agent(Number.POSITIVE_INFINITY) };
+    this.#agents = {
+      calls: agent(CALL_CONNECTIONS),
+      urgent: agent(LEASE_CONNECTIONS),
+      watch: agent(Number.POSITIVE_INFINITY),
+    };
   }
 
   async send(request: HttpRequest): Promise<HttpAnswer> {
@@ -169,6 +175,9 @@ class Pools {
     outgoing.once("close", () => this.#ended());
     outgoing.on("error", reject); // It may come after the answer has begun, too: its reader hears of it by itself.
     outgoing.once("response", resolve);
+    // Node destroys what waits for a connection without a word.
+    const giveUp = (): void => reject(request.signal.reason);
+    request.signal.addEventListener("abort", giveUp, { once: true });
     outgoing.once("socket", (socket: Socket) =>
       onceConnected(socket, outgoing, () => {
         try {
@@ -186,6 +195,8 @@ class Pools {
     } catch (thrown) {
       if (request.signal.aborted) throw request.signal.reason;
       throw thrown instanceof OperatorError ? thrown : new TransportError(thrown, sent);
+    } finally {
+      request.signal.removeEventListener("abort", giveUp);
     }
   }
 

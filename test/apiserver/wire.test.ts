@@ -117,6 +117,32 @@ describe("calls", () => {
     expect(proxy.opened).toBe(256);
   });
 
+  test("that wait for a connection while all hang end at their deadline, and at once when they are cancelled", async () => {
+    handle = () => undefined;
+    const hanging = Array.from({ length: 256 }, () => kube.get(PODS, ref, { signal }).catch(() => undefined));
+    const startMs = performance.now();
+    const late = kube.get(PODS, ref, { signal, deadlineMs: 300 });
+    await expect(late).rejects.toMatchObject({ code: "KubeUnavailable", message: expect.stringContaining("300 ms") });
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 50);
+    await expect(kube.get(PODS, ref, { signal: stop.signal })).rejects.toMatchObject({ code: "Cancelled" });
+    expect(performance.now() - startMs).toBeLessThan(3_000);
+    await kube.close();
+    await Promise.all(hanging);
+  });
+
+  test("of leases are not held up by others of leases that hang", async () => {
+    handle = (request, response, number) => (number > 17 ? ok(request, response, number) : undefined);
+    const urgent = { signal, priority: "high", deadlineMs: 2_000 } as const;
+    const hanging = Array.from({ length: 17 }, () => kube.get(PODS, ref, urgent).catch(() => undefined));
+    await expect.poll(() => requests).toBe(17);
+    const startMs = performance.now();
+    await kube.get(PODS, ref, urgent);
+    expect(performance.now() - startMs).toBeLessThan(1_000);
+    await kube.close();
+    await Promise.all(hanging);
+  });
+
   test("that certainly were not sent are repeated, a create too", async () => {
     const port = portOf(server);
     handle = ok;
