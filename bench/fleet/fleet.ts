@@ -6,8 +6,7 @@ import { Clusters } from "./clusters.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { EtcdServer } from "./etcd-server.ts";
 import { Kubelets } from "./kubelets.ts";
-import { memoryOf } from "./memory.ts";
-import { cpuByProgram, METRICS, type OperatorProcess } from "./operator.ts";
+import type { Operators } from "./operators.ts";
 
 /** Clusters that are not ready by then are not waited for, in milliseconds. */
 const READY_WITHIN_MS = 20 * 60_000;
@@ -16,20 +15,20 @@ const LOOK_MS = 60_000;
 const SETTLE_MS = 30_000;
 const SCALED = 5;
 
-/** One operator, and a fleet that is simulated but for the API server and its controllers. */
+/** The operators, and a fleet that is simulated but for the API server and its controllers. */
 export class Fleet {
   readonly clusters: Clusters;
   readonly #plane: ControlPlane;
   readonly #kubelets: Kubelets;
   readonly #etcd: EtcdServer;
   readonly #audit: AuditLog;
-  readonly #launch: () => OperatorProcess;
-  #operator: OperatorProcess;
+  readonly #launch: () => Operators;
+  #operators: Operators;
 
   static async start(
     plane: ControlPlane,
     { namespace, tls }: { readonly namespace: string; readonly tls: boolean },
-    launch: () => OperatorProcess,
+    launch: () => Operators,
   ): Promise<Fleet> {
     const kubelets = new Kubelets(plane.kube, namespace);
     const etcd = new EtcdServer(kubelets, namespace);
@@ -42,7 +41,7 @@ export class Fleet {
     clusters: Clusters,
     kubelets: Kubelets,
     etcd: EtcdServer,
-    launch: () => OperatorProcess,
+    launch: () => Operators,
   ) {
     this.#plane = plane;
     this.clusters = clusters;
@@ -50,19 +49,19 @@ export class Fleet {
     this.#etcd = etcd;
     this.#audit = new AuditLog(plane.auditLog);
     this.#launch = launch;
-    this.#operator = launch();
+    this.#operators = launch();
   }
 
-  get operator(): OperatorProcess {
-    return this.#operator;
+  get operators(): Operators {
+    return this.#operators;
   }
 
   /** Makes them all at once. */
   async creation(count: number) {
     const before = {
-      cpu: this.#operator.cpuSeconds(),
-      passes: await this.#operator.passes(),
-      programs: cpuByProgram(this.#operator),
+      cpu: this.#operators.cpuSeconds(),
+      passes: await this.#operators.passes(),
+      programs: this.#operators.cpuByProgram(),
     };
     const startMs = performance.now();
     await this.clusters.create(count);
@@ -76,9 +75,9 @@ export class Fleet {
     };
     await until("the clusters are ready", isDone, { everyMs: 100, withinMs: 2 * READY_WITHIN_MS });
     const after = {
-      cpu: this.#operator.cpuSeconds(),
-      passes: await this.#operator.passes(),
-      programs: cpuByProgram(this.#operator),
+      cpu: this.#operators.cpuSeconds(),
+      passes: await this.#operators.passes(),
+      programs: this.#operators.cpuByProgram(),
     };
     const times = this.clusters.readyTimes.map((atMs) => (atMs - startMs) / 1000);
     const wholeSeconds = (performance.now() - startMs) / 1000;
@@ -106,14 +105,14 @@ export class Fleet {
 
   /** The minute after the creation, and one that counts as rest. */
   async rest(count: number) {
-    const after = await this.#operator.use(LOOK_MS);
+    const after = await this.#operators.use(LOOK_MS);
     say(`the minute after: ${JSON.stringify(after)}`);
     const requests = await this.#audit.requests();
     await sleep(SETTLE_MS);
     const quiet = new AuditLog(this.#plane.auditLog);
     const callsBefore = this.#etcd.calls;
     const handshakesBefore = this.#etcd.handshakes;
-    const rest = await this.#operator.use(LOOK_MS);
+    const rest = await this.#operators.use(LOOK_MS);
     const atRest = (await quiet.requests()).filter((request) => !isLease(request));
     say(`at rest: ${JSON.stringify(rest)}`);
     const own = requests.filter((request) => !isLease(request) && request.namespace === this.clusters.namespace);
@@ -129,8 +128,9 @@ export class Fleet {
       cpuPercentMinuteAfter: after.cpuPercent,
       cpuPercentAtRest: rest.cpuPercent,
       rssMbSettled: rest.rssMb,
-      rssMbPeak: this.#operator.peakMb(),
-      ...(await memoryOf(this.#operator.pid, METRICS)),
+      ...(rest.rssMbEach.length === 1 ? {} : { rssMbSettledEach: rest.rssMbEach }),
+      rssMbPeak: this.#operators.peakMb(),
+      ...(await this.#operators.memory()),
       etcdConnections: this.#etcd.connections,
       etcdCallsPerSecond: rounded((this.#etcd.calls - callsBefore) / (LOOK_MS / 1000), 1),
       handshakesPerSecond: rounded((this.#etcd.handshakes - handshakesBefore) / (LOOK_MS / 1000), 1),
@@ -138,17 +138,17 @@ export class Fleet {
     };
   }
 
-  /** Ends the operator, starts it again, and waits until a member of each cluster was asked. */
+  /** Ends the operators, starts them again, and waits until a member of each cluster was asked. */
   async restart(count: number) {
-    await this.#operator.stop();
+    await this.#operators.stop();
     const addresses = this.#addresses(count);
     const startMs = performance.now();
-    this.#operator = this.#launch();
+    this.#operators = this.#launch();
     const isLookedAt = (own: readonly string[]) => own.some((address) => this.#etcd.wasAsked(address, startMs));
     await until("every cluster was looked at", () => addresses.every(isLookedAt) || undefined);
     const lookedAtSeconds = rounded((performance.now() - startMs) / 1000);
     await sleep(SETTLE_MS);
-    return { restartLookedAtSeconds: lookedAtSeconds, restartRssMbPeak: this.#operator.peakMb() };
+    return { restartLookedAtSeconds: lookedAtSeconds, restartRssMbPeak: this.#operators.peakMb() };
   }
 
   /** Asks one cluster for two members more. @returns seconds until a member was added to etcd, and until all are ready */
@@ -192,7 +192,7 @@ export class Fleet {
   }
 
   async stop(): Promise<void> {
-    await this.#operator.stop();
+    await this.#operators.stop();
     await Promise.all([this.clusters.stop(), this.#kubelets.stop()]);
     this.#etcd.close();
   }

@@ -6,6 +6,7 @@ import { until } from "../until.ts";
 import { asksWebhooks, startControlPlane } from "./control-plane.ts";
 import { Fleet } from "./fleet.ts";
 import { OperatorProcess } from "./operator.ts";
+import { Operators } from "./operators.ts";
 import { fleetOptions } from "./options.ts";
 
 // The bench itself, in its own network. When this process ends, all others in there do.
@@ -13,7 +14,7 @@ import { fleetOptions } from "./options.ts";
 const NAMESPACE = "fleet";
 /** Nothing takes so long: what hangs is ended, in milliseconds. */
 const WHOLE_MS = 60 * 60_000;
-/** From the start of the operator until all of its caches are read and it leads. */
+/** From when each operator leads until all of its caches are read. */
 const START_MS = 5_000;
 
 setTimeout(() => {
@@ -21,7 +22,7 @@ setTimeout(() => {
   process.exit(1);
 }, WHOLE_MS).unref();
 
-const { clusters: count, silent, tls, isBrief, nodeFlags, profiles } = fleetOptions();
+const { clusters: count, silent, tls, shards, isBrief, nodeFlags, profiles } = fleetOptions();
 const root = process.cwd();
 const folder = tmpdir();
 if (profiles !== undefined) mkdirSync(profiles, { recursive: true });
@@ -29,15 +30,17 @@ const program = await OperatorProcess.build(root);
 const plane = await startControlPlane(folder, NAMESPACE);
 say("an API server and a controller manager are up");
 const kubeconfig = plane.server.kubeconfigFor("operator");
+const operator = (number: number): OperatorProcess =>
+  new OperatorProcess({ program, folder, kubeconfig, nodeFlags, profiles, number, shards });
 const fleet = await Fleet.start(
   plane,
   { namespace: NAMESPACE, tls },
-  () => new OperatorProcess({ program, folder, kubeconfig, nodeFlags, profiles }),
+  () => new Operators(Array.from({ length: shards }, (_, number) => operator(number))),
 );
 try {
   await measure();
 } catch (thrown) {
-  console.error(`the operator's log ends with:\n${fleet.operator.log()}`);
+  console.error(`the operators' logs end with:\n${fleet.operators.log()}`);
   throw thrown;
 } finally {
   if (fleet.faults.length > 0) console.error(`faults of the bench: ${fleet.faults.slice(0, 10).join("; ")}`);
@@ -48,13 +51,14 @@ process.exit(fleet.faults.length > 0 ? 1 : 0);
 
 async function measure(): Promise<void> {
   await until("the API server asks the operator", async () => (await asksWebhooks(plane.kube)) || undefined);
+  await fleet.operators.untilEachLeads();
   await sleep(START_MS);
-  const rssMbEmpty = (await fleet.operator.use(START_MS)).rssMb;
+  const rssMbEmpty = (await fleet.operators.use(START_MS)).rssMb;
   const creation = await fleet.creation(count);
   say(`creation: ${JSON.stringify(creation)}`);
   const rest = await fleet.rest(count);
-  const ended = fleet.operator.ends;
-  const made = { bench: "fleet", clusters: count, tls, ...creation, ...rest, rssMbEmpty };
+  const ended = fleet.operators.ends;
+  const made = { bench: "fleet", clusters: count, tls, shards, ...creation, ...rest, rssMbEmpty };
   if (isBrief) return print({ ...made, operatorEnded: ended });
   const restart = await fleet.restart(count);
   say(`restart: ${JSON.stringify(restart)}`);
@@ -66,7 +70,7 @@ async function measure(): Promise<void> {
   const beside = silent === 0 ? undefined : await fleet.edit(clusters.nameOf(2));
   print({
     ...made,
-    operatorEnded: ended + fleet.operator.ends,
+    operatorEnded: ended + fleet.operators.ends,
     ...restart,
     editSeconds: edit.seconds,
     editFirstActSeconds: edit.firstActSeconds,

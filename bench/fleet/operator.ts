@@ -1,19 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bundle, OPERATOR_BUNDLE } from "#dev/bundle.ts";
 import { ENVIRONMENT, NODE_FLAGS } from "#dev/operator-image.ts";
 import { median, rounded } from "../figure.ts";
 import { cpuSeconds, memoryMb, procFile } from "../process-usage.ts";
+import { type Memory, memoryOf } from "./memory.ts";
 
 /** Who was asked to end does so within this time, in milliseconds. */
 const ENDS_WITHIN_MS = 30_000;
 /** How often it is looked what it has used, in milliseconds: of one that has ended the kernel tells nothing more. */
 const CPU_EVERY_MS = 500;
 
-/** Where it shows its metrics, in the bench's own network. */
-export const METRICS = "http://127.0.0.1:8080/metrics";
+/** Where the first one shows its metrics, in the bench's own network; the next one at the port after it. */
+const FIRST_HTTP_PORT = 8080;
 
 /** What a process used during a while. */
 export interface Use {
@@ -34,6 +35,10 @@ interface Launch {
   readonly nodeFlags: readonly string[] | undefined;
   /** Folder for CPU profiles, written when it ends; undefined: none is taken. */
   readonly profiles: string | undefined;
+  /** Which of those that run side by side it is, from 0. */
+  readonly number: number;
+  /** Into how many shards the fleet is divided; 1: it is not. */
+  readonly shards: number;
 }
 
 /** The operator as its image runs it, as a process of the bench's own. One that ends by itself is started again, as a kubelet does. */
@@ -58,17 +63,18 @@ export class OperatorProcess {
 
   constructor(launch: Launch) {
     this.#launch = launch;
-    this.#log = join(launch.folder, `operator-${Date.now()}.log`);
+    this.#log = join(launch.folder, `operator-${launch.number}-${Date.now()}.log`);
     this.#child = this.#spawn();
     this.#looking = setInterval(() => void this.cpuSeconds(), CPU_EVERY_MS);
   }
 
   #spawn(): ChildProcess {
-    const { program, kubeconfig, profiles, nodeFlags = NODE_FLAGS } = this.#launch;
+    const { program, kubeconfig, profiles, nodeFlags = NODE_FLAGS, number, shards } = this.#launch;
     const output = openSync(this.#log, "a");
     const profiling = profiles === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profiles}`];
-    // The Service of the webhooks has its own address here, which is this machine's; nobody leads from its port to another one.
-    const flags = ["--kubeconfig", kubeconfig, "--webhook-port", "443", "--insecure-metrics"];
+    // The Service of the webhooks has its own address here, which is this machine's; nobody leads from its port to another one, or to others.
+    const ports = ["--webhook-port", number === 0 ? "443" : "0", "--http-port", String(FIRST_HTTP_PORT + number)];
+    const flags = ["--kubeconfig", kubeconfig, ...ports, "--insecure-metrics", "--shards", String(shards)];
     const child = spawn(process.execPath, [...nodeFlags, ...profiling, program, ...flags], {
       stdio: ["ignore", output, output],
       env: { ...ENVIRONMENT, PATH: process.env.PATH ?? "" },
@@ -95,13 +101,33 @@ export class OperatorProcess {
 
   /** Passes since its start, by controller, by its own word. */
   async passes(): Promise<Readonly<Record<string, number>>> {
-    const text = await (await fetch(METRICS)).text();
+    const text = await this.#metrics();
     const passes: Record<string, number> = {};
     for (const [, controller = "", count] of text.matchAll(
       /^etcd_operator_passes_total\{controller="(\w+)",.*\} (\d+)$/gm,
     ))
       passes[controller] = (passes[controller] ?? 0) + Number(count);
     return passes;
+  }
+
+  /** How many shards it leads, by its own word; without shards everything is one. 0 also before it answers. */
+  async leads(): Promise<number> {
+    const text = await this.#metrics().catch(() => "");
+    const ofShards = text.match(/^etcd_operator_shard_leading\{.*\} 1$/gm)?.length ?? 0;
+    return this.#launch.shards > 1 ? ofShards : Number(/^etcd_operator_leading 1$/m.test(text));
+  }
+
+  /** Where its memory is at this moment. */
+  async memory(): Promise<Memory> {
+    return await memoryOf(this.pid, this.#metricsUrl);
+  }
+
+  async #metrics(): Promise<string> {
+    return await (await fetch(this.#metricsUrl)).text();
+  }
+
+  get #metricsUrl(): string {
+    return `http://127.0.0.1:${FIRST_HTTP_PORT + this.#launch.number}/metrics`;
   }
 
   /** The end of what it said. */
@@ -142,16 +168,4 @@ export class OperatorProcess {
     await ended;
     clearTimeout(kill);
   }
-}
-
-/** Seconds of processor time of everything that runs in the bench, by program: the bench's own process is `bench`. */
-export function cpuByProgram(operator: OperatorProcess): Record<string, number> {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const used: Record<string, number> = { operator: operator.cpuSeconds() };
-  for (const pid of pids.map(Number)) {
-    const program = procFile(pid, "cmdline").split("\0")[0]?.split("/").at(-1) ?? "";
-    const name = pid === process.pid ? "bench" : program;
-    if (name !== "" && pid !== operator.pid) used[name] = (used[name] ?? 0) + cpuSeconds(pid);
-  }
-  return used;
 }

@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { MAX_SHARDS } from "../../src/bin/permissions.ts";
 
 const CLUSTERS = 100;
 
@@ -9,6 +10,8 @@ export interface FleetOptions {
   readonly silent: number;
   /** Whether members speak TLS, with certificates by the operator; plain text otherwise. */
   readonly tls: boolean;
+  /** Into how many shards the operators divide the fleet, each of which a process of its own leads; 1: one process leads everything. */
+  readonly shards: number;
   /** Whether to end after the creation and the minutes that follow. */
   readonly isBrief: boolean;
   /** Flags of Node to run the operator with; undefined: those of its image. */
@@ -30,11 +33,11 @@ export function fleetOptions(): FleetOptions {
       shards: { type: "string" },
     },
   });
-  if (values.shards !== undefined) throw new Error("--shards: the operator has no shards so far");
   const clusters = wholeNumber("the number of clusters", positionals[0], CLUSTERS, 4, 10_000);
   const silent = wholeNumber("--silent", values.silent, 0, 0, clusters - 3);
+  const shards = wholeNumber("--shards", values.shards, 1, 1, MAX_SHARDS);
   const nodeFlags = values["node-flags"]?.split(" ").filter((flag) => flag !== "");
-  return { clusters, silent, tls: values.tls, isBrief: values.brief, nodeFlags, profiles: values.profiles };
+  return { clusters, silent, tls: values.tls, shards, isBrief: values.brief, nodeFlags, profiles: values.profiles };
 }
 
 function wholeNumber(what: string, text: string | undefined, otherwise: number, min: number, max: number): number {

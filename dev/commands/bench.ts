@@ -45,6 +45,8 @@ const USAGE = `Figures: one JSON line each on standard output, progress on stand
   npm run bench -- fleet [N] --silent K
                                       also edits one cluster while K others have a member that says nothing
   npm run bench -- fleet [N] --tls    of clusters with TLS, as they are made by default; plain text otherwise
+  npm run bench -- fleet [N] --shards S
+                                      with S operators, each of which leads a part of the clusters
   npm run bench -- fleet [N] --brief  only the creation, and the minutes after it
   npm run bench -- fleet [N] --node-flags="FLAGS"
                                       with other flags of Node than the image's
