@@ -40,7 +40,7 @@ import { PEER_INDEX } from "#peer/observe.ts";
 import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
 import { keyText } from "#runtime/controller.ts";
 import { SCHEDULE_INDEX } from "#schedule/observe.ts";
-import { isIn, isOfCluster, mayConcern, type Shard } from "#shards/belonging.ts";
+import { isIn, isOfCluster, mayConcernCluster, mayConcernMember, type Shard } from "#shards/belonging.ts";
 import { ofAnotherShard, whatMatters, withSecretsAlone, withTaskAlone } from "./kept.ts";
 
 /**
@@ -117,20 +117,28 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
       indexes: { [CLUSTER_INDEX]: clusterOfAccess, [ETCD_INDEX]: clusterOfAccess },
     }),
     jobs: new Cache({ ...ours, resource: JOBS, keep: withTaskAlone }),
-    services: new Cache({ ...ours, resource: SERVICES, keep: keeping<Service>(mayConcern) }),
-    budgets: new Cache({ ...ours, resource: POD_DISRUPTION_BUDGETS, keep: keeping<PodDisruptionBudget>(mayConcern) }),
-    networkPolicies: new Cache({ ...ours, resource: NETWORK_POLICIES, keep: keeping<NetworkPolicy>(mayConcern) }),
+    services: new Cache({ ...ours, resource: SERVICES, keep: keeping<Service>(mayConcernCluster) }),
+    budgets: new Cache({
+      ...ours,
+      resource: POD_DISRUPTION_BUDGETS,
+      keep: keeping<PodDisruptionBudget>(mayConcernCluster),
+    }),
+    networkPolicies: new Cache({
+      ...ours,
+      resource: NETWORK_POLICIES,
+      keep: keeping<NetworkPolicy>(mayConcernCluster),
+    }),
     claims: new Cache({
       ...ours,
       resource: PERSISTENT_VOLUME_CLAIMS,
-      keep: keeping<PersistentVolumeClaim>(mayConcern),
+      keep: keeping<PersistentVolumeClaim>(mayConcernMember),
       indexes: { [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL), [TARGET_INDEX]: byLabel(CLUSTER_LABEL) },
     }),
-    replicaSets: new Cache({ ...ours, resource: REPLICA_SETS, keep: keeping(mayConcern, withSecretsAlone) }),
+    replicaSets: new Cache({ ...ours, resource: REPLICA_SETS, keep: keeping(mayConcernMember, withSecretsAlone) }),
     pods: new Cache({
       ...ours,
       resource: PODS,
-      keep: keeping(mayConcern, whatMatters),
+      keep: keeping(mayConcernMember, whatMatters),
       indexes: {
         [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL),
         [TARGET_INDEX]: byLabel(CLUSTER_LABEL),

@@ -2,7 +2,16 @@ import { expect, test } from "vitest";
 import { BACKUP_LABEL, CLUSTER_LABEL, PEER_LABEL, RESTORE_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { KubeObject } from "#kube/kinds.ts";
-import { groupName, isBackup, isIn, isOfCluster, mayConcern, type Shard, shardNumber } from "./belonging.ts";
+import {
+  groupName,
+  isBackup,
+  isIn,
+  isOfCluster,
+  mayConcernCluster,
+  mayConcernMember,
+  type Shard,
+  shardNumber,
+} from "./belonging.ts";
 
 /** So many that two names hardly ever belong to the same one. */
 const OF = 1_000_003;
@@ -58,20 +67,31 @@ test.each([
     true,
   ],
   ["a claim that has lost its labels is known by its name", object("mine-0"), true],
-  ["a Service for clients that has lost its labels is known by its name", object("mine-client"), true],
-  ["what is called as the cluster", object("mine"), true],
   ["a pod of another label whose owner is a member's ReplicaSet", owned("x", "mine-1"), true],
   ["what an owner has that does not manage it is not the owner's", owned("x", "mine-1", false), false],
-  ["another cluster whose name begins so", object("mine-else"), false],
+  ["a member of a cluster whose name begins so", object("mine-else-0"), false],
   ["a member of another cluster", labelled("else-0", { [CLUSTER_LABEL]: "else", [PEER_LABEL]: "else-0" }), false],
+  ["a member of another cluster that is called as this one", labelled("mine", { [PEER_LABEL]: "mine" }), false],
   ["a number alone is no name of a cluster", object("-0"), false],
   ["what belongs to a backup is everybody's", labelled("else-0", { [BACKUP_LABEL]: "b" }), true],
   ["what belongs to a restore is everybody's", labelled("else-0", { [RESTORE_LABEL]: "r" }), true],
-])("of objects of the operator, %s", (_title, given, expected) => {
-  expect(mayConcern(MINE, given)).toBe(expected);
+])("of objects of members, %s", (_title, given, expected) => {
+  expect(mayConcernMember(MINE, given)).toBe(expected);
+});
+
+test.each([
+  ["what bears its label", labelled("anything", { [CLUSTER_LABEL]: "mine" }), true],
+  ["the Service for clients that has lost its labels is known by its name", object("mine-client"), true],
+  ["what is called as it", object("mine"), true],
+  ["what it owns under another label", owned("x", "mine"), true],
+  ["what another one owns", owned("x", "else"), false],
+  ["what is called as a member of it", object("mine-0"), false],
+  ["another cluster whose name begins with its", object("mine-else"), false],
+])("of objects of a cluster, %s", (_title, given, expected) => {
+  expect(mayConcernCluster(MINE, given)).toBe(expected);
 });
 
 test("the same names in another namespace are other clusters", () => {
   const elsewhere = { ...labelled("mine-0", { [CLUSTER_LABEL]: "mine" }) };
-  expect(mayConcern(MINE, { ...elsewhere, metadata: { ...elsewhere.metadata, namespace: "other" } })).toBe(false);
+  expect(mayConcernMember(MINE, { ...elsewhere, metadata: { ...elsewhere.metadata, namespace: "other" } })).toBe(false);
 });

@@ -51,17 +51,29 @@ export function isBackup(shard: Shard, { metadata, spec }: EtcdBackup): boolean 
   return isIn(shard, metadata.namespace, spec.source.clusterName ?? metadata.name);
 }
 
-/** Whether one of the operator's objects might be looked for by who decides about a cluster of the shard. */
-export function mayConcern(shard: Shard, object: KubeObject): boolean {
+/**
+ * Whether a Service, budget or NetworkPolicy might be looked for by who decides about a cluster of the shard: by its label, which can be edited,
+ * its owner, or its name, which is the cluster's.
+ */
+export function mayConcernCluster(shard: Shard, object: KubeObject): boolean {
   const { namespace, name, labels = {} } = object.metadata;
-  if (labels[BACKUP_LABEL] !== undefined || labels[RESTORE_LABEL] !== undefined) return true;
-  // Labels can be edited, and some objects are looked for by their names.
-  const told = [labels[CLUSTER_LABEL], labels[PEER_LABEL], name, controllerOf(object)?.name];
-  return told.some((each) => each !== undefined && stemsOf(each).some((stem) => isIn(shard, namespace, stem)));
+  const told = [labels[CLUSTER_LABEL], controllerOf(object)?.name, name, /^(.+)-client$/.exec(name)?.[1]];
+  return told.some((each) => each !== undefined && isIn(shard, namespace, each));
 }
 
-/** The clusters whose object, or whose member's, may be called so. */
-function stemsOf(name: string): readonly string[] {
-  const stem = /^(.+)-(?:client|[0-9]+)$/.exec(name)?.[1];
-  return stem === undefined ? [name] : [name, stem];
+/**
+ * The same of a claim, ReplicaSet or pod. Their names, owners and labels are those of members: a cluster that is called as another one's member
+ * has nothing to do with it. What belongs to a backup or a restore is everybody's.
+ */
+export function mayConcernMember(shard: Shard, object: KubeObject): boolean {
+  const { namespace, name, labels = {} } = object.metadata;
+  if (labels[BACKUP_LABEL] !== undefined || labels[RESTORE_LABEL] !== undefined) return true;
+  const members = [labels[PEER_LABEL], controllerOf(object)?.name, name];
+  const told = [labels[CLUSTER_LABEL], ...members.map((member) => member && clusterOfMember(member))];
+  return told.some((each) => each !== undefined && isIn(shard, namespace, each));
+}
+
+/** @returns undefined when the name is none of a member, as that of a pod */
+function clusterOfMember(name: string): string | undefined {
+  return /^(.+)-[0-9]+$/.exec(name)?.[1];
 }
