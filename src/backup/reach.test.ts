@@ -86,6 +86,12 @@ function idle(snapshot: BackupSnapshot, state?: object): BackupSnapshot {
   };
 }
 
+/** Its pod has done the work, and its Job does not say so yet. */
+function done(snapshot: BackupSnapshot): BackupSnapshot {
+  const { job } = snapshot.taking!;
+  return { ...snapshot, taking: { job, pods: [agentPod(job, { phase: "Succeeded" }, {})] } };
+}
+
 const NO_QUORUM = { conditions: [isAvailable("False", "QuorumLost")] };
 const failed = (reason: Parameters<typeof failure>[0]) => ({ stage: "failed" as const, report: failure(reason, "no") });
 
@@ -106,6 +112,7 @@ test.each<[string, BackupSnapshot, string]>([
   ["an archive is ended once", of(made(PLAIN, TLS, ARCHIVE), { deletionTimestamp: SINCE }), LEFT],
   ["a snapshot is left to whoever takes it", made(PLAIN, TLS), LEFT],
   ["a snapshot whose attempt has failed is taken over TLS", idle(made(PLAIN, TLS)), RENEWED],
+  ["a snapshot that is taken, as its pod says before its Job does, is left", done(made(PLAIN, TLS)), LEFT],
   ["a snapshot whose pod waits for a Secret is taken with the other one", idle(made(TLS, BY_PEOPLE), { waiting: { reason: "ContainerCreating" } }), RENEWED],
   ["a snapshot that cannot be taken over TLS any more is taken without", made(TLS, PLAIN, failed("SourceTLS")), RENEWED],
   ["a snapshot that was not answered any more is taken over TLS", made(PLAIN, TLS, failed("SourceUnreachable")), RENEWED],

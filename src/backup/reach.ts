@@ -1,7 +1,7 @@
 import type { Scheme } from "#api/names.ts";
 import { clientScheme, operatorSecretName, providerOf } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { isRunning, reportedFailure, sourceOfTask, stateOf, workingPod } from "#backup/job-state.ts";
+import { isRunning, lastEnded, reportedFailure, sourceOfTask, stateOf, workingPod } from "#backup/job-state.ts";
 import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import type { Job } from "#kube/kinds.ts";
 
@@ -79,7 +79,8 @@ export function isToBeRenewed(snapshot: BackupSnapshot, taking: Attempted): bool
   const state = stateOf(taking.job);
   if (state === "failed") return SOURCE_FAILURES.includes(reportedFailure(taking)?.reason);
   const pod = workingPod(taking);
-  const isAtWork = pod !== undefined && isRunning(pod);
+  // A pod that has succeeded has stored it: its Job is complete in a moment.
+  const isAtWork = (pod !== undefined && isRunning(pod)) || lastEnded(taking.pods)?.status?.phase === "Succeeded";
   return state === "active" && (snapshot.backup.spec.archive !== undefined || !isAtWork);
 }
 

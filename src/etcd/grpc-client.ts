@@ -2,12 +2,13 @@ import { hasCode, OperatorError } from "#base/error.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
 import { alarmOf, keyValueOf, kvHashOf, memberListOf, memberOf } from "./answers.ts";
 import { bytesOf } from "./auth.ts";
+import { DEFAULT_DEADLINE_MS } from "./call-options.ts";
 import type { AddedMember, Bytes, CallOptions, CallReport, DowngradeAction, EtcdClient } from "./client.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { GrpcAuth } from "./grpc-auth.ts";
 import { checkHealth } from "./health-check.ts";
 import { type HeardPeers, listenForPeers } from "./heard-peers.ts";
-import { DEFAULT_DEADLINE_MS, incomplete } from "./member-calls.ts";
+import { incomplete } from "./member-calls.ts";
 import { askPort } from "./metrics-port.ts";
 import {
   AlarmRequest_AlarmAction as AlarmAction,

@@ -2,15 +2,13 @@ import type { CallOptions as RpcOptions } from "@connectrpc/connect";
 import type { Clock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import { statusOf } from "./answers.ts";
+import { DEFAULT_DEADLINE_MS } from "./call-options.ts";
 import type { CallOptions, CallReport } from "./client.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { translateError } from "./error.ts";
 import type { ResponseHeader } from "./proto/etcdserverpb/rpc_pb.js";
 import type { MemberServices, TransportPool } from "./transport.ts";
 import { type EndpointStatus, hexOf } from "./types.ts";
-
-/** How long a call may take when the caller does not say, in milliseconds. etcd answers in a few; an election takes about 1 s. */
-export const DEFAULT_DEADLINE_MS = 2_000;
 
 interface Answer {
   readonly header?: ResponseHeader | undefined;

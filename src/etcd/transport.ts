@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import type { Clock } from "#base/clock.ts";
+import { DEFAULT_DEADLINE_MS } from "./call-options.ts";
 import { Connection, openOn } from "./connection.ts";
 import { type Endpoint, type TlsIdentity, tlsOptions } from "./endpoint.ts";
-import { DEFAULT_DEADLINE_MS } from "./member-calls.ts";
 import { Auth, Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 import { unaryTransport } from "./unary-transport.ts";
 
