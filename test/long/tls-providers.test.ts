@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { TLS_LABEL } from "#api/names.ts";
-import { newAuthority, newLeaf } from "#certificates/issue.ts";
-import type { KeyPair } from "#certificates/pem.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { BROUGHT, bringSecrets, THEIR_APPLICATION } from "#kit/brought-tls.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { expectServed, TlsWriter } from "#kit/tls-writer.ts";
 import { secretTexts } from "#kit/user-tls.ts";
 
@@ -11,30 +9,14 @@ import { secretTexts } from "#kit/user-tls.ts";
 
 /** Three times all members restart, and clients have two and a half minutes in between; on a busy machine. */
 const CHANGED_MS = 1_500_000;
-const DAY_MS = 86_400_000;
 const OPERATOR = { provider: "Operator", secret: null };
-const BROUGHT = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
-  client: {
-    provider: "Secret",
-    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
-  },
-};
-
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
-let theirs: KeyPair;
 
 beforeAll(async () => {
   namespace = await testNamespace("providers");
   cluster = new UserCluster(namespace.name);
-  theirs = await newAuthority("their CA", { fromMs: Date.now() - DAY_MS, untilMs: Date.now() + 30 * DAY_MS });
-  const members = [0, 1, 2].map((ordinal) => `my-etcd-${ordinal}.my-etcd.${namespace.name}.svc`);
-  const service = `my-etcd-client.${namespace.name}.svc`;
-  await bring("their-peer", members, ["serverAuth", "clientAuth"]);
-  await bring("their-server", [...members, service], ["serverAuth", "clientAuth"]);
-  await bring("their-operator", [], ["clientAuth"], "the operator");
-  await bring("their-application", [], ["clientAuth"], "an application");
+  await bringSecrets(cluster);
   await cluster.create({
     replicas: 3,
     tls: { peer: { provider: "Operator" }, client: { provider: "Operator" } },
@@ -44,25 +26,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await namespace[Symbol.asyncDispose]();
 });
-
-/** A Secret that people fill. */
-async function bring(
-  name: string,
-  names: readonly string[],
-  usages: readonly ("serverAuth" | "clientAuth")[],
-  commonName?: string,
-): Promise<void> {
-  const times = { fromMs: Date.now() - DAY_MS, untilMs: Date.now() + 10 * DAY_MS };
-  const { certificate, key } = await newLeaf(theirs, { commonName, names, usages, ...times });
-  const secret = {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { namespace: namespace.name, name, labels: { [TLS_LABEL]: "true" } },
-    type: "kubernetes.io/tls",
-    stringData: { "tls.crt": certificate, "tls.key": key, "ca.crt": theirs.certificate },
-  };
-  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(secret) });
-}
 
 test("from the operator to Secrets and back, under a writer", { timeout: 2 * CHANGED_MS + 300_000 }, async () => {
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
@@ -79,7 +42,7 @@ test("from the operator to Secrets and back, under a writer", { timeout: 2 * CHA
     expect(told?.message).toContain("Secret my-etcd-client is signed by a former authority");
     expect(now?.issuedBy).toMatchObject(BROUGHT);
   }, CHANGED_MS);
-  await writer.turnTo("their-application");
+  await writer.turnTo(THEIR_APPLICATION);
   await cluster.kubectl("delete", "secret", "my-etcd-client");
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid", CHANGED_MS);
   await cluster.untilCondition("UpToDate", "True", "UpToDate", CHANGED_MS);
