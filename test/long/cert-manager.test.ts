@@ -6,6 +6,7 @@ import { mainBinary } from "#dev/components.ts";
 import { run } from "#dev/run.ts";
 import { CertManager, createIssuers, type Issuers, renew, requestsOf } from "#kit/cert-manager.ts";
 import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { expectIssuedAsAsked } from "#kit/judged-requests.ts";
 import { killOperator } from "#kit/loaded-cluster.ts";
 import { credentialsDir } from "#kit/store-server.ts";
 import { allShown, lives, MEMBERS, secretTexts } from "#kit/user-tls.ts";
@@ -68,6 +69,7 @@ describe("a cluster whose certificates cert-manager issues from its birth on", (
       "my-etcd-peer-tls",
       "my-etcd-server-tls",
     ]);
+    await expectIssuedAsAsked(cluster, requests);
   });
 
   test("has from cert-manager what it has asked for: keys, uses, names and life", async () => {
@@ -131,6 +133,7 @@ describe("users of etcd", () => {
     await untilBound();
     const binding = await secretTexts(cluster, "billing-binding");
     expect(new X509Certificate(binding["tls.crt"] ?? "").subject).toBe("CN=billing");
+    await expectIssuedAsAsked(cluster, [await cluster.json<Certificate>("get", "certificates.cert-manager.io", "billing-binding-tls")]); // biome-ignore format: one line
     expect(binding["tls.crt"]).toBe((await secretTexts(cluster, "billing-binding-tls"))["tls.crt"]);
     expect(await asBilling("put", "billing/a", "1")).toBe("OK");
     await expect(asBilling("get", "orders/a")).rejects.toThrow("permission denied");
@@ -179,12 +182,13 @@ describe("what is renewed", () => {
     "may have another name: members serve it without a restart",
     async () => {
       const before = await lives(cluster);
-      await cluster.patch({ tls: { client: { extraNames: ["etcd.example.com"] } } });
+      await cluster.patch({ tls: { client: { extraNames: ["etcd.example.com", "192.0.2.7"] } } });
       await eventually(async () => {
         const { "tls.crt": pem = "" } = await secretTexts(cluster, requestFor("my-etcd-server-tls"));
         expect(new X509Certificate(pem).subjectAltName).toContain("DNS:etcd.example.com");
         expect((await shownNow()).get("my-etcd-2:2379")).toBe(fingerprintOf(pem));
       }, RENEWED_MS);
+      await expectIssuedAsAsked(cluster, await requestsOf(cluster));
       expect(await lives(cluster)).toEqual(before);
       await cluster.untilReady();
     },
