@@ -107,7 +107,7 @@ export function made(snapshot: ClusterSnapshot, purpose: Purpose, given: Made = 
     notAfterMs: isEmpty ? 0 : NOW + lastsMs,
     fingerprint: isEmpty ? "" : order === undefined ? by.id : `${purpose} by ${by.id}`,
     issuerName: "CN=own 0123456789ab",
-    commonName: "commonName" in given ? given.commonName : "etcd-cluster-operator",
+    commonName: "commonName" in given ? given.commonName : (order?.commonName ?? "etcd-cluster-operator"),
     names: given.names ?? order?.names ?? [],
     usages: (given.usages ?? order?.usages ?? []).map((usage) => OIDS[usage]),
     trust,

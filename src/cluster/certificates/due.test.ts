@@ -49,6 +49,18 @@ describe("what a certificate of the operator's own says of whom to trust", () =>
   });
 });
 
+test.each([
+  { purpose: "operator", commonName: "my-etcd-client", wanted: "etcd-cluster-operator" },
+  { purpose: "application", commonName: "etcd-cluster-operator", wanted: "my-etcd-client" },
+] as const)(
+  "what was made for somebody else is made anew, for etcd knows by the name who connects: $purpose",
+  (each) => {
+    const given = withMade(certified, { [each.purpose]: { commonName: each.commonName } });
+    const because = `its tls.crt does not have the common name ${each.wanted}`;
+    expect(dueOf(given, each.purpose)).toEqual({ what: "pair", because });
+  },
+);
+
 describe("a certificate is made", () => {
   const tls = peerOf(certified, "my-etcd-0").spec.tls!;
   const shows = (trust: string) => ({ ...tls, peer: { secretName: "my-etcd-peer-tls", trust } });

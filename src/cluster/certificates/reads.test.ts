@@ -13,6 +13,7 @@ import { type KubeObject, type Resource, resourceName, type Secret } from "#kube
 const KEY = { namespace: "foo", name: "my-etcd" };
 const { signal } = new AbortController();
 const ca = await authority();
+const OPERATORS = { commonName: "etcd-cluster-operator" };
 
 type Members = Parameters<CertificateReads["look"]>[1];
 const NOBODY: Members = { peers: [], pods: new Map() };
@@ -30,7 +31,8 @@ const KINDS = JSON.stringify({ resources: [{ name: "certificates" }] });
 /** An API server with these objects, by their names; every other Secret has a good certificate. */
 async function asked(given: { lastsMs?: number; groups?: string; request?: object } = {}) {
   const clock = new FakeClock();
-  const pair = await leaf(ca, { untilMs: clock.wallMs() + (given.lastsMs ?? 90 * DAY_MS), fromMs: 0 });
+  const untilMs = clock.wallMs() + (given.lastsMs ?? 90 * DAY_MS);
+  const pair = await leaf(ca, { untilMs, fromMs: 0, ...OPERATORS });
   const calls: string[] = [];
   const special = new Map<string, Observed<Secret | KubeObject>>();
   const whole = (name: string) =>
@@ -353,7 +355,7 @@ describe("what is known of a certificate", () => {
     const { look, reads, keyring, special, whole } = await asked();
     await look();
     const first = keyring.identityOf(KEY);
-    const texts = dataOf(await leaf(ca), ca.certificate);
+    const texts = dataOf(await leaf(ca, OPERATORS), ca.certificate);
     for (const broken of [
       { ...texts, "tls.key": "" },
       { ...texts, "tls.key": ca.key },
@@ -376,7 +378,7 @@ describe("what is known of a certificate", () => {
     await look();
     const first = keyring.identityOf(KEY);
     const other = await authority();
-    const texts = dataOf(await leaf(other), other.certificate);
+    const texts = dataOf(await leaf(other, OPERATORS), other.certificate);
     special.set("my-etcd-operator-tls", present(secretOf("my-etcd-operator-tls", texts)));
     reads.hasChanged(KEY, "operator");
     await look(asking(), members);
@@ -393,11 +395,22 @@ describe("what is known of a certificate", () => {
     const lenient = { client: { verifyClients: false } };
     await look(asking(lenient));
     const other = await authority();
-    const texts = dataOf(await leaf(other), other.certificate);
+    const texts = dataOf(await leaf(other, OPERATORS), other.certificate);
     special.set("my-etcd-operator-tls", present(secretOf("my-etcd-operator-tls", texts)));
     reads.hasChanged(KEY, "operator");
     await look(asking(lenient), secured({}, lenient));
     expect(keyring.identityOf(KEY)?.cert).toBe(texts["tls.crt"]);
+  });
+
+  test("gives the operator nothing that was made for somebody else, by whose name etcd would know it", async () => {
+    const { look, reads, keyring, special } = await asked();
+    await look();
+    const first = keyring.identityOf(KEY);
+    const texts = dataOf(await leaf(ca, { commonName: "my-etcd-client" }), ca.certificate);
+    special.set("my-etcd-operator-tls", present(secretOf("my-etcd-operator-tls", texts)));
+    reads.hasChanged(KEY, "operator");
+    await look();
+    expect(keyring.identityOf(KEY)).toBe(first);
   });
 
   test("gives the operator what somebody else fills only with the label for it, or when the cluster had it", async () => {

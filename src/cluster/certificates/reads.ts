@@ -12,6 +12,7 @@ import { betweenName, withFormerTls } from "#cluster/certificates/former.ts";
 import { leavesOf, purposesOf, SHOWN_ON, SIDES, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { REACHED_MS } from "#cluster/certificates/rotation.ts";
 import { secretsInUse, trustInUse, united, withoutBelief } from "#cluster/certificates/trusted.ts";
+import { whyStrangers } from "#cluster/certificates/usable.ts";
 import type {
   ClusterSnapshot,
   LeafPurpose,
@@ -208,7 +209,9 @@ export class CertificateReads {
     const facts = factsOf(found.value, what.endsWith("CA") ? "authority" : "leaf");
     // Of a pair that is of no use, that members do not trust, or that is not for it, nothing is learnt: with what worked so far it may still work.
     const isShown = (what === "operator" || what === "former operator") && secretName === operatorSecretName(cluster);
-    if (isShown && isBelieved(cluster, members, facts) && mayConnectWith(cluster, facts))
+    const issuer = what === "former operator" ? given.former : cluster;
+    const isOwn = issuer === undefined || whyStrangers(issuer, "operator", facts) === undefined;
+    if (isShown && isOwn && isBelieved(cluster, members, facts) && mayConnectWith(cluster, facts))
       this.#keyring.learn({ namespace, name }, found.value);
     return present({ ...facts, knownForMs: 0, signerForMs: 0 });
   }

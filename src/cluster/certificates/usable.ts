@@ -1,8 +1,9 @@
 import { isOwnSecretName, peerHost } from "#api/names.ts";
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { mayConnectWith } from "#certificates/consent.ts";
 import { namesLacking, neededNames } from "#certificates/names.ts";
-import { AUTHORITY_OF, SHOWN_ON, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
+import { AUTHORITY_OF, orderOf, SHOWN_ON, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
 import { secretsInUse } from "#cluster/certificates/trusted.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
 
@@ -91,6 +92,8 @@ const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 export function lackOf({ cluster }: ClusterSnapshot, purpose: Purpose, facts: SeenCertificate): string | undefined {
   if (facts.trouble !== undefined) return facts.trouble;
   const { namespace, name } = cluster.metadata;
+  const stranger = whyStrangers(cluster, purpose, facts);
+  if (stranger !== undefined) return stranger;
   const isShown = purpose === "peer" || purpose === "server";
   const needed = isShown ? neededNames(namespace, name, cluster.spec.replicas, purpose) : [];
   const lacking = namesLacking(facts.names, needed);
@@ -101,6 +104,21 @@ export function lackOf({ cluster }: ClusterSnapshot, purpose: Purpose, facts: Se
   const missing = usages.find((usage) => facts.usages.length > 0 && !facts.usages.includes(usage));
   if (missing === undefined) return undefined;
   return `its tls.crt is not good for ${missing === SERVER_AUTH ? "servers (serverAuth)" : "clients (clientAuth)"}, by its extended key usage`;
+}
+
+/**
+ * What the operator makes for itself, or for applications, and has another name, as a clause: somebody has put there what was made for somebody
+ * else. By the name etcd knows who connects, so each would have the other's rights. What others bring has whatever name they like.
+ */
+export function whyStrangers(
+  cluster: Pick<EtcdCluster, "metadata" | "spec">,
+  purpose: Purpose,
+  { commonName }: Pick<SeenCertificate, "commonName">,
+): string | undefined {
+  if (purpose !== "operator" && purpose !== "application") return undefined;
+  const wanted = orderOf(cluster, purpose).commonName;
+  if (providerOf(cluster.spec, "client") !== "Operator" || commonName === wanted) return undefined;
+  return `its tls.crt does not have the common name ${wanted}`;
 }
 
 /** Whether no member asks for what this certificate shows. */
