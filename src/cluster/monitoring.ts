@@ -2,6 +2,7 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Observed } from "#base/observed.ts";
 import { isMonitorOnRecord, isMonitorWanted } from "#cluster/monitored.ts";
+import { MINUTELY_MS } from "#cluster/rest.ts";
 import type { SeenMonitor } from "#cluster/snapshot.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { POD_MONITORS } from "#kube/kinds.ts";
@@ -12,8 +13,7 @@ import { type Key, keyText } from "#runtime/controller.ts";
 //   Its kind is somebody else's, and most Kubernetes clusters do not have it: a watch of it would fail for ever there, and one that began when
 //   the kind is defined would have to end when it goes. Few clusters ask for one, and what people do to it may be put right a minute later.
 
-/** How old an answer may be, in milliseconds: about a PodMonitor, and about whether the kind is served at all. */
-const MONITOR_MS = 60_000;
+/** How old an answer about whether the kind is served at all may be, in milliseconds; about a PodMonitor: a minute. */
 const SERVED_MS = 5 * 60_000;
 
 interface Answer<T> {
@@ -42,7 +42,7 @@ export class Monitoring {
       return undefined;
     }
     const last = this.#monitors.get(keyText(key));
-    if (last !== undefined && this.#isYoung(last, MONITOR_MS)) return last.is;
+    if (last !== undefined && this.#isYoung(last, MINUTELY_MS)) return last.is;
     const seen = await this.#ask(key, signal);
     // What could not be told is asked again with the next look.
     if (seen.is !== "unknown") this.#monitors.set(keyText(key), { is: seen, atMs: this.#clock.monotonicMs() });

@@ -28,17 +28,21 @@ test("urgency: what a person did comes before all, and a look for its own sake a
 
 const LAST = TURNS_TO_THE_OLDEST - 1;
 
-test.each<[number, readonly Urgency[], ReturnType<typeof turnOf>]>([
-  [0, [], undefined],
-  [LAST, [], undefined],
-  [0, ["routine"], "routine"],
-  [0, ["routine", "new", "underWay", "finishing", "asked"], "asked"],
-  [1, ["routine", "new", "underWay", "finishing"], "finishing"],
-  [2, ["routine", "new", "underWay"], "underWay"],
-  [LAST - 1, ["routine", "new"], "new"],
-  [LAST, ["routine", "asked"], "oldest"],
-  [LAST + 1, ["routine", "asked"], "asked"],
-  [LAST + TURNS_TO_THE_OLDEST, ["asked"], "oldest"],
-])("urgency: turn %i of %j is %s", (turn, waiting, whose) => {
-  expect(turnOf(turn, new Set(waiting))).toBe(whose);
+test.each<[number, readonly Urgency[], Urgency | undefined, ReturnType<typeof turnOf>]>([
+  [0, [], undefined, undefined],
+  [LAST, [], "asked", undefined],
+  [0, ["routine"], undefined, "routine"],
+  [0, ["routine", "new", "underWay", "finishing", "asked"], undefined, "asked"],
+  [1, ["routine", "new", "underWay", "finishing", "asked"], "finishing", "asked"],
+  [1, ["routine", "new", "underWay", "finishing", "asked"], "asked", "finishing"],
+  [1, ["routine", "asked"], "asked", "routine"],
+  [1, ["asked"], "asked", "asked"],
+  [1, ["routine", "new", "underWay", "finishing"], "finishing", "finishing"],
+  [2, ["routine", "new", "underWay"], "asked", "underWay"],
+  [LAST - 1, ["routine", "new"], "new", "new"],
+  [LAST, ["routine", "asked"], "asked", "oldest"],
+  [LAST + 1, ["routine", "asked"], "routine", "asked"],
+  [LAST + TURNS_TO_THE_OLDEST, ["asked"], "asked", "oldest"],
+])("urgency: turn %i of %j after %s is %s", (turn, waiting, before, whose) => {
+  expect(turnOf(turn, new Set(waiting), before)).toBe(whose);
 });

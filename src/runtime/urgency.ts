@@ -3,6 +3,8 @@
 //   thousand creations are ready in half the time, instead of all of them at the end. What only has to be looked at again comes last.
 // And who is never the first?
 //   Every so often it is the turn of whoever has waited longest, whatever is more urgent. So nobody starves.
+// And when somebody never stops to edit?
+//   After a turn for what people asked there is one for whoever is less urgent, where anybody waits: while they ask, they have half of the turns.
 // And when one namespace asks for everything at once?
 //   Among equals namespaces take turns, so that another one's key waits for one of each namespace, and not for all of its thousand.
 
@@ -34,10 +36,16 @@ export function moreUrgent(a: Urgency, b: Urgency): Urgency {
  * Whose turn it is.
  * @param turn how many turns there were before
  * @param waiting which urgencies somebody waits with
+ * @param before whose turn the last one was
  * @returns `oldest`: whoever has waited longest; undefined: nobody waits
  */
-export function turnOf(turn: number, waiting: ReadonlySet<Urgency>): Urgency | "oldest" | undefined {
-  const first = URGENCIES.find((urgency) => waiting.has(urgency));
+export function turnOf(
+  turn: number,
+  waiting: ReadonlySet<Urgency>,
+  before: Urgency | undefined,
+): Urgency | "oldest" | undefined {
+  const [first, second] = URGENCIES.filter((urgency) => waiting.has(urgency));
   if (first === undefined) return undefined;
-  return turn % TURNS_TO_THE_OLDEST === TURNS_TO_THE_OLDEST - 1 ? "oldest" : first;
+  if (turn % TURNS_TO_THE_OLDEST === TURNS_TO_THE_OLDEST - 1) return "oldest";
+  return first === "asked" && before === "asked" ? (second ?? first) : first;
 }

@@ -55,8 +55,20 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "a/2"],
   ],
   [
+    "what people ask for has every other turn while others wait",
+    [
+      ["a/0", "routine"],
+      ["a/1", "asked"],
+      ["a/2", "asked"],
+      ["a/3", "asked"],
+      ["b/1", "new"],
+      ["a/4", "asked"],
+    ],
+    ["a/1", "b/1", "a/2", "a/0", "a/3", "a/4"],
+  ],
+  [
     "one turn in eight is that of who has waited longest",
-    [["a/0", "routine"], ...Array.from({ length: 9 }, (_, n) => [`a/${n + 1}`, "asked"] as const)],
+    [["a/0", "routine"], ...Array.from({ length: 9 }, (_, n) => [`a/${n + 1}`, "new"] as const)],
     ["a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7", "a/0", "a/8", "a/9"],
   ],
 ])("waiting: %s", (_, keys, expected) => {

@@ -25,6 +25,8 @@ export class WaitingKeys<K> {
   readonly #all = new Map<string, Known<K>>();
   readonly #lines = new Map<Urgency, Line<K>>();
   #turns = 0;
+  /** With what urgency the last one waited. */
+  #before: Urgency | undefined;
 
   constructor(textOf: (key: K) => string, groupOf: (key: K) => string) {
     this.#textOf = textOf;
@@ -60,11 +62,12 @@ export class WaitingKeys<K> {
 
   /** Takes out whose turn it is; `undefined` when nobody waits. */
   next(): WaitingKey<K> | undefined {
-    const turn = turnOf(this.#turns, new Set(this.#lines.keys()));
+    const turn = turnOf(this.#turns, new Set(this.#lines.keys()), this.#before);
     if (turn === undefined) return undefined;
     this.#turns += 1;
     const next = turn === "oldest" ? this.#all.values().next().value : this.#firstIn(turn);
     if (next === undefined) return undefined;
+    this.#before = next.urgency;
     this.#all.delete(next.text);
     this.#leaveLine(next);
     return next;

@@ -29,6 +29,9 @@ afterAll(async () => {
   await deployed[Symbol.asyncDispose]();
 });
 
+/** From waking without the lease, the graceful stop of ten seconds included. */
+const ENDS_WITHIN_MS = 30_000;
+
 function operator(world: World, userAgent: string, faults: Partial<Faults> = {}): OperatorProcess {
   return new OperatorProcess(world.namespace, { namespace: world.namespace, userAgent, ...faults });
 }
@@ -127,7 +130,7 @@ for (const { name, when } of whenFrozen) {
 
     const holder = await leaseHolder(world.namespace);
     await frozen.signal("SIGCONT");
-    expect(await frozen.end).toEqual({ code: 1, signal: null });
+    expect(await frozen.endWithin(ENDS_WITHIN_MS)).toEqual({ code: 1, signal: null });
     const written = await untilWrittenDown(audit, names);
     const takenAtMs =
       written.find((request) => request.userAgent === names[1] && isLease(request) && !isRead(request))?.atMs ?? 0;

@@ -61,6 +61,15 @@ export class OperatorProcess implements AsyncDisposable {
     });
   }
 
+  /** How it ended by itself. @throws Error with what it said last when that takes longer, in milliseconds */
+  async endWithin(limitMs: number): Promise<ProcessEnd> {
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      late.reject(new Error(`the operator has not ended within ${limitMs} ms:\n${this.log().slice(-2_000)}`));
+    }, limitMs);
+    return await Promise.race([this.end, late.promise]).finally(() => clearTimeout(timer));
+  }
+
   /** The writes that were carried out, oldest first. */
   writes(): readonly string[] {
     return existsSync(this.#notes) ? readFileSync(this.#notes, "utf8").split("\n").slice(0, -1) : [];

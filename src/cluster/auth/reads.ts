@@ -8,6 +8,7 @@ import { commonNameIn } from "#certificates/common-name.ts";
 import type { Identities } from "#certificates/dial.ts";
 import { passwordIn, rootSecretOf } from "#cluster/auth/root-secret.ts";
 import type { AuthState, RootSecret, SeenAuth } from "#cluster/auth/seen.ts";
+import { MINUTELY_MS } from "#cluster/rest.ts";
 import type { CallOptions, EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { refusalOf } from "#etcd/error.ts";
@@ -19,7 +20,6 @@ import { type Key, keyText } from "#runtime/controller.ts";
 //   Each question about its users is an entry in its log, and to compare a password takes it a tenth of a second of CPU. So it is asked once a
 //   minute while all is as it should be, and for the password once in ten; with each look while something is to be done.
 
-const REST_MS = 60_000;
 const PASSWORD_MS = 10 * 60_000;
 
 const UNPROVED = { isRootsPassword: false };
@@ -80,7 +80,7 @@ export class AuthReads {
     }
     const last = this.#known.get(keyText(key));
     const { clock } = this.#tools;
-    if (last?.seen.next === next && last && isCalm(cluster, last.seen) && clock.monotonicMs() - last.atMs < REST_MS)
+    if (last?.seen.next === next && last && isCalm(cluster, last.seen) && clock.monotonicMs() - last.atMs < MINUTELY_MS)
       return last.seen;
     const seen = await this.#ask(cluster, addressee, next, signal);
     this.#known.set(keyText(key), { seen, atMs: clock.monotonicMs() });

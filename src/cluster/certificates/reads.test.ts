@@ -200,7 +200,7 @@ describe("the API server is asked for certificates", () => {
     const { calls, look, reads, clock } = await asked();
     await look();
     calls.length = 0;
-    for (let second = 0; second < 59; second++) {
+    for (let second = 0; second < 54; second++) {
       await clock.advance(1_000);
       reads.doubt(KEY, "operator");
       await look();

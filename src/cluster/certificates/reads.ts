@@ -13,6 +13,7 @@ import { leavesOf, purposesOf, SHOWN_ON, SIDES, secretNameOf, sideOf } from "#cl
 import { REACHED_MS } from "#cluster/certificates/rotation.ts";
 import { secretsInUse, trustInUse, united, withoutBelief } from "#cluster/certificates/trusted.ts";
 import { whyStrangers } from "#cluster/certificates/usable.ts";
+import { MINUTELY_MS } from "#cluster/rest.ts";
 import type {
   ClusterSnapshot,
   LeafPurpose,
@@ -31,7 +32,6 @@ import { type Key, keyText } from "#runtime/controller.ts";
 // How often? One object of a cluster in a minute, the one that was read longest ago; besides, what is about to end, or is not as it should
 //   be, and what cert-manager does not renew, once in a minute each; what is not there, with almost each look; what is in the way of the operator's own, six times in a minute. What we have written ourselves, at once.
 
-const REST_MS = 60_000;
 /** So old an answer may be that something is not there, in milliseconds. */
 const ABSENT_MS = 2_000;
 /** The same of what has the name of the operator's own, and belongs to somebody else, such as a cluster of the name before that is gone. */
@@ -132,7 +132,7 @@ export class CertificateReads {
   /** Nobody can be asked, perhaps for what was read of this: with the next look it is read again, once in a minute at the most. */
   doubt(key: Key, what: What): void {
     const readAtMs = this.#clusters.get(keyText(key))?.known.get(what)?.atMs;
-    if (readAtMs !== undefined && this.#clock.monotonicMs() - readAtMs >= REST_MS) this.hasChanged(key, what);
+    if (readAtMs !== undefined && this.#clock.monotonicMs() - readAtMs >= MINUTELY_MS) this.hasChanged(key, what);
   }
 
   #stale(given: Given, memory: Memory, wanted: readonly What[]): readonly What[] {
@@ -146,9 +146,9 @@ export class CertificateReads {
           ? IN_THE_WAY_MS
           : this.#lastsMs(memory.known.get(what)?.answer, isAwaited(given, what) || this.#isLockedOut(given, what));
     const due = wanted.filter((what) => ageOf(what) >= lastsMs(what));
-    if (nowMs - memory.restedMs < REST_MS) return due;
+    if (nowMs - memory.restedMs < MINUTELY_MS) return due;
     const [oldest] = wanted.filter((what) => !due.includes(what)).toSorted((a, b) => ageOf(b) - ageOf(a));
-    if (oldest === undefined || ageOf(oldest) < REST_MS) return due;
+    if (oldest === undefined || ageOf(oldest) < MINUTELY_MS) return due;
     memory.restedMs = nowMs;
     return [...due, oldest];
   }
@@ -170,12 +170,12 @@ export class CertificateReads {
     if (answer.is === "absent" || answer.is === "notServed") return ABSENT_MS;
     if (!("fingerprint" in answer.value)) {
       const isOverdue = "spec" in answer.value && isRenewalOverdue(answer.value, this.#clock.wallMs());
-      return isOverdue ? REST_MS : Number.POSITIVE_INFINITY;
+      return isOverdue ? MINUTELY_MS : Number.POSITIVE_INFINITY;
     }
     const { trouble, notAfterMs, mayBeShown } = answer.value;
     if (isAwaited && !mayBeShown) return ABSENT_MS;
     const isCalm = trouble === undefined && notAfterMs - this.#clock.wallMs() > SOON_MS;
-    return isCalm ? Number.POSITIVE_INFINITY : REST_MS;
+    return isCalm ? Number.POSITIVE_INFINITY : MINUTELY_MS;
   }
 
   async #read(given: Given, memory: Memory, what: What, signal: AbortSignal): Promise<void> {
