@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { present } from "#base/observed.ts";
-import { isSettled, restMs } from "#cluster/rest.ts";
+import { isSettled, MINUTELY_MS, restMs } from "#cluster/rest.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { calm, cluster, LATER_ID, pod, unpublished } from "#kit/cluster.ts";
@@ -109,6 +109,12 @@ describe("the rest between two looks", () => {
   test.each([43_063, 43_561])("a turn that comes a moment early, after %d ms, is not followed by itself", (nowMs) => {
     expect(restMs(given, 1_000, nowMs)).toBe(101_562 - nowMs);
     expect(restMs(given, 1_000, 101_562)).toBe(58_000);
+  });
+
+  test("what is read once in a minute is due with each of the looks that are furthest apart", () => {
+    const furthestMs = restMs(given, 1_000, 101_562);
+    expect(MINUTELY_MS).toBeLessThan(furthestMs);
+    expect(MINUTELY_MS).toBeGreaterThanOrEqual(furthestMs - 3_000);
   });
 
   test("each cluster has its own turn", () => {

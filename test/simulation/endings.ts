@@ -129,9 +129,16 @@ class Ending {
   #wrongCertificates(): string | undefined {
     if (this.#cluster.spec.tls === undefined || this.#condition("TLSReady") === undefined) return undefined;
     const { wrong } = certificationOf(this.#world, this.#cluster);
-    return wrong === undefined
-      ? this.#says("TLSReady", "True", "CertificatesValid")
-      : `${wrong}, and nothing is in the way`;
+    return wrong === undefined ? this.#wrongWord() : `${wrong}, and nothing is in the way`;
+  }
+
+  /** What is good is called so; but who is down for good has never heard of an authority that came later, and people are told that. */
+  #wrongWord(): string | undefined {
+    const { identity } = this.#cluster.status ?? {};
+    const mayHear = identity === undefined || whatTheWorldHolds(this.#world, identity, this.#memory).canHeal;
+    const { reason, message } = this.#condition("TLSReady") ?? {};
+    if (!mayHear && reason === "CertificateInvalid" && /does? not trust yet$/.test(message ?? "")) return undefined;
+    return this.#says("TLSReady", "True", "CertificatesValid");
   }
 
   /** @param isHeldUp a pod on a node that is down cannot end */

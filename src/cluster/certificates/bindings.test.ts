@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { PAUSED_ANNOTATION } from "#api/names.ts";
 import { present } from "#base/observed.ts";
 import { BindingTimes } from "#cluster/certificates/binding-times.ts";
 import { courses } from "#cluster/certificates/course.ts";
@@ -109,6 +110,16 @@ describe("while an authority is followed by another one, by the bindings of Etcd
     expect(missing({ snapshot, plan: planCluster(snapshot) })).toBeUndefined();
     expect(rotationHeld.decide(with_(given, RENEWED))).toBeUndefined();
   }); // biome-ignore format: a table
+
+  test("people are warned of who holds it up also while the cluster is paused, and after what ends soon", () => {
+    const held = with_(sinceHour(added), {});
+    const { metadata } = held.cluster;
+    const annotations = { ...metadata.annotations, [PAUSED_ANNOTATION]: "true" };
+    const paused = { ...held, cluster: { ...held.cluster, metadata: { ...metadata, annotations } } };
+    expect(planCluster(paused)).toMatchObject({ rule: "paused", aside: [{ rule: "rotation-held" }] });
+    const ending = withMade(held, { peer: { isOurs: false, lastsMs: 1 } });
+    expect(planCluster(ending).aside).toMatchObject([{ rule: "certificate-ends" }, { rule: "rotation-held" }, {}]);
+  });
 
   test("what else is missing is told by others", () => {
     const early = with_(withMade(added, { server: { trust: both, knownForMs: 1 } }), {});
