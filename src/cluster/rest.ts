@@ -20,7 +20,7 @@ export const SHORTEST_REST_MS = 10_000;
 /** The longest, in milliseconds: what only etcd knows is seen within a minute. */
 const LONGEST_REST_MS = 58_000;
 /** What is read once in a minute is due after this, in milliseconds: with each of the looks that are furthest apart, and not with every other one. */
-export const MINUTELY_MS = LONGEST_REST_MS - 3_000;
+export const MINUTELY_MS = 55_000;
 /** How much longer the rest is for each cluster at rest, in milliseconds: five looks a second, until it is the longest. */
 const EACH_MS = 200;
 /** A timer may come a moment early, and is not to be followed by the turn for which it came. */

@@ -51,6 +51,14 @@ function ending(snapshot: ClusterSnapshot, inMs = 0): ClusterSnapshot {
   return seenToo(snapshot, { former: { ...former, server: present({ ...server.value, notAfterMs: NOW + inMs }) } });
 }
 
+/** One member is to show what is in another Secret, which was asked for in between. */
+function planningToo(secretName: string, snapshot: ClusterSnapshot): ClusterSnapshot {
+  const [first, ...others] = snapshot.peers;
+  if (first?.spec.tls?.client === undefined) throw new Error("members show nothing to clients");
+  const tls = { ...first.spec.tls, client: { ...first.spec.tls.client, secretName } };
+  return { ...snapshot, peers: [{ ...first, spec: { ...first.spec, tls } }, ...others] };
+}
+
 const bound = (change: Partial<SeenBinding>) => ({
   bindings: [boundTo({ knownForMs: 0, madeAtMs: undefined, ...change })],
 });
@@ -60,6 +68,7 @@ describe("clients that cannot be told whom to trust besides:", () => {
   test.each([
     ["an application is waited for", ending(seenToo(told, bound({})), 1), "tell"],
     ["at the end it is waited for no more", ending(seenToo(told, bound({}))), "show"],
+    ["when the end of one of two has come it is waited for no more", planningToo("one-between", ending(seenToo(told, bound({})))), "show"],
     ["nor is one of whom nobody knows", ending(seenToo(told, bound({ trustIds: undefined }))), "show"],
     ["one that has just been told has its time", ending(seenToo(told, bound({ trustIds: [OWN.id, THEIRS.id] }))), "tell"],
     ["nobody is told, and it is waited", ending(telling(clientsTrusting, bundle(OWN), 0), 1), "tell"],
