@@ -191,3 +191,23 @@ test("a lease that somebody has deleted is made anew after its time", async () =
   expect(a.lease.mayAct()).toBe(true);
   a.stop.abort();
 });
+
+test("a lease that somebody has deleted is not given back before those who were on it have stopped", async () => {
+  const [clock, server] = [new FakeClock(), new LeaseServer()];
+  const [a, b] = [member("a", server, clock), member("b", server, clock)];
+  await clock.advance(10_000);
+  const other = member("c", server, clock, "shards-rule1-of-2");
+  await clock.advance(3_000);
+  server.lease = undefined;
+  b.fate = "lost";
+  await clock.advance(2_500);
+  expect(Object.keys(rollOn(server))).toEqual(["a", "b"]);
+  const left = a.leave();
+  for (let waitedMs = 0; waitedMs < 20_000; waitedMs += 500) {
+    await clock.advance(500);
+    expect([b, other].filter(({ lease }) => lease.mayAct()).length).toBeLessThanOrEqual(1);
+  }
+  await left;
+  expect(other.lease.mayAct()).toBe(true);
+  await Promise.all([b.leave(), other.leave()]);
+});

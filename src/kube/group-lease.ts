@@ -24,6 +24,7 @@ import { type LeaseClient, LeaseView } from "./lease-view.ts";
 //   By a process that leaves, has stopped acting, and leaves nobody on the roll. Each renewal that succeeded has put its process there; only
 //   the process itself strikes itself out, when it has stopped acting, or who has not seen it count on for a lease's time, in which it has
 //   stopped believing. The write carries the version that was read: who comes meanwhile, or counts on, makes it fail.
+// What if somebody deletes the lease? Whoever was on it acts until he hears of that. So who makes it anew puts them all on it again.
 // What if the roll cannot be read? Somebody may have been on it, and so it is not empty until all have had the time to count anew.
 // docs/adr/0035-shards-are-leases-of-a-group.md
 
@@ -132,7 +133,7 @@ export class GroupLease {
   }
 
   get #roll(): Roll {
-    return rollOf(this.#view.current, this.#group);
+    return rollOf(this.#view.last, this.#group);
   }
 
   /** @returns false when somebody else wrote it first */

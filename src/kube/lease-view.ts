@@ -43,6 +43,11 @@ export class LeaseView {
     return this.#seen?.isGone === false ? this.#seen.lease : undefined;
   }
 
+  /** As it was seen last, also when somebody has deleted it since; undefined when it never was. */
+  get last(): Lease | undefined {
+    return this.#seen?.lease;
+  }
+
   /** @throws OperatorError when it could not be read */
   async look(options: CallOptions): Promise<void> {
     const lease = await this.#client.get(LEASES, this.ref, options).catch((thrown: unknown) => {
